@@ -189,7 +189,7 @@ def _guest() -> tuple[
         for block in section["blocks"]
     }
     meetings = {}
-    table = blocks[f"Beside a flow of Linux at {LINK.rate_mbit} Mbit/s", "Every meeting"]
+    table = blocks[f"Beside a flow of Linux at {LINK.rate_mbit} Mbit/s", "Every pair of flows"]
     for row in table["rows"]:
         stack, queue, rtt, *cells = row
         if stack == QUINN.label:

@@ -58,7 +58,7 @@ class Facts:
         if self.options:
             out.append(("options", "; ".join(self.options)))
         if self.deviations:
-            out.append(("differs from the source", "; ".join(self.deviations)))
+            out.append(("deviations", "; ".join(self.deviations)))
         return out
 
 

@@ -49,8 +49,8 @@ SETUP_ON_LINUX: Mapping[str, tuple[str, str]] = {
 name."""
 
 LEAD = (
-    "The source has figures only, so no number is compared with a published one. Versions are "
-    "compared with each other. `all-cells.csv` of the report has every number."
+    "The publication has only figures, no numbers. The page therefore compares the versions with "
+    "each other. `all-cells.csv` of the report has every number."
 )
 
 
@@ -79,12 +79,12 @@ def medians(comparison: Comparison, pairs: Sequence[tuple[str, str]]) -> Table:
         title for first, other in pairs for title in (f"{first} over {other}", "90th percentile")
     )
     caption = (
-        "Difference of the means over seeds, in percent: the median over the cases, and the 90th "
-        "percentile of the absolute difference."
+        "Difference of the means over seeds, in percent. *A over B* is the median of the "
+        "difference over the cases; *90th percentile* is that of its absolute value."
     )
     return Table(
         "medians",
-        "Versions apart",
+        "Differences between the versions",
         [*left("quantity", "of"), *right("cases", *titles)],
         rows,
         caption,
@@ -181,7 +181,7 @@ class Versions(Experiment):
             pairs = [(name, first) for name in self.versions if name != first] + [*self.pairs]
             tables = [block for block in summary.blocks if isinstance(block, Table)]
             sections = [
-                Section("medians", "What comes out", [Text(self.text), medians(comparison, pairs)]),
+                Section("medians", "Result", [Text(self.text), medians(comparison, pairs)]),
                 Section("summary", summary.title, tables),
                 Section(
                     "set-up",

@@ -77,20 +77,21 @@ def goals_table(judges: Iterable[Judge], facts: Facts) -> Table:
         for judge in judges
     ]
     columns = [
-        *left("", "goal"),
-        *right("cells", "within", "or chance", "median error", "90th percentile"),
-        *left("counted"),
-        *right("held-out cells", "their median", "90th percentile"),
-        *left(""),
+        *left("criterion", "limit"),
+        *right("comparisons", "within", "within or chance", "median error", "90th percentile"),
+        *left("error is"),
+        *right("held out", "their median", "their 90th percentile"),
+        *left("met"),
     ]
     caption = (
-        "Published cells, and the largest error that each goal allows. *Or chance* also counts "
-        "misses that chance can explain: with five seeds or more, another run of the simulator "
-        "would differ by as much as the published value does in at least 5 % of cases. Held-out "
-        "cells were not used until the set-up was frozen. Misses that chance can explain still "
-        "count against a goal."
+        "A comparison is a published number and the value measured here. The table has the largest "
+        "error that each criterion allows. *Within or chance* also counts errors beyond the limit "
+        "that chance can explain: in at least 5 % of cases, another run of the simulator would "
+        "differ from this one by as much as the published value does (known with five seeds or "
+        "more). Such errors still count against the criterion. Held-out values were not used until "
+        "the set-up was frozen."
     )
-    return Table("goals", "Goals", columns, rows, caption, facts)
+    return Table("goals", "Criteria", columns, rows, caption, facts)
 
 
 def blind_columns(judge: Judge) -> tuple[int, str | None, str | None]:

@@ -38,7 +38,7 @@ MOST_STATES = 4
 
 NOISE = "the noise of the seeds is as large as the error"
 DRAWN = "the seed decides which of the identical flows is slow; sorted, the flows agree"
-PHASES = "phases: over the cell and its neighbours both engines agree"
+PHASES = "pattern of phases: both engines agree over this and nearly equal RTTs"
 SETTLED = "each run settles in one of a few states; with more seeds both engines have these states"
 UNKNOWN = "not known"
 NOT_RUN = "not known; the neighbours of the cell have not been run"

@@ -92,10 +92,10 @@ def _groups(cells: Sequence[Cell]) -> list[list[Cell]]:
 
 
 _HEAT = (
-    "Errors of the simulator in percent. For throughput, the error of the flow with the largest "
-    "error, relative to a fair share. *In order*: identical flows, sorted by throughput and "
-    "compared by quarters. Colours show the error divided by the limit; a frame marks errors that "
-    "exceed the limit by more than noise."
+    "Errors of the simulator in percent. For throughput: the largest error of a flow, relative to "
+    "a fair share. *In order*: identical flows, sorted by throughput and compared by quarters. "
+    "Colours show the error divided by the limit; a frame marks errors that exceed it by more than "
+    "noise."
 )
 
 

@@ -66,10 +66,10 @@ over its fair share, and each flow over the rate of the link. The fair share is 
 the number of flows that compete. The last criterion loosens as the number of flows grows. In each
 cell the flow with the largest error counts.
 
-Identical flows are flows that nothing in the scenario distinguishes; the tables call them flows
-alike. On either engine the seed may decide which of them is slow. They are therefore compared in
-two ways: one by one, and in order of throughput. In order, the mean of the slowest quarter in the
-simulator is compared with that of the slowest quarter on the kernel, and so on.
+Identical flows are flows that nothing in the scenario distinguishes. On either engine the seed may
+decide which of them is slow. They are therefore compared in two ways: one by one, and in order of
+throughput. In order, the mean of the slowest quarter in the simulator is compared with that of the
+slowest quarter on the kernel, and so on.
 
 *Kernel against itself* compares the kernel's first seeds with its last seeds, scaled to the number
 of seeds.

@@ -54,14 +54,14 @@ class Limit:
     def text(self) -> str:
         """The limit as text."""
         absolute = f" or {self.absolute:g} {self.unit}" if self.absolute else ""
-        return f"{100 * self.relative:g} %{absolute} in {100 * self.share:g} % of cells"
+        return f"{100 * self.relative:g} %{absolute} in {100 * self.share:g} % of scenarios"
 
 
 MEDIAN = 0.02
 """Largest median error of throughput."""
 
 THROUGHPUT = Limit("throughput of each flow", "throughput", 0.08, 0.95, of="share")
-ORDER = Limit("throughput of flows alike, in order", "order", 0.08, 0.95, of="share")
+ORDER = Limit("throughput of identical flows, sorted", "order", 0.08, 0.95, of="share")
 LIMITS = (
     THROUGHPUT,
     ORDER,

@@ -59,8 +59,8 @@ def combinations(gathered: Gathered, facts: Facts) -> list[ReportFigure]:
             draw,
             name,
             f"Normalised rate and window per flow, 40 Mbit/s, 10 ms: {what}",
-            "Rate of each flow over link / N; its window over C / (n_L / (q_L + RTT_L) + n_C / "
-            f"(q_C + RTT_C)), each second. {RANKED}",
+            "Rate of each flow divided by link / N, and its window divided by C / (n_L / (q_L + "
+            f"RTT_L) + n_C / (q_C + RTT_C)), each second. {RANKED}",
             facts,
         )
     return out

@@ -19,7 +19,10 @@ OTHERS = 4
 figure."""
 
 
-RANKED = "Thin lines from P1 to P99, thick ones from P25 to P75, points at the mean"
+RANKED = (
+    "Thin lines from the 1st to the 99th percentile, thick lines from the 25th to the 75th, "
+    "points at the mean"
+)
 
 
 STAR = "∗ differs from {base} by more than noise"

@@ -20,7 +20,7 @@ PARTS: Mapping[str, str] = {
     "experiment-5": "Convergence: a flow enters after 30 s",
     "experiment-6": "Ten against ten",
     "experiment-7": "Short flows that end near the end of slow start",
-    "trade-off": "What a factor gains, and what it costs",
+    "trade-off": "What a gentler factor gains, and what it costs",
 }
 #: Parts that also run on real Linux.
 KERNEL_PARTS = ("experiment-1", "experiment-2", "experiment-3", "experiment-4")

@@ -119,12 +119,13 @@ def _utilisation(points: Sequence[single.SinglePoint]) -> list[AbeVerdict]:
         ),
         *_gaps(
             "utilisation.cubic",
-            "Of one CUBIC flow by the mean of its curve",
+            "Utilisation of one CUBIC flow by the mean of its curve",
             [(p, gap(p)) for p in every if p.setup.cc == "cubic"],
         ),
         *_gaps(
             "utilisation.cycles",
-            "Of any flow by the formula applied cycle by cycle, which was made after the others",
+            "Utilisation of any flow by the formula applied to each cycle (added after the "
+            "comparison)",
             [(p, cycle_gap(p)) for p in known],
         ),
     ]
@@ -211,7 +212,7 @@ def _poster(points: Sequence[groups.GroupPoint]) -> list[AbeVerdict]:
         out.append(
             AbeVerdict(
                 f"poster.{abe}-against-{standard}",
-                f"Ratio of ten to ten: {layout.NAMES[abe]} with ABE against "
+                f"Throughput ratio of ten flows to ten: {layout.NAMES[abe]} with ABE against "
                 f"{layout.NAMES[standard]}, average over round-trip times",
                 "1.25 to 2 for beta 0.7 to 0.85",
                 means,
@@ -296,8 +297,8 @@ def _delays(points: Sequence[single.SinglePoint]) -> Iterator[AbeVerdict]:
         sizes = [abs(d) for _, d in cells]
         yield AbeVerdict(
             f"queue-delay.{queue}",
-            f"Median queue delay on {layout.QUEUES[queue].title} with ABE, up to the recommended "
-            "factor, and without",
+            f"Difference of the median queue delay on {layout.QUEUES[queue].title} with ABE "
+            "(factors up to the recommended one) and without",
             f"within {DELAY_MS:g} ms",
             f"median {median(sizes) or 0:.2f}, at most {max(sizes):.2f} ms",
             len(cells),
@@ -329,7 +330,7 @@ def _steps(steps: Sequence[short.Steps]) -> AbeVerdict | None:
     runs, within = sum(s.bounded for s in cells), sum(s.within for s in cells)
     return AbeVerdict(
         "reduction-steps",
-        "Reductions after slow start, of windows up to twice what the path holds",
+        "Number of reductions after slow start, for windows up to twice what the path holds",
         "at most log_beta(0.5), rounded up",
         f"{within} of {runs} runs",
         runs,

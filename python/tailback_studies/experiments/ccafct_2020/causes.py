@@ -14,17 +14,17 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
     ("round-trip time", "half in each direction, before the queue", "stated"),
     (
         "requests",
-        "gaps of 200 ms in the mean, exponential; sizes lognormal between P5 and P95 of 64 kB "
-        "and 2 MB; as many requests as arrive in 180 s",
-        "stated. The source makes 900 requests, and its generator is not seeded, so all its rows "
-        "have the same requests. In tailback each seed draws other requests",
+        "times between requests are exponential with a mean of 200 ms; sizes are lognormal, with a "
+        "5th percentile of 64 kB and a 95th of 2 MB; as many requests as arrive in 180 s",
+        "stated. The publication makes 900 requests, and its generator is not seeded, so all its "
+        "rows have the same requests. In tailback each seed draws other requests",
     ),
     (
         "a request",
-        "takes an unused connection, or else opens one and takes the first connection that "
-        "becomes free; connections without a request are closed when a response is complete",
-        "the source uses Go's HTTP client, and closes idle connections after each response; the "
-        "request itself takes no time here on a new connection",
+        "uses an idle connection. If there is none, it opens one and uses the first connection "
+        "that becomes free. When a response is complete, connections without a request are closed",
+        "the publication uses Go's HTTP client, and closes idle connections after each response; "
+        "here, sending the request on a new connection takes no time",
     ),
     ("CUBIC of requests", "without ECN", "stated: `tcp_ecn = 2` on the hosts of the requests"),
     (
@@ -41,19 +41,19 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
     (
         "harm",
         "(with - alone) / with, for each statistic, seed by seed",
-        "stated; the source has one run",
+        "stated; the publication has one run",
     ),
     (
         "offloads",
         "every segment is a packet",
-        "the source leaves offloads on, so that packets in its queue have several segments. The "
-        "simulator does not have offloads",
+        "the publication leaves offloads on, so that packets in its queue have several segments. "
+        "The simulator does not have offloads",
     ),
     (
         "what hosts remember",
         "RTT, reordering and ssthresh of a destination, from one connection to the next",
-        "Linux before 5.6 does so; the tree of the L4S team in autumn 2020 was of 5.4. The source "
-        "does not state its release",
+        "Linux before 5.6 does so; the tree of the L4S team in autumn 2020 was of 5.4. The "
+        "publication does not state its release",
     ),
 )
 
@@ -70,7 +70,7 @@ CHANGED: tuple[tuple[str, str, str, str], ...] = (
         "connections of requests",
         "each request had its own; harm within 20 % in 9 of 18 cells, times in 17 of 27",
         "requests share connections as in Go's HTTP client; alone, this gives 11 and 16",
-        "the source's client does",
+        "the publication's client does",
     ),
     (
         "remembered destinations",

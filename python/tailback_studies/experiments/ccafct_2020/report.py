@@ -21,12 +21,12 @@ from tailback_studies.reproduction.shown import NO_OFFLOADS, facts, goals_table,
 TITLE = "Completion times beside a competitor (2020), run again"
 SOURCE = "P. Heist, heistp/ccafct, 2020"
 LEAD = (
-    "CUBIC requests pass one CoDel queue, alone and beside a long flow of CUBIC or Prague. The "
-    "report shows how long the requests take, and how much the long flow harms them."
+    "Requests over CUBIC connections pass one CoDel queue, alone and beside a long flow of CUBIC "
+    "or Prague. The report shows how long the requests take, and how much the long flow harms them."
 )
 BLIND = (
-    "The set-up was written from the source's programs before any comparison. Later changes are in "
-    "**Changed after the comparison**; since then no cell counts as held out."
+    "The set-up was written from the publication's programs before any comparison. Later changes "
+    "are in **Changed after the comparison**; since then no value counts as held out."
 )
 QUICK = " A quick run: published round-trip times only, 60 s of requests, one seed."
 NAMES = {"geomean": "geometric mean", "median": "median", "p95": "P95"}
@@ -112,7 +112,7 @@ def _rows(entries: Sequence[CcafctEntry], run_facts: Facts) -> Table:
         rows.append(line)
     titles = [title for name in STATISTICS for title in (f"{NAMES[name]}, ms", "harm")]
     columns = [*right("RTT, ms"), *left(""), *right(*titles)]
-    caption = "Measured and (published). Red: beyond the goal."
+    caption = "Measured and (published) values. Red: beyond the limit."
     return Table("rows", "Completion times and harm", columns, rows, caption, run_facts)
 
 

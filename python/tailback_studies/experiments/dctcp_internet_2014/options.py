@@ -46,7 +46,8 @@ DECLARED: tuple[tuple[str, str, Basis, str], ...] = (
         "RED: gaps between drops or marks",
         "not uniformised",
         "inferred",
-        "with Linux 3.2's growth, formula (3) holds only with this choice; see the readings",
+        "with the window growth of Linux 3.2, formula (3) holds only with this choice; see the "
+        "section on readings",
     ),
     (
         "RED: idle time",
@@ -59,7 +60,7 @@ DECLARED: tuple[tuple[str, str, Basis, str], ...] = (
         "RED: average updated by",
         "every arrival of either class",
         "default",
-        "both instances look at the one queue",
+        "both RED instances watch the same queue",
     ),
     (
         "RED: arriving packet in the sampled queue",
@@ -68,15 +69,20 @@ DECLARED: tuple[tuple[str, str, Basis, str], ...] = (
         "as in Linux and ns-2",
     ),
     ("thresholds", "in bytes", "stated", ""),
-    ("physical buffer", "1000 frames, never full", "default", "the paper speaks of AQM drops only"),
+    (
+        "physical buffer",
+        "1000 frames, never full",
+        "default",
+        "the paper mentions only drops by the AQM",
+    ),
     (
         "duration, not counted",
-        "210 s, the first 10 s (Figures 7 to 9 and the readings: 110 s)",
+        "210 s, of which the first 10 s do not count (Figures 7 to 9 and the readings: 110 s)",
         "default",
         "1/w is 500 arrivals, 0.6 s",
     ),
     ("delayed ACKs", "on", "kernel", ""),
-    ("growth", "counts ACKs: half a packet per RTT with delayed ACKs", "kernel", ""),
+    ("growth", "one step per ACK: half a packet per RTT with delayed ACKs", "kernel", ""),
     ("initial window", "10", "kernel", ""),
     (
         "frames",
@@ -88,12 +94,12 @@ DECLARED: tuple[tuple[str, str, Basis, str], ...] = (
         "link",
         "a packet leaves at the start of its slot",
         "default",
-        "base RTT is then 25 ms and the pipe holds the paper's BDP",
+        "the base RTT is then 25 ms, and the path holds the paper's BDP",
     ),
     ("mean queue", "over time, without the packet in transmission", "default", ""),
     (
         "DCTCP",
-        "all of the paper's modifications; alpha from 0, g = 2^-8 per ACK",
+        "all of the paper's modifications; alpha starts at 0, g = 2^-8 per ACK",
         "stated",
         "used from Figure 2 on",
     ),

@@ -71,7 +71,7 @@ def page(whole: Report, facts_by_part: Mapping[str, Facts]) -> Page:
 
 CHOSEN = """
 The paper does not state two options: RED's idle clock and its uniformisation. They were chosen
-after seeing Table I (\u201cinferred\u201d in the set-up), so no cell is held out. The table of
-readings shows the results of the other choices. That section also chooses the idle clock a second
-time, from the two-Reno cells alone.
+after seeing Table I (\u201cinferred\u201d in the set-up), so no value of Table I is held out. The
+table of readings shows the results of the other choices. That section also chooses the idle clock a
+second time, from the two-Reno cells alone.
 """

@@ -10,7 +10,8 @@ _QUEUE = "bottleneck.queue"
 EXPERIMENT = Versions(
     name="dualpi2-2019-refactoring",
     title="DualPI2: three commits of a refactoring (2019)",
-    doc="Whether a refactoring changed what DualPI2 does, over the whole battery.",
+    doc="Did a refactoring change what DualPI2 does? The page compares three commits in all cases of "
+    "a test battery.",
     versions={
         "sign-kept": {f"{_QUEUE}.arithmetic": "div127"},
         "reset": {f"{_QUEUE}.arithmetic": "div64", f"{_QUEUE}.reset_interval": "1s"},
@@ -38,7 +39,8 @@ EXPERIMENT = Versions(
         "the statistics therefore changes the probability by beta times the whole queueing delay, "
         "and the last two columns are different runs. Before the reset included these delays, it "
         "affected only counters, and the two columns had the same numbers. The size of this "
-        "difference in the source is not known, because the source's numbers are not public."
+        "difference in the publication is not known, because the publication's numbers are not "
+        "public."
     ),
     setup=(
         (
@@ -46,7 +48,7 @@ EXPERIMENT = Versions(
             "`limit 40000p target 15ms tupdate 16ms alpha 0.156250 beta 3.195312 any_ect "
             "coupling_factor 2 drop_on_overload step_thresh 1ms drop_dequeue classic_protection "
             "10%` in every version",
-            "source",
+            "publication",
         ),
         (
             "first commit: the sign is kept in the computation with alpha and beta",
@@ -55,23 +57,23 @@ EXPERIMENT = Versions(
         ),
         (
             "second commit: statistics are reset",
-            "gains divided by 64; once a second, as often as the source samples, the delays among "
-            "the statistics become 0 (`reset_interval`). The controller uses them as the delays "
-            "of its last update, so at the next update the whole queue counts as growth",
+            "gains divided by 64; once a second, as often as the publication samples, the delays "
+            "among the statistics become 0 (`reset_interval`). The controller uses them as the "
+            "delays of its last update, so at the next update the whole queue counts as growth",
             "read in the module, which keeps the delays among its statistics; assumed: the times "
             "of the resets",
         ),
         (
             "third commit: statistics are not reset",
             "the second commit without the reset",
-            "source",
+            "publication",
         ),
         (
             "step threshold",
             "applies to packets that find two or more in L on arrival (`min_qlen_step 2`)",
             "the refactored version",
         ),
-        ("DCTCP", "that of Linux 3.19", "source: end hosts"),
+        ("DCTCP", "that of Linux 3.19", "publication: end hosts"),
         (
             "every segment is a packet",
             "no TSO, GSO, GRO; the queue is measured at the start of a packet's slot",

@@ -11,7 +11,8 @@ EXPERIMENT = Versions(
     name="dualpi2-2019-wrr",
     title="DualPI2: WRR ratio 10 and 15, without overload handling, against the stable version "
     "of 21 February 2019",
-    doc="How two ratios of the weighted scheduler change DualPI2, over the whole battery.",
+    doc="How do two ratios of the weighted scheduler change DualPI2? The page compares versions in "
+    "all cases of a test battery.",
     versions={
         "stable": {f"{_QUEUE}.version": "dualpi2-2019-02-21"},
         "counter-10": {f"{_QUEUE}.version": "dualpi2-2019-wrr-counter", f"{_QUEUE}.wrr_ratio": 10},
@@ -42,20 +43,20 @@ EXPERIMENT = Versions(
             "WRR ratio 10 and 15",
             "both forms of a ratio: N packets of L for one of C (counter), and a share of C in "
             "percent (percent)",
-            "the source does not state which form it used; both are consistent with its text",
+            "the publication does not state which form it used; both are consistent with its text",
         ),
-        ("without overload handling", "`l_drop 100` in every version", "source"),
-        ("baseline", "`dualpi2-2019-02-21`: time-shifted FIFO", "source"),
+        ("without overload handling", "`l_drop 100` in every version", "publication"),
+        ("baseline", "`dualpi2-2019-02-21`: time-shifted FIFO", "publication"),
         (
             "ECN threshold",
             "6 ms at 4 Mbit/s, 2 ms at 12 Mbit/s, 1 ms elsewhere",
-            "source: two packets' time at the slow links",
+            "publication: two packets' time at the slow links",
         ),
-        ("ECT(0) in L", "`any_ect` (then `dc_dualq` and `dc_ecn`)", "source"),
+        ("ECT(0) in L", "`any_ect` (then `dc_dualq` and `dc_ecn`)", "publication"),
         (
             "DCTCP",
             "that of Linux 3.19, which reduces by alpha on a loss and never halves",
-            "source: its DCTCP does not respond to drops, and its end hosts have Linux 3.19",
+            "publication: its DCTCP does not respond to drops, and its end hosts have Linux 3.19",
         ),
         ("target, tupdate, gains", "defaults of the version of 21 February 2019", "assumed"),
         (

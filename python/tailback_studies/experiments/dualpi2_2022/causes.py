@@ -76,10 +76,11 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "flows in overload",
-        "of the five in each class 4 in L and 4 in C are active with UDP in L, 3 and 4 with UDP "
-        "in C, and 3 and 4 with 140 Mbit/s in L beside CUBIC; the rates of the others count as 0",
-        "inferred from the source's own rates per flow. If one of five flows is idle, P1 is 0 and "
-        "P25 is not; P25 is 0 in L with UDP in C. The numbers at 140 Mbit/s follow from the "
+        "of the five flows in each class, 4 in L and 4 in C are active with UDP in L; with UDP in "
+        "C, 3 in L and 4 in C; with 140 Mbit/s of UDP in L beside CUBIC, 3 in L and 4 in C. The "
+        "rates of the other flows count as 0",
+        "inferred from the publication's own rates per flow. If one of five flows is idle, P1 is 0 "
+        "and P25 is not; P25 is 0 in L with UDP in C. The numbers at 140 Mbit/s follow from the "
         "source's window statistics. The same numbers are used for Prague and Reno, for which "
         "there are no data",
     ),
@@ -96,17 +97,17 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
         "queue delay",
         "of each packet, from enqueue to dequeue, rounded down to a multiple of 32.8 us, and from "
         "8.4 ms on to 2/256 of the value",
-        "the source's recorder: 2^15 ns and a float of 7 binary digits in the IP header",
+        "the publication's recorder: 2^15 ns and a float of 7 binary digits in the IP header",
     ),
     (
         "windows",
         "each second's rate times (the run's mean queue delay and the base round-trip time)",
-        "the source's scripts",
+        "the publication's scripts",
     ),
     (
         "rows with Reno",
         "mixed round-trip times on all three queues, overload with Prague",
-        "the source's archives; not among the data here",
+        "the publication's archives; not among the data here",
     ),
     ("offloads", "every segment is a packet: no TSO, GSO, GRO", "inferred: see bottleneck"),
 )
@@ -115,16 +116,16 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
 def cause(entry: DualPi2Entry) -> str:
     """Return the cause of a cell's error if it is known. Otherwise, return facts about the cell."""
     if entry.chance:
-        return "chance: the published value is within the range of one more run"
+        return "chance: one more run could give the published value"
     stem, _, statistic = entry.column.rpartition("_")
     if stem.startswith(("rpf", "win")) and statistic in ("p1", "stddev"):
-        return "two of the source's 250 samples of rates are 0 or cut short"
+        return "two of the publication's 250 samples of rates are 0 or cut short"
     if entry.run.archive.aqm == "fq_codel" and stem.startswith("qs"):
         return "open: how many segments the hosts join (see What was corrected)"
     if entry.run.archive.kind == MIXED and entry.run.archive.aqm == "dualpi2":
         if not entry.run.rtt_nonecn:
-            return "unexplained; within the goal without the shaper's burst"
-        return "open: C's queue beside a short round-trip time in L"
+            return "unexplained; within the limit without the shaper's burst"
+        return "open: the queue of class C if the flow in L has a short round-trip time"
     if entry.run.archive.kind == OVERLOAD and stem.startswith(("qs", "drops")):
         return "open: Prague's window under losses and marks"
     return "unexplained"

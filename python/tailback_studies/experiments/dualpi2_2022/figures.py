@@ -80,7 +80,10 @@ def beside(
         columns=1 if kind == OVERLOAD else 2,
         width=760 if kind == OVERLOAD else 440,
     )
-    caption = "Mean, P25 to P75 (bar) and P1 to P99 (line), published and measured."
+    caption = (
+        "Mean (point), 25th to 75th percentile (bar) and 1st to 99th percentile (line), "
+        "published and measured."
+    )
     return ReportFigure(f"{kind}-{figure_id}", title, chart, caption, facts)
 
 
@@ -125,5 +128,8 @@ def ratios(entries: Sequence[DualPi2Entry], facts: Facts) -> ReportFigure | None
         width=440,
         rule=1.0,
     )
-    caption = "Mean rate (window) of the flow with ECN over that of the other, published, measured."
+    caption = (
+        "Mean rate (window) of the flow with ECN divided by that of the flow without, "
+        "published and measured."
+    )
     return ReportFigure("mixed-rtt-ratio", "Rate and window ratio", chart, caption, facts)

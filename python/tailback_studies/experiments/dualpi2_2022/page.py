@@ -23,15 +23,15 @@ TITLE = "DualPI2 in 2022"
 LEAD = (
     "tailback repeats the experiments behind the result files of \u201cDual Queue Coupled "
     "AQM\u201d (2022): all rows of the eight archives. The published values of half of them are "
-    "not in this repository. The source ran each case once."
+    "not in this repository. The publication ran each case once."
 )
 
 MEANT = (
-    "A reading is an assumption about the source's set-up, and each table changes one reading. It "
-    "shows the number of cells within their goal, and the median and 90th percentile of their "
-    "errors: in the set-up above \u2192 with the change. Errors that rise with the change speak "
-    "for the set-up, errors that fall speak against it. Goals whose errors do not change are "
-    "left out."
+    "A reading is an assumption about the publication's set-up, and each table changes one "
+    "reading. It shows the number of cells within their goal, and the median and 90th percentile "
+    "of their errors: in the set-up above \u2192 with the change. Errors that rise with the change "
+    "speak for the set-up, errors that fall speak against it. Criteria whose errors do not change "
+    "are left out."
 )
 CHANGED = (
     "The set-up was corrected before these runs, from the files in each archive and from the "
@@ -89,42 +89,42 @@ def _open(facts: Facts) -> Table:
 QUESTIONS: tuple[tuple[str, str, str, str], ...] = (
     (
         "C's queue beside a Prague flow with a short round-trip time: if CUBIC has a long one, "
-        "the mean delay of C's queue is longer than in the source.",
+        "the mean delay of C's queue is longer than in the publication.",
         "The shaper's burst, fq's pacing, a longer path, HyStart off, CUBIC without its "
         "Reno-friendly region (its swing), ACKs of every segment, jitter of hosts, packets four "
         "at a time (what TSO makes), the timer wheel, half the gains, and the windows of three "
         "commits of Prague 0.6.",
         "Tables *C's queue with each reading* and *The swing of C's queue*: the shaper, the hosts' "
         "pacing, HyStart and timers have a small effect, or an effect in the wrong direction. Only "
-        "the rules of Prague's window move the mean towards the source, most if the window changes "
-        "by whole segments. Then the utilisation is also closer, but Prague takes more of the "
-        "link from C than in the source.",
-        "Open. The cause is in how Prague's window moves when C's queue runs empty; the source "
-        "does not state which commit of Prague it ran. Excluded: burst, pacing, HyStart, "
-        "clocks, packets joined by offloads (the link is full in frames on every queue).",
+        "the rules of Prague's window move the mean towards the publication, most if the window "
+        "changes by whole segments. Then the utilisation is also closer, but Prague takes more of "
+        "the link from C than in the publication.",
+        "Open. The cause is in how Prague's window moves when C's queue runs empty; the "
+        "publication does not state which commit of Prague it ran. Excluded: burst, pacing, "
+        "HyStart, clocks, packets joined by offloads (the link is full in frames on every queue).",
     ),
     (
-        "Rates of L in overload: Prague gets less than in the source once UDP fills the link.",
+        "Rates of L in overload: Prague gets less than in the publication once UDP fills the link.",
         "The windows of three commits of Prague 0.6.",
-        "Table *Rates in overload with three Pragues*: with a window of whole segments, which is "
-        "never below two, L has rates like the source's. With a fractional window, the window "
-        "stays at one segment after a timeout, because it does not grow while every packet is "
-        "marked.",
-        "Mechanism found, and it speaks against the set-up: in overload the source's Prague uses "
-        "whole segments. The set-up was frozen with the fractional window before these runs and "
-        "keeps it, because with whole segments the rates of mixed round-trip times are further "
+        "Table *Rates in overload with three versions of Prague*: with a window of whole segments, "
+        "which is never below two, L has rates like the publication's. With a fractional window, "
+        "the window stays at one segment after a timeout, because it does not grow while every "
+        "packet is marked.",
+        "Mechanism found, and it speaks against the set-up: in overload the publication's Prague "
+        "uses whole segments. The set-up was frozen with the fractional window before these runs "
+        "and keeps it, because with whole segments the rates of mixed round-trip times are further "
         "off (see the reading).",
     ),
     (
         "In overload, delays of the queue that is not at the target.",
-        "The source's recorder, which rounds each delay down to a unit and to a short float "
+        "The publication's recorder, which rounds each delay down to a unit and to a short float "
         "before the mean.",
         "Table *Overload through the recorder*; these cells are also in *What was corrected*.",
         "Mechanism found: the recorder's arithmetic is part of the set-up.",
     ),
     (
         "FQ-CoDel's queue: if the hosts pace every single segment, its delays are shorter than in "
-        "the source.",
+        "the publication.",
         "Hosts that pace groups of segments that TCP joins for fq, as Linux does by default; "
         "hosts that pace single segments; hosts without pacing.",
         "The readings of paced segments and of unpaced hosts under *What was corrected*. The "
@@ -142,10 +142,10 @@ QUESTIONS: tuple[tuple[str, str, str, str], ...] = (
     ),
     (
         "Number of active flows in L beside UDP of `140 Mbit/s` in L.",
-        "Three flows, as the source's window statistics show; four, as in the other rows; all "
+        "Three flows, as the publication's window statistics show; four, as in the other rows; all "
         "five.",
         "Table *Flows of L that have packets*.",
-        "Set to three; the source does not say what stopped the other flows.",
+        "Set to three; the publication does not say what stopped the other flows.",
     ),
     (
         "A storm of retransmissions of Prague in overload.",

@@ -90,7 +90,10 @@ def swing(by_reading: Found, facts: Facts) -> Table | None:
             row += [_shown(one.get((run, column))) for one in cells]
         rows.append(row)
     heads = [f"{run.title}: {name}" for run in runs for name in ("published", *_PRAGUES_SHOWN)]
-    caption = "The cases whose C queue is furthest from the source, with three Pragues."
+    caption = (
+        "The cases in which C's queue differs most from the publication, with three versions "
+        "of Prague."
+    )
     columns = [*left(""), *right(*heads)]
     return Table("swing", "The swing of C's queue", columns, rows, caption, facts)
 
@@ -141,7 +144,12 @@ def overload_rates(found: Found, facts: Facts) -> Table | None:
     columns = [*left("UDP"), *right(*heads)]
     caption = "Mean rate of a flow of TCP, Mbit/s, of five in each class."
     return Table(
-        "overload-rates", "Rates in overload with three Pragues", columns, rows, caption, facts
+        "overload-rates",
+        "Rates in overload with three versions of Prague",
+        columns,
+        rows,
+        caption,
+        facts,
     )
 
 
@@ -178,7 +186,7 @@ def active(found: Found, facts: Facts) -> Table | None:
         rows.append([title, *(None if n is None else number(n * factor) for n in numbers)])
     counts = (run.active[0], run.active_by_class[0], run.flows)
     columns = [*left(run.words), *right("published", *(f"{n} flows in L" for n in counts))]
-    caption = "Rates are of five flows in each class; those without packets count as 0."
+    caption = "The rates are means of five flows in each class; flows without packets count as 0."
     return Table("active", "Flows of L that have packets", columns, rows, caption, facts)
 
 
@@ -212,7 +220,7 @@ def retransmissions(
         *left("run", "class"),
         *right("flows", "packets of a flow", "sent again, %", "timeouts of a flow"),
     ]
-    caption = "Flows with packets, over the measured time."
+    caption = "Only flows that sent packets, over the measured time."
     return Table("retransmissions", "Sent again", columns, rows, caption, facts)
 
 

@@ -56,7 +56,7 @@ _DEFAULTS: Mapping[str, Mapping[str, object]] = {
 CHANGES: tuple[Read, ...] = (
     Reading(
         "former",
-        "everything as it was before the source's files were read",
+        "everything as it was before the publication's files were read",
         DualPi2Variant(
             set={"tcp.pacing": "auto", "bottleneck.burst": "0b"},
             queue=_DEFAULTS,
@@ -67,7 +67,7 @@ CHANGES: tuple[Read, ...] = (
     ),
     Reading(
         "delays",
-        "delays unchanged, not as the source's recorder computes them",
+        "delays unchanged, not as the publication's recorder computes them",
         DualPi2Variant(recorder=False),
     ),
     Reading(
@@ -133,7 +133,7 @@ TRIED: tuple[Read, ...] = (
     ),
     Reading(
         "no-lead",
-        "flows start when the source begins to count its time",
+        "flows start when the publication begins to count its time",
         DualPi2Variant(before=0.0),
         lambda run: _COUPLED(run) and run.rtt_ecn == max(RTTS_ECN),
     ),

@@ -75,8 +75,8 @@ def _rows(archive: Archive, entries: Sequence[DualPi2Entry]) -> Table:
         for name, cells in by_case.items()
     ]
     caption = (
-        "Measured and (published) values. Cells with a goal are green or red. L: with ECN, C: "
-        "without. all-cells.csv has every column."
+        "Measured and (published) values. Values with a limit are green (within) or red (beyond). "
+        "L: with ECN, C: without. all-cells.csv has every column."
     )
     return Table(f"rows-{archive.name}", archive.name, columns, rows, caption)
 

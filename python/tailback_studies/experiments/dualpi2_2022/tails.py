@@ -111,7 +111,7 @@ def figure(frame: pl.DataFrame, kind: str, facts: Facts) -> ReportFigure | None:
         together, facet="facet", facets=facets, x_title="queue delay, ms", columns=2
     )
     caption = (
-        "Packets with a longer delay (curves) and the source's percentiles (rings); 30 points in "
-        "each factor of ten, down to 0.01 %."
+        "Packets with a longer delay (curves) and the publication's percentiles (rings); 30 points "
+        "in each factor of ten, down to 0.01 %."
     )
     return ReportFigure(f"{kind}-tail", "Tail of the queue delay", chart, caption, facts)

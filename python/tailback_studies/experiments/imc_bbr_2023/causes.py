@@ -17,7 +17,7 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "flow",
-        "one, for 60 s from its connect, receive window 100 MB",
+        "one flow, for 60 s from the start of its connection, receive window 100 MB",
         "stated: `iperf3 -t 60 -w 100M`",
     ),
     (
@@ -33,7 +33,7 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
         "CUBIC without `hystart_ack_delay`; BBR without `ack_aggregation`, `pacing_margin = 0`",
         "these came with Linux 5.6, 5.1 and 4.20",
     ),
-    ("5.15", "CUBIC and BBR with their defaults", "neither has changed since in what matters here"),
+    ("5.15", "CUBIC and BBR with their defaults", "no later change of either matters here"),
     (
         "5.13.12 of google/bbr",
         "CUBIC as in 5.15",
@@ -44,7 +44,7 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
         "`bbr2` with its defaults",
         "`tcp_bbr2.c`, branch v2alpha",
     ),
-    ("seeds", "one", "five trials in the source; a seed takes ten minutes of processor time"),
+    ("seeds", "one", "five trials in the publication; a seed takes ten minutes of processor time"),
     (
         "sender's queue",
         "none; BBR paces by its own timer",
@@ -53,13 +53,13 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
     (
         "host jitter",
         "10 us, in order",
-        "not in the source: hosts have some; it is less than a packet time at 1 Gbit/s",
+        "not in the publication: hosts have some; it is less than a packet time at 1 Gbit/s",
     ),
     (
         "offloads",
         "every segment is a packet",
-        "the source leaves them on: packets of up to 64 kB wait in the bottleneck's queue, and "
-        "are dropped whole. Not in the simulator",
+        "the publication leaves them on: packets of up to 64 kB wait in the bottleneck's queue, "
+        "and are dropped whole. Not in the simulator",
     ),
     (
         "judged",
@@ -71,7 +71,7 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
     (
         "limits",
         "0.5 % of the rate in the median, 2 % at the 90th percentile; 95 % of the signs",
-        "trials of the source: 0.15 % and 0.4 % (BBR), 0.6 % and 4.7 % (CUBIC, 100 kB); its "
+        "trials of the publication: 0.15 % and 0.4 % (BBR), 0.6 % and 4.7 % (CUBIC, 100 kB); its "
         "kernels 4.15 and 5.15 differ by 0.2 % and 0.8 % (BBR)",
     ),
 )
@@ -94,14 +94,14 @@ CHANGED: tuple[tuple[str, str, str, str], ...] = (
         "within the 60 s, as for the other kernels: CUBIC at 10 MB 0.77 / 8.8 % of the rate "
         "(median / 90th percentile)",
         "as iperf 3.1.3 counts it: 0.08 / 2.8 %. BBR 0.12 / 0.44 % (0.12 / 0.43 % before)",
-        "the source names the version; 4.15's CUBIC had more than the link carries. At 50 Mbit/s "
-        "and more the rows are explained within 0.5 %",
+        "the publication names the version; 4.15's CUBIC had more than the link carries. At 50 "
+        "Mbit/s and more the rows are explained within 0.5 %",
     ),
     (
         "BBRv2",
         "version 3 with the constants of version 2: 1.2 / 6.4 % at 100 kB, 0.69 / 1.6 % at 10 MB",
-        "version 2 itself, written after its source: 1.6 / 7.9 % and 1.2 / 1.6 %",
-        "the source ran this version. Its errors here are larger; see the open questions",
+        "version 2 itself, written from its source code: 1.6 / 7.9 % and 1.2 / 1.6 %",
+        "the publication ran this version. Its errors here are larger; see the open questions",
     ),
 )
 
@@ -114,7 +114,8 @@ QUESTIONS: tuple[tuple[str, str, str, str], ...] = (
         "18.67 at 20 Mbit/s and 200 ms (18.31). With 50 us it lasts for 2 % of the time: 47.27 and "
         "18.35",
         "explained: an RTT equal to the smallest one postpones PROBE_RTT, and RTTs of real hosts "
-        "are seldom equal to the microsecond. Not adopted: the source does not state the jitter",
+        "are seldom equal to the microsecond. Not adopted: the publication does not state the "
+        "jitter",
     ),
     (
         "BBRv2 has up to 19 % more than published at 100 kB, above 100 Mbit/s and up to 25 ms",

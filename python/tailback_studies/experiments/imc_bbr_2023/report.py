@@ -37,8 +37,8 @@ LEAD = (
     "and round-trip times 5 to 200 ms. The experiment measures its goodput in 60 s."
 )
 BLIND = (
-    "The set-up was written from the source's scripts before the comparison. No cell counts as "
-    "held out, because an earlier draft had been compared with the same cells."
+    "The set-up was written from the publication's scripts before the comparison. No value counts "
+    "as held out, because an earlier draft had been compared with the same values."
 )
 QUICK = " A quick run: a few published places, one seed."
 #: Largest gain of the colour scale, by buffer.
@@ -146,9 +146,9 @@ def _groups(entries: Sequence[ImcEntry], run_facts: Facts) -> Table:
         *left("judged"),
     ]
     caption = (
-        "Goodput: errors over the link's rate. Cells of CUBIC at 100 kB and above 100 Mbit/s "
-        "count for no criterion. There the source's buffer has room for only one or two packets "
-        "of 64 kB, and the simulator does not have offloads."
+        "Errors of the goodput, divided by the link's rate. Values of CUBIC at 100 kB and above "
+        "100 Mbit/s count for no criterion: the publication's buffer then has room for only one or "
+        "two packets of 64 kB, and the simulator does not have offloads."
     )
     return Table("groups", "Goodput by group", columns, rows, caption, run_facts)
 
@@ -159,7 +159,9 @@ def _misses(entries: Sequence[ImcEntry], run_facts: Facts) -> list[Block]:
     limit = f"{100 * truth.P90:g} %"
     if not off:
         return [Text(f"All {held} goodputs with a goal are within {limit}.")] if held else []
-    caption = f"Goodputs of the judged groups that are off by more than {limit} of the rate."
+    caption = (
+        f"Goodputs of the groups with a criterion whose error is more than {limit} of the rate."
+    )
     return [_table("misses", "One by one", off, caption, run_facts)]
 
 

@@ -101,7 +101,8 @@ def _values(comparison: Comparison, facts: Facts, name: str = "alone-values") ->
     ]
     caption = (
         "Means over the seeds. A star marks a value that differs from that of the newest kernel by "
-        "more than noise (false discovery rate over all differences of the page below `5 %`)."
+        "more than noise. Over all differences of the page, the false discovery rate is below `5 "
+        "%`."
     )
     return Table(name, "What a flow gets", columns, rows, caption, facts)
 
@@ -138,7 +139,7 @@ def _differences(comparison: Comparison, facts: Facts, name: str = "alone-differ
             )
     columns = [
         *left("congestion control", "queue", "quantity", "kernel"),
-        *right(f"Linux {comparison.baseline.name}", "there", "difference"),
+        *right(f"Linux {comparison.baseline.name}", "other kernel", "difference"),
     ]
     return Table(name, "Every difference beyond noise", columns, rows, "", facts)
 

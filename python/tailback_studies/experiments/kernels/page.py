@@ -15,8 +15,9 @@ from tailback_studies.reproduction.page import Page
 
 TITLE = "Kernels side by side"
 LEAD = (
-    "This page compares the newest kernel with the kernels of Debian's releases, in virtual time. "
-    "Scenarios, tc, libraries and agent are the same, so only the kernel can cause a difference."
+    "This page compares the newest Linux kernel with the kernels of Debian's releases, in virtual "
+    "time. Scenarios, tc, libraries and tailback's agent in the guest are the same, so only the "
+    "kernel can cause a difference."
 )
 HOW = (
     "`tailback kernel build --release 6.1` puts a kernel beside the others, and "

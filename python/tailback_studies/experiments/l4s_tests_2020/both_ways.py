@@ -140,7 +140,7 @@ def _figure(dots: Sequence[dict[str, Any]], facts: Facts) -> Iterator[ReportFigu
         y_title="round trip of the probe, ms",
         x_title="",
     )
-    caption = "Mean round trip of the probes: the base and the queues of both directions."
+    caption = "Mean round-trip time of the probes, which includes the queues of both directions."
     yield ReportFigure("s4", "S4: what a probe waits", chart, caption, facts)
 
 
@@ -151,7 +151,7 @@ def _table(rows: list[list[Value]], facts: Facts) -> Table:
     ]
     caption = (
         "Four flows in each direction. The probe sends 20 packets of 100 bytes a second in each "
-        "direction; its round trip is the base round-trip time and their queueing. The source has "
-        "plots of these runs and no numbers."
+        "direction; its round-trip time is the base round-trip time plus the queueing delay in "
+        "both directions. The publication has plots of these runs and no numbers."
     )
     return Table("s4", "S4: both directions", columns, rows, caption, facts)

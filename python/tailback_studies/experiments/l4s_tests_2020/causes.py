@@ -31,7 +31,7 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
     (
         "CUBIC, Reno",
         "as Linux 7.3 has them",
-        "the source does not state the release of its kernel",
+        "the publication does not state the release of its kernel",
     ),
     (
         "ECN",
@@ -50,17 +50,17 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
         "published trees of the module: `apply_step` where `qdisc_qlen(l_queue) > 1` on arrival",
     ),
     ("pfifo", "`limit 1000` at 50 Mbit/s, `limit 200` at 10", "stated"),
-    ("fq_codel, pie, red", "options of the source; otherwise tc's defaults", "stated"),
+    ("fq_codel, pie, red", "options of the publication; otherwise tc's defaults", "stated"),
     (
         "value",
-        "mean throughput over the time that counts",
-        "the source takes the mean of `tcpi_delivery_rate`, sampled every 50 ms, without zeros. "
-        "That is a rate over the last round trip, which tailback does not record",
+        "mean throughput over the measured time",
+        "the publication takes the mean of `tcpi_delivery_rate`, sampled every 50 ms, without "
+        "zeros. That is a rate over the last round trip, which tailback does not record",
     ),
     (
-        "time that counts",
+        "measured time",
         "S1: from 119 to 179 s of 180; S6: from 19 to 59 s of 60",
-        "the source's program: from 61 s (S6: 41 s) to 1 s before the last sample",
+        "the publication's program: from 61 s (S6: 41 s) to 1 s before the last sample",
     ),
     ("start", "within one round-trip time of each other", "inferred: Flent starts both at once"),
     ("offloads", "every segment is a packet", "stated: sg, tso, gso, gro off"),
@@ -95,7 +95,7 @@ CHANGED: tuple[tuple[str, str, str, str], ...] = (
 #: Open questions. Each row is a question, what was tried, the result, and the verdict.
 QUESTIONS: tuple[tuple[str, str, str, str], ...] = (
     (
-        "beside Prague at a FIFO, CUBIC gets more in the simulator than in the source",
+        "beside Prague at a FIFO, CUBIC gets more in the simulator than in the publication",
         "jitter of the hosts (the table of readings); joined segments: Reno beside CUBIC on Linux, "
         "50 Mbit/s, 20 ms, `pfifo limit 1000`, from 29 to 119 s, 3 seeds, with `path.offloads` off "
         "and on",
@@ -106,15 +106,15 @@ QUESTIONS: tuple[tuple[str, str, str, str], ...] = (
         "simulator sends single segments. Open: how much of the difference bursts explain",
     ),
     (
-        "in S6 the classic flow gets more in the simulator than in the source",
+        "in S6 the classic flow gets more in the simulator than in the publication",
         "the readings; DCTCP in Prague's place on Linux and in the simulator, `fq_codel flows 1`, "
         "S6's times, 4 seeds",
         "no reading removes the difference; ratios on Linux and in the simulator: CUBIC with ECN "
         "32.0 \u00b1 3.5 and 31.2 \u00b1 1.0, without 41.5 \u00b1 4.2 and 36.8 \u00b1 5.0, "
         "Reno with ECN 25.9 \u00b1 2.0 and 26.0 \u00b1 0.2, without 31.7 \u00b1 4.3 and "
         "33.1 \u00b1 3.0; with "
-        "`path.offloads` the ratios fall to 9.0 to 12.3 on Linux, away from the source",
-        "excluded: queue, shaper, classic flow; open: how the source's Prague of autumn 2020 "
+        "`path.offloads` the ratios fall to 9.0 to 12.3 on Linux, away from the publication",
+        "excluded: queue, shaper, classic flow; open: how the publication's Prague of autumn 2020 "
         "differed",
     ),
 )

@@ -97,8 +97,8 @@ ROWS = S1 + S6
 #: Rows that are wrong in the publication, with the error. Criteria do not include them.
 DEFECTS: Mapping[L4sRow, str] = {
     L4sRow("s1", 50, "pfifo(1000)", (Flow("cubic", 10), Flow("prague", 10))): (
-        "in this row the source repeats the row of cubic at 20 ms and prague at 10 ms, digit by "
-        "digit"
+        "in this row the publication repeats the row of cubic at 20 ms and prague at 10 ms, digit "
+        "by digit"
     ),
 }
 

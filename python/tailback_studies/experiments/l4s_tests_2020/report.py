@@ -25,10 +25,10 @@ LEAD = (
     "rate steps; flows in both directions at once."
 )
 BLIND = (
-    "S6 is held out; S1 is not. The set-up was written from the test bed's scripts and the "
-    "published trees of its kernel modules, and compared once. But the description of the rows "
-    "infers two parts of it from S1: Prague without RTT scaling, and the step with more than one "
-    "packet. Later changes are in **Changed after the comparison**."
+    "The values of S6 were held out; those of S1 were not. The set-up was written from the test "
+    "bed's scripts and the published trees of its kernel modules, and compared once. But the "
+    "description of the rows infers two parts of it from S1: Prague without RTT scaling, and the "
+    "step with more than one packet. Later changes are in **Changed after the comparison**."
 )
 QUICK = " A quick run: the published rows only, one seed, 40 s of each run measured."
 OTHER_LINUX = "today's Linux instead of the tree of 2020"
@@ -81,7 +81,7 @@ def basis(run_facts: Facts) -> list[Section]:
         Section("open", "Open questions", [_questions(run_facts)] if QUESTIONS else []),
         Section(
             "not-run",
-            "Rows that are not run, and errors of the source",
+            "Rows that are not run, and errors of the publication",
             [_not_run(run_facts), rows.defects(run_facts)],
         ),
     ]
@@ -157,8 +157,8 @@ def shares(entries: Sequence[L4sEntry], run_facts: Facts) -> list[Block]:
         within=100 * truth.S1_P90,
     )
     caption = (
-        "S1: share of the link of each flow. On the solid line measured and published share are "
-        "equal; the dashed lines are at the limit for the 90th percentile of the error."
+        "Share of the link of each flow in the tests S1. On the solid line measured and published "
+        "share are equal; the dashed lines are at the limit for the 90th percentile of the error."
     )
     return [ReportFigure("s1", "S1: share of the link", chart, caption, run_facts)]
 
@@ -195,5 +195,5 @@ def ratios(entries: Sequence[L4sEntry], run_facts: Facts) -> list[Block]:
         columns=1,
         width=700,
     )
-    caption = "S6: Prague's rate over that of the classic flow in the same queue."
+    caption = "S6: Prague's rate divided by that of the classic flow in the same queue."
     return [ReportFigure("s6", "S6: ratios of rates", chart, caption, run_facts)]

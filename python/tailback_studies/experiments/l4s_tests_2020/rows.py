@@ -35,14 +35,15 @@ def by_queue(entries: Sequence[L4sEntry], facts: Facts) -> Table:
             ]
         )
     caption = (
-        "Errors of flows with published rates, over the link's rate. The source against itself: "
-        "flows at equal round-trip times whose row is repeated, in either order, or whose "
-        "competitor is equal. A perfect model, run once, would have errors as large as these."
+        "Errors of flows with published rates, divided by the link's rate. *Twins in the "
+        "publication* are flows with equal round-trip times whose row is repeated, in either "
+        "order, or whose competitor has the same congestion control. Even a perfect model, run "
+        "once, would have errors as large as the difference between twins."
     )
     columns = [
         *left("queue"),
         *right("cells", "median", "90th percentile", "largest"),
-        *right("twins in the source", "their median", "90th percentile"),
+        *right("twins in the publication", "their median", "90th percentile"),
     ]
     return Table("by-queue", "S1 by queue", columns, rows, caption, facts)
 
@@ -87,7 +88,7 @@ def defects(facts: Facts) -> Table:
     """List the rows that are wrong in the publication."""
     rows: list[list[Value]] = [[row.table.upper(), row.name, why] for row, why in DEFECTS.items()]
     columns = left("", "row", "what is wrong")
-    return Table("defects", "Wrong in the source", columns, rows, "Not judged.", facts)
+    return Table("defects", "Wrong in the publication", columns, rows, "Not judged.", facts)
 
 
 def tables(entries: Sequence[L4sEntry]) -> list[Section]:
@@ -119,7 +120,7 @@ def _rows(queue: str, rate: int, entries: Sequence[L4sEntry]) -> Table:
     rows: list[list[Value]] = [
         [_title(row), *(_value(cell) for cell in cells.values())] for row, cells in by_row.items()
     ]
-    caption = "Measured and (published). Red: beyond the goal."
+    caption = "Measured and (published) values. Red: beyond the limit."
     name = f"{table}-{rate}-{''.join(c if c.isalnum() else '-' for c in queue)}"
     return Table(name, f"{queue} at {rate} Mbit/s", columns, rows, caption)
 

@@ -175,8 +175,8 @@ def blocks_s2(runs: Sequence[StepCase], results: Sequence[Results], facts: Facts
         *right("RTT, ms", "to, Mbit/s", "largest smoothed RTT, ms", "s beyond twice the RTT"),
     ]
     caption = (
-        "After the rate fell, until the end of the run half a minute later. The source has plots "
-        "of these runs and no numbers."
+        "After the rate fell, until the end of the run half a minute later. The publication has "
+        "plots of these runs and no numbers."
     )
     return [*blocks, Table("s2", "S2: after the step", columns, rows, caption, facts)]
 

@@ -55,7 +55,7 @@ APART_MBIT = 0.05 * RATE_MBIT
 
 CLAIMS: tuple[Claim, ...] = (
     Claim(
-        "One queue with a step: a side starves",
+        "One queue with a step threshold: one side starves",
         "from 1 BDP on, beside CUBIC, BBR and BBRv3 at 10 ms, one side gets less than 10 Mbit/s",
         lambda row: (
             _one_each(row)
@@ -66,7 +66,7 @@ CLAIMS: tuple[Claim, ...] = (
         lambda _, cells: _least(cells) < STARVED_MBIT,
     ),
     Claim(
-        "DualPI2: low delay, no share",
+        "DualPI2: Prague has a low delay but less than half of a fair share",
         "beside BBR and BBRv3 with ECN, Prague's srtt is within 1 ms of the path's RTT and its "
         "rate below half of a fair share",
         lambda row: (

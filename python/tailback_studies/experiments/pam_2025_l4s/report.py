@@ -31,14 +31,16 @@ from tailback_studies.reproduction.shown import facts, goals_table, head, signed
 TITLE = "Prague beside classic flows over nine queues (PAM 2025), run again"
 SOURCE = "F. B. Sarpkaya, F. Fund, S. Panwar, PAM 2025"
 LEAD = (
-    "Prague beside CUBIC, BBR and BBRv3 at 100 Mbit/s, through nine queues with buffers of 0.5 to "
-    "8 BDP: the rates of both sides and their smoothed round-trip times."
+    "Prague shares a link of 100 Mbit/s with CUBIC, BBR or BBRv3, through nine queues with buffers "
+    "of 0.5 to 8 BDP. The page compares the rates of both sides and their smoothed round-trip "
+    "times."
 )
 HELD_OUT = (
-    "The set-up was written from the source's notebooks before any comparison. No cell counts as "
-    "held out, because these rows were used before, for a first comparison and for other readings "
-    "of the set-up. None of these readings is in the set-up. The other half of the source's 765 "
-    "rows is not part of tailback. tailback runs and measures these rows without a published value."
+    "The set-up was written from the publication's notebooks before any comparison. No value "
+    "counts as held out, because these rows were used before: for a first comparison, and to try "
+    "other assumptions about the set-up. None of these assumptions is in the set-up. The other "
+    "half of the publication's 765 rows is not part of tailback. tailback runs these rows too, "
+    "without a published value to compare with."
 )
 QUICK = " A quick run: published rows with a buffer of 2 BDP, one seed."
 
@@ -133,12 +135,12 @@ def _claims(entries: Sequence[PamEntry], made: Facts) -> list[Block]:
     ]
     conditions = "; ".join(f"{v.claim.title}: {v.claim.condition}" for v in found)
     caption = (
-        "Rates in Mbit/s, smallest and largest over the published rows of the claim, and the "
-        "number of rows that fulfil its condition here. In the source all rows do. "
+        "Smallest and largest rate in Mbit/s over the published rows of the claim, and the number "
+        "of rows that fulfil its condition here. In the publication all rows do. "
         + conditions
         + "."
     )
-    return [Table("claims", "Claims of the source", columns, rows, caption, made)]
+    return [Table("claims", "Claims of the publication", columns, rows, caption, made)]
 
 
 def _range(values: Iterable[float]) -> str:
@@ -161,15 +163,15 @@ def by_queue(entries: Sequence[PamEntry], made: Facts, columns: Sequence[str]) -
         rows.append([group, *(_both(_of_queue(cells, queue), kind) for queue in QUEUES)])
     if rows:
         rows.append(["all", *(_both(_of_queue(own, queue), kind) for queue in QUEUES)])
-        scatter: list[Value] = ["one trial of the source"]
+        scatter: list[Value] = ["one trial of the publication"]
         for queue in QUEUES:
             noise = truth.noise(columns, {e.row for e in own if e.row.aqm == queue})
             scatter.append(_pair(noise.median, noise.p90) if noise else None)
         rows.append(scatter)
     what = "Rates, % of the link's rate" if columns == RATES else "Smoothed RTT, %"
     caption = (
-        "Median / 90th percentile of the errors over the published cells. One trial of the source: "
-        "its standard deviation over ten trials."
+        "Median / 90th percentile of the errors of the published values. Last row: the standard "
+        "deviation over the ten trials of the publication."
     )
     name = "rates-by-queue" if columns == RATES else "srtt-by-queue"
     return Table(name, what, [*left("beside"), *right(*QUEUES.values())], rows, caption, made)
@@ -245,8 +247,8 @@ def shares(entries: Sequence[PamEntry], made: Facts) -> list[Block]:
         columns=3,
     )
     caption = (
-        "Share of the link of each side. On the line both agree; the distance of the dashed lines "
-        "is the goal for the 90th percentile."
+        "Share of the link of each side. On the solid line measured and published share are equal; "
+        "the dashed lines are at the limit for the 90th percentile of the error."
     )
     return [ReportFigure("shares", "Share of the link, by queue", chart, caption, made)]
 
@@ -271,7 +273,10 @@ def every_row(entries: Sequence[PamEntry]) -> list[Section]:
             *left("queue"),
             *right("BDP", "flows", "Prague, Mbit/s", "other", "Prague, srtt in ms", "other"),
         ]
-        caption = "Measured and (published). Red: beyond the 90th percentile of the goal."
+        caption = (
+            "Measured and (published) values. Red: the error is larger than the limit for "
+            "the 90th percentile."
+        )
         blocks.append(Table(f"rows-{number}", group, columns, lines, caption))
     return [Section("rows", "Every row", blocks)] if blocks else []
 

@@ -62,7 +62,7 @@ def judges(entries: Sequence[PamEntry]) -> list[Judge]:
     found = claims.verdicts(entries)
     if found:
         held = sum(verdict.holds for verdict in found)
-        out.append(_counted("claims of the source", "every row of a claim", held, len(found)))
+        out.append(_counted("claims of the publication", "every row of a claim", held, len(found)))
     for verdict in verdicts(entries):
         columns = RATES if verdict.goal is GOALS[0] else SRTTS
         out.append(judge(verdict, entries, noise(columns)))

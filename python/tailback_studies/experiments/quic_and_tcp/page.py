@@ -162,8 +162,8 @@ def _figure(name: str, met: Sequence[Met], facts: Facts) -> ReportFigure:
         )
     caption = (
         "The stack's share of the sum of both flows' throughput, with a 95 % interval over the "
-        "seeds; the line is a fair share. *Its own kind* shows a second flow of Linux in place of "
-        "the stack, with the congestion control of the first."
+        "seeds; the line is a fair share. *Its own kind*: a second TCP flow of Linux takes the "
+        "place of the stack, with the same congestion control as the first."
     )
     return ReportFigure(
         f"{name}-share", "Shares of the throughput", _panels(pl.DataFrame(rows)), caption, facts
@@ -265,8 +265,11 @@ def _every(name: str, met: Sequence[Met], facts: Facts) -> Table:
         *right("RTT, ms", *(f"{cc}: QUIC / TCP, Mbit/s" for cc in CCS)),
         *right(*(f"{cc}: queue, ms" for cc in CCS)),
     ]
-    caption = "Means over the seeds: payload of both flows, and queueing delay of all packets."
-    return Table(f"{name}-every", "Every meeting", columns, rows, caption, facts)
+    caption = (
+        "Means over the seeds: throughput of the payload of both flows, and queueing delay "
+        "of all packets."
+    )
+    return Table(f"{name}-every", "Every pair of flows", columns, rows, caption, facts)
 
 
 def _both(one: Met) -> str | None:

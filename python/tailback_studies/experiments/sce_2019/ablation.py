@@ -159,10 +159,10 @@ REMARKS: tuple[Remark, ...] = (
         tuple(SceSetup("", (cc,)) for cc in ("cubic", "reno", "dctcp")),
         ((0.5, 0.0), (0.5, 80.0), (1.0, 0.0), (1.0, 80.0)),
         ("fixed-buffer",),
-        "The source has no remark about this; its numbers raise the question. Today's Linux in "
-        "virtual time (`--engine kernel`), whose receive buffers have a fixed size, has the same "
-        "RTTs as the simulator with such a buffer. With a tuned buffer ACKs are delayed, which "
-        "explains the difference for CUBIC and DCTCP, and a part of the difference for Reno.",
+        "The publication has no remark about this; its numbers raise the question. Today's Linux "
+        "in virtual time (`--engine kernel`), whose receive buffers have a fixed size, has the "
+        "same RTTs as the simulator with such a buffer. With a tuned buffer ACKs are delayed, "
+        "which explains the difference for CUBIC and DCTCP, and a part of the difference for Reno.",
     ),
     Remark(
         "long-delays",
@@ -171,9 +171,9 @@ REMARKS: tuple[Remark, ...] = (
         tuple(SceSetup("", (cc,)) for cc in ("reno", "dctcp")),
         ((50.0, 80.0), (50.0, 160.0), (100.0, 40.0), (100.0, 80.0), (100.0, 160.0)),
         ("no-memory", "echo"),
-        "The source has no remark about this either. Today's Linux is faster in these cells: it "
-        "does not remember an ssthresh, so its first slow start ends only at the first mark, and "
-        "its DCTCP does not cut the window in rounds without marks.",
+        "The publication has no remark about this either. Today's Linux is faster in these cells: "
+        "it does not remember an ssthresh, so its first slow start ends only at the first mark, "
+        "and its DCTCP does not cut the window in rounds without marks.",
     ),
     Remark(
         "under-utilisation",
@@ -194,26 +194,26 @@ REMARKS: tuple[Remark, ...] = (
         _ALONE,
         ((50.0, 80.0), (50.0, 160.0), (100.0, 80.0), (100.0, 160.0)),
         ("no-unit-quirk", "dither", "one-way"),
-        "A flow with SCE keeps the queue between half of the target and the target, while Reno "
-        "and DCTCP leave the queue empty for most of a cycle at such delays. The source suspects "
+        "A flow with SCE keeps the queue between half of the target and the target, while Reno and "
+        "DCTCP leave the queue empty for most of a cycle at such delays. The publication suspects "
         "the feedback as the cause, but without split ACKs, or without the second Cake, the RTT is "
         "the same.",
     ),
     Remark(
         "fairness-dip",
-        "The dip of fairness under fair queueing at 5 to 10 Mbit/s",
+        "Less fairness under fair queueing at 5 to 10 Mbit/s",
         "throughput_mbit",
         (SceSetup("triple-isolate", ("cubic", "dctcp-sce")),),
         ((5.0, 20.0), (5.0, 80.0), (10.0, 20.0), (10.0, 80.0)),
         ("no-unit-quirk", "no-cwr-quirk"),
         "The cause is that of the under-utilisation: in a queue of its own the flow with SCE does "
         "not use its half of the link, as it does not fill a link alone, and the other flow takes "
-        "the rest. With one unit the dip at 10 Mbit/s disappears, but the dip at 5 Mbit/s and "
+        "the rest. With one unit the unfairness at 10 Mbit/s disappears, but that at 5 Mbit/s and "
         "80 ms does not.",
     ),
     Remark(
         "sce-single",
-        "sce-single cells that stay unfair",
+        "Cases of sce-single that stay unfair",
         "throughput_mbit",
         (SceSetup("flowblind sce-single", ("reno", "reno-sce")),),
         ((5.0, 0.0), (5.0, 80.0), (10.0, 80.0), (50.0, 80.0), (100.0, 20.0)),
@@ -225,7 +225,7 @@ REMARKS: tuple[Remark, ...] = (
     ),
     Remark(
         "extremes",
-        "Single cells with RTTs of many times the delay (Tables 90 and 95)",
+        "Single values with RTTs of many times the delay (Tables 90 and 95)",
         "tcp_rtt_ms",
         (
             SceSetup("flowblind sce-single", ("reno", "dctcp-sce")),
@@ -278,7 +278,7 @@ def sections(by_reading: Mapping[str, Sequence[SceEntry]], facts: Facts) -> list
             [Text(MECHANISMS), _ablation(by_reading, facts)],
         ),
         Section("open", "Open questions", [Text(questions.LEAD), questions.table(by_reading)]),
-        Section("remarks", "What the source left under investigation", remarks),
+        Section("remarks", "What the publication left under investigation", remarks),
     ]
 
 
@@ -294,10 +294,10 @@ def _ablation(found: Mapping[str, Sequence[SceEntry]], facts: Facts) -> Table:
     caption = (
         "Median and 90th percentile of the errors in percent, in the set-up of the reproduction "
         "\u2192 with one change, over the cells that the change can affect. Contested mechanisms "
-        "run on every cell of the source. The others run on a sample: for every congestion control "
-        "alone, each rate and each delay once, and for each pair one cell in each mode. All runs "
-        "have one seed. Errors that rise with the change speak for the set-up, errors that fall "
-        "speak against it. The open questions have the conclusions."
+        "run on every cell of the publication. The others run on a sample: for every congestion "
+        "control alone, each rate and each delay once, and for each pair one cell in each mode. "
+        "All runs have one seed. Errors that rise with the change speak for the set-up, errors "
+        "that fall speak against it. The open questions have the conclusions."
     )
     return Table("ablation", "One mechanism at a time", columns, rows, caption, facts)
 
@@ -359,7 +359,7 @@ during most of a test. The remembered value depends on the order of the tests, w
 
 **ACK splitting.** When SCE marks begin or end, the receiver sends one ACK for the earlier segments
 and at once another for the segment with the change. If the second is delayed, windows of two
-segments wait for the delayed-ACK timer, which the source does not show (`split-delayed`). The
+segments wait for the delayed-ACK timer, which the publication does not show (`split-delayed`). The
 receiver of that tree does this for every sender with ECN, so CUBIC, Reno and DCTCP get split ACKs
 as well.
 

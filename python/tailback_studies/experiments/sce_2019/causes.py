@@ -7,24 +7,24 @@ from tailback_studies.experiments.sce_2019.points import SceEntry
 
 #: Each row is an item of the set-up, its value here, and its basis.
 DECLARED: tuple[tuple[str, str, str], ...] = (
-    ("bottleneck", "Cake, besteffort, on both egresses: ACKs pass a second Cake", "stated"),
+    ("bottleneck", "Cake with besteffort in both directions: ACKs pass a second Cake", "stated"),
     ("modes", "flowblind, flowblind with sce-single, triple-isolate; SCE on in each", "stated"),
     (
         "delay",
-        "netem, half of it each way, and 0.9 ms in all for the test bed",
-        "stated; the 0.9 ms are inferred from the source's RTTs",
+        "netem, half in each direction, plus 0.9 ms for the test bed",
+        "stated; the 0.9 ms are inferred from the publication's RTTs",
     ),
     ("ECN", "negotiated by all", "stated"),
     (
         "receive buffers",
         "tuned by Linux, from 128 KiB on",
-        "defaults of its kernels; decided by the RTTs at low rates",
+        "defaults of its kernels; the RTTs at low rates confirm them",
     ),
     (
         "slow start",
-        "ends at 10 segments, as with an ssthresh remembered of the last test",
-        "default of its kernels; the value is not in the source, but inferred, and the same for "
-        "all cells",
+        "ends at 10 segments, as if ssthresh were remembered from the last test",
+        "default of its kernels; the value is not in the publication, but inferred, and the same "
+        "in all runs",
     ),
     (
         "ESCE",
@@ -68,12 +68,14 @@ def cause(entry: SceEntry) -> str:
     ccs = set(setup.ccs)
     if entry.table.quantity == "tcp_rtt_ms" and ccs & {"cubic", "reno"}:
         if setup.mode == "triple-isolate" and 5 <= entry.rate_mbit <= 10:
-            return "unexplained; Linux 7.3 in virtual time is 14 to 22 % above the source as well"
+            return (
+                "unexplained; Linux 7.3 in virtual time is 14 to 22 % above the publication as well"
+            )
         return "unexplained"
     if ccs <= set(_SCE) and not setup.shared and entry.rate_mbit <= 5:
         return "unexplained: windows of two to five segments, in which each ACK matters"
     if "sce-single" in setup.mode and ccs & set(_SCE):
-        return "unexplained: with marks from the target on, SCE gives way more in the source"
+        return "unexplained: if marks begin at the target delay, SCE yields more in the publication"
     return "unexplained"
 
 

@@ -93,6 +93,6 @@ def colours() -> str:
         for limits in (GOOD, BAD)
     )
     return (
-        f"In the tables below green is within {good} or the rounding of the source; red is beyond "
-        f"{bad}."
+        f"In the tables below green is within {good} or the rounding of the publication; red is "
+        f"beyond {bad}."
     )

@@ -18,18 +18,18 @@ from tailback_studies.reproduction.shown import goals_table
 FIRST = SceVariant(ccs={"dctcp": {"cut": "echo"}})
 
 LEAD = (
-    "tailback repeats \u201cSome Congestion Experienced One and Two-Flow Tests\u201d (2019). The "
-    "page compares every cell of its tables, names the mechanisms behind the numbers, and lists "
-    "open questions. `all-cells.csv` of the report has every cell; the report also has maps and "
-    "tables."
+    "tailback repeats \u201cSome Congestion Experienced One and Two-Flow Tests\u201d (2019). This "
+    "page compares the results with every number in its tables, names the mechanisms that cause "
+    "the differences, and lists open questions. The report has more figures and tables, and "
+    "`all-cells.csv` has every number."
 )
 
 CHANGED = """
-**Held-out cells.** A third of the cells, the rows of two rates and the tables of five pairs, were
-held out until the set-up was frozen. The first table shows the first comparison of these cells with
-that set-up. Afterwards one option was changed, for every cell with a DCTCP flow: DCTCP reduces its
-window in every round (`cut = "round"`; see the open questions). Cells with a DCTCP flow therefore
-no longer count as held-out. The second table has all cells with the present set-up.
+**Held-out values.** A third of the values, the rows of two rates and the tables of five pairs, were
+held out until the set-up was frozen. The first table shows the first comparison of these values
+with that set-up. Afterwards one option was changed, for every value with a DCTCP flow: DCTCP
+reduces its window in every round (`cut = "round"`; see the open questions). Values with a DCTCP
+flow therefore no longer count as held-out. The second table has all values with the present set-up.
 """
 
 
@@ -59,7 +59,7 @@ def page(
 ) -> Page:
     """Return the page. `whole` is the report of the cells."""
     then = goals_table(truth.judges(before), facts)
-    then = replace(then, id="first", title="Goals in the first comparison", caption="")
+    then = replace(then, id="first", title="Criteria in the first comparison", caption="")
     known = {section.id: section for section in whole.sections}
     result: list[Block] = [Text(CHANGED), then, *_tables(known["result"])]
     return Page(

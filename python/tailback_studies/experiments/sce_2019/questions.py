@@ -23,8 +23,8 @@ _OFFLOADS = (
     "(`tcp_rmem` of 4096 131072 6291456); offloads change each value by less than 0.1 ms. The "
     "source has 138.8 ms"
 )
-_STATED = "kept: stated by the source"
-_CODE = "kept: the kernels of the source have it"
+_STATED = "kept: stated by the publication"
+_CODE = "kept: the kernels of the publication have it"
 _RULE: tuple[tuple[str, str, str, str], ...] = (
     (
         "`initial_ssthresh = 10`",
@@ -83,7 +83,7 @@ def table(by_reading: Mapping[str, Sequence[SceEntry]]) -> Table:
         [
             "RTTs of 207 to 1036 ms in single cells",
             "every seed of these cells",
-            "no seed has an RTT above the largest of the neighbouring cells in the source",
+            "no seed has an RTT above the largest of the neighbouring cells in the publication",
             "open: not reproduced",
         ]
     )

@@ -80,7 +80,7 @@ def _noise(entries: Sequence[SceEntry]) -> list[Text]:
         )
     return [
         Text(
-            "**The source's own error.** Pairs of CUBIC and Reno do not respond to "
+            "**The publication's own error.** Pairs of CUBIC and Reno do not respond to "
             "SCE, so the two modes with one queue are the same experiment, done twice. The "
             f"two results differ by: {'; '.join(lines)}. In these cells even a perfect model "
             "would have such errors in a single run."

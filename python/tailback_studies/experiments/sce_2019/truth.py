@@ -25,7 +25,7 @@ def _rtt(entry: SceEntry) -> bool:
 GOALS: tuple[ErrorsBelow[SceEntry], ...] = (
     ErrorsBelow(
         "throughput_mbit.one-flow,fair-queued",
-        "throughput, one flow and fair-queued",
+        "throughput of one flow, or of flows under fair queueing",
         "relative",
         _clear,
         0.015,
@@ -33,7 +33,7 @@ GOALS: tuple[ErrorsBelow[SceEntry], ...] = (
     ),
     ErrorsBelow(
         "throughput_mbit.one-flow,fair-queued.cubic,reno",
-        "the same, CUBIC and Reno alone",
+        "throughput of CUBIC or Reno alone",
         "relative",
         lambda e: _clear(e) and set(e.table.setup.ccs) <= {"cubic", "reno"},
         0.01,
@@ -41,7 +41,7 @@ GOALS: tuple[ErrorsBelow[SceEntry], ...] = (
     ),
     ErrorsBelow(
         "throughput_mbit.shared",
-        "throughput, shared queue",
+        "throughput in a shared queue",
         "capacity",
         lambda e: e.table.quantity == "throughput_mbit" and e.table.setup.shared,
         0.02,
@@ -49,7 +49,7 @@ GOALS: tuple[ErrorsBelow[SceEntry], ...] = (
     ),
     ErrorsBelow(
         "tcp_rtt_ms.from-5Mbit",
-        "TCP RTT from 5 Mbit/s up",
+        "TCP RTT at 5 Mbit/s and more",
         "relative",
         lambda e: _rtt(e) and e.rate_mbit >= 5,
         0.02,

@@ -55,8 +55,8 @@ def blocks(points: Sequence[enter.EnterPoint], facts: Facts) -> list[Block]:
                 title,
                 columns,
                 rows,
-                "Mean over seeds in seconds, its interval, and the share of runs that reached "
-                "this state if not all did.",
+                "Mean time over seeds in seconds, its interval, and, if not all runs reached this "
+                "state, the share of runs that did.",
             )
         )
     return out

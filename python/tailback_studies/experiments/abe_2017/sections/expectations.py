@@ -29,9 +29,9 @@ WHY = {
         "error exceeds the limit."
     ),
     "utilisation": (
-        "**All cells count.** The table of the formula below shows where the assumptions of the "
-        "formula hold. Its criteria were set after the measurements were known. They explain "
-        "misses, but do not excuse any."
+        "**All values count.** The table “Where its assumptions hold” shows which values fulfil "
+        "the assumptions of the formula. The limits of that table were set after the measurements "
+        "were known. They explain errors beyond the limit, but such errors still count."
     ),
     "poster": (
         "**Ten against ten.** The poster has CUBIC flows with ABE against standard TCP and gives "
@@ -43,10 +43,10 @@ WHY = {
         "poster does not mention them."
     ),
     "cubic-gains-less": (
-        "**CUBIC on the longest path** is mostly cut twice, a round-trip time apart: a full queue "
-        "marks packets until the response to its first mark arrives, and the later marks cause a "
-        "second cut. After two cuts the gentler factor leaves more of the window, and the gain "
-        "is relative to two standard cuts."
+        "**CUBIC on the longest path** mostly reduces its window twice, a round-trip time apart. A "
+        "full queue marks packets until the response to its first mark arrives, and the later "
+        "marks cause a second reduction. After two reductions the gentler factor leaves more of "
+        "the window, and the gain is relative to two standard reductions."
     ),
     "queue-delay": (
         "**Queue delay.** With the standard backoff one flow leaves the queue empty for a part of "
@@ -78,8 +78,8 @@ def p99(changes: Mapping[single.AbeSetup, Mapping[float, tuple[float, float]]]) 
     ]
     caption = (
         "99th percentile of the queue delay, ms, with the standard backoff and with the factor "
-        "that RFC 8511 recommends, by round-trip time. The last column counts the cells in which "
-        "the percentile changes by more than the share at the head of the column."
+        "that RFC 8511 recommends, by round-trip time. The last column counts the round-trip times "
+        "at which the percentile changes by more than the percentage in its heading."
     )
     return Table("p99", "99th percentile of the queue delay", columns, rows, caption)
 

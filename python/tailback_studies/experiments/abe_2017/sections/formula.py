@@ -97,10 +97,10 @@ def section(points: Sequence[single.SinglePoint], facts: Facts) -> Section:
             for name in order
             if (cc, name) in gaps
         ],
-        "Gap: measured minus predicted utilisation. Every cell counts. A path is short if it holds "
-        f"fewer than {single.LEAST_PATH:g} segments; cycles are unequal if the windows at "
+        "Gap: measured minus predicted utilisation. Every value counts. A path is short if it "
+        f"holds fewer than {single.LEAST_PATH:g} segments; cycles are unequal if the windows at "
         f"reductions have a standard deviation of more than {100 * single.EQUAL_CYCLES:g} % of "
-        "their mean. These limits were set after the cells were known.",
+        "their mean. These limits were set after the values were known.",
     )
     return Section("formula", "The formula", [Text(FORMULA), figure, table])
 
@@ -124,5 +124,5 @@ maximum, so **fast convergence** makes every other cycle longer and lower. Witho
 plateau takes `cbrt(1/C)` seconds, while the curve of the formula is already at the top.
 
 **Cycle by cycle** applies the same formula from each reduction to the next, including these
-effects. Cells with larger errors have several reductions between two samples of ssthresh.
+effects. Values with larger errors have several reductions between two samples of ssthresh.
 """

@@ -116,8 +116,8 @@ def _reductions(steps: Sequence[short.Steps], facts: Facts) -> Table:
             ]
         )
     caption = (
-        "Number of reductions from the end of slow start until the window fits into path and "
-        "target queue. The bound log_beta(0.5), rounded up, is for a window of twice that size. It "
-        "does not apply if the queue lets the window grow further before it marks."
+        "Number of reductions from the end of slow start until the window is no larger than what "
+        "path and target queue hold. The bound log_beta(0.5), rounded up, is for a window of twice "
+        "that size. It does not apply if the queue lets the window grow further before it marks."
     )
     return Table("reductions", "Reductions after slow start", columns, rows, caption, facts)

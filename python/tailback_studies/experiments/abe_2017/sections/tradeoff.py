@@ -104,10 +104,10 @@ def _choice_table(cc: str, points: Sequence[Choice], facts: Facts) -> Table:
 
 
 TRADE_OFF = """
-All runs have 10 Mbit/s and 80 ms. **Gain** is the increase of the throughput of a single flow with
-ABE over the standard backoff; **queue delay** is that of the same flow. **Loss** is the throughput
-that a flow loses if its competitor has ABE instead of the standard backoff. **Convergence** is the
-time of experiment 5 with the factor in both flows. In a queue of its own (FQ-CoDel, Cake) a
-competitor loses only capacity that the other flow left unused with the standard backoff. Through
-DualPI2 all these flows pass the classic queue.
+All runs have a rate of 10 Mbit/s and a round-trip time of 80 ms. **Gain** is the increase of the
+throughput of a single flow with ABE over the standard backoff; **queue delay** is that of the same
+flow. **Loss** is the throughput that a flow loses if its competitor has ABE instead of the standard
+backoff. **Convergence** is the time of experiment 5 with the factor in both flows. In a queue of
+its own (FQ-CoDel, Cake) a competitor loses only capacity that the other flow left unused with the
+standard backoff. Through DualPI2 all these flows pass the classic queue.
 """

@@ -51,12 +51,12 @@ def ablation(builder: Builder) -> Section | None:
         "What each option changes",
         columns,
         rows,
-        "First row: values with the reading of this report. Other rows: the difference that one "
-        "option alone makes. Equal share is K/M for the two rows of Table I and Max_Prob_DCTCP "
-        "for the slope with Min_Thresh_DCTCP = BDP/2 (formula (3): 0.2). **Bold**: the 95 % "
-        "interval of the difference, paired by seed, does not contain 0; with so many options, "
-        "some are bold by chance alone. \u2014: no equal share within the range searched, or the "
-        "option does not apply.",
+        "The first row has the values with the options of this report. The other rows have the "
+        "difference that one option alone makes. Equal share is K/M for the two rows of Table I "
+        "and Max_Prob_DCTCP for the slope with Min_Thresh_DCTCP = BDP/2 (formula (3): 0.2). "
+        "**Bold**: the 95 % interval of the difference, paired by seed, does not contain 0; with "
+        "so many options, some are bold by chance alone. \u2014: no equal share within the range "
+        "searched, or the option does not apply.",
         builder.facts(*used),
     )
     return Section("ablation", "Beyond the paper: what the open options change", [table])

@@ -72,9 +72,9 @@ def fig5(builder: Builder) -> Section | None:
         **common,
     )
     caption = (
-        "One curve per Min_Thresh_Reno. All frames have 1500 B, so K matters only in whole "
-        "frames, and every curve is a staircase; the band is the 95 % interval over seeds. Open "
-        "symbols: the equal sharing that Table I of the paper gives."
+        "There is one curve per Min_Thresh_Reno. All frames have 1500 B, so K matters only in "
+        "whole frames, and every curve has steps. The band is the 95 % interval over seeds. Open "
+        "symbols: the K of equal sharing in Table I of the paper."
     )
     batches = [f"step-{tag}" for tag, _ in pts.ROWS]
     return drawn(

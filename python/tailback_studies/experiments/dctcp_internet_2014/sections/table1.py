@@ -63,11 +63,11 @@ def side_by_side(builder: Builder) -> Section | None:
         "Reno and DCTCP at equal sharing",
         [first, *k_columns, *columns],
         rows,
-        "M is Min_Thresh_Reno. K/M is where the geometric mean of the throughput ratio over "
-        "seeds is 1. To find it, the ratio of each step is put at the middle of the step, made "
-        "monotone, and joined by lines. \u201cSteps\u201d are the two steps on either side of "
-        "K/M: all frames have 1500 B, so every K within a step gives the same queue, and K/M is no "
-        "more precise than a step. Utilisation and queue are interpolated at K/M. "
+        "M is Min_Thresh_Reno. K/M is where the geometric mean of the throughput ratio over seeds "
+        "is 1. To find it, the ratio of each step is placed at the middle of the step, the ratios "
+        "are made monotone, and lines join them. \u201cSteps\u201d are the two steps on either "
+        "side of K/M: all frames have 1500 B, so every K within a step gives the same queue, and "
+        "K/M is no more precise than a step. Utilisation and queue are interpolated at K/M. "
         "Agreement means: K/M within max(0.1, one frame), utilisation within 0.01, queue within "
         "max(0.02 BDP, 8 %).",
         builder.facts(*batches),
