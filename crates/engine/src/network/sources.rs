@@ -240,7 +240,8 @@ impl Network {
         Some(slot)
     }
 
-    /// Takes a slot for a new connection. If no slot is free, refuses the connection.
+    /// Takes a slot for a new connection. If no slot is free, tells the source that its connection
+    /// is refused.
     pub(super) fn slot_or_refuse(&mut self, index: usize) -> Option<u32> {
         let slot = self.take_slot(index);
         if slot.is_none() {
@@ -323,7 +324,7 @@ impl Network {
         }
     }
 
-    /// Closes a connection if all of its data was acknowledged, which frees its slot.
+    /// Closes a connection and frees its slot, if all of its data was acknowledged.
     pub(super) fn close_if_done(&mut self, index: usize, number: usize) {
         let source = self.traffic[index].number as usize;
         let over = |connection: &mut Box<Connection>| connection.sender.is_done();

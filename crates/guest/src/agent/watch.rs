@@ -67,8 +67,8 @@ impl Watch {
         self.account.end_warmup(at_ns);
     }
 
-    /// Returns the account. It is computed from the information about the sender at the start and
-    /// the end of the measured time.
+    /// Returns what the flow waited for and why its window shrank. The waiting times are computed
+    /// from the socket information of the sender at the start and the end of the measured time.
     pub fn finish(&self, base: &Info, end: &Info, elapsed_ns: u64) -> Account {
         let since = |end: u64, base: u64| end.saturating_sub(base) * 1000;
         let told = Told {

@@ -29,8 +29,8 @@ pub(super) fn stand_in<'a>(
     })
 }
 
-/// Returns the kernel's name of a flow's congestion control. Also notes the module of the
-/// congestion control and its parameters.
+/// Returns the kernel's name of a flow's congestion control. Also adds its module, with the
+/// module's parameters, to the modules to load.
 pub(super) fn control(
     path: &str,
     flow: &FlowPlan,

@@ -82,8 +82,8 @@ pub(super) fn needs_module(link: &LinkPlan) -> bool {
     })
 }
 
-/// Notes the module that the impairments of a link need. Adds a refusal for each impairment that
-/// Linux does not support.
+/// Adds the module that the impairments of a link need to the modules to load. Adds a refusal for
+/// each impairment that Linux does not support.
 pub(super) fn check(
     path: &str,
     (link, plan): (usize, &Plan),

@@ -8,7 +8,7 @@ use crate::job::Module;
 use super::kits::Kits;
 use super::refuse::{Refusals, instead};
 
-/// The modules that have been noted so far.
+/// The modules that the plan needs, as far as they are known.
 #[derive(Default)]
 pub(super) struct Modules(Vec<Chosen>);
 
@@ -24,7 +24,8 @@ struct Chosen {
 }
 
 impl Modules {
-    /// Notes a congestion control. Rejects it if the kit does not have it.
+    /// Adds the module of a congestion control. Rejects the congestion control if the kit does not
+    /// have it.
     pub fn congestion_control(
         &mut self,
         path: &str,
@@ -86,7 +87,8 @@ impl Modules {
         });
     }
 
-    /// Notes a queue discipline. Rejects it if the kit does not have it.
+    /// Adds the module of a queue discipline. Rejects the queue discipline if the kit does not have
+    /// it.
     pub fn qdisc(
         &mut self,
         path: &str,
@@ -139,7 +141,7 @@ impl Modules {
         }
     }
 
-    /// Notes the module of scheduled marks and drops.
+    /// Adds the module of scheduled marks and drops.
     pub fn schedule(&mut self, paths: Vec<String>, parameters: String) {
         self.0.push(Chosen {
             provides: "schedule".to_owned(),
@@ -149,7 +151,7 @@ impl Modules {
         });
     }
 
-    /// Notes one of tailback's own modules, unless it has already been noted.
+    /// Adds one of tailback's own modules, unless it was added before.
     pub fn own(&mut self, provides: &str, paths: Vec<String>) {
         if self.0.iter().all(|c| c.provides != provides) {
             self.0.push(Chosen {

@@ -19,7 +19,7 @@ pub(super) fn has(link: &LinkPlan) -> bool {
     matches!(&link.rate, RatePlan::Steps(steps) if steps.iter().any(|step| step.1 == Rate(0)))
 }
 
-/// Notes the module that a link with an outage needs, or rejects the link.
+/// Adds the module that a link with an outage needs to the modules to load, or rejects the link.
 pub(super) fn check(
     path: &str,
     queue: &Qdisc,

@@ -70,7 +70,7 @@ impl Qdisc {
     }
 }
 
-/// Returns the queue of a link. Also notes the module of the queue.
+/// Returns the queue of a link. Also adds the module of the queue to the modules to load.
 pub(super) fn queue(
     path: &str,
     link: &LinkPlan,

@@ -171,7 +171,7 @@ pub struct Account {
     episode: Episode,
     /// How slow start ended. `None` before its end.
     pub slow_start: Option<Box<SlowStart>>,
-    /// Linux's own account of the same connection.
+    /// What Linux's `tcp_info` reports about the same connection.
     pub told: Option<Box<Told>>,
 }
 

@@ -1,4 +1,5 @@
-//! Writes `account.json`, which stores the accounts of a run.
+//! Writes `account.json`, which stores what each sender of a run waited for, and what filled each
+//! queue.
 //!
 //! Counters are stored as objects that omit values of 0. The reductions of a flow are stored as
 //! columns, which need half the space of objects.
