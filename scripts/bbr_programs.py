@@ -33,10 +33,9 @@ This page has the verdicts of
 the appendix of BBR's draft, as far as the packets and the qlog of a stack show them.
 
 The stacks quinn and quiche have a BBR. The column for CUBIC in quinn shows which cases find a
-control that is no BBR.
-`python scripts/bbr_programs.py` writes this page from the output of the commands below. It was
-measured on {date} with the kernel engine, with three seeds of each case. One failure fails the
-case.
+control that is no BBR. `python scripts/bbr_programs.py` writes this page from the output of the
+commands below. It was measured on {date} with the kernel engine, with three seeds of each case. A
+case fails if one of its seeds fails.
 
 ## What stands out
 """

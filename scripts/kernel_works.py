@@ -63,7 +63,7 @@ ERRORS = """\
 ## Errors and differences
 
 Percentages are the median and the 90th percentile over cells. Errors are relative to published
-numbers. If a source has only figures, the table has only the difference of the engines.
+numbers. If a publication has only figures, the table has only the difference of the engines.
 """
 
 HEAD = """\
@@ -77,9 +77,9 @@ seeds.
 """
 
 CRITERIA = """\
-## Cells within their criteria
+## Values within the limits of the criteria
 
-The criteria are those of the experiment's own page.
+The criteria are those on the page of each experiment.
 """
 
 CRITERIA_HEAD = """\
@@ -87,7 +87,7 @@ CRITERIA_HEAD = """\
 |---|---|---|---|--:|--:|--:|"""
 
 FIGURES = """\
-## {name}: distance of the engines in the figures
+## {name}: difference of the engines in the figures
 
 The table has the difference of Linux from the simulator over the points of a figure. Both engines
 have the same frame sizes and seeds.
@@ -114,12 +114,12 @@ Linux carry a little less payload than those of the paper, because their size in
 header.
 """,
     "dualpi2-2022": """\
-A cell of `dualpi2-2022` is any column of the source. The columns include minima and deviations of
-one-second samples, and the source cut some samples short. These columns make the 90th percentiles
-large. The simulator paces the groups of segments of GSO, as the hosts of the publication did; Linux
-in the kernel engine paces segment by segment.
-Rows with Prague are not in the table: Linux has no Prague, and the report of
-`reproduce dualpi2-2022 --engine kernel` lists each row with the reason.
+For `dualpi2-2022` the table counts every column of the published files. The columns include minima
+and deviations of one-second samples, and the publication cut some samples short. These columns make
+the 90th percentiles large. The simulator paces the groups of segments of GSO, as the hosts of the
+publication did; Linux in the kernel engine paces segment by segment. Rows with Prague are not in
+the table: Linux has no Prague, and the report of `reproduce dualpi2-2022 --engine kernel` lists
+each row with the reason.
 """,
     "dualpi2-2019-wrr": """\
 The versions of 2019 run on Linux with the module `sch_dualpi2_2019`, and DCTCP of Linux 3.19 with

@@ -67,7 +67,9 @@ class CellsWithin(Goal[E]):
         """The limit as text."""
         if self.kind != "relative":
             return f"{self.limit:g}"
-        return f"{100 * self.limit:g} %" + (f" or {self.least:.2g}" if self.least else "")
+        return f"{100 * self.limit:g} %" + (
+            f" or {self.least:.2g}, whichever is larger" if self.least else ""
+        )
 
 
 @dataclass(frozen=True)

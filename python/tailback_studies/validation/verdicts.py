@@ -53,7 +53,9 @@ class Limit:
     @property
     def text(self) -> str:
         """The limit as text."""
-        absolute = f" or {self.absolute:g} {self.unit}" if self.absolute else ""
+        absolute = (
+            f" or {self.absolute:g} {self.unit}, whichever is larger," if self.absolute else ""
+        )
         return f"{100 * self.relative:g} %{absolute} in {100 * self.share:g} % of scenarios"
 
 
