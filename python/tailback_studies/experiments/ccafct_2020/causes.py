@@ -21,8 +21,9 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "a request",
-        "uses an idle connection. If there is none, it opens one and uses the first connection "
-        "that becomes free. When a response is complete, connections without a request are closed",
+        "uses an idle connection. Without an idle connection, it opens one and uses the first "
+        "connection that becomes free. When a response is complete, connections without a request "
+        "are closed",
         "the publication uses Go's HTTP client, and closes idle connections after each response; "
         "here, sending the request on a new connection takes no time",
     ),

@@ -31,13 +31,13 @@ HOW = (
     "set-up was written down before the first run. aioquic is written in Python and slow, so it "
     "runs at `20 Mbit/s` and `40 ms` only. Runs at `100 Mbit/s` with `10` and `160 ms` are a "
     "separate part, because they take an hour (`--part beside-100-rtts`, "
-    "[quic-and-tcp-rtts.md](quic-and-tcp-rtts.md)). One rule was added after the first runs, in "
-    "which quic-go closed some connections itself (`too many gaps in received data`): a table now "
+    "[quic-and-tcp-rtts.md](quic-and-tcp-rtts.md)). In the first runs quic-go closed some "
+    "connections itself (`too many gaps in received data`). Therefore one rule was added: a table "
     "counts such runs, and no other number includes them. quiche was added later (`--part "
     "beside-20-quiche`, [quic-and-tcp-quiche.md](quic-and-tcp-quiche.md)), with its default "
-    "congestion control and with BBRv2, which no other stack has. Its default takes much CPU "
-    "time, because it sends small datagrams. TCP flows negotiate ECN, and queues with ECN mark. "
-    "Every segment and every datagram is a packet of its own in the queue."
+    "congestion control and with BBRv2, which no other stack has. Its default takes much CPU time, "
+    "because it sends small datagrams. TCP flows negotiate ECN, and queues with ECN mark. Every "
+    "segment and every datagram is a packet of its own in the queue."
 )
 
 
