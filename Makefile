@@ -18,7 +18,7 @@ export PIP_QUIET := 1
 # An hour of random input and kills, nightly; SOAK_SECONDS=N sets another duration.
 SOAK_SECONDS ?= 3600
 
-.PHONY: build wheel wheels cross-wheels wheel-arm targets test-arm test-windows demo test soak coverage mutants bench bench-kernel bench-lab lab header msrv packages docs pages fmt lint
+.PHONY: build wheel wheels cross-wheels wheel-arm targets test-arm test-windows deb demo test soak coverage mutants bench bench-kernel bench-lab lab header msrv packages docs pages fmt lint
 .DEFAULT_GOAL := build
 
 build: $(VENV)/.built
@@ -61,6 +61,11 @@ cross-wheels: $(VENV)/.dev build
 
 wheel-arm: CROSS_WHEELS := aarch64-unknown-linux-gnu
 wheel-arm: cross-wheels
+
+# A Debian source package that builds without a network, and the package that it builds, in dist.
+deb: $(VENV)/.dev
+	PATH="$(CURDIR)/$(BIN):$$PATH" sh scripts/deb.sh
+	@ls dist
 
 # Runs the wheel for Windows in dist under Wine, with a Python for Windows from Maven Central.
 test-windows: $(VENV)/.dev
