@@ -150,7 +150,7 @@ class Tuned:
         return [point for point in self.front if point.unseen is not None]
 
     def counts(self) -> dict[Standing, int]:
-        """The number of compared points with each answer."""
+        """For each answer, the number of compared points that have it."""
         standings = [point.standing(self.plan.goals) for point in self.checked]
         return {one: standings.count(one) for one in get_args(Standing)}
 

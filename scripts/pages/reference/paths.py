@@ -39,7 +39,7 @@ description of each path. Add `--options` to print the keys that each path sets.
 `"path.profile"` runs one scenario on many paths.
 
 Every picture shows the rate (blue) and the round-trip time without queues (red, dashed) over time.
-Each curve is scaled from zero to its largest value. A red band is jitter up to twice its mean.
+Each curve is scaled from zero to its largest value. A red band shows jitter up to twice its mean.
 
 """
 

@@ -43,8 +43,9 @@ def text(run: Path) -> str:
 
 
 def scenario(point: Table, seed: int) -> str | None:
-    """Return a canonical point as TOML, without keys that have their default value. Return None if
-    no scenario gives this point."""
+    """Return the scenario of a run as TOML, without keys that have their default value.
+
+    Return None if no scenario gives this point."""
     try:
         table = _table(point, seed)
     except (KeyError, TypeError, IndexError):

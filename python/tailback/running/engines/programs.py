@@ -39,7 +39,7 @@ class Programs:
     _roots: dict[str, Root] = field(default_factory=dict)
 
     def check(self, points: Iterable[Point]) -> Checked:
-        """Check the programs of points, and return their part of the engine's version.
+        """Check the programs that points use. Return what they add to the engine's version.
 
         Raises `InputError` if this machine or this kit cannot run programs.
         """

@@ -59,9 +59,7 @@ class DctcpBatch:
 
 @dataclass(frozen=True)
 class Option:
-    """An option to test, with the values to change. The paper leaves the option open, or states its
-    value.
-    """
+    """An option to test, with the values to change. The paper may or may not state its value."""
 
     id: str
     #: The tested value, as text for the table.

@@ -78,8 +78,8 @@ def missed(entries: Iterable[L4sEntry]) -> list[L4sEntry]:
 
 
 def twins() -> list[tuple[str, float]]:
-    """Return a queue and a difference for each flow of a repeated experiment in S1. The difference
-    is between the flow's two rates, divided by the link's rate."""
+    """Return a queue and a difference for each flow of an experiment of S1 that was run twice. The
+    difference of the flow's two published rates is divided by the link's rate."""
     known = published()
     out = []
     for row in S1:

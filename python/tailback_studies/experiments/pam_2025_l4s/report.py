@@ -94,7 +94,8 @@ def _listed(
 def report(
     entries: Sequence[PamEntry], extra: Sequence[Section], made: Facts, *, quick: bool
 ) -> Report:
-    """Return the report of a run. `extra` has the section of the readings."""
+    """Return the report of a run. `extra` has more sections, such as the list of what was read from
+    the publication."""
     return Report(
         name="",
         title=TITLE,
