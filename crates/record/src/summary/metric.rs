@@ -274,7 +274,8 @@ mod tests {
         );
         assert_eq!(field("delay_ms.mean"), Some("delay_ms.mean"));
         let docs = |path| of(path).map(|metric| metric.doc.as_str());
-        let share = "Median Share of the packets forwarded in an interval that were marked CE (record.statistics).";
+        let share = "Median share of the packets forwarded in an interval that were marked CE \
+                     (record.statistics).";
         assert_eq!(docs("mark_share.p50"), Some(share));
         let rate = "Largest frame rate of a TCP flow in an interval of its measured time \
                     (record.statistics).";
