@@ -55,6 +55,7 @@ wheels: wheel
 CROSS_WHEELS := $(TARGETS)
 cross-wheels: $(VENV)/.dev build
 	$(BIN)/pip install --no-deps -r requirements-wheels.txt
+	@rm -rf target/tree
 	PATH="$(CURDIR)/$(BIN):$$PATH" CARGO_TARGET_DIR=$(abspath $(CROSS)) sh scripts/cross.sh $(CROSS_WHEELS)
 	$(BIN)/python scripts/wheels.py $(if $(wildcard web/dist/single.html),,--no-laboratory) dist/*.whl
 	@ls dist
@@ -64,6 +65,7 @@ wheel-arm: cross-wheels
 
 # A Debian source package that builds without a network, and the package that it builds, in dist.
 deb: $(VENV)/.dev
+	@rm -rf target/deb
 	PATH="$(CURDIR)/$(BIN):$$PATH" sh scripts/deb.sh
 	@ls dist
 

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Builds a wheel for each target on the command line, into dist. zig links for Linux and macOS,
-# mingw-w64 for Windows. `make wheels` calls this from the root, with the environment's bin in PATH.
+# Builds a wheel for each target on the command line, into dist, from the new folder target/tree.
+# zig links for Linux and macOS, mingw-w64 for Windows. `make wheels` calls this from the root, with
+# the environment's bin in PATH.
 set -e
 root=$PWD
 tree=$root/target/tree
@@ -14,7 +15,6 @@ esac
 
 # A copy of the sources, because a wheel contains every file below python/, and the guest of the
 # kernel engine runs on Linux on x86-64 only.
-rm -rf "$tree"
 mkdir -p "$tree" dist
 git ls-files -z --cached --others --exclude-standard |
     xargs -0 cp --no-dereference --parents -t "$tree"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes a Debian source package in target/deb, and builds it without a network into dist.
+# Makes a Debian source package in the new folder target/deb, and builds it without a network into dist.
 # `make deb` calls this from the root, with the environment's bin in PATH.
 set -e
 root=$PWD
@@ -13,7 +13,6 @@ if [ -n "$missing" ]; then
 fi
 
 tree=$root/target/deb/tailback
-rm -rf "$root/target/deb"
 mkdir -p "$tree/.cargo" dist
 git ls-files -z --cached --others --exclude-standard |
     xargs -0 cp --no-dereference --parents -t "$tree"

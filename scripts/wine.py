@@ -20,6 +20,8 @@ import sys
 import zipfile
 from pathlib import Path
 
+from tailback.base import folders
+
 ROOT = Path(__file__).resolve().parent.parent
 HOME = ROOT / "target/wine"
 PYTHON, PREFIX = HOME / "python", HOME / "prefix"
@@ -75,7 +77,7 @@ def main() -> int:
 
 def install_python() -> None:
     """Install CPython for Windows and what it needs under Wine, and initialise Wine."""
-    shutil.rmtree(HOME, ignore_errors=True)
+    folders.remove(HOME, inside=ROOT)
     PYTHON.mkdir(parents=True)
     for artifact, inside in JARS.items():
         call("mvn", "-q", "dependency:copy", f"-Dartifact={artifact}", f"-DoutputDirectory={HOME}")
@@ -119,7 +121,7 @@ def install(wheel: Path) -> None:
     only = ["--only-binary=:all:", "--platform=win_amd64", "--python-version=3.11"]
     # click colours its output by colorama on Windows.
     call(*pip, *only, *wanted, "colorama")
-    shutil.rmtree(SITE, ignore_errors=True)
+    folders.remove(SITE, inside=HOME)
     for path in [*sorted(folder.glob("*.whl")), wheel]:
         with zipfile.ZipFile(path) as archive:
             archive.extractall(SITE)
@@ -128,7 +130,7 @@ def install(wheel: Path) -> None:
 def test() -> int:
     """Test the installed wheel. Return 1 if a test fails."""
     work = HOME / "class"
-    shutil.rmtree(work, ignore_errors=True)
+    folders.remove(work, inside=HOME)
     work.mkdir()
     tailback = ("-m", "tailback")
     steps: list[tuple[str, Path, tuple[str, ...]]] = [

@@ -30,6 +30,7 @@ CALLERS = {
     "python/tailback/store/archive.py",
     "scripts/generate.py",
     "scripts/league.py",
+    "scripts/wine.py",
     "python/tailback/plugins/workspace.py",
     "python/tailback/running/engines/kernel.py",
     "python/tailback/kernel/build.py",
