@@ -303,7 +303,7 @@ def tiny(seen: Seen) -> Finding:
     share = 100 * p.mbit(p.delivered, inside[-1], p.times[inside[-1]] - a14.SINCE_S) / a14.RATE_MBIT
     ok = window >= a14.BOUND - ROUNDED and share >= a14.FULL
     source = "data in flight by packets" if low is None else "window by qlog"
-    note = f"It is the {source}. The flow used {share:.1f} % of the link."
+    note = f"It is the {source}. {a14.used(share)}"
     return Finding(passed(ok), a14.MEASURE, window, a14.BOUND, note, at)
 
 

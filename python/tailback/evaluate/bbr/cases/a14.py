@@ -23,7 +23,7 @@ def judge(seen: Observed) -> Finding:
     payload = payload_mbit(RATE_MBIT)
     share = 100 * trace.delivered(inside[0], inside[-1]) / payload
     ok = window >= BOUND and share >= FULL
-    note = f"The flow used {share:.1f} % of the link."
+    note = used(share)
     if trace.has(("pacing_mbit", "phase")):
         cruising = [i for i in inside if trace.states[i] == "CRUISE"]
         off = [100 * abs(trace.at(i, "pacing_mbit") / payload - 1) for i in cruising]
@@ -31,6 +31,12 @@ def judge(seen: Observed) -> Finding:
             ok = ok and max(off) <= CLOSE
             note += f" Pacing in CRUISE was off the link's rate by up to {max(off):.1f} %."
     return Finding(passed(ok), MEASURE, window, BOUND, note, least)
+
+
+def used(share: float) -> str:
+    """Return a sentence about the share of the link that the flow used, in %."""
+    short = f"; at least {FULL:g} % are needed" if share < FULL else ""
+    return f"The flow used {share:.1f} % of the link{short}."
 
 
 CASE = Case(
