@@ -133,7 +133,7 @@ PAGES = sorted((EVIDENCE / league.FOLDER).glob("*.md"))
 
 @pytest.mark.parametrize("file", PAGES, ids=lambda file: str(file.name))
 def test_published_pages_are_short(file: Path) -> None:
-    assert len(file.read_text(encoding="utf-8").split()) <= 550
+    assert len(file.read_text(encoding="utf-8").split()) <= 500
 
 
 def test_the_published_pages_are_those_of_the_data() -> None:

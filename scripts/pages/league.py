@@ -38,7 +38,7 @@ TITLES = {
 }
 """Titles of the pages of algorithms with options. The other titles are the algorithms' names."""
 
-MOST, FEW = 5, 3
+MOST, FEW = 4, 2
 """The most sections of the lists of bad and of better sections on the page of an algorithm."""
 
 MARKS = {"pass": "✓", "no worse": "✓", "undecided": "?", "not observable": "–"}
@@ -236,7 +236,7 @@ def _quick(facts: Mapping[str, Any]) -> str:
 
 def _farthest(subject: Subject) -> str:
     if not subject.bad:
-        return "none is beyond its bound"
+        return "all values are within their bounds"
     row = subject.bad[0]
     times = f", {short(row.ratio, 2)} times the bound" if row.ratio else ""
     return f"{row.id} {row.data['title']}: {row.verdict}, {short(row.data['value'], 3)}{times}"

@@ -66,7 +66,7 @@ impl Diagnostic {
 impl std::error::Error for Diagnostic {}
 
 /// Longest list of names, in characters, that is printed in addition to the nearest name.
-const MAX_LISTED: usize = 80;
+const MAX_LISTED: usize = 100;
 
 /// Returns the advice to the user, which is made from the expected values and the nearest valid
 /// name.

@@ -74,26 +74,10 @@ def _result(case: Case, played: Sequence[Played]) -> CaseResult:
             findings.append((missed(case.measure, "The state of the event is never entered."), one))
         else:
             findings.append((case.judge(one.observed), one))
-    order = {"fail": 0, "undecided": 1}
-    found, one = min(findings, key=lambda pair: order.get(pair[0].verdict, 2))
+    found, one = results.worst(findings)
     rows: Sequence[dict[str, float | str]] = ()
     if one.observed is not None and found.at is not None:
         rows = trace.around(one.observed.traces[found.flow], found.at)
     note = " ".join(filter(None, [found.note, case.note]))
-    return CaseResult(
-        case.id,
-        case.title,
-        case.source,
-        found.verdict,
-        found.measure,
-        found.value,
-        found.bound,
-        None,
-        case.file.name,
-        note,
-        tuple(p.sweep for p in played if p.sweep),
-        at_least=case.side == "at least",
-        is_exact=case.side == "exactly",
-        blocks=lambda: results.blocks(case, rows, CAPTION),
-        trace=rows,
-    )
+    runs = [p.sweep for p in played if p.sweep]
+    return results.decided(case, found, runs, rows, side=case.side, note=note, caption=CAPTION)

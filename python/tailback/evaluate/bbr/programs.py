@@ -3,7 +3,7 @@ qlog decide the verdicts."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from tailback.errors import RunsFailed
@@ -135,25 +135,10 @@ def verdict(case: Case, seen: Sequence[Seen], ran: Results) -> CaseResult:
     findings = [(finding(judge, one), one) for one in seen]
     if not findings:
         return replace(unseen(case, "No run ended."), scenario=case.file.name)
-    order: Mapping[str, int] = {"fail": 0, "undecided": 1}
-    found, one = min(findings, key=lambda pair: order.get(pair[0].verdict, 2))
+    found, one = results.worst(findings)
     shown = rows(one, found.at) if found.at is not None else ()
-    return CaseResult(
-        case.id,
-        case.title,
-        case.source,
-        found.verdict,
-        found.measure,
-        found.value,
-        found.bound,
-        None,
-        case.file.name,
-        found.note,
-        (ran.id,),
-        at_least=side == "at least",
-        is_exact=side == "exactly",
-        blocks=lambda: results.blocks(case, shown, CAPTION),
-        trace=shown,
+    return results.decided(
+        case, found, (ran.id,), shown, side=side, note=found.note, caption=CAPTION
     )
 
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from tailback.evaluate.bbr.case import Case
+from tailback.evaluate.bbr.case import Case, Finding
 from tailback.evaluate.model import SectionResult
 
 if TYPE_CHECKING:
     from tailback.report.model import Block
+
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -22,6 +25,44 @@ class CaseResult(SectionResult):
     def to_dict(self) -> dict[str, Any]:
         """Return the section as `--json` prints it, with its `trace`."""
         return super().to_dict() | {"trace": list(self.trace)}
+
+
+def worst(findings: Sequence[tuple[Finding, T]]) -> tuple[Finding, T]:
+    """Return the first finding that fails, else the first undecided one, else the first, with what
+    it was found in."""
+    order = {"fail": 0, "undecided": 1}
+    return min(findings, key=lambda pair: order.get(pair[0].verdict, 2))
+
+
+def decided(
+    case: Case,
+    found: Finding,
+    runs: Sequence[str],
+    rows: Sequence[dict[str, float | str]],
+    *,
+    side: str,
+    note: str,
+    caption: str,
+) -> CaseResult:
+    """Return the result of a case from the finding that decides it. `side` is the side of the bound
+    on which a value passes, and `rows` are the samples around the decision."""
+    return CaseResult(
+        case.id,
+        case.title,
+        case.source,
+        found.verdict,
+        found.measure,
+        found.value,
+        found.bound,
+        None,
+        case.file.name,
+        note,
+        tuple(runs),
+        at_least=side == "at least",
+        is_exact=side == "exactly",
+        blocks=lambda: blocks(case, rows, caption),
+        trace=rows,
+    )
 
 
 def seeds_note(seeds: int) -> str:

@@ -94,8 +94,8 @@ def _listed(
 def report(
     entries: Sequence[PamEntry], extra: Sequence[Section], made: Facts, *, quick: bool
 ) -> Report:
-    """Return the report of a run. `extra` has more sections, such as the list of what was read from
-    the publication."""
+    """Return the report of a run. `extra` has further sections, such as the one that
+    compares possible readings of the set-up."""
     return Report(
         name="",
         title=TITLE,
