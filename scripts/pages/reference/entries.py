@@ -51,8 +51,8 @@ KINDS = (
     Kind(
         *("programs", "programs", "Programs", "ready-made program"),
         'In a scenario: `[[programs]]` with `kind = "NAME"`. Programs run on the kernel engine. '
-        "In the simulator, a transport stack that is compiled in can take a program's place: "
-        "[test a transport stack](../../how-to/test-your-stack.md).",
+        "The simulator cannot run programs, but it can run a transport stack that you compile into "
+        "it: [test a transport stack](../../how-to/test-your-stack.md).",
     ),
 )
 
@@ -70,8 +70,10 @@ def pages() -> Iterator[tuple[Path, str]]:
 
 def _index(kind: Kind, entries: list[Entry]) -> Iterator[str]:
     yield f"# {kind.title}\n\n{kind.usage}\n"
-    yield "`make pages` writes this page from the engine's registry. `tailback list "
-    yield f"{kind.registry}` prints this list; with `--options` it also prints the options.\n"
+    yield (
+        f"`make pages` generates this page. `tailback list {kind.registry}` prints this list; with "
+        "`--options` it also prints the options.\n"
+    )
     yield "| name | what it is | follows | on Linux |"
     yield "|---|---|---|---|"
     for entry in entries:
@@ -95,7 +97,7 @@ def _entry(kind: Kind, entry: Entry) -> Iterator[str]:
     yield _row("source file", f"[{file.file}]({source})")
     yield f"\n## What it is\n\n{file.about}\n"
     if kind.registry != "programs":
-        yield f"## Deviations\n\n{file.deviations or 'The source file lists no deviations.'}\n"
+        yield f"## Deviations\n\n{file.deviations or 'No deviations are known.'}\n"
     yield from _options_of(entry)
     yield from _example(kind, entry)
     yield "## How well it is validated\n"
@@ -110,7 +112,7 @@ def _simulator(kind: Kind, name: str) -> str:
     folders = [one["folder"] for one in adapters if one["name"] == name]
     if not folders:
         return "no"
-    return f"yes, with `--with {folders[0]}`; there it has other options"
+    return f"yes, with `--with {folders[0]}`; its options in the simulator are different"
 
 
 def _linux(entry: Entry) -> str:

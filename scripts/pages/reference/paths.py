@@ -38,17 +38,19 @@ Here `rtt` overrides the RTT of the named path. `tailback list paths` prints the
 description of each path. Add `--options` to print the keys that each path sets. A sweep over
 `"path.profile"` runs one scenario on many paths.
 
-Every picture shows the rate (blue) and the round-trip time without queues (red, dashed) over time.
-Each curve is scaled from zero to its largest value. A red band shows jitter up to twice its mean.
+Each picture shows the rate (blue) and the round-trip time without queueing delay (red, dashed) over
+time. Each curve is scaled from zero to its largest value. Where the path has jitter, a red band
+extends from the round-trip time up by twice the mean jitter.
 
 """
 
 MISSING = """
 ## What is missing
 
-`lte` and `leo` are models. For measured traces use `rate = { trace = "FILE" }`, with a Mahimahi
-trace or a CSV file of rate, delay and loss. No named path models the request and grant slots of
-DOCSIS, or the capacities that RFC 8867 gives for the reverse direction.
+The rates of `lte` and `leo` are invented. To replay a measured trace, use
+`rate = { trace = "FILE" }`, with a Mahimahi trace or a CSV file of rate, delay and loss. No named
+path models the request-grant cycle of DOCSIS, or the capacities that RFC 8867 gives for the reverse
+direction.
 """
 
 

@@ -34,8 +34,8 @@ TESTED = (
     "([what is tested](../../evidence/testing.md))."
 )
 PROGRAMS = (
-    "tailback runs the program itself, so only the measurements need validation: "
-    "[programs](../../how-to/programs.md)."
+    "tailback runs the unmodified program and does not model it, so only the measurements of its "
+    "packets are validated: [programs](../../how-to/programs.md)."
 )
 
 
@@ -66,12 +66,13 @@ def _against_linux(kind: str, name: str) -> Iterator[str]:
             continue
         nowhere = False
         yield (
-            f"The page [{_title(page)}](../../evidence/{page}.md) compares the two engines. A cell "
-            "is one scenario with one set of values, run on both. These families (groups) of cells "
-            f"use `{name}`. The columns after *cells* show for how many cells the difference in "
-            "this quantity is within its limit. Differences in throughput are divided by a fair "
-            "share or by the link's rate, as the heading says. *In order* means that identical "
-            "flows are sorted by throughput before they are compared.\n"
+            f"The page [{_title(page)}](../../evidence/{page}.md) compares results of the "
+            "simulator and of Linux. It runs many scenarios, called cells, on both, and groups "
+            f"them into families. The table has the families that use `{name}`. Each column after "
+            "*cells* counts the cells whose difference between simulator and Linux is within the "
+            "limit. In each heading, *of a fair share* or *of the rate* names what a difference "
+            "in throughput is divided by. *In order* means that identical flows are sorted by "
+            "throughput before they are compared.\n"
         )
         used = [i for i, _ in enumerate(columns) if any(rows[f][i] != "\u2014" for f in families)]
         yield "| " + " | ".join(columns[i] for i in used) + " |"
@@ -81,8 +82,8 @@ def _against_linux(kind: str, name: str) -> Iterator[str]:
         yield ""
     if nowhere:
         yield (
-            "The page [The simulator against Linux](../../evidence/validation.md) does not use "
-            f"`{name}`, so it has not been compared with Linux.\n"
+            "The comparison on the page [The simulator against Linux]"
+            f"(../../evidence/validation.md) does not include `{name}`.\n"
         )
 
 
@@ -108,7 +109,9 @@ def _by_the_standards(suite: str, name: str) -> Iterator[str]:
     links = [f"[{one.title}](../../evidence/{league.FOLDER}/{one.slug}.md)" for one in subjects]
     if links:
         standards = "RFC 9743" if suite == "cc" else "RFC 7928"
-        yield f"Verdict for each section of {standards}: {', '.join(links)}.\n"
+        yield (
+            f"Verdict of `tailback evaluate` for each section of {standards}: {', '.join(links)}.\n"
+        )
 
 
 def _published(kind: str, name: str) -> Iterator[str]:

@@ -1,4 +1,5 @@
-//! Flent on the sender's host, with netperf and irtt, against servers on the receiver's host.
+//! Flent runs on the sender's host, and uses netperf and irtt. Their servers run on the receiver's
+//! host.
 
 use super::{Build, Made, client, server, words_of};
 use crate::plan::Ready;
@@ -12,7 +13,7 @@ const AROUND_S: u64 = 13;
 /// The registry entry.
 pub const ENTRY: Entry<Build> = Entry {
     name: "flent",
-    doc: "A test of Flent; its data file is kept in the output folder. Uploads take the forward direction of the route, and downloads take the reverse direction.",
+    doc: "A test of Flent, whose data file is stored with the run. Uploads take the forward direction of the route, and downloads take the reverse direction.",
     follows: "Flent, netperf and irtt",
     options: &[
         Opt {

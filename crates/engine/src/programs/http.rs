@@ -1,4 +1,4 @@
-//! A download over HTTP/1.1: nginx on the sender's host, curl on the receiver's host.
+//! nginx runs on the sender's host, and curl on the receiver's host.
 
 use super::{Build, IPV6, Made, client, result, server, words_of};
 use crate::plan::Ready;
@@ -18,7 +18,7 @@ const CONFIGURATION: &str = "daemon off;\nmaster_process off;\npid /run/nginx.pi
 /// The registry entry.
 pub const ENTRY: Entry<Build> = Entry {
     name: "http",
-    doc: "Downloads over HTTP/1.1 from nginx by curl, over TCP with the congestion control of `cc`.",
+    doc: "curl downloads from nginx over HTTP/1.1. The key `cc` sets the congestion control of TCP.",
     follows: "nginx and curl",
     options: &[
         Opt {
@@ -33,7 +33,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "downloads",
-            doc: "Number of downloads, one after the other over one connection.",
+            doc: "Number of downloads, which follow each other over one connection.",
             kind: Kind::Int {
                 min: 1,
                 max: 10_000,

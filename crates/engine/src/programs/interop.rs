@@ -1,24 +1,23 @@
-//! Endpoints of the QUIC interop runner, each in the root of its container image. A server runs on
-//! the sender's host. A client on the receiver's host fetches files from it over HTTP/0.9 or
-//! HTTP/3.
+//! Each endpoint runs in the files of its container image. The server runs on the sender's host.
+//! The client on the receiver's host fetches files from it over HTTP/0.9 or HTTP/3.
 //!
-//! Both have the same environment as in the runner's containers:
+//! Server and client have the environment that the runner's containers provide:
 //!
 //! | what | where |
 //! |---|---|
 //! | role and test case | `ROLE`, `TESTCASE` (in the runner: `TESTCASE_SERVER`, `TESTCASE_CLIENT`) |
 //! | files to fetch, destination | `REQUESTS` (`https://server4:443/file-1 ...`), `/downloads` |
-//! | files to serve | `/www`, with bytes that do not repeat |
+//! | files to serve | `/www`, with pseudo-random content |
 //! | certificates | `/certs`: `cert.pem` and `priv.key` of the server, `ca.pem`; new in each run |
-//! | logs | `/logs`, kept like the output folder; `SSLKEYLOGFILE`, `QLOGDIR` |
+//! | logs | `/logs`, which is stored with the run; `SSLKEYLOGFILE`, `QLOGDIR` |
 //! | names | `server`, `server4`, `server6`, `server46`, the same four names for `client`, and `sim` |
 //!
-//! Two scripts of an image are made for the runner's own network and do not work here. First, its
-//! `/setup.sh` sets routes through the runner's simulator and turns off the network card's
-//! checksums. Hosts in tailback already have their routes, so tailback replaces this script. The
-//! replacement only creates `/logs/qlog`, as the image's script does. Second, clients wait for the
-//! simulator with `/wait-for-it.sh sim:57832`. In tailback, `sim` is the client's own host, and a
-//! socket listens at this port. So `/wait-for-it.sh` returns at once.
+//! An image contains two scripts that work only in the runner's own network. First, `/setup.sh`
+//! sets routes through the runner's simulator and turns off the network card's checksums. Hosts in
+//! tailback already have their routes, so tailback replaces this script. The replacement only
+//! creates `/logs/qlog`. Second, clients wait for the simulator with `/wait-for-it.sh sim:57832`.
+//! In tailback, `sim` is the client's own host, and a socket listens at this port. So
+//! `/wait-for-it.sh` returns at once.
 
 use super::{Build, IPV6, Made, client, result, server, words_of};
 use crate::plan::{InteropPlan, Ready, SidePlan};
@@ -41,15 +40,12 @@ const MOST: u64 = 500_000_000;
 /// The registry entry.
 pub const ENTRY: Entry<Build> = Entry {
     name: "interop",
-    doc: "Endpoints of the QUIC interop runner: the sender's side is the server, and the receiver's side is \
-          the client. The `root` of each side is its unpacked container image, and `run` defaults \
-          to /run_endpoint.sh.",
+    doc: "Endpoints of the QUIC interop runner. The sender's host runs the server, and the receiver's host runs the client. Set `root` of each side to its unpacked container image; `run` defaults to /run_endpoint.sh.",
     follows: "the QUIC interop runner",
     options: &[
         Opt {
             name: "testcase",
-            doc: "The test case for both sides (TESTCASE), by its name in the runner. tailback \
-                  does not check packet traces, which some tests of the runner require.",
+            doc: "The runner's name of the test case, for server and client (TESTCASE). Some test cases of the runner also check a packet trace; tailback does not.",
             kind: Kind::Word(&[
                 "handshake",
                 "transfer",

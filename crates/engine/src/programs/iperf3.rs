@@ -1,4 +1,5 @@
-//! iperf3 from the sender's host to the receiver's host: TCP of the kernel, or UDP at a rate.
+//! iperf3 sends from the sender's host to the receiver's host, over the kernel's TCP or over UDP at
+//! a fixed rate.
 
 use super::{Build, IPV6, Made, address, client, result, server, words_of};
 use crate::plan::Ready;
@@ -15,7 +16,7 @@ const REPORT: &str = "iperf3.json";
 /// The registry entry.
 pub const ENTRY: Entry<Build> = Entry {
     name: "iperf3",
-    doc: "iperf3: TCP connections with the congestion control of `cc`, or UDP at a rate.",
+    doc: "iperf3: TCP connections whose congestion control the key `cc` sets, or UDP at a fixed rate.",
     follows: "iperf3",
     options: &[
         Opt {

@@ -1,5 +1,5 @@
-//! Small UDP packets at equal intervals, each with an answer. They measure round-trip and one-way
-//! delays.
+//! The client sends small UDP packets at equal intervals, and the server replies to each. irtt
+//! reports round-trip and one-way delays.
 
 use super::{Build, IPV6, Made, address, client, result, server, words_of};
 use crate::plan::Ready;
@@ -14,7 +14,7 @@ const REPORT: &str = "irtt.json";
 /// The registry entry.
 pub const ENTRY: Entry<Build> = Entry {
     name: "irtt",
-    doc: "UDP packets at equal intervals and their answers, as in a call. Both ends share one \
+    doc: "Sends UDP packets at equal intervals, as in a call, and measures the replies. Both ends share one \
           clock, so that one-way delays are exact.",
     follows: "irtt",
     options: &[

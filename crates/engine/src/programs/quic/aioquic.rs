@@ -1,4 +1,4 @@
-//! aioquic, a QUIC stack in Python, from Debian's packages.
+//! aioquic is a QUIC stack in Python. tailback uses Debian's package of it.
 
 use super::*;
 use crate::programs::Build;
@@ -9,7 +9,7 @@ use crate::registry::{Entry, no_finish};
 /// The registry entry.
 pub const ENTRY: Entry<Build> = Entry {
     name: "aioquic",
-    doc: "A download over QUIC by aioquic, which is written in Python and has no ECN.",
+    doc: "A download over QUIC by aioquic, which does not support ECN.",
     follows: "aioquic",
     options: &[
         Opt {

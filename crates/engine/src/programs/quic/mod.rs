@@ -33,7 +33,7 @@ pub const BYTES: Opt = Opt {
 /// Option: whether packets have an ECN-capable codepoint.
 pub const ECT: Opt = Opt {
     name: "ect",
-    doc: "Whether the stack may send packets as ECN-capable.",
+    doc: "Whether the stack may send ECN-capable packets.",
     kind: Kind::Bool,
     default: Some("true"),
     tc: None,
@@ -60,7 +60,7 @@ pub const QLOG: Opt = Opt {
 /// Option: the number of threads, for stacks that support several threads.
 const THREADS: Opt = Opt {
     name: "threads",
-    doc: "Number of threads in addition to the first; with 0 the first does everything.",
+    doc: "Number of worker threads besides the main thread; 0 means that the main thread does all work.",
     kind: Kind::Int { min: 0, max: 64 },
     default: Some("0"),
     tc: None,

@@ -1,4 +1,4 @@
-//! quic-go. It does not let users choose the congestion control, and always paces.
+//! quic-go always paces. Its congestion control cannot be chosen.
 
 use super::*;
 use crate::programs::Build;

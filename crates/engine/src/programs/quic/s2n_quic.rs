@@ -1,4 +1,4 @@
-//! s2n-quic. It does not let users choose ECN, does not write a qlog, and always paces.
+//! s2n-quic. It always paces. It has no setting for ECN, and does not write a qlog.
 
 use super::*;
 use crate::programs::Build;
