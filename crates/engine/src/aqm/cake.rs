@@ -1,29 +1,28 @@
-//! Cake: one discipline with a shaper, tins (classes of traffic), queues of flows, and the AQM
-//! Cobalt.
+//! Cake combines a shaper, tins (classes of traffic), a queue for each flow, and the AQM Cobalt.
 //!
 //! Follows Linux 7.3 sch_cake. The SCE ramp is not in Linux. It follows the version of Cake by the
 //! authors of SCE (Some Congestion Experienced; June 2019, see `aqm/sce.rs`). Cake itself shapes
-//! the traffic to the link's rate, so the link does not limit the rate a second time. Cake charges
-//! each packet a size that depends on `overhead`, `mpu` and `atm`. The packet occupies the link for
-//! the time that this size takes.
+//! the traffic to the link's rate, so the link does not limit the rate a second time. For the
+//! shaper, a packet has the size that `overhead`, `mpu` and `atm` give it. The packet occupies the
+//! link for the time that this size takes at the link's rate.
 //!
-//! | part | what |
+//! | module | what it implements |
 //! |---|---|
-//! | `shaper` | the virtual clock and its failsafe; sizes |
+//! | `shaper` | the shaper's virtual clocks, and packet sizes |
 //! | `tins` | classes by DSCP |
 //! | `flows` | set-associative hash, DRR++, host isolation |
 //! | `cobalt` | CoDel and BLUE |
 //! | `ack_filter` | the ACK filter |
-//! | `memory` | what counts against the memory limit |
+//! | `memory` | how much of the memory limit a packet uses |
 //!
-//! Known deviations: Linux distinguishes flows and hosts by the hash of the sender's socket. If
-//! there is no such hash, it hashes the addresses with a secret that it draws at boot. Here the
-//! hash mixes the numbers of flows and hosts with the run's seed. If several queues are equally
-//! long, an overflow drops from the first of them, whereas Linux drops from the queue on top of its
-//! heap. If a host has more than 16 bulk queues, each of them gets the bytes of several rounds at
-//! once (see cake/flows.rs). Every packet is one segment, so `split_gso` has no effect. The options
-//! `unlimited`, `autorate-ingress`, `nat` and `fwmark` are not implemented. On a link whose rate
-//! follows a trace, Cake shapes at the mean rate.
+//! Known deviations: Linux distinguishes flows and hosts by the hash of the sender's socket. For a
+//! packet without such a hash, Linux hashes the addresses with a random key. Here the hash depends
+//! on the numbers of flows and hosts and on the run's seed. If Cake is full and several queues are
+//! the longest, it drops from the first of them. Linux drops from the queue on top of its heap. If
+//! a host has more than 16 bulk queues, each of them gets the bytes of several DRR rounds at once,
+//! which saves computation (see cake/flows.rs). Every packet is one segment, so `split_gso` has no
+//! effect. The options `unlimited`, `autorate-ingress`, `nat` and `fwmark` are not implemented. On
+//! a link whose rate follows a trace, Cake shapes at the mean rate.
 
 use tailback_record::Cause;
 
@@ -55,12 +54,12 @@ use tins::Tins;
 /// The registry entry.
 pub const ENTRY: Entry<Build> = Entry {
     name: "cake",
-    doc: "Cake: shapes at the link's rate, keeps flows and hosts apart, and runs Cobalt (CoDel and BLUE) on each flow's queue; optionally with SCE marks.",
+    doc: "Cake: shapes to the link's rate, shares it fairly among flows and hosts, and runs Cobalt (CoDel and BLUE) on each flow's queue. Can also send SCE marks.",
     follows: "Linux 7.3 sch_cake; SCE as in June 2019",
     options: &[
         Opt {
             name: "flow",
-            doc: "How packets are separated into queues: not at all (flowblind), by flow, by host, or by flow with a fair share for each host.",
+            doc: "Which packets share a queue: all packets (flowblind), those of one host (srchost, dsthost), those of a pair of hosts (hosts), or those of a flow. The last three values also give each host a fair share.",
             kind: Kind::Word(&[
                 "flowblind",
                 "srchost",
@@ -89,7 +88,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "sce",
-            doc: "SCE marks of ECT(0) packets. The probability is a ramp of the sojourn time. With on, it reaches 1 at the target. With a number, it reaches 1 divided by this number at the target. With single, it rises only from the target on.",
+            doc: "Whether ECT(0) packets get SCE marks. The probability of a mark rises linearly with the sojourn time. With on, it reaches 1 at the target. With a number N, it is 1/N at the target. With single, it is 0 up to the target.",
             kind: Kind::WordOrInt {
                 words: &["off", "on", "single"],
                 min: 2,
@@ -100,21 +99,21 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "sce_single_slope",
-            doc: "Slope of sce = \"single\": halved, as in its authors' code (every packet is marked from twice the target on), or kept, as its authors describe it (from 1.5 times the target on); default: halved.",
+            doc: "How fast the probability of sce = \"single\" rises above the target. With halved, as in the code of SCE's authors, it reaches 1 at twice the target. With kept, as in their text, it reaches 1 at 1.5 times the target. Default: halved.",
             kind: Kind::Word(&["halved", "kept"]),
             default: None,
             tc: Some("not in Linux"),
         },
         Opt {
             name: "fresh",
-            doc: "When a queue sends its first signal (mark or drop): at the second packet over the target (\"linux\"), or one interval later (\"interval\").",
+            doc: "When Cobalt first marks or drops a packet of a queue: at the second packet above the target (\"linux\"), or one interval later (\"interval\").",
             kind: Kind::Word(&["linux", "interval"]),
             default: Some("linux"),
             tc: Some("not in Linux"),
         },
         Opt {
             name: "rtt",
-            doc: "Cobalt's interval; its target is 5 % of it.",
+            doc: "Cobalt's interval. Its target is 5 % of the interval.",
             kind: Kind::Time {
                 min: Time::from_us(1),
             },
@@ -137,7 +136,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "mpu",
-            doc: "Smallest size, in bytes, that counts for a packet.",
+            doc: "Smallest packet size that the shaper assumes, bytes. Smaller packets count as this size.",
             kind: Kind::Int { min: 0, max: 256 },
             default: Some("0"),
             tc: None,
@@ -151,7 +150,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "memlimit",
-            doc: "Largest memory for packets, in bytes of Linux's buffers; default: four times what the rate carries in rtt, at least 4 MiB and at most 10,240 full packets.",
+            doc: "Largest memory of all queued packets, measured as Linux measures it (in bytes of buffers). Default: four times the product of rate and rtt, at least 4 MiB and at most the memory of 10,240 full packets.",
             kind: Kind::Size {
                 packets: false,
                 bytes: true,
@@ -161,7 +160,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "ingress",
-            doc: "Shapes traffic that has already passed the bottleneck: the shaper also counts dropped packets.",
+            doc: "For traffic that has already passed the bottleneck: packets that Cake drops also use up the shaper's rate.",
             kind: Kind::Bool,
             default: Some("false"),
             tc: Some("ingress or egress"),

@@ -1,17 +1,16 @@
 //! CoDel: controlled delay (RFC 8289).
 //!
 //! Follows Linux 7.3 sch_codel and codel_impl.h, even where they differ from RFC 8289. Time is
-//! counted in ticks of 1024 ns (so 5 ms is 4.999 ms). 1/sqrt(count) is a 16-bit fraction, and each
-//! drop or mark improves it by one Newton step. With ECN, a dequeue marks at most one packet, and
-//! marking ends the loop. A dequeue drops at most 256 packets. If more drops were due, CoDel does
-//! not make up for them later. As in the RFC, CoDel acts only while more than one MTU stays queued.
-//! If a dropping phase begins within 16 intervals after the last phase, the count starts from the
-//! last phase's number of signals. Otherwise, or if this number is not above 1, the count starts
-//! from 1.
+//! counted in ticks of 1024 ns (so 5 ms is 4.999 ms). CoDel approximates 1/sqrt(count) by a 16-bit
+//! fraction, which each drop or mark improves by one Newton step. A dequeue marks at most one
+//! packet, and returns it. It drops at most 256 packets. If more drops were due, they are never
+//! made. As in the RFC, CoDel acts only while more than one MTU stays queued. If a dropping phase
+//! begins within 16 intervals after the last phase, its count starts from the number of drops and
+//! marks in that phase. Otherwise, or if that number is 0 or 1, its count starts from 1.
 //!
-//! Known deviations: times do not wrap. (Linux compares 32-bit ticks, which wrap after 73 minutes.)
-//! If CoDel has just marked a packet, `ce_threshold` does not count it again. The option `sce` is
-//! not in Linux (see sce.rs).
+//! Known deviations: times do not wrap, whereas Linux compares 32-bit ticks, which wrap after 73
+//! minutes. If CoDel marks a packet that is also above `ce_threshold`, the mark counts only once.
+//! The option `sce` is not in Linux (see sce.rs).
 
 use super::fifo::{Limit, Packets};
 use super::sce::{self, Marker};
@@ -129,7 +128,7 @@ pub const ECN: Opt = Opt {
 /// Option: the sojourn time above which packets are marked in addition to CoDel's marks.
 pub const CE_THRESHOLD: Opt = Opt {
     name: "ce_threshold",
-    doc: "Sojourn time above which every ECN-capable packet is marked, whatever CoDel decides; off if absent.",
+    doc: "Sojourn time above which every ECN-capable packet is marked, in addition to CoDel's marks. Without this option, there is no such threshold.",
     kind: Kind::Time {
         min: Time::from_us(1),
     },

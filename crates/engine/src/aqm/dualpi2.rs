@@ -1,44 +1,46 @@
-//! DualPI2, the dual-queue coupled AQM of L4S (RFC 9332), in all of its versions. It has two
-//! queues: L (low latency) for packets of scalable flows, and C for packets of classic flows.
+//! DualPI2 is the dual-queue coupled AQM of L4S (RFC 9332). It has two queues: L (low latency) for
+//! packets of scalable flows, and C for packets of classic flows.
 //!
-//! The default is Linux 7.3.4 sch_dualpi2 (in Linux since 6.17), in its integer arithmetic. A PI
-//! controller updates the probability p each `tupdate`. Its input is the larger of the sojourn
-//! times of the packets at the two heads. Classic packets are dropped, or marked if ECN-capable,
-//! with probability p squared. (The queue compares two random numbers with p.) Scalable packets are
-//! marked with probability k p, or if they waited longer than the step threshold. While the backlog
-//! is below two frames, packets are neither marked nor dropped. Sums are truncated to 32 bits as in
-//! the kernel, so a change of p by more than 1 wraps.
+//! By default, the queue follows sch_dualpi2 of Linux 7.3.4 (in Linux since 6.17), including its
+//! integer arithmetic. A PI controller updates the probability p every `tupdate`. Its input is the
+//! sojourn time of the packet at the head of L or of C, whichever is larger. A classic packet is
+//! dropped, or marked if it is ECN-capable, with probability p squared: two random numbers must
+//! both be below p. Scalable packets are marked with probability k p, and always if they waited
+//! longer than the step threshold. While the backlog is below two frames, packets are neither
+//! marked nor dropped. As in the kernel, p is computed modulo 2^32, so a change of p by more than 1
+//! wraps around.
 //!
 //! `version` selects an earlier version and sets the options that differ in that version
 //! (dualpi2/presets.rs lists the sources):
 //! - `dualpi2-2019-02-21`: the scheduler is a time-shifted FIFO. `l_drop` is 0, the target is 20 ms
-//!   and `tupdate` is 32 ms. Gains are in whole units per tick of 64 ns (0.309 and 3.114 Hz instead
-//!   of 0.3125 and 3.125). Its timer counts jiffies of 4 ms, and first runs after half a second. It
-//!   compares random numbers with `<` instead of `<=`. The step threshold is compared in units of
-//!   1024 ns, and applies only if at least one more packet remains in L. There is no memory limit.
-//! - `dualpi2-2019-wrr-counter`: serves L until L has sent `wrr_ratio` packets since C's last
-//!   packet. There is no time shift unless `tshift` sets one. Gains are in whole units per ns
-//!   (0.233 and 2.794 Hz).
-//! - `dualpi2-2019-wrr-percent`: `classic_protection` sets the weights, which apply to bytes. Gains
-//!   are those of `dualpi2-2019-wrr-counter`. `l_drop` is 100. The step threshold applies if at
-//!   least two packets remain in L.
+//!   and `tupdate` is 32 ms. The gains are rounded to whole units per tick of 64 ns (0.309 and
+//!   3.114 Hz instead of 0.3125 and 3.125). The timer counts jiffies of 4 ms, and first runs after
+//!   half a second. Random numbers are compared with `<` instead of `<=`. The step threshold has a
+//!   resolution of 1024 ns, and applies only if at least one more packet remains in L. There is no
+//!   memory limit.
+//! - `dualpi2-2019-wrr-counter`: the scheduler serves L until L has sent `wrr_ratio` packets since
+//!   C's last packet. There is no time shift unless `tshift` sets one. The gains are rounded to
+//!   whole units per ns (0.233 and 2.794 Hz).
+//! - `dualpi2-2019-wrr-percent`: the scheduler divides the link by bytes between L and C, and C's
+//!   share is `classic_protection`. The gains are those of `dualpi2-2019-wrr-counter`. `l_drop` is
+//!   100. The step threshold applies if at least two packets remain in L.
 //! - `dualpi2-2019-refactored`: like current Linux, but with a timer that counts jiffies and
-//!   without a memory limit. The gains are divided by 127, which makes them smaller by a factor of
+//!   without a memory limit. A division by 127 instead of 64 makes the gains smaller by a factor of
 //!   0.504. The step threshold applies to packets that find more than one packet in L.
 //!
-//! On Linux, tailback's own module `sch_dualpi2_2019` runs the versions that Linux does not
-//! include.
+//! On the kernel engine, tailback's own module `sch_dualpi2_2019` runs the versions that Linux does
+//! not include.
 //!
 //! Two options are not in Linux. `l_aqm = "ramp"` replaces the step threshold of L with the ramp of
 //! RFC 9332 (dualpi2/ramp.rs). `queue_protection` sends packets of flows that build a queue in L to
 //! C (dualpi2/protection.rs).
 //!
-//! Known deviations: the counters of marks by the step and by the coupling leave out packets that
-//! arrived with CE. The kernel's counters include them. tc filters are not implemented, so L
+//! Known deviations: the counters of marks by the step and by the coupling do not count packets
+//! that arrived with CE. The kernel's counters count them. tc filters are not implemented, so L
 //! contains only ECN-capable packets. Packets are single segments, so `split_gso` has no effect.
-//! The first update comes one `tupdate` after the start. In Linux, htb never calls the dequeue
-//! function of an empty queue. Therefore the scheduler is reset only when drops have emptied both
-//! queues, and this is the same here.
+//! The first update comes one `tupdate` after the start. As in Linux below htb, the scheduler is
+//! reset only when drops empty both queues, because htb never calls the dequeue function of an
+//! empty queue.
 
 use std::cell::Cell;
 
@@ -112,7 +114,7 @@ pub const ENTRY: Entry<Build> = Entry {
         LIMIT,
         Opt {
             name: "memlimit",
-            doc: "Largest memory of the queues, in bytes of Linux's buffers; default: in Linux `limit` times twice the largest frame, and in the versions of 2019 no limit.",
+            doc: "Largest memory of both queues together, measured as Linux measures it (in bytes of buffers). Default: `limit` times twice the largest frame; in the versions of 2019, no limit.",
             kind: Kind::Size {
                 packets: false,
                 bytes: true,
@@ -146,7 +148,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         time(
             "max_rtt",
-            "Largest round-trip time expected: sets target, tupdate, alpha and beta as tc does.",
+            "Largest expected round-trip time. As in tc, it determines target, tupdate, alpha and beta together with typical_rtt.",
             Time::from_us(1),
         ),
         time(
@@ -156,7 +158,7 @@ pub const ENTRY: Entry<Build> = Entry {
         ),
         Opt {
             name: "step_thresh",
-            doc: "Packets of L are marked above this: a sojourn time, or a number of packets that remain in L.",
+            doc: "Step threshold. A packet of L is marked if its sojourn time, or the number of packets that remain in L, is above this value.",
             kind: Kind::TimeOrSize,
             default: Some("1ms"),
             tc: Some("step_thresh TIME or PACKETS"),
@@ -173,7 +175,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "step_rule",
-            doc: "Where min_qlen_step is tested. At enqueue, it is compared with the packets that a packet finds when it arrives. At dequeue, as in versions before dualpi2-2019-refactored, it is compared with the packets that remain when a packet leaves; then it has no effect on a step_thresh in packets. Default: by version.",
+            doc: "Which length of L is compared with min_qlen_step: the length that a packet finds when it arrives (enqueue), or the length that remains when it leaves (dequeue, as in versions before dualpi2-2019-refactored). With dequeue, min_qlen_step has no effect on a step_thresh in packets. Default: by version.",
             kind: Kind::Word(&["enqueue", "dequeue"]),
             default: None,
             tc: None,
@@ -192,21 +194,21 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "overload",
-            doc: "What happens when k p exceeds 1: \"drop\" (with p squared, in both queues, ECN-capable or not; survivors in L are marked) or \"overflow\" (p stops at 1/k); default: \"drop\" in Linux; versions before dualpi2-2019-refactored have l_drop instead.",
+            doc: "What happens when k p exceeds 1. With \"drop\", all packets are dropped with probability p squared, even if they are ECN-capable, and the others in L are marked. With \"overflow\", p does not rise above 1/k. Default: \"drop\". Versions before dualpi2-2019-refactored have l_drop instead.",
             kind: Kind::Word(&["drop", "overflow"]),
             default: None,
             tc: Some("drop_on_overload or overflow"),
         },
         Opt {
             name: "l_drop",
-            doc: "Replaces `overload` in versions before dualpi2-2019-refactored (default: 0, and 100 in dualpi2-2019-wrr-percent). If k p exceeds this many percent, every packet is treated as if it had no ECN. 0: never, and p stops at 1/k.",
+            doc: "Replaces `overload` in versions before dualpi2-2019-refactored (default: 0, and 100 in dualpi2-2019-wrr-percent). If k p exceeds this percentage, ECN-capable packets are treated like all others. With 0, this never happens, and p does not rise above 1/k.",
             kind: Kind::Int { min: 0, max: 100 },
             default: None,
             tc: None,
         },
         Opt {
             name: "drop",
-            doc: "Whether p decides when packets arrive (enqueue) or when they leave (dequeue).",
+            doc: "Whether packets are dropped or marked with p when they arrive (enqueue) or when they leave (dequeue).",
             kind: Kind::Word(&["dequeue", "enqueue"]),
             default: Some("dequeue"),
             tc: Some("drop_dequeue or drop_enqueue"),
@@ -220,7 +222,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "scheduler",
-            doc: "How the queues share the link: \"credit\" (by bytes, Linux), \"wrr-counter\", \"wrr-percent\" or \"ts-fifo\"; default by version.",
+            doc: "Scheduler that divides the link between L and C: \"credit\" (weighted round robin by bytes, as in Linux), \"wrr-counter\" (by packets), \"wrr-percent\" (by bytes) or \"ts-fifo\" (time-shifted FIFO). Default: by version.",
             kind: Kind::Word(presets::SCHEDULERS),
             default: None,
             tc: None,
@@ -237,42 +239,42 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "tshift",
-            doc: "Time by which the scheduler \"ts-fifo\" prefers L to C (default 40ms). \"wrr-counter\" can use it in addition to the counter (default: none).",
+            doc: "Head start of L: the scheduler \"ts-fifo\" treats packets of L as if they had arrived this much earlier (default: 40ms). \"wrr-counter\" can use it in addition to its counter (default: none).",
             kind: Kind::Time { min: Time::ZERO },
             default: None,
             tc: None,
         },
         Opt {
             name: "tspeed",
-            doc: "In the schedulers \"ts-fifo\" and \"wrr-counter\" delays in L are multiplied by 2 to the power of this; default 0.",
+            doc: "Exponent e: the schedulers \"ts-fifo\" and \"wrr-counter\" multiply the delay of L by 2^e. Default: 0.",
             kind: Kind::Int { min: 0, max: 32 },
             default: None,
             tc: None,
         },
         Opt {
             name: "arithmetic",
-            doc: "Arithmetic of the gains: \"div64\" (Linux, 1 x), \"div127\" (0.504 x), \"ticks\" (whole units per 64 ns) or \"ns\" (whole units per ns); default by version.",
+            doc: "How the gains are computed: as in Linux (\"div64\"), divided by 127 instead of 64 (\"div127\"), or rounded to whole units per 64 ns (\"ticks\") or per ns (\"ns\"). Default: by version.",
             kind: Kind::Word(Arithmetic::WORDS),
             default: None,
             tc: None,
         },
         Opt {
             name: "timer",
-            doc: "What triggers the updates: \"hrtimer\", or \"jiffies\" of 4 ms, rounded up; default by version.",
+            doc: "Timer of the updates: \"hrtimer\", or \"jiffies\", which rounds times up to multiples of 4 ms. Default: by version.",
             kind: Kind::Word(&["hrtimer", "jiffies"]),
             default: None,
             tc: None,
         },
         Opt {
             name: "reset_statistics",
-            doc: "Whether the recorded counters (gauges) restart at 0 after each sample.",
+            doc: "Whether the counters that the run records restart at 0 after each sample.",
             kind: Kind::Bool,
             default: Some("false"),
             tc: None,
         },
         time(
             "reset_interval",
-            "Period at which the statistics are reset. In the versions of 2019 this happens whenever a program reads the statistics. A reset also clears the controller's delay of the last update, so at the next update the whole delay counts as growth; default: never.",
+            "Time between two resets of the statistics. The versions of 2019 reset them whenever a program reads them. A reset also sets the controller's previous delay to 0, so at the next update the whole delay counts as growth. Default: no resets.",
             Time::from_us(1),
         ),
         Opt {
@@ -284,7 +286,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "version",
-            doc: "The version of DualPI2 to follow, with its presets and its details.",
+            doc: "The version of DualPI2 to follow. It also determines the defaults of other options.",
             kind: Kind::Word(presets::VERSIONS),
             default: Some("linux-6.17"),
             tc: None,

@@ -1,20 +1,21 @@
-//! fq as the queue of a bottleneck: fair queueing without an AQM, except that packets that waited
-//! longer than a threshold are marked.
+//! fq as the queue of a bottleneck: fair queueing without an AQM. A threshold of the sojourn time
+//! can mark packets.
 //!
 //! Follows Linux 7.3 sch_fq for packets that a router forwards. These packets do not belong to a
-//! socket, so fq does not pace them. It distinguishes flows by some bits of the packets' hash
-//! (`orphan_mask`). New flows come before old ones. A flow may send as many bytes as its credit.
-//! The credit is `initial_quantum` at first, and grows by `quantum` in each round. A flow that
-//! becomes active again keeps its credit. If it was inactive for `refill_delay`, its credit is at
-//! least one quantum. A packet that would exceed `flow_limit` or `limit` is dropped on arrival.
-//! Packets that waited longer than `ce_threshold` are marked as they leave.
+//! socket, so fq does not pace them. It distinguishes flows by the lowest bits of a hash of each
+//! packet's addresses and ports (`orphan_mask`). New flows are served before old ones. A flow may
+//! send as many bytes as its credit. The credit is `initial_quantum` at first, and grows by
+//! `quantum` in each round. A flow that becomes active again keeps its credit. If it was inactive
+//! for longer than `refill_delay`, its credit is raised to at least one quantum. A packet that
+//! would exceed `flow_limit` or `limit` is dropped on arrival. Packets that waited longer than
+//! `ce_threshold` are marked as they leave.
 //!
-//! While the queues of all flows are empty, up to eight packets share one FIFO (`fast_path`, in
-//! Linux since 6.7). They leave before the packets of the flows' queues, and are never marked.
+//! While no flow has packets in its own queue, up to eight packets wait in a common FIFO
+//! (`fast_path`, in Linux since 6.7). These packets leave before all others, and are never marked.
 //!
 //! Known deviations: pacing (`maxrate`), priorities and senders' time stamps are not implemented,
 //! because they have no effect on forwarded packets of one priority. Flows are hashed as in
-//! fair/mod.rs, but the mask determines the number of buckets. A jiffy is 1 ms.
+//! fair/mod.rs, but into as many buckets as `orphan_mask` allows. A jiffy is 1 ms.
 
 use tailback_record::Cause;
 
@@ -83,14 +84,14 @@ pub const ENTRY: Entry<Build> = Entry {
         ),
         Opt {
             name: "refill_delay",
-            doc: "If a flow had no packets in the queue for longer than this, it may send at least one quantum when its next packet arrives.",
+            doc: "A flow without packets in the queue for longer than this may send at least one quantum when its next packet arrives.",
             kind: Kind::Time { min: Time::ZERO },
             default: Some("40ms"),
             tc: None,
         },
         Opt {
             name: "orphan_mask",
-            doc: "Bits of the hash that distinguish flows. With 0, all packets belong to one flow.",
+            doc: "Mask of the bits of the hash that distinguish flows. With 0, all packets belong to one flow.",
             kind: Kind::Int {
                 min: 0,
                 max: 65_535,
@@ -100,7 +101,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "ce_threshold",
-            doc: "Sojourn time above which ECN-capable packets are marked; off if absent.",
+            doc: "Sojourn time above which ECN-capable packets are marked. Without this option, no packets are marked.",
             kind: Kind::Time {
                 min: Time::from_us(1),
             },
@@ -109,7 +110,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "fast_path",
-            doc: "While no flow has packets of its own, up to eight packets share one FIFO. They are never marked (Linux since 6.7).",
+            doc: "Whether up to eight packets wait in a common FIFO, and are never marked, while no flow has packets in its own queue. Linux has this since 6.7.",
             kind: Kind::Bool,
             default: Some("true"),
             tc: None,

@@ -1,14 +1,14 @@
-//! FQ-CoDel: fair queueing with a CoDel for each flow (RFC 8290).
+//! FQ-CoDel (RFC 8290).
 //!
 //! Follows Linux 7.3 sch_fq_codel, even where it differs from RFC 8290. CoDel acts while more than
-//! one MTU is queued in *all* flows together. A full queue drops from the head of the flow with the
-//! largest backlog in bytes. It drops up to `drop_batch` packets, but at most half of that backlog.
-//! CoDel's count for that flow increases by the number of these drops. ECN is on by default.
-//! fair/mod.rs describes how flows are distinguished. codel.rs describes CoDel and its source.
+//! one MTU is queued in *all* flows together. If the limit is exceeded, the queue drops up to
+//! `drop_batch` packets, but at most half of the backlog, from the head of the flow with the most
+//! bytes. CoDel's count for that flow increases by the number of these drops. ECN is on by default.
+//! How flows are distinguished is described in fair/mod.rs, and CoDel in codel.rs.
 //!
-//! Known deviations: those of codel.rs and fair/mod.rs. In `memory_limit`, each frame counts its
-//! own bytes plus a fixed number of bytes. `ce_threshold_selector` examines only the ECN field, not
-//! the whole DS field.
+//! Known deviations: those of codel.rs and fair/mod.rs. For `memory_limit`, a frame uses its length
+//! plus a fixed number of bytes, whereas in Linux this number varies. `ce_threshold_selector`
+//! examines only the ECN field, not the whole DS field.
 
 use tailback_record::Cause;
 
@@ -25,7 +25,7 @@ use crate::units::Time;
 /// The registry entry.
 pub const ENTRY: Entry<Build> = Entry {
     name: "fq_codel",
-    doc: "FQ-CoDel: fair queueing of flows, each under CoDel.",
+    doc: "FQ-CoDel: fair queueing, with a separate CoDel for each flow's queue.",
     follows: "Linux 7.3 sch_fq_codel (RFC 8290)",
     options: &[
         Opt {
@@ -44,7 +44,7 @@ pub const ENTRY: Entry<Build> = Entry {
         fair::QUANTUM,
         Opt {
             name: "memory_limit",
-            doc: "Largest memory of all packets. The effect is the same as that of limit. Each frame needs 832 bytes in addition to its length.",
+            doc: "Largest memory of all queued packets. Beyond it, packets are dropped as beyond limit. Each frame uses 832 bytes in addition to its length.",
             kind: Kind::Size {
                 packets: false,
                 bytes: true,
@@ -69,7 +69,7 @@ pub const ENTRY: Entry<Build> = Entry {
         codel::CE_THRESHOLD,
         Opt {
             name: codel::SELECTOR,
-            doc: "Value and mask: ce_threshold marks only packets whose ECN field has this value in the bits of the mask. 0x01/0x01 selects ECT(1) and CE. Absent: all packets.",
+            doc: "Which packets ce_threshold marks, as VALUE/MASK: those whose ECN field, masked with MASK, equals VALUE. For example, 0x01/0x01 selects ECT(1) and CE. Absent: all packets.",
             kind: Kind::Word(&[
                 "0x00/0x01",
                 "0x01/0x01",

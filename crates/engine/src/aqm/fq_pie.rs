@@ -1,13 +1,13 @@
 //! FQ-PIE: fair queueing with a PIE for each flow.
 //!
-//! Follows Linux 7.3 sch_fq_pie, also where it differs from an independent PIE for each flow. One
-//! timer updates the probabilities of all flows, including inactive flows. In each round it updates
-//! 2048 flows, and it waits a jiffy (1 ms) between two rounds. It begins again with the first flow
-//! `tupdate` after the last round. A packet of any flow is dropped if `limit` packets are already
-//! queued. `memory_limit` does not cause drops, because Linux only counts the packets that exceed
-//! it. If the probability is above `ecn_prob` (10 % in PIE), packets are dropped instead of marked.
-//! Decisions about a flow's packets depend on the flow's own backlog. fair/mod.rs describes how
-//! flows are distinguished. pie.rs describes PIE and its source.
+//! Follows Linux 7.3 sch_fq_pie, even where its PIE for each flow differs from sch_pie. One timer
+//! updates the probabilities of all flows, including inactive flows. It updates 2048 flows at once,
+//! and then waits a jiffy (1 ms) before it updates the next 2048. When all flows are updated, it
+//! waits `tupdate` and begins again with the first flow. A packet of any flow is dropped if `limit`
+//! packets are already queued. `memory_limit` does not cause drops, because Linux only counts the
+//! packets that exceed it. If the probability is above `ecn_prob` (10 % in PIE), packets are
+//! dropped instead of marked. A drop or mark depends on the backlog of the packet's own flow. How
+//! flows are distinguished is described in fair/mod.rs, and PIE in pie.rs.
 //!
 //! Known deviations: those of pie.rs and fair/mod.rs.
 
@@ -27,7 +27,7 @@ use crate::units::Time;
 /// The registry entry.
 pub const ENTRY: Entry<Build> = Entry {
     name: "fq_pie",
-    doc: "FQ-PIE: fair queueing of flows, each under PIE.",
+    doc: "FQ-PIE: fair queueing, with a separate PIE for each flow's queue.",
     follows: "Linux 7.3 sch_fq_pie",
     options: &[
         Opt {
@@ -56,7 +56,7 @@ pub const ENTRY: Entry<Build> = Entry {
         fair::QUANTUM,
         Opt {
             name: "memory_limit",
-            doc: "Linux counts the packets that exceed this memory. No packet is dropped because of it.",
+            doc: "Memory beyond which Linux counts packets as over the limit. It does not drop them.",
             kind: Kind::Size {
                 packets: false,
                 bytes: true,

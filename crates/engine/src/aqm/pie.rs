@@ -8,25 +8,26 @@
 //! - The probability decays by 1/64 in an update if both the current delay and the previous delay
 //!   are 0.
 //! - While the delay is above 250 ms, each update adds 2 % to the probability.
-//! - The burst allowance is 150 ms of the time during which the queue sends. The allowance is
-//!   renewed when delays are below half the target and the probability is 0.
-//! - A forced mark does not reset the accumulated probability.
+//! - The burst allowance is 150 ms, of which only time in which the queue sends is subtracted. The
+//!   allowance is renewed when delays are below half the target and the probability is 0.
+//! - A packet is always marked or dropped once the accumulated probability reaches 8.5. Such a mark
+//!   does not reset the accumulated probability.
 //! - The probability is not clamped to 1. It can rise above 1 (windup) while the delay stays high.
 //!
 //! `version = "linux-3.14"` is PIE as in Linux before 2019: target 20 ms, tupdate 30 ms and burst
 //! allowance 100 ms. It computes the delay from the estimated departure rate, and drops packets
 //! independently of each other (Bernoulli trials). Its gains are divided by 8 while the probability
 //! is below 1 %, and by 2 while it is below 10 %. The probability decays by 2 % and has 32 bits.
-//! Its arithmetic overflows where the kernel's does. As a result, the first decay reduces a
-//! probability above 1.02 % to less than 1.02 %. A change of the probability by more than one half
-//! wraps.
+//! Its arithmetic overflows as in that kernel. As a result, the first decay reduces any probability
+//! above 1.02 % to less than 1.02 %, and a change of the probability by more than one half has the
+//! wrong sign.
 //!
-//! The timer behaves like a Linux timer, which counts jiffies. So an update comes one jiffy later
-//! than requested, by default every 16 ms. Linux makes the first update 0.5 s after the queue is
-//! set up. Here the timer runs from the start of the run, as if the queue had been set up more than
-//! 0.5 s earlier.
+//! As in Linux, the timer counts jiffies, and each update comes one jiffy later than `tupdate`: by
+//! default every 16 ms. Linux makes the first update 0.5 s after the queue is set up. Here updates
+//! begin at the start of the run, as if the queue had been set up more than 0.5 s earlier.
 //!
-//! Known deviations: a backlog above 16 MiB does not overflow the estimated delay.
+//! Known deviations: the estimated delay is also right for backlogs above 16 MiB, where it
+//! overflows in Linux.
 
 use tailback_record::Cause;
 

@@ -2,30 +2,31 @@
 //!
 //! Follows Linux 7.3 sch_red and red.h. Every arriving packet updates the average with the backlog
 //! that it finds. If the average is at least `min`, packets are marked or dropped at random. If the
-//! average is at least `max`, every packet is marked or dropped. One random number is drawn for
-//! each mark or drop. While the average is constant, the number of packets between two marks or
-//! drops is uniformly distributed over 1..1/pb, where pb is the probability at this average. So the
-//! share of marked or dropped packets is 2 pb/(1 + pb).
+//! average is at least `max`, every packet is marked or dropped. Let pb be the probability at the
+//! current average. While the average is constant, the number of packets from one mark or drop to
+//! the next is uniformly distributed over 1..1/pb. So the share of marked or dropped packets is 2
+//! pb/(1 + pb). RED draws one random number for each mark or drop.
 //!
 //! In Linux, red_dequeue starts an idle period when it finds the queue empty, and the average
 //! decays for the length of that period. However, a RED below a shaper (htb or tbf) never finds its
 //! queue empty, because the shaper does not dequeue from an empty queue. So the average falls only
 //! when packets arrive. This is the default here (`idle = "hold"`). After a burst the average may
-//! stay above `max`. As in Linux, RED then drops every arriving packet, although senders send only
-//! one packet per timeout. `idle = "decay"` behaves like RED as the root qdisc of an interface.
+//! stay above `max`. As in Linux, RED then drops every arriving packet, even if senders only
+//! retransmit one packet per timeout. `idle = "decay"` behaves like RED as the root qdisc of an
+//! interface.
 //!
-//! `burst` derives the weight from min and avpkt, as tc does. `adaptive` changes the probability as
-//! the kernel's timer does.
+//! `burst` sets the weight: it is derived from burst, min and avpkt, as in tc. `adaptive` changes
+//! the probability every 500 ms, as in the kernel.
 //!
-//! The following options are not in Linux and are off by default: `gentle`, the values of
-//! `uniformise` other than `linux`, `include_arriving`, and thresholds in packets. `weight` and
-//! `probability` accept any value, whereas the weight in tc must be a power of two (Wlog).
+//! Not in Linux, and off by default: `gentle`, the values of `uniformise` other than `linux`,
+//! `include_arriving`, and thresholds in packets. `weight` and `probability` accept any value,
+//! whereas the weight in tc must be a power of two (Wlog).
 //!
 //! Known deviations: the average, the probability and (1-w)^m are computed in floating point. Linux
-//! uses fixed point and a table of shifts, and for shifts below one the approximation 1 - mw.
-//! `bandwidth` defaults to the link's rate (in tc to 10Mbit). If RED decides to mark a packet that
-//! then finds the buffer full, the packet is counted only as dropped. The options harddrop and
-//! nodrop are not implemented. As in Linux, and unlike ns-2, the probability is not scaled by
+//! uses fixed point and takes (1-w)^m from a table of shifts, or approximates it by 1 - mw if the
+//! shift is below one. `bandwidth` defaults to the link's rate (in tc to 10Mbit). If RED marks a
+//! packet that the full buffer then drops, the packet counts only as dropped. The options harddrop
+//! and nodrop are not implemented. As in Linux, and unlike ns-2, the probability is not scaled by
 //! packet size, even if the average is in bytes.
 
 use tailback_record::Cause;
@@ -61,13 +62,13 @@ pub const ENTRY: Entry<Build> = Entry {
         MAX,
         PROBABILITY,
         Opt {
-            doc: "Weight of a sample in the average. With 1, the average is the instantaneous queue length. Default: 0.002, or the value that burst gives; a power of two in tc.",
+            doc: "Weight of a sample in the average. With 1, the average is the instantaneous queue length. Default: 0.002, or the weight that follows from burst. In tc, it is a power of two.",
             default: None,
             ..WEIGHT
         },
         Opt {
             name: "burst",
-            doc: "Packets of avpkt bytes that may arrive at an empty queue before the average passes min: the weight is derived from it as tc does. \"tc\": the burst that tc takes by default, (2 min + max)/(3 avpkt).",
+            doc: "Number of packets of avpkt bytes that may arrive at an empty queue before the average exceeds min. It determines the weight, as in tc. \"tc\" is tc's default, (2 min + max)/(3 avpkt).",
             kind: Kind::WordOrInt {
                 words: &["tc"],
                 min: 1,
@@ -78,7 +79,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "adaptive",
-            doc: "Whether the probability adapts: each 500 ms it rises while the average is above the middle fifth between min and max, and falls while it is below. It stays between 1 and 50 %. With tc 5.7 or later on Linux 5.7 or later, `tc` prints the flag but the adapting timer never runs, because the kernel reads the flag from another field; the kernel engine warns about it.",
+            doc: "Whether the probability adapts. Every 500 ms it rises if the average is above the middle fifth of the range from min to max, and falls if the average is below it. It stays between 1 and 50 %. With tc and Linux 5.7 or later, tc accepts the flag, but the kernel reads the flag from another field and never adapts. The kernel engine then prints a warning.",
             kind: Kind::Bool,
             default: Some("false"),
             tc: Some("adaptive"),
@@ -93,7 +94,7 @@ pub const ENTRY: Entry<Build> = Entry {
             tc: Some("ecn"),
         },
         Opt {
-            doc: "\"hold\": RED ignores idle times, as it does in Linux below a shaper (htb, tbf). A shaper never requests a packet from an empty queue, and only such a request would start an idle time. \"decay\", as directly at an interface: after an idle time t the average is multiplied by (1 - weight)^m, m = t bandwidth/avpkt.",
+            doc: "What happens to the average while the queue is empty. \"hold\": the average stays, as in Linux below a shaper (htb, tbf). \"decay\", as in Linux directly at an interface: after an empty time t the average is multiplied by (1 - weight)^m, m = t bandwidth/avpkt.",
             default: Some("hold"),
             ..IDLE
         },

@@ -1,12 +1,12 @@
-//! Step marking: every ECN-capable packet above a threshold is marked, as DCTCP (RFC 8257 section
-//! 3.1) and L4S's native queue expect.
+//! Step marking: every ECN-capable packet above a threshold is marked, as DCTCP expects (RFC 8257
+//! section 3.1) and as in the low-latency queue of L4S.
 //!
 //! A threshold in bytes or packets is compared with the queue length that the packet finds on
 //! arrival (Alizadeh et al. 2010). A threshold in time is compared with the packet's sojourn time
 //! when it leaves (as `step_thresh` of DualPI2 and `ce_threshold` of fq_codel). Linux does not have
 //! a discipline that marks only at a threshold, so the kernel engine runs tailback's own module
 //! `sch_step`. In Linux, `red` with min = max and weight 1, and `codel` with `ce_threshold`, are
-//! similar. Packets that are not ECN-capable pass by default.
+//! similar. Packets that are not ECN-capable are neither marked nor dropped by default.
 
 mod kernel;
 
@@ -38,28 +38,28 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "threshold",
-            doc: "Packets above this value, but not at it, are marked: a sojourn time, or a queue length in bytes or packets.",
+            doc: "Packets are marked if their sojourn time, or the queue length in bytes or packets, is greater than this value.",
             kind: Kind::TimeOrSize,
             default: Some("1ms"),
             tc: None,
         },
         Opt {
             name: "at",
-            doc: "Where the decision is made; default: \"dequeue\" for a time, which is then the only choice, and \"enqueue\" for a length.",
+            doc: "When a packet is compared with the threshold. Default: \"dequeue\" for a time, where \"enqueue\" is impossible, and \"enqueue\" for a length.",
             kind: Kind::Word(&["enqueue", "dequeue"]),
             default: None,
             tc: None,
         },
         Opt {
             name: "include_arriving",
-            doc: "Whether a queue length includes the packet itself (the arriving one; with at = \"dequeue\" the leaving one).",
+            doc: "Whether the queue length includes the packet that is compared with the threshold.",
             kind: Kind::Bool,
             default: Some("false"),
             tc: None,
         },
         Opt {
             name: "not_ect",
-            doc: "What happens above the threshold to packets that are not ECN-capable.",
+            doc: "Whether packets above the threshold that are not ECN-capable pass unmarked or are dropped.",
             kind: Kind::Word(&["pass", "drop"]),
             default: Some("pass"),
             tc: None,

@@ -1,15 +1,15 @@
 //! The dual AQM of "Using DCTCP in the Internet" (Kuehlewind et al. 2014). It is one FIFO with two
-//! RED instances. A packet's ECN capability selects the instance, as a packet's class does in
-//! weighted RED. The instance `ecn` marks ECT and CE packets, and `classic` drops Not-ECT packets.
-//! Both instances measure the whole queue.
+//! RED instances. The instance `ecn` handles ECN-capable packets (ECT and CE) and marks them. The
+//! instance `classic` handles and drops Not-ECT packets. Both instances average the length of the
+//! whole queue.
 //!
 //! With `min` equal to `max` and weight 1, an instance has a step threshold on the instantaneous
 //! queue length. A packet that finds the queue at or above this threshold is marked or dropped.
 //!
-//! The paper does not specify some details, so options set them. Most defaults are those of `red`:
-//! marks are spread as in Linux, thresholds are in bytes, and samples do not include the arriving
-//! packet. Unlike in `red`, averages decay in idle times by default. Every arrival updates both
-//! averages. For the gaps between marks or drops, each class counts only its own packets. The
+//! Options set the details that the paper does not specify. Most defaults are those of `red`: marks
+//! are spaced as in Linux, thresholds are in bytes, and samples do not include the arriving packet.
+//! Unlike in `red`, the averages decay by default while the queue is empty. Every arrival updates
+//! both averages. Each instance spaces its marks or drops by a count of its own packets. The
 //! deviations of `red` from Linux apply here too. Linux does not have this queue, so the kernel
 //! engine runs tailback's own module `sch_wred`.
 
@@ -58,7 +58,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "average",
-            doc: "When a class's average is updated: at every \"arrival\", or only at arrivals of its own \"class\". In both cases it averages the whole queue.",
+            doc: "When an instance updates its average: at every arrival (\"arrival\"), or only when a packet arrives that it handles (\"class\"). In both cases it averages the length of the whole queue.",
             kind: Kind::Word(&["arrival", "class"]),
             default: Some("arrival"),
             tc: None,

@@ -19,7 +19,7 @@ pub const LIMIT: Opt = Opt {
 /// Option: the lower threshold of the average.
 pub const MIN: Opt = Opt {
     name: "min",
-    doc: "Average from which packets are marked or dropped, in bytes or packets; default max/3. The average has the same unit as the thresholds.",
+    doc: "Average queue length above which packets are marked or dropped, in bytes or packets. Default: max/3. The average is computed in the unit of min and max.",
     kind: SIZE,
     default: None,
     tc: Some("min BYTES"),
@@ -28,7 +28,7 @@ pub const MIN: Opt = Opt {
 /// Option: the upper threshold of the average.
 pub const MAX: Opt = Opt {
     name: "max",
-    doc: "Average at which `probability` is reached, and from which on every packet is marked or dropped, in the unit of min; default 3 min, or limit/4 if min is absent too. If it equals min, the curve is a step.",
+    doc: "Average at which the probability reaches `probability`, in the unit of min. Above it, every packet is marked or dropped. Default: 3 min, or limit/4 without min. If it equals min, the curve is a step.",
     kind: SIZE,
     default: None,
     tc: Some("max BYTES"),
@@ -37,7 +37,7 @@ pub const MAX: Opt = Opt {
 /// Option: the probability at the upper threshold.
 pub const PROBABILITY: Opt = Opt {
     name: "probability",
-    doc: "Probability at max, before `uniformise` spreads the marks or drops.",
+    doc: "Probability of a mark or drop when the average reaches max. `uniformise` then spaces the marks or drops.",
     kind: Kind::Float { min: 0.0, max: 1.0 },
     default: Some("0.02"),
     tc: None,
@@ -67,7 +67,7 @@ pub const GENTLE: Opt = Opt {
 /// Option: how marks and drops are spread over packets.
 pub const UNIFORMISE: Opt = Opt {
     name: "uniformise",
-    doc: "Gap between marks or drops, in packets, at a constant average with the probability pb: \"linux\" uniform on 1..1/pb; \"wait\" uniform on 1/pb..2/pb as ns-2's wait (probability 0 while count x pb < 1, then pb/(2 - count x pb), with count packets since the last mark or drop); \"none\" geometric with mean 1/pb.",
+    doc: "Distribution of the gaps between marks or drops, in packets, at a constant average with the probability pb. \"linux\": uniform on 1..1/pb. \"wait\": uniform on 1/pb..2/pb, as ns-2's wait (with count packets since the last mark or drop, the probability is 0 while count x pb < 1, then pb/(2 - count x pb)). \"none\": geometric with mean 1/pb.",
     kind: Kind::Word(&["linux", "wait", "none"]),
     default: Some("linux"),
     tc: None,
@@ -76,7 +76,7 @@ pub const UNIFORMISE: Opt = Opt {
 /// Option: whether the average decays in idle times.
 pub const IDLE: Opt = Opt {
     name: "idle",
-    doc: "After an idle time t: \"decay\" multiplies the average by (1 - weight)^m, m = t bandwidth/avpkt; \"hold\" does not change the average.",
+    doc: "What happens to the average while the queue is empty. \"decay\": after an empty time t the average is multiplied by (1 - weight)^m, m = t bandwidth/avpkt. \"hold\": the average stays.",
     kind: Kind::Word(&["decay", "hold"]),
     default: Some("decay"),
     tc: None,
@@ -85,7 +85,7 @@ pub const IDLE: Opt = Opt {
 /// Option: the packet size for measuring idle times.
 pub const AVPKT: Opt = Opt {
     name: "avpkt",
-    doc: "Packet size that the decay in idle times assumes, bytes. tc has no default: this is the value that tc-red(8) recommends.",
+    doc: "Packet size avpkt in the formula of `idle`, bytes. tc has no default: this is the value that tc-red(8) recommends.",
     kind: Kind::Size {
         packets: false,
         bytes: true,
@@ -97,7 +97,7 @@ pub const AVPKT: Opt = Opt {
 /// Option: the rate for measuring idle times.
 pub const BANDWIDTH: Opt = Opt {
     name: "bandwidth",
-    doc: "Link rate that the decay in idle times assumes; default: the link's nominal rate (tc: 10Mbit).",
+    doc: "Rate in the formula of `idle`. Default: the link's nominal rate (in tc: 10Mbit).",
     kind: Kind::Rate,
     default: None,
     tc: Some("bandwidth RATE"),
@@ -106,7 +106,7 @@ pub const BANDWIDTH: Opt = Opt {
 /// Option: whether a sample includes the arriving packet.
 pub const INCLUDE_ARRIVING: Opt = Opt {
     name: "include_arriving",
-    doc: "Whether the sampled queue length includes the arriving packet; Linux does not include it.",
+    doc: "Whether the queue length that updates the average includes the arriving packet. In Linux it does not.",
     kind: Kind::Bool,
     default: Some("false"),
     tc: None,
