@@ -1,8 +1,8 @@
 //! Audio of a call: frames of equal size at equal intervals, each in one datagram.
 //!
-//! The default is the audio of the C4 test suite (draft-huitema-ccwg-c4-test): 80 bytes every 20
-//! ms, 32 kbit/s. RTP, UDP, IP and Ethernet headers add 54 bytes to each frame. Lost frames are not
-//! sent again, and silence is sent like sound.
+//! By default, as in the C4 test suite (draft-huitema-ccwg-c4-test), 80 bytes are sent every 20 ms,
+//! which is 32 kbit/s. RTP, UDP, IP and Ethernet headers add 54 bytes to each frame. Lost frames
+//! are not sent again. Silence is sent as often as sound.
 
 use tailback_record::FrameRules;
 
@@ -16,7 +16,7 @@ use crate::units::{Rate, Time};
 /// Option: the deadline of media frames. It has a default.
 pub const DEADLINE: Opt = Opt {
     name: "deadline",
-    doc: "Delay at which a frame becomes late.",
+    doc: "Deadline after a frame is captured; a frame that is complete later counts as late.",
     kind: Kind::Time { min: Time(1_000) },
     default: Some("150ms"),
     tc: None,
@@ -25,7 +25,7 @@ pub const DEADLINE: Opt = Opt {
 /// The registry entry.
 pub const ENTRY: Entry<Build> = Entry {
     name: "audio",
-    doc: "Audio of a call: a datagram of constant size every 20 ms. Measures delay, loss and lateness of frames.",
+    doc: "Audio of a call: a datagram of constant size every 20 ms. Measures the delay of frames, and how many are lost or late.",
     follows: "draft-huitema-ccwg-c4-test: 80 bytes every 20 ms",
     options: &[
         Opt {

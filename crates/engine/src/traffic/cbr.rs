@@ -1,4 +1,4 @@
-//! Constant bit rate: datagrams of one size at equal intervals, independent of the network.
+//! Sends datagrams of one size at equal intervals. It does not respond to congestion.
 
 use super::datagram::{self, Datagrams};
 use super::{Build, Source, Step, Transport};

@@ -155,7 +155,7 @@ pub const ECN: Opt = Opt {
 /// Option of every kind that opens connections: how many may be open at the same time.
 pub const LIMIT: Opt = Opt {
     name: "limit",
-    doc: "Largest number of connections at a time; further requests are rejected and counted as refused.",
+    doc: "Largest number of connections at a time. The source does not open more: it discards the request and counts it as refused.",
     kind: Kind::Int {
         min: 1,
         max: 10_000,

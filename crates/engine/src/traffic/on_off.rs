@@ -3,8 +3,8 @@
 //!
 //! The on and off periods have constant lengths, or lengths from an exponential distribution with
 //! the given mean. A sending period begins with a packet. Packets that are due at the end of the
-//! period or later are not sent. If a period ends before the next packet is due, the remaining time
-//! to that packet is not carried over to the next period.
+//! period or later are not sent. The time that is left until the next packet at the end of a period
+//! has no effect on the next period.
 
 use super::datagram::{self, Datagrams};
 use super::{Build, Source, Step, Transport};
@@ -19,7 +19,7 @@ const DISTRIBUTIONS: Kind = Kind::Word(&["exponential", "constant"]);
 /// The registry entry.
 pub const ENTRY: Entry<Build> = Entry {
     name: "on-off",
-    doc: "Unresponsive UDP that is alternately on and off. While it is on, it has a constant bit rate.",
+    doc: "Unresponsive UDP that alternates between sending at a constant bit rate and pausing.",
     follows: "on-off source with exponential or constant periods",
     options: &[
         Opt {

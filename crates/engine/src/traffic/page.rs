@@ -1,14 +1,15 @@
-//! Web pages. A page loads its objects on several connections at the same time. The load time ends
-//! when all objects have arrived.
+//! The objects of a web page load over several connections at the same time. The load time of the
+//! page ends when all objects have arrived.
 //!
-//! This kind of traffic follows RFC 7928, section 7.2. In that section a page has at least 50
-//! objects of at least 1 KB, which 6 connections carry back to back. All connections of a page open
-//! at once, and its objects are assigned to them in turn. The objects on one connection follow each
-//! other without separate requests. With a single connection, the page loads as over HTTP/2. The
-//! next page begins when the think time after the last byte of the previous page has passed.
+//! This kind of traffic follows RFC 7928, section 7.2. There, a page has at least 50 objects of at
+//! least 1 KB, which 6 connections carry back to back. All connections of a page open at once, and
+//! its objects are assigned to them in turn. On each connection, the server sends the objects one
+//! after the other without waiting for requests. A page with a single connection loads as over
+//! HTTP/2. After the last byte of a page, the client waits for the think time and then loads the
+//! next page.
 //!
-//! Deviations from browsers: all objects are known from the start, objects are not requested
-//! separately, and TLS is not modelled. Connections are not reused for the next page.
+//! Deviations from browsers: the client knows all objects from the start, and does not send a
+//! request for each. There is no TLS. Connections are not reused for the next page.
 
 use tailback_record::Completion;
 
@@ -23,7 +24,7 @@ use crate::units::Time;
 /// The registry entry.
 pub const ENTRY: Entry<Build> = Entry {
     name: "page",
-    doc: "Web pages, one after the other, with their objects over 6 connections at a time or over one connection. Measures the time until a page is complete.",
+    doc: "Web pages, loaded one after the other. The objects of a page arrive over 6 connections at the same time, or over one connection. Measures the time until a page is complete.",
     follows: "RFC 7928, section 7.2: 50 objects over 6 connections, back to back",
     options: &[
         Opt {

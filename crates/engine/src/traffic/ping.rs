@@ -1,8 +1,8 @@
 //! Ping: requests of one size at equal intervals, each of which is echoed at once.
 //!
-//! Echoes have the size of their requests. They pass the links that the key `back` lists. By
-//! default these are the links `NAME.back` of the route, in reverse order. Ping measures the
-//! one-way delays of request and echo. Their sum is the round-trip time.
+//! Echoes have the size of their requests. They return over the links that the key `back` lists. By
+//! default, these are the links of the route in reverse order (`NAME.back` for each link NAME). The
+//! source records the one-way delay of each request and echo, and their sum as the round-trip time.
 
 use super::datagram::{self, Datagrams, Role};
 use super::{Build, Source, Step, Transport};
@@ -14,7 +14,7 @@ use crate::units::{Rate, Time};
 /// The registry entry.
 pub const ENTRY: Entry<Build> = Entry {
     name: "ping",
-    doc: "Requests at equal intervals, each echoed at once: measures round-trip and one-way delays, and losses.",
+    doc: "Sends requests at equal intervals, which the receiver echoes at once. Measures round-trip and one-way delays, and losses.",
     follows: "ping and irtt; Flent's interval of 200 ms",
     options: &[
         Opt {

@@ -3,28 +3,28 @@
 //!
 //! The source follows draft-ietf-ippm-responsiveness-09, but tests only one direction:
 //!
-//! * It begins with `connections` bulk connections. In each interval it adds one connection, until
-//!   the goodput is stable or the number of connections reaches `most_connections`.
-//! * It sends a pair of probes every 10 ms. One probe fetches 5000 bytes on its own connection
-//!   (foreign). The other fetches 1000 bytes on a random bulk connection (self). Probes take at
-//!   most 5 % of the goodput of the last interval. In the first interval a pair is sent every 100
-//!   ms.
-//! * Goodput and responsiveness are averaged over 4 intervals. Each is stable when the standard
-//!   deviation of its last 4 averages is below 5 % of the current average. The test ends when both
-//!   are stable.
-//! * The slowest 5 % of the probes in the last 4 intervals are ignored. RPM is the mean of two
-//!   values: 60 s divided by the mean time of a foreign exchange, and 60 s divided by the mean time
-//!   of a self probe.
+//! * It begins with `connections` bulk connections. After each interval it adds one connection,
+//!   until the goodput is stable or there are `most_connections` connections.
+//! * It sends a pair of probes every 10 ms. The foreign probe opens a connection of its own and
+//!   fetches 5000 bytes. The self probe fetches 1000 bytes on a random bulk connection. Pairs
+//!   become rarer if they would take more than 5 % of the goodput of the last interval. In the
+//!   first interval, it sends a pair every 100 ms.
+//! * Goodput and responsiveness are averaged over 4 intervals. Goodput or responsiveness is stable
+//!   when the standard deviation of its last 4 averages is below 5 % of the current average. The
+//!   test ends when both are stable.
+//! * The slowest 5 % of the foreign probes and of the self probes in the last 4 intervals are
+//!   ignored. RPM is the mean of two values: 60 s divided by the mean time of one exchange of a
+//!   foreign probe, and 60 s divided by the mean time of a self probe.
 //!
-//! Confidence is "low" below 4 intervals, "medium" until goodput and responsiveness are stable, and
-//! then "high".
+//! The result has a confidence: "low" if the test had fewer than 4 intervals, "high" if goodput and
+//! responsiveness became stable, and "medium" otherwise.
 //!
-//! Deviations: TLS is not modelled. So a foreign probe has two exchanges, the handshake and the
-//! fetch. The slowest 5 % are removed from both together. The answer to a self probe is the next
-//! data that the server sends, because no unsent data waits in front of it (the draft allows 5 ms
-//! of unsent data). A lost request is sent again after 1 s. A self probe is skipped if the random
-//! connection already has an unanswered probe. To test both directions, use two sources of this
-//! kind.
+//! Deviations: TLS is not modelled, so a foreign probe has two exchanges: the TCP handshake and the
+//! fetch. The slowest 5 % are removed by the sum of both. The response to a self probe is the next
+//! data that the server sends, ahead of bulk data (the draft allows 5 ms of unsent bulk data before
+//! it). A lost request of a self probe is sent again after 1 s. A self probe is skipped if the
+//! random connection already has an unanswered probe. To test both directions, use two sources of
+//! this kind.
 
 use std::collections::VecDeque;
 

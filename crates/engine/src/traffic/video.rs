@@ -1,29 +1,29 @@
-//! Video of a call: frames at a given frame rate. Each frame has several datagrams, which are sent
+//! Video of a call: frames at a given frame rate. A frame is split into datagrams, which are sent
 //! as soon as the frame is captured.
 //!
 //! The sizes of frames and the times between frames follow the synthetic model of RFC 8593, section
-//! 5, in its steady state. Each value is its mean times 1 + x. Here x has a Laplace distribution of
-//! scale 0.15, cut at 0.9 on both sides. The mean size in bytes is bitrate / 8 / frame rate. Key
+//! 5, in its steady state. Each value is its mean times 1 + x, where x has a Laplace distribution
+//! of scale 0.15, cut off at -0.9 and 0.9. The mean size in bytes is bitrate / 8 / frame rate. Key
 //! frames are added as in the C4 test suite (draft-huitema-ccwg-c4-test): every 30th frame is a key
 //! frame, which is ten times as large as the other frames.
 //!
 //! With `min_bitrate`, the bitrate adapts. It begins at `min_bitrate` and stays between
 //! `min_bitrate` and `bitrate`. Every 200 ms the receiver sends a report to the source. The report
-//! has the share of lost datagrams, and the queue delay: the smallest one-way delay of the interval
-//! minus the smallest one-way delay of the run. The sender then sets the bitrate:
+//! has the share of lost datagrams, and the queue delay: the smallest one-way delay in these 200 ms
+//! minus the smallest one-way delay of the run. The source then sets the bitrate:
 //!
 //! * More than 10 % lost, or a queue delay of more than 50 ms: 0.85 times the rate at which
 //!   datagrams arrived.
 //! * Less than 2 % lost and a queue delay of less than 25 ms: 1.05 times the current bitrate.
 //! * Otherwise the bitrate does not change.
 //!
-//! If no report comes for a second, the bitrate is halved, at most once a second. The shares of
-//! lost datagrams and the factors come from draft-ietf-rmcat-gcc-02. The thresholds of the queue
-//! delay are tailback's own.
+//! If no report comes for a second, the bitrate is halved, at most once a second. The limits of 2 %
+//! and 10 %, and the factors 0.85 and 1.05, come from draft-ietf-rmcat-gcc-02. The thresholds of
+//! the queue delay are tailback's own.
 //!
 //! With `sizes`, the sizes of the frames come in order from a list or a file (such as the traces of
-//! RFC 8593, section 6). At the end, the list starts again. If `bitrate` is set too, each size is
-//! multiplied by `bitrate` divided by the bitrate of the list.
+//! RFC 8593, section 6). At the end, the list starts again. If `bitrate` is set too, all sizes are
+//! scaled so that the video has this bitrate.
 //!
 //! Deviations from RFC 8593: a change of the rate does not cause a burst of frames. Lost datagrams
 //! are not sent again. The datagrams of a frame are not paced.
@@ -54,12 +54,12 @@ const CUT: f64 = 0.9;
 /// The registry entry.
 pub const ENTRY: Entry<Build> = Entry {
     name: "video",
-    doc: "Video of a call: frames of varying size at a given frame rate, with key frames, at a fixed or an adaptive bitrate. Measures delay, lateness and stalls.",
+    doc: "Video of a call: frames of varying size, including key frames, at a given frame rate and at a fixed or adaptive bitrate. Measures the delay of frames, how many are late, and stalls.",
     follows: "RFC 8593, section 5; key frames of draft-huitema-ccwg-c4-test",
     options: &[
         Opt {
             name: "bitrate",
-            doc: "Mean bitrate of the video without headers; with min_bitrate, the largest bitrate. Default: 1Mbit, or the bitrate that follows from sizes.",
+            doc: "Mean bitrate of the video without headers; with min_bitrate, the largest bitrate. Default: 1Mbit, or with sizes the bitrate of these frames.",
             kind: Kind::Rate,
             default: None,
             tc: None,
@@ -80,7 +80,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "key_interval",
-            doc: "Frames from one key frame to the next; 0: no frame depends on another.",
+            doc: "Number of frames from one key frame to the next. With 0, no frame depends on another.",
             kind: Kind::Int {
                 min: 0,
                 max: 100_000,
@@ -90,7 +90,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "key_ratio",
-            doc: "Size of a key frame divided by that of other frames; not with sizes.",
+            doc: "Size of a key frame divided by the size of other frames. Not allowed with sizes.",
             kind: Kind::Float {
                 min: 1.0,
                 max: 100.0,
@@ -100,7 +100,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "variation",
-            doc: "Scale of the Laplace distribution of the sizes of frames and of the times between frames. With `sizes`, only the times vary. 0: nothing varies.",
+            doc: "Scale of the Laplace distribution of the sizes of frames and of the times between frames. With `sizes`, only the times vary. With 0, sizes and times are constant.",
             kind: Kind::Float { min: 0.0, max: 0.3 },
             default: Some("0.15"),
             tc: None,

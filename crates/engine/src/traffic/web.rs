@@ -1,9 +1,8 @@
-//! Web-like traffic: requests arrive as a Poisson process. The answer to each request has a random
-//! size, and is sent over its own TCP connection or over a connection that serves several requests.
+//! Web-like traffic: requests arrive as a Poisson process. The response to each request has a
+//! random size. Each request has its own TCP connection, or shares one with other requests.
 //!
-//! The gaps between requests are exponential. Sizes have a truncated Pareto distribution, as the
-//! short flows of the Prague group's testbed, or a lognormal distribution, as in the L4S tests of
-//! 2020.
+//! The gaps between requests are exponential. Sizes have a truncated Pareto distribution, as in the
+//! testbed of the authors of TCP Prague, or a lognormal distribution, as in the L4S tests of 2020.
 //!
 //! Gaps and sizes are drawn in turn from one stream of random numbers. So neither the times nor the
 //! sizes of requests depend on the network.
@@ -19,7 +18,7 @@ use crate::units::Time;
 /// The registry entry.
 pub const ENTRY: Entry<Build> = Entry {
     name: "web",
-    doc: "Short TCP connections, one for each request: exponential gaps, Pareto or lognormal sizes, handshake and slow start.",
+    doc: "Short TCP connections, one for each request. The gaps between requests are exponential, and the sizes Pareto or lognormal.",
     follows: "the web-like flows of the DualPI2 testbed: Poisson arrivals, truncated Pareto sizes",
     options: &[
         Opt {
@@ -31,14 +30,14 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "reuse",
-            doc: "Whether a connection serves further requests after its first. A request takes an unused connection, or else opens one and takes the first connection that becomes free. Default: false.",
+            doc: "Whether a connection serves further requests after its first. If no connection is unused, a request opens a new one, but is served by whichever connection becomes free first. Default: false.",
             kind: Kind::Bool,
             default: None,
             tc: None,
         },
         Opt {
             name: "idle",
-            doc: "With `reuse`: connections that are unused for this long are closed when an answer is complete; default: 90s.",
+            doc: "With `reuse`: when a response is complete, connections that have been unused for this long are closed. Default: 90s.",
             kind: Kind::Time { min: Time(0) },
             default: None,
             tc: None,
