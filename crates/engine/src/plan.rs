@@ -44,32 +44,33 @@ use crate::units::{Rate, Time};
 keys! {
     /// A scenario of tailback, version 1.
     pub struct Plan as "the scenario" {
-        /// What the scenario is about. This text does not change the id of a run.
+        /// A description of the scenario. It does not change the id of a run.
         key title = TEXT.default("");
         /// Length of the run.
         duration: Time = POSITIVE_TIME.required();
-        /// Measurements leave out everything that happens before this time.
+        /// Measurements begin at this time.
         warmup: Time = ANY_TIME.default("0s");
         /// Seed of every random stream. The seeds of a sweep are this number and the numbers after
         /// it.
         key seed = int(0, i64::MAX).default("1");
-        /// The Linux version that runs the scenario, kernel engine only. It is a release ("6.1",
-        /// "6.1.176"), or the beginning of the hash of a kernel kit that you have built (`tailback
-        /// kernel list`). If several kits fit, tailback takes the kit in use, or else the kit that
-        /// was built last. Default: the kit in use.
+        /// The Linux kernel that runs the scenario; kernel engine only. A kernel kit is a Linux
+        /// kernel that you have built for this engine (`tailback kernel list`). Name a kit by its
+        /// release ("6.1", "6.1.176") or by the beginning of its hash. If several kits match,
+        /// tailback takes the kit in use, or else the kit that was built last. Default: the kit in
+        /// use.
         kernel: Option<String> => TEXT;
         /// Each flow's start is delayed by a random time, uniform from 0 to this value; default:
         /// path.rtt.
         start_jitter: Time = ANY_TIME;
         /// Random delay that each host adds to a packet, uniform from 0 to this value. Packets keep
-        /// their order. The value must be below one packet time at the slowest link; nine tenths of
-        /// a packet time keep the flows of a FIFO out of phase. Without jitter, their round-trip
-        /// times modulo a packet time may decide their rates.
+        /// their order. The value must be below the transmission time of a packet at the slowest
+        /// link. Use nine tenths of this time with a FIFO. Without jitter, the phases in which the
+        /// flows' packets arrive at a FIFO may decide their rates.
         host_jitter: Time = ANY_TIME.default("0s");
-        /// How long every host's timers have been running when the run begins. This time determines
-        /// when their ticks of 1 ms occur. Default: a random phase for each host, drawn from the
-        /// seed, so that equal flows do not time out at the same instant. Simulator only, because
-        /// hosts of the kernel engine share the ticks of one kernel.
+        /// Age of every host's timers when the run begins, which determines when their ticks of 1
+        /// ms occur. Default: a random age for each host, drawn from the seed, so that equal flows
+        /// do not time out at the same instant. Simulator only, because hosts of the kernel engine
+        /// share the ticks of one kernel.
         timer_phase: Option<Time> = ANY_TIME;
         /// The link, if there is only one. Its name is "bottleneck".
         key bottleneck = key(KeyKind::Table(&LinkPlan::TABLE));
@@ -88,9 +89,9 @@ keys! {
         /// Traffic besides flows: unresponsive UDP, or short TCP connections.
         traffic: Vec<TrafficPlan> => key(KeyKind::List(&TrafficPlan::TABLE));
         /// Unmodified programs on the kernel engine, or transport stacks in the simulator. Each
-        /// entry has a pair of hosts of its own. Packets of the sender's host pass the route, and
-        /// packets of the receiver's host take the reverse direction. If an entry has a kind, write
-        /// the options of the kind beside these keys.
+        /// entry has its own two hosts, a sender and a receiver. Packets of the sender's host pass
+        /// the route, and packets of the receiver's host take the reverse direction. A ready-made
+        /// program is selected by `kind`; write its options beside these keys.
         programs: Vec<ProgramPlan> => key(KeyKind::List(&ProgramPlan::TABLE));
         /// Whether hosts leave segmentation to their interfaces, see [`PathKeys`].
         offloads: bool;
@@ -99,11 +100,13 @@ keys! {
         /// plugins, not on this key.
         // The program that calls the engine is compiled with the plugins.
         key with = key(KeyKind::Folders);
-        /// A grid of points: each key is the path of a key of the scenario (such as
-        /// "bottleneck.rate") and has a list of values. The last key varies fastest, and each point
-        /// runs with all its seeds. [[sweep.zip]] has lists of equal length that advance together.
+        /// Runs the scenario with every combination of the listed values. Each key of this table is
+        /// the path of a key of the scenario (such as "bottleneck.rate") with a list of values. A
+        /// combination is called a point, and runs with every seed. The last key varies fastest.
+        /// Keys in [[sweep.zip]] do not vary independently: their lists have equal length and
+        /// advance together.
         key sweep = key(KeyKind::Sweep);
-        /// A condition that must hold; otherwise the run fails.
+        /// A condition on a metric. If it does not hold, the run fails.
         key assert = key(KeyKind::Asserts);
     }
 }
@@ -111,11 +114,11 @@ keys! {
 keys! {
     /// Properties of the path that do not belong to a link.
     pub struct PathKeys as "[path]" {
-        /// Base round-trip time without the delays of links: half of it before the first link, half
-        /// of it after the receiver.
+        /// Base round-trip time, in addition to the `delay` of links. Half of it passes before the
+        /// first link, and half of it after the receiver.
         rtt: Time = POSITIVE_TIME.default("20ms");
-        /// A named path (`tailback list paths`): its keys of [path] and [bottleneck] apply where
-        /// the scenario does not set them.
+        /// A named path (`tailback list paths`). It sets those keys of [path] and [bottleneck] that
+        /// the scenario does not set.
         key profile = key(KeyKind::Plain(Kind::Word(NAMES)));
         /// Whether hosts leave segmentation to their interfaces (TSO, GSO, GRO). Kernel engine
         /// only, because the simulator sends every segment as a separate packet.

@@ -1065,7 +1065,7 @@ fn every_key_has_a_path() {
         ("choice", &["segments", "acks"][..])
     );
     assert_eq!(growth.default, Some("segments"));
-    assert!(growth.doc.starts_with("What window growth counts"));
+    assert!(growth.doc.starts_with("Whether the window grows"));
     let kinds = [
         "duration",
         "bottleneck.rate",

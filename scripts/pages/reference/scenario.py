@@ -40,12 +40,13 @@ HEAD = """\
 
 `make pages` writes this page from the [JSON Schema](scenario.schema.json) of scenarios, which
 editors can also read. Write times, rates and sizes as for tc: `20ms`, `100Mbit`, `1000p` (packets),
-`64kb` (1 kb = 1024 bytes), `0.5bdp` (bottleneck rate x path RTT). If you leave out a key, it has
-the default of the table. If the table has no default, the description of the key says what happens.
+`64kb` (1 kb = 1024 bytes), `0.5bdp` (bottleneck rate x path RTT). The tables on this page list the
+default of each key. If a table has no default for a key, the description of the key says what
+happens without it.
 
-Options of [congestion controls](congestion-controls/index.md), [queues](queues/index.md),
-[traffic](traffic/index.md), [impairments](impairments/index.md) and [programs](programs/index.md)
-have pages of their own.
+Other pages list the options of [congestion controls](congestion-controls/index.md),
+[queues](queues/index.md), [traffic](traffic/index.md), [impairments](impairments/index.md) and
+[programs](programs/index.md).
 """
 
 
@@ -65,7 +66,7 @@ def _scenario() -> Iterator[str]:
         text = node["description"]
         if "impairments" in place:
             text = schema["properties"]["bottleneck"]["properties"]["impairments"]["description"]
-            text += " `kind` selects one; its options are further keys of the table."
+            text += " `kind` selects the impairment; write its options beside the keys below."
         if place and not inside:
             text = schema["properties"][place[0]]["description"]
         if place == ("bottleneck",):

@@ -25,7 +25,7 @@ pub const ENTRY: Entry<Build> = Entry {
         ),
         Opt {
             name: STEPS,
-            doc: "A list of times, each with the probability that applies from then on; replaces `probability`.",
+            doc: "Pairs of a time and the probability from that time on, in place of `probability`.",
             kind: Kind::Pairs(&Kind::Float { min: 0.0, max: 1.0 }),
             default: None,
             tc: None,

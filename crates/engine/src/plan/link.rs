@@ -49,7 +49,8 @@ keys! {
         /// Largest number of bytes in a slot, including the packet that reaches this number;
         /// default: no limit.
         bytes: Bytes = BYTES.kernel(AtMost("2147483647b"), "netem has 31 bits for it");
-        /// Delay before a packet may leave in a slot (netem's `delay` beside `slot`).
+        /// Delay of each packet before it may leave in a slot (the `delay` of a netem that has a
+        /// `slot`).
         delay: Time = ANY_TIME.default("0s");
     }
 }
@@ -104,8 +105,8 @@ keys! {
         options: Options;
         /// Which packets the impairment affects: all, data, or ACKs of TCP.
         only: Concerns = Concerns::KEY.default("all");
-        /// Windows of time in which the impairment acts, in order: [["2s", "4s"], ["10s", "11s"]].
-        /// Default: it always acts.
+        /// Start and end of each period in which the impairment acts, in order: [["2s", "4s"],
+        /// ["10s", "11s"]]. Default: it always acts.
         during: Windows = plain(Kind::Pairs(&Kind::Time { min: Time::ZERO }));
     }
 }
@@ -127,13 +128,14 @@ keys! {
         /// Name in results.
         name: String;
         /// Rate, counted in bytes of Ethernet frames (IP packet + 14 B): a constant, { steps =
-        /// [[time, rate], ...] } or { trace = "file" }. The file has delivery opportunities
-        /// (Mahimahi), or it is a CSV file with a header time_s,rate_mbit,delay_ms,loss and a row
-        /// for each change. The delay and loss in the file act before the link's own impairments.
+        /// [[time, rate], ...] } or { trace = "file" }. The file is a Mahimahi trace, or a CSV file
+        /// with the header time_s,rate_mbit,delay_ms,loss and a row for each change. The delay and
+        /// loss of the file apply before the link's impairments.
         rate: RatePlan => key(KeyKind::Rate).required();
         /// The queue discipline: its name, or { aqm = name, options }. On the kernel engine, module
-        /// = name replaces it with a module of the kernel kit, and { aqm = name, kernel = true,
-        /// args = "tc words" } selects a queue discipline that only the kernel has.
+        /// = name runs the queue discipline of your own kernel module. There, { aqm = name, kernel
+        /// = true, args = "tc words" } selects a queue discipline of Linux that the simulator does
+        /// not have.
         queue: Algorithm => entry(Registry::Aqm).default("fifo");
         /// A module of the kernel engine's kit that replaces the queue discipline.
         module: Option<String>;
@@ -141,56 +143,56 @@ keys! {
         /// least length/rate later (htb, Cake). "wire": a packet leaves when its transmission ends.
         mode: LinkMode = LinkMode::KEY.named("link").default("shaper");
         /// How many bytes a shaper may send at once after an idle time: the depth of its token
-        /// bucket. In htb these are `burst` and `cburst`, which are the same for a class whose
-        /// ceiling is its rate (`quantum` and `mpu` do not matter for a single class). Tokens
-        /// arrive at the rate, up to this depth. A packet may leave if the number of tokens is not
-        /// negative, and uses as many tokens as it has bytes. So burst/length + 1 packets leave
-        /// back to back after an idle time, and the mean rate does not change. "tc": the value that
-        /// tc computes for a class without a burst. It is one MTU of 1600 B plus the rate divided
-        /// by the kernel's timer frequency (1 GHz), which is 1600 B below 8 Gbit/s. If the burst is
-        /// 0, idle time gives no credit, so a packet always leaves at least length/rate after the
-        /// packet before it. The largest burst is 4 GB, or what the lowest rate sends in 60 s if
-        /// that is less. Not allowed with link = "wire", with a rate from a trace, or with a queue
-        /// that shapes to the rate itself (Cake).
+        /// bucket. On the kernel engine, it is both the `burst` and the `cburst` of htb's class
+        /// (`quantum` and `mpu` do not matter for a single class). Tokens arrive at the rate, up to
+        /// this depth. A packet may leave if the number of tokens is not negative, and uses as many
+        /// tokens as it has bytes. So after an idle time, burst/length + 1 packets leave back to
+        /// back. "tc": the default burst of tc, which is 1600 B below 8 Gbit/s (an MTU of 1600 B
+        /// plus the bytes that the rate sends in one tick of the kernel's timer, 1 ns). With a
+        /// burst of 0, a packet always leaves at least length/rate after the packet before it. The
+        /// largest burst is 4 GB, or what the lowest rate sends in 60 s if that is less. A burst is
+        /// not allowed with link = "wire", with a rate from a trace, or with Cake, which shapes to
+        /// the rate itself.
         burst: Bytes => key(KeyKind::Burst).default("0b");
         /// Adds an independent copy of the link in the reverse direction. Results call it
         /// NAME.back.
         key both_directions = BOOL.default("false");
-        /// One-way delay after a packet has left the link. { steps = [[time, delay], ...] } is a
-        /// short form of the impairment `delay`.
+        /// One-way delay after a packet has left the link. { steps = [[time, delay], ...] } changes
+        /// the delay during the run, as the impairment `delay` does.
         delay: Time = ANY_TIME.default("0s").or_table(&DelayForm::TABLE);
         /// Random addition to the delay, uniform from 0 to this value; packets keep their order.
         jitter: Time = ANY_TIME.default("0s").kernel(AtMost("4s"), "netem has 32 bits for it");
         /// Makes packets arrive in bursts, as some radio links do (netem's `slot`). After the link
         /// and its delay, a packet waits for the next slot. When a slot begins, several packets
-        /// leave at once. The next slot begins a random gap after a full slot, or after a packet
-        /// becomes the first in the queue while no slot is scheduled.
+        /// leave at once. The time to the next slot is random. It counts from the moment at which a
+        /// slot is full, or at which a packet arrives at an empty queue while no slot is scheduled.
         slots: Option<SlotsPlan> => key(KeyKind::Table(&SlotsPlan::TABLE));
         /// Probability that a packet is lost after it has left the queue. { gilbert = { p, r, good,
-        /// bad } } is a short form of the impairment `burst_loss`.
+        /// bad } } loses packets in bursts, as the impairment `burst_loss` does.
         loss: f64 = float(0.0, 1.0).default("0").or_table(&BurstLossForm::TABLE);
-        /// A short form of the impairment `reorder`.
+        /// Makes some packets arrive late: { probability, delay }, as the impairment `reorder`
+        /// does.
         key reorder = key(KeyKind::Table(&ReorderForm::TABLE)).since("0.2");
-        /// Probability that a packet is duplicated. A short form of the impairment `duplicate`.
+        /// Probability that a packet is duplicated, as by the impairment `duplicate`.
         key duplicate = float(0.0, 1.0).default("0").since("0.2");
-        /// A short form of the impairment `police`.
+        /// Drops packets above a rate: { rate, burst }, as the impairment `police` does.
         key policer = key(KeyKind::Table(&PolicerForm::TABLE)).since("0.2");
         /// Bytes that are added to the length of each frame when its transmission time is computed.
         overhead: i32 = int(-256, 256).default("0")
             .kernel(AtLeast("0"), "the kernel's shaper adds from 0 to 65535 bytes");
-        /// Whether the packet in transmission is counted as backlog.
+        /// Whether the backlog of the queue includes the packet that the link is sending.
         count_in_service: bool = BOOL.default("false").kernel(
             Only(&["false"]),
             "a packet that the kernel has handed to the link is not in its backlog",
         );
-        /// { marks = [100, 200], drops = [300] }: the packets with these numbers are CE-marked
-        /// (dropped if they are not ECN-capable) or dropped before the queue sees them. The numbers
-        /// count TCP segments with payload, from 1, in the order in which they arrive at the link,
-        /// over all flows and including retransmissions.
+        /// { marks = [100, 200], drops = [300] }: the packets with these numbers are CE-marked or
+        /// dropped before they enter the queue. A packet of `marks` that is not ECN-capable is
+        /// dropped. The numbers count TCP segments with payload, from 1, in the order in which they
+        /// arrive at the link, over all flows and including retransmissions.
         schedule: Option<Schedule> => key(KeyKind::Schedule);
         /// Other effects of the path on packets that have left the queue: bursts of loss, changing
-        /// delays, reordering and more. They act after the link's own loss, delay, jitter and
-        /// slots, in the order of the file.
+        /// delays, reordering and more. They act in the order in which the scenario lists them,
+        /// after the link's own loss, delay, jitter and slots.
         impairments: Vec<ImpairmentPlan> => key(KeyKind::List(&ImpairmentPlan::TABLE)).since("0.2");
     }
 }

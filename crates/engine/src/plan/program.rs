@@ -29,20 +29,21 @@ keys! {
         /// What runs on the sender's host: { run = ["program", "argument"], ready = "tcp:80" }.
         sender: Option<SidePlan> => key(KeyKind::Table(&SidePlan::TABLE));
         /// What runs on the receiver's host, written as for the sender. You can leave out one of
-        /// the two sides. Its host then runs no program. If the other side has a placeholder
-        /// {NAME.sender} or {NAME.receiver}, the host of that entry takes the place of the missing
-        /// side's host.
+        /// the two sides; its host then runs no program. If the remaining side contacts a host of
+        /// another entry, by a placeholder such as {NAME.sender}, that host is used in place of the
+        /// missing side's host.
         receiver: Option<SidePlan> => key(KeyKind::Table(&SidePlan::TABLE));
-        /// Files and folders, relative to this file. The guest has them read-only in the folder
-        /// /files, which is also in its PATH. The working folder has symbolic links to them. The id
-        /// of a run depends on their content.
+        /// Files and folders, relative to this file. Programs find them, read-only, in the folder
+        /// /files, which is part of their PATH. The working folder has symbolic links to them. The
+        /// id of a run depends on their content.
         files: Vec<FilePlan> => key(KeyKind::Files);
         /// Debian packages that the programs need. tailback adds the dependencies of these
         /// packages.
         packages: Vec<String> => key(KeyKind::Words);
         /// Environment variables, { NAME = "value" }, in addition to PATH, HOME, OUT and LANG.
         env: Vec<[String; 2]> => key(KeyKind::Texts);
-        /// Congestion control of TCP sockets on both hosts that do not choose one, as for [[flows]].
+        /// Congestion control of the TCP sockets on both hosts, unless the program chooses another;
+        /// values as for [[flows]].
         cc: Algorithm => entry(Registry::Cc).default("cubic");
         /// A module of the kernel engine's kit that replaces the congestion control.
         module: Option<String>;
@@ -60,26 +61,28 @@ keys! {
         rtt: Time = POSITIVE_TIME;
         /// Links that packets of the sender's host pass; default: the only link.
         route: Vec<u32> => key(KeyKind::Route);
-        /// Links that packets of the receiver's host pass; default: the NAME.back of the route's
-        /// links, in reverse order.
+        /// Links that packets of the receiver's host pass. Default: the links of the route in
+        /// reverse order, in the reverse direction (NAME.back for each link NAME).
         back: Vec<u32> => key(KeyKind::Route);
         /// The sender's packets take the reverse direction of the route, and the receiver's packets
         /// take the forward direction.
         key reverse = BOOL.default("false");
-        /// Names of the sender's and the receiver's host, under which programs find them; default:
-        /// "sender" and "receiver".
+        /// Host names of the sender and the receiver, which programs can resolve; default: "sender"
+        /// and "receiver".
         hosts: Option<[String; 2]> => key(KeyKind::Hosts);
         /// Differentiated services codepoint of all packets of both hosts for which the program
         /// does not set one.
         dscp: u8 = int(0, 63).default("0");
-        /// A class of flows and sources, as for [[flows]]; default: none.
+        /// A class, as for [[flows]], which may contain flows, traffic and programs. Default: no
+        /// class.
         class: Option<String> => key(KeyKind::Class);
         /// Expected exit status of programs that end on their own; any other status fails the run.
         expect: i32 = int(0, 255).default("0");
-        /// The guest's date at time 0, "2026-12-01" or "2026-12-01T12:00:00". It is the same for
-        /// all entries; default: 2026-01-01.
+        /// The date that programs see at the start of the run, "2026-12-01" or
+        /// "2026-12-01T12:00:00". All entries must have the same date. Default: 2026-01-01.
         date: u64 => key(KeyKind::Date);
-        /// Numbers from files that programs write to /out, { NAME = { file, path, scale } }.
+        /// Numbers that the results include as results.NAME. tailback reads them from files that
+        /// programs write to /out: { NAME = { file, path, scale } }.
         results: Vec<ResultPlan> => key(KeyKind::Map(&ResultPlan::TABLE));
         /// Index of the entry that provides the host of the side that this entry leaves out.
         partner: Option<u32>;
@@ -94,19 +97,19 @@ keys! {
     /// What runs on a host.
     pub struct SidePlan as "a side of [[programs]]" {
         /// The program and its arguments. The placeholders {sender}, {receiver}, {sender6} and
-        /// {receiver6} are addresses. Those of another entry are {NAME.sender} and so on. The
-        /// placeholder {duration} is the number of whole seconds from start to stop, or to the end
-        /// of the run if stop is not set. Write "{{" for a brace.
+        /// {receiver6} are addresses. For the hosts of another entry, write {NAME.sender} and so
+        /// on. The placeholder {duration} is the number of whole seconds from start to stop, or to
+        /// the end of the run if stop is not set. Write "{{" for a literal brace.
         run: Vec<String> => key(KeyKind::Words);
-        /// Makes this side a server, which starts before time 0. The run waits for it; this key
-        /// describes when it is ready: "tcp:PORT", "udp:PORT", "stdout:TEXT" or a time such as
-        /// "500ms".
+        /// Makes this side a server, which starts before the run. The run begins when the server is
+        /// ready. This key describes how tailback recognises that: "tcp:PORT", "udp:PORT",
+        /// "stdout:TEXT" or a time such as "500ms".
         ready: Option<Ready> => key(KeyKind::Ready);
-        /// A folder, relative to this file, that becomes the root of the file system, instead of
-        /// Debian packages. It has the files of a container image, as "docker export" or "umoci
-        /// unpack" writes them. The id of a run depends on its content.
+        /// A folder, relative to this file, that becomes the root of the side's file system, in
+        /// place of Debian packages. It contains an unpacked container image, as "docker export" or
+        /// "umoci unpack" writes it. The id of a run depends on its content.
         root: Option<RootPlan> => key(KeyKind::Folder);
-        /// The working folder; default: "/" if root is set, else "/work".
+        /// The program's working folder; default: "/" if root is set, else "/work".
         cwd: Option<String> => TEXT;
         /// Environment variables of this side, in addition to the variables of the entry.
         env: Vec<[String; 2]> => key(KeyKind::Texts);
@@ -155,7 +158,7 @@ impl AsPart for InteropPlan {
 }
 
 keys! {
-    /// A number from the program's results. tailback reads it from a file.
+    /// A number that tailback reads from a file of the program.
     pub struct ResultPlan as "a result" {
         /// Its name.
         name: String;

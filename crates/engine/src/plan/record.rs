@@ -25,20 +25,22 @@ keys! {
     pub struct RecordPlan as "[record]" {
         /// Time between samples.
         interval: Time = POSITIVE_TIME.default("100ms");
-        /// "interval" (or true): a sample every interval. "changes": in addition, the congestion
-        /// window at every change. "acks": window, ssthresh, packets in flight, congestion state
-        /// and acknowledged bytes after every ACK. "off" (or false): no series.
+        /// When samples for the time series are taken. "interval" (or true): at every `interval`.
+        /// "changes": also the congestion window at every change. "acks": also window, ssthresh,
+        /// packets in flight, congestion state and acknowledged bytes after every ACK. "off" (or
+        /// false): never.
         series: SeriesMode => key(KeyKind::Switch(SeriesMode::WORDS)).default("interval");
-        /// Whether every drop and mark is recorded as a row of series.parquet.
+        /// Whether series.parquet gets a row for every drop and mark.
         events: bool = BOOL.default("false");
         /// Whether the headers of every packet are recorded, in packets.pcapng.
         packets: bool = BOOL.default("false");
-        /// Whether the kernel engine captures packets. Captures give the delay of each packet, and
-        /// drops and marks by flow. The key has no effect in the simulator.
+        /// Whether the kernel engine captures packets. Without captures, the results do not have
+        /// the delays of packets, or drops and marks by flow. The key has no effect in the
+        /// simulator.
         captures: bool = BOOL.default("true");
-        /// Length of the intervals for the statistics of classes (rate, window, utilisation, marks
-        /// and drops) and of the utilisation of each link. The samples begin at the end of the
-        /// warm-up. The value is from 1ms to the measured time, or "0s" for no samples.
+        /// Length of the intervals over which rate, window, utilisation, marks and drops of each
+        /// class, and the utilisation of each link, are sampled. Sampling begins at the end of the
+        /// warm-up. The value is between 1ms and the measured time, or "0s" for no such samples.
         statistics: Time = ANY_TIME.default("0s");
     }
 }

@@ -168,15 +168,15 @@ keys! {
     pub struct TcpPlan as "[tcp]" {
         /// Payload of a full segment, bytes.
         mss: u16 = int(64, 65_000).default("1448");
-        /// Bytes of a frame without payload: Ethernet 14, IP 20, TCP 32 with timestamps.
+        /// Bytes of headers in a frame: Ethernet 14, IP 20, TCP 32 with timestamps.
         header: u16 = int(0, 512).default("66");
         /// Initial window, segments (RFC 6928).
         initial_cwnd: u32 = int(1, 100_000).default("10");
         /// Lower limit of the retransmission timeout.
         min_rto: Time = time(Time::from_ms(1)).default("200ms");
-        /// Number of segments that one ACK of the receiver covers, unless a timer fires first. true
-        /// means two segments, as in Linux, and false means one. A larger number gives stretched
-        /// ACKs.
+        /// Number of segments that one delayed ACK covers, unless the timer for delayed ACKs fires
+        /// first. true means two segments, as in Linux, and false means one. With a larger number,
+        /// the receiver sends stretch ACKs.
         delack: Delack = plain(Kind::BoolOrInt { min: 1, max: 64 }).default("true")
             .kernel(Only(&["true", "false"]), "Linux acknowledges every second segment at least");
         /// Whether TCP's timestamp option is in use.
@@ -185,19 +185,20 @@ keys! {
         timestamps: bool = BOOL.default("true");
         /// The largest window that the receiver offers, on either engine.
         rwnd: Bytes = BYTES.default("32mb").kernel(AtMost("1gb"), "longer than a TCP window");
-        /// Whether and how packets are paced. "auto": if the congestion control requests it; "fq":
-        /// segment by segment, as the fq qdisc paces; "fq-gso": in groups of as many segments as
-        /// Linux joins for fq, at least two.
+        /// Whether and how packets are paced. "auto": only if the congestion control requests it.
+        /// "off": never. "fq": each segment, as the fq qdisc does. "fq-gso": groups of at least two
+        /// segments, as the fq qdisc does if TCP joins segments (GSO).
         pacing: Pacing = Pacing::KEY.default("auto")
             .kernel(Only(&["auto", "off", "fq"]), "the guest joins segments with path.offloads");
-        /// What window growth counts: acknowledged segments, or ACKs as in Linux 3.2. The kernel
-        /// engine supports "acks" for reno, and for dctcp unless its version is that of Linux 7.3.
+        /// Whether the window grows by the number of acknowledged segments, or by the number of
+        /// ACKs as in Linux 3.2. The kernel engine supports "acks" for reno, and for dctcp unless
+        /// its version is that of Linux 7.3.
         growth: Growth = Growth::KEY.default("segments");
         /// Whether the receiver acknowledges every segment at the start of a connection.
         quickack: bool = BOOL.default("true");
-        /// Window in segments at which the first slow start ends. Linux before 5.6 remembered this
-        /// value from the last connection to the same host. With 0, slow start ends at the first
-        /// congestion.
+        /// Initial ssthresh, segments: the window at which the first slow start ends. Linux before
+        /// 5.6 took this value from the last connection to the same host. With 0, slow start ends
+        /// only at a loss or mark.
         initial_ssthresh: u32 = int(0, 1_000_000).default("0")
             .kernel(Only(&["0"]), "Linux no longer begins with an ssthresh that it remembers");
         /// Whether a host remembers the RTT and the reordering of a destination from one connection
@@ -206,35 +207,37 @@ keys! {
         /// With metrics_save: whether the host also remembers ssthresh, as Linux did before 5.6
         /// (tcp_no_ssthresh_metrics_save = 0).
         ssthresh_metrics_save: bool = BOOL.default("false");
-        /// The receiver's buffer: large enough for rwnd from the start ("fixed"), or tuned by Linux
-        /// to the bytes that the application reads in a round-trip time ("auto"). With "auto", the
-        /// receiver acknowledges every segment while the buffer grows. The window that it offers is
-        /// always rwnd.
+        /// The receiver's buffer: large enough for rwnd from the start ("fixed"), or tuned, as by
+        /// Linux, to the bytes that the application reads in a round-trip time ("auto"). While the
+        /// buffer grows, the receiver acknowledges every segment. With both values, it always
+        /// offers a window of rwnd.
         rcvbuf: ReceiveBuffer = ReceiveBuffer::KEY.default("fixed")
             .kernel(Only(&["fixed"]), "the guest's receive buffers have a size that is set");
         /// How the receiver reports SCE marks to the sender (ECT(1) where ECT(0) was sent).
-        /// "split": when marks begin or end, one ACK acknowledges the earlier segments, and another
-        /// ACK at once acknowledges the segment with the change. "split-delayed": like "split", but
-        /// the second ACK is delayed, as in some versions of the SCE kernels. "dither": ACKs with
-        /// ESCE acknowledge as many segments as were marked. "off": not at all. "auto": "split" if
-        /// the congestion control supports SCE, else "off".
+        /// "split": when marks begin or end, the receiver acknowledges the earlier segments, and
+        /// then at once, with a second ACK, the segment with the change. "split-delayed": like
+        /// "split", but the second ACK is delayed, as in some versions of the SCE kernels.
+        /// "dither": the receiver sets ESCE on so many ACKs that they cover as many segments as
+        /// were marked. "off": not at all. "auto": "split" if the congestion control supports SCE,
+        /// else "off".
         sce_receiver: SceReceiver = SceReceiver::KEY.default("auto")
             .kernel(Only(&["auto", "off"]), "Linux does not know of SCE");
         /// How the receiver reports CE to the sender: by Accurate ECN ("accecn", RFC 9768), by RFC
-        /// 3168 ("rfc3168"), or not at all, because it does not support ECN ("none"). "auto": the
-        /// form that the congestion control requires, which is Accurate ECN for prague, an echo of
-        /// each packet for DCTCP, and RFC 3168 for all others. Without Accurate ECN, a congestion
-        /// control that needs it runs without ECN.
+        /// 3168 ("rfc3168"), or not at all, because it does not support ECN ("none"). "auto": as
+        /// the congestion control requires, which is Accurate ECN for prague, an echo of each
+        /// packet for DCTCP, and RFC 3168 for all others. If a congestion control needs Accurate
+        /// ECN and does not get it, it runs without ECN.
         ecn_feedback: EcnFeedback = EcnFeedback::KEY.default("auto");
-        /// When the receiver sends the option of Accurate ECN, 4 to 12 bytes. The values correspond
-        /// to 0 to 3 of Linux tcp_ecn_option: never; after CE and three times in a round trip; on
-        /// every ACK until ACKs with the option seem to get lost; on every ACK.
+        /// When the receiver sends the TCP option of Accurate ECN (4 to 12 bytes). "off": never.
+        /// "minimum": after CE and three times per round trip. "full": on every ACK, until ACKs
+        /// with the option seem to get lost. "persist": on every ACK. These are the values 0 to 3
+        /// of Linux's tcp_ecn_option.
         accecn_option: AccEcnOption = AccEcnOption::KEY.default("full");
-        /// Whether and how the receiver misreports what arrives, to get a higher rate or by a bug.
-        /// "honest": it does not. "hides-ce": it negotiates ECN and never reports CE.
-        /// "divides-acks": it acknowledges a segment in eight parts. "optimistic": it acknowledges
-        /// missing segments as soon as a later one arrives, so that the sender sees no loss; the
-        /// lost data never arrives.
+        /// Whether the receiver reports correctly what arrives. A false report may be a bug, or an
+        /// attempt to get a higher rate. "honest": it reports correctly. "hides-ce": it negotiates
+        /// ECN and never reports CE. "divides-acks": it acknowledges a segment in eight parts.
+        /// "optimistic": it acknowledges missing segments as soon as a later one arrives, so that
+        /// the sender sees no loss; the lost data never arrives.
         receiver: Conduct = Conduct::KEY.default("honest").since("0.2")
             .kernel(Only(&["honest"]), "receivers of Linux are honest");
         /// Pacing rate in slow start (while cwnd is below half of ssthresh), percent of cwnd/srtt:

@@ -14,8 +14,9 @@ keys! {
         /// Name in results; default: the congestion control's name, made unique (cubic, cubic-2).
         name: String => key(KeyKind::Name);
         /// The congestion control: its name, or { name = ..., options }. On the kernel engine,
-        /// module = name replaces it with a module of the kernel kit, and { name = ..., kernel =
-        /// true } selects a congestion control that only the kernel has.
+        /// module = name runs the congestion control of your own kernel module. There, { name =
+        /// ..., kernel = true } selects a congestion control of Linux that the simulator does not
+        /// have.
         cc: Algorithm => entry(Registry::Cc).required();
         /// A module of the kernel engine's kit that replaces the congestion control.
         module: Option<String>;
@@ -32,9 +33,9 @@ keys! {
         /// Payload rate at which the application writes, one segment at a time. Data that TCP
         /// cannot send yet waits. Default: the application writes as much as TCP accepts.
         rate: Option<Rate> = plain(Kind::Rate);
-        /// The application writes in chunks: at equal intervals ("every"), or one for each request
-        /// of the receiver ("think"). The results of the flow then include the completion times of
-        /// chunks.
+        /// The application writes chunks of data: at equal intervals ("every"), or one for each
+        /// request of the receiver ("think"). The results of the flow then include the time that
+        /// each chunk takes to arrive.
         chunks: Option<Box<ChunksPlan>> => key(KeyKind::Table(&ChunksPlan::TABLE));
         /// Start and end of each pause in which the application writes nothing, counted from the
         /// start of the run, such as [["10s", "12s"]].
@@ -43,21 +44,22 @@ keys! {
         rtt: Time = POSITIVE_TIME;
         /// Links that the data passes; default: the only link.
         route: Vec<u32> => key(KeyKind::Route);
-        /// Links that the ACKs pass; default: the NAME.back of the route's links, in reverse order.
+        /// Links that the ACKs pass. Default: the links of the route in reverse order, in the
+        /// reverse direction (NAME.back for each link NAME).
         back: Vec<u32> => key(KeyKind::Route);
         /// Data takes the reverse direction of the route, and ACKs take the forward direction.
         key reverse = BOOL.default("false");
-        /// Names of the sender's and the receiver's host of the data. Flows that name the same host
-        /// share it, which matters to queues that distinguish hosts. Default: flows with the same
-        /// round-trip time, route and stack are on the same two hosts.
+        /// Names of the sending and of the receiving host. Flows that name the same host share it,
+        /// which matters to queues that distinguish hosts. Default: flows with the same round-trip
+        /// time, route and stack are on the same two hosts.
         hosts: Option<[String; 2]> => key(KeyKind::Hosts);
         /// Differentiated services codepoint of all its packets, including ACKs.
         dscp: u8 = int(0, 63).default("0");
-        /// A class of flows, with a name of your choice. Its members are also counted together, at
-        /// the first link of their route. This link must be the same for all members; default:
-        /// none.
+        /// A name of your choice for a class of flows. Results also have the sums over the flows of
+        /// a class, measured at the first link of their route. This link must be the same for all
+        /// flows of the class. Default: no class.
         class: Option<String> => key(KeyKind::Class);
-        /// Keys of [tcp] that have another value for this flow.
+        /// Keys of [tcp] for which this flow has a value of its own.
         tcp: TcpPlan => key(KeyKind::Table(&TcpPlan::TABLE));
     }
 }
@@ -69,8 +71,8 @@ keys! {
         bytes: Bytes = BYTES.required();
         /// Number of chunks; default: no limit.
         count: Option<u64> = COUNT;
-        /// Time from one chunk to the next. It does not depend on whether earlier chunks have
-        /// arrived. Set either this key or "think".
+        /// Time from one chunk to the next, whether or not earlier chunks have arrived. Set either
+        /// this key or "think".
         every: Option<Time> = time(Time(100_000));
         /// Think time: when a chunk has arrived, the receiver waits this long and then requests the
         /// next chunk on the same connection. The first chunk is sent at once.
@@ -102,13 +104,14 @@ keys! {
         route: Vec<u32> => key(KeyKind::Route);
         /// Its packets take the reverse direction of the route.
         key reverse = BOOL.default("false");
-        /// Names of the sender's and the receiver's host of its packets. Flows and sources that
-        /// name the same host share it, which matters to queues that distinguish hosts. Default:
-        /// sources with the same round-trip time, route and packet size are on the same two hosts.
+        /// Names of the sending and of the receiving host. Flows and sources that name the same
+        /// host share it, which matters to queues that distinguish hosts. Default: sources with the
+        /// same round-trip time, route and packet size are on the same two hosts.
         hosts: Option<[String; 2]> => key(KeyKind::Hosts);
         /// Differentiated services codepoint of its packets.
         dscp: u8 = int(0, 63).default("0");
-        /// A class of flows and sources, as for [[flows]]; default: none.
+        /// A class, as for [[flows]], which may contain flows, traffic and programs. Default: no
+        /// class.
         class: Option<String> => key(KeyKind::Class);
         /// Connections that the source opens. `None` if it sends datagrams.
         connections: Option<Box<ConnectionsPlan>>;
@@ -117,12 +120,12 @@ keys! {
         answers: Option<Vec<u32>>;
         /// If the source opens connections: the congestion control of their servers, as for a flow.
         key cc = entry(Registry::Cc).default("cubic").of_connections();
-        /// If the source opens connections: keys of [tcp] that have another value for these
-        /// connections.
+        /// If the source opens connections: keys of [tcp] for which these connections have a value
+        /// of their own.
         key tcp = key(KeyKind::Table(&TcpPlan::TABLE)).of_connections();
         /// If the source opens connections: links that requests and ACKs pass. For ping and video:
-        /// links that echoes and reports pass. Default: the NAME.back of the route's links, in
-        /// reverse order.
+        /// links that echoes and reports pass. Default: the links of the route in reverse order, in
+        /// the reverse direction (NAME.back for each link NAME).
         key back = key(KeyKind::Route).of_connections();
     }
 }

@@ -17,13 +17,13 @@ keys! {
         /// The flow, program or source of traffic, or the common name of several copies ("cubic"
         /// for cubic/1, cubic/2); default: every flow.
         flow: Option<String> => TEXT;
-        /// The link, if there are several; default: the only one.
+        /// The link, if the scenario has several; default: the only link.
         link: Option<String> => TEXT;
         /// The class of flows; default: every class.
         class: Option<String> => TEXT;
-        /// For metrics of harm (such as `harm_throughput`): the flow or source of traffic that does
-        /// the harm. tailback also runs the scenario without it, with the same seed, and compares
-        /// both runs.
+        /// For metrics that measure the harm of one flow to the others (such as `harm_throughput`):
+        /// the flow or source of traffic that does the harm. tailback also runs the scenario
+        /// without it, with the same seed, and compares both runs.
         without: Option<String> => TEXT.since("0.2");
         /// Smallest allowed value.
         min: Option<f64> = NUMBER;

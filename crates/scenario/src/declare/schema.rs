@@ -187,9 +187,9 @@ fn sweep() -> Json {
         "type": "object",
         "properties": {
             "seeds": { "type": "integer", "minimum": 1, "default": 1,
-                "description": "How many seeds each point runs with: seed, seed + 1, ..." },
+                "description": "Number of seeds with which each point runs: seed, seed + 1, ..." },
             "zip": { "type": "array", "minItems": 1,
-                "description": "Tables of lists of equal length; the lists of one table advance together and form one more axis of the grid.",
+                "description": "Keys that vary together: the first point takes the first value of every list of the table, the second point the second value, and so on. All lists of a table have the same length. Each table counts as one key of the sweep.",
                 "items": { "type": "object", "additionalProperties": values.clone(), "minProperties": 1 } },
         },
         "additionalProperties": values,
