@@ -653,9 +653,12 @@ def test_the_table_and_the_json_have_what_is_defined(
 
 def test_the_rules_are_listed(tailback: Tailback) -> None:
     listed = tailback("list", "metrics", "--options").stdout
-    assert listed.count("    weight within a run: ") == len(METRICS)
-    assert listed.count("    if a run has no value: tables print a bound instead of the mean") == 1
-    assert listed.count("only pairs of runs with both values count") == len(HARM)
+    assert listed.count("    computed from: ") == len(METRICS)
+    assert (
+        listed.count("    if a run has no value: tables show a lower bound instead of the mean")
+        == 1
+    )
+    assert listed.count("only pairs of runs that both have a value count") == len(HARM)
 
 
 # --- values that some runs do not have --------------------------------------------------------

@@ -38,7 +38,7 @@ impl When {
         match self {
             When::State => "every interval; with `series = \"acks\"` after every ACK",
             When::Interval => "every interval",
-            When::NoAcks => "every interval, but not with `series = \"acks\"`",
+            When::NoAcks => "every interval, except with `series = \"acks\"`",
             When::Ack => "with `series = \"acks\"` after every ACK",
         }
     }
@@ -76,9 +76,9 @@ quantities! {
     /// A flow at one moment. `None` means that the value is unknown or does not exist.
     FlowState {
         cwnd, "segments", State, "Congestion window.";
-        ssthresh, "segments", State, "Slow-start threshold, once there is one.";
+        ssthresh, "segments", State, "Slow-start threshold; no value until it is set.";
         srtt_ns, "ns", Interval, "The sender's smoothed round-trip time.";
-        in_flight, "segments", State, "Segments sent that are neither acknowledged, SACKed nor lost, plus retransmitted segments.";
+        in_flight, "segments", State, "Segments in flight: sent or retransmitted, and not yet acknowledged, SACKed or marked lost.";
         delivered_bytes, "bytes", NoAcks, "Payload delivered in order.";
         ca_state, "", Ack, "Congestion state: 0 Open, 1 Disorder, 2 CWR, 3 Recovery, 4 Loss.";
         acked_bytes, "bytes", Ack, "Payload acknowledged.";
@@ -99,9 +99,9 @@ quantities! {
         delivered_bytes, "bytes", Interval, "Payload that has reached the receiver's host; for TCP, in order.";
         back_bytes, "bytes", Interval, "Payload that has reached the sender's host; for TCP, in order.";
         rtt_ns, "ns", Interval, "Mean round-trip time in the interval, computed from packets.";
-        delay_ns, "ns", Interval, "Mean queue delay in the interval of packets from the sender's host.";
+        delay_ns, "ns", Interval, "Mean queue delay of the sender's packets in the interval.";
         cwnd, "segments", Interval, "Congestion window of the sender's busiest TCP socket.";
-        ssthresh, "segments", Interval, "Slow-start threshold of that socket, once there is one.";
+        ssthresh, "segments", Interval, "Slow-start threshold of that socket; no value until it is set.";
         srtt_ns, "ns", Interval, "Smoothed round-trip time of that socket.";
         in_flight, "segments", Interval, "Segments in flight of that socket.";
     }

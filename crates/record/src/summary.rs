@@ -92,7 +92,7 @@ fields! {
         name: &'a str = about();
         /// Name of its congestion control.
         cc: &'a str = about();
-        /// Payload delivered in order, over the flow's measured time.
+        /// Payload delivered in order, divided by the flow's measured time.
         throughput_mbit: Option<f64> = measured("Mbit/s", Bytes).more();
         /// RTT of unretransmitted data.
         rtt_ms: Stat = measured("ms", Samples).only(&["mean", "p50", "p99", "max"]).less();
@@ -112,7 +112,7 @@ fields! {
         sce_marks: Option<u64> = measured("packets", Count);
         /// Drops and marks by cause, without causes that did not occur.
         causes: Option<Causes> = about();
-        /// From the flow's start until its last byte was delivered.
+        /// Time from the flow's start until its last byte is delivered.
         completion_s: Option<f64> = measured("s", Once).less();
         /// Payload delivered in order during the measured time.
         delivered_bytes: u64 = measured("byte", Bytes).more();
@@ -120,8 +120,8 @@ fields! {
         from_s: f64 = about();
         /// End of its measured time, s.
         to_s: f64 = about();
-        /// Share of the srtt samples (one per record interval) at which the receive window limited
-        /// the sender.
+        /// Share of the samples, one per record interval, at which the receive window limited the
+        /// sender.
         rwnd_limited: Option<f64> = measured("", Samples).at_most(1.0).added();
         /// The durations of its chunks; only for flows with chunks.
         chunks: Option<ChunkSummary> = about().or_left_out().beside();
@@ -135,7 +135,7 @@ fields! {
         name: String = about();
         /// Name of the queue discipline.
         aqm: String = about();
-        /// Queue delay of forwarded packets, own serialisation not included.
+        /// Queue delay of forwarded packets, without their transmission time.
         delay_ms: Stat = measured("ms", Packets)
             .only(&["mean", "p1", "p25", "p50", "p75", "p99", "max"])
             .less();
@@ -151,7 +151,7 @@ fields! {
         sce_marks: Option<u64> = measured("packets", Count);
         /// Drops and marks by cause, without causes that did not occur.
         causes: Option<Causes> = about();
-        /// Frame bytes sent divided by rate x time.
+        /// Frame bytes sent, divided by the bytes that the link could carry in the measured time.
         utilisation: Option<f64> = measured("", Bytes).at_most(1.0).more();
         /// Time-weighted mean backlog, without the packet in transmission.
         occupancy_bytes_mean: Option<f64> = measured("byte", Time).less();
@@ -165,7 +165,7 @@ fields! {
 fields! {
     /// Statistics of a link's samples, one for each interval after the warm-up.
     pub struct QueueSamples {
-        /// Utilisation in an interval (record.statistics): frame bytes sent divided by rate x time.
+        /// Utilisation in an interval of `record.statistics`.
         utilisation: Stat = measured("", Intervals).more();
     }
 }
@@ -191,8 +191,7 @@ fields! {
         sce_marks: Option<u64> = measured("packets", Count);
         /// Drops and marks by cause, without causes that did not occur.
         causes: Option<Causes> = about();
-        /// One-way delay of datagrams that arrived: from the source to the end of its route, over
-        /// all links, own serialisation and propagation included.
+        /// One-way delay of datagrams that arrived, from the source to the end of its route.
         one_way_delay_ms: Stat = measured("ms", Packets).only(Stat::OF_DELAYS).less().added();
         /// RTT of unretransmitted data.
         rtt_ms: Stat = measured("ms", Samples)
@@ -248,18 +247,19 @@ fields! {
 fields! {
     /// Statistics of a class's samples over the intervals after the warm-up.
     pub struct SampleSummary {
-        /// Frame rate of a TCP flow in an interval of its measured time (record.statistics).
+        /// Rate of a TCP flow's frame bytes in an interval of `record.statistics`.
         rate_mbit: Stat = measured("Mbit/s", Intervals).more();
-        /// Rate x (mean queue delay + base RTT) of a TCP flow in an interval (record.statistics).
+        /// Estimated window of a TCP flow in an interval of `record.statistics`: rate x (mean queue
+        /// delay + base RTT).
         window_bytes: Stat = measured("byte", Intervals);
-        /// Share of the link's capacity that the class has in an interval (record.statistics).
+        /// Share of the link's capacity that the class uses in an interval of `record.statistics`.
         utilisation: Stat = measured("", Intervals);
-        /// Share of the packets forwarded in an interval that were marked CE (record.statistics).
+        /// Mark rate in an interval of `record.statistics`: CE marks divided by packets forwarded.
         mark_share: Stat = measured("", Intervals).at_most(1.0);
-        /// Share of the packets forwarded or dropped in an interval that were dropped
-        /// (record.statistics).
+        /// Drop rate in an interval of `record.statistics`: drops divided by packets forwarded or
+        /// dropped.
         drop_share: Stat = measured("", Intervals).at_most(1.0).less();
-        /// Queue delay of an interval, as the mean over its packets (record.statistics).
+        /// Queue delay in an interval of `record.statistics`, averaged over packets.
         delay_ms: Stat = measured("ms", Intervals).called("sampled_delay_ms").less();
     }
 }

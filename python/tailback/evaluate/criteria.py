@@ -339,7 +339,7 @@ class Against(Asked):
 class AgainstThroughput(Against):
     """Compares the throughput of the subject's flows with that of the reference's flows."""
 
-    measure: str = "loss of throughput against CUBIC, as a share of the larger value"
+    measure: str = "CUBIC's throughput minus the subject's, divided by the larger of the two"
     value: Measure = field(default_factory=lambda: measures.total_mbit("subject"))
     better: Better = "more"
     unit: str = " Mbit/s"
@@ -441,7 +441,9 @@ class HarmTo(Asked):
 class HarmToThroughput(HarmTo):
     """Harm of the subject to the throughput of the incumbent."""
 
-    measure: str = "harm to throughput, minus the harm by a second incumbent"
+    measure: str = (
+        "harm by the subject to the incumbent's throughput, minus the harm by a second incumbent"
+    )
     value: Measure = field(
         default_factory=lambda: measures.of_flows("incumbent", "throughput_mbit")
     )

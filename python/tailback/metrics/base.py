@@ -19,15 +19,15 @@ Weight = Literal[
 """What the values within a run are weighted by. `WEIGHTS` has a text for each."""
 
 WEIGHTS: Mapping[Weight, str] = {
-    "count": "number of events",
-    "bytes": "bytes divided by the measured time",
-    "packets": "each packet counts once",
-    "samples": "each RTT sample or record interval counts once",
-    "requests": "each request counts once",
-    "time": "each moment counts once",
-    "intervals": "each interval of record.statistics counts once",
-    "flows": "each flow counts once",
-    "once": "one value in a run",
+    "count": "a count of events",
+    "bytes": "a count of bytes",
+    "packets": "one value per packet",
+    "samples": "one value per sample",
+    "requests": "one value per request",
+    "time": "the value at every moment",
+    "intervals": "one value per interval",
+    "flows": "one value per flow",
+    "once": "one value per run",
 }
 
 Better = Literal["less", "more"]
@@ -103,10 +103,10 @@ class Metric:
     def missing(self) -> str:
         """How a run without a value is treated, as text."""
         if self.of_two is not None:
-            return "only pairs of runs with both values count"
+            return "only pairs of runs that both have a value count"
         if self.at_least is not None:
-            return "tables print a bound instead of the mean"
-        return "the mean leaves the run out, so n is smaller"
+            return "tables show a lower bound instead of the mean"
+        return "it does not count in the mean, and n is smaller"
 
     def is_called(self, word: str) -> bool:
         """Return whether a word is the metric's name or its path."""

@@ -19,7 +19,7 @@ def _ratio(quantity: str) -> Metric:
         return one / other if one is not None and other else None
 
     word = quantity.partition("_")[0]
-    doc = f"Mean {word} of the first class divided by the second's, if two classes have TCP flows."
+    doc = f"Mean {word} of the first class with TCP flows divided by that of the second."
     return Metric(f"class_{word}_ratio", "run", "", doc, value, "intervals")
 
 

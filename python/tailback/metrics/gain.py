@@ -12,8 +12,8 @@ METRICS = (
         "throughput_gain",
         "flow",
         "",
-        "Throughput divided by the throughput of the same flow at the point of the sweep that has "
-        "the standard backoff (beta_ecn = beta) and otherwise equal values.",
+        "Throughput divided by the flow's throughput with the standard backoff (beta_ecn = beta), "
+        "at otherwise equal values of the sweep.",
         field("throughput_gain"),
         "bytes",
         better="more",

@@ -39,7 +39,7 @@ def _metric(name: str, quantity: Metric, words: str) -> Metric:
         f"harm.{name}",
         "flow",
         "",
-        f"Harm to {words}: what a run with a competitor loses against a run without it.",
+        f"Harm by a competitor to {words}.",
         _of_one,
         quantity.weight,
         least=None,

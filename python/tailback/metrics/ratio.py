@@ -44,9 +44,8 @@ METRICS = (
         "throughput_ratio",
         "run",
         "",
-        "Mean throughput of the first group of flows (cubic for cubic/1, cubic/2) divided by that "
-        "of the second, if there are two groups. Programs count as groups if there are fewer than "
-        "two groups of flows.",
+        "Mean throughput of the first group of flows (cubic for cubic/1, cubic/2) divided by the "
+        "mean of the second group. Without two groups of flows, each program counts as a group.",
         _first_two,
         "flows",
     ),

@@ -7,7 +7,7 @@ from typing import Any
 from tailback.metrics import fields
 from tailback.metrics.base import Metric, On, field
 
-_NAMES = {"program": "programs", "traffic": "sources of traffic"}
+_NAMES = {"program": "`[[programs]]`", "traffic": "`[[traffic]]`"}
 
 
 def _metric(declared: Any) -> Metric:

@@ -14,10 +14,10 @@ SOURCES = ("traffic",)
 """The kinds of parts that have requests."""
 
 _STATISTICS = {
-    "": "mean",
+    "": "Mean",
     ".p1": "1st percentile",
     ".p25": "25th percentile",
-    ".p50": "median",
+    ".p50": "Median",
     ".p75": "75th percentile",
     ".p99": "99th percentile",
 }
@@ -45,7 +45,7 @@ METRICS = (
         "requests_completion_s",
         "flow",
         "s",
-        "Mean time from connect to last byte of all completed requests of a source.",
+        "Mean time from connect to last byte, over all completed requests of a source.",
         _of_all,
         "requests",
         better="less",
@@ -56,7 +56,7 @@ METRICS = (
             f"completion_s.{name}",
             "flow",
             "s",
-            f"Mean time from connect to last byte of requests of up to {name}.",
+            f"Mean time from connect to last byte, for requests of up to {name}.",
             of_bin(upto_bytes, "completion_s.mean"),
             "requests",
             better="less",
@@ -69,7 +69,8 @@ METRICS = (
             f"normalised.{name}{end}",
             "flow",
             "",
-            f"(size / link rate + 2 RTT) / completion time, {which} over requests of up to {name}.",
+            f"{which} of (size / link rate + 2 RTT) / completion time, for requests of up to "
+            f"{name}.",
             of_bin(upto_bytes, f"normalised.{end[1:] or 'mean'}"),
             "requests",
             most=1.0,

@@ -18,7 +18,7 @@ METRICS = (
         "throughput_total_mbit",
         "run",
         "Mbit/s",
-        "Sum of the throughputs of flows and programs, each over its own measured time.",
+        "Sum of the throughputs of all flows and programs.",
         _total,
         "bytes",
     ),

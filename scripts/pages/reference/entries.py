@@ -70,10 +70,7 @@ def pages() -> Iterator[tuple[Path, str]]:
 
 def _index(kind: Kind, entries: list[Entry]) -> Iterator[str]:
     yield f"# {kind.title}\n\n{kind.usage}\n"
-    yield (
-        f"`make pages` generates this page. `tailback list {kind.registry}` prints this list; with "
-        "`--options` it also prints the options.\n"
-    )
+    yield f"`tailback list {kind.registry}` prints this list. `--options` adds the options.\n"
     yield "| name | what it is | follows | on Linux |"
     yield "|---|---|---|---|"
     for entry in entries:
@@ -124,7 +121,7 @@ def _linux(entry: Entry) -> str:
             return "no"
         case _ if entry.get("stand_ins") and not entry["since"]:
             modules = " or ".join(f"`{own['module']}`" for own in entry["stand_ins"])
-            return f"`{entry['kernel']}`, tailback's own module ({modules})"
+            return f"`{entry['kernel']}`, a module of tailback ({modules})"
         case "module":
             says = f"`{entry['kernel']}`"
         case _:
@@ -132,11 +129,11 @@ def _linux(entry: Entry) -> str:
     if _is_in_linux(entry):
         since = f", since Linux {entry['since']}" if entry.get("since") else ", a module of the kit"
     else:
-        since = ", if you build a module that registers it; Linux does not have it"
+        since = ", not in Linux: build a module that registers this name"
     own = [
-        f"; with the option `{module['option']}`, tailback's own module `{module['name']}`"
+        f"; if `{module['option']}` is set, the module `{module['name']}` of tailback"
         if "option" in module
-        else f"; for options that Linux does not have, tailback's own module `{module['module']}`"
+        else f"; for options that Linux does not have, the module `{module['module']}` of tailback"
         for module in entry.get("stand_ins", [])
     ]
     return f"{says}{since}{''.join(own)}"
@@ -173,7 +170,7 @@ def _example(kind: Kind, entry: Entry) -> Iterator[str]:
     yield f"```toml\n{examples.scenario(kind.registry, name)}```\n"
     yield f"```sh\ntailback run {name}.toml{engine}\n```\n"
     if kind.registry != "programs" and entry["kernel_kind"] != "none":
-        needs = "" if _is_in_linux(entry) else ", if its kernel has such a module"
+        needs = "" if _is_in_linux(entry) else f", if you build a module for `{entry['kernel']}`"
         yield f"`tailback run {name}.toml --engine kernel` runs the example on Linux{needs}.\n"
 
 

@@ -19,21 +19,20 @@ HEAD = """\
 # Sections that evaluate tests
 
 [tailback evaluate](../how-to/evaluate.md) tests a congestion control or a queue by the sections of
-RFC 9743 and RFC 7928 that a run can decide. `--part SECTION` tests only one section.
-`tailback run FILE` runs only the scenario of a section, with the algorithm that the file names.
+RFC 9743 and RFC 7928 that a simulation can decide. `--part SECTION` tests only one section.
+`tailback run FILE` runs the scenario of a section without a test, with the algorithm in the file.
 
 In the tables, the subject is the algorithm under evaluation. An incumbent is a standard flow, such
-as CUBIC, with which the subject competes. [Harm](measurements.md#comparisons) is the share that an
-incumbent loses to a competitor. "Minus the harm by a second incumbent" means that the same scenario
-also runs with a second incumbent in place of the subject. "Over CUBIC's", "against CUBIC" and
-"minus CUBIC's" mean that it also runs with CUBIC in place of the subject. "As a share of the larger
-value" means that the difference of the two results is divided by the larger of them. The section
-rate-limited compares the rate if the congestion control estimates one, and the window otherwise.
+as CUBIC, with which the subject competes. [Harm](measurements.md#comparisons) is the fraction of
+its throughput (or delay) that an incumbent loses to a competitor. Many measures compare the subject
+with a second incumbent, with CUBIC or with FIFO. For them tailback also runs the scenario with that
+algorithm in place of the subject. The section rate-limited compares the rate if the congestion
+control estimates one, and the window otherwise.
 
 ## RFC 9743: congestion controls
 
-`tailback evaluate cc NAME` tests the sections of this table. Another table lists
-[the sections that no run can decide](#sections-to-write-about).
+`tailback evaluate cc NAME` tests the sections of this table. RFC 9743 has
+[other sections](#sections-to-write-about), which no simulation can test.
 
 | section | question | what decides | scenario |
 |---|---|---|---|
@@ -42,9 +41,8 @@ rate-limited compares the rate if the congestion control estimates one, and the 
 PARTS = """
 ## Parts of other sources for congestion controls
 
-`tailback evaluate cc NAME --part nsperf` runs the five experiments of nsperf, and `--part L4S` runs
-tests of the requirements of RFC 9331 for a congestion control for L4S. These parts run only if
-`--part` names them.
+`tailback evaluate cc NAME --part nsperf` runs the five experiments of nsperf. `--part L4S` tests
+the requirements of RFC 9331 for L4S congestion controls. Without `--part`, tailback skips both.
 
 | section | question | what decides | scenario |
 |---|---|---|---|
@@ -63,7 +61,7 @@ that holds one bandwidth-delay product.
 BATTERY = """
 ## Parts of other sources for queues
 
-These sections run only if you name them with `--part`.
+tailback runs these sections only with `--part SECTION`.
 
 | section | question | what decides | scenario |
 |---|---|---|---|
@@ -73,8 +71,8 @@ BBR = """
 ## The draft of BBR: test cases
 
 `tailback evaluate bbr NAME` runs the test cases of draft-ietf-ccwg-bbr-06, appendix A. The subject
-can also be [a program](../how-to/evaluate-bbr.md#a-program). Then the program's packets and its
-qlog decide. A case that these do not show is "not observable".
+can also be [a program](../how-to/evaluate-bbr.md#a-program). tailback then tests its packets and
+its qlog. "Not observable" marks the cases that neither packets nor qlog can decide.
 
 | case | question | what decides | with a program | scenario |
 |---|---|---|---|---|
@@ -83,8 +81,8 @@ qlog decide. A case that these do not show is "not observable".
 WRITTEN = """
 ## Sections to write about
 
-No run can decide these sections of RFC 9743, so the author of a congestion control has to write
-about them.
+No simulation can test these sections of RFC 9743. The author of a congestion control has to answer
+them in text.
 
 | section | question | what to write | scenario that helps |
 |---|---|---|---|
@@ -130,9 +128,7 @@ def _of_program(case: str) -> str:
     """Return what decides a case if the subject is a program."""
     if case not in outside.JUDGES:
         return "not observable"
-    return (
-        "states in a qlog" if case in outside.BY_STATES else "packets, and a qlog if there is one"
-    )
+    return "states in the qlog" if case in outside.BY_STATES else "packets, and the qlog if any"
 
 
 def _decided(criteria: Sequence[Criterion], folder: Path) -> list[str]:

@@ -13,7 +13,7 @@ HEAD = """\
 
 A metric is a number about a run, such as the mean queue delay of a link. A series is a quantity
 over time. [What is measured](measurements.md) defines the quantities. `tailback list metrics
---options` prints the metrics. `make pages` writes this page.
+--options` prints the metrics.
 """
 
 
@@ -25,31 +25,33 @@ def page() -> str:
 def _metrics() -> Iterator[str]:
     of_two = (f"`{m.path}`" for m in metrics.METRICS if m.of_two is not None)
     yield (
-        "## Metrics\n\ntailback computes metrics from the data that a run recorded. Polars "
-        "frames and tables use the name in the\nfirst column, and JSON uses the name in the "
-        "column *in JSON*. `--metric`, `--fail-if`, `plot`, `tune` and `[[assert]]` accept both "
-        "names. The metrics of harm need a second run without the competitor. Use them in "
-        'comparisons, in `[[assert]]` with `without = "NAME"`, and in `plot --without NAME`. They '
-        f"are {', '.join(of_two)}.\n"
+        "## Metrics\n\nPolars frames and tables use the names in the first column. JSON uses the "
+        "names in the column *in JSON*. `--metric`, `--fail-if`, `plot`, `tune` and `[[assert]]` "
+        "accept both.\n\n[Harm](measurements.md#comparisons) is the fraction of its result that a "
+        "flow loses to a competitor. It needs a second run, without the competitor. So use these "
+        'metrics only in comparisons, in `[[assert]]` with `without = "NAME"`, and in '
+        "`plot --without NAME`: "
+        f"{', '.join(of_two)}.\n"
     )
     yield (
-        "A scope before the name selects the object that the metric is about: `link.drops`, "
-        "`flow.drops`, `class.drops`.\nIf a metric exists in several scopes, its name without a "
-        "scope means the metric of the link. For `compare --metric`\nit means the metrics of all "
-        "scopes. A "
-        "name after an `@` chooses one link, flow or class: `drops@bottleneck`, `drops@cubic`.\n"
-        "The scope `flow` includes programs and sources of traffic.\n"
+        "The scope of a metric is the kind of object that it measures. The scope `flow` includes "
+        "programs and sources of traffic. Several scopes can have a metric of the same name, "
+        "such as `link.drops`, `flow.drops` and `class.drops`. Without a scope, `drops` means "
+        "`link.drops`; for `compare --metric` it means all three. To select one link, flow or "
+        "class, append its name: `drops@bottleneck`, `drops@cubic`.\n"
     )
     yield (
-        f"Every command combines the seeds of a point by the same rule and shows {metrics.RULE}.\n"
+        f"Every command shows {metrics.RULE}. A run without a value does not count in the mean; "
+        "`n` is the number of runs that count. If a flow did not finish, tables show a lower bound "
+        "for `completion_s` instead of the mean.\n"
     )
-    columns = ("metric", "scope", "unit", "in JSON", "meaning", "what counts within a run")
-    yield f"| {' | '.join(columns)} | if a run has no value |"
-    yield "|---|---|---|---|---|---|---|"
+    columns = ("metric", "scope", "unit", "in JSON", "meaning", "computed from")
+    yield f"| {' | '.join(columns)} |"
+    yield "|---|---|---|---|---|---|"
     for metric in metrics.METRICS:
         yield (
             f"| `{metric.name}` | {metric.on} | {metric.unit} | `{metric.path}` | {metric.doc} | "
-            f"{metrics.WEIGHTS[metric.weight]} | {metric.missing} |"
+            f"{metrics.WEIGHTS[metric.weight]} |"
         )
     yield ""
 
@@ -57,8 +59,9 @@ def _metrics() -> Iterator[str]:
 def _series() -> Iterator[str]:
     yield "## Series\n"
     yield (
-        "A run samples these quantities over time and writes them to `series.parquet`, together "
-        "with the gauges: values that congestion controls and queues record about their state.\n"
+        "A run samples these quantities over time and writes them to `series.parquet`. The file "
+        "also has the gauges: internal values of congestion controls and queues, such as DCTCP's "
+        "alpha.\n"
     )
     yield "| quantity | scope | unit | meaning | recorded |"
     yield "|---|---|---|---|---|"

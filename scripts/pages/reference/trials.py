@@ -19,6 +19,13 @@ STUDIES = ROOT / "python" / "tailback_studies" / "experiments"
 FAMILIES = "Cells within each limit, by family"
 """The heading of a table in the validation's results. The pages quote this table."""
 
+HEADINGS = {
+    "family": "group",
+    "throughput of each flow, of a fair share": "throughput of each flow / fair share",
+    "throughput of each flow, of the rate": "throughput of each flow / link rate",
+}
+"""The headings of columns that the pages reword."""
+
 SINGULAR = {
     "aqm": "queue discipline",
     "cc": "congestion control",
@@ -66,16 +73,13 @@ def _against_linux(kind: str, name: str) -> Iterator[str]:
             continue
         nowhere = False
         yield (
-            f"The page [{_title(page)}](../../evidence/{page}.md) compares results of the "
-            "simulator and of Linux. It runs many scenarios, called cells, on both, and groups "
-            f"them into families. The table has the families that use `{name}`. Each column after "
-            "*cells* counts the cells whose difference between simulator and Linux is within the "
-            "limit. In each heading, *of a fair share* or *of the rate* names what a difference "
-            "in throughput is divided by. *In order* means that identical flows are sorted by "
-            "throughput before they are compared.\n"
+            f"[{_title(page)}](../../evidence/{page}.md) runs the same scenarios on both engines "
+            "and compares the results. The table has a row for each group of scenarios that use "
+            f"`{name}`. *cells* is the number of comparisons in the group. The other columns show "
+            "in how many of them the two engines' results differ by less than the limit.\n"
         )
         used = [i for i, _ in enumerate(columns) if any(rows[f][i] != "\u2014" for f in families)]
-        yield "| " + " | ".join(columns[i] for i in used) + " |"
+        yield "| " + " | ".join(HEADINGS.get(columns[i], columns[i]) for i in used) + " |"
         yield "|---" * len(used) + "|"
         for family in families:
             yield "| " + " | ".join(rows[family][i] for i in used) + " |"

@@ -8,9 +8,9 @@ use crate::stat::Stat;
 fields! {
     /// Summary of the chunks of a flow.
     pub struct ChunkSummary {
-        /// Chunks that a flow's application wrote, or its receiver requested, after the warm-up.
+        /// Chunks (`flows.chunks`) that were written or requested after the warm-up.
         begun: u64 = measured("", Count).called("chunks");
-        /// Number of the chunks in `chunks` that arrived before the end.
+        /// Number of these chunks that arrived before the end of the run.
         arrived: u64 = measured("", Count).called("chunks_arrived").more();
         /// Time from the write or request of a chunk until its last byte arrived.
         took_ms: Stat = measured("ms", Requests)

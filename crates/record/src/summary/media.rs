@@ -9,13 +9,13 @@ use crate::{EchoOutcome, FrameOutcome, ResponsivenessOutcome, ratio};
 fields! {
     /// Summary of the echoes of a source.
     pub struct EchoSummary {
-        /// Number of requests for an echo that were sent.
+        /// Number of echo requests sent.
         sent: u64 = measured("", Count).called("echo_requests");
         /// Number of requests whose echo arrived.
         answered: u64 = measured("", Count).called("echoes").more();
-        /// Requests without an echo, for which a later request was answered or 10 s have passed.
+        /// Echo requests without an echo after 10 s, or after the echo of a later request.
         lost: u64 = measured("", Count).called("echoes_lost").less();
-        /// One-way delay of echoes, on the way back.
+        /// One-way delay of echoes in the reverse direction.
         back_ms: Stat = measured("ms", Packets).called("echo_delay_ms").only(Stat::OF_DELAYS).less();
     }
 }
@@ -27,7 +27,7 @@ fields! {
         sent: u64 = measured("", Count).called("frames");
         /// Frames whose datagrams all arrived.
         complete: u64 = measured("", Count).called("frames_complete").more();
-        /// Frames that are not complete, for which a later frame is complete or 10 s have passed.
+        /// Frames that are incomplete after 10 s, or after a later frame is complete.
         lost: u64 = measured("", Count).called("frames_lost").less();
         /// Frames whose deadline passed before the end of the run.
         judged: u64 = measured("", Count).called("frames_judged");
@@ -62,9 +62,9 @@ fields! {
         loaded_rpm: Option<f64> = measured("1/min", Once).called("rpm_loaded").more();
         /// Confidence in the responsiveness: low, medium or high.
         confidence: &'static str = about();
-        /// Time of foreign probes, including handshake and fetch.
+        /// Duration of foreign probes, including handshake and fetch.
         foreign_ms: Stat = measured("ms", Requests).only(Stat::OF_DELAYS).less();
-        /// Time of probes on bulk connections.
+        /// Duration of probes on bulk connections.
         loaded_ms: Stat = measured("ms", Requests).only(Stat::OF_DELAYS).less();
         /// Number of complete intervals of the test.
         intervals: u64 = measured("", Count).called("rpm_intervals");

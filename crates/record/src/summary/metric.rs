@@ -146,7 +146,7 @@ fn push(
 /// Returns the meaning of a statistic of a quantity, and the statistic's properties as a metric.
 fn of_statistic(statistic: &str, doc: &str, reading: Reading) -> (String, Reading) {
     let words = match statistic {
-        "n" => "Number of values of the",
+        "n" => "Number of samples of the",
         "mean" => "Mean",
         "stddev" => "Standard deviation of the",
         "p1" => "1st percentile of the",

@@ -45,9 +45,9 @@ fields! {
 fields! {
     /// When each side ended.
     pub struct ExitSummary {
-        /// When the sender's side ended.
+        /// Time at which the program on the sender's host ended.
         sender: Option<f64> = measured("s", Once);
-        /// When the receiver's side ended.
+        /// Time at which the program on the receiver's host ended.
         receiver: Option<f64> = measured("s", Once);
     }
 }
@@ -71,9 +71,9 @@ fields! {
 fields! {
     /// Measurements of a set of packets.
     pub struct MeasuresSummary {
-        /// Payload that reached the receiver's host, over the measured time.
+        /// Payload that reached the receiver's host, divided by the measured time.
         throughput_mbit: Option<f64> = measured("Mbit/s", Bytes).more();
-        /// Payload that reached the sender's host, over the measured time.
+        /// Payload that reached the sender's host, divided by the measured time.
         back_mbit: Option<f64> = measured("Mbit/s", Bytes).more();
         /// From the first to the last packet with payload.
         completion_s: Option<f64> = measured("s", Once).less();
@@ -111,7 +111,7 @@ fields! {
 fields! {
     /// Packets of a program's sender by ECN field.
     pub struct EcnSummary {
-        /// Packets sent that are not capable of ECN.
+        /// Packets sent as Not-ECT.
         not_ect: u64 = measured("packets", Count);
         /// Packets sent with ECT(1).
         ect1: u64 = measured("packets", Count);

@@ -20,9 +20,9 @@ pub const BINS: [(&str, u64); 8] = [
 fields! {
     /// Summary of the requests of a source.
     pub struct CompletionSummary {
-        /// Connections that a source of requests began.
+        /// Connections that a source of requests opened.
         started: u64 = measured("", Count).called("requests");
-        /// Connections that began after the warm-up and completed before the end.
+        /// Connections opened after the warm-up and completed before the end of the run.
         completed: u64 = measured("", Count).called("requests_completed").more();
         /// Requests rejected because of the limit on simultaneous connections.
         refused: u64 = measured("", Count).called("requests_refused").less().added();

@@ -25,7 +25,7 @@ def lines(kind: str, *, options: bool) -> Iterator[str]:
         for metric, head in zip(metrics.METRICS, heads, strict=True):
             yield head
             if options:
-                yield f"    weight within a run: {metrics.WEIGHTS[metric.weight]}"
+                yield f"    computed from: {metrics.WEIGHTS[metric.weight]}"
                 yield f"    if a run has no value: {metric.missing}"
         if options:
             yield f"all: {metrics.RULE}"

@@ -6,7 +6,7 @@ from __future__ import annotations
 from tailback.evaluate.bbr.case import Finding, Observed, missed, passed
 
 MEASURE = (
-    "how many are restored of inflight_longterm, inflight_shortterm, bw_shortterm and the state"
+    "how many of inflight_longterm, inflight_shortterm, bw_shortterm and the state are restored"
 )
 BOUND = 4.0
 BOUNDS = ("inflight_hi", "inflight_lo", "bw_lo_mbit")

@@ -12,7 +12,8 @@ CRITERION = replace(
     id="5.2.1-loss",
     title="Harm to standard flows: loss",
     source="RFC 9743 sections 5.2 and 5.2.1",
-    measure="increase of the share of packets lost, minus the increase by a second incumbent",
+    measure="increase of the incumbent's loss rate by the subject, minus the increase by a second "
+    "incumbent",
     value=measures.share_of("incumbent", "drops"),
     better="less",
     absolute=True,

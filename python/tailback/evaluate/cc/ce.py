@@ -7,10 +7,10 @@ from tailback.evaluate.criteria import Within
 
 CRITERION = Within(
     id="7.1-ce",
-    title="Response to CE where ECT is set",
+    title="Response to CE by senders of ECT",
     source="RFC 9743 section 7.1, RFC 3168 section 5",
     scenario="7.1-ce.toml",
-    measure="share of the link that a flow takes while every packet is marked",
+    measure="link utilisation by a flow whose every packet is marked CE",
     value=measures.of_link("utilisation"),
     bound=0.2,
     needs_ect=True,

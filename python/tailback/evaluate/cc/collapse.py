@@ -23,7 +23,7 @@ CRITERION = Within(
     title="Congestion collapse: rising loss",
     source="RFC 9743 section 5.1.1",
     scenario="5.1.1-rising-loss.toml",
-    measure="data packets that a flow sends in a round trip while most are lost",
+    measure="data packets that a flow sends per round trip while most packets are lost",
     value=_sent_per_round,
     bound=1.0,
 )

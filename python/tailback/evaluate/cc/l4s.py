@@ -81,7 +81,8 @@ CRITERIA = (
         scenario="l4s-rtt.toml",
         quick={"duration": "50s"},
         subject_at=("flows.subject.cc", "flows.far.cc"),
-        measure="increase of the ratio of both rates over CUBIC's, as a share of the larger value",
+        measure="rate at 5 ms divided by rate at 100 ms, minus CUBIC's ratio, divided by "
+        "the larger of the two",
         value=_near_over_far,
         margin=DELAY,
     ),

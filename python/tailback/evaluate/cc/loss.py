@@ -14,7 +14,7 @@ CRITERION = Against(
         "duration": "30s",
         "sweep": {"bottleneck.queue.limit": ["0.1bdp", "0.5bdp"], "flows.subject.count": [1, 10]},
     },
-    measure="share of packets lost at small buffers, minus CUBIC's",
+    measure="loss rate at small buffers, minus CUBIC's",
     value=measures.lost_share,
     share=False,
     margin=0.02,

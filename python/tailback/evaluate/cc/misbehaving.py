@@ -25,10 +25,7 @@ CRITERION = Within(
     scenario="7.6-misbehaving.toml",
     quick={"duration": "60s"},
     unobservable="The receiver is part of the program, so that tailback cannot change its ACKs.",
-    measure=(
-        "throughput of a flow whose receiver divides ACKs, "
-        "relative to its share beside its own kind"
-    ),
+    measure="throughput of a flow whose receiver divides ACKs, divided by its fair share",
     value=_share,
     bound=1.5,
     subject_at=("flows.subject.cc", "flows.honest.cc"),

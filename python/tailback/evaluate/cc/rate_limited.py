@@ -34,14 +34,15 @@ def _growth(run: Run) -> float | None:
 
 CRITERION = Within(
     id="rate-limited",
-    title="Growth while the application is the limit",
+    title="Window growth of an application-limited flow",
     source="draft-ietf-ccwg-ratelimited-increase-10 section 3",
     scenario="rate-limited.toml",
     quick={"duration": "20s"},
     unobservable=(
         "The scenario limits what the application writes. A program decides itself when it writes."
     ),
-    measure="largest window / (2 x most data in flight), or rate / (2 x the application's rate)",
+    measure="largest window / (2 x most data in flight), or estimated rate / (2 x the "
+    "application's rate)",
     value=_growth,
     bound=1.0,
 )

@@ -13,7 +13,7 @@ def _section(suffix: str, title: str, what: str, path: str, better: Better) -> H
         source="RFC 9743 section 5.2.2",
         scenario="5.2.2-video.toml",
         quick={"duration": "40s"},
-        measure=f"harm to {what}, minus CUBIC's",
+        measure=f"harm by the subject to {what}, minus the harm by CUBIC",
         value=measures.of_traffic("video", path),
         better=better,
         incumbents=("cubic",),
@@ -25,6 +25,6 @@ def _section(suffix: str, title: str, what: str, path: str, better: Better) -> H
 _DELAY = "frames.delay_ms.p95"
 
 CRITERIA = (
-    _section("video", "delay", "the 95th percentile of the delay of frames", _DELAY, "less"),
-    _section("bitrate", "bitrate", "the bitrate", "frames.bitrate_mbit", "more"),
+    _section("video", "delay", "the 95th percentile of the frame delay", _DELAY, "less"),
+    _section("bitrate", "bitrate", "the video's bitrate", "frames.bitrate_mbit", "more"),
 )

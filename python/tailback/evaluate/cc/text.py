@@ -33,7 +33,8 @@ CRITERIA = (
     _section(
         "7.11",
         "Data centres",
-        "Write beside which controls the algorithm may run in a data centre, and from which RTT.",
+        "Write with which other congestion controls the algorithm may share a data centre, and at "
+        "which RTTs.",
     ),
     _section("8", "Security", "Write what an attacker can do to, or with, the algorithm."),
 )

@@ -15,7 +15,8 @@ CRITERIA = (
         _BOTH[1],
         id="5.4-reno",
         title="LEDBAT beside Reno: goodput of Reno",
-        measure=f"loss of Reno's goodput against {REFERENCE}, as a share of the larger value",
+        measure=f"Reno's goodput with {REFERENCE} minus that with the subject, divided by the "
+        "larger of the two",
         value=total_mbit("bulk"),
     ),
 )

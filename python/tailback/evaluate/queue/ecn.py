@@ -50,7 +50,7 @@ CRITERION = _Marks(
     scenario="4.5-ecn.toml",
     quick={"duration": "40s"},
     ecn=True,
-    measure="share of drops among the queue's signals to ECN-capable packets",
+    measure="AQM drops of ECN-capable packets, divided by AQM drops plus marks",
     value=_dropped_share,
     bound=0.05,
 )

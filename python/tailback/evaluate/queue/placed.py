@@ -110,8 +110,7 @@ def pair(
         fixed=fixed or {},
         subject_at=subject_at,
         buffer=buffer,
-        measure=f"increase of the mean queue delay over {REFERENCE}'s, as a share of the larger "
-        "value",
+        measure=f"mean queue delay minus {REFERENCE}'s, divided by the larger of the two",
         value=delay_ms,
         unit=" ms",
         ellipse_rtt_ms=rtt_ms,
@@ -120,7 +119,7 @@ def pair(
         delay,
         id=f"{number}-goodput",
         title=f"{title}: goodput",
-        measure=f"loss of goodput against {REFERENCE}, as a share of the larger value",
+        measure=f"{REFERENCE}'s goodput minus the subject's, divided by the larger of the two",
         value=goodput_mbit,
         better="more",
         margin=PERFORMANCE,

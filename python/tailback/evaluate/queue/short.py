@@ -9,8 +9,7 @@ CRITERION = QueueAgainst(
     title="Short flows beside a long flow",
     source="RFC 7928 section 5.1.2",
     scenario="5.1.2-short.toml",
-    measure=f"increase of the completion time over that with {REFERENCE}, as a share of the larger "
-    "value",
+    measure=f"completion time minus that with {REFERENCE}, divided by the larger of the two",
     value=of_short,
     unit=" s",
     margin=0.1,

@@ -29,7 +29,8 @@ CRITERIA = (
         id="4.4-ratio",
         title="Packet sizes: small over large",
         measure=(
-            f"decrease of the ratio of the rates of small and large packets, against {REFERENCE}"
+            f"small-packet goodput divided by large-packet goodput: {REFERENCE}'s ratio minus the "
+            "subject's, divided by the larger of the two"
         ),
         value=small_over_large,
         unit="",
