@@ -45,8 +45,7 @@ _trust_option = click.option(
     is_flag=True,
     expose_value=False,
     callback=_trust,
-    help="Run a scenario's programs even if this machine does not support a part of the "
-    "sandbox around guests.",
+    help="Run a scenario's programs even if this machine does not support the full sandbox.",
 )
 
 
@@ -194,8 +193,9 @@ _cores_option = click.option(
     default=1,
     metavar="N",
     help=(
-        "Cores for each run of the simulator [default: 1]. A run uses more than one core only "
-        "if links with a delay divide its network into parts. The results do not depend on N."
+        "Cores for each run of the simulator [default: 1]. A run uses more than one core only if "
+        "its network has parts that are connected only by links with a delay. The results do not "
+        "depend on N."
     ),
 )
 out_option = click.option(

@@ -56,8 +56,8 @@ def baseline(
 
     TARGET ends in .tailback.json. The file has the values of every seed and the version of the
     engine. Later, `tailback compare TARGET FILE --fail-if delay_p99_ms:+10%` tests whether the
-    delay has grown. Each combination of values runs with 10 seeds, unless FILE or --seeds
-    sets the number.
+    delay has grown. Each point of a sweep runs with 10 seeds, unless FILE or --seeds sets another
+    number.
     """
     from tailback.comparison import baseline as kept
     from tailback.comparison.quantities import select

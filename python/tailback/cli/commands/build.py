@@ -39,9 +39,9 @@ from tailback.cli.options import count_type, for_this_command
 def build(context: click.Context, folders: tuple[Path, ...], tested: bool, jobs: int | None) -> int:
     """Compile the engine with your plugins.
 
-    tailback keeps the compiled engine in its cache. `run --with DIR`, or a scenario with the line
-    with = ["DIR"], compiles it if the cache does not have it. This command also shows
-    what the plugins register and what the compiler prints.
+    tailback keeps the compiled engine in its cache. `run --with DIR`, or a scenario with the key
+    `with`, compiles the engine only if the cache does not have it. This command also shows what the
+    plugins register and what the compiler prints.
     """
     from tailback.plugins import copies, workspace
     from tailback.plugins.crate import read_all

@@ -61,8 +61,9 @@ if TYPE_CHECKING:
     "--without",
     "absent",
     metavar="NAME",
-    help="Add a first variant in which this flow or source of traffic sends nothing, and compare "
-    "the harm that it does to the others, unless --metric names something else.",
+    help="Add a first variant in which this flow or source of traffic sends nothing. The "
+    "comparison then shows the harm that it does to the others, unless --metric names other "
+    "metrics.",
 )
 @click.option(
     "--metric",
@@ -140,9 +141,9 @@ def compare(
     (q below 0.05). At most 5 % of the stars are expected to be wrong, which is the false discovery
     rate.
 
-    BATTERY is a set of scenarios that come with tailback. The only battery is l4s-battery. Its
-    parts are 1-1, 1h-1h, 1l-1l (together equal-rtt), flows, mixed-rtt and overload. Its flows are
-    called L and C, and its link is called bottleneck. For example, the variant
+    BATTERY is the name of a set of scenarios that comes with tailback. The only one is l4s-battery.
+    Its parts are 1-1, 1h-1h, 1l-1l (together equal-rtt), flows, mixed-rtt and overload. Its flows
+    are called L and C, and its link is called bottleneck. For example, the variant
     NAME:bottleneck.queue.target=18ms changes the queue in all parts. The presets are dctcp (DCTCP
     in L with any_ect, as on the kernel engine), step-2019 (step thresholds of 6 and 2 ms at 4 and
     12 Mbit/s) and overload-5 (five flows in each class). Its report also has a PDF.

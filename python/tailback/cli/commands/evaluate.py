@@ -23,9 +23,11 @@ if TYPE_CHECKING:
 
 @click.group(cls=Group)
 def evaluate() -> None:
-    """Evaluate an algorithm by a standard, with a verdict and a measured value for each section.
+    """Evaluate an algorithm by an RFC or Internet-Draft, with a verdict and a measured value for
+    each section.
 
-    Exit status: 0 done, 1 if a section fails or is worse than the reference, 2 for bad input.
+    The exit status is 1 if a section fails or is worse than the reference, 2 for bad input, and 0
+    otherwise.
     """
 
 
@@ -38,7 +40,7 @@ _OPTIONS = (
     click.option(
         "--worst",
         is_flag=True,
-        help="Decide by the worst seed of each section instead of the mean over seeds.",
+        help="Decide each section by its worst seed instead of the mean over seeds.",
     ),
     click.option(
         "--against",
@@ -59,8 +61,8 @@ _OPTIONS = (
         multiple=True,
         metavar="SECTION",
         help="Evaluate only this section and those within it: 5.2 includes 5.2.1 [default: all "
-        "sections of the standard]. nsperf and L4S of `cc`, and L4S-battery of `queue`, run "
-        "only if this option names them. Can be repeated.",
+        "sections of the standard]. The sections nsperf and L4S (`evaluate cc`) and L4S-battery "
+        "(`evaluate queue`) run only if this option names them. Can be repeated.",
     ),
     click.option(
         "--junit",
@@ -144,7 +146,7 @@ def _suite(command: Callable[..., Any]) -> Callable[..., int]:
         return FAILED if evaluation.is_bad else OK
 
     decorated: Callable[..., int] = json_option(run)
-    seeds = "Number of seeds [default: that of the suite]."
+    seeds = "Number of seeds [default: the number that each section sets]."
     decorated = run_options(seeds_help=seeds, cores=False, spread=False, read_only=True)(decorated)
     for option in reversed(_OPTIONS):
         decorated = option(decorated)
@@ -176,8 +178,8 @@ def cc() -> None:
 
     NAME is a congestion control of `tailback list cc` or of a plugin. Options follow a colon:
     cubic:slow_start=search. program=FILE evaluates a program, such as a QUIC stack. FILE has one
-    [[programs]] table. Exit status: 0 done, 1 if a section fails or is worse than the reference, 2
-    for bad input.
+    [[programs]] table. The exit status is 1 if a section fails or is worse than the reference, 2
+    for bad input, and 0 otherwise.
     """
 
 
@@ -192,8 +194,8 @@ def queue() -> None:
     """Evaluate a queue discipline by RFC 7928.
 
     NAME is a queue discipline of `tailback list aqm` or of a plugin. Options follow a colon:
-    codel:target=10ms. Exit status: 0 done, 1 if a section fails or is worse than the reference, 2
-    for bad input.
+    codel:target=10ms. The exit status is 1 if a section fails or is worse than the reference, 2 for
+    bad input, and 0 otherwise.
     """
 
 
@@ -213,6 +215,6 @@ def bbr() -> None:
 
     NAME is a BBR of `tailback list cc` or of a plugin. Options follow a colon:
     bbr3:draft=06,down_gain=0.8. program=FILE evaluates a program, such as a QUIC stack. FILE has
-    one [[programs]] table. The test cases are in appendix A of draft-ietf-ccwg-bbr-06. Exit status:
-    0 done, 1 if a case fails, 2 for bad input.
+    one [[programs]] table. The test cases are in appendix A of draft-ietf-ccwg-bbr-06. The exit
+    status is 1 if a case fails, 2 for bad input, and 0 otherwise.
     """

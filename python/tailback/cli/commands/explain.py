@@ -54,13 +54,12 @@ def explain(run: str, flows: tuple[str, ...], where: tuple[str, ...], as_json: b
     RUN is the folder of a run (results/runs/ID), its id, the beginning of its id, or `latest`
     [default]. `latest` is the first run of the latest sweep, or the run that --where selects.
 
-    For each flow it prints what the flow waited for, as shares of its time. It also prints the
-    reductions of the flow's window, by cause, with times and sizes. For each queue it prints
-    whether the queue never drained or had only bursts, whose bytes waited in it, its drops and
-    marks by cause, and its state over time. For pairs of flows at one queue, it prints how each
-    flow responds to the queue's drops and marks. Every number is also a field of --json, which
-    lists the reductions one by one. Programs are not explained, because nothing is recorded inside
-    them.
+    For each flow it prints what the flow waited for, as shares of its time. It also prints when,
+    why and by how much the flow's window was reduced. For each queue it prints whether the queue
+    never drained or had only bursts, which flows' bytes waited in it, its drops and marks by cause,
+    and its state over time. For two flows at one queue, it prints how each responds to the queue's
+    drops and marks. --json has every number as a field, and lists the reductions one by one.
+    tailback does not explain [[programs]], because it records nothing inside them.
 
     docs/how-to/explain.md has examples with known causes.
     """

@@ -60,11 +60,11 @@ def export(
     RUN is the folder of a run (results/runs/ID), its id, the beginning of its id, or `latest` if
     the latest sweep has one run.
 
-    csv writes the series to FILE, and the summary to a second file beside it.
+    csv writes the time series to FILE, and the summary of the run to a second file beside it.
 
     flent writes a data file that Flent opens and plots. It has throughput, smoothed RTT and window
-    of each flow. If no queue separates flows, it also has the round-trip time of a ping. The run
-    must have record.series = "interval" (the default).
+    of each flow. If no queue of the path treats flows separately, it also has the round-trip time
+    that a ping would measure. The run must have record.series = "interval" (the default).
 
     pcapng writes the headers of every packet for Wireshark. The run must have record.packets =
     true. Each link has three interfaces: NAME.in before its queue, NAME.out after its queue, and
@@ -72,7 +72,7 @@ def export(
     interfaces, Wireshark treats it as sent twice. To analyse TCP, choose one interface, e.g. with
     --interface bottleneck.in.
 
-    qlog writes FILE for one flow, or NAME.FLOW.sqlog for each of several flows, in the current
+    qlog writes FILE for one flow, or NAME.FLOW.sqlog for each of several flows, in qlog's current
     schema. The file has the windows, RTT and states of the sender, why slow start ended and why the
     window was reduced. With record.series = "acks" it has every ACK, and with record.events = true
     every drop and mark. qlog-0.3 is the older JSON that qvis reads. A qlog file that a program's

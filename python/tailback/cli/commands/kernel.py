@@ -95,8 +95,8 @@ def build(
     --release, for the kit of that release. With only --program, it builds programs. An interrupted
     build resumes.
 
-    The new kit becomes the kit in use. A kit built with --release does not become the kit in use: a
-    scenario chooses it by its release, e.g. kernel = "6.1".
+    A new kit becomes the kit in use, except if it is built with --release. A scenario chooses such
+    a kit by its release, e.g. kernel = "6.1".
     """
     from tailback.base import machine
 
@@ -167,7 +167,7 @@ def list_kits(as_json: bool) -> int:
 )
 @json_option
 def info(as_json: bool) -> int:
-    """Show the kernel kit in use."""
+    """Show the kernel kit in use: its version, modules and programs."""
     from tailback.kernel import kit
 
     _show(kit.current(), as_json=as_json)
@@ -208,7 +208,7 @@ def info(as_json: bool) -> int:
     "target",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="File to which to write the results as a page [default: print the page].",
+    help="Write the results as a Markdown page to this file [default: print the page].",
 )
 @walls_options
 @quiet_option

@@ -25,10 +25,10 @@ def lab(name: str | None, no_browser: bool) -> int:
     """Open a scenario in the browser, where every change runs it again.
 
     RUN is the folder of a run (results/runs/ID), its id, the beginning of its id, or `latest` if
-    the latest sweep has one run. The laboratory then opens the scenario of this run.
+    the latest sweep has one run. The page then opens with the scenario of this run.
 
-    The page contains the simulator, compiled for browsers. It needs no network, and a run in it has
-    the same results and the same id as with `tailback run`. The page stores nothing on this
+    The page contains the simulator, compiled for browsers. It needs no network. A run in the page
+    has the same results and the same id as with `tailback run`. The page stores nothing on this
     machine. Ctrl-C ends the server.
     """
     import webbrowser

@@ -29,7 +29,7 @@ from tailback.errors import InputError
 def list_(what: str | None, options: bool) -> int:
     """List the available algorithms, kinds of traffic, programs and metrics.
 
-    Packages of studies add more lists, such as `tailback list experiments`.
+    Installed packages can add lists, such as `tailback list experiments`.
     """
     from tailback.cli.tables import listing
 

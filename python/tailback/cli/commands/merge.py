@@ -34,7 +34,8 @@ def merge(stores: tuple[str, ...], into: Path, as_json: bool) -> int:
     """Merge the runs and sweeps of several folders of results (stores) into one.
 
     Every run is verified. Runs and sweeps that the store of --into already has stay unchanged.
-    Reports and comparisons are not copied. To make one again from the runs, repeat its command.
+    Reports and comparisons are not copied. To write one again from the merged runs, repeat the
+    command that wrote it.
     """
     from tailback.running.spread.merge import merge as put_together
 

@@ -40,7 +40,7 @@ from tailback.cli.help import Command
     help="Create a plugin for an algorithm or a transport stack of your own, in the folder NAME.",
 )
 def new(name: str | None, listed: bool, lesson: str | None, kind: str | None) -> int:
-    """Print one of tailback's scenarios [default: first], write the files of a lesson, or create a
+    """Print an example scenario [default: first], write the files of a lesson, or create a
     plugin."""
     if lesson is not None and kind is not None:
         raise click.UsageError("--lesson and --crate do not go together; expected one of them")

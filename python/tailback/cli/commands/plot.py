@@ -79,8 +79,8 @@ def _scale_option(axis: str) -> Callable[[click.decorators.FC], click.decorators
     multiple=True,
     metavar="KEY",
     shell_complete=swept_keys,
-    help="Key whose values become columns of panels. A second --facet gives the key of the "
-    "rows of panels.",
+    help="Draw a panel for each value of this key, side by side. With a second --facet, the panels "
+    "form a grid, and its values are the rows.",
 )
 @click.option(
     "--kind",
@@ -136,15 +136,21 @@ def _scale_option(axis: str) -> Callable[[click.decorators.FC], click.decorators
     default="paper",
     show_default=True,
     metavar="STYLE",
-    help="paper or slides. slides has thick lines, large letters and the shape 16:9.",
+    help="paper or slides. slides has thick lines, large letters and an aspect ratio of 16:9.",
 )
 @click.option("--title", default="", metavar="TEXT", help="Title above the figure.")
 @click.option("--from", "begin", metavar="TIME", help="Start of the time axis, e.g. 2s.")
 @click.option("--to", "end", metavar="TIME", help="End of the time axis.")
 @click.option(
-    "--x-limits", metavar="LOW:HIGH", help="Ends of the x axis; one of them may be left out."
+    "--x-limits",
+    metavar="LOW:HIGH",
+    help="Smallest and largest value of the x axis. You can leave out one of them.",
 )
-@click.option("--y-limits", metavar="LOW:HIGH", help="Ends of the y axis, e.g. 0:20ms.")
+@click.option(
+    "--y-limits",
+    metavar="LOW:HIGH",
+    help="Smallest and largest value of the y axis, e.g. 0:20ms.",
+)
 @click.option(
     "--rule",
     "rules",
@@ -184,12 +190,12 @@ def plot(
     rules: tuple[str, ...],
     events: str | None,
 ) -> int:
-    """Draw a figure of a sweep: any metric or series over the swept keys.
+    """Draw a figure of a sweep: a metric against the swept keys, or a series over time.
 
-    RESULTS is the folder or id of a sweep, the folder of a run, or a folder of results, of which
-    tailback draws the latest sweep [default: latest]. tailback chooses every option that you leave
-    out, and prints the choice on stderr as options that you can change. Seeds are pooled, with 95 %
-    intervals.
+    RESULTS is the folder or id of a sweep, or the folder of a run. If it is a folder of results,
+    tailback draws the latest sweep in it [default: latest]. tailback chooses every option that you
+    leave out, and prints the choice on stderr as options that you can change. Figures combine the
+    results of all seeds, and show 95 % intervals.
 
     docs/how-to/plot.md shows every kind of figure.
     """

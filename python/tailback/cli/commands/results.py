@@ -153,7 +153,7 @@ def prune(
     """Delete sweeps, and runs that no sweep needs any more.
 
     Without SWEEP and options, it deletes only runs that belong to no sweep. It keeps every run that
-    a remaining sweep also has.
+    a remaining sweep uses.
     """
     from tailback.base.numbers import bytes_text
     from tailback.running import engines

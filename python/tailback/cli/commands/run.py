@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     "asserts",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="File with more [[assert]] tables, which are bounds that every run must meet.",
+    help="File with additional [[assert]] tables. Each sets a bound on a metric that every run "
+    "must meet.",
 )
 @click.option(
     "--without",
@@ -61,8 +62,8 @@ def run(
 ) -> int:
     """Run a scenario or a sweep.
 
-    FILE is a scenario. With a table [sweep], tailback runs it at every point of the sweep. Stored
-    runs are reused.
+    FILE is a scenario. If it has a table [sweep], tailback runs every combination of the listed
+    values. Such a combination is called a point. Stored runs are reused.
     """
     from tailback.running import engines, execution, scenarios
     from tailback.store import layout

@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     "--vary",
     multiple=True,
     metavar="PATH=LO..HI",
-    help="Key that may vary, and its range: bottleneck.queue.target=1ms..30ms, or choices "
-    "A,B,C. The scale is logarithmic if HI is more than ten times LO; lin: or log: before the "
-    "range chooses the scale. Can be repeated.",
+    help="Key to vary, with its range (bottleneck.queue.target=1ms..30ms) or its choices (A,B,C). "
+    "Values are chosen on a logarithmic scale if HI is more than ten times LO. To set the "
+    "scale, write lin: or log: before the range. Can be repeated.",
 )
 @click.option(
     "--minimise",
@@ -71,7 +71,7 @@ if TYPE_CHECKING:
     default="mean",
     show_default=True,
     metavar="mean|worst",
-    help="How to combine a metric over the points of --over.",
+    help="Whether a goal is the mean, or the worst value, over the values of --over.",
 )
 @click.option(
     "--runs",
@@ -93,7 +93,7 @@ if TYPE_CHECKING:
     default="tpe",
     show_default=True,
     metavar="tpe|nsga2|random|qmc",
-    help="Sampler of Optuna to use.",
+    help="Optuna sampler that chooses the candidates.",
 )
 @click.option(
     "--seed",
@@ -136,10 +136,10 @@ def tune(
 ) -> int:
     """Search for the best values of keys of a scenario.
 
-    With several goals, the result is a Pareto front: the points that cannot be better in one goal
-    without being worse in another. At the end tailback runs the points of the front and the
-    unchanged FILE with seeds that the search did not use. The report has a scenario file for each
-    point of the front.
+    A candidate is a combination of values of the keys. With several goals, the result is a Pareto
+    front: the candidates that no other candidate beats in one goal without being worse in another.
+    At the end tailback runs these candidates and the unchanged FILE with seeds that the search did
+    not use. The report has a scenario file for each candidate of the front.
 
     The same --seed gives the same result with any --jobs. If a search is killed, the same command
     resumes it.

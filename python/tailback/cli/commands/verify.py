@@ -33,7 +33,7 @@ def verify(folder: Path | None, as_json: bool) -> int:
     sweep and report with the size and hash that were recorded when the file was written. It changes
     nothing.
     The next `run` moves a damaged run to runs/.damaged and runs it again; the next `report`
-    replaces a damaged report. Exit status 1 if anything is damaged.
+    replaces a damaged report. The exit status is 1 if anything is damaged.
     """
     from tailback.store import layout
     from tailback.store.verify import verify as check

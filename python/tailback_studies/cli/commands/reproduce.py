@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 @click.option(
     "--page",
     is_flag=True,
-    help="Write the docs page of the experiment beside the report. This runs every part with "
-    "all seeds and full durations, and all interpretations of details that the publication "
-    "leaves open.",
+    help="Write the docs page of the experiment beside the report. This runs every part with all "
+    "seeds and full durations. If the publication leaves a detail open, it runs every "
+    "interpretation.",
 )
 @report_options
 @run_options(

@@ -70,8 +70,8 @@ def validate(
 
     The grid has congestion controls alone and together, Accurate ECN, BBR and short connections, in
     every queue that both engines have, with 5 seeds each. Stored runs are reused, so a stopped
-    command resumes. Exit status 1 if a criterion does not hold, a cell is not measured or a run
-    failed.
+    command resumes. The exit status is 1 if a difference exceeds its limit, a cell is not measured
+    or a run failed.
     """
     began = time.monotonic()
     from tailback_studies import validation
