@@ -53,33 +53,33 @@ BESIDE = "**Linux and simulator in the figures**"
 INTRODUCTION = """\
 # Published experiments on Linux
 
-The experiments that define a queue or a congestion control run on Linux itself, in virtual time,
-beside the simulator. `python scripts/kernel_works.py` prints this page. Most rows are of quick runs
-(`reproduce NAME --quick`): shorter, with fewer seeds and points than on the page of the experiment.
-The column "runs" says which rows have every seed.
+tailback repeats published experiments both in the simulator and on Linux, in virtual time. `python
+scripts/kernel_works.py` prints this page. Most rows are from `reproduce NAME --quick`, whose runs
+are shorter and cover fewer seeds and settings than the page of the experiment. Rows with "every
+seed" are from the full experiment.
 """
 
 ERRORS = """\
 ## Errors and differences
 
-Percentages are the median and the 90th percentile over cells. Errors are relative to published
-numbers. If a publication has only figures, the table has only the difference of the engines.
+A cell is one value of a publication, such as an entry of a table. Each percentage is a median or a
+90th percentile over the cells of a part. Errors are relative to the published values. If a
+publication has only figures, only the difference between Linux and the simulator is known.
 """
 
 HEAD = """\
-| experiment | part | runs | cells | error, simulator | error, Linux | difference of the engines |
+| experiment | part | runs | cells | error, simulator | error, Linux | Linux against simulator |
 |---|---|---|--:|--:|--:|--:|"""
 
 VERSIONS = """\
-The versions of DualPI2 of 2019 have one row for each part and for each of four quantities. The
-command prints the differences over all versions. With one seed, they also include the noise between
-seeds.
+The two experiments on DualPI2 versions of 2019 have four rows for each part, one for each quantity.
+A row covers all versions. Each has one seed, so the differences include noise.
 """
 
 CRITERIA = """\
 ## Values within the limits of the criteria
 
-The criteria are those on the page of each experiment.
+The page of each experiment explains its criteria.
 """
 
 CRITERIA_HEAD = """\
@@ -87,17 +87,16 @@ CRITERIA_HEAD = """\
 |---|---|---|---|--:|--:|--:|"""
 
 FIGURES = """\
-## {name}: difference of the engines in the figures
+## {name}: difference between Linux and simulator in the figures
 
-The table has the difference of Linux from the simulator over the points of a figure. Both engines
-have the same frame sizes and seeds.
+For each figure the table compares the values on Linux with those in the simulator, at the same
+frame sizes and seeds.
 """
 
 COSTS = """\
 ## Time
 
-The table has the processor time of all runs behind the rows. On two idle cores a row takes half of
-this time.
+The table has the processor time of all runs. On two idle cores the runs take half as long.
 """
 
 COSTS_HEAD = """\
@@ -109,21 +108,21 @@ CRITERION = COLUMNS[0]
 
 NOTES = {
     "dctcp-internet-2014": """\
-`dctcp-internet-2014` runs on Linux with `sch_wred`, `tcp_dctcp_2014` and `tcp_reno_acks`. Frames of
-Linux carry a little less payload than those of the paper, because their size includes Ethernet's
-header.
+`dctcp-internet-2014` runs on Linux with `sch_wred`, `tcp_dctcp_2014` and `tcp_reno_acks`. On Linux
+the frame size includes the Ethernet header, so a frame carries a little less payload than in the
+paper.
 """,
     "dualpi2-2022": """\
-For `dualpi2-2022` the table counts every column of the published files. The columns include minima
-and deviations of one-second samples, and the publication cut some samples short. These columns make
-the 90th percentiles large. The simulator paces the groups of segments of GSO, as the hosts of the
-publication did; Linux in the kernel engine paces segment by segment. Rows with Prague are not in
+For `dualpi2-2022` the cells come from every column of the published files. Some columns have minima
+or deviations of one-second samples, and some of the published samples are shorter than a second.
+These columns make the 90th percentiles large. The simulator paces groups of segments, as GSO did on
+the hosts of the publication; the kernel engine paces single segments. Rows with Prague are not in
 the table: Linux has no Prague, and the report of `reproduce dualpi2-2022 --engine kernel` lists
 each row with the reason.
 """,
     "dualpi2-2019-wrr": """\
-The versions of 2019 run on Linux with the module `sch_dualpi2_2019`, and DCTCP of Linux 3.19 with
-`tcp_dctcp_2014`. On both engines today's TCP stack detects losses.
+On Linux, the module `sch_dualpi2_2019` has the DualPI2 versions of 2019, and `tcp_dctcp_2014` has
+DCTCP as in Linux 3.19. On both engines, losses are detected as in today's TCP and not as in 2019.
 """,
 }
 """Notes about the rows of an experiment."""
@@ -319,7 +318,8 @@ def sums(goals: Iterable[tuple[str, str, str, list[str]]]) -> str:
         sim += int(within[0])
         kernel += int(within[1])
     return (
-        f"In all, {sim} of {cells} cells are within their limits on the simulator, and {kernel} on "
+        f"In all, {sim} of {cells} values are within their limits in the simulator, and {kernel} "
+        f"on "
         "Linux.\n"
     )
 

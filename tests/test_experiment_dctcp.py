@@ -223,7 +223,7 @@ def test_engines_stand_side_by_side() -> None:
     [figures] = second.blocks
     assert isinstance(figures, Table)
     titles = [row[0] for row in figures.rows]
-    assert "Figure 10, slope 2 BDP wide" in titles
+    assert "Figure 10, marking ramp of 2 BDP" in titles
     assert [round(float(str(row[4])), 6) for row in figures.rows] == [0.05] * len(titles)
     cells = beside.with_simulated(table1.cells(worse), linux)
     assert all(entry["simulated"] is not None for entry in cells)

@@ -243,15 +243,14 @@ def _farthest(subject: Subject) -> str:
 
 
 HEAD = """\
-Which requirements of the standards does an algorithm meet? This page has the verdicts of
-[`tailback evaluate`](../how-to/evaluate.md) for every congestion control and queue of the
-simulator. `{command}` measured them{quick} on {date} with the simulator, version
-`{version}`. Each algorithm also has its own page. That page begins with the results that are
-farthest beyond their bounds, and has the value, scenario and seeds of each section. The data are in
-[league.json]({data}).
+Which requirements of the standards does an algorithm meet? This page has the verdicts of [`tailback
+evaluate`](../how-to/evaluate.md) for every congestion control and queue of the simulator.
+`{command}` measured them{quick} on {date} with the simulator, version `{version}`. Each algorithm
+also has its own page, which begins with the results farthest beyond their bounds. It lists the
+value, scenario and seeds for each section of the standard. The data are in [league.json]({data}).
 
-A verdict is about one scenario and one margin, which is how far a value may be from its reference.
-Where the RFC gives no margin, tailback sets one. The verdicts are not a ranking.
+A verdict holds for one scenario and one margin: the distance that a value may have from its
+reference. Where the RFC gives no margin, tailback sets one. The verdicts are not a ranking.
 
 In the large tables, ✓ is *pass* or *no worse*, ? is *undecided*, and – is *not observable*. A cell
 shows the measured value of a section, and links to the section's row on the page of the algorithm.
@@ -263,11 +262,11 @@ TABLES = {
         "Congestion controls",
         """\
 *Worse* and *no worse* compare with CUBIC in the same scenario. Sections about other traffic measure
-harm: the harm that the congestion control does to CUBIC and Reno, minus the harm that a second flow
-of CUBIC or Reno does to them. Section numbers are those of RFC 9743. Sections whose names begin
-with nsperf or L4S come [from other
-sources](../how-to/evaluate.md#parts-of-other-sources). RFC 9331 has requirements only for
-congestion controls that send ECT(1), such as Prague. For all others, the L4S sections are shown but
+harm: how much a CUBIC or Reno flow loses beside the congestion control, minus its loss beside a
+second flow of its own kind. Section numbers are those of RFC 9743. Sections whose names begin with
+nsperf or L4S come [from other sources](../how-to/evaluate.md#parts-of-other-sources). RFC 9331 has
+requirements only for congestion controls that send ECT(1), such as Prague. For all others, the L4S
+sections are shown but
 not counted.""",
     ),
     "queue": (

@@ -126,7 +126,8 @@ def _verdict(judges: Sequence[Judge]) -> str:
     criteria = len(judges)
     return (
         f"**The simulator meets {holding} of {criteria} criteria and fails {criteria - holding}.** "
-        f"Where a criterion limits every single comparison, {within} of {cells} comparisons are "
+        f"Some criteria limit every comparison, not only the median: {within} of {cells} "
+        f"comparisons are "
         f"within their limits. {held_out} comparisons use held-out values."
     )
 

@@ -400,7 +400,7 @@ impl Host {
 
     fn check_window(&self) -> Result<(), Beyond> {
         if self.window < u64::from(self.mss) && self.sender.unsent() > Some(0) {
-            let why = "data waits for a closed window";
+            let why = "data waits because the receive window is closed";
             return Err((Category::Window, why.to_owned()));
         }
         Ok(())
@@ -466,7 +466,7 @@ impl Host {
             self.begins.last().copied().unwrap_or(1),
         );
         if ack > next || una.saturating_sub(ack) as u64 > self.window.max(1) {
-            let why = "an acknowledgement outside of the range that may be acknowledged";
+            let why = "an ACK number outside the acceptable range";
             return Err((Category::Challenge, why.to_owned()));
         }
         let old_window = self.window;

@@ -11,9 +11,9 @@ pub type Row = (String, Judged);
 /// comment of the simulator's TCP lists.
 const KNOWN: &[(&str, &str)] = &[(
     "tcp_accecn_sack_space_grab",
-    "A packet of the simulator has room for three SACK blocks, or two and the AccECN \
-         option; without timestamps, as here, Linux has room for three and the option. The \
-         counters come with the next ACK of fewer blocks",
+    "An ACK of the simulator has room for three SACK blocks, or for two and the AccECN option. \
+     Linux fits three and the option if there are no timestamps, as here. The simulator sends the \
+     option with the next ACK that has fewer blocks",
 )];
 
 /// The words for the verdicts.
@@ -145,19 +145,18 @@ const HEAD: &str = "\
 source tree (`tools/testing/selftests/net/packetdrill`). A test keeps it current. The repository
 has no copy of the scripts.
 
-The Debian suites that this project builds on do not package packetdrill, so tailback cannot use
-packetdrill's test of a TCP behind a shared library (`--so_filename`). Instead,
-`crates/packetdrill` is a small new interpreter of the language that drives the simulator's sender
-and receiver.
+packetdrill can test a TCP in a shared library (`--so_filename`), but the Debian releases used here
+do not package packetdrill. `crates/packetdrill` is therefore a small new interpreter of its
+language, which drives the simulator's sender and receiver.
 
 | compared | not compared |
 |---|---|
 | the data segments and ACKs that the simulator sends, and their times, within the tolerance of packetdrill or of the script | how many segments share a packet: the simulator has no TSO or GRO |
 | SACK blocks, echoed timestamps | the advertised window, the PSH flag |
-| ECN codepoints, ECE and CWR; with Accurate ECN the ACE field and the counters of the option. Data segments have them, too: the interpreter adds the values that the simulator's receiver would send with an ACK | the option on a SYN-ACK |
-| the ACE field of SYN, SYN-ACK and the ACK that ends the handshake, where one end asks for Accurate ECN | other parts of the handshake: the interpreter answers it, and never repeats a SYN-ACK |
+| ECN codepoints, ECE and CWR; with Accurate ECN the ACE field and the counters of the option. The interpreter also checks these fields on data segments, with the values that the simulator's receiver would put into an ACK | the option on a SYN-ACK |
+| the ACE field of SYN, SYN-ACK and the ACK that ends the handshake, where one end asks for Accurate ECN | other parts of the handshake: the interpreter itself answers a SYN, and never repeats a SYN-ACK |
 | assertions on `tcp_info` | values of `tcp_info` that the simulator does not keep; the tables name them |
-| | the exchange of FIN: a script counts up to the point where the connection closes |
+| | the exchange of FIN: the interpreter stops where the connection closes |
 
 A *field* is something that a script expects of a packet besides its sequence number: ECN
 codepoint, ECN flags, AccECN option, SACK blocks, echoed timestamp. A script *asserts nothing* if
@@ -222,7 +221,7 @@ pub fn markdown(rows: &[Row], version: Option<&str>) -> String {
     section(
         "Scripts that fail",
         "FAIL",
-        "The columns count the packets, fields and assertions that held before the failure.",
+        "The columns count the packets, fields and assertions that were correct before the failure.",
     );
     section(
         "Scripts that pass",
@@ -233,7 +232,7 @@ pub fn markdown(rows: &[Row], version: Option<&str>) -> String {
         "Scripts that run and assert nothing",
         "runs",
         "These scripts test system calls and the closing of connections. They expect only one \
-         packet of the simulator, which every TCP sends at that time.",
+         packet from the simulator, and any TCP would send it at that time.",
     );
     text.push_str("\n## Scripts that do not apply\n");
     let mut kinds: Vec<Category> = rows.iter().filter_map(|r| category(&r.1)).collect();

@@ -127,7 +127,8 @@ impl Run<'_> {
                 Stop::Closed => Verdict::NotApplicable {
                     line,
                     category: Category::Close,
-                    why: "the connection closes before anything else happens".to_owned(),
+                    why: "the connection closes before a packet or an assertion can be compared"
+                        .to_owned(),
                 },
             };
         }
@@ -137,7 +138,7 @@ impl Run<'_> {
         Verdict::NotApplicable {
             line: self.script.events.last().map_or(1, |e| e.line),
             category: Category::Nothing,
-            why: "it contains nothing that the simulator decides".to_owned(),
+            why: "no packet or assertion depends on the simulator".to_owned(),
         }
     }
 

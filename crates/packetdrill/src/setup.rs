@@ -225,7 +225,7 @@ fn of_event(what: &What) -> Option<Beyond> {
                 return not(Category::Urgent, "urgent data");
             }
             if has(&["MSG_EOR", "MSG_MORE", "TCP_CORK"]) {
-                return not(Category::Nagle, "data held back or kept apart");
+                return not(Category::Nagle, "MSG_EOR, MSG_MORE or TCP_CORK");
             }
             if call.name == "setsockopt" && has(&["SO_RCVBUF"]) {
                 return not(Category::Window, "a receive buffer of a given size");

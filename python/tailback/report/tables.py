@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from tailback.report.model import Block, Column, Facts, Mark, Table
 
-SETUP = "What was run, and where it is from"
+SETUP = "Set-up, and the source of each part"
 
 
 def left(*titles: str) -> list[Column]:

@@ -176,8 +176,8 @@ def page(whole: Whole, name: str, judges: Sequence[Judge]) -> str:
         room.add_section(section, shown)
     parts += [
         "## All results",
-        f"[A separate page]({name}{RESULTS}) has every table, figure and explanation. The command "
-        "at the top of this page also writes them as a report, with all numbers as CSV.",
+        f"[A data file]({name}{RESULTS}) has every table and figure with its notes. The command "
+        f"at the top of this page also writes them as a report, with all numbers as CSV.",
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -252,7 +252,8 @@ def _counted(judges: Sequence[Judge]) -> str:
     words = [f"{holding} of {count} criteria are met."]
     if cells:
         words.append(
-            f"Where a criterion limits every single comparison, {within} of {cells} comparisons "
+            f"Some criteria limit every comparison, not only the median: {within} of {cells} "
+            f"comparisons "
             "are within the limit."
         )
     words.append(

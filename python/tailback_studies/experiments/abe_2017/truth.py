@@ -114,18 +114,18 @@ def _utilisation(points: Sequence[single.SinglePoint]) -> list[AbeVerdict]:
     return [
         *_gaps(
             "utilisation",
-            "Utilisation of one NewReno flow by the AIMD formula",
+            "Utilisation of one NewReno flow against the AIMD formula",
             [(p, gap(p)) for p in every if p.setup.cc == "reno"],
         ),
         *_gaps(
             "utilisation.cubic",
-            "Utilisation of one CUBIC flow by the mean of its curve",
+            "Utilisation of one CUBIC flow against the mean of the cubic curve",
             [(p, gap(p)) for p in every if p.setup.cc == "cubic"],
         ),
         *_gaps(
             "utilisation.cycles",
-            "Utilisation of any flow by the formula applied to each cycle (added after the "
-            "comparison)",
+            "Utilisation of one flow against the formula for each sawtooth cycle (criterion added "
+            "later)",
             [(p, cycle_gap(p)) for p in known],
         ),
     ]
@@ -262,7 +262,7 @@ def _cubic_gains_less(points: Sequence[single.SinglePoint]) -> AbeVerdict | None
     reno = median([pair[3] for pair in pairs]) or 0
     return AbeVerdict(
         "cubic-gains-less",
-        "CUBIC's gain (beta 0.85) is smaller than NewReno's (0.8)",
+        "ABE gains less with CUBIC (beta 0.85) than with NewReno (beta 0.8)",
         "at every round-trip time and in every queue",
         f"medians {100 * (cubic - 1):+.1f} % and {100 * (reno - 1):+.1f} %",
         len(pairs),
@@ -297,8 +297,8 @@ def _delays(points: Sequence[single.SinglePoint]) -> Iterator[AbeVerdict]:
         sizes = [abs(d) for _, d in cells]
         yield AbeVerdict(
             f"queue-delay.{queue}",
-            f"Difference of the median queue delay on {layout.QUEUES[queue].title} with ABE "
-            "(factors up to the recommended one) and without",
+            f"Median queue delay in {layout.QUEUES[queue].title}: difference between ABE (beta up "
+            "to the recommended one) and no ABE",
             f"within {DELAY_MS:g} ms",
             f"median {median(sizes) or 0:.2f}, at most {max(sizes):.2f} ms",
             len(cells),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 #: Each row is an item of the set-up, its value here, and its basis.
 DECLARED: tuple[tuple[str, str, str], ...] = (
-    ("bottleneck", "50 Mbit/s of frames, an instance in each direction", "stated"),
+    ("bottleneck", "50 Mbit/s of frames, one bottleneck in each direction", "stated"),
     (
         "shaper",
         'htb with the burst that tc computes (`burst = "tc"`)',

@@ -21,8 +21,8 @@ FIGURES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("Figure 6", "fig6", ("flows.dctcp.count", f"{pts.ECN}.min")),
     ("Figures 7 and 8", "slope", (f"{pts.ECN}.min", f"{pts.ECN}.probability")),
     ("Figure 9, on formula (3)", "formula3", (f"{pts.ECN}.min",)),
-    ("Figure 10, slope 2 BDP wide", "fig10-bdp", (f"{pts.CLASSIC}.min",)),
-    ("Figure 10, slope 2 Min_Thresh wide", "fig10-min", (f"{pts.CLASSIC}.min",)),
+    ("Figure 10, marking ramp of 2 BDP", "fig10-bdp", (f"{pts.CLASSIC}.min",)),
+    ("Figure 10, marking ramp of 2 Min_Thresh", "fig10-min", (f"{pts.CLASSIC}.min",)),
 )
 
 

@@ -16,7 +16,11 @@ from tailback_studies.reproduction.shown import goals_table
 
 #: Criteria. Each has the quantities of its cells, its name, and its limit as text.
 JUDGED = (
-    (("k_over_m",), "Table I: K/M of equal sharing", "0.1 or one frame, whichever is larger"),
+    (
+        ("k_over_m",),
+        "Table I: K/M at which both flows have equal rates",
+        "0.1 or one frame, whichever is larger",
+    ),
     (("utilisation",), "Table I: utilisation, Reno and DCTCP", "0.01"),
     (
         ("occupancy_bdp",),

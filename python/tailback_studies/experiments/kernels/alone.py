@@ -100,11 +100,12 @@ def _values(comparison: Comparison, facts: Facts, name: str = "alone-values") ->
         *right(*(f"Linux {variant.name}" for variant in comparison.variants)),
     ]
     caption = (
-        "Means over the seeds. A star marks a value that differs from that of the newest kernel by "
-        "more than noise. Over all differences of the page, the false discovery rate is below `5 "
+        "Means over the seeds. A star marks a value that differs from the value on the newest "
+        "kernel by more than noise. The false discovery rate over all differences on this page is "
+        "below `5 "
         "%`."
     )
-    return Table(name, "What a flow gets", columns, rows, caption, facts)
+    return Table(name, "Throughput and delay of one flow", columns, rows, caption, facts)
 
 
 def _text(cell: Cell, kernel: str) -> str:

@@ -20,8 +20,8 @@ LEAD = (
     "kernel can cause a difference."
 )
 HOW = (
-    "`tailback kernel build --release 6.1` puts a kernel beside the others, and "
-    '`kernel = "6.1"` in a scenario runs on it: see '
+    "`tailback kernel build --release 6.1` adds a kernel, and "
+    '`kernel = "6.1"` in a scenario selects it: see '
     "[kernel.md](../concepts/kernel.md#kernels-side-by-side)."
 )
 SCE = (

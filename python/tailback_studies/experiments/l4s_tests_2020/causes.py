@@ -7,7 +7,7 @@ from __future__ import annotations
 DECLARED: tuple[tuple[str, str, str], ...] = (
     (
         "bottleneck",
-        "50 or 10 Mbit/s of frames, an instance in each direction",
+        "50 or 10 Mbit/s of frames, one bottleneck in each direction",
         "stated: `qdisc bidir htb RATE`",
     ),
     (
@@ -17,15 +17,15 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "round-trip times",
-        "each flow's own, half in each direction before the queue",
+        "set per flow; half of the delay in each direction, before the queue",
         "stated: netem on the middlebox's ingress, chosen by DSCP in S1",
     ),
     (
         "Prague",
-        "version 0.6 with the carry of its window, without RTT scaling, fallback or detection of "
-        "classic queues",
-        "published trees of the module from before version 0.6 keep a carry of the window, and "
-        "one of them has no RTT scaling. The description of the test bed mentions neither scaling "
+        "version 0.6, which carries over fractions of a segment of its window; no RTT scaling, "
+        "fallback or detection of classic queues",
+        "published source trees from before version 0.6 carry over such fractions, and one of "
+        "them has no RTT scaling. The description of the test bed mentions neither scaling "
         "nor fallback",
     ),
     (

@@ -20,9 +20,9 @@ from tailback_studies.reproduction.shown import facts, goals_table, head
 TITLE = "L4S tests (2020), run again"
 SOURCE = "P. Heist and others, heistp/l4s-tests, results of November 2020"
 LEAD = (
-    "The tests have four kinds of runs: Prague and CUBIC with different round-trip times through "
-    "DualPI2, a FIFO and FQ-CoDel; Prague beside a classic flow in one queue with ECN by RFC 3168; "
-    "rate steps; flows in both directions at once."
+    "In S1, Prague and CUBIC with different round-trip times share DualPI2, a FIFO or FQ-CoDel. "
+    "S2 to S4 have rate steps, variable rates and flows in both directions. In S6, Prague and a "
+    "classic flow share a queue with classic ECN (RFC 3168)."
 )
 BLIND = (
     "The values of S6 were held out; those of S1 were not. The set-up was written from the test "
@@ -157,8 +157,9 @@ def shares(entries: Sequence[L4sEntry], run_facts: Facts) -> list[Block]:
         within=100 * truth.S1_P90,
     )
     caption = (
-        "Share of the link of each flow in the tests S1. On the solid line measured and published "
-        "share are equal; the dashed lines are at the limit for the 90th percentile of the error."
+        "Share of the link of each flow in the tests S1 (two flows, different round-trip times). "
+        "On the solid line the measured share equals the published one; the dashed lines are the "
+        "limit for the 90th percentile of the error."
     )
     return [ReportFigure("s1", "S1: share of the link", chart, caption, run_facts)]
 

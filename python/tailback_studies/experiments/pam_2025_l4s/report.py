@@ -32,8 +32,8 @@ TITLE = "Prague beside classic flows over nine queues (PAM 2025), run again"
 SOURCE = "F. B. Sarpkaya, F. Fund, S. Panwar, PAM 2025"
 LEAD = (
     "Prague shares a link of 100 Mbit/s with CUBIC, BBR or BBRv3, through nine queues with buffers "
-    "of 0.5 to 8 BDP. The page compares the rates of both sides and their smoothed round-trip "
-    "times."
+    "of 0.5 to 8 BDP. This page compares the rates and smoothed round-trip times of Prague and of "
+    "its competitor."
 )
 HELD_OUT = (
     "The set-up was written from the publication's notebooks before any comparison. No value "
