@@ -48,9 +48,9 @@ MISSING = """
 ## What is missing
 
 The rates of `lte` and `leo` are invented. To replay a measured trace, use
-`rate = { trace = "FILE" }`, with a Mahimahi trace or a CSV file of rate, delay and loss. No named
-path models the request-grant cycle of DOCSIS, or the capacities that RFC 8867 gives for the reverse
-direction.
+`rate = { trace = "FILE" }`. FILE is a Mahimahi trace, or a CSV file of rate, delay and loss. No
+named path models the request-grant cycle of DOCSIS, or the capacities that RFC 8867 gives for the
+reverse direction.
 """
 
 

@@ -153,7 +153,7 @@ pub const ENTRY: Entry<Build> = Entry {
         ),
         time(
             "typical_rtt",
-            "Typical round-trip time. If only one of typical_rtt and max_rtt is set, max_rtt is 6 times typical_rtt.",
+            "Typical round-trip time. If only max_rtt or only typical_rtt is set, the other follows: max_rtt is 6 times typical_rtt.",
             Time::from_us(1),
         ),
         Opt {
@@ -165,7 +165,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "min_qlen_step",
-            doc: "The step threshold applies only if L has at least this many packets (see step_rule); default: 0 in Linux, 2 in dualpi2-2019-refactored and dualpi2-2019-wrr-percent, 1 in the other versions.",
+            doc: "The step threshold applies only if L has at least this many packets (see step_rule). Default: 0 in Linux, 2 in dualpi2-2019-refactored and dualpi2-2019-wrr-percent, and 1 in the other versions.",
             kind: Kind::Int {
                 min: 0,
                 max: u32::MAX as i64,
@@ -175,7 +175,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "step_rule",
-            doc: "Which length of L is compared with min_qlen_step: the length that a packet finds when it arrives (enqueue), or the length that remains when it leaves (dequeue, as in versions before dualpi2-2019-refactored). With dequeue, min_qlen_step has no effect on a step_thresh in packets. Default: by version.",
+            doc: "Which length of L is compared with min_qlen_step. With enqueue, it is the length that a packet finds when it arrives. With dequeue, as in versions before dualpi2-2019-refactored, it is the length that remains when the packet leaves. min_qlen_step then has no effect on a step_thresh in packets. Default: by version.",
             kind: Kind::Word(&["enqueue", "dequeue"]),
             default: None,
             tc: None,
@@ -222,7 +222,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "scheduler",
-            doc: "Scheduler that divides the link between L and C: \"credit\" (weighted round robin by bytes, as in Linux), \"wrr-counter\" (by packets), \"wrr-percent\" (by bytes) or \"ts-fifo\" (time-shifted FIFO). Default: by version.",
+            doc: "Scheduler that divides the link between L and C. \"credit\": weighted round robin by bytes, as in Linux. \"wrr-counter\": round robin by packets. \"wrr-percent\": round robin by bytes. \"ts-fifo\": time-shifted FIFO. Default: by version.",
             kind: Kind::Word(presets::SCHEDULERS),
             default: None,
             tc: None,
@@ -253,7 +253,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "arithmetic",
-            doc: "How the gains are computed: as in Linux (\"div64\"), divided by 127 instead of 64 (\"div127\"), or rounded to whole units per 64 ns (\"ticks\") or per ns (\"ns\"). Default: by version.",
+            doc: "Arithmetic of the gains. \"div64\": as in Linux. \"div127\": divided by 127 instead of 64. \"ticks\" or \"ns\": rounded to whole units per 64 ns or per ns. Default: by version.",
             kind: Kind::Word(Arithmetic::WORDS),
             default: None,
             tc: None,

@@ -8,7 +8,7 @@
 //! - The probability decays by 1/64 in an update if both the current delay and the previous delay
 //!   are 0.
 //! - While the delay is above 250 ms, each update adds 2 % to the probability.
-//! - The burst allowance is 150 ms, of which only time in which the queue sends is subtracted. The
+//! - The burst allowance is 150 ms. Only time in which the queue sends is subtracted from it. The
 //!   allowance is renewed when delays are below half the target and the probability is 0.
 //! - A packet is always marked or dropped once the accumulated probability reaches 8.5. Such a mark
 //!   does not reset the accumulated probability.
@@ -19,7 +19,7 @@
 //! independently of each other (Bernoulli trials). Its gains are divided by 8 while the probability
 //! is below 1 %, and by 2 while it is below 10 %. The probability decays by 2 % and has 32 bits.
 //! Its arithmetic overflows as in that kernel. As a result, the first decay reduces any probability
-//! above 1.02 % to less than 1.02 %, and a change of the probability by more than one half has the
+//! above 1.02 % to less than 1.02 %. A change of the probability by more than one half has the
 //! wrong sign.
 //!
 //! As in Linux, the timer counts jiffies, and each update comes one jiffy later than `tupdate`: by

@@ -10,10 +10,10 @@
 //! In Linux, red_dequeue starts an idle period when it finds the queue empty, and the average
 //! decays for the length of that period. However, a RED below a shaper (htb or tbf) never finds its
 //! queue empty, because the shaper does not dequeue from an empty queue. So the average falls only
-//! when packets arrive. This is the default here (`idle = "hold"`). After a burst the average may
-//! stay above `max`. As in Linux, RED then drops every arriving packet, even if senders only
-//! retransmit one packet per timeout. `idle = "decay"` behaves like RED as the root qdisc of an
-//! interface.
+//! when packets arrive. This is the default here (`idle = "hold"`). After a burst, the average may
+//! stay above `max` for long. As in Linux, RED then drops every arriving packet, even if senders
+//! only retransmit one packet per timeout. `idle = "decay"` behaves like RED as the root qdisc of
+//! an interface.
 //!
 //! `burst` sets the weight: it is derived from burst, min and avpkt, as in tc. `adaptive` changes
 //! the probability every 500 ms, as in the kernel.
@@ -79,7 +79,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "adaptive",
-            doc: "Whether the probability adapts. Every 500 ms it rises if the average is above the middle fifth of the range from min to max, and falls if the average is below it. It stays between 1 and 50 %. With tc and Linux 5.7 or later, tc accepts the flag, but the kernel reads the flag from another field and never adapts. The kernel engine then prints a warning.",
+            doc: "Whether the probability adapts. Every 500 ms, the average is compared with the middle fifth of the range from min to max. The probability rises if the average is above it, and falls if it is below. It stays between 1 and 50 %. With tc and Linux 5.7 or later, tc accepts the flag, but the kernel reads the flag from another field and never adapts. The kernel engine then prints a warning.",
             kind: Kind::Bool,
             default: Some("false"),
             tc: Some("adaptive"),

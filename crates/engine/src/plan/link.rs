@@ -147,9 +147,9 @@ keys! {
         /// (`quantum` and `mpu` do not matter for a single class). Tokens arrive at the rate, up to
         /// this depth. A packet may leave if the number of tokens is not negative, and uses as many
         /// tokens as it has bytes. So after an idle time, burst/length + 1 packets leave back to
-        /// back. "tc": the default burst of tc, which is 1600 B below 8 Gbit/s (an MTU of 1600 B
-        /// plus the bytes that the rate sends in one tick of the kernel's timer, 1 ns). With a
-        /// burst of 0, a packet always leaves at least length/rate after the packet before it. The
+        /// back. "tc": the default burst of tc. It is 1600 B (an MTU), plus the bytes that the link
+        /// sends in 1 ns (one tick of the kernel's timer), so 1600 B below 8 Gbit/s. With a burst
+        /// of 0, a packet always leaves at least length/rate after the packet before it. The
         /// largest burst is 4 GB, or what the lowest rate sends in 60 s if that is less. A burst is
         /// not allowed with link = "wire", with a rate from a trace, or with Cake, which shapes to
         /// the rate itself.
@@ -165,7 +165,7 @@ keys! {
         /// Makes packets arrive in bursts, as some radio links do (netem's `slot`). After the link
         /// and its delay, a packet waits for the next slot. When a slot begins, several packets
         /// leave at once. The time to the next slot is random. It counts from the moment at which a
-        /// slot is full, or at which a packet arrives at an empty queue while no slot is scheduled.
+        /// slot is full. If no slot is scheduled, it counts from the arrival of the next packet.
         slots: Option<SlotsPlan> => key(KeyKind::Table(&SlotsPlan::TABLE));
         /// Probability that a packet is lost after it has left the queue. { gilbert = { p, r, good,
         /// bad } } loses packets in bursts, as the impairment `burst_loss` does.

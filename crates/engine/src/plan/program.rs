@@ -30,12 +30,12 @@ keys! {
         sender: Option<SidePlan> => key(KeyKind::Table(&SidePlan::TABLE));
         /// What runs on the receiver's host, written as for the sender. You can leave out one of
         /// the two sides; its host then runs no program. If the remaining side contacts a host of
-        /// another entry, by a placeholder such as {NAME.sender}, that host is used in place of the
-        /// missing side's host.
+        /// another entry by a placeholder such as {NAME.sender}, that host replaces the host
+        /// without a program.
         receiver: Option<SidePlan> => key(KeyKind::Table(&SidePlan::TABLE));
         /// Files and folders, relative to this file. Programs find them, read-only, in the folder
-        /// /files, which is part of their PATH. The working folder has symbolic links to them. The
-        /// id of a run depends on their content.
+        /// /files, which is part of their PATH. The working folder of each program has symbolic
+        /// links to them. The id of a run depends on their content.
         files: Vec<FilePlan> => key(KeyKind::Files);
         /// Debian packages that the programs need. tailback adds the dependencies of these
         /// packages.
@@ -81,8 +81,8 @@ keys! {
         /// The date that programs see at the start of the run, "2026-12-01" or
         /// "2026-12-01T12:00:00". All entries must have the same date. Default: 2026-01-01.
         date: u64 => key(KeyKind::Date);
-        /// Numbers that the results include as results.NAME. tailback reads them from files that
-        /// programs write to /out: { NAME = { file, path, scale } }.
+        /// Numbers to read from files that programs write to /out: { NAME = { file, path, scale }
+        /// }. The results include each as results.NAME.
         results: Vec<ResultPlan> => key(KeyKind::Map(&ResultPlan::TABLE));
         /// Index of the entry that provides the host of the side that this entry leaves out.
         partner: Option<u32>;
@@ -162,9 +162,9 @@ keys! {
     pub struct ResultPlan as "a result" {
         /// Its name.
         name: String;
-        /// A file below /out, in JSON.
+        /// Path of a JSON file below /out.
         file: String => TEXT.required();
-        /// Keys and indices that lead to the number, separated by dots.
+        /// Where the number is in the JSON: keys and indices, separated by dots.
         path: String => TEXT.required();
         /// Factor by which the number is multiplied.
         scale: f64 = NUMBER.default("1");

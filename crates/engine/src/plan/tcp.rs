@@ -175,8 +175,8 @@ keys! {
         /// Lower limit of the retransmission timeout.
         min_rto: Time = time(Time::from_ms(1)).default("200ms");
         /// Number of segments that one delayed ACK covers, unless the timer for delayed ACKs fires
-        /// first. true means two segments, as in Linux, and false means one. With a larger number,
-        /// the receiver sends stretch ACKs.
+        /// first. With true, it covers two segments, as in Linux. With false, it covers one. With a
+        /// larger number, the receiver sends stretch ACKs.
         delack: Delack = plain(Kind::BoolOrInt { min: 1, max: 64 }).default("true")
             .kernel(Only(&["true", "false"]), "Linux acknowledges every second segment at least");
         /// Whether TCP's timestamp option is in use.
@@ -201,16 +201,16 @@ keys! {
         /// only at a loss or mark.
         initial_ssthresh: u32 = int(0, 1_000_000).default("0")
             .kernel(Only(&["0"]), "Linux no longer begins with an ssthresh that it remembers");
-        /// Whether a host remembers the RTT and the reordering of a destination from one connection
-        /// to the next, as Linux does (tcp_no_metrics_save = 0).
+        /// Whether a host remembers the RTT and the degree of reordering of a destination for later
+        /// connections, as Linux does (tcp_no_metrics_save = 0).
         metrics_save: bool = BOOL.default("false");
         /// With metrics_save: whether the host also remembers ssthresh, as Linux did before 5.6
         /// (tcp_no_ssthresh_metrics_save = 0).
         ssthresh_metrics_save: bool = BOOL.default("false");
-        /// The receiver's buffer: large enough for rwnd from the start ("fixed"), or tuned, as by
-        /// Linux, to the bytes that the application reads in a round-trip time ("auto"). While the
-        /// buffer grows, the receiver acknowledges every segment. With both values, it always
-        /// offers a window of rwnd.
+        /// Size of the receiver's buffer. "fixed": large enough for rwnd from the start. "auto": as
+        /// in Linux, the buffer grows with the bytes that the application reads in a round-trip
+        /// time. While the buffer grows, the receiver acknowledges every segment. With both values,
+        /// it always offers a window of rwnd.
         rcvbuf: ReceiveBuffer = ReceiveBuffer::KEY.default("fixed")
             .kernel(Only(&["fixed"]), "the guest's receive buffers have a size that is set");
         /// How the receiver reports SCE marks to the sender (ECT(1) where ECT(0) was sent).
@@ -222,11 +222,11 @@ keys! {
         /// else "off".
         sce_receiver: SceReceiver = SceReceiver::KEY.default("auto")
             .kernel(Only(&["auto", "off"]), "Linux does not know of SCE");
-        /// How the receiver reports CE to the sender: by Accurate ECN ("accecn", RFC 9768), by RFC
-        /// 3168 ("rfc3168"), or not at all, because it does not support ECN ("none"). "auto": as
-        /// the congestion control requires, which is Accurate ECN for prague, an echo of each
-        /// packet for DCTCP, and RFC 3168 for all others. If a congestion control needs Accurate
-        /// ECN and does not get it, it runs without ECN.
+        /// How the receiver reports CE to the sender. "accecn": by Accurate ECN (RFC 9768).
+        /// "rfc3168": as in RFC 3168. "none": not at all, as a receiver without ECN. "auto": as the
+        /// congestion control requires, which is Accurate ECN for prague, an echo of each packet
+        /// for DCTCP, and RFC 3168 for all others. If a congestion control needs Accurate ECN and
+        /// does not get it, it runs without ECN.
         ecn_feedback: EcnFeedback = EcnFeedback::KEY.default("auto");
         /// When the receiver sends the TCP option of Accurate ECN (4 to 12 bytes). "off": never.
         /// "minimum": after CE and three times per round trip. "full": on every ACK, until ACKs

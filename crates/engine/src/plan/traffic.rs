@@ -53,7 +53,7 @@ keys! {
         /// which matters to queues that distinguish hosts. Default: flows with the same round-trip
         /// time, route and stack are on the same two hosts.
         hosts: Option<[String; 2]> => key(KeyKind::Hosts);
-        /// Differentiated services codepoint of all its packets, including ACKs.
+        /// Differentiated services codepoint of all packets of the flow, including ACKs.
         dscp: u8 = int(0, 63).default("0");
         /// A name of your choice for a class of flows. Results also have the sums over the flows of
         /// a class, measured at the first link of their route. This link must be the same for all
@@ -67,7 +67,7 @@ keys! {
 keys! {
     /// Chunks that the application of a flow writes.
     pub struct ChunksPlan as "[flows.chunks]" {
-        /// Payload of a chunk. Each chunk begins a new segment.
+        /// Payload of a chunk. Each chunk begins in a new segment.
         bytes: Bytes = BYTES.required();
         /// Number of chunks; default: no limit.
         count: Option<u64> = COUNT;
@@ -100,15 +100,15 @@ keys! {
         stop: Option<Time> = ANY_TIME;
         /// Base round-trip time, half of it before the first link; default: path.rtt.
         rtt: Time = POSITIVE_TIME;
-        /// Links that its packets pass; default: the only link.
+        /// Links that packets of the source pass; default: the only link.
         route: Vec<u32> => key(KeyKind::Route);
-        /// Its packets take the reverse direction of the route.
+        /// Packets of the source take the reverse direction of the route.
         key reverse = BOOL.default("false");
         /// Names of the sending and of the receiving host. Flows and sources that name the same
         /// host share it, which matters to queues that distinguish hosts. Default: sources with the
         /// same round-trip time, route and packet size are on the same two hosts.
         hosts: Option<[String; 2]> => key(KeyKind::Hosts);
-        /// Differentiated services codepoint of its packets.
+        /// Differentiated services codepoint of the source's packets.
         dscp: u8 = int(0, 63).default("0");
         /// A class, as for [[flows]], which may contain flows, traffic and programs. Default: no
         /// class.

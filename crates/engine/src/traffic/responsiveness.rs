@@ -13,18 +13,18 @@
 //!   when the standard deviation of its last 4 averages is below 5 % of the current average. The
 //!   test ends when both are stable.
 //! * The slowest 5 % of the foreign probes and of the self probes in the last 4 intervals are
-//!   ignored. RPM is the mean of two values: 60 s divided by the mean time of one exchange of a
-//!   foreign probe, and 60 s divided by the mean time of a self probe.
+//!   ignored. For each kind of probe, 60 s are divided by the mean time of an exchange. RPM is the
+//!   mean of these two values.
 //!
 //! The result has a confidence: "low" if the test had fewer than 4 intervals, "high" if goodput and
 //! responsiveness became stable, and "medium" otherwise.
 //!
 //! Deviations: TLS is not modelled, so a foreign probe has two exchanges: the TCP handshake and the
-//! fetch. The slowest 5 % are removed by the sum of both. The response to a self probe is the next
-//! data that the server sends, ahead of bulk data (the draft allows 5 ms of unsent bulk data before
-//! it). A lost request of a self probe is sent again after 1 s. A self probe is skipped if the
-//! random connection already has an unanswered probe. To test both directions, use two sources of
-//! this kind.
+//! fetch. The slowest 5 % are removed by the sum of both. The server sends the response to a self
+//! probe ahead of unsent bulk data. (The draft allows 5 ms of unsent data before it.) A lost
+//! request of a self probe is sent again after 1 s. A self probe is skipped if the random
+//! connection already has an unanswered probe. To test both directions, use two sources of this
+//! kind.
 
 use std::collections::VecDeque;
 

@@ -4,13 +4,14 @@
 //! The sizes of frames and the times between frames follow the synthetic model of RFC 8593, section
 //! 5, in its steady state. Each value is its mean times 1 + x, where x has a Laplace distribution
 //! of scale 0.15, cut off at -0.9 and 0.9. The mean size in bytes is bitrate / 8 / frame rate. Key
-//! frames are added as in the C4 test suite (draft-huitema-ccwg-c4-test): every 30th frame is a key
-//! frame, which is ten times as large as the other frames.
+//! frames are added as in the C4 test suite (draft-huitema-ccwg-c4-test). By default, every 30th
+//! frame is a key frame, which is ten times as large as the other frames.
 //!
 //! With `min_bitrate`, the bitrate adapts. It begins at `min_bitrate` and stays between
 //! `min_bitrate` and `bitrate`. Every 200 ms the receiver sends a report to the source. The report
-//! has the share of lost datagrams, and the queue delay: the smallest one-way delay in these 200 ms
-//! minus the smallest one-way delay of the run. The source then sets the bitrate:
+//! has the share of lost datagrams and the queue delay. The queue delay is the smallest one-way
+//! delay in these 200 ms minus the smallest one-way delay of the run. The source then sets the
+//! bitrate:
 //!
 //! * More than 10 % lost, or a queue delay of more than 50 ms: 0.85 times the rate at which
 //!   datagrams arrived.
