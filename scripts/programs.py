@@ -62,26 +62,25 @@ for QUIC stacks with their default congestion controls: NewReno in quic-go, CUBI
 `python scripts/programs.py` writes this page from the output of the commands below. It was measured
 on {date}.
 
-The stacks are compared with the CUBIC of the same engine over TCP. Runs are short (`--quick`). In
-the simulator they have 10 or 20 seeds, and on the kernel engine 3. On the kernel engine only the
-sections that take a few minutes were run.
+Each stack is compared with CUBIC over TCP on the same engine. Runs are short (`--quick`), with 10
+or 20 seeds in the simulator and 3 on the kernel engine. On the kernel engine only sections that
+take a few minutes were run.
 """
 
 CAUSES = """\
 Causes, as far as the sources of the stacks show them:
 
-- **Reordering (7.7).** A QUIC packet counts as lost when a packet that was sent three later is
-  acknowledged (RFC 9002 section 6.1.1). CUBIC's RACK adapts to reordering.
+- **Reordering (7.7).** QUIC declares a packet lost when the third packet after it is acknowledged
+  (RFC 9002 section 6.1.1). RACK, which the CUBIC flow uses, adapts to reordering.
 - **Outages (5.1.1-timeout).** quic-go 0.65.0 has a function that resets the window
   (`OnRetransmissionTimeout`), but nothing calls it. quinn resets the window after persistent
-  congestion (RFC 9002 section 7.6). The cause of s2n-quic's value is not known. The source of
-  s2n-quic 1.91.0 has the same reset.
-- **Rising loss (5.1.1-loss).** The cause of quiche's value is not known. A QUIC sender may send two
-  packets with each probe timeout (RFC 9002 section 6.2.4). The bound of one packet in a round trip
-  does not allow for that.
-- **Response to CE (7.1-ce).** The scenario marks every packet. quic-go then finds that the path
-  mangles ECN and sends no ECT, so the section is not observable. The
-  stack quiche does not support ECN.
+  congestion (RFC 9002 section 7.6). So does s2n-quic 1.91.0 according to its source, and the cause
+  of its value is not known.
+- **Rising loss (5.1.1-loss).** The cause of quiche's value is not known. The bound is one packet
+  per round trip, although a QUIC sender may send two packets at each probe timeout (RFC 9002
+  section 6.2.4).
+- **Response to CE (7.1-ce).** The scenario marks every packet. quic-go then concludes that the path
+  mangles ECN, and sends no ECT, so the section is not observable. quiche does not support ECN.
 - **Constrained paths (7.4).** The cause of quinn's losses is not known.
 """
 

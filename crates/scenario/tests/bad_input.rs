@@ -1258,7 +1258,7 @@ fn what_the_kernel_has_not() {
         let text =
             format!("duration = \"1s\"\nbottleneck.rate = \"1Mbit\"\n[[flows]]\ncc = \"{name}\"\n");
         let expected = format!(
-            "f.toml:4:6: the kernel has nothing like {name}; expected --engine sim, or one of {}",
+            "f.toml:4:6: the kernel engine does not support {name}; expected --engine sim, or one of {}",
             controls_of_linux()
         );
         check_kernel(&text, None, &expected);

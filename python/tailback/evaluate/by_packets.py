@@ -72,9 +72,9 @@ class ByPackets:
             return self.unsupported(self.inner.unobservable)
         if self.inner.needs_ect and not any(map(_sent_ect, results.get("subject", ()))):
             return self.unsupported(
-                f"{subject.name} sent no packet with ECT after the warm-up. Stacks stop ECT where "
-                "ECN validation fails, which marks on all of the first packets can cause "
-                "(RFC 9000 section 13.4.2)."
+                f"{subject.name} sent no packet with ECT after the warm-up. A stack stops sending "
+                f"ECT if ECN validation fails, for example because all of its first packets were "
+                f"marked (RFC 9000 section 13.4.2)."
             )
         result = self.inner.outcome(subject, request, results)
         if self.inner.logged is not None and result.value is not None:

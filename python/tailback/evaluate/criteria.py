@@ -409,9 +409,10 @@ class HarmTo(Asked):
                 # If the scenario itself defines the incumbent, it is a call, a video or short
                 # flows.
                 is_chosen = bool(self.incumbent_at)
+                other = f"{name} in its place" if is_chosen else name
                 says = (
                     f"harm by {subject.name} {_mean(a for a, _ in harms)}, "
-                    f"by {name}{' itself' if is_chosen else ''} {_mean(b for _, b in harms)}"
+                    f"by {other} {_mean(b for _, b in harms)}"
                 )
                 to = f"to {name}" if is_chosen else ""
                 where = ", ".join(text for text in (to, label) if text)

@@ -72,7 +72,7 @@ pub(super) fn control(
             let Kernel::Module(face) = entry.kernel else {
                 refusals.add(
                     &at,
-                    format!("the kernel has nothing like {name}"),
+                    format!("the kernel engine does not support {name}"),
                     instead(name, kit.ccs.keys()),
                 );
                 return String::new();

@@ -92,7 +92,7 @@ pub(super) fn queue(
                 _ => {
                     refusals.add(
                         &format!("{at}.aqm"),
-                        format!("the kernel has nothing like {name}"),
+                        format!("the kernel engine does not support {name}"),
                         instead(name, kit.qdiscs.keys()),
                     );
                     return Qdisc::new(name, String::new(), Limit::Unknown);

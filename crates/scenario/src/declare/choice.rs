@@ -117,7 +117,7 @@ impl Reader<'_> {
         {
             let known = entries.iter().filter(|entry| entry.in_linux);
             let names: Vec<&str> = known.map(|entry| entry.name).collect();
-            let problem = Problem::new(span, format!("the kernel has nothing like {name}"));
+            let problem = Problem::new(span, format!("the kernel engine does not support {name}"));
             self.problem(problem.expected(format!("--engine sim, or one of {}", names.join(", "))));
         }
         found

@@ -39,7 +39,8 @@ CRITERION = Within(
     scenario="rate-limited.toml",
     quick={"duration": "20s"},
     unobservable=(
-        "The scenario limits what the application writes. A program decides itself when it writes."
+        "The scenario limits what the application writes, and tailback cannot limit what a "
+        "program writes."
     ),
     measure="largest window / (2 x most data in flight), or estimated rate / (2 x the "
     "application's rate)",

@@ -22,8 +22,8 @@ from tailback_studies.reproduction.page import Page
 TITLE = "QUIC stacks beside TCP"
 LEAD = (
     "Each QUIC stack runs unmodified beside a TCP flow of Linux at one bottleneck, in virtual "
-    "time. A stack has its default congestion control unless the table names another. This is a "
-    "study of tailback's own, so there are no published numbers to compare with."
+    "time. A stack has its default congestion control unless the table names another. The study "
+    "is tailback's own, so there are no published numbers to compare with."
 )
 HOW = (
     "`tailback kernel build --program quinn` (and `quic-go`, `s2n-quic`, `aioquic`, `quiche`) "
@@ -31,13 +31,13 @@ HOW = (
     "set-up was written down before the first run. aioquic is written in Python and slow, so it "
     "runs at `20 Mbit/s` and `40 ms` only. Runs at `100 Mbit/s` with `10` and `160 ms` are a "
     "separate part, because they take an hour (`--part beside-100-rtts`, "
-    "[quic-and-tcp-rtts.md](quic-and-tcp-rtts.md)). In the first runs quic-go closed some "
-    "connections itself (`too many gaps in received data`). Therefore one rule was added: a table "
-    "counts such runs, and no other number includes them. quiche was added later (`--part "
-    "beside-20-quiche`, [quic-and-tcp-quiche.md](quic-and-tcp-quiche.md)), with its default "
-    "congestion control and with BBRv2, which no other stack has. Its default takes much CPU time, "
-    "because it sends small datagrams. TCP flows negotiate ECN, and queues with ECN mark. Every "
-    "segment and every datagram is a packet of its own in the queue."
+    "[quic-and-tcp-rtts.md](quic-and-tcp-rtts.md)). In some runs quic-go closed the connection "
+    "itself (`too many gaps in received data`). A table counts these runs, and all other numbers "
+    "exclude them; this rule was added after the first runs. quiche was added later, with its "
+    "default congestion control and with BBRv2 (`--part beside-20-quiche`, "
+    "[quic-and-tcp-quiche.md](quic-and-tcp-quiche.md)). Its default control takes much CPU time, "
+    "because quiche then sends small datagrams. TCP flows negotiate ECN, and queues that support "
+    "ECN mark packets. Every segment and every datagram is a separate packet in the queue."
 )
 
 
@@ -162,8 +162,8 @@ def _figure(name: str, met: Sequence[Met], facts: Facts) -> ReportFigure:
         )
     caption = (
         "The stack's share of the sum of both flows' throughput, with a 95 % interval over the "
-        "seeds; the line is a fair share. *Its own kind*: a second TCP flow of Linux takes the "
-        "place of the stack, with the same congestion control as the first."
+        "seeds; the line is a fair share. *Its own kind*: both flows are TCP flows of Linux with "
+        "the same congestion control."
     )
     return ReportFigure(
         f"{name}-share", "Shares of the throughput", _panels(pl.DataFrame(rows)), caption, facts
@@ -238,10 +238,10 @@ def _harm(name: str, met: Sequence[Met], facts: Facts) -> Table:
     ]
     shared = ", ".join(SHARED)
     caption = (
-        "Harm is the share of its throughput that the flow of Linux loses beside the stack, "
-        "compared with its throughput beside a second flow of Linux; medians over the RTTs. "
-        f"Negative values are gains. Flows compete in {shared}; the other queues keep flows "
-        "apart. Marks and drops are those of the stack's packets."
+        "Harm is the share of throughput that the Linux flow loses because the stack replaces a "
+        "second Linux flow; medians over the RTTs. "
+        f"Negative values are gains. Flows compete in {shared}; the other queues isolate flows. "
+        f"Marks and drops are those of the stack's packets."
     )
     return Table(f"{name}-harm", "Harm", columns, rows, caption, facts)
 
