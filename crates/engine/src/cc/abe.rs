@@ -57,7 +57,7 @@ pub const fn beta_ecn(doc: &'static str) -> Opt {
 /// The option `abe`.
 pub const READING: Opt = Opt {
     name: "abe",
-    doc: "How beta_ecn reduces the window: \"linux\" multiplies cwnd and uses PRR, as Linux does with its own factor; \"rfc8511\" multiplies FlightSize; \"freebsd\" multiplies cwnd by whole percent, and at once.",
+    doc: "How ECN-Echo reduces the window by beta_ecn. \"linux\": multiply cwnd, gradually by PRR. \"rfc8511\": multiply FlightSize. \"freebsd\": multiply cwnd at once, with beta_ecn in whole percent.",
     kind: Kind::Word(&["linux", "rfc8511", "freebsd"]),
     default: Some("linux"),
     tc: None,
@@ -66,7 +66,7 @@ pub const READING: Opt = Opt {
 /// The option `abe_frlossreduce`.
 pub const FRLOSSREDUCE: Opt = Opt {
     name: "abe_frlossreduce",
-    doc: "Whether a loss found in the RTT after ECN-Echo lowers ssthresh further, to beta times the window before ECN-Echo (FreeBSD's sysctl; only with abe = \"freebsd\").",
+    doc: "Whether a loss within an RTT after ECN-Echo lowers ssthresh further, to beta times the window before ECN-Echo (a sysctl of FreeBSD; only with abe = \"freebsd\").",
     kind: Kind::Bool,
     default: Some("false"),
     tc: None,

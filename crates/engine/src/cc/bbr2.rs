@@ -3,25 +3,25 @@
 //! with these differences:
 //!
 //! - STARTUP has a gain of 2.885 for both the pacing rate and the window. DRAIN keeps this gain for
-//!   the window. DOWN has a gain of 0.75 for the pacing rate. The window in a probe (UP) is not
-//!   larger than in the other phases.
-//! - The pipe is full after three rounds in which the largest bandwidth has not grown by a quarter.
-//!   Eight ACKs with losses in a round end STARTUP. The bound `inflight_hi` is then the estimated
-//!   bandwidth-delay product.
-//! - A probe ends when it has lasted for the smallest RTT and 1.25 bandwidth-delay products are in
-//!   flight. In version 3 it ends when the rate stops growing.
-//! - At the end of a round, before the phase changes, BBR restarts the measurement of the delivery
-//!   rate and of the delivered data.
-//! - With `ecn_response`, marks also lower `bw_lo`. If all samples of a probe had too many marks,
-//!   they set an upper bound on the bandwidth, which applies until a sample exceeds it. BBR does
-//!   not probe earlier when marks cease.
-//! - BBR does not respond to a loss that a tail loss probe repaired.
+//!   the window. PROBE_DOWN has a gain of 0.75 for the pacing rate. PROBE_UP does not enlarge the
+//!   window.
+//! - STARTUP ends after three rounds in which the bandwidth estimate has not grown by a quarter, or
+//!   after eight ACKs with losses in one round. In the second case, `inflight_hi` becomes the
+//!   estimated bandwidth-delay product.
+//! - PROBE_UP ends when it has lasted for at least the smallest RTT and 1.25 bandwidth-delay
+//!   products are in flight. In version 3 it ends when the delivery rate stops growing.
+//! - At the end of a round, BBR restarts its measurement of delivered data and delivery rate before
+//!   it changes the phase. Version 3 restarts it after the change.
+//! - With `ecn_response`, marks also lower `bw_lo`. If all samples of a probe exceed
+//!   `ecn_threshold`, they set an upper bound on the bandwidth. It applies until a sample exceeds
+//!   it. The end of marking does not start a probe early.
+//! - BBR ignores a loss that a tail loss probe repaired.
 //!
-//! Deviations: those of `bbr3` that concern bursts, clocks and single small segments. There is no
-//! fast path for application-limited flows. `fast_ack_mode` is not implemented: the receiver alone
-//! decides when it sends ACKs. The end of a spurious recovery may lower the window in the branch,
-//! but never here. `usage_based_cwnd`, `refill_add_inc` and `ecn_reprobe_gain` are off in the
-//! branch and are not implemented here.
+//! Deviations: the same as those of `bbr` for bursts, clocks and single small segments. The code of
+//! the v2alpha branch that skips work for application-limited flows is missing. `fast_ack_mode` is
+//! not implemented: the receiver alone decides when it sends ACKs. In v2alpha, the end of a
+//! spurious recovery may lower the window; here it never does. `usage_based_cwnd`, `refill_add_inc`
+//! and `ecn_reprobe_gain`, which are off in v2alpha, are not implemented.
 
 use super::bbr_model::{TSO_SEGS, number, whole};
 use super::bbr3::{self, options};
@@ -33,7 +33,7 @@ use crate::registry::{Entry, no_finish};
 /// The registry entry.
 pub const ENTRY: Entry<Build> = Entry {
     name: "bbr2",
-    doc: "BBR version 2: the predecessor of bbr3. A probe for bandwidth ends when a fixed amount of data is in flight.",
+    doc: "BBR version 2, the predecessor of bbr3. A probe for bandwidth ends at 1.25 bandwidth-delay products in flight.",
     follows: "github.com/google/bbr, branch v2alpha (tcp_bbr2.c)",
     options: &[
         number(
@@ -44,7 +44,7 @@ pub const ENTRY: Entry<Build> = Entry {
         ),
         number(
             "startup_cwnd_gain",
-            "Bandwidth-delay products in flight in STARTUP and DRAIN.",
+            "Largest number of bandwidth-delay products in flight in STARTUP and DRAIN.",
             (1.1, 3.9),
             "2.885",
         ),
@@ -64,20 +64,20 @@ pub const ENTRY: Entry<Build> = Entry {
         ),
         number(
             "loss_threshold",
-            "If this share of the data in flight is lost, the probe ends. Rounded down to a multiple of 1/256.",
+            "Share of the data in flight whose loss ends a probe for bandwidth. It is rounded down to a multiple of 1/256.",
             (0.004, 0.9),
             "0.02",
         ),
         number(
             "beta",
-            "Factor by which a round with losses multiplies the bounds. 1 - beta is rounded down to a multiple of 1/256.",
+            "Factor by which a round with losses multiplies bw_lo and inflight_lo. 1 - beta is rounded down to a multiple of 1/256.",
             (0.1, 0.99),
             "0.7",
         ),
         options::HEADROOM,
         whole(
             "startup_losses",
-            "Number of ACKs with losses after which STARTUP ends, counted within one round of recovery. 0: losses never end it.",
+            "Number of ACKs with losses, within one round of recovery, that end STARTUP. 0: losses never end STARTUP.",
             (0, 15),
             "8",
         ),

@@ -1,29 +1,28 @@
 //! CUBIC (RFC 9438) as in Linux 7.3 `tcp_cubic.c`, in its fixed-point arithmetic, with ABE (RFC
 //! 8511; set `beta_ecn`) as an option.
 //!
-//! Internal units: windows are in segments. `K` and times in the cubic function are in 1/1024 s,
-//! clocks are in jiffies of 1 ms (HZ 1000), and delays are in us.
+//! Units as in Linux: windows are in segments, `K` and times in the cubic function in 1/1024 s,
+//! clocks in jiffies of 1 ms (HZ 1000), and delays in us.
 //!
 //! Deviations from RFC 9438, which Linux has too:
 //! - C is 410/1024 = 0.40039, and beta is 717/1024 = 0.70020.
 //! - A reduction multiplies cwnd, not FlightSize, by beta (section 4.6).
-//! - The curve is evaluated at the time since the epoch began plus the smallest RTT. (Section 4.2
-//!   uses the smoothed RTT.) It is evaluated at most once per jiffy.
+//! - The argument of the cubic function is the time since the start of the epoch plus the smallest
+//!   RTT; section 4.2 adds the smoothed RTT. The function is evaluated at most once per jiffy.
 //! - The increase is 1/cnt per acknowledged segment, where cnt = cwnd / (target - cwnd) is an
 //!   integer and at least 2. The target is not limited to 1.5 cwnd (section 4.2).
-//! - W_est always grows with alpha = 3 (1 - beta)/(1 + beta). Section 4.3 switches to alpha = 1 at
-//!   cwnd_prior, which the option `friendly_alpha_one` implements.
+//! - W_est always grows with alpha = 3 (1 - beta)/(1 + beta). Section 4.3 sets alpha to 1 once
+//!   W_est reaches cwnd_prior. For this, set the option `friendly_alpha_one`.
 //! - After a spurious reduction, only the window is restored, not W_max and the epoch (section
 //!   4.9).
-//! - HyStart (with ACK trains and delays) ends slow start, not HyStart++. The option `slow_start`
-//!   selects other algorithms.
+//! - Slow start ends by HyStart (with ACK trains and delays) instead of HyStart++. The option
+//!   `slow_start` selects other algorithms.
 //!
-//! With ABE, if ECN-Echo caused the reduction, `beta_ecn` also replaces beta in fast convergence.
-//! RFC 8511 does not mention this. The growth of the Reno-friendly window still uses the alpha that
-//! follows from `beta`.
+//! ABE: after ECN-Echo, fast convergence also uses `beta_ecn` instead of `beta`, which RFC 8511
+//! does not mention. The Reno-friendly window W_est grows with the alpha computed from `beta`.
 //!
-//! Deviation from Linux: products that wrap in Linux (in epochs longer than about 350 s, or with
-//! windows above 2^22) saturate here.
+//! Deviation from Linux: multiplications that overflow in Linux saturate here. They occur in epochs
+//! longer than about 350 s and with windows above 2^22.
 
 pub(super) mod curve;
 #[cfg(test)]
@@ -60,7 +59,7 @@ pub const ENTRY: Entry<Build> = Entry {
         abe::FRLOSSREDUCE,
         Opt {
             name: "fast_convergence",
-            doc: "If the window at a reduction is below the last maximum, the new maximum is smaller than that window (RFC 9438 section 4.7).",
+            doc: "Fast convergence: if cwnd at a reduction is below the last W_max, the new W_max is set below cwnd (RFC 9438 section 4.7).",
             kind: Kind::Bool,
             default: Some("true"),
             tc: None,
@@ -81,20 +80,20 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         slow_start::option(
             None,
-            "How the first slow start ends or grows: by HyStart, HyStart++ (RFC 9406), SEARCH (draft-chung-ccwg-search-09), Careful Resume (RFC 9959), Rapid Start (draft-kazuho-ccwg-rapid-start), or by losses and marks only; default: hystart.",
+            "Algorithm of the first slow start: HyStart, HyStart++ (RFC 9406), SEARCH (draft-chung-ccwg-search-09), Careful Resume (RFC 9959), Rapid Start (draft-kazuho-ccwg-rapid-start), or none, so that only losses and marks end it; default: hystart.",
         ),
         slow_start::SAVED_WINDOW,
         slow_start::SAVED_RTT,
         Opt {
             name: "hystart",
-            doc: "Whether slow start ends on a long train of ACKs or on a rise of the RTT, before losses; false has the same effect as slow_start = \"none\".",
+            doc: "Whether HyStart ends slow start, on a long train of ACKs or a rise of the RTT; false has the same effect as slow_start = \"none\".",
             kind: Kind::Bool,
             default: Some("true"),
             tc: None,
         },
         Opt {
             name: "hystart_ack_delay",
-            doc: "Whether a train of ACKs may last longer by the time that four large bursts take, at most 1 ms (Linux since 5.6).",
+            doc: "Whether HyStart allows an ACK train to last longer, by the time of four large bursts, at most 1 ms (Linux since 5.6).",
             kind: Kind::Bool,
             default: Some("true"),
             tc: None,

@@ -1,19 +1,18 @@
 //! CUBIC-SCE: CUBIC that responds to marks of SCE (Some Congestion Experienced), as in the kernel
-//! tree github.com/chromi/sce (`tcp_cubic_sce.c`). The SCE draft of 2019 does not describe it. ESCE
-//! is the bit with which the receiver echoes a mark.
+//! tree github.com/chromi/sce (`tcp_cubic_sce.c`). The SCE draft of 2019 does not describe CUBIC.
+//! ESCE is the TCP flag with which the receiver echoes a mark.
 //!
 //! Before the first epoch of the curve, an ACK with ESCE ends slow start, and ssthresh becomes half
-//! of the window. Later, an ACK with ESCE has two effects. First, it moves the inflection point of
-//! the curve closer to the present. The time from the present to this point shrinks in proportion
-//! to the acknowledged segments divided by the square root of the window. Second, the acknowledged
-//! segments times this root are added to a count. Each time the count reaches the size of the
-//! window, the window and W_max shrink by one segment.
+//! of the window. Later, an ACK with ESCE has two effects. First, it moves the curve's inflection
+//! point closer to the present: it multiplies the time between the two by 1 - acknowledged segments
+//! / sqrt(cwnd). Second, it adds acknowledged segments x sqrt(cwnd) to a counter. Each time the
+//! counter reaches cwnd, cwnd and W_max shrink by one segment.
 //!
 //! Deviations: when its inflection point moves, the curve continues from its present value. The
-//! kernel tree computes this value with a wrong sign, and from a time that it has already reset.
-//! Without `unit_quirk`, the number of acknowledged segments is divided by the root, whereas the
-//! kernel tree divides bytes by it. The window does not respond to ESCE while it is being reduced.
-//! In all other points this is CUBIC as in Linux 7.3.
+//! kernel tree gets this value wrong: it uses a wrong sign, and a time that it has already reset.
+//! Unless `unit_quirk` is set, the first effect counts acknowledged segments, whereas the kernel
+//! tree counts bytes. While PRR reduces the window, ESCE has no effect. Everything else is CUBIC as
+//! in Linux 7.3.
 
 use super::abe::Backoff;
 use super::contract::{Build, CongestionControl, CwndEvent, EcnNeed, Needs, Signal};
@@ -32,7 +31,7 @@ const SCALE: f64 = 1024.0;
 /// The registry entry.
 pub const ENTRY: Entry<Build> = Entry {
     name: "cubic-sce",
-    doc: "CUBIC that responds to SCE marks: its curve becomes flatter, and a whole window of marked segments reduces the window by sqrt(cwnd) segments.",
+    doc: "CUBIC that responds to SCE marks: they flatten its curve, and a window of marked segments reduces cwnd by sqrt(cwnd) segments.",
     follows: "github.com/chromi/sce, tcp_cubic_sce.c",
     options: &[
         Opt {
@@ -47,7 +46,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "beta_sce",
-            doc: "Factor by which the window is multiplied after a loss or ECN-Echo if a recent ACK carried ESCE. The window, in segments, is the number of ACKs that count as recent.",
+            doc: "Factor by which the window is multiplied after a loss or ECN-Echo if one of the last cwnd ACKs carried ESCE.",
             kind: Kind::Float {
                 min: 0.01,
                 max: 0.99,

@@ -1,25 +1,26 @@
 //! DCTCP (RFC 8257) as in Linux 7.3 `tcp_dctcp.c`, and as in earlier versions: the kernels of 2014
-//! and 2019, and the original patch for Linux 2.6 and 3.2. Each modification proposed in "Using
-//! Data Center TCP (DCTCP) in the Internet" (Kühlewind et al. 2014) has its own option.
+//! and 2019, and the original patch for Linux 2.6 and 3.2. Options add the modifications (a) to (d)
+//! that Kühlewind et al. propose in "Using Data Center TCP (DCTCP) in the Internet" (2014), here
+//! called the paper.
 //!
 //! The sender computes alpha, the moving average of the fraction of marked segments. On ECN-Echo it
 //! reduces the window by the fraction alpha/2, at most once per round.
 //!
 //! Deviations from RFC 8257, which Linux has too:
-//! - alpha has 10 bits, and becomes 0 when it would fall below 16/1024. (Section 3.3 step 6 uses
-//!   real numbers.) The window shrinks by (cwnd * alpha) >> 11 segments. So with an alpha below
-//!   98/1024, a window of 21 segments does not shrink at all.
+//! - alpha is a 10-bit fixed-point number, and becomes 0 when it would fall below 16/1024; section
+//!   3.3 step 6 uses real numbers. The window shrinks by (cwnd * alpha) >> 11 segments. So with an
+//!   alpha below 98/1024, a window of 21 segments does not shrink at all.
 //! - PRR reduces the window in the course of a round, not at once (section 3.3 step 9), and the
 //!   window does not grow in that round.
 //!
-//! Deviations from Linux: alpha counts delivered segments in every version. Kernels before 5.5 and
-//! the original patch counted bytes of acknowledged data. The results differ while losses are being
-//! repaired. After a spurious reduction, every version restores the same values as current Linux.
+//! Deviations from Linux: every version computes alpha from delivered segments. Kernels before 5.5
+//! and the original patch used acknowledged bytes, which differs during loss recovery. After a
+//! spurious reduction, every version restores the same values as current Linux.
 //!
-//! The paper does not specify three points, for which tailback chooses as follows. For the moving
-//! average of modification (c), each ACK contributes a fraction of 0 or 1, depending on its
-//! ECN-Echo. The number of segments that it acknowledges does not matter. An ACK with ECN-Echo
-//! never grows the window. If the window is 2, ssthresh is 2 as well.
+//! The paper leaves three points open, which tailback decides as follows. In the moving average of
+//! modification (c), each ACK counts as 0 or 1, depending on its ECN-Echo, however many segments it
+//! acknowledges. An ACK with ECN-Echo never grows the window. If the window is 2, ssthresh is 2 as
+//! well.
 
 mod kernel;
 #[cfg(test)]
@@ -41,7 +42,7 @@ pub const ENTRY: Entry<Build> = Entry {
     options: &[
         Opt {
             name: "version",
-            doc: "Which version sets the defaults of the options below: a kernel, the patch for Linux 2.6 and 3.2, or the paper of 2014 (the patch with all of its modifications). Use the patch and the paper with tcp.growth = \"acks\".",
+            doc: "Version of DCTCP from which the options below take their defaults: a kernel, the patch for Linux 2.6 and 3.2, or the paper of 2014 (the patch with modifications (a) to (d)). For the last two, also set tcp.growth = \"acks\".",
             kind: Kind::Word(&[
                 "linux-7.3",
                 "linux-5.2",
@@ -54,7 +55,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "g",
-            doc: "Weight of the newest fraction in alpha, a power of two; default: 1/16, or 1/256 with update = \"ack\" and not normalised.",
+            doc: "Weight g of the newest fraction of marked segments in alpha, a power of two; default: 1/16, or 1/256 with update = \"ack\" unless normalised is set.",
             kind: Kind::Float {
                 min: 1.0 / 1_048_576.0,
                 max: 1.0,
@@ -78,7 +79,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "decay",
-            doc: "What happens to alpha if alpha * g rounds to 0 in alpha_bits. \"to-zero\": alpha falls to 0 (Linux since 4.4). \"shift\": alpha does not change, so at g = 1/16 it never falls below 15/1024. Default: by version.",
+            doc: "What happens to alpha if alpha * g rounds to 0 in alpha_bits. \"to-zero\": alpha falls to 0 (Linux since 4.4). \"shift\": alpha does not change, so at g = 1/16 it never falls below 15/1024. The default depends on version.",
             kind: Kind::Word(&["to-zero", "shift"]),
             default: None,
             tc: None,
@@ -92,49 +93,49 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "normalise",
-            doc: "With update = \"ack\": the weight of an ACK is g times its share of the segments in flight, so that a round weighs about g.",
+            doc: "With update = \"ack\": whether the weight of an ACK is g times its share of the segments in flight, so that all ACKs of a round together have a weight of about g.",
             kind: Kind::Bool,
             default: Some("false"),
             tc: None,
         },
         Opt {
             name: "loss",
-            doc: "Response to a loss: \"halve\" the window, also if marks have already reduced it in the same round (Linux since 5.1); \"reno\": halve it, but not in such a round; \"alpha\": reduce the window as on marks (Linux before 5.1); \"none\"; default: by version.",
+            doc: "Response to a loss: \"halve\" the window, also if marks have already reduced it in the same round (Linux since 5.1); \"reno\": halve it, but not in such a round; \"alpha\": reduce the window as on marks (Linux before 5.1); \"none\". The default depends on version.",
             kind: Kind::Word(&["halve", "reno", "alpha", "none"]),
             default: None,
             tc: None,
         },
         Opt {
             name: "reduction",
-            doc: "How marks reduce the window: by PRR (\"prr\"), at once (\"immediate\", the patch), or at once and again with each ECN-Echo of the round (\"progressive\", modification (d)); default: by version.",
+            doc: "How marks reduce the window: by PRR (\"prr\"), at once (\"immediate\", the patch), or at once and again with each ECN-Echo of the round (\"progressive\", modification (d)). The default depends on version.",
             kind: Kind::Word(&["prr", "immediate", "progressive"]),
             default: None,
             tc: None,
         },
         Opt {
             name: "ssthresh",
-            doc: "ssthresh after a reduction on marks: the window, or one less (the paper), so that slow start up to and including ssthresh (tcp.growth = \"acks\") does not add one. With reduction = \"prr\" only \"cwnd\" is possible; default: \"cwnd\", or \"cwnd-1\" in the paper.",
+            doc: "ssthresh after marks have reduced the window: the window, or one less. With tcp.growth = \"acks\", slow start includes ssthresh, so \"cwnd-1\" avoids an extra segment. reduction = \"prr\" requires \"cwnd\"; default: \"cwnd\", or \"cwnd-1\" in the paper.",
             kind: Kind::Word(&["cwnd", "cwnd-1"]),
             default: None,
             tc: None,
         },
         Opt {
             name: "cut",
-            doc: "When alpha/2 of the window is cut: in the rounds with ECN-Echo (\"echo\"), or also at each update of alpha, with or without marks (\"round\", a later state of the SCE kernels). \"round-ssthresh\" also reduces ssthresh.",
+            doc: "When to reduce the window by alpha/2. \"echo\": in rounds with ECN-Echo. \"round\": in every round, even without marks (later SCE kernels). \"round-ssthresh\": like \"round\", and ssthresh as well.",
             kind: Kind::Word(&["echo", "round", "round-ssthresh"]),
             default: Some("echo"),
             tc: None,
         },
         Opt {
             name: "grow_in_cwr",
-            doc: "Whether the window may grow in the round of a reduction (modification (b)). Progress towards the next increase is then kept if the window was not reduced. Not possible with reduction = \"prr\"; default: false, or true in the paper.",
+            doc: "Whether the window may grow in the round of a reduction (modification (b)). If the reduction rounds to zero segments, the window then also keeps its progress towards the next increase. Not possible with reduction = \"prr\"; default: false, or true in the paper.",
             kind: Kind::Bool,
             default: None,
             tc: None,
         },
         Opt {
             name: "receiver",
-            doc: "How the receiver echoes CE: packet by packet (\"precise\", Linux), packet by packet except for SCE marks (\"sce_holds_ce\", the SCE kernels of 2019), or on every ACK until CWR (\"sticky\", RFC 3168). With \"sce_holds_ce\" a packet with ECT(1), the mark of SCE, does not change the echo: the echo of a CE lasts until an unmarked packet comes.",
+            doc: "How the receiver echoes CE: packet by packet (\"precise\", Linux), packet by packet except for SCE marks (\"sce_holds_ce\", the SCE kernels of 2019), or on every ACK until CWR (\"sticky\", RFC 3168). With \"sce_holds_ce\", a packet marked with SCE (ECT(1)) does not change the echo, so the echo of CE lasts until an unmarked packet.",
             kind: Kind::Word(&["precise", "sce_holds_ce", "sticky"]),
             default: Some("precise"),
             tc: None,

@@ -1,9 +1,9 @@
 //! DCTCP-SCE: DCTCP that responds to marks of SCE (Some Congestion Experienced), as in the kernel
 //! tree github.com/chromi/sce of June 2019 (`tcp_dctcp_sce.c`).
 //!
-//! It does not use alpha. For every segment acknowledged with ESCE, the bit with which the receiver
-//! echoes a mark, the window shrinks by half a segment. The source file `cc/sce.rs` describes
-//! everything else, including the deviations.
+//! DCTCP-SCE does not use alpha. ESCE is the TCP flag with which the receiver echoes a mark. Each
+//! segment acknowledged with ESCE shrinks the window by half a segment. The comment at the top of
+//! `cc/sce.rs` describes the rest and the deviations.
 
 use super::contract::Build;
 use super::sce::{BETA, BETA_ECN, BETA_SCE, CWR_QUIRK, Response, SSTHRESH, Sce, UNIT_QUIRK};
@@ -19,7 +19,7 @@ pub const ENTRY: Entry<Build> = Entry {
     options: &[
         Opt {
             name: "response",
-            doc: "Segments by which the window shrinks for each segment that is acknowledged with ESCE.",
+            doc: "Segments by which each segment acknowledged with ESCE shrinks the window.",
             kind: Kind::Float { min: 0.0, max: 4.0 },
             default: Some("0.5"),
             tc: None,

@@ -8,9 +8,9 @@
 //!
 //! Deviations from the RFC:
 //! - The delay is the round-trip time, as in LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus), not the
-//!   one-way delay. So a queue on the way back counts, too.
-//! - The stack provides loss detection, the timeout (instead of the RFC's CTO), and the reduction
-//!   of the window by PRR over one round trip. The window does not follow the delay in that round.
+//!   one-way delay. So queueing delay in the reverse direction counts, too.
+//! - Loss detection, the timeout (instead of the RFC's CTO) and PRR are those of the simulator's
+//!   TCP. While PRR reduces the window over a round trip, LEDBAT does not adjust it to the delay.
 //! - The first window is `tcp.initial_cwnd`. The RFC recommends 2 segments.
 
 use super::contract::{Build, CongestionControl, Signal};
@@ -36,7 +36,7 @@ const MINUTE: Time = Time::from_secs(60);
 pub const ENTRY: Entry<Build> = Entry {
     name: "ledbat",
     doc: "Background transfers: keeps the queueing delay at a target, and yields to other traffic.",
-    follows: "RFC 6817, with round-trip times instead of one-way delays",
+    follows: "RFC 6817, but with RTTs in place of one-way delays",
     options: &[
         Opt {
             name: "target",
@@ -59,7 +59,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "filter",
-            doc: "Number of samples in the last round trip. The smallest of them is the current delay (CURRENT_FILTER).",
+            doc: "Number of delay samples whose minimum is the current delay (CURRENT_FILTER). Only samples of the last round trip count.",
             kind: Kind::Int {
                 min: 1,
                 max: MAX_FILTER as i64,
@@ -69,7 +69,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "base_history",
-            doc: "Number of minutes. The smallest delay in this time counts as the delay without a queue (BASE_HISTORY).",
+            doc: "Number of minutes over which the smallest delay is taken as the delay without a queue (BASE_HISTORY).",
             kind: Kind::Int {
                 min: 2,
                 max: MAX_HISTORY as i64,

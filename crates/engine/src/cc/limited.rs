@@ -18,7 +18,7 @@ use crate::registry::{Kind, Opt, Options};
 /// The option `limited_growth`, for the congestion controls that support it.
 pub(super) const GROWTH: Opt = Opt {
     name: "limited_growth",
-    doc: "What keeps the window from growing while the application limits the rate: Linux's test of whether the window was used (\"linux\"), draft-ietf-ccwg-ratelimited-increase (\"draft\"), or nothing, as in RFC 5681 (\"none\").",
+    doc: "Limit on window growth while the application limits the rate. \"linux\": grow only if the flow used the whole window, as Linux does. \"draft\": draft-ietf-ccwg-ratelimited-increase. \"none\": no limit, as in RFC 5681.",
     kind: Kind::Word(&["linux", "draft", "none"]),
     default: Some("linux"),
     tc: None,

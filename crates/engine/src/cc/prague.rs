@@ -9,14 +9,14 @@
 //! reduction is complete. If the other end does not support Accurate ECN, Prague behaves like Reno
 //! without ECN.
 //!
-//! Several commits over a year have the version number 0.6. Some of them store the window with a
-//! fraction, and some of these also compute the pacing rate from that window. By default, tailback
-//! computes the pacing rate from whole packets, as in earlier commits and in 0.7 (option `pace`).
+//! For a year, commits of the module kept the version number 0.6. Some store a fractional window,
+//! and a few of these also compute the pacing rate from it. By default, tailback computes the
+//! pacing rate from whole packets, as in earlier commits and in 0.7 (option `pace`).
 //!
-//! Deviations: slow start keeps the fractional part of the window, as in 0.7. When a reduction is
-//! undone, the fractional part before the reduction is restored (the module repeats the subtraction
-//! instead). The packet size for pacing is the MTU of IPv4 with timestamps. A burst is a number of
-//! segments that leave at once, because TSO is not modelled.
+//! Deviations: slow start keeps the fractional part of the window, as in 0.7. Undoing a reduction
+//! restores the fractional part from before it, whereas the module subtracts it a second time.
+//! Pacing assumes packets of the IPv4 MTU with timestamps. TSO is not modelled: the segments of a
+//! burst simply leave at once.
 
 use super::contract::{Build, CongestionControl, Control, CwndEvent, EcnNeed, Needs, Signal};
 use super::view::{Ack, CaState, View};
@@ -29,12 +29,12 @@ use crate::units::Time;
 /// The registry entry.
 pub const ENTRY: Entry<Build> = Entry {
     name: "prague",
-    doc: "The reference congestion control of L4S: responds in proportion to marks, paces, and gives flows with RTTs below a target equal rates.",
+    doc: "The reference congestion control of L4S: responds in proportion to marks, paces, and equalises the rates of flows whose RTT is below a target.",
     follows: "TCP Prague 0.6 (Linux 5.10 of the L4S team, tcp_prague.c)",
     options: &[
         Opt {
             name: "rtt_scaling",
-            doc: "How flows with RTTs below the target reach equal rates: as if their RTT were the target (\"rate\") or the target plus their RTT (\"additive\"), or not at all (\"off\"). \"scalable\" is like \"rate\", but with at least one mark in eight RTTs.",
+            doc: "How Prague equalises the rates of flows whose RTT is below the target. \"rate\": they increase as if their RTT were the target. \"additive\": as if it were the target plus their RTT. \"scalable\": like \"rate\", but with at least one mark in eight RTTs. \"off\": not at all.",
             kind: Kind::Word(&["rate", "scalable", "additive", "off"]),
             default: Some("rate"),
             tc: None,
@@ -84,14 +84,14 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "window",
-            doc: "How fractions become whole segments. With \"fraction\" the window is the fraction rounded up (later commits of version 0.6, and all versions since). With \"carry\" a segment is added or removed once the carried fraction reaches a whole segment (the first commits of version 0.6).",
+            doc: "How fractional changes of the window become whole segments. \"fraction\": the window is stored with its fraction and rounded up (later commits of version 0.6, and all versions since). \"carry\": fractions add up in a separate counter until they reach a whole segment (first commits of version 0.6).",
             kind: Kind::Word(&["fraction", "carry"]),
             default: Some("fraction"),
             tc: None,
         },
         Opt {
             name: "pace",
-            doc: "What the pacing rate is computed from. With \"packets\" it is the window in whole packets, or the packets in flight if they are more. With \"fraction\" it is the window with its fraction, as in some commits of version 0.6 (needs window = \"fraction\").",
+            doc: "Window from which the pacing rate is computed. \"packets\": the window in whole packets, or the packets in flight if there are more. \"fraction\": the window with its fraction, as in some commits of version 0.6 (needs window = \"fraction\").",
             kind: Kind::Word(&["packets", "fraction"]),
             default: Some("packets"),
             tc: None,
@@ -105,14 +105,14 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "burst_shift",
-            doc: "n: at most the segments that the pacing rate sends in 2^-n seconds leave together.",
+            doc: "Limits a burst to the segments that the pacing rate sends in 2^-n seconds, where n is this value.",
             kind: Kind::Int { min: 0, max: 30 },
             default: Some("12"),
             tc: None,
         },
         Opt {
             name: "min_burst",
-            doc: "Number of segments that may leave together even at the lowest rate: Linux's tcp_min_tso_segs.",
+            doc: "Number of segments that may leave in one burst at any rate (Linux's tcp_min_tso_segs).",
             kind: Kind::Int { min: 1, max: 64 },
             default: Some("2"),
             tc: None,

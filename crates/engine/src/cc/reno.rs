@@ -2,8 +2,8 @@
 //!
 //! Deviations from the RFCs, as in Linux: the window is in segments, and factors apply to cwnd, not
 //! to FlightSize. Every acknowledged segment contributes to growth (in terms of RFC 3465, L is
-//! unlimited). In Linux both factors are one half. Here, any other factor is rounded down to
-//! millionths.
+//! unlimited). In Linux, `beta` and `beta_ecn` are both one half. Here, other values are rounded
+//! down to millionths.
 
 use super::abe::{self, Backoff};
 use super::contract::{Build, CongestionControl, Needs, Signal};
@@ -31,7 +31,7 @@ pub const ENTRY: Entry<Build> = Entry {
         abe::FRLOSSREDUCE,
         slow_start::option(
             Some("none"),
-            "How the first slow start ends or grows: by HyStart as in CUBIC, HyStart++ (RFC 9406), SEARCH (draft-chung-ccwg-search-09), Careful Resume (RFC 9959), Rapid Start (draft-kazuho-ccwg-rapid-start), or by losses and marks only, as in Linux.",
+            "Algorithm of the first slow start: HyStart as in CUBIC, HyStart++ (RFC 9406), SEARCH (draft-chung-ccwg-search-09), Careful Resume (RFC 9959), Rapid Start (draft-kazuho-ccwg-rapid-start), or none, so that only losses and marks end it, as in Linux.",
         ),
         slow_start::SAVED_WINDOW,
         slow_start::SAVED_RTT,

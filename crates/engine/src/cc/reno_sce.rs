@@ -2,11 +2,10 @@
 //! square root of its window, as in the kernel tree github.com/chromi/sce of June 2019
 //! (`tcp_reno_sce.c`).
 //!
-//! When a whole window is acknowledged with ESCE, the bit with which the receiver echoes a mark,
-//! the window shrinks by its square root, in segments. The root is not computed exactly. It starts
-//! at 1, and changes by at most one with each change of the window. So at the end of slow start the
-//! root is too small, as in the kernel tree. The source file `cc/sce.rs` describes everything else,
-//! including the deviations.
+//! ESCE is the TCP flag with which the receiver echoes a mark. A whole window acknowledged with
+//! ESCE shrinks cwnd by sqrt(cwnd) segments. As in the kernel tree, the square root is approximate:
+//! it starts at 1, and each change of cwnd changes it by at most one. So it is too small at the end
+//! of slow start. The comment at the top of `cc/sce.rs` describes the rest and the deviations.
 
 use super::contract::Build;
 use super::sce::{BETA, BETA_ECN, BETA_SCE, CWR_QUIRK, Response, SSTHRESH, Sce, UNIT_QUIRK};
@@ -22,7 +21,7 @@ pub const ENTRY: Entry<Build> = Entry {
     options: &[
         Opt {
             name: "response",
-            doc: "Factor by which the response to ESCE is multiplied: 1, or 0.5 in a related version of the kernel tree.",
+            doc: "Factor that multiplies the response to ESCE: 1, or 0.5 in a related version of the kernel tree.",
             kind: Kind::Float { min: 0.0, max: 4.0 },
             default: Some("1"),
             tc: None,

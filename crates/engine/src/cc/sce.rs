@@ -31,7 +31,7 @@ const WHOLE: u64 = 1_000_000;
 /// Option: the number of bytes in a segment of the window.
 pub(super) const UNIT_QUIRK: Opt = Opt {
     name: "unit_quirk",
-    doc: "Size in bytes that is assumed for a segment of the window; for an acknowledged segment it is always 1448. 0: the MSS. In the SCE kernels of 2019 the value is 536 by mistake.",
+    doc: "Bytes per segment with which the window is converted to bytes. Acknowledged segments always count 1448 bytes. 0: the MSS. The SCE kernels of 2019 use 536 by mistake.",
     kind: Kind::Int {
         min: 0,
         max: 65_000,
@@ -43,7 +43,7 @@ pub(super) const UNIT_QUIRK: Opt = Opt {
 /// Option: how ESCE and reductions set ssthresh.
 pub(super) const SSTHRESH: Opt = Opt {
     name: "ssthresh",
-    doc: "ssthresh after ESCE: half of the window before ESCE (\"half-loss-cwnd\", the SCE kernels of 2019), or the present ssthresh if that is larger (\"max\", later SCE kernels). With \"max\" SCE does not end the first slow start.",
+    doc: "ssthresh after ESCE. \"half-loss-cwnd\": half of the window before ESCE (SCE kernels of 2019). \"max\": the larger of that and the present ssthresh (later SCE kernels), so that SCE does not end the first slow start.",
     kind: Kind::Word(&["half-loss-cwnd", "max"]),
     default: Some("half-loss-cwnd"),
     tc: None,
@@ -76,7 +76,7 @@ pub(super) const BETA_ECN: Opt = Opt {
 /// Option: the factor after ECN-Echo with recent SCE.
 pub(super) const BETA_SCE: Opt = Opt {
     name: "beta_sce",
-    doc: "Factor by which the window is multiplied after ECN-Echo if a recent ACK carried ESCE. The window, in segments, is the number of ACKs that count as recent.",
+    doc: "Factor by which the window is multiplied after ECN-Echo if one of the last cwnd ACKs carried ESCE.",
     kind: Kind::Float {
         min: 0.01,
         max: 0.99,
@@ -88,7 +88,7 @@ pub(super) const BETA_SCE: Opt = Opt {
 /// Option: whether two reductions apply instead of the intended one.
 pub(super) const CWR_QUIRK: Opt = Opt {
     name: "cwr_quirk",
-    doc: "As in the SCE kernels of 2019: ECN-Echo and losses halve the window by PRR, and then the halved window is multiplied by beta_ecn or beta_sce.",
+    doc: "Whether to reduce the window twice on ECN-Echo and losses, as the SCE kernels of 2019 do: PRR halves it, and then it is multiplied by beta_ecn or beta_sce.",
     kind: Kind::Bool,
     default: Some("false"),
     tc: None,

@@ -5,9 +5,9 @@
 //! Thinning ignores the content of ACKs (duplicate ACKs, SACK blocks, ECN-Echo) and FIN flags. The
 //! ACKs that thinning removes are counted as `ack_filter` drops.
 //!
-//! The kernel engine uses a module of tailback's own (`sch_impair`). This module treats every
-//! segment without payload as an ACK, except a segment with a SYN. The simulator does not treat a
-//! sender's segment without payload (a FIN) as an ACK.
+//! The engines differ for a FIN without payload from a data sender: it counts as an ACK on the
+//! kernel engine, but not in the simulator. The kernel engine uses tailback's module `sch_impair`,
+//! which treats every segment without payload as an ACK, except a SYN.
 
 use std::collections::VecDeque;
 

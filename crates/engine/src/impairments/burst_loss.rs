@@ -1,16 +1,16 @@
 //! Loss in bursts by the model of Gilbert and Elliott, as in Linux `sch_netem`.
 //!
 //! A channel is good or bad. At each packet, a good channel turns bad with probability `p`, and a
-//! bad channel turns good with probability `r`. Each state has a loss probability. It applies to
-//! the packets that arrive while the channel is in this state.
+//! bad channel turns good with probability `r`. Packets that arrive in the good state are lost with
+//! one probability, packets that arrive in the bad state with another.
 //!
 //! Gilbert's simpler model loses every packet in the bad state and no packet in the good state. It
 //! has two parameters: the mean loss, and the mean length of a burst in packets. The bad state then
 //! lasts `burst` packets on average, so `r = 1/burst`. A share `loss` of the packets arrives in the
 //! bad state, so `p = r * loss / (1 - loss)`.
 //!
-//! Deviations: outside the windows of `during` the channel keeps its state. On the kernel engine
-//! the channel starts each window in the good state.
+//! Deviations: if `during` limits the impairment to intervals of time, the channel keeps its state
+//! between them. On the kernel engine it starts each interval in the good state.
 
 use tailback_record::Cause;
 
@@ -24,7 +24,7 @@ use crate::rng::Stream;
 
 pub const ENTRY: Entry<Build> = Entry {
     name: "burst_loss",
-    doc: "Loses packets in bursts (Gilbert-Elliott model). Set the mean loss and burst length, or the four parameters of the model.",
+    doc: "Loses packets in bursts (Gilbert-Elliott model). Set either `loss` and `burst`, or the model's four parameters.",
     follows: "Linux sch_netem, loss gemodel",
     options: &[
         share(
@@ -41,12 +41,12 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         share(
             "p",
-            "Probability that a good channel turns bad at a packet; replaces `loss` and `burst`.",
+            "Probability, at each packet, that a good channel turns bad; replaces `loss` and `burst`.",
             None,
         ),
         share(
             "r",
-            "Probability that a bad channel turns good at a packet; used together with `p`. Default: 1 - p.",
+            "Probability, at each packet, that a bad channel turns good; used together with `p`. Default: 1 - p.",
             None,
         ),
         share(

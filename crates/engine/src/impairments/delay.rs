@@ -1,8 +1,9 @@
-//! Adds a delay that changes at given times, as after a change of route or a handover.
+//! Adds a delay to that of the link. It changes at given times, as after a change of route or a
+//! handover.
 //!
-//! Deviations: a step applies to packets that leave the queue after the step. On the kernel engine,
-//! it applies to packets that reach netem after the step. Packets reach netem later than they leave
-//! the queue, by the link's own delay.
+//! Deviations: in the simulator, a step applies to packets that leave the queue after the step. On
+//! the kernel engine it applies to packets that reach netem after the step. A packet reaches netem
+//! after it has left the queue and passed the link's own delay.
 
 use super::options::{KEEP_ORDER, delaying, nanoseconds, passes_all, steps_ascend};
 use super::{Build, Fate, Impairment, Netem, Way};
@@ -16,12 +17,12 @@ const STEPS: &str = "steps";
 
 pub const ENTRY: Entry<Build> = Entry {
     name: "delay",
-    doc: "Adds a second delay to the delay of the link. The second delay changes in steps.",
+    doc: "Adds a delay that changes in steps at given times.",
     follows: "Linux sch_netem, delay",
     options: &[
         Opt {
             name: STEPS,
-            doc: "A list of times, each with the delay that applies from then on: [[\"0s\", \"0ms\"], [\"1s\", \"35ms\"]].",
+            doc: "A list of pairs: a time, and the delay from that time on: [[\"0s\", \"0ms\"], [\"1s\", \"35ms\"]].",
             kind: Kind::Pairs(&Kind::Time { min: Time::ZERO }),
             default: Some("0s 10ms"),
             tc: None,

@@ -2,13 +2,13 @@
 //!
 //! If each packet had an independent delay and packets could overtake each other, nearly all
 //! packets would be reordered. Real networks do not reorder so many packets. So by default packets
-//! keep their order. `coherence` correlates their delays. The correlation of two delays decays as
-//! `exp(-t/coherence)` with the time `t` between them. A normal process (AR(1), sampled when
-//! packets arrive) provides random numbers, and the quantiles of the distribution turn them into
-//! delays. The distribution is therefore exact at any correlation.
+//! keep their order. `coherence` correlates the delays of successive packets. The correlation of
+//! two delays decays as `exp(-t/coherence)` with the time `t` between the packets. A normal AR(1)
+//! process is sampled at each packet, and its value is mapped to a delay by the quantiles of the
+//! distribution. So correlation does not change the distribution of the delays.
 //!
-//! Deviations: the normal distribution is cut at 3 standard deviations. netem cuts it at 4 standard
-//! deviations, which affects 0.27 % of the packets on the kernel engine.
+//! Deviations: the normal distribution is truncated at 3 standard deviations, but at 4 on the
+//! kernel engine, because netem does so. This affects 0.27 % of its packets.
 
 mod distribution;
 
@@ -44,7 +44,7 @@ pub const ENTRY: Entry<Build> = Entry {
     options: &[
         Opt {
             name: "distribution",
-            doc: "\"uniform\": from 0 to twice the mean; \"normal\": by mean and deviation, cut at 3 deviations and at 0; \"half_normal\": the magnitude of a normal value with mean 0, cut at 3 deviations; \"exponential\"; \"pareto\": by mean and shape; \"quantiles\": by the list `quantiles`; \"wifi\": a busy Wi-Fi channel with this mean.",
+            doc: "\"uniform\": from 0 to twice the mean. \"normal\": with `mean` and `deviation`, truncated at 3 deviations and at 0. \"half_normal\": absolute value of a normal variable with mean 0, truncated at 3 deviations. \"exponential\". \"pareto\": with `mean` and `shape`. \"quantiles\": from the list `quantiles`. \"wifi\": model of a busy Wi-Fi channel with this mean.",
             kind: Kind::Word(WORDS),
             default: Some("normal"),
             tc: None,
@@ -58,14 +58,14 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "deviation",
-            doc: "Standard deviation of \"normal\"; for \"half_normal\", that of the normal value whose magnitude is taken. Default: a third of the mean.",
+            doc: "Standard deviation of \"normal\", or of the normal variable behind \"half_normal\". Default: a third of the mean.",
             kind: Kind::Time { min: Time(1) },
             default: None,
             tc: None,
         },
         Opt {
             name: "shape",
-            doc: "Shape of the Pareto distribution. A smaller one has a heavier tail.",
+            doc: "Shape of the Pareto distribution. A smaller shape gives a heavier tail.",
             kind: Kind::Float {
                 min: 1.05,
                 max: 100.0,
@@ -75,7 +75,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: QUANTILES,
-            doc: "At least two ascending delays, at equally spaced probabilities from 0 to 1. Between them the distribution is linear. This can be a sorted list of measured delays. Write the list here, or name a file with one delay per line.",
+            doc: "Quantiles of the delay at equally spaced probabilities from 0 to 1: at least two ascending values, such as a sorted list of measured delays. Values between them are interpolated. Write the list here, or name a file with one delay per line.",
             kind: Kind::List(&Kind::Time { min: Time::ZERO }),
             default: None,
             tc: None,
@@ -89,7 +89,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "coherence",
-            doc: "Time after which the correlation of delays has fallen to 1/e. With 0, delays are independent of each other.",
+            doc: "Time between two packets at which the correlation of their delays is 1/e. With 0, delays are independent of each other.",
             kind: Kind::Time { min: Time::ZERO },
             default: Some("0s"),
             tc: None,

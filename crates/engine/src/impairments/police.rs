@@ -4,10 +4,10 @@
 //! packet's frame, the packet uses them and goes on. Otherwise the packet is dropped or marked CE
 //! (option `action`), and uses no tokens.
 //!
-//! Deviations: Linux polices before the queue. tailback polices after the queue, on both engines.
-//! `act_police` does not mark. So the kernel engine uses a module of tailback's own (`sch_impair`)
-//! instead, which calculates in nanoseconds like the simulator. The kernel engine does not count a
-//! mark if the packet was marked CE before.
+//! Deviations: both engines police after the queue, whereas Linux's `act_police` does so before the
+//! queue. Because `act_police` cannot mark, the kernel engine uses tailback's module `sch_impair`,
+//! which calculates in nanoseconds like the simulator. A packet that already carries CE does not
+//! count as marked on the kernel engine.
 
 use tailback_record::Cause;
 
@@ -45,7 +45,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "action",
-            doc: "What happens to a packet for which there are not enough tokens. \"mark\" drops packets that are not ECN-capable.",
+            doc: "What happens to a packet without enough tokens. \"mark\" sets CE, but drops packets that are not ECN-capable.",
             kind: Kind::Word(&["drop", MARK]),
             default: Some("drop"),
             tc: None,

@@ -1,10 +1,10 @@
-//! Reordering: a share of the packets arrives late, by a time (`by`) or by a number of packets
-//! (`distance`).
+//! Reorders packets: delays a share of them by a time (`by`), or until a number of later packets
+//! (`distance`) has passed.
 //!
-//! A packet that is late by a time is delayed by this time. Packets that follow within this time
-//! arrive first. A packet that is late by a distance waits until that number of later packets has
-//! passed. Its displacement, which RFC 4737 calls the extent of reordering, is then the same at any
-//! rate. The packet waits for at most `patience`, so that the last packet of a flow arrives, too.
+//! With `by`, packets that follow within this time overtake the delayed packet. With `distance`,
+//! the number of packets that overtake it, which RFC 4737 calls the extent of reordering, does not
+//! depend on the rate. A packet waits for at most `patience`, so that the last packet of a flow
+//! arrives, too.
 
 use std::collections::VecDeque;
 
@@ -21,24 +21,24 @@ const DISTANCE: &str = "distance";
 
 pub const ENTRY: Entry<Build> = Entry {
     name: "reorder",
-    doc: "Makes a share of the packets arrive late, by a time or by a number of packets.",
+    doc: "Reorders packets: delays a share of them by a time, or until a number of later packets has passed.",
     follows: "Linux sch_netem, reorder; RFC 4737 section 4.2",
     options: &[
         share(
             "probability",
-            "Probability that a packet arrives late.",
+            "Probability that a packet is delayed.",
             Some("0.01"),
         ),
         Opt {
             name: "by",
-            doc: "How much later a late packet arrives. Default: 5ms unless `distance` is set.",
+            doc: "Time by which a packet is delayed. Default: 5ms unless `distance` is set.",
             kind: Kind::Time { min: Time(1) },
             default: None,
             tc: None,
         },
         Opt {
             name: DISTANCE,
-            doc: "Number of packets that overtake a late packet; replaces `by`.",
+            doc: "Number of packets that overtake a delayed packet; replaces `by`.",
             kind: Kind::Int {
                 min: 1,
                 max: 100_000,
@@ -48,7 +48,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "patience",
-            doc: "The longest time for which a late packet waits to be overtaken; used together with `distance`.",
+            doc: "Longest time for which a delayed packet waits; used together with `distance`.",
             kind: Kind::Time { min: Time(1) },
             default: Some("50ms"),
             tc: None,

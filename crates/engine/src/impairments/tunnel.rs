@@ -1,5 +1,5 @@
-//! The two ends of a tunnel, and what they do with the ECN field. Packets in a tunnel have an outer
-//! header (RFC 6040).
+//! Models how the ends of a tunnel treat the ECN field (RFC 6040). Inside the tunnel, packets have
+//! an outer header with its own ECN field.
 //!
 //! Add this impairment to the last link before the tunnel, with `end = "ingress"`, and to the last
 //! link of the tunnel, with `end = "egress"`. Queues between the two ends read and mark the outer
@@ -9,7 +9,7 @@
 //! |---|---|---|
 //! | `normal` | ECN field of the packet (RFC 6040 section 4.1) | RFC 6040 section 4.2 |
 //! | `compatibility` | Not-ECT (RFC 6040 section 4.1) | RFC 6040 section 4.2 |
-//! | `full-functionality` | ECN field of the packet, but ECT(0) for CE (RFC 3168 section 9.1) | CE of the outer header is copied; other values are ignored |
+//! | `full-functionality` | ECN field of the packet; ECT(0) if that is CE (RFC 3168 section 9.1) | CE of the outer header is copied; other values are ignored |
 //!
 //! Deviations: tunnels do not nest, so a packet in a tunnel passes a second ingress unchanged. A
 //! packet without an outer header passes an egress unchanged. Outer headers add no bytes. To add
@@ -31,7 +31,7 @@ const FULL: &str = "full-functionality";
 
 pub const ENTRY: Entry<Build> = Entry {
     name: "tunnel",
-    doc: "An end of a tunnel: adds an outer header with an ECN field, or removes it and combines both ECN fields.",
+    doc: "One end of a tunnel. The ingress adds an outer header with an ECN field; the egress removes it and merges the two ECN fields.",
     follows: "RFC 6040 section 4; RFC 3168 section 9.1 (full-functionality)",
     options: &[
         Opt {
@@ -43,7 +43,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "mode",
-            doc: "\"normal\" and \"compatibility\": as in RFC 6040, which differ at the ingress; \"full-functionality\": as in RFC 3168.",
+            doc: "How the ends set the ECN fields. \"normal\" and \"compatibility\": modes of RFC 6040, which differ at the ingress. \"full-functionality\": the mode of RFC 3168.",
             kind: Kind::Word(&[NORMAL, COMPATIBILITY, FULL]),
             default: Some(NORMAL),
             tc: None,

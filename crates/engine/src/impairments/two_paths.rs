@@ -1,9 +1,9 @@
 //! Two parallel paths with different delays, as in a bonded link or in routing over several paths
 //! of equal cost. Each path keeps its order. Packets on different paths overtake each other.
 //!
-//! The method of choosing a path determines how many packets are reordered. If the path is chosen
-//! for each packet (`random`, `turns`), nearly all packets overtake other packets. With `flowlets`,
-//! packets do so only if the delays of the paths differ by more than the gap.
+//! How often packets are reordered depends on how the path is chosen. If it is chosen for each
+//! packet (`random`, `turns`), nearly all packets are reordered. With `flowlets`, packets are
+//! reordered only if the delays of the paths differ by more than `gap`.
 
 use super::options::{passes_all, share};
 use super::{Build, Fate, Impairment, Way};
@@ -20,7 +20,7 @@ const FLOWLETS: &str = "flowlets";
 
 pub const ENTRY: Entry<Build> = Entry {
     name: "two_paths",
-    doc: "Spreads packets over two parallel paths, the second of which takes longer.",
+    doc: "Spreads packets over two parallel paths. The second path has a longer delay.",
     follows: "an example; no published source",
     options: &[
         share(
@@ -30,21 +30,21 @@ pub const ENTRY: Entry<Build> = Entry {
         ),
         Opt {
             name: "delay",
-            doc: "How much longer the second path takes.",
+            doc: "Delay that the second path adds.",
             kind: Kind::Time { min: Time(1) },
             default: Some("5ms"),
             tc: None,
         },
         Opt {
             name: "spread",
-            doc: "How packets are spread: \"random\": each packet at random; \"turns\": packets in turn, as evenly as the share allows; \"flowlets\": all packets of a flow at random, until it pauses for `gap`.",
+            doc: "How the path is chosen. \"random\": at random for each packet. \"turns\": in turn, as evenly as the share allows. \"flowlets\": at random for each flow, and again after each pause of the flow of at least `gap`.",
             kind: Kind::Word(&[RANDOM, TURNS, FLOWLETS]),
             default: Some(RANDOM),
             tc: None,
         },
         Opt {
             name: "gap",
-            doc: "The pause after which a flow may take the other path. Has an effect with \"flowlets\" only.",
+            doc: "Pause after which a flow may take the other path (only with \"flowlets\").",
             kind: Kind::Time { min: Time(1) },
             default: Some("500us"),
             tc: None,

@@ -1,15 +1,15 @@
 //! BBR version 1 (Cardwell et al. 2016; draft-cardwell-iccrg-bbr-congestion-control-00), as in
 //! Linux 7.3 `tcp_bbr.c`. BBR keeps a model of the path: the highest delivery rate in ten round
 //! trips and the smallest RTT in 10 s. It derives the pacing rate and the number of packets in
-//! flight from this model. BBR does not interpret losses and marks as congestion. After losses, BBR
-//! sends only one packet for each delivered packet during one round, and checks whether there is a
-//! policer.
+//! flight from this model. Neither losses nor marks reduce its rate. After a loss, BBR sends at
+//! most one packet for each delivered packet during one round. It also checks whether a policer
+//! causes the losses.
 //!
-//! Deviations: segments are paced one by one, whereas Linux sends bursts of up to 1 ms. The number
-//! of extra segments that BBR allows in flight for these bursts (`tso_segs`) is the same as in
-//! Linux. The RTT filter measures time in ns, whereas Linux uses ms. If the smallest RTT has
-//! expired, the RTT of a single small segment may replace it, although the receiver probably
-//! delayed the ACK of this segment.
+//! Deviations: BBR paces segments one by one, whereas Linux sends bursts of up to 1 ms. It still
+//! allows as many extra segments in flight as Linux does for these bursts (`tso_segs`). The RTT
+//! filter counts ns, whereas Linux counts ms. When the smallest RTT has expired, the RTT of a
+//! single small segment may replace it here. Linux skips this sample, because the receiver probably
+//! delayed the ACK.
 
 mod control;
 mod long_term;
@@ -28,7 +28,7 @@ use crate::units::Time;
 /// The registry entry.
 pub const ENTRY: Entry<Build> = Entry {
     name: "bbr",
-    doc: "BBR version 1: paces at the highest delivery rate seen, with two bandwidth-delay products in flight at most.",
+    doc: "BBR version 1: paces at the highest measured delivery rate, with at most two bandwidth-delay products in flight.",
     follows: "Cardwell et al. 2016; Linux 7.3 tcp_bbr.c",
     options: &[
         number(
@@ -69,13 +69,13 @@ pub const ENTRY: Entry<Build> = Entry {
         ),
         time(
             "probe_rtt",
-            "Time for which PROBE_RTT keeps the window at its minimum; 0: no PROBE_RTT.",
+            "Duration of PROBE_RTT, in which the window is at its minimum; 0: no PROBE_RTT.",
             Time::ZERO,
             "200ms",
         ),
         whole(
             "min_window",
-            "Segments in flight in PROBE_RTT, and the least number at any time.",
+            "Minimum of the window, in segments. PROBE_RTT uses this window.",
             (1, 1000),
             "4",
         ),
@@ -87,12 +87,12 @@ pub const ENTRY: Entry<Build> = Entry {
         ),
         switch(
             "ack_aggregation",
-            "Whether the window is larger while ACKs come in bursts.",
+            "Whether bursts of ACKs enlarge the window, so that the sender does not stall between them.",
             "true",
         ),
         switch(
             "policer",
-            "Whether BBR assumes a policer if the rate is steady in spite of losses, and then uses this rate as the bandwidth.",
+            "Whether BBR detects a policer (a steady delivery rate with losses) and then paces at this rate.",
             "true",
         ),
         TSO_SEGS,

@@ -1,41 +1,46 @@
 //! BBR version 3 (draft-ietf-ccwg-bbr), as in `tcp_bbr.c` of the v3 branch of
-//! github.com/google/bbr. Version 3 adds two kinds of bounds to the model of version 1. Each round
-//! with losses (or marks) multiplies `bw_lo` and `inflight_lo` by `beta`. `inflight_hi` is the
-//! amount of data in flight at which a probe lost more than the share `loss_threshold`. This bound
-//! grows again while probes succeed. A probe starts every two to three seconds, or earlier if a
-//! Reno flow would already have had a loss.
+//! github.com/google/bbr. Version 3 adds short-term and long-term bounds to the model of version 1.
+//! Short-term: each round with losses (or marks) multiplies `bw_lo` and `inflight_lo` by `beta`.
+//! Long-term: `inflight_hi` is the amount of data in flight at which more than the share
+//! `loss_threshold` of a probe was lost. It grows again while probes succeed. A probe starts every
+//! two to three seconds, or earlier, after as many rounds as a Reno flow takes between two losses.
 //!
-//! The response to marks is meant for low-latency networks, in which queues mark from a shallow
-//! threshold on and receivers echo marks as for DCTCP. As in the branch, it is off by default
-//! (option `ecn_response`).
+//! The response to marks is meant for networks in which queues mark at a shallow threshold and
+//! receivers echo every mark, as for DCTCP. The option `ecn_response` switches it on. It is off by
+//! default, as in the v3 branch.
 //!
-//! Deviations from the branch: those of `bbr` that concern bursts, clocks and single small
-//! segments. There is no fast path for application-limited flows (in the branch it only saves
-//! time), and no Protective Load Balancing (PLB). The branch's `fast_ack_mode` is not implemented:
-//! the receiver alone decides when it sends ACKs. By default, BBR differs from the draft in the
-//! same points as the branch. DRAIN has a gain of 0.34 and no limit on its rounds, and DOWN has a
-//! gain of 0.91. Six ACKs with losses end STARTUP. The extra window for ACK aggregation has an
-//! upper limit. After a spurious loss recovery, the earlier phase is not restored. BBR can respond
-//! to marks.
+//! Deviations from the v3 branch: the same as those of `bbr` for bursts, clocks and single small
+//! segments. The branch's fast path for application-limited flows is missing; it only saves CPU
+//! time. Protective Load Balancing (PLB) and `fast_ack_mode` are not implemented.
+//!
+//! By default, BBR follows the branch where it differs from the draft:
+//!
+//! - DRAIN has a gain of 0.34 and no limit on its rounds. PROBE_DOWN has a gain of 0.91.
+//! - Six ACKs with losses end STARTUP.
+//! - The extra window for ACK aggregation has an upper limit.
+//! - After a spurious loss recovery, BBR does not return to the earlier phase.
+//! - BBR can respond to marks.
 //!
 //! With `draft = "06"`, BBR follows draft-ietf-ccwg-bbr-06 in all of these points. It uses the
-//! exact values 2 %, 0.7 and 0.15, whereas the branch rounds them to multiples of 1/256. Gains are
-//! still in units of 1/256, so 0.90 is 230/256. The deviations from the draft are:
+//! exact values 2 % (`loss_threshold`), 0.7 (`beta`) and 0.15 (`headroom`), whereas the branch
+//! rounds them to multiples of 1/256. Gains remain multiples of 1/256, so 0.90 becomes 230/256.
+//! Other deviations from the draft are:
 //!
-//! - The state that a spurious recovery restores is saved once per episode of recovery (section
-//!   5.5.11.1). The pseudo-code saves it at the first loss of each round. With the pseudo-code, the
-//!   second lost segment after the end of UP would overwrite the saved state, because DOWN resets
-//!   the signs of congestion.
-//! - After an idle time, both the interval of `extra_acked` and its count restart. The pseudo-code
-//!   keeps the count.
-//! - Separate ranges of lost segments are counted at the time at which loss detection finds them. A
-//!   lost segment next to the previous lost segment belongs to the same range.
-//! - The smallest RTT expires as in the branch, `TargetInflight()` includes the quanta, and CRUISE
-//!   lowers `inflight_lo` to `inflight_hi`. Both values bound the window in any case.
-//! - If the text and the pseudo-code disagree, tailback follows the pseudo-code. `inflight_hi` does
-//!   not bound the window in DRAIN (table of section 5.6.1). An application-limited probe does not
-//!   change `inflight_hi` (appendix A.6). Losses that end STARTUP set only `full_bw_reached`
-//!   (appendix A.2).
+//! - BBR saves its state once per recovery, to restore it if the recovery was spurious (section
+//!   5.5.11.1). The pseudo-code saves it at the first loss of each round. Because PROBE_DOWN resets
+//!   the signs of congestion, the second lost segment after the end of PROBE_UP would then
+//!   overwrite the saved state.
+//! - After an idle time, both the interval and the count of `extra_acked` restart. The pseudo-code
+//!   restarts only the interval.
+//! - BBR counts ranges of lost segments when loss detection finds them. Adjacent lost segments form
+//!   one range.
+//! - The smallest RTT expires as in the branch, and `TargetInflight()` includes the quantization
+//!   budget. PROBE_CRUISE lowers `inflight_lo` to `inflight_hi`, which does not change the window,
+//!   because both bound it.
+//! - Where the draft's text and pseudo-code disagree, tailback follows the pseudo-code. So
+//!   `inflight_hi` does not bound the window in DRAIN (table of section 5.6.1). An
+//!   application-limited probe does not change `inflight_hi` (appendix A.6). Losses that end
+//!   STARTUP set only `full_bw_reached` (appendix A.2).
 
 mod aggregation;
 mod bounds;
@@ -99,43 +104,43 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         derived(
             "startup_gain",
-            "Gain of the pacing rate in STARTUP; default: 2.773 (4 ln 2), with a draft 2.77.",
+            "Gain of the pacing rate in STARTUP; default: 2.773 (4 ln 2), or 2.77 if draft is set.",
             (1.1, 3.9),
         ),
         derived(
             "drain_gain",
-            "Gain of the pacing rate in DRAIN; default: 0.3466, with a draft 0.5.",
+            "Gain of the pacing rate in DRAIN; default: 0.3466, or 0.5 if draft is set.",
             (0.1, 1.0),
         ),
         options::CWND_GAIN,
         options::UP_GAIN,
         number(
             "up_cwnd_gain",
-            "Bandwidth-delay products that PROBE_UP adds to cwnd_gain.",
+            "Value that PROBE_UP adds to cwnd_gain.",
             (0.0, 0.9),
             "0.25",
         ),
         derived(
             "down_gain",
-            "Gain of the pacing rate in PROBE_DOWN; default: 0.91, with a draft 0.9.",
+            "Gain of the pacing rate in PROBE_DOWN; default: 0.91, or 0.9 if draft is set.",
             (0.1, 1.0),
         ),
         number(
             "loss_threshold",
-            "If this share of the data in flight is lost, the probe ends. Without a draft, rounded down to a multiple of 1/256.",
+            "Share of the data in flight whose loss ends a probe for bandwidth. Unless draft is set, it is rounded down to a multiple of 1/256.",
             (0.004, 0.9),
             "0.02",
         ),
         number(
             "beta",
-            "Factor by which a round with losses multiplies the bounds. Without a draft, 1 - beta is rounded down to a multiple of 1/256.",
+            "Factor by which a round with losses multiplies bw_lo and inflight_lo. Unless draft is set, 1 - beta is rounded down to a multiple of 1/256.",
             (0.1, 0.99),
             "0.7",
         ),
         options::HEADROOM,
         whole(
             "startup_losses",
-            "Number of ACKs with losses after which STARTUP ends, counted within one round of recovery; with a draft, number of separate ranges of lost segments. 0: losses never end it.",
+            "Number of ACKs with losses, within one round of recovery, that end STARTUP. If draft is set, number of separate ranges of lost segments. 0: losses never end STARTUP.",
             (0, 15),
             "6",
         ),

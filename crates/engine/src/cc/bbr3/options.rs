@@ -30,13 +30,13 @@ pub(in crate::cc) const PROBE_WAIT: Opt = time(
 );
 pub(in crate::cc) const PROBE_WAIT_RANDOM: Opt = time(
     "probe_wait_random",
-    "Upper bound of the random time that is added to the least time between two probes.",
+    "Largest random time that BBR adds to probe_wait.",
     Time::ZERO,
     "1s",
 );
 pub(in crate::cc) const PROBE_ROUNDS: Opt = whole(
     "probe_rounds",
-    "Largest number of round trips between two probes. The number of segments that should be in flight applies instead if it is smaller.",
+    "Largest number of round trips between two probes, unless the target of segments in flight is a smaller number.",
     (1, 250),
     "63",
 );
@@ -54,19 +54,19 @@ pub(in crate::cc) const PROBE_RTT_INTERVAL: Opt = time(
 );
 pub(in crate::cc) const PROBE_RTT: Opt = time(
     "probe_rtt",
-    "Time for which PROBE_RTT keeps the window small; 0: no PROBE_RTT.",
+    "Duration of PROBE_RTT, in which the window is small; 0: no PROBE_RTT.",
     Time::ZERO,
     "200ms",
 );
 pub(in crate::cc) const PROBE_RTT_GAIN: Opt = number(
     "probe_rtt_gain",
-    "Bandwidth-delay products in flight in PROBE_RTT.",
+    "Window in PROBE_RTT, in bandwidth-delay products.",
     (0.0, 1.0),
     "0.5",
 );
 pub(in crate::cc) const MIN_WINDOW: Opt = whole(
     "min_window",
-    "Least number of segments in flight.",
+    "Minimum of the window, in segments.",
     (1, 1000),
     "4",
 );
@@ -78,34 +78,34 @@ pub(in crate::cc) const PACING_MARGIN: Opt = whole(
 );
 pub(in crate::cc) const ACK_AGGREGATION: Opt = switch(
     "ack_aggregation",
-    "Whether the window is larger while ACKs come in bursts.",
+    "Whether bursts of ACKs enlarge the window, so that the sender does not stall between them.",
     "true",
 );
 pub(in crate::cc) const TRACE: Opt = switch(
     "trace",
-    "Whether BBR's whole state is recorded, for `tailback evaluate bbr`.",
+    "Whether the run records BBR's whole state, which `tailback evaluate bbr` needs.",
     "false",
 );
 pub(in crate::cc) const ECN_RESPONSE: Opt = switch(
     "ecn_response",
-    "Whether BBR responds to marks: packets are ECN-capable, and the receiver echoes marks as for DCTCP.",
+    "Whether BBR responds to CE marks. The sender then sets ECT, and the receiver echoes every mark, as for DCTCP.",
     "false",
 );
 pub(in crate::cc) const ECN_MAX_RTT: Opt = time(
     "ecn_max_rtt",
-    "Marks count only while the smallest RTT is at most this; 0: always.",
+    "BBR ignores marks until the smallest RTT is at most this value; 0: it never ignores them.",
     Time::ZERO,
     "5ms",
 );
 pub(in crate::cc) const ECN_THRESHOLD: Opt = number(
     "ecn_threshold",
-    "If this share of the data in flight is marked, the probe ends.",
+    "Share of the data in flight whose marking ends a probe for bandwidth.",
     (0.01, 1.0),
     "0.5",
 );
 pub(in crate::cc) const ECN_FACTOR: Opt = number(
     "ecn_factor",
-    "A round with marks reduces inflight_lo by this share times alpha.",
+    "Fraction of alpha by which a round with marks reduces inflight_lo.",
     (0.0, 1.0),
     "0.3333",
 );

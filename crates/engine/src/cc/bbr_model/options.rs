@@ -69,7 +69,7 @@ pub(in crate::cc) const fn switch(
 /// Option: the number of segments in a burst.
 pub(in crate::cc) const TSO_SEGS: Opt = Opt {
     name: "tso_segs",
-    doc: "Size of a burst, in segments, for which the window leaves room; auto: as many as leave in 1 ms, as in Linux.",
+    doc: "Burst size, in segments, that the window allows for; auto: as many segments as leave in 1 ms, as in Linux.",
     kind: Kind::WordOrInt {
         words: &["auto"],
         min: 1,
