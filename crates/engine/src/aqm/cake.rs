@@ -88,7 +88,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "sce",
-            doc: "Whether ECT(0) packets get SCE marks. The probability of a mark rises linearly with the sojourn time. With on, it reaches 1 at the target. With a number N, it is 1/N at the target. With single, it is 0 up to the target.",
+            doc: "Whether ECT(0) packets get SCE marks. The probability of a mark rises linearly with the sojourn time. With \"on\", it reaches 1 at the target. With a number N, it is 1/N at the target. With \"single\", it is 0 up to the target.",
             kind: Kind::WordOrInt {
                 words: &["off", "on", "single"],
                 min: 2,
@@ -99,7 +99,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "sce_single_slope",
-            doc: "How fast the probability of sce = \"single\" rises above the target. With halved, as in the code of SCE's authors, it reaches 1 at twice the target. With kept, as in their text, it reaches 1 at 1.5 times the target. Default: halved.",
+            doc: "How fast the probability of sce = \"single\" rises above the target. With \"halved\", as in the code of SCE's authors, it reaches 1 at twice the target. With \"kept\", as in their text, it reaches 1 at 1.5 times the target. Default: halved.",
             kind: Kind::Word(&["halved", "kept"]),
             default: None,
             tc: Some("not in Linux"),

@@ -1,5 +1,5 @@
-//! fq as the queue of a bottleneck: fair queueing without an AQM. A threshold of the sojourn time
-//! can mark packets.
+//! fq as the queue of a bottleneck: fair queueing without an AQM. Optionally, it marks packets that
+//! waited longer than a threshold.
 //!
 //! Follows Linux 7.3 sch_fq for packets that a router forwards. These packets do not belong to a
 //! socket, so fq does not pace them. It distinguishes flows by the lowest bits of a hash of each

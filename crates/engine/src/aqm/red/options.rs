@@ -97,7 +97,7 @@ pub const AVPKT: Opt = Opt {
 /// Option: the rate for measuring idle times.
 pub const BANDWIDTH: Opt = Opt {
     name: "bandwidth",
-    doc: "Rate in the formula of `idle`. Default: the link's nominal rate (in tc: 10Mbit).",
+    doc: "Link rate in the formula of `idle`. Default: the link's nominal rate (in tc: 10Mbit).",
     kind: Kind::Rate,
     default: None,
     tc: Some("bandwidth RATE"),
