@@ -44,8 +44,8 @@ HEAD = """\
 HyStart has the least loss. Rapid Start is the fastest and has the most loss. Without a rule that
 ends slow start early, a flow sends twice as much as a path with a deep buffer holds.
 
-`python benches/start_up.py --write` runs one CUBIC flow over an empty FIFO, with each way to end
-slow start: {runs} runs of the simulator, {seeds} seeds for each set-up (2026-11-26).
+`python benches/start_up.py --write` runs one CUBIC flow alone through a FIFO, with each algorithm
+that ends slow start: {runs} runs of the simulator, {seeds} seeds for each set-up (2026-11-26).
 
 | slow start | time, RTT | overshoot | loss, % | set-ups without loss |
 |---|--:|--:|--:|--:|
@@ -57,9 +57,10 @@ slow start: {runs} runs of the simulator, {seeds} seeds for each set-up (2026-11
   product and the buffer.
 - *Loss* is the share of the packets that the queue dropped.
 - *Time* is the number of round-trip times until the flow delivers 90 % of the rate during one
-  round-trip time. A cell is empty if the flow of some seed does not reach this within the run. The
-  mean leaves such cells out.
-- Slow starts are options of `cubic` ([reference](../reference/congestion-controls/cubic.md)).
+  round-trip time. A cell is empty if a flow does not reach this rate with some seed. The means in
+  the first table exclude these set-ups.
+- The algorithms are values of the option `slow_start` of `cubic`
+  ([reference](../reference/congestion-controls/cubic.md)).
   HyStart follows Linux.
 
 ## Every set-up

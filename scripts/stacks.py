@@ -218,10 +218,10 @@ def _page(
     worst = max(meetings, key=lambda m: m.miss(first))
     yield "# quinn in the simulator and in the guest\n"
     yield (
-        "A *meeting* is a run of one quinn flow beside one TCP flow. In the simulator quinn's "
-        f"throughput is within `{CLOSE_MBIT} Mbit/s` of quinn on Linux in {close[first]} of "
-        f"{len(meetings)} meetings. Times of single transfers are within {CLOSE:.0%} in "
-        f"{near[first]} of {len(errors[first])} cases. The bottleneck has `{LINK.rate_mbit} "
+        f"One quinn flow competes with one TCP flow in {len(meetings)} scenarios. In "
+        f"{close[first]} of them, quinn's throughput in the simulator is within `{CLOSE_MBIT} "
+        f"Mbit/s` of its throughput on Linux. Transfers of quinn alone take the same time within "
+        f"{CLOSE:.0%} in {near[first]} of {len(errors[first])} cases. The bottleneck has `{LINK.rate_mbit} "
         "Mbit/s`; the scenarios are those of [quic-and-tcp](quic-and-tcp.md).\n"
     )
     yield (
@@ -230,28 +230,28 @@ def _page(
     )
     yield f"- **date**: {datetime.now(UTC).date():%-d %B %Y}"
     yield f"- **simulator**: {version}, {SEEDS} seeds per point"
-    yield "- **guest**: the rounded numbers of [quic-and-tcp](quic-and-tcp.md), 5 seeds"
+    yield "- **guest**: Linux, 5 seeds, rounded values from [quic-and-tcp](quic-and-tcp.md)"
     yield "- **stack**: `stacks/quinn` with its defaults unless a column says otherwise\n"
     yield "| | exact timers, the default | timers as with tokio |"
     yield "|---|--:|--:|"
     yield (
-        f"| meetings within {CLOSE_MBIT} Mbit/s, of {len(meetings)} | "
+        f"| competing flows: throughput within {CLOSE_MBIT} Mbit/s, of {len(meetings)} scenarios | "
         + " | ".join(str(close[t]) for t in TIMERS)
         + " |"
     )
     beyond = {t: sum(m.miss(t) > max(CLOSE_MBIT, m.half[t]) for m in meetings) for t in TIMERS}
     yield (
-        "| meetings that differ by more, and by more than half of the simulator's interval | "
+        "| difference larger than that and than the column ± below | "
         + " | ".join(str(beyond[t]) for t in TIMERS)
         + " |"
     )
     yield (
-        "| largest difference, Mbit/s | "
+        "| largest difference of the throughput, Mbit/s | "
         + " | ".join(f"{max(m.miss(t) for m in meetings):.1f}" for t in TIMERS)
         + " |"
     )
     yield (
-        f"| transfers alone within {CLOSE:.0%}, of {len(errors[first])} | "
+        f"| transfers alone: time within {CLOSE:.0%}, of {len(errors[first])} | "
         + " | ".join(str(near[t]) for t in TIMERS)
         + " |"
     )
@@ -262,8 +262,7 @@ def _page(
     )
     yield (
         f"\nThe median difference of the queue delay is {statistics.median(delays):.1%}. The "
-        f"meeting with the largest difference of throughput is beside {worst.cc} in {worst.queue} "
-        f"at `{worst.rtt_ms} ms`.\n"
+        f"throughput differs most beside {worst.cc} in {worst.queue} at `{worst.rtt_ms} ms`.\n"
     )
     yield "## Misses\n"
     missed = [m for m in meetings if m.miss(first) > CLOSE_MBIT]
@@ -274,8 +273,8 @@ def _page(
     if missed:
         yield from _table(sorted(missed, key=lambda m: -m.miss(first)))
     else:
-        yield "No meeting differs by more.\n"
-    yield "## Every meeting\n"
+        yield "No throughput differs by more.\n"
+    yield "## All competing flows\n"
     yield from _table(meetings)
     yield "## Transfers alone\n"
     yield "Time in s until `20 MB` have arrived.\n"

@@ -271,13 +271,14 @@ simulator and from tables of the kernel engine in
 ## ACK by ACK
 
 Each scenario in [tests/response](../../tests/response) has one flow and a link so fast that no
-queue builds up. The only exception is the scenario in which a burst makes a timeout spurious. A
+queue builds up. The only exception is `spurious-timeout`, in which a burst of other traffic delays
+the flow's packets until its retransmission timer fires. A
 schedule says which data packets, retransmissions included, are marked or lost on the link. The
 kernel follows the schedule with a queue discipline for this purpose (`tbsched`), so both engines
 lose the same packets. Both engines record the sender's state after every ACK and every timer
 (`record.series = "acks"`). The table compares the states row by row: segments acknowledged, window,
-ssthresh, packets in flight, congestion state and, for DCTCP, alpha. ECN is on. A row counts if a
-value other than the numbers of segments acknowledged and in flight has changed.
+ssthresh, packets in flight, congestion state and, for DCTCP, alpha. ECN is on. Rows are compared
+only where the window, ssthresh, the congestion state or alpha changes.
 
 In most scenarios the receiver acknowledges every segment (`tcp.delack = false`), so that only the
 sender's response is compared. The scenarios with random losses and "Delayed ACKs" have Linux's
@@ -292,21 +293,22 @@ into the same jiffy on both engines.
 LAWS_HEAD = """
 ## Response functions
 
-The table has the mean number of packets in flight when every n-th packet is lost or marked, or each
-packet with the same probability ([tests/laws.py](../../tests/laws.py)): by the formula, in the
-simulator and on Linux. Both engines lose or mark the same packets. "±" is half of the interval of
-Linux's mean over the lists of lost or marked packets. Linux differs from the formulas for these
-reasons:
+The table compares the mean number of packets in flight by the formula, in the simulator and on
+Linux ([tests/laws.py](../../tests/laws.py)). Either every n-th packet is lost or marked, or each
+packet with the same probability. Both engines lose or mark the same packets. "±" is half of the 95
+% interval of Linux's mean over several random lists of packets to lose or mark. Linux differs from
+the formulas for these reasons:
 
 - Reno: ACKs are delayed, and a reduction takes a round trip in which the window does not grow.
-- CUBIC: the curve is flat near the last maximum. Linux's target is in whole segments, so the window
-  reaches the maximum when the curve is still up to one segment below it, and losses come sooner.
-  Fast convergence treats a window that is one segment lower as a falling window.
+- CUBIC: the curve is flat near the last maximum. Linux rounds the target of the curve to whole
+  segments. So the window reaches the maximum while the curve is still up to one segment below it,
+  and losses come sooner. Fast convergence also applies if the window at a loss is only one segment
+  lower than at the last loss.
 - DCTCP: windows are whole segments. A reduction by alpha W/2 is rounded down to whole segments. It
-  takes a round trip, and every reduction drops the count of ACKs towards the next segment
-  (`tcp_init_cwnd_reduction`). If marks come at regular distances, the reduction rounds to zero, and
-  the window is half of the distance between marks. Of every two round trips, one reduces the
-  window, and the other would let it grow by one segment.
+  takes a round trip, and resets the count of ACKs after which the window grows by a segment
+  (`tcp_init_cwnd_reduction`). If every n-th packet is marked, the reduction rounds to zero, and the
+  window settles at n/2. Then a reduction takes one of every two round trips, and the other is just
+  long enough to grow by a segment.
 """
 
 

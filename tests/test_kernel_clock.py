@@ -96,6 +96,6 @@ def test_the_page_shows_every_cell_on_both_clocks() -> None:
     assert text.count("real, on |") == len(virtual_time.OFFLOADED)
     # (9.5 - 8.55) / 9.5 is 10 %, and 12.234 of 1223.434 is 1 %.
     assert "| throughput | 10.00 | 10.00 |" in text
-    assert "| share of the rate lost, % | 1.00 | 1.00 |" in text
+    assert "| rate lost through late timers, % | 1.00 | 1.00 |" in text
     assert prose.loose("virtual-time.md", text) == []
     assert json.dumps(made.to_dict())

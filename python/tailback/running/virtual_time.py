@@ -312,8 +312,8 @@ clock is the machine's. tailback never mixes results of the two engines: the ver
 
 ## Results
 
-The table has means over the seeds; in brackets are the least and the largest value of a seed in
-virtual time.
+The table has means over the seeds. For virtual time, the smallest and largest value of a seed are
+in brackets.
 
 {cells}
 
@@ -326,32 +326,32 @@ Difference between real and virtual time over these cells:
 
 ## What virtual time hides
 
-- **The cost of processing.** A packet takes no virtual time on its way through stack and queue. A
-  busy machine slows no flow down, and a queue discipline that needs ten times the instructions is
-  no slower. The table has the processor time of a guest (mean of the cells, boot included):
+- **The cost of processing.** Processing a packet in the network stack and the queue takes no
+  virtual time. So neither a busy machine nor a queue discipline with ten times the instructions
+  slows a flow down. The table has the processor time of a guest (mean of the cells, boot included):
 
-| clock | s for a second of the run |
+| clock | CPU time per simulated second, s |
 |---|--:|
 | virtual | {cpu_virtual:.3f} |
 | real | {cpu_real:.3f} |
 
-- **Timers that fire late.** In virtual time a timer fires when it is due. The rate of the link
-  determines the time between two departures. The table shows how far the times between departures
-  in the capture of `{timed}` differ from it. Times of two slots and more are
-  not counted, because the queue may have been empty. The shaper allows no burst: a packet leaves at
-  the start of its slot, as in the simulator. So a late timer lowers the rate.
+- **Timers that fire late.** In virtual time a timer fires when it is due. While packets are queued,
+  one of them leaves in each *slot*, the time that the link needs for a packet. The table compares
+  the times between departures with the slot, from the capture of `{timed}`. Times of two slots and
+  more are excluded, because the queue may have been empty. The shaper allows no burst, so the link
+  does not catch up after a late departure, and late timers lower the rate.
 
 | | virtual | real |
 |---|--:|--:|
-| time between departures by the rate, µs | {virtual.slot_us:.1f} | {real.slot_us:.1f} |
+| slot, µs | {virtual.slot_us:.1f} | {real.slot_us:.1f} |
 | number of times | {virtual.count} | {real.count} |
 | difference, median, µs | {virtual.off_p50_us:.3f} | {real.off_p50_us:.1f} |
 | difference, 99th percentile, µs | {virtual.off_p99_us:.3f} | {real.off_p99_us:.1f} |
 | difference, largest, µs | {virtual.off_max_us:.3f} | {real.off_max_us:.1f} |
-| share of the rate lost, % | {lost_virtual:.2f} | {lost_real:.2f} |
+| rate lost through late timers, % | {lost_virtual:.2f} | {lost_real:.2f} |
 
-- **Batches of the hardware.** Neither clock has a network card: interrupt coalescing, byte queue
-  limits, rings behind the queue and the aggregation of Wi-Fi affect no number on this page.
+- **Batches of the hardware.** The guest has no network card in either case. Interrupt coalescing,
+  byte queue limits, the card's transmit ring and Wi-Fi aggregation affect no number on this page.
   Segmentation and merging can be switched on, as the next section shows.
 - **The rest of the machine.** A guest has one processor. Caches and other processes affect no
   result in virtual time.
@@ -361,8 +361,8 @@ Difference between real and virtual time over these cells:
 `path.offloads = true` lets the guest's devices join segments. The queue then holds packets of up to
 `64 kB`. The shaper sends such a packet as a whole, the queue marks or drops it as a whole, and its
 delay counts once. Queue disciplines that split packets (Cake and DualPI2 by default) send more
-packets than entered the queue. The run then has a warning, and you must not use its delays and
-drops.
+packets than entered the queue. tailback then prints a warning that the delays and drops of the run
+are wrong.
 
 {offloaded}
 """

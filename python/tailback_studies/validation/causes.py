@@ -37,8 +37,12 @@ MORE_SEEDS = 25
 MOST_STATES = 4
 
 NOISE = "the noise of the seeds is as large as the error"
-DRAWN = "the seed decides which of the identical flows is slow; sorted, the flows agree"
-PHASES = "pattern of phases: both engines agree over this and nearly equal RTTs"
+DRAWN = (
+    "the seed decides which of the identical flows is slow; sorted by throughput, the flows agree"
+)
+PHASES = (
+    "phase effect: the engines agree if results at RTTs up to 2 % larger or smaller are included"
+)
 SETTLED = "each run settles in one of a few states; with more seeds both engines have these states"
 UNKNOWN = "not known"
 NOT_RUN = "not known; the neighbours of the cell have not been run"

@@ -28,7 +28,10 @@ MOST_SIDE_BY_SIDE = 20
 def page(validation: Validation) -> Page:
     """Return the page. The goals come first, then the numbers on which they are based."""
     facts = _facts(validation)
-    lead = "The simulator and the Linux kernel in virtual time, with the same scenarios."
+    lead = (
+        "This page compares the simulator with the Linux kernel in virtual time, in the same "
+        "scenarios."
+    )
     if len(validation.cells) < validation.ran.cells:
         lead += (
             " Some cells of the grid are not measured yet. The table *What was run* counts the "
@@ -98,8 +101,9 @@ engine, but not the same flows do. Flows that share a queue are slow.
 
 _RUN = """
 Scenario files are `python/tailback_studies/validation/*.toml`. `tailback validate` writes a report.
-Its `cells.csv` has every number, and its `goals.csv` has the goals. Each scenario sets
-`timer_phase = "0s"`, because the hosts of the guest share the timer ticks of one kernel. The
+Its `cells.csv` has every number, and its `goals.csv` has the criteria. Each scenario sets
+`timer_phase = "0s"`, because all hosts in a guest have the same kernel and therefore the same timer
+ticks. The
 command does not repeat stored runs, so an interrupted validation resumes.
 """
 

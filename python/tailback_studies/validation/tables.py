@@ -83,7 +83,7 @@ def families(validation: Validation) -> Table:
             *(_within(limit, validation.cells) for limit in (*LIMITS, OF_RATE)),
         ]
     )
-    return Table("families", "Cells within each limit, by family", columns, rows)
+    return Table("families", "Scenarios within each limit, by family of queues", columns, rows)
 
 
 def _head(limit: Limit) -> str:

@@ -16,7 +16,7 @@ from tailback_studies.validation import grid
 
 STUDIES = ROOT / "python" / "tailback_studies" / "experiments"
 
-FAMILIES = "Cells within each limit, by family"
+FAMILIES = "Scenarios within each limit, by family of queues"
 """The heading of a table in the validation's results. The pages quote this table."""
 
 HEADINGS = {

@@ -17,14 +17,13 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
     ("ECN", "negotiated by all", "stated"),
     (
         "receive buffers",
-        "tuned by Linux, from 128 KiB on",
+        "tuned by Linux, starting at 128 KiB",
         "defaults of its kernels; the RTTs at low rates confirm them",
     ),
     (
         "slow start",
         "ends at 10 segments, as if ssthresh were remembered from the last test",
-        "default of its kernels; the value is not in the publication, but inferred, and the same "
-        "in all runs",
+        "default of its kernels; the value is inferred and the same in all runs",
     ),
     (
         "ESCE",
@@ -75,7 +74,10 @@ def cause(entry: SceEntry) -> str:
     if ccs <= set(_SCE) and not setup.shared and entry.rate_mbit <= 5:
         return "unexplained: windows of two to five segments, in which each ACK matters"
     if "sce-single" in setup.mode and ccs & set(_SCE):
-        return "unexplained: if marks begin at the target delay, SCE yields more in the publication"
+        return (
+            "unexplained: with `sce-single` (marks from the target delay on), SCE flows get less "
+            "in the publication"
+        )
     return "unexplained"
 
 

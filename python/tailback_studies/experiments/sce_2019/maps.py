@@ -72,9 +72,9 @@ def _map(group: str, quantity: str, entries: Sequence[SceEntry], facts: Facts) -
     over = (
         "Measured less published, over Cake's rate"
         if shared
-        else "Measured over published, minus one"
+        else "Measured divided by published value, minus one"
     )
-    caption = f"{over}, in percent; the colours end at {100 * limit:g} %."
+    caption = f"{over}, in percent; errors above {100 * limit:g} % have the same colour."
     figure_id = f"error-{group}-{quantity.replace('_', '-')}"
     return ReportFigure(figure_id, f"Error of the {WORDS[quantity]}", chart, caption, facts)
 
