@@ -65,11 +65,11 @@ def table(found: dict[str, Any]) -> Iterator[str]:
     runs = len(found["candidates"]) * found["runs_per_candidate"]
     yield ""
     on, compared = len(found["front"]), found["compared"]
-    part = "" if compared == on else f", {compared} of them compared with the defaults"
+    part = "" if compared == on else f", of which tailback compared {compared} with the defaults"
     yield (
-        f"*search*: {len(found['candidates'])} candidates, {runs} runs, "
-        f"{on} on the front{part}; *unseen*: seeds {first} to {last}, mean and half "
-        "of the 95 % interval"
+        f"The search tried {len(found['candidates'])} candidates in {runs} runs. It found {on} "
+        f"points{part}. *unseen seeds* has the mean over the seeds {first} to {last}, and half of "
+        "its 95 % interval."
     )
 
 
