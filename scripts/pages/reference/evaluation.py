@@ -26,8 +26,7 @@ In the tables, the subject is the algorithm under evaluation. An incumbent is a 
 as CUBIC, with which the subject competes. [Harm](measurements.md#comparisons) is the fraction of
 its throughput (or delay) that an incumbent loses to a competitor. Many measures compare the subject
 with a second incumbent, with CUBIC or with FIFO. For them tailback also runs the scenario with that
-algorithm in place of the subject. The section rate-limited compares the rate if the congestion
-control estimates one, and the window otherwise.
+algorithm in place of the subject.
 
 ## RFC 9743: congestion controls
 

@@ -53,7 +53,7 @@ pub const ENTRY: Entry<Build> = Entry {
             "Factor by which the window is multiplied after a loss, rounded to a multiple of 1/1024 as in Linux.",
         ),
         abe::beta_ecn(
-            "Factor by which the window is multiplied after ECN-Echo (ABE, RFC 8511, recommends 0.85), also in fast convergence; default: beta. Needs ecn = true on the flow.",
+            "Factor by which the window is multiplied after ECN-Echo, also in fast convergence. ABE (RFC 8511) recommends 0.85; default: beta. Needs ecn = true on the flow.",
         ),
         abe::READING,
         abe::FRLOSSREDUCE,

@@ -25,7 +25,7 @@ pub const ENTRY: Entry<Build> = Entry {
             "Factor by which the window is multiplied after a loss.",
         ),
         abe::beta_ecn(
-            "Factor by which the window is multiplied after ECN-Echo (ABE, RFC 8511, recommends 0.8); default: beta. Needs ecn = true on the flow.",
+            "Factor by which the window is multiplied after ECN-Echo. ABE (RFC 8511) recommends 0.8; default: beta. Needs ecn = true on the flow.",
         ),
         abe::READING,
         abe::FRLOSSREDUCE,

@@ -25,7 +25,7 @@ pub const ENTRY: Entry<Build> = Entry {
     options: &[
         share(
             "share",
-            "Share of the packets, or of the flowlets, that take the second path.",
+            "Share of the packets (or flowlets) that take the second path.",
             Some("0.5"),
         ),
         Opt {

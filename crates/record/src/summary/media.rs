@@ -54,7 +54,7 @@ fields! {
 fields! {
     /// Summary of a test of responsiveness, over its last intervals.
     pub struct ResponsivenessSummary {
-        /// Responsiveness: the mean of `rpm_foreign` and `rpm_loaded`.
+        /// Responsiveness in round trips per minute: the mean of `rpm_foreign` and `rpm_loaded`.
         rpm: Option<f64> = measured("1/min", Once).more();
         /// Round trips per minute of foreign probes, each of which opens its own connection.
         foreign_rpm: Option<f64> = measured("1/min", Once).called("rpm_foreign").more();

@@ -15,7 +15,7 @@ _SCENARIO = "5.2.1-background.toml"
 CRITERIA = (
     HarmTo(
         id="5.2.1-background",
-        title="Harm to background flows of LEDBAT",
+        title="Harm to LEDBAT background flows",
         source="RFC 9743 section 5.2.1, RFC 6817",
         scenario=_SCENARIO,
         quick={"duration": "50s"},
@@ -27,7 +27,7 @@ CRITERIA = (
     ),
     AgainstThroughput(
         id="5.2.1-beside-background",
-        title="Throughput beside background flows of LEDBAT",
+        title="Throughput beside LEDBAT background flows",
         source="RFC 9743 section 5.2.1, RFC 6817",
         scenario=_SCENARIO,
         quick={"duration": "50s"},

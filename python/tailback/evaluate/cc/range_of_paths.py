@@ -6,7 +6,7 @@ from tailback.evaluate.criteria import AgainstThroughput
 
 CRITERION = AgainstThroughput(
     id="6.1",
-    title="Range of paths with tail drop",
+    title="Paths with tail-drop queues",
     source="RFC 9743 section 6.1",
     scenario="6.1-range.toml",
     quick={

@@ -92,12 +92,12 @@ const fn derived(name: &'static str, doc: &'static str, (min, max): (f64, f64)) 
 /// The registry entry.
 pub const ENTRY: Entry<Build> = Entry {
     name: "bbr3",
-    doc: "BBR version 3: like bbr, but losses (and, as an option, marks) set bounds on the rate and on the data in flight.",
+    doc: "BBR version 3: like bbr, but losses (and optionally marks) limit the rate and the data in flight.",
     follows: "draft-ietf-ccwg-bbr; github.com/google/bbr, branch v3",
     options: &[
         Opt {
             name: "draft",
-            doc: "Version of draft-ietf-ccwg-bbr to follow; none: follow Google's branch instead.",
+            doc: "Version of draft-ietf-ccwg-bbr to follow; none: follow Google's v3 branch.",
             kind: Kind::Word(&["none", DRAFT_06]),
             default: Some("none"),
             tc: None,
