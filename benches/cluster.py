@@ -136,16 +136,16 @@ def main() -> None:
     client = many * max(each, computed)
     bytes_ = many * size / len(runs)
     rows = [
-        ("measured: runs of the battery, shortened", "", f"{len(runs)}"),
+        ("measured: number of shortened runs", "", f"{len(runs)}"),
         ("measured: processor time of these runs, s", "", f"{used:.1f}"),
         (f"measured: time of these runs on {WORKERS} workers, s", "", f"{took:.1f}"),
         (
-            "measured: additional time of a worker for each run, ms",
+            "measured: additional time of a worker per run, ms",
             "w",
             f"{1000 * beside:.0f}",
         ),
         (
-            "measured: processor time of the client for each run, ms",
+            "measured: processor time of the client per run, ms",
             "p",
             f"{1000 * computed:.1f}",
         ),
@@ -156,8 +156,8 @@ def main() -> None:
         ),
         ("measured: time to merge a run, ms", "m", f"{1000 * merged:.1f}"),
         ("measured: size of a shortened run, kB", "", f"{size / len(runs) / 1000:.0f}"),
-        (f"runs of a parameter set, {SEEDS} seeds", "", f"{len(costs)}"),
-        ("processor time of a parameter set, by estimated costs, h", "", f"{one_set / 3600:.2f}"),
+        (f"full runs of a parameter set, with {SEEDS} seeds", "", f"{len(costs)}"),
+        ("estimated processor time of a parameter set, h", "", f"{one_set / 3600:.2f}"),
         (f"runs of {asked.sets} sets", "R", f"{many}"),
         (f"processor time of {asked.sets} sets, h", "C", f"{total / 3600:.0f}"),
         (f"size of the store of {asked.sets} sets, GB", "", f"{bytes_ / 1e9:.0f}"),
@@ -178,12 +178,13 @@ def main() -> None:
             f"{max(workers + longest, client) / 3600:.2f}",
         ),
         (
-            "time with --shard: W, then R m for the merge, h",
+            "time with --shard: W, plus R m for the merge, h",
             "",
             f"{(workers + longest + many * merged) / 3600:.2f}",
         ),
         (
-            "runs a second that a common store must take, so that shards need only W",
+            "runs per second that a shared store must accept if shards write into one store and "
+            "are not merged",
             "",
             f"{many / (workers + longest):.0f}",
         ),

@@ -221,8 +221,8 @@ def _page(
         f"One quinn flow competes with one TCP flow in {len(meetings)} scenarios. In "
         f"{close[first]} of them, quinn's throughput in the simulator is within `{CLOSE_MBIT} "
         f"Mbit/s` of its throughput on Linux. Transfers of quinn alone take the same time within "
-        f"{CLOSE:.0%} in {near[first]} of {len(errors[first])} cases. The bottleneck has `{LINK.rate_mbit} "
-        "Mbit/s`; the scenarios are those of [quic-and-tcp](quic-and-tcp.md).\n"
+        f"{CLOSE:.0%} in {near[first]} of {len(errors[first])} cases. The bottleneck has "
+        f"`{LINK.rate_mbit} Mbit/s`; the scenarios are those of [quic-and-tcp](quic-and-tcp.md).\n"
     )
     yield (
         "`python scripts/stacks.py` makes this page. The simulator was not fitted to these "

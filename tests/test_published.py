@@ -79,7 +79,7 @@ def test_a_page_has_the_verdict_and_the_worst_misses_first() -> None:
         [judged(holds=True, within=9), judged(holds=False, within=2)],
     )
     assert "1 of 2 criteria are met." in text
-    assert "limit every comparison, not only the median: 11 of 20 comparisons are within" in text
+    assert "Of 20 comparisons with a limit of their own, 11 are within it." in text
     assert "8 comparisons (counted for each criterion) use values that were held out" in text
     assert "| delay | 3 % | 10 | 2 | 1 % | 5 % | 4 | **no** |" in text
     assert "The 5 largest of 20 errors beyond their limits. The report's section" in text

@@ -126,9 +126,8 @@ def _verdict(judges: Sequence[Judge]) -> str:
     criteria = len(judges)
     return (
         f"**The simulator meets {holding} of {criteria} criteria and fails {criteria - holding}.** "
-        f"Some criteria limit every comparison, not only the median: {within} of {cells} "
-        f"comparisons are "
-        f"within their limits. {held_out} comparisons use held-out values."
+        f"Of {cells} comparisons with a limit of their own, {within} are within it. {held_out} "
+        "comparisons use held-out values."
     )
 
 

@@ -176,8 +176,8 @@ def page(whole: Whole, name: str, judges: Sequence[Judge]) -> str:
         room.add_section(section, shown)
     parts += [
         "## All results",
-        f"[A data file]({name}{RESULTS}) has every table and figure with its notes. The command "
-        f"at the top of this page also writes them as a report, with all numbers as CSV.",
+        f"[A data file]({name}{RESULTS}) has all results. The command at the top of this page "
+        "also writes them as a report and as CSV.",
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -251,11 +251,7 @@ def _counted(judges: Sequence[Judge]) -> str:
     count = len(judges)
     words = [f"{holding} of {count} criteria are met."]
     if cells:
-        words.append(
-            f"Some criteria limit every comparison, not only the median: {within} of {cells} "
-            f"comparisons "
-            "are within the limit."
-        )
+        words.append(f"Of {cells} comparisons with a limit of their own, {within} are within it.")
     words.append(
         f"{held_out} comparisons (counted for each criterion) use values that were held out: "
         "nobody looked at them until the set-up was frozen."

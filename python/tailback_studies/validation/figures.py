@@ -93,10 +93,9 @@ def _groups(cells: Sequence[Cell]) -> list[list[Cell]]:
 
 _HEAT = (
     "Errors of the simulator in percent. For throughput: the largest error of a flow, relative to "
-    "a fair share. *In order*: identical flows are sorted by throughput, and the slowest quarter "
-    "in the simulator is compared with the slowest quarter in the kernel, and so on. "
-    "Colours show the error divided by the limit; a frame marks errors that exceed it by more than "
-    "noise."
+    "a fair share. *In order*: identical flows are sorted by throughput, and the means of each "
+    "quarter are compared. Colours show the error divided by the limit; a frame marks errors that "
+    "exceed it by more than noise."
 )
 
 

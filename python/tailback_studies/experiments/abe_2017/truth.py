@@ -212,8 +212,7 @@ def _poster(points: Sequence[groups.GroupPoint]) -> list[AbeVerdict]:
         out.append(
             AbeVerdict(
                 f"poster.{abe}-against-{standard}",
-                f"Throughput of ten flows divided by that of ten others: {layout.NAMES[abe]} with "
-                f"ABE against "
+                f"Throughput of ten flows: {layout.NAMES[abe]} with ABE divided by "
                 f"{layout.NAMES[standard]}, average over round-trip times",
                 "1.25 to 2 for beta 0.7 to 0.85",
                 means,
