@@ -1,5 +1,5 @@
-//! Foreign endpoints: the trait through which the network runs a transport stack that is not part
-//! of tailback, such as QUIC. The stack runs in virtual time.
+//! Endpoints: the trait through which the network runs a transport stack from outside tailback,
+//! such as QUIC. The stack runs in virtual time.
 //!
 //! Endpoints are attached to both ends of an entry of `[[programs]]`
 //! ([`crate::network::Network::attach`]). An endpoint exchanges datagrams with its peer and asks
@@ -14,7 +14,7 @@ use crate::units::Time;
 /// Bytes that a frame adds to the payload of a UDP datagram over IPv4: Ethernet 14, IP 20, UDP 8.
 pub const UDP_IPV4: u16 = 42;
 
-/// One end of one or more connections.
+/// An end of one or more connections.
 ///
 /// The network calls [`Endpoint::wake`] once when the entry starts, and then at each time that
 /// [`Endpoint::next`] returns. After each `wake` and each `receive` the network calls `transmit`
@@ -23,7 +23,7 @@ pub trait Endpoint: Any + Send {
     /// Starts the endpoint on the first call. Later calls handle timers that are due.
     fn wake(&mut self, now: Time);
 
-    /// Handles a datagram that has arrived with this ECN field.
+    /// Handles an arriving datagram with the given ECN field.
     fn receive(&mut self, now: Time, datagram: &[u8], ecn: Ecn);
 
     /// Writes the next datagram to `datagram`, which is empty. Returns `None` if the endpoint has
@@ -40,25 +40,26 @@ pub trait Endpoint: Any + Send {
         false
     }
 
-    /// Returns the state of the endpoint's sender, for the series at every record interval.
+    /// Returns the state of the endpoint's sender, for its time series. Called at every record
+    /// interval.
     fn state(&self) -> EndpointState {
         EndpointState::default()
     }
 
-    /// Returns numbers that the endpoint counts itself, such as its goodput. They become `results`
-    /// of its entry. Called once, after the run.
+    /// Returns numbers that the endpoint counts itself, such as its goodput. They appear in the
+    /// `results` of its entry. Called once, after the run.
     fn numbers(&self) -> Vec<(&'static str, f64)> {
         Vec::new()
     }
 
-    /// Takes the endpoint's output files with their names. They are the content of the output
-    /// folder of its side, which a program would write to `/out`. Called once, after the run.
+    /// Removes and returns the endpoint's output files with their names. On the kernel engine, a
+    /// program would write these files to `/out`. Called once, after the run.
     fn take_files(&mut self) -> Vec<(String, Vec<u8>)> {
         Vec::new()
     }
 
-    /// Returns the bytes that a frame adds to the datagram. Links and queues count them, too. A
-    /// stack whose datagrams are IP packets returns 14, for Ethernet.
+    /// Returns the bytes that a frame adds to the datagram. Links and queues count these bytes,
+    /// too. If the stack's datagrams are IP packets, this is 14, the Ethernet header.
     fn header_bytes(&self) -> u16 {
         UDP_IPV4
     }
@@ -116,8 +117,8 @@ impl Side {
     }
 }
 
-/// A mistake of an endpoint. After a mistake, the network neither wakes the endpoint nor delivers
-/// datagrams to it.
+/// A bug of an endpoint that the network has detected. After a mistake, the network neither wakes
+/// the endpoint nor delivers datagrams to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EndpointFault {
     /// Index of the entry in `[[programs]]`.
@@ -137,12 +138,12 @@ pub enum FaultKind {
     Spins(u32),
     /// The endpoint sent this many datagrams within a millisecond.
     Floods(u32),
-    /// The endpoint's entry has datagrams with this many bytes in the network.
+    /// The datagrams of the endpoint's entry that are in the network have this many bytes in total.
     Fills(u64),
 }
 
 impl FaultKind {
-    /// Describes what happened, and what to do about it.
+    /// Returns a message that says what happened and how to fix the endpoint.
     pub fn describe(self) -> String {
         match self {
             FaultKind::Spins(wakes) => format!(

@@ -1,11 +1,11 @@
 //! The simulator: it sends packets through links and queues between Linux-like TCP end points. It
 //! is deterministic, and uses neither I/O nor a wall clock.
 //!
-//! Reading order: [`units`], [`packet`], the two traits ([`aqm::Queue`] and
+//! Reading order: [`units`], [`packet`], the two main traits ([`aqm::Queue`] and
 //! [`cc::CongestionControl`]), [`registry`], [`plan`], then [`network`].
 
-// The conformance drivers are compiled here and in tests/. They refer to this crate by its name, as
-// a user does.
+// The conformance tests are compiled both here and in tests/. They refer to this crate by its name,
+// as a user does.
 #[cfg(test)]
 extern crate self as tailback_engine;
 

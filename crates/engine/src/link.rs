@@ -1,4 +1,4 @@
-//! Links. A link has a queue, a rate over time, and effects behind the queue (delay, loss).
+//! Links. A link: a queue, a rate that may change over time, and delay and loss after the queue.
 
 use tailback_record::Cause;
 
@@ -11,7 +11,7 @@ use crate::rate::{Cursor, OPPORTUNITY, opportunities_until, opportunity_time};
 use crate::rng::Stream;
 use crate::units::{Rate, Time};
 
-/// What a link does after it was served.
+/// When to serve a link next, and whether a packet has left it.
 #[derive(Clone, Copy, Debug)]
 pub enum Next {
     /// The packet leaves now. Serve the link again at this time.
@@ -28,46 +28,46 @@ pub struct Link {
     pub queue: Box<dyn Queue>,
     /// Counters of the link.
     pub sink: Sink,
-    /// Index of the pipe behind the link, if the link has a pipe.
+    /// Index of the pipe that delays packets after the link, if any.
     pub pipe: Option<u32>,
     rate: RatePlan,
-    /// The rate, if it is constant and the token bucket has no depth.
+    /// The rate, if it is constant and the shaper has no burst.
     constant: Option<Rate>,
     /// The step of the rate that applies now, if the rate has steps.
     step: Cursor,
     mode: LinkMode,
-    /// Whether packets leave at the start of their slots, because the link is neither a wire nor a
-    /// trace.
+    /// Whether the link is a shaper, so that a packet leaves when its transmission begins.
     plain: bool,
     bucket: Bucket,
     overhead: i32,
     count_in_service: bool,
-    /// Whether packets that left the queue may be lost, or pass impairments.
+    /// Whether packets may be lost or pass impairments after the queue.
     pub impaired: bool,
-    /// Probability of loss behind the queue, and the random stream for it.
+    /// Probability of loss after the queue, and the random stream for it.
     loss: Option<(f64, Stream)>,
     /// Marks and drops that the scenario schedules by packet number.
     scheduled: Option<Box<Scheduled>>,
-    /// Whether the link is sending or waits for its queue. If so, an arrival does not serve it.
+    /// Whether the link is sending, or the queue has set a time. An arriving packet then does not
+    /// serve the link.
     busy: bool,
-    /// Whether the queue has set a time before which it sends nothing. An arrival may change this
-    /// time.
+    /// Whether the queue has set a time before which it releases no packet. An arriving packet may
+    /// change this time.
     held: bool,
     /// On a wire: the packet in transmission. On a trace: a partly sent packet with its remaining
     /// bytes.
     in_service: Option<(Packet, u32)>,
     /// On a trace: the number of delivery opportunities used.
     opportunity: u64,
-    /// The last frame length and its serialisation time. On a trace: how many bytes of the
-    /// opportunity are used.
+    /// The length and transmission time of the last frame, so that equal lengths need no division.
+    /// On a trace: how many bytes of the opportunity are used.
     slot: (u32, Time),
 }
 
-/// The progress of a schedule of marks and drops.
+/// A schedule of marks and drops, and how far it has been applied.
 struct Scheduled {
     /// Packet numbers, ascending. True if the packet is dropped, false if it is marked.
     due: Vec<(u64, bool)>,
-    /// How many entries of `due` are done.
+    /// Number of entries of `due` that have been applied.
     done: usize,
     /// Number of segments with payload that have arrived.
     arrived: u64,
@@ -139,7 +139,7 @@ impl Link {
         }
     }
 
-    /// Handles an arriving packet. Returns whether the link must be served now.
+    /// Puts an arriving packet into the queue. Returns whether the link must be served now.
     #[inline]
     pub fn arrive(&mut self, packet: &mut Packet, now: Time) -> bool {
         packet.stamp = now;
@@ -153,8 +153,8 @@ impl Link {
         !self.busy || self.held
     }
 
-    /// Serves the link. Call this at the time that it last returned, and when a packet arrives at
-    /// an idle link. A packet that leaves is written to `packet`.
+    /// Serves the link. Serves the link. Call this at the time returned by the last call, and when
+    /// a packet arrives at an idle link. A packet that leaves is written to `packet`.
     #[inline]
     pub fn serve(&mut self, now: Time, packet: &mut Packet) -> Next {
         if !self.plain {
@@ -166,7 +166,7 @@ impl Link {
         }
     }
 
-    /// Serves a link that is a wire or a trace.
+    /// Serves a link with the mode `wire`, or with a rate from a trace.
     #[inline(never)]
     fn serve_other(&mut self, now: Time, packet: &mut Packet) -> Next {
         if matches!(self.rate, RatePlan::Trace(_)) {
@@ -190,7 +190,8 @@ impl Link {
         }
     }
 
-    /// Takes the next packet from the queue. Returns the end of its slot.
+    /// Takes the next packet from the queue and begins its transmission. Returns when the
+    /// transmission ends.
     #[inline(always)]
     fn begin(&mut self, now: Time, packet: &mut Packet) -> Result<Time, Next> {
         if let Some(until) = self.stopped_until(now) {
@@ -200,8 +201,8 @@ impl Link {
             return Err(Next::Wait(until));
         }
         let end = match self.queue.dequeue(now, &mut self.sink, packet) {
-            // The queue itself shapes, so its time ends the slot. Only a wire behind such a queue
-            // has slots of its own.
+            // The queue itself shapes to the link's rate, so it determines when the transmission
+            // ends. Behind such a queue, only a wire computes transmission times of its own.
             Dequeue::Until(next) if self.mode == LinkMode::Shaper => next.clamp(now, NOT_DUE),
             Dequeue::Packet | Dequeue::Until(_) => {
                 let len = self.charged(packet);
@@ -248,7 +249,7 @@ impl Link {
         (i32::from(packet.len) + self.overhead).max(1) as u32
     }
 
-    /// Returns when the next packet may begin its slot.
+    /// Returns when the transmission of a frame that begins now ends.
     #[inline]
     fn slot_end(&mut self, now: Time, len: u32) -> Time {
         match self.constant {
@@ -283,7 +284,7 @@ impl Link {
             self.busy = true;
             return Next::Wait(due);
         }
-        // slot.0 is the number of bytes of this opportunity that are used.
+        // `slot.0` counts the bytes of this opportunity that are already used.
         let left = OPPORTUNITY - self.slot.0;
         let need = match self.in_service.take() {
             Some((partly, need)) => {
@@ -324,7 +325,7 @@ impl Link {
         }
     }
 
-    /// Draws whether a packet is lost after it left the queue, and counts a loss.
+    /// Decides at random whether a packet is lost after the queue, and counts the loss.
     #[inline]
     pub fn loses(&mut self, packet: &Packet, now: Time) -> bool {
         let Some((probability, stream)) = &mut self.loss else {
@@ -337,7 +338,7 @@ impl Link {
         lost
     }
 
-    /// Returns the number of packets that have left the queue but not yet the link.
+    /// Returns how many packets have left the queue and are in transmission (0 or 1).
     pub fn in_service(&self) -> u64 {
         u64::from(self.in_service.is_some())
     }

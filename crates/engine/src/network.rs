@@ -1,6 +1,6 @@
 //! Runs all components of a plan.
 //!
-//! | file | what |
+//! | file | contents |
 //! |---|---|
 //! | `build` | builds an idle network from a plan |
 //! | `events` | what each component does when it is due |
@@ -65,11 +65,11 @@ use pipe::Pipe;
 use sampling::Flow;
 use sources::Traffic;
 
-/// Numbers of packets by their current location. Drops are counted only after the warm-up, so the
-/// counts add up only without a warm-up.
+/// Counts packets by where they are. Drops are counted only after the warm-up, so the counts add up
+/// only without a warm-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Census {
-    /// Packets that an end point has put into the network.
+    /// Packets that end points have put into the network.
     pub entered: u64,
     /// Packets that an end point has taken out of the network.
     pub ended: u64,
@@ -79,10 +79,10 @@ pub struct Census {
     pub dropped: u64,
 }
 
-/// Number of recorded packets after which a slice (a call of [`Network::advance`]) ends early. A
-/// slice may record more, because one event may send a whole window.
+/// [`Network::advance`] returns early once this many packets are recorded. It may record more,
+/// because one event may send a whole window.
 const RECORDED_AT_ONCE: usize = 1 << 16;
-/// Number of events between two checks of how many packets are recorded.
+/// Number of events between two checks of [`RECORDED_AT_ONCE`].
 const EVENTS_BETWEEN_LOOKS: u64 = 64;
 
 /// A network with its flows, ready to run.
@@ -107,18 +107,20 @@ pub struct Network {
     events: u64,
     data_packets_before_warmup: u64,
     every_change: bool,
-    /// Whether the network must record or remember state each time a flow's sender has acted.
+    /// Whether the network must record, or store for later connections, a flow's state each time
+    /// its sender acts.
     follows_flows: bool,
-    /// What hosts remember about destinations. `None` if they remember nothing.
+    /// The values that hosts store about destinations (RTT, ssthresh, reordering). `None` if they
+    /// remember nothing.
     memory: Option<Box<Memory>>,
     /// Number of open connections, including those of flows.
     connections: usize,
-    /// Number of the first slot. A slot is a table entry that the connections of sources use one
-    /// after the other.
+    /// Number of the first slot. A slot is an entry of `ends` that successive connections of a
+    /// source use.
     first_slot: u32,
     /// Number of the first segment of every connection.
     first_segment: u64,
-    /// The state of this part, if the network is one part of several.
+    /// The state of this part, if the run is divided into parts for several cores.
     part: Option<Box<parts::Part>>,
 }
 
@@ -155,7 +157,7 @@ impl Network {
         }
     }
 
-    /// Returns the sender of a flow, for reading.
+    /// Returns the sender of a flow, read-only.
     pub fn sender(&self, flow: usize) -> &Sender {
         &self.ends[flow].of_flow().sender
     }

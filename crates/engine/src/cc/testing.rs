@@ -1,9 +1,9 @@
-//! A sender without a network, which calls congestion controls in tests. It always has data, its
-//! segments are acknowledged in order, and it reduces its window as Linux does (PRR in CWR and
-//! Recovery). For congestion controls that measure delivery rates, one window is delivered per RTT.
-//! The unit tests and `tests/` use this sender.
+//! A sender that calls a congestion control's hooks in tests, without a network. The sender always
+//! has data, its segments are acknowledged in order, and it reduces its window as Linux does (PRR
+//! in CWR and Recovery). Its delivery-rate samples report one window per RTT. The unit tests and
+//! `tests/` use this sender.
 
-// Each test that includes this file uses only a part of it.
+// Each test that includes this file uses only some of its functions.
 #![allow(dead_code)]
 
 use tailback_engine::cc::{
@@ -14,7 +14,7 @@ use tailback_engine::plan::Growth;
 use tailback_engine::registry::{self, Entry, Options, Value};
 use tailback_engine::units::Time;
 
-/// Returns the complete options of an entry, with some values set.
+/// Returns the default options of a congestion control, with the given values set.
 pub fn options(entry: &Entry<Build>, set: &[(&'static str, Value)]) -> Options {
     let mut options = registry::defaults(entry.options);
     for (name, value) in set {
@@ -32,12 +32,12 @@ enum Echo {
     Esce,
 }
 
-/// Returns a window of `cwnd` segments without a slow-start threshold.
+/// Returns a window of `cwnd` segments with an infinite slow-start threshold.
 pub fn window(cwnd: u32) -> Window {
     Window::new(cwnd, INFINITE_SSTHRESH, Growth::Segments)
 }
 
-/// Returns the state with this number of segments in flight.
+/// Returns the counts of a sender with this many segments in flight.
 pub fn flight(segments: u32) -> Flight {
     Flight {
         nxt: u64::from(segments),
@@ -51,12 +51,13 @@ pub struct Stack {
     pub conn: Conn,
     /// Segments in flight, which the congestion control reads.
     pub flight: Flight,
-    /// The window, which the congestion control writes.
+    /// The window, which the congestion control changes.
     pub window: Window,
 }
 
 impl Stack {
-    /// Returns a connection with a window of `cwnd` segments, which has always limited sending.
+    /// Returns a connection with a window of `cwnd` segments, whose sending was limited by the
+    /// window so far.
     pub fn new(cwnd: u32) -> Stack {
         Stack {
             conn: Conn {
@@ -86,15 +87,15 @@ pub struct Host {
     pub cc: Box<dyn CongestionControl>,
     /// The connection that the congestion control reads.
     pub conn: Conn,
-    /// Segments of the connection. No segment is lost or selectively acknowledged.
+    /// The sender's segments. No segment is lost or selectively acknowledged.
     pub flight: Flight,
     /// The window that the congestion control writes.
     pub window: Window,
-    /// What the congestion control needs.
+    /// The features of the stack that the congestion control requests.
     pub needs: Needs,
     /// RTT of every segment.
     pub rtt: Time,
-    /// A reduction ends when a segment above this one is acknowledged.
+    /// The reduction ends when a segment above this one is acknowledged.
     high_seq: u64,
     /// Window when the last reduction began.
     prior_cwnd: u32,
@@ -131,13 +132,14 @@ impl Host {
         host
     }
 
-    /// Returns the congestion control, the connection that it reads, and the window that it writes.
+    /// Returns the arguments with which to call a hook: the congestion control, the connection, and
+    /// the window.
     pub fn hooks(&mut self) -> (&mut dyn CongestionControl, View<'_>, &mut Window) {
         let view = self.conn.view(&self.flight);
         (&mut *self.cc, view, &mut self.window)
     }
 
-    /// Returns the gauges of the congestion control.
+    /// Returns the values that the congestion control reports for time series.
     pub fn gauges(&self) -> Vec<f64> {
         let mut out = Vec::new();
         let view = self.conn.view(&self.flight);
@@ -250,7 +252,7 @@ impl Host {
         self.send();
     }
 
-    /// Acknowledges all segments, sends no segments for this time, and then sends a window.
+    /// Acknowledges all segments, stays idle for `time`, and then sends a window.
     pub fn idle(&mut self, time: Time) {
         if self.flight.in_flight() > 0 {
             self.conn.last_sent = self.conn.now;

@@ -9,7 +9,7 @@ use crate::units::Time;
 /// The congestion state of a sender (RFC 5681 and Linux `tcp_ca_state`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CaState {
-    /// Nothing unusual has happened.
+    /// No loss, reordering or mark is being handled.
     #[default]
     Open,
     /// Duplicate ACKs or SACKs have arrived, but no segment is considered lost yet.
@@ -30,7 +30,7 @@ impl CaState {
     }
 }
 
-/// Numbers of a sender's segments by their state (names as in Linux's `tcp_sock`). Only the
+/// How many of a sender's segments are in each state (names as in Linux's `tcp_sock`). Only the
 /// scoreboard changes them.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Flight {
@@ -72,7 +72,7 @@ pub struct Conn {
     /// Number of segments delivered by ACKs that carried ECN-Echo. With Accurate ECN, this is the
     /// number of marked segments that the receiver has reported.
     pub delivered_ce: u64,
-    /// Largest number of segments that were unacknowledged in the last window.
+    /// Largest number of unacknowledged segments in the last window of data.
     pub max_packets_out: u32,
     /// Whether the congestion window limited sending in the last window of data.
     pub cwnd_limited: bool,
@@ -108,14 +108,14 @@ impl Default for Conn {
 }
 
 impl Conn {
-    /// Returns the connection and its segments for reading.
+    /// Returns a read-only view of the connection and its segments.
     #[inline]
     pub fn view<'a>(&'a self, flight: &'a Flight) -> View<'a> {
         View { conn: self, flight }
     }
 }
 
-/// The state of a connection that its congestion control can read.
+/// A read-only view of a connection, for its congestion control.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
     conn: &'a Conn,
@@ -159,16 +159,16 @@ pub struct Ack {
     /// RTT of the newest segment that this ACK acknowledged, if this segment was sent only once
     /// (Linux `ack_sample.rtt_us`). It is not yet known in `in_ack_event`.
     pub rtt: Option<Time>,
-    /// Segments found lost because of this ACK. The number is known only in `cong_control` and
-    /// `cwr_ack`.
+    /// Segments found lost because of this ACK. It is set only in `cong_control` and `cwr_ack`.
     pub losses: u32,
 }
 
 /// The delivery-rate sample of an ACK (Linux `rate_sample`).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RateSample {
-    /// Time over which the rate was measured, us. This is the larger one of the sending time and
-    /// the acknowledging time. It is 0 if the ACK does not allow a measurement.
+    /// Time over which the rate was measured, us. This is the longer of the time in which the
+    /// segments were sent and the time in which they were acknowledged. It is 0 if the ACK does not
+    /// allow a measurement.
     pub interval_us: u64,
     /// Segments delivered in that time.
     pub delivered: u32,
@@ -183,7 +183,7 @@ pub struct RateSample {
     pub tx_in_flight: u32,
     /// Whether the application had no data to send at some time during the measurement.
     pub app_limited: bool,
-    /// Whether this ACK acknowledges the segment that the last tail loss probe sent again.
+    /// Whether this ACK acknowledges the retransmission of the last tail loss probe.
     pub probe_acked: bool,
     /// Time of the last ACK that delivered segments.
     pub delivered_at: Time,

@@ -15,24 +15,25 @@ pub struct Window {
     pub cwnd: u32,
     /// Slow-start threshold, segments.
     pub ssthresh: u32,
-    /// Number of acknowledged segments that contribute to the next increase.
+    /// Acknowledged segments counted towards the next increase of the window (Linux
+    /// `snd_cwnd_cnt`).
     pub cwnd_cnt: u32,
     /// Pacing rate, bytes/s. It is 0 before the rate is known.
     pub pacing_rate: u64,
     /// Number of segments that may leave together if packets are paced (TSO autosizing).
     pub pacing_burst: u32,
-    /// Whether the first segments of the connection are also paced (`tcp_pace_iw` of the L4S team).
+    /// Whether the initial window is also paced (`tcp_pace_iw` of the L4S team).
     pub pace_first: bool,
-    /// Whether the congestion control no longer sets the pacing rate. The scenario then decides
-    /// whether packets are paced.
+    /// Whether the congestion control leaves the pacing rate to the stack. The option `pacing` of
+    /// the scenario then decides whether packets are paced.
     pub paced_by_stack: bool,
-    /// Until this many segments are delivered, samples of the delivery rate may be below the path's
-    /// capacity, because the application had no data to send. 0 means that samples show the
-    /// capacity (Linux `app_limited`). The stack sets this field. A congestion control that
-    /// intentionally keeps its window small also sets it.
+    /// While this is not 0, rate samples may be below the path's capacity, because the application
+    /// had no data to send. They are valid again once this many segments are delivered (Linux
+    /// `app_limited`). A congestion control that intentionally keeps its window small also sets it.
     pub app_limited: u64,
-    /// Why the congestion control itself has ended slow start, as a short name ("hystart_delay").
-    /// `None` if a loss or a mark ends slow start. Only `tailback explain` uses this.
+    /// Why the congestion control ended slow start before a loss or mark did, as a short name
+    /// ("hystart_delay"). `None` if a loss or a mark ended slow start. Only `tailback explain` uses
+    /// this.
     pub left_slow_start: Option<&'static str>,
     growth: Growth,
 }
@@ -54,8 +55,8 @@ impl Window {
         }
     }
 
-    /// Returns the number of segments from which growth is computed for an ACK that delivered this
-    /// many segments.
+    /// Returns how many segments an ACK of `delivered` segments counts for growth: all of them, or
+    /// one if growth counts ACKs.
     #[inline]
     pub fn growth_of(&self, delivered: u32) -> u32 {
         match self.growth {
@@ -64,7 +65,8 @@ impl Window {
         }
     }
 
-    /// Returns whether growth depends on the number of ACKs instead of segments.
+    /// Returns whether the window grows by the number of ACKs instead of the number of acknowledged
+    /// segments.
     pub fn counts_acks(&self) -> bool {
         self.growth == Growth::Acks
     }
@@ -91,10 +93,10 @@ impl Window {
         left
     }
 
-    /// Linux `tcp_cong_avoid_ai`: grows by one segment for every `w` acknowledged segments.
-    /// Acknowledged segments left over from a larger `w` are used first, for at most one segment of
-    /// growth per call. Linux 3.2 needed one more ACK for each increase, so the window grew by one
-    /// segment for `w + 1` ACKs.
+    /// Linux `tcp_cong_avoid_ai`: grows by one segment for every `w` acknowledged segments. If `w`
+    /// has become smaller, the segments counted so far first grow the window by at most one
+    /// segment. Linux 3.2 needed one more ACK for each increase, so the window grew by one segment
+    /// for `w + 1` ACKs.
     #[inline]
     pub fn cong_avoid_ai(&mut self, w: u32, acked: u32) {
         if self.growth == Growth::Acks {

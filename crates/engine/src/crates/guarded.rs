@@ -1,7 +1,7 @@
-//! Checks around a plugin's congestion control, so that a mistake in the plugin does not lead to
-//! wrong results. A window of 0 ends the run. [`Whereabouts`] identifies a hook that never returns.
+//! Checks the windows that a plugin's congestion control sets, so that a bug in a plugin does not
+//! give wrong results. A window of 0 stops the run with an error. [`Whereabouts`] identifies a hook
+//! that never returns.
 //!
-//! tailback's own congestion controls are called without these checks.
 
 use super::installed;
 use super::whereabouts::Whereabouts;
@@ -13,7 +13,7 @@ use crate::registry::Entry;
 use crate::rng::Stream;
 use crate::units::Time;
 
-/// The message of a deliberate panic. It describes a mistake in a plugin.
+/// The payload of the panic that reports a bug in a plugin.
 #[derive(Debug)]
 pub struct Fault(pub String);
 

@@ -3,7 +3,7 @@
 //! A plugin has a function `register` that adds its entries to a [`Registry`]. A program with
 //! plugins calls [`install`] before anything else.
 //!
-//! | file | what |
+//! | file | purpose |
 //! |---|---|
 //! | `guarded` | checks a plugin's congestion control at run time; a window of 0 ends the run |
 //! | `whereabouts` | tells another thread which hook of a plugin is running |
@@ -28,7 +28,7 @@ use crate::registry::{Entry, find};
 use crate::traffic::{self, Transport};
 use crate::{aqm, cc};
 
-/// The entries that plugins register.
+/// The algorithms that plugins register.
 #[derive(Default)]
 pub struct Registry {
     cc: Vec<&'static Entry<cc::Build>>,
@@ -86,7 +86,7 @@ impl Registry {
         self.traffic.push(entry);
     }
 
-    /// Adds a transport stack. Its name is a kind of `[[programs]]` in the simulator.
+    /// Adds a transport stack. In the simulator, its name is a valid `kind` in `[[programs]]`.
     pub fn stack(&mut self, entry: &'static Entry<stacks::Build>) {
         let problem = problem_of("stack", entry, stacks::TABLE.shipped(), &self.stacks);
         self.problems.extend(problem);
@@ -108,7 +108,7 @@ impl Registry {
     /// Collects the entries that these plugins register.
     ///
     /// # Errors
-    /// Returns a sentence for each plugin that registers nothing, and for each name that is invalid
+    /// Returns a message for each plugin that registers nothing, and for each name that is invalid
     /// or already used.
     pub fn of(crates: &[Crate]) -> Result<Registry, Vec<String>> {
         let mut registry = Registry::default();
@@ -149,7 +149,8 @@ impl Registry {
     }
 }
 
-/// Returns what is wrong with the name of an entry.
+/// Checks the name of a plugin's algorithm, and returns an error message if it is invalid or
+/// already used.
 fn problem_of<B>(
     noun: &str,
     entry: &Entry<B>,
@@ -170,7 +171,8 @@ fn problem_of<B>(
     })
 }
 
-/// Adds the entries of plugins to the tables. Check the plugins with [`Registry::of`] first.
+/// Adds the algorithms of plugins to the tables of congestion controls, queues, traffic and stacks.
+/// Check the plugins with [`Registry::of`] first.
 ///
 /// # Panics
 /// If it is called twice.

@@ -7,10 +7,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::cc::{self, Hook};
 
-/// Number of low bits that hold the hook. The higher bits hold the index of the entry plus 1.
+/// Number of low bits that hold the hook. The higher bits hold the congestion control's index in
+/// its table, plus 1.
 const HOOK_BITS: u32 = 8;
 
-/// The hook that a thread is running, if it is running a hook of a plugin's congestion control.
+/// The hook of a plugin's congestion control that a thread is running, if any.
 #[derive(Clone, Debug, Default)]
 pub struct Whereabouts(Arc<AtomicU32>);
 
@@ -19,8 +20,8 @@ thread_local! {
 }
 
 impl Whereabouts {
-    /// Starts a new record for this thread. Plugins that are built on this thread from now on note
-    /// their hooks in it.
+    /// Starts a new record for this thread. The congestion controls that the thread creates from
+    /// now on record their hooks in it.
     pub fn begin() -> Whereabouts {
         let new = Whereabouts::default();
         OF_THREAD.set(new.clone());
@@ -32,14 +33,14 @@ impl Whereabouts {
         OF_THREAD.with_borrow(Clone::clone)
     }
 
-    /// Notes a call of a hook. `place` is the congestion control's index in the table.
+    /// Records that a hook is called. `place` is the index of the congestion control in its table.
     #[inline]
     pub(super) fn enter(&self, place: u32, hook: Hook) {
         let number = (place + 1) << HOOK_BITS | hook as u32;
         self.0.store(number, Ordering::Relaxed);
     }
 
-    /// Notes that the hook has returned.
+    /// Records that the hook has returned.
     #[inline]
     pub(super) fn leave(&self) {
         self.0.store(0, Ordering::Relaxed);

@@ -1,5 +1,5 @@
-//! Finds hooks that a plugin's congestion control does not forward to the congestion control of
-//! tailback that it wraps.
+//! Finds the hooks that a plugin's congestion control fails to forward, if it wraps one of
+//! tailback's congestion controls.
 //!
 //! If a wrapper does not implement a hook, the trait's default runs, and most defaults do nothing.
 //! The wrapped congestion control then receives no ACKs or losses, and the results are wrong
@@ -18,8 +18,8 @@ use crate::registry::{Entry, complete_defaults, find};
 use crate::rng::Stream;
 use crate::units::Time;
 
-/// Returns the congestion controls that `entry` wraps, and the hooks that it neither implements nor
-/// forwards. Returns `None` if `entry` wraps no congestion control of tailback.
+/// Returns the congestion controls that `entry` wraps, and the hooks that it neither implements
+/// itself nor forwards. Returns `None` if `entry` wraps no congestion control of tailback.
 pub fn forgotten(entry: &'static Entry<cc::Build>) -> Option<(Vec<&'static str>, Vec<Hook>)> {
     let (mut control, notes) = probe(|| (entry.build)(&complete_defaults(entry)));
     let mut inside = notes.made;
@@ -40,7 +40,7 @@ pub fn forgotten(entry: &'static Entry<cc::Build>) -> Option<(Vec<&'static str>,
     Some((inside, missing))
 }
 
-/// Returns whether forgetting this hook only reduces what is recorded.
+/// Returns whether a missing hook changes only which values are recorded, not the results.
 fn is_harmless(hook: Hook) -> bool {
     matches!(hook, Hook::Gauges | Hook::GaugeNames)
 }
@@ -50,7 +50,7 @@ pub(crate) fn left_out(control: &mut dyn CongestionControl) -> Vec<Hook> {
     let mut defaults = Vec::new();
     for hook in Hook::ALL {
         let ((), notes) = probe(|| {
-            // A hook that panics is implemented, because no default panics.
+            // A hook that panics is not a default, because no default panics.
             _ = catch_unwind(AssertUnwindSafe(|| call(control, *hook)));
         });
         defaults.extend(notes.defaults);
@@ -95,7 +95,7 @@ fn call(control: &mut dyn CongestionControl, hook: Hook) {
         Hook::Randomise => control.randomise(Stream::new(1, "probe", "cc")),
         Hook::EcnRefused => _ = control.ecn_refused(),
         Hook::Init => control.init(view, &mut window),
-        // These hooks have no defaults, so every congestion control implements them.
+        // The trait requires these hooks, so every congestion control implements them.
         Hook::Ssthresh | Hook::CongAvoid => {}
         Hook::CongControl => control.cong_control(view, &mut window, &ack),
         Hook::OnLost => control.on_lost(view, &window, &lost),
@@ -119,7 +119,7 @@ mod tests {
     use crate::cc::{Build, Signal, View, cubic, dctcp, reno};
     use crate::registry::Options;
 
-    /// A wrapper that is written by hand and implements only these hooks.
+    /// A hand-written wrapper that implements only these hooks.
     struct ByHand(Box<dyn CongestionControl>);
 
     impl CongestionControl for ByHand {
@@ -131,7 +131,6 @@ mod tests {
             self.0.cong_avoid(view, window, acked);
         }
 
-        /// Does nothing on purpose.
         fn in_ack_event(&mut self, _view: View<'_>, _window: &mut Window, _ack: &Ack) {}
     }
 

@@ -94,12 +94,11 @@ struct AckBatch {
     /// Latest time at which the current batch closes.
     until: Time,
     held: VecDeque<(Packet, Way)>,
-    /// Number of ACKs at the front of `held` that belong to a closed batch and can leave.
+    /// Number of ACKs at the front of `held` whose batch is closed, so that they can leave.
     leaving: usize,
 }
 
 impl AckBatch {
-    /// Closes the current batch.
     fn close(&mut self) {
         self.leaving = self.held.len();
         self.gathered = 0;
@@ -109,8 +108,7 @@ impl AckBatch {
 
 impl Impairment for AckBatch {
     fn meet(&mut self, packet: &mut Packet, way: &mut Way) -> Fate {
-        // Links gather neither SYN-ACKs, which open a connection, nor datagrams on the return path,
-        // which are not ACKs.
+        // SYN-ACKs and datagrams of the return path are never batched.
         if !packet.has(flags::ACK) || packet.has(flags::SYN | flags::DATAGRAM) {
             return Fate::Goes;
         }

@@ -76,7 +76,7 @@ pub const ENTRY: Entry<Build> = Entry {
     },
 };
 
-/// The four parameters, from the options of either model.
+/// The Gilbert-Elliott parameters, computed from the options of either model.
 #[derive(Clone, Copy)]
 struct Chain {
     p: f64,
@@ -94,7 +94,8 @@ impl Chain {
         }
         let loss = float(options, "loss").unwrap_or(0.01);
         let r = 1.0 / float(options, "burst").unwrap_or(4.0);
-        // If every packet is lost, the channel turns bad once and stays bad.
+        // With a loss of 1, the formula for `p` would divide by 0. The channel turns bad at the
+        // first packet and stays bad.
         if loss >= 1.0 {
             let (p, r) = (1.0, 0.0);
             return Chain {
@@ -108,13 +109,13 @@ impl Chain {
         Chain { p, r, bad, good }
     }
 
-    /// Returns the mean over both states. The channel alternates between the good state, for `1 /
-    /// p` packets on average, and the bad state, for `1 / r` packets.
+    /// Returns the average loss over the good and the bad state. The channel alternates between the
+    /// good state, for `1 / p` packets on average, and the bad state, for `1 / r` packets.
     fn long_run(self) -> LongRun {
         let Chain { p, r, bad, good } = self;
         let in_bad = if p > 0.0 { p / (p + r) } else { 0.0 };
         let in_good = 1.0 - in_bad;
-        // Each visit to the bad state that loses packets is counted as one burst.
+        // Count each period in the bad state as one burst, if packets are lost in it.
         let begins = if bad > 0.0 { in_good * p } else { 0.0 };
         let lost = in_bad * bad + in_good * good;
         LongRun {

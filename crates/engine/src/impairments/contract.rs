@@ -39,8 +39,8 @@ pub trait Impairment: Send {
     /// Decides what happens to a packet that arrives.
     fn meet(&mut self, packet: &mut Packet, way: &mut Way) -> Fate;
 
-    /// Returns a held packet that goes on now, and the [`Way`] that it had when it was held.
-    /// Returns `None` if no packet goes on.
+    /// Returns a held packet that is released now, and the [`Way`] that the packet had when it was
+    /// held. Returns `None` if no packet is released.
     fn release(&mut self, _now: Time) -> Option<(Packet, Way)> {
         None
     }
@@ -63,24 +63,24 @@ pub enum Discipline {
     /// Linux's own netem.
     #[default]
     Netem,
-    /// A policer of tailback's own.
+    /// tailback's policer.
     Police,
-    /// A queue discipline of tailback's own that delivers ACKs in batches.
+    /// tailback's queue discipline that delivers ACKs in batches.
     AckBatch,
 }
 
 impl Discipline {
-    /// The kernel module with the queue disciplines of tailback's own.
+    /// The kernel module that contains tailback's queue disciplines.
     pub const MODULE: &str = "sch_impair";
 
     const ALL: [Discipline; 3] = [Discipline::Netem, Discipline::Police, Discipline::AckBatch];
 
-    /// Finds a queue discipline by the name of its kind.
+    /// Finds a queue discipline by its kind in tc.
     pub fn named(kind: &str) -> Option<Discipline> {
         Self::ALL.into_iter().find(|one| one.kind() == kind)
     }
 
-    /// Returns the name of the discipline's kind.
+    /// Returns the discipline's kind in tc.
     pub const fn kind(self) -> &'static str {
         match self {
             Discipline::Netem => "netem",
@@ -89,8 +89,8 @@ impl Discipline {
         }
     }
 
-    /// Returns whether the discipline is tailback's own. tc does not know the arguments of such a
-    /// discipline.
+    /// Returns whether the discipline is in tailback's module, so that tc does not know its
+    /// arguments.
     pub const fn is_own(self) -> bool {
         !matches!(self, Discipline::Netem)
     }
@@ -110,10 +110,9 @@ impl Discipline {
     }
 }
 
-/// The arguments of netem, or of another queue discipline, over time.
+/// A queue discipline that implements an impairment, and its arguments at each time of the run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Netem {
-    /// The queue discipline that reads the arguments.
     pub discipline: Discipline,
     /// Times, each with the arguments that apply from then on. The first time is 0. The list is
     /// empty if netem is not needed.
@@ -125,7 +124,7 @@ pub struct Netem {
 }
 
 impl Netem {
-    /// Creates a netem that draws random numbers and has the same arguments for the whole run.
+    /// Creates a netem that draws random numbers and keeps the same arguments for the whole run.
     pub fn constant(words: String) -> Netem {
         Netem {
             words: vec![(Time::ZERO, words)],
@@ -134,7 +133,7 @@ impl Netem {
         }
     }
 
-    /// Creates a queue discipline of tailback's own that has the same arguments for the whole run.
+    /// Creates one of tailback's queue disciplines, with the same arguments for the whole run.
     pub fn own(discipline: Discipline, words: String) -> Netem {
         Netem {
             discipline,
@@ -144,8 +143,7 @@ impl Netem {
     }
 }
 
-/// The average effect of an impairment on data. tailback uses it only to estimate the cost of a
-/// run.
+/// The average effect of an impairment on data packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LongRun {
     /// Share of packets that are lost.
@@ -154,14 +152,14 @@ pub struct LongRun {
     pub bursts: f64,
     /// Share of packets that arrive twice.
     pub copied: f64,
-    /// Rate and burst of a policer that drops the packets that exceed them.
+    /// Rate and burst of a policer that drops excess packets.
     pub drops_beyond: Option<(Rate, Bytes)>,
-    /// Rate and burst of a policer that marks the packets that exceed them.
+    /// Rate and burst of a policer that marks excess packets.
     pub marks_beyond: Option<(Rate, Bytes)>,
 }
 
 impl LongRun {
-    /// Returns the effect of independent losses with this probability.
+    /// Returns the effect of losing each packet independently with this probability.
     pub fn losing(share: f64) -> LongRun {
         LongRun {
             lost: share,
@@ -175,13 +173,13 @@ impl LongRun {
 pub struct Build {
     /// Builds the impairment for the simulator, from its options and a random stream.
     pub make: fn(&Options, Stream) -> Box<dyn Impairment>,
-    /// Returns the arguments of netem, or of a queue discipline of tailback's own, or why Linux does
-    /// not support these options.
+    /// Returns the arguments for netem or for one of tailback's queue disciplines, or an error if
+    /// Linux does not support these options.
     pub netem: fn(&Options) -> Result<Netem, Refused>,
     /// Returns the longest time for which the impairment delays a packet. The estimate of memory
     /// needs it.
     pub longest: fn(&Options) -> Time,
-    /// Returns the effect on data in the long run. The second argument tells whether the data is
+    /// Returns the average effect on data packets. The second argument tells whether the data is
     /// ECN-capable.
     pub long_run: fn(&Options, bool) -> LongRun,
     /// Whether the impairment duplicates packets.

@@ -60,7 +60,7 @@ pub const ENTRY: Entry<Build> = Entry {
     },
 };
 
-/// Reads the steps: times, each with the delay that applies from then on.
+/// Reads the option `steps`: pairs of a time and the delay that applies from then on.
 fn steps(options: &Options) -> Vec<(Time, Time)> {
     let pairs = options.pairs(STEPS).iter();
     let steps = pairs.map(|(at, value)| match value {

@@ -191,7 +191,7 @@ struct Jitter {
     coherence: f64,
     keep_order: bool,
     stream: Stream,
-    /// The last draw of the normal process, and its time.
+    /// The last value of the AR(1) process, and the time at which it was drawn.
     z: Option<(f64, Time)>,
     /// When the previous packet reaches the far end.
     last: Time,
@@ -210,7 +210,7 @@ impl Jitter {
         }
     }
 
-    /// Returns the value of the normal process at this time.
+    /// Returns the value of the AR(1) process at this time.
     fn normal(&mut self, now: Time) -> f64 {
         let fresh = match self.z {
             // Packets that arrive at the same time have the same delay.

@@ -31,7 +31,7 @@
 //!   impairment that netem does not support.
 //!
 //! The times of a scenario (`during`, steps) apply when a packet leaves the queue. On the kernel
-//! engine they apply when the packet reaches netem, which is later by the link's own delay.
+//! engine they apply when the packet reaches netem, which is after the link's own delay.
 //!
 //! `tests/impairments` checks each kind against its formula. The randomised tests (the swarm) use
 //! every kind with all its options from this registry.
@@ -54,7 +54,7 @@ pub use contract::{Build, Discipline, Fate, Impairment, LongRun, Netem, Way};
 
 use crate::registry::Entry;
 
-/// The impairments of tailback. Each has one line.
+/// The impairments of tailback.
 pub const ENTRIES: &[&Entry<Build>] = &[
     &loss::ENTRY,
     &burst_loss::ENTRY,

@@ -40,13 +40,12 @@ pub fn time(options: &Options, name: &str) -> Option<Time> {
     }
 }
 
-/// The function [`super::Build::longest`] for impairments that do not delay packets.
+/// [`super::Build::longest`] of an impairment that does not delay packets.
 pub fn no_time(_: &Options) -> Time {
     Time::ZERO
 }
 
-/// The function [`super::Build::long_run`] for impairments that neither lose, mark nor copy
-/// packets.
+/// [`super::Build::long_run`] of an impairment that neither loses, marks nor copies packets.
 pub fn passes_all(_: &Options, _: bool) -> LongRun {
     LongRun::default()
 }
@@ -59,7 +58,7 @@ pub fn error(option: &'static str, message: &str) -> OptionError {
     }
 }
 
-/// Checks that the times of steps ascend from 0.
+/// Returns an error unless the first step is at 0 and the times ascend.
 pub fn steps_ascend<T>(option: &'static str, steps: &[(Time, T)]) -> Result<(), Vec<OptionError>> {
     let message = match steps.first() {
         Some((Time::ZERO, _)) if steps.is_sorted_by(|a, b| a.0 < b.0) => return Ok(()),
@@ -69,7 +68,7 @@ pub fn steps_ascend<T>(option: &'static str, steps: &[(Time, T)]) -> Result<(), 
     Err(vec![error(option, message)])
 }
 
-/// Returns the errors, or `Ok` if the list is empty.
+/// Returns `Ok` if there are no errors.
 pub fn all_of(errors: Vec<OptionError>) -> Result<(), Vec<OptionError>> {
     if errors.is_empty() {
         Ok(())
@@ -96,7 +95,7 @@ pub fn delaying(delay: &str, keep_order: bool) -> String {
 }
 
 impl Netem {
-    /// Creates a netem that loses packets at random.
+    /// Creates a netem with random loss.
     pub fn losing(words: String) -> Netem {
         Netem {
             loses: true,

@@ -61,8 +61,8 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         netem: |options| {
             let rate = rate_of(options);
-            // The module stores this time in a signed number of nanoseconds, whose largest value is
-            // 292 years.
+            // The kernel module stores this time in a signed 64-bit number of nanoseconds, so limit
+            // it.
             let depth = rate.time_for(burst_of(options).0).ns().min(i64::MAX as u64);
             let mark = u8::from(options.word("action") == MARK);
             let words = format!("rate {} depth {depth} mark {mark}", rate.0);
@@ -106,7 +106,7 @@ struct Policer {
     marks: bool,
     /// The time that an empty bucket needs to become full.
     depth: Time,
-    /// When the bucket will be full if no more packets use tokens.
+    /// When the bucket will be full if no further packet uses tokens.
     full: Time,
 }
 

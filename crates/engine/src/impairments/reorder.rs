@@ -81,7 +81,7 @@ pub const ENTRY: Entry<Build> = Entry {
                 let message = "netem delays late packets by a time, not by a number of packets";
                 return Err(Refused::new(DISTANCE, message, "`by`"));
             }
-            // netem expects the probability of a packet that is not delayed.
+            // netem's `reorder` is the probability that a packet is not delayed.
             let at_once = percent(1.0 - options.float("probability"));
             let delay = delaying(&nanoseconds(late_by(options)), false);
             Ok(Netem::constant(format!("{delay} reorder {at_once}")))
@@ -136,8 +136,8 @@ struct LateByPackets {
     patience: Time,
     /// Number of packets so far that were not held.
     passed: u64,
-    /// Held packets, the oldest first. Each packet is stored with the value of `passed` at which it
-    /// goes on.
+    /// Held packets, the oldest first. Each is stored with the value of `passed` at which it is
+    /// released.
     held: VecDeque<(Packet, Way, u64)>,
 }
 

@@ -85,7 +85,7 @@ pub const ENTRY: Entry<Build> = Entry {
 /// `None` means that the packet is dropped.
 type Combine = fn(Ecn, Ecn) -> Option<Ecn>;
 
-/// One end of a tunnel, with its function for the ECN field.
+/// One end of a tunnel, with the function that computes the ECN field there.
 enum Tunnel {
     /// Computes the ECN field of the outer header from the packet's ECN field.
     Ingress(fn(Ecn) -> Ecn),

@@ -71,8 +71,8 @@ pub const ENTRY: Entry<Build> = Entry {
 /// How the path of a packet is chosen.
 enum Spread {
     Random,
-    /// The paths take turns. The number is the fraction of a packet that the second path is behind
-    /// its share.
+    /// Packets alternate between the paths, in proportion to their shares. The number is the
+    /// fraction of a packet that the second path is behind its share.
     Turns(f64),
     Flowlets {
         gap: Time,

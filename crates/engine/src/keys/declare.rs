@@ -1,5 +1,5 @@
-//! The macros that declare keys and their words: [`words!`](crate::words!) and
-//! [`keys!`](crate::keys!).
+//! The macros that declare the keys of scenario files and the words that keys accept:
+//! [`words!`](crate::words!) and [`keys!`](crate::keys!).
 
 /// Declares an enum with one variant for each word that a key accepts.
 #[macro_export]
@@ -14,10 +14,9 @@ macro_rules! words {
         }
 
         impl $name {
-            /// All words, as written in a file.
             pub const WORDS: &'static [&'static str] = &[$($word),+];
 
-            /// A key that accepts one of these words.
+            /// A key that accepts any of these words.
             pub const KEY: $crate::keys::Key =
                 $crate::keys::plain($crate::registry::Kind::Word($name::WORDS));
 
@@ -61,11 +60,11 @@ macro_rules! words {
 /// Declares a struct of the plan and the table of its keys. Each line has one of these forms:
 ///
 /// - `field: Type = key;` a key whose value goes into the field unchanged;
-/// - `field: Type => key;` a key that other code reads, because its value depends on other keys;
+/// - `field: Type => key;` a key that other code reads, because the field depends on several keys;
 /// - `field: Type;` a field without a key;
 /// - `key name = key;` a key without a field.
 ///
-/// The docs of a line also document its key.
+/// The doc comment of a line also documents its key.
 #[macro_export]
 macro_rules! keys {
     ($(#[doc = $doc:literal])+ pub struct $name:ident as $label:literal { $($lines:tt)* }) => {
@@ -128,7 +127,7 @@ macro_rules! keys {
                 keys: &[$($key)*],
             };
 
-            /// Sets the fields of plain keys to the values in the file.
+            /// Sets each field declared with `=` to the value of its key in the file.
             #[allow(unused_mut, unused_variables, clippy::allow_attributes)]
             pub fn set(
                 &mut self,

@@ -43,7 +43,7 @@ impl EngineKind {
     }
 }
 
-/// The registries, one for each kind of named component in a scenario.
+/// The registries of named components; a key of a scenario refers to an entry of one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Registry {
     /// Queue disciplines.
@@ -56,12 +56,12 @@ pub enum Registry {
     Impairments,
     /// Ready-made programs.
     Programs,
-    /// Transport stacks, which are kinds of programs in the simulator.
+    /// Transport stacks, which implement kinds of programs in the simulator.
     Stacks,
 }
 
 impl Registry {
-    /// Returns the noun for an entry of this registry, for messages.
+    /// Returns what to call an entry of this registry in messages.
     pub const fn noun(self) -> &'static str {
         match self {
             Registry::Aqm => "queue discipline",
@@ -88,7 +88,7 @@ impl Registry {
 /// The kind of values that a key accepts.
 #[derive(Clone, Copy, Debug)]
 pub enum KeyKind {
-    /// A value of a kind that options also have.
+    /// A plain value (number, word, time, ...), of a type that options also use.
     Plain(Kind),
     /// A string.
     Text,
@@ -100,7 +100,7 @@ pub enum KeyKind {
     Rate,
     /// An entry of a registry: its name, or a table with its name and options.
     Entry(Registry),
-    /// The name of an entry. The entry's options are further keys of the same table.
+    /// The name of a registry's entry. The entry's options are further keys of the same table.
     Word(Registry),
     /// A list of names of links, in order.
     Route,
@@ -114,19 +114,19 @@ pub enum KeyKind {
     Words,
     /// A table whose values are strings.
     Texts,
-    /// The condition under which a server is ready.
+    /// When a server is ready.
     Ready,
     /// A date, with or without a time.
     Date,
     /// Packet numbers to mark and to drop.
     Schedule,
-    /// The burst of a shaper: a number of bytes, or the value that tc computes.
+    /// The burst of a shaper: a number of bytes, or "tc" for the value that tc computes.
     Burst,
     /// The names of two hosts.
     Hosts,
     /// Pairs of times, ascending.
     Pauses,
-    /// One of these words. `true` means the first word, `false` the last.
+    /// One of these words. `true` selects the first word, `false` the last.
     Switch(&'static [&'static str]),
     /// A table.
     Table(&'static TableDef),
@@ -157,7 +157,7 @@ impl TableDef {
         self.keys.iter().find(|key| key.name == name)
     }
 
-    /// If the options of a registry's entry are keys of this table, returns the registry.
+    /// Returns the registry whose options are keys of this table, if the table has such a registry.
     pub fn flat(&self) -> Option<Registry> {
         self.keys.iter().find_map(|key| match key.kind {
             KeyKind::Word(registry) => Some(registry),
@@ -185,14 +185,14 @@ pub struct Key {
     pub of_connections: bool,
     /// Which values an engine supports. `None` if both engines support all values.
     pub limit: Option<Limit>,
-    /// The table that a file may have in place of a plain value.
+    /// The keys of the table that a file may have in place of a plain value.
     pub table: Option<&'static TableDef>,
 }
 
-/// Which values of a key an engine supports.
+/// Limits the values of a key that an engine supports.
 #[derive(Clone, Copy, Debug)]
 pub struct Limit {
-    /// The engine to which the limit applies. The other engine supports all values.
+    /// The engine that the limit applies to. The other engine supports all values.
     pub engine: EngineKind,
     /// The supported values.
     pub takes: Takes,
@@ -211,7 +211,7 @@ pub enum Takes {
     AtLeast(&'static str),
 }
 
-/// An optional key of this kind. The declaration adds the key's name and docs.
+/// Creates an optional key of this kind. The declaration adds the key's name and docs.
 pub const fn key(kind: KeyKind) -> Key {
     Key {
         name: "",
@@ -226,7 +226,7 @@ pub const fn key(kind: KeyKind) -> Key {
     }
 }
 
-/// Returns an optional key with a value of a kind that options also have.
+/// Creates an optional key that accepts a plain value of this type.
 pub const fn plain(kind: Kind) -> Key {
     key(KeyKind::Plain(kind))
 }
@@ -272,19 +272,19 @@ pub const fn entry(registry: Registry) -> Key {
 /// An error about a value in a valid plan that one engine does not support.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Refusal {
-    /// A path of keys as in `[sweep]`, with indices where the plan holds lists:
+    /// The path of the value, written as in `[sweep]`, with an index for each list:
     /// `links[0].queue.gentle`, `flows[2].tcp.growth`, `traffic[0].rate`, `record.packets`. If the
     /// file does not contain the whole path, errors point at the longest prefix that the file
     /// contains.
     pub path: String,
-    /// What the engine does not support.
+    /// What is not supported.
     pub message: String,
-    /// What the engine expects instead.
+    /// What to write instead.
     pub expected: Option<String>,
 }
 
 impl Key {
-    /// Returns this key with its docs. Adds the name unless the key already has a name.
+    /// Returns this key with its docs, and with `name` unless it already has a name.
     pub const fn declared(self, name: &'static str, doc: &'static str) -> Key {
         Key {
             name: if self.name.is_empty() {
@@ -297,7 +297,7 @@ impl Key {
         }
     }
 
-    /// Returns this key with a name that differs from the field's.
+    /// Returns this key with a name that differs from the name of its field.
     pub const fn named(self, name: &'static str) -> Key {
         Key { name, ..self }
     }
@@ -310,7 +310,7 @@ impl Key {
         }
     }
 
-    /// Returns this key, but allows a table in place of its value.
+    /// Returns this key, which then also accepts a table in place of its value.
     pub const fn or_table(self, table: &'static TableDef) -> Key {
         Key {
             table: Some(table),
@@ -331,7 +331,7 @@ impl Key {
         Key { since, ..self }
     }
 
-    /// Returns this key, but only for sources that open TCP connections.
+    /// Returns this key, marked as valid only for sources that open TCP connections.
     pub const fn of_connections(self) -> Key {
         Key {
             of_connections: true,
@@ -339,14 +339,12 @@ impl Key {
         }
     }
 
-    /// Returns this key with the values that the kernel engine supports, and why it supports only
-    /// these.
+    /// Returns this key, limited to the given values on the kernel engine for the reason `why`.
     pub const fn kernel(self, takes: Takes, why: &'static str) -> Key {
         self.limit(EngineKind::Kernel, takes, why)
     }
 
-    /// Returns this key with the values that the simulator supports, and why it supports only
-    /// these.
+    /// Returns this key, limited to the given values in the simulator for the reason `why`.
     pub const fn sim(self, takes: Takes, why: &'static str) -> Key {
         self.limit(EngineKind::Sim, takes, why)
     }
@@ -358,10 +356,10 @@ impl Key {
         }
     }
 
-    /// Parses a value from a declaration, which writes it as in a file.
+    /// Parses a default or limit, which a declaration writes as in a file.
     ///
     /// # Panics
-    /// If the value is not of the key's kind, which is a mistake in the declaration.
+    /// If the text does not match the key's kind, which is a bug in the declaration.
     fn parsed(&self, text: &str) -> Value {
         let KeyKind::Plain(kind) = self.kind else {
             panic!("{} has no plain values", self.name)
@@ -372,7 +370,7 @@ impl Key {
     /// Converts a value from a file to the type of the field.
     ///
     /// # Panics
-    /// If the type does not fit the key's kind, which is a mistake in the declaration.
+    /// If the field's type does not match the key's kind, which is a bug in the declaration.
     pub fn take<T: Plain>(&self, value: Value) -> T {
         let shown = format!("{} = {value:?}", self.name);
         T::of(value).unwrap_or_else(|| panic!("{shown} is not of the field's type"))

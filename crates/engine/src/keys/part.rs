@@ -1,9 +1,10 @@
-//! Represents a plan as plain data (tables, lists and values), for code that writes plans.
+//! Converts a plan to plain data (tables, lists and values), from which other code writes it as
+//! text.
 
 use crate::rate::RatePlan;
 use crate::registry::{Algorithm, Options, Value};
 
-/// A part of a plan, as plain data.
+/// A plan, or a value in it, as plain data.
 pub enum Part<'a> {
     /// A missing value.
     Null,
@@ -11,7 +12,8 @@ pub enum Part<'a> {
     Value(Value),
     /// A name.
     Text(&'a str),
-    /// The options of an entry. The entry's name is the part `kind` of the same table.
+    /// Options of an algorithm, a source or an impairment, whose name is the key `kind` of the same
+    /// table.
     Options(&'a Options),
     /// An algorithm with its options.
     Algorithm(&'a Algorithm),
@@ -23,9 +25,9 @@ pub enum Part<'a> {
     List(Box<dyn Iterator<Item = Part<'a>> + 'a>),
 }
 
-/// A type that is a part of a plan.
+/// A type that occurs in a plan.
 pub trait AsPart {
-    /// Returns this value as plain data.
+    /// Converts this value to plain data.
     fn part(&self) -> Part<'_>;
 }
 

@@ -1,16 +1,16 @@
-//! Conversion between plain values of a file and fields of the plan.
+//! Converts the values of a scenario file to fields of the plan, and back.
 
 use super::{AsPart, Part};
 use crate::registry::Value;
 use crate::units::{Bytes, Rate, Time};
 
-/// The type of a field that holds the value of a plain key.
+/// The type of a field that is set by one key.
 pub trait Plain: Sized {
-    /// Converts a value from a file to the field. Returns `None` if the value is of another kind.
+    /// Converts a value from a file to the field. Returns `None` if the value has the wrong type.
     fn of(value: Value) -> Option<Self>;
 
-    /// Converts the field to the value that a file contains. Returns `None` if a file cannot
-    /// express the field.
+    /// Converts the field to a value for a scenario file. Returns `None` if a file cannot express
+    /// it.
     fn value(&self) -> Option<Value>;
 }
 

@@ -1,9 +1,9 @@
 //! Prefetches the memory that the next packets will need while the network handles earlier packets.
 //!
-//! Finding a packet's ends takes three steps: the table entry, the connection, and data that the
-//! connection stores elsewhere. Each step needs data that the previous step has loaded. So each
-//! packet is prefetched three times before its turn. With at most [`MANY`] connections, all of this
-//! data is in the caches anyway, and nothing is prefetched.
+//! To find the two ends of a packet, the processor reads the table entry, then the connection, and
+//! then data that the connection stores elsewhere. The address for each read is in the data of the
+//! previous read. So each packet is prefetched three times before its turn. With at most [`MANY`]
+//! connections, all of this data is in the caches anyway, so nothing is prefetched.
 
 use tailback_record::fetch;
 
@@ -12,12 +12,11 @@ use super::connections::Ends;
 use crate::calendar::Component;
 use crate::packet::{Packet, flags};
 
-/// Number of connections above which data is prefetched. The nearer caches hold only a few hundred
-/// connections.
+/// Number of connections above which data is prefetched. The L1 and L2 caches hold only a few
+/// hundred connections.
 const MANY: usize = 2048;
 
-/// When to do each of the three steps: the number of packets that are still ahead of the packet at
-/// that time.
+/// How many packets ahead each of the three prefetches is issued.
 pub const PLACES: [usize; 3] = [12, 8, 4];
 
 impl Network {
@@ -43,7 +42,7 @@ impl Network {
         }
     }
 
-    /// Prefetches the ends whose timers may be due next.
+    /// Prefetches the connections whose timers may be due next.
     #[inline]
     pub(super) fn look_at_timers(&self) {
         if self.connections > MANY {
@@ -65,8 +64,8 @@ impl Network {
         self.ends.get(number as usize)
     }
 
-    /// Prefetches for three packets. `links` is the number of links that a packet passes before it
-    /// is handled.
+    /// Prefetches the data of three coming packets, for each packet another step. `links` is the
+    /// number of links that the packets still pass before this code's caller handles them.
     #[inline(never)]
     fn look(&self, [far, near, next]: [&Packet; 3], links: usize) {
         fetch::all(&self.ends[far.flow as usize]);
@@ -77,7 +76,7 @@ impl Network {
         } else {
             &ends.path.route
         };
-        // Only a packet whose path ends here needs the connection. For other packets the table
+        // Prefetch the connection only if the packet's path ends here. For other packets the table
         // entry is enough.
         if usize::from(near.hop) + links >= hops.len()
             && let Some(connection) = &ends.connection

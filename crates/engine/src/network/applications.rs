@@ -33,7 +33,8 @@ pub(super) fn of_flow(flow: &FlowPlan, mss: u64) -> Option<Box<Application>> {
 }
 
 impl Network {
-    /// Lets the application of a flow act, or stops the flow.
+    /// Lets the application of a flow write and request what is due, or stops the flow if it ends
+    /// now.
     pub(super) fn run_application(&mut self, id: Component, number: usize) {
         let now = self.now;
         let stop = self.flows[number].stop.unwrap_or(Time::NEVER);
@@ -113,7 +114,8 @@ impl Network {
             return asks.due;
         }
         if begun {
-            // The answer has begun to arrive. From now on TCP repeats lost data.
+            // The answer has begun to arrive, so the request need not be repeated. TCP retransmits
+            // lost data of the answer.
             asks.due = Time::NEVER;
             return asks.due;
         }

@@ -35,8 +35,8 @@ use crate::units::Time;
 use crate::wheel::WheelPhase;
 
 impl Ids {
-    /// Assigns numbers to the components of a plan with this many pipes. Each kind of component
-    /// gets consecutive numbers.
+    /// Assigns calendar numbers to the components of a plan with this many pipes. Each kind of
+    /// component gets consecutive numbers.
     fn of(plan: &Plan, n_pipes: u32, n_slots: u32) -> Ids {
         let n_links = plan.links.len() as u32;
         let (n_flows, n_traffic) = (plan.flow_count() as u32, plan.source_count() as u32);
@@ -76,8 +76,8 @@ impl Network {
         Network::numbered_from(plan, seed, 0)
     }
 
-    /// Like [`Network::new`], but senders number their segments from `first_segment` on. The
-    /// results do not depend on this number. Tests of long flows check this.
+    /// Like [`Network::new`], but the first segment of every connection has the number
+    /// `first_segment`. The results do not depend on this number. Tests of long flows check this.
     ///
     /// # Panics
     /// For the same reasons as [`Network::new`].
@@ -131,8 +131,8 @@ impl Network {
             ids,
             calendar: Calendar::new(
                 (ids.endpoints + 2 * n_programs) as usize,
-                // Pipes, links and pens usually have a pending event. Timers have one event per
-                // round-trip time.
+                // The calendar expects an event for each pipe, link and pen at most times, and one
+                // per round-trip time for each timer.
                 ids.queue_timers as usize,
             ),
             pipes,
@@ -210,11 +210,12 @@ impl Network {
     }
 }
 
-/// Creates the pipes and numbers them.
+/// The pipes of a network under construction.
 #[derive(Default)]
 struct Pipes {
     all: Vec<Pipe>,
-    /// Pipes without jitter and slots, by their delay. Packets with the same delay share a pipe.
+    /// Indices of the pipes without jitter and slots, by their delay. Packets with the same delay
+    /// share a pipe.
     constant: BTreeMap<Time, u32>,
 }
 
@@ -255,8 +256,8 @@ fn paths(plan: &Plan, seed: u64, pipes: &mut Pipes) -> Vec<Path> {
             if plan.host_jitter == Time::ZERO {
                 return pipes.constant(delay);
             }
-            // Each flow needs its own pipes, because jitter keeps only packets of one host in
-            // order.
+            // Jitter keeps only the packets of one host in order, so flows with jitter cannot share
+            // a pipe.
             let stream = Stream::new(seed, &name(), purpose);
             let more = More {
                 jitter: Some((plan.host_jitter, stream)),
@@ -309,7 +310,7 @@ fn endpoints(first: u32, plan: &Plan, seed: u64, series: &mut Series) -> Endpoin
     Endpoints::new(entries.collect())
 }
 
-/// Returns the registry entry of an algorithm, and the options with which to build the algorithm.
+/// Returns the registry entry of the chosen algorithm, and its options.
 fn known<'a, B>(
     entries: &'static [&'static Entry<B>],
     chosen: &'a Algorithm,
@@ -367,14 +368,14 @@ fn build_link(
     Link::new(plan, (entry.build)(options, context), sink, loss)
 }
 
-/// Returns whether packets of a program's sender pass a link that packets of its receiver do not
-/// pass.
+/// Returns whether a program's data passes this link, and the packets of the reverse direction do
+/// not.
 fn passes_once(program: &ProgramPlan, link: u32) -> bool {
     program.route.contains(&link) && !program.back.contains(&link)
 }
 
-/// Returns the phases of the timers of the two hosts of a flow or source. No other flow uses these
-/// hosts, unless the scenario names the hosts.
+/// Returns the timer phases of the two hosts of a flow or source, drawn from the hosts' names or,
+/// without names, from the flow's name.
 fn wheel_phases(
     plan: &Plan,
     seed: u64,
@@ -502,8 +503,8 @@ fn link_pipes(plan: &Plan, seed: u64, pipes: &mut Pipes) -> Vec<Option<u32>> {
         .map(|link| {
             let more = More::of(link, seed);
             if !link.impairments.is_empty() {
-                // A link with impairments needs no pipe, because its pen applies the delay, with
-                // jitter and slots.
+                // A link with impairments needs no pipe, because the buffer behind them (`Pen`)
+                // applies the delay.
                 None
             } else if more.jitter.is_some() || more.slots.is_some() {
                 Some(pipes.own(link.delay, more))
@@ -514,7 +515,7 @@ fn link_pipes(plan: &Plan, seed: u64, pipes: &mut Pipes) -> Vec<Option<u32>> {
         .collect()
 }
 
-/// Creates the two ends of every flow and connection.
+/// Creates the two ends of every flow, source, slot and program.
 fn ends(
     plan: &Plan,
     seed: u64,

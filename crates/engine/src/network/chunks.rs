@@ -1,5 +1,4 @@
-//! The chunks of a connection, with the time at which each chunk was written or requested, and the
-//! time at which it arrived.
+//! The chunks of one connection: when each chunk was written or requested, and when it arrived.
 
 use std::collections::VecDeque;
 
@@ -24,7 +23,7 @@ pub(super) struct Chunks {
     pub asks: Option<Asks>,
     /// The number of the last chunk that was requested, counted from 1.
     pub requested: u64,
-    /// The application's component in the calendar. `None` once the flow has stopped.
+    /// The calendar component of the flow's application. `None` once the flow has stopped.
     pub application: Option<Component>,
     warmup: Time,
     /// Number of chunks that began after the warm-up.
@@ -37,9 +36,9 @@ pub(super) struct Asks {
     think: Time,
     pub payload: u16,
     min_rto: Time,
-    /// When the next request is due, or when the last request must be repeated.
+    /// When to request the next chunk, or to repeat the last request.
     pub due: Time,
-    /// How often the next chunk was requested so far.
+    /// How many times the next chunk has been requested.
     pub times: u32,
 }
 
@@ -77,13 +76,13 @@ impl Chunks {
         }
     }
 
-    /// Notes that a chunk is written or requested now.
+    /// Records that a chunk is written or requested now.
     pub fn begin(&mut self, now: Time) {
         self.begun.push_back(now);
         self.started += u64::from(now >= self.warmup);
     }
 
-    /// Notes that `segments` segments have arrived in total, which complete one or more chunks.
+    /// Records the chunks that are complete once `segments` segments have arrived in total.
     /// Schedules the request for the next chunk. Returns the number of segments that completes the
     /// next chunk.
     #[cold]
@@ -105,7 +104,8 @@ impl Chunks {
             asks.times = 0;
             asks.due = if over { Time::NEVER } else { now + asks.think };
             if let (Some(application), false) = (self.application, over) {
-                // The application checks itself that the request is due.
+                // The application sends a request only if it is due, so waking it early is
+                // harmless.
                 calendar.schedule(application, now);
             }
         }
@@ -115,7 +115,7 @@ impl Chunks {
         (self.arrived + 1) * self.segments
     }
 
-    /// Handles a request from a receiver that has received this many segments in total.
+    /// Handles a request from a receiver that has received `segments` segments in total.
     #[cold]
     pub fn request(&mut self, segments: u64, now: Time, calendar: &mut Calendar) {
         let wanted = segments / self.segments + 1;

@@ -3,22 +3,21 @@
 //! A packet carries one number, the index in a table of [`Ends`]. Each flow has an entry in the
 //! table, which holds its connection for the whole run. Each traffic source has an entry, whose
 //! number its datagrams carry. A source that opens connections also has a fixed number of slots at
-//! the end of the table. So every other table with the same index (counters of a queue, hosts of a
-//! fair queue) has its full size from the start.
+//! the end of the table. So every other table with the same index (such as the per-flow counters of
+//! a queue) has its full size from the start.
 //!
 //! A slot is used again, but not before the last packet of its previous connection has left the
 //! network. So a number never denotes two connections at the same time, and neither packets nor
 //! results need to distinguish connections that used the same slot. The calendar may still have an
-//! entry of the previous connection. When this entry is due, the next connection finds that it has
-//! nothing to do yet.
+//! entry of the previous connection. When this entry is due, the end of the next connection finds
+//! its own deadline in the future, and does nothing.
 //!
 //! Data always goes from sender to receiver. The sender of a flow is the client, which connects.
 //! For a request the receiver is the client. The server's SYN then serves as the SYN-ACK. The
-//! answer to this SYN serves as the client's ACK and also as the request. Only the client's SYN
-//! comes before the server's SYN. So the times, the packets and the retransmissions of a handshake
-//! are the same as in Linux, except that the third packet is 8 bytes longer. A lost SYN is sent
-//! again as in Linux. A server that has answered a SYN does not answer its duplicate before its own
-//! timer fires.
+//! server's SYN serves as the SYN-ACK. The client's answer to this SYN serves as the ACK and also
+//! as the request. So the times, the packets and the retransmissions of a handshake are the same as
+//! in Linux, except that the third packet is 8 bytes longer. A lost SYN is sent again as in Linux.
+//! A server that has answered a SYN does not answer its duplicate before its own timer fires.
 
 use std::sync::Arc;
 
@@ -64,20 +63,21 @@ pub(super) struct Path {
     pub route: Arc<[u32]>,
     /// Links that ACKs pass.
     pub back: Arc<[u32]>,
-    /// Pipes by [`End`]: before the first link, and after the receiver.
+    /// Pipe of each [`End`]: the sender's is before the first link, and the receiver's is before
+    /// the first link of the ACKs.
     pub pipes: [u32; 2],
 }
 
-/// An entry of the table: two ends, and their connection.
+/// An entry of the table: two ends, the path between them, and their connection.
 pub(super) struct Ends {
     pub opener: Opener,
     pub path: Path,
-    /// Components of the timers by [`End`].
+    /// Calendar component of the timer of each [`End`].
     pub timers: [Component; 2],
-    /// Time of each timer's entry in the calendar.
+    /// Time for which the calendar holds each timer.
     pub armed: [Time; 2],
-    /// When each end next has something to do. It is a copy, so that the end itself need not be
-    /// read from memory. The end's entry in the calendar may be due earlier.
+    /// When each end next needs to act. This is a copy, so that the connection need not be read
+    /// from memory. The calendar may hold an earlier time.
     pub due: [Time; 2],
     /// Packets that the ends have put into the network.
     pub entered: u64,
@@ -99,7 +99,7 @@ impl Ends {
 pub(super) struct Connection {
     pub sender: Sender,
     pub receiver: Receiver,
-    /// The end that connects.
+    /// The end that sent the first SYN.
     pub client: End,
     /// When the client connects.
     pub opened: Time,
@@ -114,14 +114,15 @@ pub(super) struct Connection {
     pub mss: u64,
     /// Number of the first segment.
     pub first: u64,
-    /// The transfer, or its next chunk, is complete once all segments below this number have
+    /// The transfer, or the current chunk, is complete once all segments below this number have
     /// arrived.
     pub goal: u64,
     /// When the last byte was delivered.
     pub completed: Option<Time>,
     /// The chunks, if the application writes in chunks.
     pub chunks: Option<Box<Chunks>>,
-    /// The current request, if this is a connection that never ends (step `Load`).
+    /// The current request, if the source keeps the connection open until the end of the run (step
+    /// `Load`).
     pub asked: Option<Box<Asked>>,
     /// The requests of a connection that serves several requests, one after the other.
     pub turns: Option<Box<Turns>>,
@@ -178,7 +179,7 @@ impl Connection {
         }
     }
 
-    /// Lets the application write piece by piece, `bytes` in all.
+    /// Declares that the application writes its `bytes` bytes in several pieces.
     pub fn expect_writes(&mut self, bytes: Option<u64>) {
         self.sender.expect_writes();
         let last = bytes.map(|bytes| self.first + bytes.div_ceil(self.mss));
@@ -186,14 +187,14 @@ impl Connection {
         self.bytes = bytes;
     }
 
-    /// Divides what the application writes into chunks.
+    /// Divides the data of the application into chunks.
     pub fn divide(&mut self, chunks: Chunks) {
         self.goal = self.first + chunks.segments;
         self.sender.divide(chunks.bytes);
         self.chunks = Some(Box::new(chunks));
     }
 
-    /// Returns when the receiver next has something to do, such as to repeat a SYN or a request.
+    /// Returns when the receiver next needs to act, for example to repeat a SYN or a request.
     pub fn receiver_deadline(&self) -> Time {
         self.receiver.deadline().min(self.syn_due)
     }
@@ -276,8 +277,8 @@ impl Connection {
     }
 }
 
-/// An end of a connection that acts now. The fields are separate because every packet needs the
-/// port in memory, but not the other fields.
+/// The connection of an end that acts now, and the data that it needs. The port is a separate field
+/// because every packet needs it in memory, but not the other fields.
 pub(super) struct Acting<'a> {
     pub connection: &'a mut Connection,
     pub port: Access<'a>,
@@ -285,14 +286,15 @@ pub(super) struct Acting<'a> {
 }
 
 impl Acting<'_> {
-    /// Moves the calendar entry of a receiver. The receiver may have to repeat a SYN or a request.
+    /// Updates the receiver's calendar entry to its deadline, which may be a repeated SYN or
+    /// request.
     pub fn rearm_receiver(self) {
         let deadline = self.connection.receiver_deadline();
         self.entry.rearm(deadline, self.port.calendar);
     }
 }
 
-/// The calendar entry of an end.
+/// An end's entry in the calendar.
 pub(super) struct Entry<'a> {
     timer: Component,
     armed: &'a mut Time,
@@ -300,8 +302,8 @@ pub(super) struct Entry<'a> {
 }
 
 impl Entry<'_> {
-    /// Moves the calendar entry if the deadline is now earlier. If the deadline is later, the entry
-    /// moves only when it is due.
+    /// Moves the calendar entry if the new deadline is earlier. If the deadline is later, the entry
+    /// stays and is moved when it is due.
     #[inline]
     pub fn rearm(self, deadline: Time, calendar: &mut Calendar) {
         *self.due = deadline;
@@ -311,8 +313,8 @@ impl Entry<'_> {
         }
     }
 
-    /// Moves the calendar entry, which is due now, to the next deadline. This takes one step.
-    /// Removing and adding the entry would take two.
+    /// Moves the calendar entry, which is due now, to the next deadline. This is one operation,
+    /// whereas removing and adding it are two.
     fn settle(self, deadline: Time, calendar: &mut Calendar) {
         *self.due = deadline;
         *self.armed = deadline;
@@ -321,8 +323,7 @@ impl Entry<'_> {
 }
 
 impl Ends {
-    /// Returns the connection and the data that one of its ends needs to act. Returns `None`
-    /// without a connection.
+    /// Returns what an end needs to act. Returns `None` if the entry has no connection.
     #[inline]
     pub fn acting<'a>(
         &'a mut self,
@@ -349,8 +350,8 @@ impl Ends {
         })
     }
 
-    /// Handles a calendar entry that is due. Returns true if the end has nothing to do yet, and
-    /// then moves the entry to the time at which it has.
+    /// Handles a calendar entry that is due. If the end's deadline is later, moves the entry to the
+    /// deadline and returns true.
     #[inline]
     fn waits(&mut self, end: End, now: Time, calendar: &mut Calendar) -> bool {
         let due = self.due[end as usize];
@@ -431,7 +432,7 @@ impl Network {
             if let Some(asked) = &mut connection.asked
                 && asked.sent.take().is_some()
             {
-                // The next segments belong to the answer.
+                // The segments that the sender sends next belong to the answer.
                 connection.goal = sender.flight().nxt + asked.segments;
             }
             if let Some(chunks) = &mut connection.chunks {
@@ -460,7 +461,7 @@ impl Network {
         }
     }
 
-    /// Records or remembers the state of a flow's sender after it has acted.
+    /// Records the state of a flow's sender after it has acted, or stores it for later connections.
     #[cold]
     fn after_flow(&mut self, number: usize) {
         if self.every_change {
@@ -475,8 +476,7 @@ impl Network {
     pub(super) fn run_sender(&mut self, number: usize) {
         let now = self.now;
         let ends = &mut self.ends[number];
-        // If every change is recorded, the state is recorded even if the sender has nothing to do
-        // yet.
+        // Skip the sender if its deadline is later, unless every change is recorded.
         if !self.every_change && ends.waits(End::Sender, now, &mut self.calendar) {
             return;
         }
@@ -529,7 +529,7 @@ impl Network {
         end.entry.settle(deadline, end.port.calendar);
     }
 
-    /// Lets the receiver connect, as the client.
+    /// Lets the receiver send the first SYN, as the client.
     pub(super) fn connect_receiver(&mut self, number: usize) {
         let now = self.now;
         let ends = &mut self.ends[number];

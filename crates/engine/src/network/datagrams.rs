@@ -1,7 +1,7 @@
-//! The receiving ends of sources. They echo datagrams, assemble frames, and report to the source
-//! which datagrams have arrived.
+//! The receiving ends of datagram sources. They echo datagrams, assemble frames, and report to the
+//! source which datagrams have arrived.
 //!
-//! Both ends of a source are stored together. So a datagram only carries numbers: the number of its
+//! Both ends of a source are stored together, so a datagram carries only numbers: the number of its
 //! frame or request, its index in the frame, and its own number. The content of a report is stored
 //! here under the number of its datagram.
 
@@ -35,16 +35,16 @@ pub(super) enum Far {
 /// The requests of a source, and their echoes.
 pub(super) struct Echoes {
     requests: Frames,
-    /// ECN field of the echoes.
+    /// ECN field of the datagrams that echo requests.
     ecn: Ecn,
     warmup: Time,
-    /// When the receiving end echoed each request. The first item is for request number `first`.
+    /// When the receiving end answered each request. The first item is for request number `first`.
     turned: VecDeque<Time>,
     first: u64,
     back: Histogram,
 }
 
-/// The state of a media source's frames.
+/// The frames of a media source, and the reports about them.
 pub(super) struct Media {
     frames: Frames,
     /// Largest number of bytes of audio or video in a datagram.
@@ -57,7 +57,8 @@ pub(super) struct Media {
 /// State of the receiver's reports.
 struct Reports {
     reporter: Reporter,
-    /// Reports on their way to the source. The first one has the number `first`.
+    /// Reports that have been sent but have not reached the source. The first of them has the
+    /// number `first`.
     under_way: VecDeque<Report>,
     first: u64,
 }
@@ -94,7 +95,7 @@ impl Reports {
 }
 
 impl Far {
-    /// Creates the receiving end that the source's kind declares.
+    /// Creates the receiving end for the source's kind of traffic.
     pub fn of(source: &TrafficPlan, warmup: Time) -> Far {
         let entry = find(traffic::TABLE.entries(), source.kind);
         let Some(Transport::Datagrams(of)) = entry.map(|entry| entry.build.transport) else {
@@ -127,8 +128,7 @@ impl Far {
         !matches!(self, Far::Sink)
     }
 
-    /// Notes that a frame or request of this many datagrams is sent. Returns the number of the
-    /// frame or request.
+    /// Records that a frame or request is sent in this many datagrams, and returns its number.
     pub fn capture(&mut self, datagrams: u32, bytes: u64, now: Time) -> u64 {
         match self {
             Far::Sink => 0,
@@ -140,7 +140,7 @@ impl Far {
         }
     }
 
-    /// Returns the measurements until the end of the run.
+    /// Returns the measured echoes or frames.
     pub fn finish(
         self,
         end: Time,
@@ -188,7 +188,7 @@ impl Echoes {
         {
             self.back.record(now.since(*turned).ns());
         }
-        // Requests that are answered or lost are never looked up again.
+        // Requests that are answered or lost are not needed any more.
         while self.first < self.requests.first_open() {
             self.turned.pop_front();
             self.first += 1;

@@ -1,9 +1,9 @@
-//! Entries of `[[programs]]` with endpoints, and entries for which the caller sends and receives
-//! datagrams.
+//! Programs in the simulator: entries of `[[programs]]` whose datagrams come from endpoints, or
+//! from the caller of the network.
 //!
-//! Packets have 64 bytes, so payloads are stored elsewhere ([`Payloads`]). A packet of an endpoint
-//! carries the number of its payload instead of a sequence number. Packets from the receiver's side
-//! are datagrams, and take the same path as ACKs.
+//! Packets have 64 bytes, so payloads are stored elsewhere ([`Payloads`]). The packet of a datagram
+//! carries the number of its payload in place of a sequence number. Packets from the receiver's
+//! side are datagrams, and take the same path as ACKs.
 
 mod payloads;
 
@@ -19,7 +19,7 @@ use crate::packet::{Ecn, Packet, flags};
 use crate::units::Time;
 use payloads::Payloads;
 
-/// The interval in which wake-ups and datagrams are counted.
+/// The limits on wake-ups and datagrams apply to each interval of this length.
 const WINDOW: Time = Time(1_000_000);
 /// The largest number of wake-ups of an endpoint within [`WINDOW`]: one every 20 ns.
 const MAX_WAKES: u32 = 50_000;
@@ -40,40 +40,40 @@ pub(super) struct Endpoints {
     fault: Option<EndpointFault>,
 }
 
-/// An entry of `[[programs]]`.
+/// An entry of `[[programs]]`, with its endpoints and measurements.
 pub(super) struct Entry {
-    /// The number of this entry in its packets.
+    /// The index in the table of ends, which the entry's packets carry.
     number: u32,
     start: Time,
     stop: Option<Time>,
     sides: [Attached; 2],
-    /// Datagrams that have arrived and that the caller has not taken yet. `None` if endpoints
-    /// receive the datagrams.
+    /// Datagrams that have arrived and that the caller of the network has not taken yet. `None` if
+    /// endpoints receive the datagrams.
     arrivals: Option<Vec<Arrival>>,
     sampler: Option<ProgramSampler>,
-    /// Packets of the sender's side since the warm-up, by ECN field.
+    /// Packets that the sender's side has sent since the warm-up, by ECN field.
     sent: [u64; 4],
     /// Number of packets of the sender's side that arrived since the warm-up.
     received: u64,
     /// Payload bytes that have arrived at the receiver's side and at the sender's side. `base` has
-    /// their values at the end of the warm-up.
+    /// the values at the end of the warm-up.
     delivered: [u64; 2],
     base: [u64; 2],
     /// When the first datagram was sent. `last` is when the last datagram arrived.
     first: Option<Time>,
     last: Time,
     too_long: u64,
-    /// One-way delay of the last datagram from the receiver's side.
+    /// One-way delay of the last datagram that the receiver's side sent.
     back: Option<Time>,
-    /// One value for each datagram that arrived at the receiver's side since the warm-up. It is the
-    /// one-way delay of this datagram plus the one-way delay of the last datagram in the other
-    /// direction. The sum is the round-trip time if both ends answer at once.
+    /// Round-trip times. Each datagram that has arrived at the receiver's side since the warm-up
+    /// adds one value: its one-way delay plus the one-way delay of the last datagram in the other
+    /// direction. This is the round-trip time if both ends answer at once.
     rtt: Histogram,
-    /// The numbers that the endpoints have counted, available after the endpoints are detached.
+    /// The numbers that the endpoints have counted, stored when the endpoints are detached.
     numbers: Vec<(String, Option<f64>)>,
 }
 
-/// An endpoint on one side of an entry.
+/// The endpoint on one side of an entry, and its limits.
 #[derive(Default)]
 struct Attached {
     endpoint: Option<Box<dyn Endpoint>>,
@@ -113,7 +113,7 @@ impl Pace {
 /// A datagram that has arrived, for the caller of [`Network::open_entry`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// The side at which the datagram arrived.
+    /// The side that received the datagram.
     pub side: Side,
     /// The handle that the caller gave to [`Network::send`].
     pub handle: u64,
@@ -160,7 +160,7 @@ impl From<End> for Side {
     }
 }
 
-/// Both ends, in the order that pairs in this file use.
+/// Both ends, in the order of the fields `sides`, `delivered` and `base`.
 const ENDS: [End; 2] = [End::Sender, End::Receiver];
 
 impl Endpoints {
@@ -172,7 +172,7 @@ impl Endpoints {
         }
     }
 
-    /// Notes that a link has duplicated a packet, so that two packets now use its payload.
+    /// Records that a link has duplicated a packet, so that its payload is used twice.
     pub fn copied(&mut self, packet: &Packet) {
         let first = self.entries.first().map_or(u32::MAX, |entry| entry.number);
         let entry = packet.flow.checked_sub(first).map(|place| place as usize);
@@ -181,7 +181,7 @@ impl Endpoints {
         }
     }
 
-    /// Starts the counters again, at the end of the warm-up.
+    /// Begins the measurement, at the end of the warm-up.
     pub fn end_warmup(&mut self) {
         for entry in &mut self.entries {
             entry.base = entry.delivered;
@@ -216,8 +216,8 @@ impl Entry {
         }
     }
 
-    /// Adds the numbers that the entry's endpoints have counted. The receiver's side comes first,
-    /// because it counts the data that has arrived.
+    /// Adds the numbers that the entry's endpoints have counted, unless `to` already has the name.
+    /// The receiver's side comes first, because it counts the data that has arrived.
     fn add_numbers(&self, to: &mut Vec<(String, Option<f64>)>) {
         let ends = self.sides.iter().rev();
         let own = ends.filter_map(|side| side.endpoint.as_ref());
@@ -228,7 +228,7 @@ impl Entry {
         }
     }
 
-    /// Takes the output files of its endpoints.
+    /// Removes and returns the output files of the entry's endpoints.
     fn take_files(&mut self) -> Vec<LeftFile> {
         let mut files = Vec::new();
         for (attached, side) in self.sides.iter_mut().zip([Side::Sender, Side::Receiver]) {
@@ -244,7 +244,7 @@ impl Entry {
         files
     }
 
-    /// Returns the values of one sample.
+    /// Returns the values to sample for the entry's time series.
     fn state(&self) -> ProgramState {
         let sender = self.sides[0].endpoint.as_ref();
         let state = sender.map(|sender| sender.state()).unwrap_or_default();
@@ -259,14 +259,14 @@ impl Entry {
         }
     }
 
-    /// Returns the measurements of this entry.
+    /// Returns the results of this entry.
     fn outcome(&self, name: String, kind: &str, warmup: Time, end: Time) -> ProgramOutcome {
         let done = self.sides.each_ref().map(|side| side.done);
         let over = done[0].zip(done[1]).map(|(a, b)| a.max(b));
         let [delivered, back] = [0, 1].map(|at| self.delivered[at] - self.base[at]);
         let first = self.first.filter(|_| over.is_some());
         let from = self.start.max(warmup);
-        // The measured time of a transfer ends when its last data arrives, as for a flow.
+        // A transfer's time is measured until its last data arrives, as for a flow.
         let completed = first.map(|_| self.last).or(over);
         let to = [self.stop, completed].into_iter().flatten();
         let to = to.fold(end, Time::min).max(from);
@@ -339,8 +339,8 @@ impl Network {
         self.endpoints.as_ref()?.fault
     }
 
-    /// Opens an entry. From now on the caller sends the entry's datagrams ([`Network::send`]) and
-    /// takes the datagrams that arrive ([`Network::take_arrivals`]).
+    /// Opens an entry. Hands an entry over to the caller, who sends its datagrams
+    /// ([`Network::send`]) and takes the datagrams that arrive ([`Network::take_arrivals`]).
     ///
     /// # Panics
     /// If the plan has no such entry.
@@ -385,7 +385,7 @@ impl Network {
         entry.map_or(0, |entry| self.ends[entry.number as usize].entered)
     }
 
-    /// Puts a packet of an entry into the network.
+    /// Puts a packet of an entry into its pipe.
     fn enter(&mut self, entry: usize, end: End, mut packet: Packet) {
         let Some(endpoints) = &mut self.endpoints else {
             return;
@@ -462,7 +462,7 @@ impl Network {
             return;
         };
         let here = &mut endpoints.entries[entry];
-        // After a mistake the run ends soon, and its results are not used.
+        // After an endpoint's bug the run ends soon, and its results are not used.
         let over = here.is_over(now) || endpoints.fault.is_some();
         let side = &mut here.sides[end as usize];
         // While the endpoint acts, it is moved out of its table, because sending needs the whole
@@ -574,8 +574,8 @@ impl Network {
         self.enter(entry, end, packet);
     }
 
-    /// Releases the payloads of endpoints' packets that were dropped. If `wanted` has an entry,
-    /// copies the drops of this entry.
+    /// Releases the payloads of packets that links have dropped. Also copies the drops of the entry
+    /// in `wanted`.
     fn reclaim(&mut self, mut wanted: Option<(usize, &mut Vec<Dropped>)>) {
         let Some(endpoints) = &mut self.endpoints else {
             return;

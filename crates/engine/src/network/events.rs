@@ -6,20 +6,20 @@ use crate::link::Next;
 use crate::packet::{Ecn, Packet, flags};
 use crate::units::Time;
 
-/// Component numbers: the order in which simultaneous events are handled.
+/// Ranges of component numbers. Simultaneous events are handled in the order of these numbers.
 #[derive(Clone, Copy)]
 pub(super) struct Ids {
-    /// Pipes come first, from 0.
+    /// The numbers of pipes begin at 0, before those of links.
     pub links: u32,
-    /// The pens: one for each link, or no pens if no link has impairments. Nearly all events belong
-    /// to pipes, links and pens.
+    /// Pens: the buffers behind links with impairments. There is one for each link, or none if no
+    /// link has impairments. Nearly all events belong to pipes, links and pens.
     pub pens: u32,
     pub queue_timers: u32,
     pub rate_changes: u32,
     pub senders: u32,
     pub receivers: u32,
     pub sources: u32,
-    /// Applications of flows. They also end flows that stop.
+    /// Applications of flows. The components that run applications and stop flows.
     pub stops: u32,
     pub warmup: u32,
     pub sampler: u32,
@@ -72,7 +72,7 @@ impl Network {
         }
     }
 
-    /// Delivers packets that have reached the end of a pipe.
+    /// Moves packets whose delay in a pipe is over to the next link or their end.
     #[inline(always)]
     fn run_pipe(&mut self, id: Component) {
         let mut packet = Packet::new(0, 0, Ecn::NotEct);
@@ -120,8 +120,8 @@ impl Network {
                     let (impaired, pipe) = (here.impaired, here.pipe);
                     self.calendar.schedule(id, again);
                     self.look_into_queue(link);
-                    // Keep this the only call of `leave_link`, because with a second call, the
-                    // compiler would not inline it.
+                    // Call `leave_link` only here, because the compiler does not inline it if there
+                    // is a second call.
                     if !impaired || self.goes_on(link, &mut packet) {
                         self.leave_link(&mut packet, pipe);
                     }

@@ -1,4 +1,5 @@
-//! The path of packets after they have left the queue of a link with impairments.
+//! What happens to packets after the queue of a link with impairments: delay, impairments, and a
+//! buffer that orders packets by time.
 
 mod pen;
 
@@ -19,12 +20,12 @@ use crate::rng::Stream;
 use crate::units::Time;
 use pen::Pen;
 
-/// What happens to packets after the queue of a link with impairments.
 pub(super) struct Impaired {
     delay: Time,
-    /// Jitter and slots of the link itself, if it has them.
+    /// Jitter and slots of the link, if it has any.
     more: Option<More>,
-    /// When the last packet leaves the delay, jitter and slots, which keep packets in order.
+    /// When the last packet passes the link's delay, jitter and slots; later packets must not
+    /// overtake it.
     last: Time,
     steps: Vec<Step>,
     /// Number of impairments that hold packets now.
@@ -34,15 +35,15 @@ pub(super) struct Impaired {
     entered: Time,
 }
 
-/// An impairment, and which packets it affects.
+/// An impairment, and the packets and times to which it applies.
 struct Step {
     impairment: Box<dyn Impairment>,
     /// Whether the impairment holds packets now. Only an impairment that holds packets can release
     /// packets and has a deadline.
     holds: bool,
     concerns: Concerns,
-    /// The windows of time that have not ended, the next one first. `None` means that the
-    /// impairment always acts.
+    /// The intervals in which the impairment acts, without those that are over. `None` means that
+    /// the impairment always acts.
     during: Option<VecDeque<(Time, Time)>>,
 }
 
@@ -78,7 +79,7 @@ impl Step {
     }
 }
 
-/// How a packet continues after an impairment.
+/// What an impairment has decided about a packet.
 enum Met {
     /// The impairment does not affect the packet.
     Passes,
@@ -88,7 +89,7 @@ enum Met {
     Ends,
 }
 
-/// State of the network that impairments may change.
+/// Parts of the network that impairments may change.
 struct Surroundings<'a> {
     sink: &'a mut Sink,
     ends: &'a mut [Ends],
@@ -125,7 +126,8 @@ impl Impaired {
         self.pen.len() + held.sum::<u64>()
     }
 
-    /// Returns when a packet that arrives now leaves the delay, jitter and slots of the link.
+    /// Returns when a packet that enters the link's delay now will have passed it, with jitter and
+    /// slots.
     fn due(&mut self, now: Time, len: u16) -> Time {
         let due = now + self.delay;
         let Some(more) = &mut self.more else {
@@ -139,8 +141,8 @@ impl Impaired {
     #[inline(always)] // inline, because it has one caller
     fn enter(&mut self, packet: &mut Packet, way: &mut Way, around: &mut Surroundings<'_>) -> bool {
         for place in 0..self.steps.len() {
-            // Packets that an impairment holds may leave together with this packet, and the order
-            // of the packets must be kept.
+            // An impairment holds packets. Some may be released with this packet, so handle all of
+            // them in order.
             if self.holding > 0 {
                 self.pass(place, *packet, *way, around);
                 return false;
@@ -158,7 +160,7 @@ impl Impaired {
                 }
             }
         }
-        // Packets in the pen that are due now came earlier, so they leave first.
+        // Packets in the pen that are due now arrived earlier, so they leave first.
         if way.due <= around.now && self.pen.due() > around.now {
             return true;
         }
@@ -166,7 +168,7 @@ impl Impaired {
         false
     }
 
-    /// Passes a packet through the impairments from `place` on.
+    /// Passes a packet through the impairments with index `place` and above.
     #[inline(never)]
     fn pass(
         &mut self,
@@ -226,7 +228,7 @@ impl Impaired {
         Met::Ends
     }
 
-    /// Passes the packets that an impairment releases through the impairments that follow.
+    /// Passes each packet that impairment `place` releases through the impairments after it.
     fn release(&mut self, place: usize, around: &mut Surroundings<'_>) {
         let now = around.now;
         if !self.steps[place].holds {
@@ -243,7 +245,7 @@ impl Impaired {
         }
     }
 
-    /// Returns the next time at which the pen or an impairment releases a packet.
+    /// Returns when the pen or an impairment next releases a packet.
     fn deadline(&self) -> Time {
         let first = self.pen.due();
         if self.holding == 0 {
@@ -253,8 +255,7 @@ impl Impaired {
         steps.fold(first, |first, step| first.min(step.impairment.deadline()))
     }
 
-    /// Moves the entry in the calendar to the next time at which a packet may leave, unless the
-    /// entry already has this time.
+    /// Moves the link's calendar entry to the time at which a packet may next leave.
     fn enter_deadline(&mut self, id: Component, now: Time, calendar: &mut Calendar) {
         let next = match self.deadline() {
             Time::NEVER => Time::NEVER,
@@ -295,7 +296,7 @@ impl Network {
         goes
     }
 
-    /// Releases the packets of a link's pen that are due.
+    /// Moves the packets that are due from a link's pen to the next link.
     pub(super) fn run_pen(&mut self, id: Component, link: u32) {
         let (now, index) = (self.now, link as usize);
         if let Some(impaired) = &mut self.impaired[index] {

@@ -10,7 +10,7 @@ impl Network {
         self.traffic[index].loads_at.extend(slot);
     }
 
-    /// Lets a source request `bytes` bytes on one of these connections.
+    /// Lets a source request `bytes` bytes on its connection number `load`.
     pub(super) fn ask(&mut self, index: usize, load: u32, bytes: u64) {
         let now = self.now;
         let Some(&slot) = self.traffic[index].loads_at.get(load as usize) else {
@@ -24,7 +24,7 @@ impl Network {
         }
     }
 
-    /// Tells a source how many bytes its connections that never end have delivered.
+    /// Tells a source how many bytes its never-ending connections have delivered.
     pub(super) fn count(&mut self, index: usize) {
         let traffic = &mut self.traffic[index];
         let open = traffic.loads_at.iter().filter_map(|slot| {
@@ -35,7 +35,7 @@ impl Network {
         traffic.source.count(delivered);
     }
 
-    /// Stops sending new data on these connections of a source.
+    /// Stops sending on a source's never-ending connections.
     pub(super) fn stop_loads(&mut self, index: usize) {
         for slot in std::mem::take(&mut self.traffic[index].loads_at) {
             if let Some(connection) = &mut self.ends[slot as usize].connection {

@@ -4,13 +4,13 @@
 //!
 //! | phase | what happens |
 //! |---|---|
-//! | Reconnaissance | slow start until the initial window is acknowledged; an RTT of at most half or more than ten times the saved one, a loss or a mark cancel the jump |
+//! | Reconnaissance | slow start until the initial window is acknowledged; a loss, a mark, or an RTT outside 0.5 to 10 times the saved RTT cancels the jump |
 //! | Unvalidated | the window is half of the saved one and does not grow; packets are paced over one RTT |
 //! | Validating | slow start goes on from the packets in flight, until the last unvalidated one is acknowledged |
-//! | Safe Retreat | after a loss or a mark in the two phases before: the window is half of PipeSize, the segments that the path has carried so far; at the end, ssthresh is half of PipeSize |
+//! | Safe Retreat | after a loss or a mark in Unvalidated or Validating: the window is half of PipeSize (segments in flight at the jump, plus those acknowledged since); at the end, ssthresh is half of PipeSize |
 //!
-//! Deviations: windows are in segments. In Safe Retreat PRR reduces the window, whereas the RFC
-//! sets the window at once. Saved parameters do not expire, because a scenario sets them.
+//! Deviations: windows are in segments. In Safe Retreat, PRR lowers the window step by step,
+//! whereas the RFC sets it at once. Saved parameters do not expire, because a scenario sets them.
 
 use crate::cc::view::{Ack, CaState, View};
 use crate::cc::window::Window;
@@ -22,7 +22,6 @@ const MAX_RTT_RATIO: u64 = 10;
 /// Smallest window after a reduction, segments (RFC 5681).
 const MIN_WINDOW: u32 = 2;
 
-/// The phases of RFC 9959.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// Waits for the ACK of the initial window. `end` is the first segment after the initial
@@ -35,11 +34,11 @@ enum Phase {
     Validating { end: u64 },
     /// After a reduction, waits until every segment below `end` is acknowledged.
     SafeRetreat { end: u64 },
-    /// Careful Resume is over.
+    /// Careful Resume has ended.
     Normal,
 }
 
-/// The saved parameters and the phase.
+/// The state of Careful Resume on one connection.
 #[derive(Debug)]
 pub(in crate::cc) struct CarefulResume {
     saved_window: u32,
@@ -81,7 +80,8 @@ impl CarefulResume {
             }
             Phase::Unvalidated { first, since } => {
                 self.pipe += ack.delivered;
-                // Compare the window with the number of segments in flight before this ACK.
+                // An ACK has already removed its segments from `packets_out`, so add them before
+                // comparing with the window.
                 let sent = view.flight.packets_out() + ack.acked >= window.cwnd;
                 if una > first || sent || view.now.since(since) > view.srtt {
                     self.validate(view, window);
@@ -140,7 +140,8 @@ impl CarefulResume {
         window.paced_by_stack = true;
     }
 
-    /// Returns ssthresh after a reduction. Outside the phases of the jump, it is `otherwise`.
+    /// Returns ssthresh after a reduction: half of PipeSize during the jump, otherwise the
+    /// congestion control's own value, `otherwise`.
     pub fn ssthresh(&mut self, view: View<'_>, otherwise: u32) -> u32 {
         if !matches!(
             self.phase,
@@ -158,8 +159,7 @@ impl CarefulResume {
         (self.pipe / 2).max(MIN_WINDOW)
     }
 
-    /// Returns the number of acknowledged segments from which growth is computed. It is 0 while the
-    /// window is unvalidated.
+    /// Returns how many of `acked` segments grow the window: none in the Unvalidated phase.
     pub fn counted(&self, acked: u32) -> u32 {
         match self.phase {
             Phase::Unvalidated { .. } => 0,

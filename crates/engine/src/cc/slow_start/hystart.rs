@@ -1,7 +1,7 @@
 //! HyStart ends slow start on a long train of ACKs or a rise of the RTT (Ha and Rhee 2011), as in
-//! Linux's CUBIC. [`Train`] makes the decision, for which it needs the smallest RTT. CUBIC already
-//! measures the smallest RTT for its curve. Every other congestion control uses [`HyStart`], which
-//! measures it.
+//! Linux's CUBIC. [`Train`] decides when slow start ends, and needs the smallest RTT of the
+//! connection. CUBIC already measures the smallest RTT for its curve. For every other congestion
+//! control, [`HyStart`] measures it.
 
 use crate::cc::view::{Ack, View};
 use crate::cc::window::Window;
@@ -19,7 +19,6 @@ const HYSTART_DELAY: (u32, u32) = (4_000, 16_000);
 /// minus headers).
 const GSO_MAX_SIZE: u64 = 65_536 - 321;
 
-/// HyStart's observations of the current round.
 #[derive(Debug, Default)]
 pub(in crate::cc) struct Train {
     /// Start of the round, us.
@@ -46,9 +45,10 @@ impl Train {
         };
     }
 
-    /// Returns the time that bursts may add to a train of ACKs, us. This is the time of four of the
-    /// largest bursts, but at most 1 ms. The bursts are assumed to leave at Linux's pacing rate,
-    /// which is twice the window per RTT in slow start, and 1.2 times the window per RTT later.
+    /// Returns by how much sending in bursts may lengthen a train of ACKs, us. This is the time to
+    /// send four bursts of the largest size, at most 1 ms. Bursts are assumed to leave at Linux's
+    /// pacing rate, which is twice the window per RTT in slow start, and 1.2 times the window per
+    /// RTT later.
     fn burst_delay(view: View<'_>, window: &Window) -> u64 {
         let percent = if window.cwnd < window.ssthresh / 2 {
             200
@@ -69,8 +69,8 @@ impl Train {
     }
 
     /// Returns why this ACK ends slow start, or `None` if it does not end it. `delay` is the ACK's
-    /// RTT and `delay_min` is the smallest RTT, us. If `ack_delay` is true, a train may be longer
-    /// by the time of bursts.
+    /// RTT and `delay_min` is the smallest RTT, us. If `ack_delay` is true, [`Train::burst_delay`]
+    /// is added to the limit for the length of a train.
     #[inline(always)] // inline, because CUBIC calls it for every ACK in slow start
     pub fn ends_slow_start(
         &mut self,
@@ -94,7 +94,8 @@ impl Train {
             if ack_delay {
                 threshold += Train::burst_delay(view, window);
             }
-            // Pacing already spreads the packets of a round over half an RTT.
+            // Without pacing, a train of half an RTT ends slow start. Pacing itself spreads a
+            // round's packets over half an RTT, so with pacing the limit is a full RTT.
             if window.pacing_rate == 0 {
                 threshold /= 2;
             }
@@ -121,7 +122,7 @@ pub(in crate::cc) struct HyStart {
     /// Smallest RTT since the connection began or since the last timeout, us. It is 0 before the
     /// first RTT sample.
     delay_min: u32,
-    /// Whether HyStart has ended a slow start since the last timeout.
+    /// Whether HyStart has ended slow start since the last timeout.
     found: bool,
 }
 

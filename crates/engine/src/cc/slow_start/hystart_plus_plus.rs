@@ -1,5 +1,5 @@
-//! HyStart++ (RFC 9406). A rise of the RTT does not end slow start at once. HyStart++ first slows
-//! the growth down for five rounds. If the RTT falls again in that time, normal slow start
+//! HyStart++ (RFC 9406). When the RTT rises, HyStart++ first lets the window grow more slowly for
+//! five rounds, and then ends slow start. If the RTT falls again in that time, normal slow start
 //! continues.
 //!
 //! Windows are in segments here, and quarters of a segment are carried over to the next ACK. As
@@ -21,15 +21,15 @@ const CSS_ROUNDS: u32 = 5;
 /// Largest number of segments by which one ACK may grow the window if packets are not paced (`L`).
 const MOST_UNPACED: u32 = 8;
 
-/// The phase, and the RTTs of the rounds.
 #[derive(Debug)]
 pub(in crate::cc) struct HyStartPlusPlus {
-    /// The initial ssthresh, which distinguishes the first slow start from later ones.
+    /// The initial ssthresh. While ssthresh has this value, the connection is in its first slow
+    /// start.
     first_ssthresh: u32,
     /// The first segment that was sent in this round. Its ACK ends the round.
     round_end: u64,
-    /// Smallest RTT of the last round. `current_rtt` is the smallest RTT of this round. Both are
-    /// `NEVER` before the first sample.
+    /// Smallest RTT of the previous round. `current_rtt` is the smallest RTT of this round. Both
+    /// are `NEVER` before the first sample.
     last_rtt: Time,
     current_rtt: Time,
     samples: u32,
@@ -43,7 +43,7 @@ struct Conservative {
     baseline: Time,
     /// Number of finished rounds.
     rounds: u32,
-    /// Acknowledged segments that have not yet contributed to growth.
+    /// Acknowledged segments that have not yet grown the window.
     left: u32,
 }
 

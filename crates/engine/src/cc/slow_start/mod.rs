@@ -1,18 +1,17 @@
 //! Algorithms that end slow start before a loss or a mark does. The option `slow_start` of Reno and
-//! CUBIC selects an algorithm.
+//! CUBIC selects one of them.
 //!
-//! | word | ends slow start | growth meanwhile |
+//! | value | ends slow start | growth of the window per round |
 //! |---|---|---|
 //! | `none` | never | doubles each round |
 //! | `hystart` | on a long train of ACKs, or a rise of the RTT, at once ([`hystart`]) | doubles |
 //! | `hystart++` | on a rise of the RTT that lasts ([`hystart_plus_plus`], RFC 9406) | doubles, then a quarter of that |
 //! | `careful-resume` | never; it jumps to half of a saved window ([`careful_resume`], RFC 9959) | doubles |
-//! | `rapid-start` | never; the first reduction depends on what is delivered ([`rapid_start`]) | triples, then doubles |
-//! | `search` | when deliveries lag behind what was sent a round trip before ([`search`]) | doubles, then drains |
+//! | `rapid-start` | never; the first reduction depends on the segments delivered ([`rapid_start`]) | triples, then doubles |
+//! | `search` | when fewer segments are delivered than were sent a round trip before ([`search`]) | doubles, then shrinks |
 //!
-//! All algorithms except HyStart act only in the first slow start, while ssthresh has its initial
-//! value. In later slow starts, ssthresh reflects the window at the last loss. HyStart acts in
-//! every slow start, as in Linux.
+//! All algorithms except HyStart act only in the first slow start, that is, until ssthresh is first
+//! reduced. HyStart acts in every slow start, as in Linux.
 
 mod careful_resume;
 pub(super) mod hystart;
@@ -97,7 +96,7 @@ pub(super) fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     }
 }
 
-/// Returns the rate at which this many segments leave in one RTT, bytes/s. The rate is 0 before the
+/// Returns the pacing rate that spreads this many segments over one RTT, bytes/s; 0 before the
 /// first RTT sample.
 fn over_rtt(view: View<'_>, segments: u32) -> u64 {
     let bytes = u64::from(segments) * u64::from(view.mss);
@@ -107,8 +106,8 @@ fn over_rtt(view: View<'_>, segments: u32) -> u64 {
 }
 
 /// Combines CUBIC's `slow_start` with its older option `hystart`, which selects `hystart` or `none`
-/// as in Linux. Settings with the same meaning get equal options, so that tailback runs them only
-/// once.
+/// as in Linux. Replaces `hystart` by the equivalent `slow_start`, so that tailback recognises
+/// identical settings and runs them only once.
 pub(super) fn finish_cubic(options: &mut Options) -> Result<(), Vec<OptionError>> {
     finish(options)?;
     let Some(Value::Word(word)) = options.get("slow_start") else {
@@ -150,7 +149,7 @@ pub(super) enum SlowStart {
 }
 
 impl SlowStart {
-    /// Creates the algorithm that the complete options select.
+    /// Creates the algorithm that the options select.
     pub fn of(options: &Options) -> SlowStart {
         match options.get("slow_start") {
             Some(Value::Word("hystart")) => SlowStart::HyStart(Box::default()),
@@ -166,7 +165,7 @@ impl SlowStart {
         }
     }
 
-    /// Forwards the hook `init`, at which the first slow start begins.
+    /// Starts the first slow start, when the connection is established.
     #[inline]
     pub fn init(&mut self, view: View<'_>, window: &mut Window) {
         match self {
@@ -179,7 +178,7 @@ impl SlowStart {
         }
     }
 
-    /// Forwards the hook `pkts_acked`. Returns the reason if the algorithm sets ssthresh.
+    /// Processes an ACK, and ends slow start if the algorithm decides so.
     #[inline]
     pub fn pkts_acked(&mut self, view: View<'_>, window: &mut Window, ack: &Ack) {
         match self {
@@ -192,7 +191,7 @@ impl SlowStart {
         }
     }
 
-    /// Returns the number of segments of an ACK from which growth in slow start is computed.
+    /// Returns how many of an ACK's segments grow the window in slow start.
     #[inline]
     pub fn counted(&mut self, view: View<'_>, window: &Window, acked: u32) -> u32 {
         match self {
@@ -203,7 +202,8 @@ impl SlowStart {
         }
     }
 
-    /// Returns whether the window is being lowered to ssthresh and must not grow.
+    /// Returns whether SEARCH is shrinking the window to ssthresh, so that the window must not
+    /// grow.
     #[inline]
     pub fn drains(&self) -> bool {
         matches!(self, SlowStart::Search(search) if search.drains())
@@ -214,7 +214,8 @@ impl SlowStart {
         matches!(self, SlowStart::CarefulResume(_) | SlowStart::RapidStart(_))
     }
 
-    /// Returns ssthresh after a reduction. It is `otherwise` if the algorithm does not decide.
+    /// Returns ssthresh after a reduction: the algorithm's value, or the congestion control's own
+    /// value `otherwise`.
     #[inline]
     pub fn ssthresh(&mut self, view: View<'_>, window: &Window, otherwise: u32) -> u32 {
         match self {
@@ -224,8 +225,8 @@ impl SlowStart {
         }
     }
 
-    /// Takes the estimate of the path's capacity, segments. The estimate exists only after the
-    /// first reduction.
+    /// Removes and returns the estimate of the path's capacity in segments, once the first recovery
+    /// has ended. Only Rapid Start estimates it.
     pub fn take_path(&mut self) -> Option<u32> {
         match self {
             SlowStart::RapidStart(rapid) => rapid.take_path(),

@@ -2,8 +2,8 @@
 //! builds up. After the first reduction, the window is beta times the number of segments that the
 //! path delivers in a round trip.
 //!
-//! - The first window is paced over one RTT. Later rounds are paced at 5/3 of cwnd/srtt. This rate
-//!   is just high enough to use a window that triples.
+//! - The first window is paced over one RTT. Later rounds are paced at 5/3 of cwnd/srtt. At this
+//!   rate a sender uses all of a window that triples each round.
 //! - A queue builds up if the smallest RTT of a round exceeds the smallest RTT of the connection by
 //!   more than 10 %, or by more than 4 ms. The window then doubles instead of tripling.
 //! - In the first recovery, ssthresh begins at (beta + K (1 - beta)) times the window, with K =
@@ -20,9 +20,9 @@ use crate::cc::view::{Ack, View};
 use crate::cc::window::Window;
 use crate::units::Time;
 
-/// Rise of the RTT that indicates a queue. A rise by a tenth of the smallest RTT indicates one too.
+/// A rise of the RTT by this much, or by a tenth of the smallest RTT, indicates a queue.
 const RISE: Time = Time::from_ms(4);
-/// Pacing rate after the first window in units of cwnd/srtt: numerator and denominator.
+/// Pacing rate after the first window, as a fraction of cwnd/srtt: numerator and denominator.
 const PACE: (u64, u64) = (5, 3);
 /// Smallest window, segments.
 const MIN_WINDOW: u64 = 2;
@@ -45,9 +45,9 @@ struct Convergence {
 }
 
 impl Convergence {
-    /// Returns ssthresh after this many segments were delivered and lost.
+    /// Returns ssthresh after `delivered` and `lost` segments since the reduction.
     fn ssthresh(&self, delivered: u64, lost: u64) -> u32 {
-        // Compute in thirds of a segment times the window, so that only the result is rounded.
+        // All terms are scaled by 3 and by the window, so that only the result is rounded.
         let cut = self.before - self.reduced;
         let silence = 3 * self.reduced + 2 * cut;
         let (all, less) = (silence * self.before, 2 * cut * delivered + silence * lost);
@@ -67,11 +67,11 @@ enum Phase {
     Normal,
 }
 
-/// The phase, and the RTTs of the current round.
 #[derive(Debug)]
 pub(in crate::cc) struct RapidStart {
     phase: Phase,
-    /// The initial ssthresh, which distinguishes the first slow start from later ones.
+    /// The initial ssthresh. While ssthresh has this value, the connection is in its first slow
+    /// start.
     first_ssthresh: u32,
     /// The first segment that was sent in this round. Its ACK ends the round.
     round_end: u64,
@@ -138,7 +138,7 @@ impl RapidStart {
                 let lost = convergence.lost;
                 window.ssthresh = convergence.ssthresh(delivered, lost);
                 if delivered + lost >= convergence.flight || !view.ca_state.is_reduction() {
-                    // ssthresh is now beta times the path's capacity.
+                    // ssthresh is now beta times the path's capacity, so divide it by beta.
                     let path = u64::from(window.ssthresh) * convergence.before
                         / convergence.reduced.max(1);
                     self.path = Some(path as u32);
@@ -153,8 +153,8 @@ impl RapidStart {
         window.paced_by_stack = true;
     }
 
-    /// Returns ssthresh for the first reduction. `otherwise` is the value that the congestion
-    /// control would use, which is beta times the window.
+    /// Returns ssthresh for the first reduction. `otherwise` is the ssthresh of the congestion
+    /// control, which is beta times the window.
     pub fn ssthresh(&mut self, view: View<'_>, window: &Window, otherwise: u32) -> u32 {
         if !self.is_active(window) {
             return otherwise;
@@ -172,7 +172,8 @@ impl RapidStart {
         convergence.ssthresh(0, lost)
     }
 
-    /// Returns the number of segments from which growth is computed for an ACK of `acked` segments.
+    /// Returns by how many segments an ACK of `acked` segments grows the window: `acked`, or twice
+    /// as many while no queue builds up.
     pub fn counted(&self, view: View<'_>, window: &Window, acked: u32) -> u32 {
         if !self.is_active(window) || self.floor == Time::NEVER {
             return acked;
@@ -185,8 +186,8 @@ impl RapidStart {
         }
     }
 
-    /// Takes the estimate of the path's capacity, segments. The estimate exists after the first
-    /// recovery.
+    /// Removes and returns the estimate of the path's capacity in segments, once the first recovery
+    /// has ended.
     pub fn take_path(&mut self) -> Option<u32> {
         self.path.take()
     }

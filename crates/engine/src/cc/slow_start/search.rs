@@ -3,28 +3,28 @@
 //! round trip later. Once the path is full, some of the segments wait in the queue.
 //!
 //! Sent and delivered segments are summed up in bins that last 0.35 of the first RTT. At the end of
-//! a bin, SEARCH compares the last ten bins of deliveries with ten bins of sending. The bins of
-//! sending end one RTT earlier, where the RTT is the latest sample. Slow start ends if deliveries
-//! are lower than sending by 26 % or more. The window then drains to the number of segments
-//! delivered in the most recent time of one first RTT, but not below the initial window.
+//! a bin, SEARCH compares the segments delivered in the last ten bins with the segments sent in ten
+//! bins one RTT earlier. This RTT is the latest sample. Slow start ends if at least 26 % fewer
+//! segments were delivered than sent. The window then shrinks to the number of segments that were
+//! delivered in the last interval as long as the first RTT, but not below the initial window.
 //!
 //! Points that the draft does not specify, or in which tailback differs from it:
-//! - If the RTT is not a multiple of a bin, the ten bins of sending begin and end within bins.
-//!   tailback subtracts the fraction of a bin, because the bins of sending are one RTT earlier. The
-//!   draft's pseudo-code adds the fraction.
+//! - If the RTT is not a multiple of a bin, the ten bins of sent segments begin and end within
+//!   bins. tailback interpolates to one RTT before the end of the current bin. The draft's
+//!   pseudo-code interpolates in the other direction.
 //! - SEARCH discards all bins when more than ten bins pass without an ACK. The draft does not
 //!   specify this case.
-//! - While the window drains, the sender sends one segment for every two that are delivered. A
-//!   reduction ends the drain.
+//! - While the window shrinks, the sender sends one segment for every two that are delivered. A
+//!   reduction ends this phase.
 
 use crate::cc::view::{Ack, View};
 use crate::cc::window::Window;
 use crate::units::Time;
 
-/// Number of bins that are compared.
+/// Number of bins over which sent and delivered segments are compared.
 const BINS: u64 = 10;
-/// Number of further bins of sending. A comparison is impossible if the RTT grows by more than
-/// these bins cover.
+/// Number of further bins for which sent segments are stored. If the RTT is longer than these bins,
+/// a comparison is impossible.
 const EXTRA_BINS: u64 = 15;
 const KEPT: usize = (BINS + EXTRA_BINS + 2) as usize;
 /// Length of a bin: 3.5 / 10 of the first RTT.
@@ -32,7 +32,6 @@ const BIN: (u64, u64) = (35, 100);
 /// Slow start ends if deliveries are lower than sending by this share or more.
 const THRESHOLD: f64 = 0.26;
 
-/// The bins of sent and delivered segments.
 #[derive(Debug)]
 pub(in crate::cc) struct Search {
     /// The initial ssthresh and the initial window. The window does not drain below the initial
@@ -45,8 +44,8 @@ pub(in crate::cc) struct Search {
     /// End of the bin that is being filled, and the number of that bin.
     end: Time,
     index: u64,
-    /// Numbers of segments sent and delivered from the start of the connection to the end of each
-    /// bin. The index is the bin's number modulo [`KEPT`].
+    /// Number of segments sent, and number delivered, from the start of the connection to the end
+    /// of each bin. The index is the bin's number modulo [`KEPT`].
     sent: [u64; KEPT],
     delivered: [u64; KEPT],
     /// The ssthresh to which the window drains.
@@ -69,7 +68,7 @@ impl Default for Search {
     }
 }
 
-/// Returns the value of the bin with this number.
+/// Returns the number stored for bin `index`.
 fn at(bins: &[u64; KEPT], index: u64) -> u64 {
     bins[(index % KEPT as u64) as usize]
 }
@@ -140,7 +139,7 @@ impl Search {
         true
     }
 
-    /// Returns the share by which deliveries lag behind the segments sent one RTT earlier. Returns
+    /// Returns the fraction of the segments sent one RTT earlier that was not delivered. Returns
     /// `None` if the stored bins do not go back that far.
     fn lag(&self, rtt: Time) -> Option<f64> {
         let back = rtt.ns() / self.bin.ns();
@@ -156,8 +155,8 @@ impl Search {
         (sent > 0.0).then(|| (sent - delivered) / sent)
     }
 
-    /// Ends slow start. ssthresh becomes the number of segments delivered in the most recent time
-    /// of one first RTT.
+    /// Ends slow start and sets ssthresh to the number of segments that were delivered in the last
+    /// interval as long as the first RTT.
     fn leave(&mut self, window: &mut Window) {
         let bins = self.first_rtt.ns().div_ceil(self.bin.ns()).min(BINS);
         let delivered = at(&self.delivered, self.index) - at(&self.delivered, self.index - bins);
@@ -171,7 +170,7 @@ impl Search {
     }
 
     fn drain(&mut self, target: u32, view: View<'_>, window: &mut Window, ack: &Ack) {
-        // Once a reduction begins, it decides about the window, so the drain ends.
+        // After a reduction, ssthresh no longer equals the target, and PRR sets the window.
         if window.ssthresh != target || view.ca_state.is_reduction() {
             self.target = None;
             return;

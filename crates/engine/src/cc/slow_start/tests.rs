@@ -1,5 +1,5 @@
-//! Tests HyStart++ against values computed by hand from RFC 9406 section 4, SEARCH against its
-//! arithmetic, and how Reno and CUBIC read the option.
+//! Tests HyStart++ against values computed by hand from RFC 9406 section 4, SEARCH against the
+//! arithmetic of its draft, and the option `slow_start` of Reno and CUBIC.
 
 use super::*;
 use crate::cc::testing::{Host, options};
@@ -16,8 +16,8 @@ const WORDS: [&str; 6] = [
     "none",
 ];
 
-/// Returns complete options of Reno with this `slow_start`, and saved parameters if the algorithm
-/// needs them.
+/// Returns options of Reno with the given `slow_start`, plus the saved parameters if it is Careful
+/// Resume.
 fn reno_with(word: &'static str, saved: (i64, u64)) -> Options {
     let mut set = vec![("slow_start", Value::Word(word))];
     if word == "careful-resume" {
@@ -32,7 +32,7 @@ fn host(word: &'static str, rtt: u64) -> Host {
     Host::new((reno::ENTRY.build)(&options), 10, Time::from_ms(rtt))
 }
 
-/// Returns the windows after rounds with these RTTs, us.
+/// Returns the window after each round, where round i has the RTT `rtts[i]` in us.
 fn windows(host: &mut Host, rtts: &[u64]) -> Vec<u32> {
     let round = |host: &mut Host, rtt: u64| {
         host.rtt = Time::from_us(rtt);
@@ -43,8 +43,8 @@ fn windows(host: &mut Host, rtts: &[u64]) -> Vec<u32> {
 }
 
 /// RttThresh is 1/8 of the last round's smallest RTT, here 5 ms for 40 ms. In conservative slow
-/// start (CSS), an ACK grows the window by a quarter of a segment. The eighth sample of a round
-/// decides, so each of the seven ACKs before it grows the window by a full segment.
+/// start (CSS), an ACK grows the window by a quarter of a segment. HyStart++ decides at the eighth
+/// sample of a round, so each of the seven ACKs before it grows the window by a full segment.
 #[test]
 fn a_rise_by_an_eighth_slows_down() {
     let mut below = host("hystart++", 40);
@@ -72,8 +72,8 @@ fn the_rise_is_between_4_and_16_ms() {
     }
 }
 
-/// Seven samples are too few to decide. So the eighth ACK is the first that grows the window by a
-/// quarter of a segment.
+/// HyStart++ needs eight RTT samples of a round to decide. So the eighth ACK is the first that
+/// grows the window by a quarter of a segment.
 #[test]
 fn eight_samples_decide() {
     let mut host = host("hystart++", 40);
@@ -87,8 +87,8 @@ fn eight_samples_decide() {
     assert_eq!(grown, [1, 6, 0, 1, 0]);
 }
 
-/// Conservative slow start lasts five rounds, and begins within the first of them. At its end,
-/// ssthresh becomes the window.
+/// Conservative slow start lasts five rounds, counting the round in which it begins. When it ends,
+/// ssthresh is set to the window.
 #[test]
 fn five_conservative_rounds_end_slow_start() {
     let mut host = host("hystart++", 40);
@@ -104,7 +104,6 @@ fn five_conservative_rounds_end_slow_start() {
             "a quarter a round"
         );
     }
-    // At the first ACK of the sixth round, five rounds are over.
     host.ack(1);
     assert_eq!(host.window.left_slow_start, Some("hystart++"));
     assert!(host.window.ssthresh.abs_diff(expected) <= 1);
@@ -157,7 +156,7 @@ fn a_stretched_ack_counts_for_eight() {
     assert_eq!(grown(0, "none"), 10);
 }
 
-/// Returns a sender on a path that delivers `room` segments per 100 ms, with an unlimited queue.
+/// Returns a sender on a path that carries `room` segments per 100 ms and has an unlimited queue.
 /// The path delivers each window within a round trip, until the window exceeds `room`. Then the
 /// queue grows.
 fn path(word: &'static str, room: u32) -> Host {
@@ -206,7 +205,7 @@ fn search_drains_by_half() {
     assert!(reduced.window.ssthresh == after && reduced.window.cwnd <= after + 1);
 }
 
-/// While the path has free capacity, no algorithm ends slow start.
+/// SEARCH does not end slow start while the path has free capacity.
 #[test]
 fn search_waits_for_the_path() {
     let host = path("search", 1 << 30);
@@ -216,7 +215,7 @@ fn search_waits_for_the_path() {
     );
 }
 
-/// HyStart works in Reno as it does in CUBIC, so both end slow start at the same window.
+/// HyStart ends slow start of Reno and of CUBIC at the same window.
 #[test]
 fn reno_has_the_hystart_of_cubic() {
     let leave = |entry: &Entry<crate::cc::Build>, rtts: &[u64]| {
@@ -235,7 +234,7 @@ fn reno_has_the_hystart_of_cubic() {
     }
 }
 
-/// Two spellings of a setting lead to identical options. Contradictory settings are an error.
+/// Both spellings of a setting give identical options. Contradictory settings are an error.
 #[test]
 fn cubic_has_one_spelling_of_each() {
     let complete = |set: &[(&'static str, Value)]| {
@@ -262,7 +261,7 @@ fn cubic_has_one_spelling_of_each() {
     assert_eq!(errors[0].option, "slow_start");
 }
 
-/// Returns a Reno connection after one round of 100 ms. It has this saved window and RTT.
+/// Returns a Reno connection with this saved window and RTT, after one round of 100 ms.
 fn resumed(saved: (i64, u64)) -> Host {
     let options = reno_with("careful-resume", saved);
     let mut host = Host::new((reno::ENTRY.build)(&options), 10, Time::from_ms(100));
@@ -270,8 +269,8 @@ fn resumed(saved: (i64, u64)) -> Host {
     host
 }
 
-/// Once the first window is acknowledged, the window jumps to half of the saved window, and packets
-/// are paced over an RTT.
+/// Once the initial window is acknowledged, the window jumps to half of the saved window, and
+/// packets are paced over an RTT.
 #[test]
 fn careful_resume_jumps_to_half_of_the_saved_window() {
     let mut host = resumed((1_000, 100));
@@ -301,7 +300,7 @@ fn careful_resume_wants_the_saved_rtt() {
     for (saved, window) in [(200, 20), (199, 500), (10, 500), (9, 20)] {
         assert_eq!(resumed((1_000, saved)).window.cwnd, window, "{saved} ms");
     }
-    // There is no jump, because the window in slow start is already as large.
+    // Half of the saved window does not exceed the window in slow start, so there is no jump.
     assert_eq!(resumed((40, 100)).window.cwnd, 20);
 }
 
@@ -363,9 +362,9 @@ fn rapid_start_paces() {
     assert_eq!(host.window.pacing_rate, before * 1448 * 10 * 5 / 3);
 }
 
-/// Before the first reduction, the window is up to three times the number of segments that the path
-/// delivers. The reduction ends at beta times this number, independent of the losses. A larger
-/// window has the same result as a window of three times this number.
+/// After the first recovery, ssthresh is beta times the number of segments that the path delivered,
+/// for every number of losses. It is at least beta/3 of the window, so delivering less than a third
+/// does not lower it further.
 #[test]
 fn rapid_start_ends_at_beta_times_the_path() {
     for (window, delivered, expected) in [
@@ -400,7 +399,7 @@ fn rapid_start_ends_at_beta_times_the_path() {
     }
 }
 
-/// A timeout sets ssthresh to half of the window, without the factors of the first recovery.
+/// A timeout sets ssthresh to half of the window, not to the value that a first recovery computes.
 /// ssthresh is at least two segments.
 #[test]
 fn rapid_start_ends_at_a_timeout() {
@@ -413,7 +412,7 @@ fn rapid_start_ends_at_a_timeout() {
     }
 }
 
-/// Every value of the option has a constructor.
+/// Every value of the option `slow_start` creates a different algorithm.
 #[test]
 fn every_word_makes_its_own() {
     let Kind::Word(words) = option(None, "").kind else {

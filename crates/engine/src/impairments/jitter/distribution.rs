@@ -4,7 +4,7 @@ use crate::impairments::options::time;
 use crate::registry::{Options, Value};
 use crate::rng::Stream;
 
-/// A distribution of delays, ns.
+/// A probability distribution of the delay of a packet; parameters in ns.
 pub(super) enum Distribution {
     Uniform { mean: f64 },
     Normal { mean: f64, deviation: f64 },
@@ -18,10 +18,10 @@ pub(super) enum Distribution {
 /// Where a normal distribution is cut, in standard deviations.
 const CUT: f64 = 3.0;
 
-/// The smallest tail probability that is used, so that no delay is infinite.
+/// Smallest tail probability used, so that no delay is infinite.
 const LEAST_TAIL: f64 = 1e-16;
 
-/// Mean number of collisions of a packet on a busy Wi-Fi channel, if it collides at all. The next
+/// Mean number of collisions of a packet on a busy Wi-Fi channel, given that it collides. The next
 /// constant is the time that each collision takes, ms.
 const COLLISIONS: f64 = 12.0;
 const COLLISION_MS: f64 = 7.5;
@@ -46,15 +46,14 @@ impl Distribution {
                 let list = options.list("quantiles").iter();
                 Distribution::Quantiles(list.filter_map(Value::number).collect())
             }
-            // In this model, packets wait 1 ms for the medium on average. Collisions cause all
-            // other delay.
+            // The mean consists of 1 ms of waiting for the medium, plus the time of the collisions.
             _ => Distribution::Wifi {
                 collisions: ((mean / 1e6 - 1.0) / (COLLISIONS * COLLISION_MS)).clamp(0.0, 1.0),
             },
         }
     }
 
-    /// Returns an upper estimate of the delays, which very few draws exceed, ns.
+    /// Returns a delay that very few packets exceed, ns.
     pub fn most(&self) -> f64 {
         match self {
             Distribution::Wifi { .. } => 1e9,
@@ -65,7 +64,8 @@ impl Distribution {
 
     /// Maps a draw of the standard normal distribution to a delay, ns.
     pub fn at(&self, z: f64) -> f64 {
-        // The probabilities of values below and above `z`. Each is precise in its own tail.
+        // The probabilities of values below and above `z`. `below` is precise for small
+        // probabilities below `z`, and `above` for small probabilities above `z`.
         let below = || 0.5 * libm::erfc(-z * std::f64::consts::FRAC_1_SQRT_2);
         let above = || (0.5 * libm::erfc(z * std::f64::consts::FRAC_1_SQRT_2)).max(LEAST_TAIL);
         match self {

@@ -1,17 +1,15 @@
 //! A slab with the payloads of the datagrams in the network. It reuses slots and buffers.
 
-/// When this many slots are in use, the payloads of dropped packets are released for the first
-/// time.
+/// Number of slots in use at which the payloads of dropped packets are first released.
 const FIRST_LOOK: usize = 1024;
 
-/// The slab of payloads.
 pub(super) struct Payloads {
     places: Vec<Payload>,
     free: Vec<u32>,
     /// Empty buffers that can be used again.
     spare: Vec<Vec<u8>>,
     bytes: u64,
-    /// When this many slots are in use, the payloads of dropped packets are released again.
+    /// Number of slots in use at which the payloads of dropped packets are next released.
     look_at: usize,
 }
 
@@ -45,14 +43,14 @@ impl Payloads {
         self.places.len() - self.free.len()
     }
 
-    /// Returns whether payloads of dropped packets should be released before the next payload is
-    /// stored. This keeps the slab from growing.
+    /// Returns whether so many slots are in use that the payloads of dropped packets should be
+    /// released.
     pub fn is_due(&self) -> bool {
         self.in_use() >= self.look_at
     }
 
-    /// Notes that payloads of dropped packets were released. The next release is due when twice as
-    /// many slots are in use.
+    /// Call this after releasing the payloads of dropped packets. The next release is due when
+    /// twice as many slots are in use.
     pub fn reclaimed(&mut self) {
         self.look_at = FIRST_LOOK.max(2 * self.in_use());
     }
@@ -90,12 +88,13 @@ impl Payloads {
         &self.places[number as usize].bytes
     }
 
-    /// Notes that one more packet carries a payload.
+    /// Records that another packet carries this payload.
     pub fn share(&mut self, number: u64) {
         self.places[number as usize].uses += 1;
     }
 
-    /// Notes that a packet that carries a payload has left the network.
+    /// Records that a packet with this payload has left the network, and frees the payload if no
+    /// other packet carries it.
     pub fn release(&mut self, number: u64) {
         let payload = &mut self.places[number as usize];
         payload.uses -= 1;

@@ -11,13 +11,13 @@ use crate::units::Time;
 /// Packets, ordered by the time at which they leave ([`Packet::stamp`]). Packets that leave at the
 /// same time keep the order in which they came.
 pub(super) struct Pen {
-    /// Packets that do not overtake any earlier packet. Nearly all packets are here, because a
-    /// queue is cheaper than a heap.
+    /// Packets that leave in the order in which they came. Nearly all packets are here, because a
+    /// queue is faster than a heap.
     ordered: Ring<Packet>,
-    /// Packets that overtake an earlier packet in `ordered`. If a packet in `ordered` leaves at the
-    /// same time as a packet here, the packet in `ordered` came earlier and leaves first.
+    /// Packets that leave before a packet in `ordered` that came earlier. If two packets leave at
+    /// the same time, the packet in `ordered` came first and leaves first.
     overtaking: BinaryHeap<Reverse<Overtaking>>,
-    /// Number of packets that have been put into `overtaking` so far.
+    /// Number of packets put into `overtaking` so far, which breaks ties.
     arrivals: u64,
     /// When the next packet leaves. [`Time::NEVER`] if the pen is empty.
     due: Time,
