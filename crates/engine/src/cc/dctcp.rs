@@ -55,7 +55,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "g",
-            doc: "Weight g of the newest fraction of marked segments in alpha, a power of two; default: 1/16, or 1/256 with update = \"ack\" unless normalised is set.",
+            doc: "Weight g of the newest fraction of marked segments in alpha, a power of two; default: 1/16, or 1/256 with update = \"ack\" unless normalise is set.",
             kind: Kind::Float {
                 min: 1.0 / 1_048_576.0,
                 max: 1.0,
