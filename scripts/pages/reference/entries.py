@@ -93,8 +93,8 @@ def _entry(kind: Kind, entry: Entry) -> Iterator[str]:
     yield _row("kernel engine", _linux(entry))
     yield _row("source file", f"[{file.file}]({source})")
     yield f"\n## What it is\n\n{file.about}\n"
-    if kind.registry != "programs":
-        yield f"## Deviations\n\n{file.deviations or 'No deviations are known.'}\n"
+    if file.deviations and kind.registry != "programs":
+        yield f"## Deviations\n\n{file.deviations}\n"
     yield from _options_of(entry)
     yield from _example(kind, entry)
     yield "## How well it is validated\n"

@@ -17,11 +17,11 @@
 //!   it. The end of marking does not start a probe early.
 //! - BBR ignores a loss that a tail loss probe repaired.
 //!
-//! Deviations: the same as those of `bbr` for bursts, clocks and single small segments. The code of
-//! the v2alpha branch that skips work for application-limited flows is missing. `fast_ack_mode` is
-//! not implemented: the receiver alone decides when it sends ACKs. In v2alpha, the end of a
-//! spurious recovery may lower the window; here it never does. `usage_based_cwnd`, `refill_add_inc`
-//! and `ecn_reprobe_gain`, which are off in v2alpha, are not implemented.
+//! Deviations: the same as those of `bbr` for bursts, clocks and single small segments. The
+//! branch's fast path for application-limited flows is missing; it only saves CPU time.
+//! `fast_ack_mode` is not implemented: the receiver alone decides when it sends ACKs. In v2alpha,
+//! the end of a spurious recovery may lower the window; here it never does. `usage_based_cwnd`,
+//! `refill_add_inc` and `ecn_reprobe_gain`, which are off in v2alpha, are not implemented.
 
 use super::bbr_model::{TSO_SEGS, number, whole};
 use super::bbr3::{self, options};

@@ -5,9 +5,9 @@
 //! Thinning ignores the content of ACKs (duplicate ACKs, SACK blocks, ECN-Echo) and FIN flags. The
 //! ACKs that thinning removes are counted as `ack_filter` drops.
 //!
-//! The engines differ for a FIN without payload from a data sender: it counts as an ACK on the
-//! kernel engine, but not in the simulator. The kernel engine uses tailback's module `sch_impair`,
-//! which treats every segment without payload as an ACK, except a SYN.
+//! Deviations: the kernel engine uses tailback's module `sch_impair`, which treats every segment
+//! without payload as an ACK, except a SYN. In the simulator, the FIN of a data sender is not an
+//! ACK either.
 
 use std::collections::VecDeque;
 

@@ -8,7 +8,7 @@
 //! distribution. So correlation does not change the distribution of the delays.
 //!
 //! Deviations: the normal distribution is truncated at 3 standard deviations, but at 4 on the
-//! kernel engine, because netem does so. This affects 0.27 % of its packets.
+//! kernel engine, because netem does so. This affects 0.27 % of the packets there.
 
 mod distribution;
 

@@ -1,8 +1,8 @@
 //! BBR version 3 (draft-ietf-ccwg-bbr), as in `tcp_bbr.c` of the v3 branch of
 //! github.com/google/bbr. Version 3 adds short-term and long-term bounds to the model of version 1.
-//! Short-term: each round with losses (or marks) multiplies `bw_lo` and `inflight_lo` by `beta`.
-//! Long-term: `inflight_hi` is the amount of data in flight at which more than the share
-//! `loss_threshold` of a probe was lost. It grows again while probes succeed. A probe starts every
+//! Each round with losses (or marks) multiplies the short-term bounds `bw_lo` and `inflight_lo` by
+//! `beta`. The long-term bound `inflight_hi` is the amount of data in flight of which a probe lost
+//! more than the share `loss_threshold`. It grows again while probes succeed. A probe starts every
 //! two to three seconds, or earlier, after as many rounds as a Reno flow takes between two losses.
 //!
 //! The response to marks is meant for networks in which queues mark at a shallow threshold and
