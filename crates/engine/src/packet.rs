@@ -23,8 +23,8 @@ impl Ecn {
     }
 }
 
-/// The properties of a flow that queues can use: the numbers of its hosts, and the DSCP of its
-/// packets in both directions.
+/// What queues may know about a flow: its host numbers, and the DSCP of its packets in both
+/// directions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlowInfo {
     /// Number of the host that sends data.
@@ -49,9 +49,8 @@ pub mod flags {
     pub const ESCE: u16 = 16;
     /// The segment was sent before.
     pub const RETRANSMIT: u16 = 32;
-    /// The same bit as [`RETRANSMIT`], but on an ACK: the ACK acknowledges a part of a segment. It
-    /// does not acknowledge another whole segment, but it is not a duplicate ACK. Receivers that
-    /// divide ACKs send such ACKs.
+    /// The same bit as [`RETRANSMIT`], but on an ACK from a receiver that divides ACKs: the ACK
+    /// acknowledges only a part of a segment. The sender must not take it for a duplicate ACK.
     pub const PARTIAL: u16 = RETRANSMIT;
     /// The first SACK block is a D-SACK (RFC 2883).
     pub const DSACK: u16 = 64;
@@ -65,20 +64,20 @@ pub mod flags {
     /// The packet is an ACK with the AccECN option. The option's counters are in the last block of
     /// [`super::Packet::sack`] and in [`super::Packet::ect0`].
     pub const ACCECN: u16 = 256;
-    /// The packet is an ACK with a newer timestamp than the last ACK. Only hosts that write their
-    /// own timestamps set this flag. Such an ACK reports marks even if it reports nothing else
-    /// (Linux `FLAG_TS_PROGRESS`). The simulator's receivers do not send such ACKs.
+    /// The packet is an ACK whose timestamp is newer than that of the previous ACK. Only hosts that
+    /// write their own timestamps set this flag. Such an ACK reports marks even if it reports
+    /// nothing else (Linux `FLAG_TS_PROGRESS`). The simulator's receivers do not send such ACKs.
     pub const NEWER: u16 = 512;
     /// The packet is an ACK with payload, with which the receiver requests more data.
     pub const REQUEST: u16 = 1024;
     /// A queue on the path has cleared the packet's DSCP.
     pub const WASHED: u16 = 1 << 12;
-    /// The packet is in a tunnel, and its ECN field is the field of the outer header.
+    /// The packet is in a tunnel, and [`Packet::ecn`] is the ECN field of the outer header.
     pub const TUNNELLED: u16 = 1 << 11;
-    /// The bits for the ECN field of the inner header, if the packet is in a tunnel.
+    /// The two bits for the ECN field of the inner header, while the packet is in a tunnel.
     pub const INNER: u16 = 3 << 13;
-    /// DualPI2 sets this flag on arrival if its step threshold applies. It uses the flag only while
-    /// the packet is in the queue.
+    /// Set by DualPI2 on arrival if the step threshold applies to the packet. It has no meaning
+    /// outside the queue.
     pub const NOTED: u16 = 1 << 15;
 }
 
@@ -109,8 +108,8 @@ pub struct Packet {
     pub sack: [Sack; 3],
     /// ACK with [`flags::ACCECN`]: the option's third counter, of ECT(0).
     pub ect0: u32,
-    /// The number of the packet's two ends. They belong to a flow, a traffic source, or a slot for
-    /// a source's connections ([`crate::plan::Plan::owners`]).
+    /// Index of the packet's two ends. The ends belong to a flow, to a traffic source, or to a slot
+    /// for a source's connections ([`crate::plan::Plan::owners`]).
     pub flow: u32,
     /// Frame length in bytes, to which the link's rate applies.
     pub len: u16,
@@ -127,8 +126,7 @@ pub struct Packet {
 const _: () = assert!(size_of::<Packet>() <= 64);
 
 impl Packet {
-    /// Creates a packet with only flow, frame length and ECN field set, for traffic sources and
-    /// tests.
+    /// Creates a packet with this flow, frame length and ECN field, for traffic sources and tests.
     pub const fn new(flow: u32, len: u16, ecn: Ecn) -> Packet {
         Packet {
             stamp: Time::ZERO,
@@ -160,7 +158,7 @@ impl Packet {
         )
     }
 
-    /// Notes the ECN field of the inner header. `None` means that the packet is not in a tunnel.
+    /// Stores the ECN field of the inner header. `None` means that the packet is not in a tunnel.
     pub fn set_inner_ecn(&mut self, inner: Option<Ecn>) {
         self.flags &= !(flags::TUNNELLED | flags::INNER);
         if let Some(inner) = inner {

@@ -167,7 +167,7 @@ impl Plan {
         group::count(&self.programs)
     }
 
-    /// Returns the classes whose members pass this link first.
+    /// Returns the classes of flows, traffic and programs whose first link is this one.
     pub fn classes_at(&self, link: u32) -> Vec<ClassPlan> {
         let flows = self.flows.iter();
         let flows = flows.map(|f| (&f.class, &f.route, f.count, Some((f.rtt, &f.back))));
@@ -213,23 +213,22 @@ impl Plan {
         here
     }
 
-    /// Adds the delays of the links in both directions to a round-trip time. The sum includes
-    /// neither queueing nor serialisation.
+    /// Adds the delays of the links of both routes to `rtt`. The sum does not include queueing or
+    /// serialisation.
     pub fn rtt_over(&self, rtt: Time, route: &[u32], back: &[u32]) -> Time {
         let links = route.iter().chain(back);
         let links = links.filter_map(|link| self.links.get(*link as usize));
         links.fold(rtt, |sum, link| sum + link.base_delay())
     }
 
-    /// Returns when a component starts in the run of a seed: the planned time plus a random offset
-    /// drawn from the seed.
+    /// Returns when a component starts: at `start` plus a random offset that depends on the seed.
     pub fn start_of(&self, seed: u64, start: Time, name: &str) -> Time {
         let mut stream = Stream::new(seed, name, "start");
         start + Time(stream.below(self.start_jitter.ns() + 1))
     }
 }
 
-/// The properties that all flows and sources on the same two hosts share.
+/// A pair of hosts: the properties that all flows and sources on them share.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Hosts {
     /// Base round-trip time.
@@ -238,7 +237,7 @@ pub struct Hosts {
     pub route: Vec<u32>,
     /// Links that ACKs pass, in order.
     pub back: Vec<u32>,
-    /// The settings of the TCP stack that belong to a host. `None` for a source that is not TCP.
+    /// Settings of the TCP stack that apply to the whole host. `None` for a source that is not TCP.
     pub stack: Option<HostStack>,
     /// The name of the flow, if only one flow uses this pair of hosts.
     pub alone: Option<String>,
@@ -248,7 +247,7 @@ pub struct Hosts {
     pub names: Option<[String; 2]>,
 }
 
-/// The settings of a flow's TCP stack that belong to a host.
+/// Settings of the TCP stack that apply to a whole host.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct HostStack {
     /// Whether ECN is negotiated.
@@ -281,11 +280,11 @@ impl HostStack {
     }
 }
 
-/// Returns a host jitter (random delay per packet) that keeps flows out of phase at a FIFO: 0.9
-/// packet times at the slowest link, rounded down to two digits.
+/// Returns a random delay per packet for hosts that desynchronises flows at a FIFO: 0.9 times the
+/// transmission time of a packet at the slowest link, rounded down to two digits.
 ///
-/// The phases of flows differ only if the jitter is about a packet time (`benches/phases.py`). A
-/// longer jitter would reorder packets that the link has spaced.
+/// With much less jitter, flows stay synchronised (`benches/phases.py`). With more, jitter would
+/// reorder packets that the link has spaced.
 pub fn spreading_jitter(packet: Time) -> Time {
     let most = (packet.0 / 10 * 9).max(1);
     let unit = 10u64.pow(most.ilog10().saturating_sub(1));
@@ -298,12 +297,11 @@ fn frame_of(tcp: &TcpPlan) -> u32 {
 }
 
 impl Plan {
-    /// Returns the pairs of hosts, and the index of the pair of each flow and then of each source.
+    /// Returns the pairs of hosts, and for each flow and then each source the index of its pair.
     ///
-    /// Flows and sources share a sender and a receiver if the scenario gives their hosts the same
-    /// names. Without names, they share hosts if they have the same round-trip time, the same
-    /// route, and the same settings of the host's stack. The kernel engine assigns hosts in the
-    /// same way.
+    /// Flows and sources use the same pair of hosts if the scenario gives their hosts the same
+    /// names. Without names, they do so if they have the same round-trip time, route and host
+    /// settings. The kernel engine assigns hosts in the same way.
     pub fn hosts(&self) -> (Vec<Hosts>, Vec<usize>) {
         let jittered = self.host_jitter > Time::ZERO;
         let of_flow = |flow: &FlowPlan, alone| Hosts {
@@ -357,21 +355,21 @@ impl Plan {
         (pairs, of)
     }
 
-    /// Returns the flow, source or program for each number that packets carry.
+    /// Returns which flow, source or program owns each packet number
+    /// ([`crate::packet::Packet::flow`]).
     pub fn owners(&self) -> Arc<[u32]> {
         let connections = self.each_source().map(|source| &source.of.connections);
         let limits = connections.map(|c| c.as_ref().map_or(0, |c| c.limit));
         meter::owners(self.flow_count(), limits, self.program_count())
     }
 
-    /// Returns the nominal rate of the slowest link on a source's route, and the round-trip time
-    /// including the delays of links. A connection that uses the path alone reaches this rate and
-    /// this round-trip time.
+    /// Returns the rate and round-trip time that a source's connection would have alone on the
+    /// path: the nominal rate of the slowest link, and the base round-trip time plus link delays.
     pub fn alone(&self, source: &TrafficPlan) -> (Rate, Time) {
         self.alone_over(source.rtt, &source.route, source.back().unwrap_or_default())
     }
 
-    /// Like [`Plan::alone`], for a route and a return route.
+    /// Like [`Plan::alone`], for the given routes.
     pub fn alone_over(&self, rtt: Time, route: &[u32], back: &[u32]) -> (Rate, Time) {
         let there = route
             .iter()
@@ -380,9 +378,8 @@ impl Plan {
         (rate.unwrap_or_default(), self.rtt_over(rtt, route, back))
     }
 
-    /// Returns host numbers and DSCP for each number that packets carry ([`Plan::owners`]). Hosts
-    /// with the same name have the same number. Hosts without names have a separate number in each
-    /// pair.
+    /// Returns host numbers and DSCP for each packet number ([`Plan::owners`]). Hosts with the same
+    /// name have the same number. Each pair of hosts without names has numbers of its own.
     pub fn flow_info(&self) -> Vec<FlowInfo> {
         let (pairs, of) = self.hosts();
         let mut named = BTreeMap::new();

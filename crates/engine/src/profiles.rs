@@ -1,11 +1,11 @@
-//! Named paths. Each is a link and a path under one name, with the source of its numbers. `[path]
-//! profile = "wifi-bad"` adds the keys from the file `wifi-bad`. Keys that the scenario itself sets
-//! have priority.
+//! Named paths. Each sets the rate, delay and other properties of a link and a path, and cites the
+//! source of these numbers. `[path] profile = "wifi-bad"` adds the keys from the file `wifi-bad`.
+//! Keys that the scenario itself sets have priority.
 //!
 //! A file begins with two comments: the first describes the path, and the second gives the source
 //! of its numbers.
 
-/// A named path: a link and a path.
+/// A named path.
 #[derive(Clone, Copy, Debug)]
 pub struct Profile {
     /// The name in scenarios.
@@ -35,7 +35,7 @@ impl Profile {
 /// Declares the paths. The name of each path is also the name of its file.
 macro_rules! profiles {
     ($($name:literal,)*) => {
-        /// Every named path, in the order in which the reference lists them.
+        /// All named paths, in the order of the reference.
         pub const ENTRIES: &[Profile] = &[$(
             Profile {
                 name: $name,

@@ -1,5 +1,4 @@
-//! Rates over time: the rate of a link, how many bytes it carries in a given time, and how long it
-//! needs for a number of bytes.
+//! Link rates that may change over time, and how long a link needs for a number of bytes.
 
 use std::sync::Arc;
 
@@ -28,8 +27,8 @@ impl Default for RatePlan {
 }
 
 impl RatePlan {
-    /// Returns the rate that an algorithm gets at the start: the rate of the first step, or the
-    /// mean of the trace.
+    /// Returns the rate that congestion controls and queues are configured with: the rate of the
+    /// first step, or the mean of the trace.
     pub fn nominal(&self) -> Rate {
         match self {
             RatePlan::Constant(rate) => *rate,
@@ -75,12 +74,12 @@ impl RatePlan {
     }
 }
 
-/// Returns the time after which a trace repeats, ns.
+/// Returns the length of a trace before it repeats, ns.
 fn period(times: &[Time]) -> u64 {
     times.last().map_or(1, |t| t.0.max(1))
 }
 
-/// Returns the number of opportunities of a repeating trace up to and including a time.
+/// Returns how many delivery opportunities a repeating trace has up to and including a time.
 pub(crate) fn opportunities_until(times: &[Time], until: Time) -> u64 {
     let period = period(times);
     let whole = until.0 / period * times.len() as u64;
@@ -94,8 +93,8 @@ pub(crate) fn opportunity_time(times: &[Time], n: u64) -> Time {
     Time(n / len * period) + times.get((n % len) as usize).copied().unwrap_or(Time(1))
 }
 
-/// The index of the current step of a link's rate. There may be millions of steps, but time never
-/// goes back, so the cursor only moves forward.
+/// The current step of a link's rate. There may be millions of steps, but time never goes back, so
+/// the cursor only moves forward.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Cursor(usize);
 
@@ -112,12 +111,12 @@ impl Cursor {
     }
 }
 
-/// Returns when a frame is completely sent, if it begins now in the step `index`.
+/// Returns when transmission of a frame ends that begins now, in the step `index`.
 pub(crate) fn steps_end(steps: &[(Time, Rate)], index: usize, now: Time, len: u32) -> Time {
     steps_end_bits(steps, index, now, u128::from(len) * 8 * 1_000_000_000)
 }
 
-/// Returns when this amount, in bit/s x ns, is sent. The result is exact.
+/// Returns when a frame of `left` bits times 10^9 is sent. The result is exact.
 pub(crate) fn steps_end_bits(
     steps: &[(Time, Rate)],
     mut index: usize,

@@ -48,8 +48,8 @@ impl<T: Copy> Ring<T> {
         self.slots.get(self.head & (self.slots.len() - 1))
     }
 
-    /// Returns the elements at these distances behind the oldest, or `None` if one of them does not
-    /// exist. The largest distance comes first.
+    /// Returns the elements at these positions, counted from the oldest, or `None` if the queue is
+    /// too short. The largest position comes first.
     #[inline]
     pub fn ahead<const N: usize>(&self, places: [usize; N]) -> Option<[&T; N]> {
         if places[0] >= self.len {
@@ -82,7 +82,7 @@ impl<T: Copy> Ring<T> {
         (0..self.len).map_while(|place| self.get(place))
     }
 
-    /// Removes an element. The elements before it move, so removing is fast only near the head.
+    /// Removes an element. Removing moves all earlier elements, so it is fast only near the head.
     pub fn remove(&mut self, place: usize) -> Option<T> {
         let mut removed = *self.get(place)?;
         let mask = self.slots.len() - 1;
@@ -120,7 +120,7 @@ impl<T: Copy> Ring<T> {
         self.len += 1;
     }
 
-    /// Frees memory that only a burst needed, if the amount is large.
+    /// Frees memory after a burst, if more than three quarters of many slots are unused.
     pub fn relax(&mut self) {
         let slots = self.slots.len();
         if slots < LARGE || self.len > slots / 4 {

@@ -1,9 +1,10 @@
 //! Named random streams.
 //!
-//! Every component that needs randomness owns a stream derived from (seed, component name,
-//! purpose). So adding a flow does not change the draws of other flows. The generator is PCG (XSL
-//! 128/64, `rand_pcg::Pcg64`). Its seed is derived by SplitMix64 over the name's bytes.
-//! Distributions use integer arithmetic or `libm`, so that every platform draws the same numbers.
+//! Every component that needs random numbers has a stream of its own, whose seed is derived from
+//! (seed, component name, purpose). So adding a flow does not change the draws of other flows. The
+//! generator is PCG (XSL 128/64, `rand_pcg::Pcg64`). Its seed is derived by SplitMix64 over the
+//! name's bytes. Distributions use integer arithmetic or `libm`, so that every platform draws the
+//! same numbers.
 
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::Rng;
@@ -34,7 +35,7 @@ impl Stream {
         Stream(Pcg64::new(wide(1), wide(2)))
     }
 
-    /// Creates a separate stream for one of many short-lived parts of a component.
+    /// Creates a separate stream for one of many short-lived children of a component.
     pub fn fork(&mut self) -> Stream {
         let mut wide = || u128::from(self.bits()) << 64 | u128::from(self.bits());
         Stream(Pcg64::new(wide(), wide()))
@@ -58,8 +59,8 @@ impl Stream {
         self.uniform() < p
     }
 
-    /// Draws a whole number uniformly from 0..n (0 for n = 0) by multiplication. The bias is below
-    /// 2^-40 for n < 2^24.
+    /// Draws a whole number uniformly from 0..n (0 for n = 0) by multiplying 64 random bits by n.
+    /// The bias is below 2^-40 for n < 2^24.
     #[inline]
     pub fn below(&mut self, n: u64) -> u64 {
         ((u128::from(self.bits()) * u128::from(n)) >> 64) as u64

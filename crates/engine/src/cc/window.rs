@@ -29,7 +29,8 @@ pub struct Window {
     pub paced_by_stack: bool,
     /// While this is not 0, rate samples may be below the path's capacity, because the application
     /// had no data to send. They are valid again once this many segments are delivered (Linux
-    /// `app_limited`). A congestion control that intentionally keeps its window small also sets it.
+    /// `app_limited`). The stack sets this field. A congestion control that intentionally keeps its
+    /// window small also sets it.
     pub app_limited: u64,
     /// Why the congestion control ended slow start before a loss or mark did, as a short name
     /// ("hystart_delay"). `None` if a loss or a mark ended slow start. Only `tailback explain` uses

@@ -13,11 +13,11 @@
 //! its own deadline in the future, and does nothing.
 //!
 //! Data always goes from sender to receiver. The sender of a flow is the client, which connects.
-//! For a request the receiver is the client. The server's SYN then serves as the SYN-ACK. The
-//! server's SYN serves as the SYN-ACK. The client's answer to this SYN serves as the ACK and also
-//! as the request. So the times, the packets and the retransmissions of a handshake are the same as
-//! in Linux, except that the third packet is 8 bytes longer. A lost SYN is sent again as in Linux.
-//! A server that has answered a SYN does not answer its duplicate before its own timer fires.
+//! For a request the receiver is the client. The client's SYN comes first, and the server's SYN
+//! serves as the SYN-ACK. The client's answer to this SYN is both the ACK and the request. So the
+//! times, the packets and the retransmissions of a handshake are the same as in Linux, except that
+//! the third packet is 8 bytes longer. A lost SYN is sent again as in Linux. A server that has
+//! answered a SYN does not answer its duplicate before its own timer fires.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! The values that hosts remember about destinations. Flows and sources on the same pair of hosts
-//! share these values.
+//! The values that hosts store about destinations from one connection to the next. Flows and
+//! sources on the same pair of hosts share these values.
 
 use crate::plan::{Plan, TcpPlan};
 use crate::tcp::destination::Destination;
@@ -7,21 +7,21 @@ use crate::tcp::sender::Sender;
 
 /// The remembered destinations of a network.
 pub(super) struct Memory {
-    /// Which values each flow or source remembers, indexed by its number.
+    /// For each flow or source, by its number: where it stores values, and which.
     senders: Vec<Remembering>,
-    /// The remembered destinations, one for each pair of hosts.
+    /// The stored values of each pair of hosts.
     destinations: Vec<Destination>,
 }
 
-/// Which values one flow or source remembers.
+/// Where one flow or source stores values, and which.
 struct Remembering {
     /// Index of the destination.
     pair: usize,
-    /// Whether this flow or source remembers anything.
+    /// Whether it stores any values.
     metrics: bool,
     /// Whether it also remembers ssthresh.
     ssthresh: bool,
-    /// Whether the values were already stored. They are stored only once, when the flow closes.
+    /// Whether the flow has stored its values. It does so once, when it closes.
     stored: bool,
 }
 
@@ -48,7 +48,7 @@ impl Memory {
         }))
     }
 
-    /// Passes the values that a host remembers to a sender that is about to connect.
+    /// Gives the stored values to a sender that is about to connect.
     pub fn recall(&self, number: usize, sender: &mut Sender) {
         let of = &self.senders[number];
         if of.metrics {
@@ -56,7 +56,7 @@ impl Memory {
         }
     }
 
-    /// Stores the values of a finished connection's sender.
+    /// Stores the values of a sender whose connection is finished.
     pub fn store(&mut self, number: usize, sender: &Sender) {
         let of = &self.senders[number];
         if of.metrics {

@@ -11,7 +11,7 @@ use crate::traffic::largest;
 use crate::units::Time;
 
 impl Network {
-    /// Starts the counters, at the end of the warm-up.
+    /// Begins the measurement, at the end of the warm-up.
     pub(super) fn end_warmup(&mut self) {
         for (flow, ends) in self.flows.iter_mut().zip(&self.ends) {
             flow.base_bytes = ends.of_flow().delivered_bytes();
@@ -34,8 +34,8 @@ impl Network {
         }
     }
 
-    /// Returns the results. They cover the time up to [`Network::now`], so call this at the end of
-    /// a run.
+    /// Returns the results. The results cover the time up to [`Network::now`], so call this at the
+    /// end of a run.
     pub fn finish(mut self) -> Outcome {
         let (end, warmup) = (self.now, self.plan.warmup);
         let mut outcome = Outcome {

@@ -3,12 +3,12 @@
 //!
 //! The network is cut at links that have delay. An event on one side of a cut affects the other
 //! side only after the delay of the link. So every part may run ahead by the smallest of these
-//! delays, the window. Each part has the whole network in memory, but simulates only its own
+//! delays, called the window. Each part has the whole network in memory, but simulates only its own
 //! components, which are links and connections. A connection belongs to the part that owns the
-//! first link of its data. Only this part counts the packets of these links and connections. Each
-//! part has a copy of every pipe, with the packets that leave the pipe in this part. At the end of
-//! each window, each part passes packets to the other parts in which these packets leave their
-//! pipes. The receiving part puts these packets into the order that they would have on one core
+//! first link of its data. Only this part counts packets on its links and connections. Each part
+//! has a copy of every pipe. The copy holds the packets that leave the pipe in this part. At the
+//! end of each window, each part hands the other parts the packets that leave their pipes there.
+//! The receiving part sorts these packets into the order that they would have on one core
 //! (`calendar::order`).
 //!
 //! | file | what |
@@ -16,10 +16,10 @@
 //! | `meeting` | synchronises parts between windows |
 //! | `play` | runs one part, and assembles the whole network |
 //!
-//! The network is not cut at a link whose delay varies. It is not cut on the routes of connections
-//! that traffic sources open, either. The reason is that a slot is used again when its last packet
-//! has left the network, and this packet may be in any part. A run uses one core if it records
-//! packets, if it records more rows than it keeps, or if hosts remember destinations.
+//! The network is not cut at a link whose delay varies. Nor is it cut on the routes of connections
+//! that traffic sources open. A slot of a source is used again when its last packet has left the
+//! network, but this packet may be in another part. A run uses one core if it records packets, if
+//! it records more rows than it keeps, or if hosts remember destinations.
 
 mod meeting;
 mod play;
@@ -32,17 +32,17 @@ use crate::units::Time;
 pub use meeting::{Ended, Meeting};
 pub(super) use play::Part;
 
-/// The largest amount of work of one part, as a multiple of an equal share.
+/// Largest allowed work of a part, as a multiple of an equal share.
 const UNEVEN: f64 = 1.4;
 
-/// Which part each link and each connection belongs to.
+/// The part that each link and each connection belongs to.
 pub struct Split {
-    /// The number of each link's part.
+    /// For each link, the number of its part.
     links: Arc<[u16]>,
-    /// The number of the part of each flow or connection, indexed by its number in packets.
+    /// For each flow or connection, by its number in packets, the number of its part.
     ends: Arc<[u16]>,
     parts: usize,
-    /// How far each part may run ahead of the others.
+    /// How far each part may run ahead of the others: the window.
     window: Time,
 }
 
@@ -52,7 +52,7 @@ impl Split {
     pub fn of(plan: &Plan, parts: usize) -> Option<Split> {
         let rtts = plan.flows.iter().map(|flow| flow.rtt);
         let mut rtts = rtts.chain(plan.traffic.iter().map(|source| source.rtt));
-        // If a pipe has no delay, packets leave it at the time at which they enter it.
+        // A pipe without delay would leave no time to hand packets to another part.
         let zero = rtts.any(|rtt| rtt.ns() < 2);
         let most = plan.links.len().min(usize::from(u16::MAX));
         if parts < 2
@@ -67,7 +67,8 @@ impl Split {
         let mut delays: Vec<Time> = (plan.links.iter()).filter_map(constant_delay).collect();
         delays.sort_unstable();
         delays.dedup();
-        // Find the longest window for which the parts have about equal work.
+        // Find the longest window for which the parts have about equal work, among the delays of
+        // the links.
         delays.into_iter().rev().find_map(|window| {
             let mut sets = joined(plan, window);
             let links = even(plan, &mut sets, parts)?;
@@ -110,11 +111,11 @@ fn constant_delay(link: &LinkPlan) -> Option<Time> {
     (constant && link.delay > Time::ZERO).then_some(link.delay)
 }
 
-/// Sets of links, and of groups of flows and sources, that must be in one part. Groups are numbered
-/// after the links.
+/// A union-find structure of the links, and groups of flows and sources, that must be in one part.
+/// Groups are numbered after the links.
 struct Sets {
     above: Vec<usize>,
-    /// The link with the lowest number in each set, by the root of the set.
+    /// The lowest link number in each set, by the root of the set.
     least: Vec<usize>,
 }
 
@@ -134,7 +135,8 @@ impl Sets {
     }
 }
 
-/// Returns the sets that must be in one part if links of at least this delay are cut.
+/// Returns which links and groups must be in one part if all links with at least this delay are
+/// cut.
 fn joined(plan: &Plan, window: Time) -> Sets {
     let links = plan.links.len();
     let nodes = links + plan.flows.len() + plan.traffic.len();
@@ -170,9 +172,9 @@ fn joined(plan: &Plan, window: Time) -> Sets {
     sets
 }
 
-/// Assigns a part to each link. The sets are in the order of their first links in the file. This is
-/// mostly the order in the network, so that neighbouring links stay together. A link's work is
-/// proportional to its rate.
+/// Assigns a part to each link. Parts have about equal work. The sets are in the order of their
+/// first links in the file. This is mostly the order in the network, so that neighbouring links
+/// stay together. A link's work is proportional to its rate.
 fn even(plan: &Plan, sets: &mut Sets, parts: usize) -> Option<Vec<u16>> {
     let links = plan.links.len();
     let mut work = vec![0.0; links];

@@ -19,31 +19,31 @@ pub(super) struct Pipe {
     pub packets: Ring<Packet>,
 }
 
-/// Properties of a pipe other than its constant delay.
+/// Properties of a pipe besides its constant delay.
 #[derive(Default)]
 pub(super) struct More {
     /// The largest random delay, which keeps packets in order, and its random stream.
     pub jitter: Option<(Time, Stream)>,
     pub slots: Option<Slots>,
-    /// The state of this copy, if the network is one part of several.
+    /// The state of this part's copy, if the run is divided into parts.
     pub part: Option<Box<OfPart>>,
 }
 
-/// One part's copy of a pipe. Other parts have copies of the same pipe. Each copy holds the packets
-/// that leave the pipe in its part.
+/// One part's copy of a pipe, with the packets that leave the pipe in this part.
 #[derive(Default)]
 pub(super) struct OfPart {
-    /// The key that orders each packet of the pipe.
+    /// The key of each packet in the pipe, which decides its place among simultaneous events.
     pub keys: VecDeque<Key>,
-    /// Whether other parts of the network send packets into this copy.
+    /// Whether other parts send packets into this copy.
     pub meets: bool,
-    /// The part's own packets, if `meets` is set. They are sorted at the end of the window.
+    /// The packets that this part sends into the pipe during a window, if `meets` is set. They are
+    /// merged with the other parts' packets at its end.
     pub own: Vec<(Packet, Key)>,
 }
 
 impl OfPart {
-    /// Notes the key of a packet that is pushed. Returns false if the packet must wait for the end
-    /// of the window.
+    /// Stores the key of a packet that enters the pipe. Returns false if the packet must wait for
+    /// the end of the window.
     #[inline(never)]
     fn keeps(&mut self, packet: &Packet, calendar: &mut Calendar) -> bool {
         if let Some(order) = &mut calendar.order {
@@ -113,7 +113,7 @@ impl Pipe {
     }
 }
 
-/// What an end point needs to put packets into the network: its pipe, the calendar and counters.
+/// Access of an end point to its pipe, the calendar and the counters, to send packets.
 pub(super) struct Access<'a> {
     pub pipe: &'a mut Pipe,
     pub id: Component,

@@ -1,13 +1,12 @@
 //! Connections that serve several requests of a source, one after the other, as in HTTP/1.1.
 //!
-//! The code follows the transport of Go's `net/http`. A request takes an unused connection. If all
-//! connections are in use, the request opens a new one. It then takes the first connection that is
-//! ready: the new one, or one that becomes unused in the meantime. In the second case, the new
-//! connection serves the request that has waited for the longest time. If no request waits, the new
-//! connection stays unused. A connection keeps its congestion control and its window from one
-//! request to the next.
+//! The code follows the transport of Go's `net/http`. A request uses an idle connection if there is
+//! one. Otherwise it opens a new connection. It is then served by the first connection that is
+//! ready: the new one, or one that becomes idle in the meantime. In the second case, the new
+//! connection serves the oldest waiting request. If no request waits, the new connection stays
+//! idle. A connection keeps its congestion control and its window from one request to the next.
 //!
-//! A lost request is repeated after a second. Linux repeats it after the retransmission timeout.
+//! A lost request is repeated after one second. Linux repeats it after the retransmission timeout.
 
 use tailback_record::Completion;
 
@@ -25,8 +24,8 @@ const AGAIN: Time = Time(1_000_000_000);
 const REQUEST: u16 = 100;
 
 impl Connection {
-    /// Lets the server answer the request that has arrived now. The request came with the last
-    /// packet of the handshake or in a packet of its own.
+    /// Lets the server answer a request that has arrived. `with_handshake` tells whether the
+    /// request came with the last packet of the handshake.
     pub(super) fn answer(&mut self, with_handshake: bool, now: Time, port: &mut Access<'_>) {
         if let Some(turns) = &mut self.turns
             && let Some(current) = &mut turns.current
@@ -34,7 +33,8 @@ impl Connection {
             && self.sender.is_established()
             && current.sent.take().is_some()
         {
-            // The server has sent all of its previous answers, so this answer begins a new segment.
+            // A request is sent only after the previous answer is complete, so this answer begins a
+            // new segment.
             self.goal = self.sender.flight().nxt + current.bytes.div_ceil(self.mss);
             self.sender.write(current.bytes, now, port);
         }
@@ -46,8 +46,8 @@ impl Connection {
         self.receiver.ask(REQUEST, port);
     }
 
-    /// Sends the current request again if it has not arrived. Returns whether the client is
-    /// connected. If it is not, its SYN is due.
+    /// Sends the current request again if it has not arrived. Returns false if the client is not
+    /// connected yet, so that its SYN must be repeated.
     pub(super) fn repeats_request(&mut self, now: Time, port: &mut Access<'_>) -> bool {
         let Some(turns) = self.turns.as_mut().filter(|turns| turns.is_connected) else {
             return false;
@@ -103,7 +103,7 @@ impl Network {
         }
     }
 
-    /// Sends a request on a connection that has no request.
+    /// Sends a request on an idle connection.
     fn serve(&mut self, slot: u32, waiting: &Waiting) {
         let now = self.now;
         let ends = &mut self.ends[slot as usize];
@@ -117,8 +117,8 @@ impl Network {
         }
     }
 
-    /// Lets the client of a connection act after a packet has arrived. `completed` tells whether
-    /// the packet carried the last byte of an answer.
+    /// Updates the client of a connection after a packet has arrived. `completed` tells whether the
+    /// packet carried the last byte of an answer.
     pub(super) fn after_packet(&mut self, index: usize, packet: &Packet, completed: bool) {
         let (now, slot) = (self.now, packet.flow);
         let ends = &mut self.ends[slot as usize];
@@ -132,8 +132,7 @@ impl Network {
         };
         if packet.has(flags::SYN) && !turns.is_connected {
             turns.is_connected = true;
-            // The client's answer to the SYN is already on its way, and it also carries the
-            // request.
+            // The client's ACK of the SYN-ACK has already been sent, and carries the request.
             match connections.pool.take(turns.opened_for) {
                 Some(waiting) => turns.begin(&waiting, now, true),
                 None => connections.pool.unused.push((slot, now)),
@@ -154,8 +153,8 @@ impl Network {
             && !current.with_handshake
             && let Some(sent) = current.sent
         {
-            // The packet is a second SYN, or belongs to the answer to the previous request. So it
-            // does not show that the current request has arrived.
+            // The packet is a repeated SYN, or part of the previous answer, so the current request
+            // may still be lost.
             connection.syn_due = sent + AGAIN;
             let acting = ends.acting(End::Receiver, &mut self.pipes, now, &mut self.calendar);
             if let Some(end) = acting {
@@ -164,8 +163,9 @@ impl Network {
         }
     }
 
-    /// Gives a connection whose answer is complete the next waiting request. If no request waits,
-    /// marks the connection as unused, and closes connections that have been unused for too long.
+    /// Lets a connection whose answer is complete serve the next waiting request. If no request
+    /// waits, marks the connection as idle, and closes connections that have been idle for too
+    /// long.
     fn next_turn(&mut self, index: usize, slot: u32, idle: Time) {
         let now = self.now;
         let Some(connections) = &mut self.traffic[index].connections else {

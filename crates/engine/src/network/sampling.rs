@@ -9,7 +9,7 @@ use crate::plan::SeriesMode;
 use crate::traffic::application::Application;
 use crate::units::Time;
 
-/// The state and measurements of a flow that are not stored in its connection.
+/// What is stored about a flow besides its connection.
 pub(super) struct Flow {
     pub stop: Option<Time>,
     /// The application, unless the flow always has data to send.
@@ -24,7 +24,7 @@ pub(super) struct Flow {
 
 impl Network {
     /// Records the state of a sender after an ACK or one of its timers. If only windows are
-    /// recorded, records the window, provided that it has changed.
+    /// recorded, skips windows that have not changed.
     pub(super) fn record_change(&mut self, index: usize) {
         let (flow, now) = (&mut self.flows[index], self.now.ns());
         let Some(sampler) = &mut flow.sampler else {

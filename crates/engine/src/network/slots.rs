@@ -4,23 +4,22 @@
 //! Follows the slots of Linux 7.3 `sch_netem` (`netem_dequeue`, `get_slot_next`). When a packet
 //! becomes the first in the queue, netem checks the current slot. If this slot begins before the
 //! packet's own delay has passed, netem replaces it with a slot that begins a random gap from now.
-//! The packet leaves when both its own delay has passed and its slot has begun. When a slot is
-//! full, netem draws the next slot. A gap must not be shorter than the delay, because each arrival
-//! would then draw a new slot. With this restriction, the time at which a packet leaves is known
-//! when the packet arrives.
+//! The packet leaves once its own delay has passed and its slot has begun. When a slot is full,
+//! netem schedules the next slot. A gap must not be shorter than the delay, because each arrival
+//! would then schedule a new slot. With this restriction, the simulator can compute when a packet
+//! leaves as soon as it arrives.
 
 use crate::plan::SlotsPlan;
 use crate::rng::Stream;
 use crate::units::Time;
 
-/// The slots of a link, and the state of the current slot.
+/// The slots of a link, and how full the current slot is.
 pub(super) struct Slots {
     plan: SlotsPlan,
     stream: Stream,
     /// When the current slot begins.
     next: Time,
-    /// Number of packets that can still leave in the slot. `bytes_left` is the number of bytes that
-    /// can still leave.
+    /// Packets and bytes that can still leave in the slot.
     packets_left: u64,
     bytes_left: u64,
     /// When the most recent packet leaves.
@@ -94,8 +93,8 @@ mod tests {
         let start = Time::from_secs(1);
         // The previous slot has passed, so the next slot begins one gap from now.
         assert_eq!(slots.leaves(start, 1_514), start + US(800));
-        // The slot begins before the packet's delay ends. So netem draws another slot when this
-        // packet becomes the first.
+        // The slot begins before the packet's delay ends, so netem schedules another slot when the
+        // packet becomes the first in the queue.
         assert_eq!(slots.leaves(start + US(700), 1_514), start + US(1_600));
         // Three packets wait. A slot takes two packets, so the third packet leaves in the next
         // slot.

@@ -30,7 +30,7 @@ use crate::wheel::WheelPhase;
 /// A source and its counters since the warm-up.
 pub(super) struct Traffic {
     pub source: Box<dyn Source>,
-    /// The number that packets carry for this source.
+    /// The source's index in the table of ends, which its packets carry.
     pub number: u32,
     pub start: Time,
     pub stop: Option<Time>,
@@ -39,19 +39,19 @@ pub(super) struct Traffic {
     pub received_bytes: u64,
     /// One-way delays of datagrams, ns.
     pub one_way: Histogram,
-    /// What the receiving end does with datagrams.
+    /// How the receiving end handles datagrams.
     pub far: Far,
     /// Slots of the source's connections that never end (step `Load`).
     pub loads_at: Vec<u32>,
-    /// Whether the source waits for a connection to complete.
+    /// Whether the source waits until a connection is complete.
     pub waits: bool,
     /// Durations of loads of several connections, ns.
     pub loads: Histogram,
-    /// The connections that the source opens. `None` if it sends datagrams.
+    /// Connections that the source opens. `None` if it sends datagrams.
     pub connections: Option<Connections>,
 }
 
-/// The connections of a source: their common settings, and their results.
+/// The connections that a source opens: their settings, and their results.
 pub(super) struct Connections {
     /// Index of the source's group in the plan.
     pub group: usize,
@@ -60,12 +60,12 @@ pub(super) struct Connections {
     pub options: Options,
     /// Seeds of the connections' congestion controls.
     pub seeds: Stream,
-    /// Data that connections for several requests share.
+    /// Waiting requests and idle connections, if connections serve several requests.
     pub pool: Pool,
     /// Phases of the timers at both ends.
     pub phases: [WheelPhase; 2],
-    /// Closed connections. The next connection reuses the memory and continues the statistics of a
-    /// closed one. They are boxed like the connections in use, so that only the box moves between
+    /// Closed connections. A new connection reuses the memory of a closed one and continues its
+    /// statistics. They are boxed like the connections in use, so that only the box moves between
     /// the lists.
     #[allow(clippy::vec_box)]
     pub spare: Vec<Box<Connection>>,
@@ -74,16 +74,14 @@ pub(super) struct Connections {
     pub done: Vec<Completion>,
 }
 
-/// The slots of a source, and which of them can be used now.
+/// The slots of a source, and which of them are free.
 pub(super) struct Places {
     pub slots: Range<u32>,
-    /// For each slot, a serial number that shows when it became free, or [`TAKEN`] while it has a
-    /// connection.
+    /// When each slot became free, as a serial number, or [`TAKEN`] while it has a connection.
     free: Vec<u64>,
-    /// Number of dropped packets of each slot.
+    /// Number of packets of each slot that were dropped.
     gone: Vec<u64>,
-    /// The free slots without packets in the network: the serial number from `free`, and the slot's
-    /// number.
+    /// Free slots without packets in the network: the value from `free`, and the slot's number.
     ready: BinaryHeap<Reverse<(u64, u32)>>,
     turn: u64,
 }
@@ -123,9 +121,8 @@ impl Places {
         self.look(slot, ends);
     }
 
-    /// Checks whether a slot is ready, after a packet has left the network or a connection has
-    /// ended. The packets in the network are the packets that entered, minus the packets that came
-    /// out and the packets that were dropped.
+    /// Adds a free slot to `ready` once none of its packets are in the network. Every packet that
+    /// entered has then come out or was dropped.
     fn look(&mut self, slot: u32, ends: &Ends) {
         let place = (slot - self.slots.start) as usize;
         if self.free[place] != TAKEN && ends.entered == ends.ended + self.gone[place] {
@@ -147,7 +144,7 @@ impl Traffic {
 }
 
 impl Network {
-    /// Runs the events of a source that are due.
+    /// Lets a source act until its next event lies in the future.
     pub(super) fn run_source(&mut self, id: Component, index: usize) {
         let now = self.now;
         loop {
@@ -240,8 +237,8 @@ impl Network {
         Some(slot)
     }
 
-    /// Takes a slot for a new connection. If no slot is free, tells the source that its connection
-    /// is refused.
+    /// Takes a slot for a new connection. If no slot is free, counts a refused connection and tells
+    /// the source.
     pub(super) fn slot_or_refuse(&mut self, index: usize) -> Option<u32> {
         let slot = self.take_slot(index);
         if slot.is_none() {
@@ -347,7 +344,7 @@ mod tests {
     use super::*;
     use crate::network::connections::Path;
 
-    /// Returns the ends of a slot for which this many packets have entered and left the network.
+    /// Returns ends whose slot has sent `entered` packets and received `ended` packets.
     fn ends(entered: u64, ended: u64) -> Ends {
         Ends {
             opener: Opener::Traffic(0),
@@ -374,7 +371,7 @@ mod tests {
         places.put(5, &ends(2, 2));
         places.put(4, &ends(5, 3));
         assert_eq!((places.take(), places.take()), (Some(5), None));
-        // Two packets of slot 4 are inside. One is dropped, and one comes out.
+        // Two packets of slot 4 are in the network. One is dropped, and one comes out.
         places.gone(4, &ends(5, 3));
         assert_eq!(places.take(), None);
         places.look(4, &ends(5, 4));

@@ -1,18 +1,18 @@
-//! The state of connections that serve several requests, and the state that all such connections of
-//! a source share (`reuse`).
+//! State of connections that serve several requests, both of each connection and common to all
+//! connections of a source (used by `reuse`).
 
 use std::collections::VecDeque;
 
 use crate::units::Time;
 
-/// The waiting requests of a source, and its connections without a request.
+/// The waiting requests of a source, and its idle connections.
 #[derive(Default)]
 pub(super) struct Pool {
     pub waiting: VecDeque<Waiting>,
-    /// The slot of each unused connection, and the time since which it has been unused. The
-    /// connection that was used last is at the end.
+    /// The slot of each idle connection, and the time at which it became idle. The latest is at the
+    /// end.
     pub unused: Vec<(u32, Time)>,
-    /// Number of requests so far.
+    /// Number of requests so far, which numbers the requests.
     pub requests: u64,
 }
 
@@ -25,11 +25,11 @@ pub(super) struct Waiting {
 
 /// The state of a connection that serves several requests.
 pub(super) struct Turns {
-    /// The number of the request for which the connection was opened.
+    /// The number of the request that opened the connection.
     pub opened_for: u64,
     /// Whether the client has received the answer to its SYN.
     pub is_connected: bool,
-    /// How long the connection may be unused.
+    /// How long the connection may be idle.
     pub idle: Time,
     /// The request that the connection serves.
     pub current: Option<Current>,
@@ -46,8 +46,8 @@ pub(super) struct Current {
 }
 
 impl Pool {
-    /// Removes and returns the waiting request with this number or, if it does not wait any more,
-    /// the request that has waited for the longest time.
+    /// Removes and returns the waiting request with this number or, if another connection serves
+    /// it, the oldest waiting request.
     pub fn take(&mut self, number: u64) -> Option<Waiting> {
         let own = self.waiting.iter().position(|w| w.number == number);
         self.waiting.remove(own.unwrap_or(0))

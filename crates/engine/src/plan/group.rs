@@ -6,7 +6,7 @@
 
 use super::{FlowPlan, ProgramPlan, TrafficPlan};
 
-/// A part of the plan that describes several equal members.
+/// A table of the plan that describes several equal members.
 pub trait Group {
     /// Returns the common name of the members, and the number of members.
     fn named(&self) -> (&str, u64);

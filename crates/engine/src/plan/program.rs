@@ -1,4 +1,4 @@
-//! `[[programs]]`: unmodified programs. Each entry has its own hosts.
+//! `[[programs]]`: unmodified programs. Each entry runs on two hosts of its own.
 
 use super::Algorithm;
 use crate::keys;
@@ -12,7 +12,7 @@ use crate::units::Time;
 /// The default date of a guest, seconds since 1970: 2026-01-01.
 pub const DATE: u64 = 1_767_225_600;
 
-/// Prefix that marks the name of one of tailback's own programs. Such a name replaces a path.
+/// Prefix of a file's path which means that the rest is the name of one of tailback's own programs.
 pub const BUILT: &str = "built:";
 
 keys! {
@@ -84,7 +84,7 @@ keys! {
         /// Numbers to read from files that programs write to /out: { NAME = { file, path, scale }
         /// }. The results include each as results.NAME.
         results: Vec<ResultPlan> => key(KeyKind::Map(&ResultPlan::TABLE));
-        /// Index of the entry that provides the host of the side that this entry leaves out.
+        /// Index of the entry whose host replaces the host without a program.
         partner: Option<u32>;
         /// If set, both sides get the environment of the QUIC interop runner.
         interop: Option<InteropPlan>;
@@ -116,7 +116,6 @@ keys! {
     }
 }
 
-/// A folder that becomes the root of a side's file system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RootPlan {
     /// Path of the folder. It is not part of a run's identity.
@@ -131,7 +130,7 @@ impl AsPart for RootPlan {
     }
 }
 
-/// The files of the QUIC interop runner's environment, which the client fetches from the server.
+/// Files that the client fetches from the server in the QUIC interop runner's environment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InteropPlan {
     /// Size of each file, bytes.
@@ -183,7 +182,8 @@ pub struct FilePlan {
 }
 
 impl FilePlan {
-    /// Returns one of tailback's own programs by its name. The kernel engine finds the file.
+    /// Returns the file for one of tailback's own programs. The kernel engine finds the program by
+    /// its name.
     pub fn built(name: &str) -> FilePlan {
         FilePlan {
             name: name.to_owned(),
@@ -228,13 +228,13 @@ impl AsPart for Ready {
 }
 
 impl ProgramPlan {
-    /// Returns the sides of the entry: the sender's side, then the receiver's side.
+    /// Returns the sender's side and the receiver's side, if they run a program.
     pub fn sides(&self) -> [Option<&SidePlan>; 2] {
         [self.sender.as_ref(), self.receiver.as_ref()]
     }
 
-    /// If another entry provides the host of one side, returns the index of that side (0 for the
-    /// sender's side) and the other entry.
+    /// If this entry has a program on one side only and uses another entry's host for the other
+    /// side, returns the index of that side (0 for the sender's) and of the other entry.
     pub fn shared(&self) -> Option<(usize, usize)> {
         let side = usize::from(self.sender.is_some());
         self.partner.map(|entry| (side, entry as usize))

@@ -111,7 +111,7 @@ words! {
     }
 }
 
-/// Number of segments that one delayed ACK covers.
+/// Number of segments that one delayed ACK covers, from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Delack(u8);
 

@@ -9,7 +9,7 @@ use crate::registry::{Entry, Kind, Opt, Options, no_finish};
 /// The name of the file with the client's report.
 const REPORT: &str = "curl.json";
 
-/// nginx's configuration, without the lines about addresses and ports.
+/// nginx's configuration, without addresses and ports.
 const CONFIGURATION: &str = "daemon off;\nmaster_process off;\npid /run/nginx.pid;\n\
     error_log stderr;\nevents { worker_connections 512; }\nhttp {\naccess_log off;\nsendfile on;\n\
     keepalive_requests 1000000;\nclient_body_temp_path /tmp/body;\nproxy_temp_path /tmp/proxy;\n\
@@ -99,7 +99,8 @@ fn made(options: &Options, _: u64) -> Made {
         sender: server(shell(nginx), Ready::Tcp(port)),
         receiver: client(shell(curl)),
         packages: words_of(&["curl", "nginx-light"]),
-        // Several downloads write several lines, which together are not valid JSON.
+        // With several downloads, curl writes several JSON objects, which together are not valid
+        // JSON.
         results: match downloads {
             1 => vec![
                 result("goodput_mbit", REPORT, "speed_download", 8e-6),

@@ -1,9 +1,9 @@
-//! Each endpoint runs in the files of its container image. The server runs on the sender's host.
-//! The client on the receiver's host fetches files from it over HTTP/0.9 or HTTP/3.
+//! Each endpoint runs with its container image as root file system. The server runs on the sender's
+//! host. The client on the receiver's host fetches files from it over HTTP/0.9 or HTTP/3.
 //!
 //! Server and client have the environment that the runner's containers provide:
 //!
-//! | what | where |
+//! | item | variable or path |
 //! |---|---|
 //! | role and test case | `ROLE`, `TESTCASE` (in the runner: `TESTCASE_SERVER`, `TESTCASE_CLIENT`) |
 //! | files to fetch, destination | `REQUESTS` (`https://server4:443/file-1 ...`), `/downloads` |
@@ -28,10 +28,10 @@ use crate::registry::{Entry, Kind, Opt, OptionError, Options};
 /// The server's port.
 const PORT: u16 = 443;
 
-/// The command of an image, if the scenario does not set another.
+/// The command of a container image, if the scenario does not set `run`.
 const ENTRY_POINT: &str = "/run_endpoint.sh";
 
-/// The name of the file with the result of the downloads.
+/// The name of the client's report on its downloads.
 const REPORT: &str = "interop.json";
 
 /// Largest size of all files together, bytes. The guest needs twice this memory.
@@ -111,7 +111,7 @@ fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     }])
 }
 
-/// Returns the names of a test case at the server and at the client.
+/// Returns the names that the server and the client use for a test case.
 fn names(testcase: &'static str) -> [&'static str; 2] {
     match testcase {
         "keyupdate" => ["transfer", "keyupdate"],

@@ -122,7 +122,7 @@ fn made(options: &Options, seconds: u64) -> Made {
     let goodput = format!("{sum}.bits_per_second");
     Made {
         sender: client(run),
-        // With `-1`, the server ends after its only client.
+        // With `-1`, the server exits after one client.
         receiver: server(words_of(&["iperf3", "-s", "-1"]), Ready::Tcp(PORT)),
         packages: vec!["iperf3".to_owned()],
         results: vec![result("goodput_mbit", REPORT, &goodput, 1e-6), rest],

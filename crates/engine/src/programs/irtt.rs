@@ -48,7 +48,7 @@ pub const ENTRY: Entry<Build> = Entry {
 fn made(options: &Options, seconds: u64) -> Made {
     let mut run = words_of(&["irtt", "client", "-q", "-i"]);
     run.push(format!("{}us", options.time("interval").ns() / 1000));
-    // Leave time for the last answers to arrive.
+    // Stop sending one second early, so that the last answers arrive.
     run.extend([
         "-d".to_owned(),
         format!("{}s", seconds.saturating_sub(1).max(1)),

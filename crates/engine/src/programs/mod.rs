@@ -18,14 +18,14 @@ pub mod quic;
 pub mod stacks;
 pub mod words;
 
-/// How a ready-made program is expanded to commands.
+/// How options of a ready-made program become commands.
 pub struct Build {
     /// Expands these options to commands. The second argument is the number of seconds that the
     /// entry may run.
     pub made: fn(&Options, u64) -> Made,
 }
 
-/// The commands and files to which an entry expands.
+/// The commands and files of an entry of `[[programs]]`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Made {
     /// The program and arguments on the sender's host, if it runs a program.
@@ -38,14 +38,14 @@ pub struct Made {
     pub built: Option<&'static str>,
     /// Numbers to read from the files that the programs write.
     pub results: Vec<ResultPlan>,
-    /// The files to fetch, if both sides run in roots that the scenario sets, with the environment
-    /// of the QUIC interop runner.
+    /// The files to fetch, if both sides run in container images with the environment of the QUIC
+    /// interop runner.
     pub interop: Option<InteropPlan>,
     /// The options of the transport stack that replaces the kind in the simulator.
     pub stack: Option<Options>,
 }
 
-/// The ready-made programs of tailback. Each has one line.
+/// The ready-made programs of tailback.
 pub const ENTRIES: &[&Entry<Build>] = &[
     &quic::aioquic::ENTRY,
     &flent::ENTRY,
@@ -72,7 +72,7 @@ pub const IPV6: Opt = Opt {
     tc: None,
 };
 
-/// Returns the address of a host, in the family that [`IPV6`] selects.
+/// Returns the placeholder for a host's address, IPv6 if [`IPV6`] is true.
 fn address(options: &Options, host: &str) -> String {
     match options.bool(IPV6.name) {
         true => format!("{{{host}6}}"),
@@ -80,7 +80,7 @@ fn address(options: &Options, host: &str) -> String {
     }
 }
 
-/// Returns a side that is a client. It starts with the entry.
+/// Returns a client's side. It starts with the entry.
 fn client(run: Vec<String>) -> Option<SidePlan> {
     Some(SidePlan {
         run,
@@ -88,7 +88,7 @@ fn client(run: Vec<String>) -> Option<SidePlan> {
     })
 }
 
-/// Returns a side that is a server. Clients wait until the server is ready.
+/// Returns a server's side. Clients start once the server is ready.
 fn server(run: Vec<String>, ready: Ready) -> Option<SidePlan> {
     Some(SidePlan {
         run,
@@ -97,12 +97,11 @@ fn server(run: Vec<String>, ready: Ready) -> Option<SidePlan> {
     })
 }
 
-/// Converts the words of a command line.
 fn words_of(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 
-/// Returns a result: a number that a program writes to a file.
+/// Describes a number that a program writes to a file.
 fn result(name: &str, file: &str, path: &str, scale: f64) -> ResultPlan {
     ResultPlan {
         name: name.to_owned(),
@@ -117,8 +116,8 @@ mod tests {
     use super::*;
     use crate::registry::complete_defaults;
 
-    /// Tests that each kind has a client, because it would have no effect without one. Also tests
-    /// that no option has the name of a key, because both are in the same table.
+    /// Tests that each kind has a client, because an entry of servers alone does nothing. Also
+    /// tests that no option has the name of a key, because options and keys share one table.
     #[test]
     fn every_kind_has_a_client_and_no_option_with_the_name_of_a_key() {
         for entry in ENTRIES {

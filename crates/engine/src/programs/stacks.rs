@@ -1,20 +1,19 @@
-//! Transport stacks of plugins, which the simulator runs in place of the programs of
-//! `[[programs]]`.
+//! Transport stacks from plugins, which the simulator runs for entries of `[[programs]]`.
 //!
-//! On the kernel engine, a kind is a program. In the simulator, it is a stack without I/O that
-//! implements [`Endpoint`] and is compiled in from its own crate. The stack has the name of the
-//! kind, so the same entry runs on both engines.
+//! On the kernel engine, the `kind` of an entry selects a program. In the simulator, it selects a
+//! stack without I/O that implements [`Endpoint`] and is compiled in from its own crate. Both have
+//! the same name, so an entry runs on either engine.
 
 use crate::endpoint::Endpoint;
 use crate::registry::{Options, Table};
 
-/// How the two endpoints of an entry are made.
+/// How to create the endpoints of a stack.
 pub struct Build {
-    /// Makes the sender's endpoint and the receiver's endpoint.
+    /// Creates the sender's endpoint and the receiver's endpoint.
     pub ends: fn(&Options, &Setting) -> [Box<dyn Endpoint>; 2],
 }
 
-/// The inputs of an entry's endpoints other than the options.
+/// What a stack needs to create endpoints, besides its options.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Setting {
@@ -24,7 +23,7 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// Returns the inputs with this seed.
+    /// Creates the inputs from a seed.
     pub const fn of(seed: u64) -> Setting {
         Setting { seed }
     }
@@ -37,7 +36,7 @@ pub static TABLE: Table<Build> = Table::of(&[]);
 pub struct Adapter {
     /// The kind of `[[programs]]` that the stack replaces.
     pub kind: &'static str,
-    /// What the stack is, for lists of programs.
+    /// A short description of the stack.
     pub doc: &'static str,
     /// The folder of the stack's crate in the repository.
     pub folder: &'static str,
@@ -62,7 +61,7 @@ pub const ADAPTERS: &[Adapter] = &[
     },
 ];
 
-/// Returns the stack for a kind, if tailback's repository has one.
+/// Returns the stack in tailback's repository for a kind, if there is one.
 pub fn adapter(kind: &str) -> Option<&'static Adapter> {
     ADAPTERS.iter().find(|adapter| adapter.kind == kind)
 }

@@ -1,6 +1,6 @@
 //! Placeholders in the words of commands.
 
-/// The meaning of a placeholder.
+/// What a placeholder stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placeholder<'a> {
     /// The address of a host.
@@ -17,7 +17,7 @@ pub enum Placeholder<'a> {
     Duration,
 }
 
-/// A part of a word.
+/// A piece of a word: plain text, or text between braces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Piece<'a> {
     /// Text that is not changed.
@@ -26,7 +26,7 @@ pub enum Piece<'a> {
     Braces(&'a str),
 }
 
-/// The placeholders that refer to the entry itself.
+/// The placeholders for the entry that contains the command.
 pub const KNOWN: [&str; 5] = ["sender", "receiver", "sender6", "receiver6", "duration"];
 
 /// Splits a word into pieces. Braces around letters, digits, `_`, `-`, `+`, `/` and `.` are a
@@ -73,7 +73,7 @@ pub fn placeholder(text: &str) -> Option<Placeholder<'_>> {
     Some(Placeholder::Address { entry, side, six })
 }
 
-/// Replaces the placeholders in a word. All other text is not changed.
+/// Replaces the placeholders in a word.
 pub fn filled(word: &str, of: impl Fn(Placeholder<'_>) -> String) -> String {
     let filled = pieces(word).into_iter().map(|piece| match piece {
         Piece::Text(text) => text.to_owned(),

@@ -1,11 +1,12 @@
-//! An algorithm that a scenario has chosen. It comes from a registry, or only the kernel has it.
+//! An algorithm that a scenario has chosen. The registry has an entry for it, or it exists only in
+//! the kernel.
 
 use super::Options;
 
 /// A queue discipline or congestion control that a scenario has chosen.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Algorithm {
-    /// An algorithm of the registry, which both engines may support.
+    /// An algorithm with an entry in the registry.
     Known {
         /// Its name in the registry.
         name: &'static str,
@@ -23,7 +24,7 @@ pub enum Algorithm {
 }
 
 impl Default for Algorithm {
-    /// Returns a placeholder, which is used until the scenario is read.
+    /// Returns a placeholder for use before the scenario is read.
     fn default() -> Algorithm {
         Algorithm::Known {
             name: "",
@@ -41,8 +42,8 @@ impl Algorithm {
         }
     }
 
-    /// Returns the name and options of an algorithm of the registry. Returns `None` for an
-    /// algorithm that only the kernel has.
+    /// Returns the name and options of an algorithm with an entry in the registry. Returns `None`
+    /// if only the kernel has the algorithm.
     pub fn known(&self) -> Option<(&'static str, &Options)> {
         match self {
             Algorithm::Known { name, options } => Some((name, options)),

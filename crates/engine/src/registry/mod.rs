@@ -18,7 +18,7 @@ pub use table::Table;
 use kernel::Kernel;
 use rules::Rules;
 
-/// A registered algorithm. `B` describes how it is built.
+/// A registered algorithm. `B` is the type of its constructor.
 pub struct Entry<B: 'static> {
     /// Name in scenario files.
     pub name: &'static str,
@@ -28,19 +28,19 @@ pub struct Entry<B: 'static> {
     pub follows: &'static str,
     /// The options, in the order in which the reference lists them.
     pub options: &'static [Opt],
-    /// What the kernel engine needs to know about the algorithm.
+    /// How the kernel engine runs the algorithm.
     pub kernel: Kernel,
-    /// Rules that also depend on the flow or link that uses the algorithm, or on a sweep.
+    /// Checks that need more than the options, such as the flow or the link.
     pub rules: Rules,
-    /// Fills in options whose defaults depend on other options, and rejects contradictory
-    /// combinations. Runs after every option has been read and the plain defaults are filled in.
-    /// Use [`no_finish`] if no option needs this.
+    /// Fills in defaults that depend on other options, and rejects contradictory combinations. Runs
+    /// after every option has been read and the plain defaults are filled in. Use [`no_finish`] if
+    /// no option needs this.
     pub finish: fn(&mut Options) -> Result<(), Vec<OptionError>>,
     /// The constructor.
     pub build: B,
 }
 
-/// [`Entry::finish`] of an entry without derived defaults.
+/// [`Entry::finish`] for entries without such defaults and combinations.
 pub fn no_finish(_: &mut Options) -> Result<(), Vec<OptionError>> {
     Ok(())
 }
@@ -59,7 +59,7 @@ pub fn find<'a, B>(entries: &'a [&'static Entry<B>], name: &str) -> Option<&'a &
     entries.iter().find(|e| e.name == name)
 }
 
-/// Returns the complete options of an entry for a scenario that does not set any option.
+/// Returns all options of an entry, as for a scenario that sets none of them.
 ///
 /// # Panics
 /// If the entry requires an option.
@@ -74,7 +74,8 @@ mod tests {
     use super::*;
     use crate::units::Time;
 
-    /// Tests that options do not change when they are sent to a guest as text.
+    /// Tests that options are unchanged after conversion to text, in which they are sent to a
+    /// guest, and back.
     #[test]
     fn options_survive_as_texts() {
         for entry in crate::traffic::ENTRIES {

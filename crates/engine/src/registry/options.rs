@@ -1,4 +1,4 @@
-//! Options of an entry: their types, ranges and defaults, and values in base units.
+//! Options of algorithms: their types, ranges, defaults and values.
 
 use crate::units::{Bytes, Rate, Time};
 
@@ -14,7 +14,7 @@ pub struct Opt {
     /// Default, written as in a scenario file. If it is `None`, either [`super::Entry::finish`]
     /// derives the default, or the option has no default. `doc` describes which is the case.
     pub default: Option<&'static str>,
-    /// tc's name for the option, if it differs or is worth noting.
+    /// tc's name for the option, if the reference should show it.
     pub tc: Option<&'static str>,
 }
 
@@ -51,7 +51,7 @@ pub enum Kind {
         /// Whether the size may be in bytes ("64kb", "0.5bdp").
         bytes: bool,
     },
-    /// A length of a queue, as a time ("1ms") or as a size ("64kb", "10p").
+    /// The length of a queue, as a time ("1ms") or as a size ("64kb", "10p").
     TimeOrSize,
     /// One of these words.
     Word(&'static [&'static str]),
@@ -71,7 +71,7 @@ pub enum Kind {
         /// Largest number.
         max: i64,
     },
-    /// A list of values of a kind.
+    /// A list of values of this kind.
     List(&'static Kind),
     /// A list of times, each with a value of this kind.
     Pairs(&'static Kind),
@@ -79,7 +79,7 @@ pub enum Kind {
     Table(&'static [Opt]),
 }
 
-/// A value in base units.
+/// The value of an option, in base units.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// true or false.
@@ -100,7 +100,7 @@ pub enum Value {
     Word(&'static str),
     /// Values in order.
     List(Vec<Value>),
-    /// Times with values, in order.
+    /// Pairs of a time and a value, sorted by time.
     Pairs(Vec<(Time, Value)>),
     /// A table of options.
     Table(Options),
@@ -125,7 +125,7 @@ impl Value {
     }
 }
 
-/// The options of an entry. They are complete, validated, in base units, and sorted by name.
+/// All options of an algorithm with their values: validated, in base units, and sorted by name.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options(Vec<(&'static str, Value)>);
 
@@ -247,8 +247,8 @@ fn wrong(name: &str, found: Option<&Value>) -> ! {
     panic!("option {name} of this entry has no default or another type: {found:?}")
 }
 
-/// Returns the defaults that declarations state, before [`super::Entry::finish`] derives other
-/// defaults.
+/// Returns the defaults in the declarations of the options. [`super::Entry::finish`] computes the
+/// others.
 ///
 /// # Panics
 /// If a default does not parse as its kind. The conformance tests build every entry, so users never
@@ -267,9 +267,9 @@ pub fn defaults(options: &'static [Opt]) -> Options {
     filled
 }
 
-/// Parses the text of an option. Accepts numbers and booleans as text, so that defaults and
-/// arguments of tc have the same grammar. Sizes in `bdp` are an error, because only the caller
-/// knows the path.
+/// Parses the text of an option's value. Numbers and booleans are also accepted as text, so
+/// defaults and arguments of tc have the same syntax. Sizes in `bdp` are an error, because only the
+/// caller knows the path.
 pub fn parse_word(kind: Kind, text: &str) -> Result<Value, String> {
     use crate::units::{Size, parse_rate, parse_size, parse_time};
     let number = || text.parse::<f64>().ok().filter(|f| f.is_finite());
@@ -332,7 +332,7 @@ pub fn parse_word(kind: Kind, text: &str) -> Result<Value, String> {
     Ok(value)
 }
 
-/// Describes the values of an option that is a word or a number, for messages.
+/// Describes an option's values in a message, if it accepts words and numbers.
 pub fn word_or_int(words: &[&str], min: i64, max: i64) -> String {
     format!(
         "one of {}, or a whole number from {min} to {max}",
@@ -340,12 +340,12 @@ pub fn word_or_int(words: &[&str], min: i64, max: i64) -> String {
     )
 }
 
-/// Describes the values of an option that is true, false or a number, for messages.
+/// Describes an option's values in a message, if it accepts true, false and numbers.
 pub fn bool_or_int(min: i64, max: i64) -> String {
     format!("true, false, or a whole number from {min} to {max}")
 }
 
-/// Converts each option that is set to its name and a text, for [`read_texts`]. Options in tables
+/// Converts options to pairs of a name and a text, which [`read_texts`] parses. Options in tables
 /// have names such as "sizes.lognormal.p5".
 pub fn texts(options: &Options) -> Vec<(String, String)> {
     let texts = options.iter().flat_map(|(name, value)| match value {
@@ -360,7 +360,7 @@ pub fn texts(options: &Options) -> Vec<(String, String)> {
     texts.collect()
 }
 
-/// Reads options that [`texts`] wrote.
+/// Parses options from the pairs that [`texts`] returns.
 pub fn read_texts(known: &'static [Opt], texts: &[(String, String)]) -> Result<Options, String> {
     let mut options = Options::default();
     let mut read = 0;
@@ -390,7 +390,8 @@ pub fn read_texts(known: &'static [Opt], texts: &[(String, String)]) -> Result<O
     Ok(options)
 }
 
-/// Writes a value for [`parse_word`]. A table becomes an empty text (see [`texts`]).
+/// Writes a value as text that [`parse_word`] accepts. A table becomes an empty text (see
+/// [`texts`]).
 pub fn text(value: &Value) -> String {
     match value {
         Value::Bool(b) => b.to_string(),

@@ -1,31 +1,32 @@
-//! Rules of an entry that involve more than its own options, such as the flow that uses the entry,
-//! the link after a queue, or a sweep.
+//! Checks of an algorithm that need more than its own options: the flow that uses it, the link
+//! after a queue, or a sweep.
 
 use super::options::Options;
 use crate::units::{Bytes, Rate};
 
-/// Rules of an entry, as functions of its options.
+/// An algorithm's checks.
 pub struct Rules {
-    /// Finds errors and warnings in a flow that uses the entry.
+    /// Returns errors and warnings about a flow that uses this congestion control.
     pub checks: fn(&Chosen<'_>) -> Vec<Finding>,
-    /// Finds unusual settings of a queue for its link.
+    /// Returns warnings about a queue's settings that do not suit the link after it.
     pub at_link: fn(&Placed<'_>) -> Vec<Finding>,
-    /// The entry's standard response to congestion, with which a sweep compares other responses.
-    /// `None` if the entry has only one response.
+    /// The standard response to congestion, to which a sweep compares other responses. `None` if
+    /// the algorithm has only one response.
     pub standard: Option<Standard>,
 }
 
-/// How to recognise a response other than the standard one, and how to restore the standard one.
+/// How to recognise options that change the response to congestion, and how to restore the standard
+/// response.
 #[derive(Clone, Copy)]
 pub struct Standard {
-    /// Returns whether these options change the response to congestion.
+    /// Returns whether these options change the response.
     pub departs: fn(&Options) -> bool,
-    /// Removes the options that change or may change the response.
+    /// Removes the options that may change the response.
     pub restore: fn(&mut Options),
 }
 
 impl Rules {
-    /// No rules, for an entry that works with every flow and has only the standard response.
+    /// No checks, and only one response to congestion.
     pub const NONE: Rules = Rules {
         checks: |_| Vec::new(),
         at_link: |_| Vec::new(),
@@ -33,7 +34,7 @@ impl Rules {
     };
 }
 
-/// An entry, and the flow that uses it.
+/// A congestion control, with the flow that uses it.
 pub struct Chosen<'a> {
     /// Name of the entry.
     pub name: &'static str,
@@ -43,7 +44,7 @@ pub struct Chosen<'a> {
     pub ecn: bool,
 }
 
-/// A queue, and the link that uses it.
+/// A queue, with the link after it.
 pub struct Placed<'a> {
     /// The complete options of the entry.
     pub options: &'a Options,
@@ -57,10 +58,10 @@ pub struct Placed<'a> {
     pub ecn: [bool; 2],
 }
 
-/// An error or a warning about a flow or a queue.
+/// An error or a warning about a congestion control or a queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// The key that the finding points at.
+    /// The key that the message refers to.
     pub at: At,
     /// Whether the finding is a warning, so that the scenario may still run.
     pub warning: bool,
@@ -70,13 +71,13 @@ pub struct Finding {
     pub expected: &'static str,
 }
 
-/// A key of a flow or queue.
+/// The key that a [`Finding`] refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum At {
     /// The key `ecn`.
     Ecn,
     /// The key `cc`.
     Control,
-    /// An option of the entry.
+    /// An option of the algorithm.
     Option(&'static str),
 }

@@ -1,10 +1,10 @@
-//! The entries of one kind: tailback's own entries, and those of plugins.
+//! A table of algorithms of one kind: tailback's, and those of plugins.
 
 use std::sync::OnceLock;
 
 use super::Entry;
 
-/// The entries of one kind. Plugins add their entries once, before the first look-up.
+/// The algorithms of one kind. Plugins add their entries once, before the first look-up.
 pub struct Table<B: 'static> {
     /// tailback's own entries.
     shipped: &'static [&'static Entry<B>],

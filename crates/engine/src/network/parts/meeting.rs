@@ -1,4 +1,4 @@
-//! Synchronises parts between windows: a barrier, mailboxes, and the reason why a run ends.
+//! Synchronises parts between windows with a barrier, and exchanges their packets.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,44 +10,44 @@ use crate::calendar::order::Key;
 use crate::packet::Packet;
 use crate::units::Time;
 
-/// Why a part ended.
+/// Why a part has stopped running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
     /// The run is over.
     Done,
     /// The caller asked the run to stop.
     Stopped,
-    /// The order of simultaneous events could not be decided, or the run records more rows than it
-    /// keeps. The run must be repeated on one core.
+    /// The order of simultaneous events is ambiguous, or the run records more rows than it keeps.
+    /// The run must be repeated on one core.
     Whole,
     /// Another part panicked.
     Broken,
 }
 
-/// A packet that one part sends and that leaves its pipe in another part.
+/// A packet that crosses to another part.
 pub(super) struct Sent {
     pub packet: Packet,
     pub pipe: u32,
     pub key: Key,
 }
 
-/// How often a part checks whether the other parts are ready before it yields the processor.
+/// How many times a waiting part checks for the others before it yields the processor.
 const SPINS: u32 = 1 << 12;
 
 pub(super) const GOES_ON: u8 = 0;
 pub(super) const STOPPED: u8 = 1;
 pub(super) const UNORDERED: u8 = 2;
 
-/// The point at which parts synchronise between windows. Each part alternates between two
-/// mailboxes, because other parts may still read the mailbox of the last window.
+/// A barrier and mailboxes for the parts of a run. There are two sets of mailboxes, used in turn,
+/// because slower parts may still read those of the previous window.
 pub struct Meeting {
     window: Time,
     arrived: AtomicUsize,
     turn: AtomicUsize,
     broken: AtomicBool,
     halt: [AtomicU8; 2],
-    /// The time of each part's next event. `rows` has the number of rows that each part has
-    /// recorded.
+    /// The time of each part's next event, for each of the two sets. `rows` is the number of rows
+    /// that each part has recorded.
     next: [Vec<AtomicU64>; 2],
     rows: [Vec<AtomicU64>; 2],
     /// Packets from each part to each other part.
@@ -55,7 +55,7 @@ pub struct Meeting {
 }
 
 impl Meeting {
-    /// Creates the synchronisation point for the parts of a split.
+    /// Creates the barrier and mailboxes for the parts of a split.
     pub fn new(split: &Split) -> Meeting {
         let parts = split.parts;
         let numbers = || (0..parts).map(|_| AtomicU64::new(0)).collect();
@@ -77,7 +77,7 @@ impl Meeting {
         self.broken.store(true, Ordering::Release);
     }
 
-    /// Returns a guard that informs the waiting parts if this thread panics.
+    /// Returns a guard that stops the other parts if this thread panics.
     pub(super) fn present(&self) -> Present<'_> {
         Present(self)
     }
@@ -93,7 +93,7 @@ impl Meeting {
     }
 
     /// Publishes the state of this part, and waits for the states of all parts. Returns when the
-    /// next window begins, or why no window follows.
+    /// next window begins, or why the run ends.
     pub(super) fn meet(&self, side: usize, own: usize, says: &Says) -> Result<Time, Ended> {
         self.next[side][own].store(says.next.ns(), Ordering::Release);
         self.rows[side][own].store(says.rows as u64, Ordering::Release);
@@ -119,7 +119,7 @@ impl Meeting {
         Ok(next.min().map_or(Time::NEVER, Time))
     }
 
-    /// Waits for all parts. Returns false if a part ended early.
+    /// Waits until all parts have arrived. Returns false if a part has ended early.
     fn wait(&self) -> bool {
         let turn = self.turn.load(Ordering::Acquire);
         if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.parts() {
@@ -141,14 +141,14 @@ impl Meeting {
         true
     }
 
-    /// Returns the mailbox for packets from one part to another.
+    /// Returns the packets that part `from` has left for part `to`.
     pub(super) fn mail(&self, side: usize, from: usize, to: usize) -> MutexGuard<'_, Vec<Sent>> {
         let mail = self.sent[side][from * self.parts() + to].lock();
         mail.unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A guard. If the thread that holds the guard panics, the other parts end.
+/// A guard. Stops the other parts if the thread that holds it panics.
 pub(super) struct Present<'a>(&'a Meeting);
 
 impl Drop for Present<'_> {
@@ -161,8 +161,8 @@ impl Drop for Present<'_> {
 
 /// The state that a part publishes between windows.
 pub(super) struct Says {
-    /// Time of the part's next event, or the arrival time of a packet that the part has sent, if
-    /// that is earlier.
+    /// Time of the part's next event, or of the first arrival of a packet that it has sent,
+    /// whichever is earlier.
     pub next: Time,
     /// Number of rows that the part has recorded.
     pub rows: usize,

@@ -1,4 +1,4 @@
-//! Runs one part in step with the others, and assembles the whole network at the end.
+//! Runs one part window by window, and assembles the whole network at the end.
 
 use std::mem::{replace, swap, take};
 use std::sync::Arc;
@@ -13,32 +13,32 @@ use crate::packet::{Ecn, Packet, flags};
 use crate::plan::Plan;
 use crate::units::Time;
 
-/// The data with which a part exchanges packets with the other parts.
+/// What one part needs to exchange packets with the others.
 pub(in crate::network) struct Part {
     own: u16,
     links: Arc<[u16]>,
     ends: Arc<[u16]>,
-    /// Pipes into which other parts send packets that leave in this part.
+    /// Pipes into which other parts also send packets that leave in this part.
     meeting: Vec<u32>,
     /// The index of each pipe in `meeting`.
     place: Vec<u32>,
     /// Packets for other parts, one list for each part.
     out: Vec<Vec<Sent>>,
-    /// The earliest time at which any packet in `out` leaves its pipe.
+    /// When the first packet in `out` leaves its pipe.
     sent: Time,
-    /// Scratch lists for taking over packets, for each pipe in `meeting`: the packets so far, and
-    /// the packets of another part.
+    /// Two scratch lists for each pipe in `meeting`: its packets so far, and the packets that
+    /// another part has sent.
     lists: [Vec<Entering>; 2],
     /// Scratch list for merging two lists.
     merged: Entering,
 }
 
-/// Packets on their way into a pipe.
+/// Packets that enter a pipe, with the keys that order them.
 type Entering = Vec<(Packet, Key)>;
 
 impl Split {
-    /// Runs a part to the end of the run, in step with the others. After every window it calls
-    /// `look` with the current time. `look` returns whether to continue.
+    /// Runs a part to the end of the run, synchronising with the others after every window. Then it
+    /// also calls `look` with the current time. `look` returns whether the run continues.
     ///
     /// # Panics
     /// For the same reasons as [`Network::new`], and if the engine panics. The other parts then end
@@ -116,7 +116,7 @@ impl Network {
         (self.part.as_ref()).is_none_or(|part| part.links[link] == part.own)
     }
 
-    /// Returns this part's copy of a pipe, if other parts have the pipe as well.
+    /// Returns this part's copy of a pipe, if several parts have copies.
     fn copy(&mut self, pipe: u32) -> Option<&mut OfPart> {
         self.pipes[pipe as usize].more.as_mut()?.part.as_deref_mut()
     }
@@ -146,8 +146,8 @@ impl Network {
         }
     }
 
-    /// Handles a packet that moves from a link to a pipe. Returns whether the packet leaves the
-    /// pipe in another part. If so, it puts the packet into the list for that part.
+    /// Handles a packet that moves from a link into a pipe. If the packet leaves the pipe in
+    /// another part, adds it to the list for that part and returns true.
     #[inline(never)]
     pub(in crate::network) fn crosses(&mut self, packet: &Packet, pipe: u32) -> bool {
         let (Some(part), Some(order)) = (&mut self.part, &mut self.calendar.order) else {
@@ -250,8 +250,8 @@ impl Network {
         }
     }
 
-    /// Gives other parts their packets. Returns the time of this part's next event, or of the first
-    /// of these packets, if that is earlier.
+    /// Hands the collected packets to the other parts. Returns the time of this part's next event
+    /// or of the first of these packets, whichever is earlier.
     fn hand_over(&mut self, meeting: &Meeting, side: usize, own: usize) -> Time {
         let mut next = self.calendar.peek().map_or(Time::NEVER, |(time, _)| time);
         let Some(part) = &mut self.part else {
@@ -264,7 +264,7 @@ impl Network {
             .enumerate()
             .filter(|(_, out)| !out.is_empty())
         {
-            // The mailbox is empty, because its receiver has emptied it.
+            // The receiver has emptied this mailbox, so the swap gives back an empty list.
             swap(&mut *meeting.mail(side, own, to), out);
         }
         for pipe in &part.meeting {
@@ -275,8 +275,8 @@ impl Network {
         next
     }
 
-    /// Puts packets from other parts into this part's pipes, in the right order among its own
-    /// packets. Returns false if the order cannot be decided.
+    /// Merges packets from other parts into this part's pipes. Returns false if their order is
+    /// ambiguous.
     fn take_over(&mut self, meeting: &Meeting, side: usize, own: usize) -> bool {
         let Some(part) = &mut self.part else {
             return true;
@@ -318,7 +318,7 @@ impl Network {
                     pipe.packets.push_back(packet);
                     copy.keys.push_back(key);
                 }
-                // Return the vector to its owner, so that its memory is reused.
+                // Swap the lists, so that both vectors are reused.
                 swap(list, &mut copy.own);
             }
         }
@@ -355,7 +355,7 @@ impl Network {
     }
 }
 
-/// Merges two sorted lists. Returns false if the order of the result cannot be decided.
+/// Merges two sorted lists. Returns false if the order of the result is ambiguous.
 fn merge(one: &[(Packet, Key)], other: &[(Packet, Key)], merged: &mut Entering) -> bool {
     let mut ordered = true;
     merged.clear();

@@ -1,6 +1,5 @@
-//! QUIC stacks: a server on the sender's host and a client on the receiver's host. Both are
-//! tailback's own small programs (`tailback kernel build --program NAME`), which differ only in
-//! their stack.
+//! QUIC stacks: a server on the sender's host and a client on the receiver's host. Both are small
+//! programs of tailback (`tailback kernel build --program NAME`).
 
 use super::{IPV6, Made, client, result, server, words_of};
 use crate::plan::Ready;
@@ -66,7 +65,8 @@ const THREADS: Opt = Opt {
     tc: None,
 };
 
-/// Expands the entry of a stack. `dash` is the prefix of options on the program's command line.
+/// Returns the commands for a stack's program. `dash` is the prefix of options on the program's
+/// command line.
 fn made(name: &'static str, dash: &str, packages: &[&str], options: &Options) -> Made {
     let program = format!("/files/{name}/transfer");
     let at = match options.bool(IPV6.name) {
@@ -81,7 +81,7 @@ fn made(name: &'static str, dash: &str, packages: &[&str], options: &Options) ->
         ("pacing", "no-pacing"),
     ] {
         if options.get(option) == Some(&Value::Bool(false)) {
-            // Both ends get the option, because ACKs can leave together as well.
+            // Set the option at both ends, because the client's ACKs can also leave together.
             for run in [&mut serve, &mut fetch] {
                 run.push(format!("{dash}{word}"));
             }

@@ -1,4 +1,4 @@
-//! quic-go always paces. Its congestion control cannot be chosen.
+//! quic-go always paces. The stack does not allow choosing the congestion control.
 
 use super::*;
 use crate::programs::Build;

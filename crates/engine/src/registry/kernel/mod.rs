@@ -1,7 +1,6 @@
-//! Describes an algorithm as Linux implements it (the algorithm's kernel face): its name and its
-//! options in Linux, and the positions of time-series values in its statistics. A face is plain
-//! data and pure functions in the files of each algorithm. The kernel engine and the reports use
-//! them.
+//! Maps an algorithm to Linux (its kernel face): its name and options there, and where its
+//! statistics are. Each algorithm's file contains its face as plain data and pure functions. The
+//! kernel engine and the reports use them.
 
 mod module;
 mod qdisc;
@@ -14,23 +13,23 @@ pub use qdisc::{
 
 use super::options::{Value, text};
 
-/// What the kernel engine needs to know about an entry.
+/// How the kernel engine runs an algorithm or traffic source.
 #[derive(Clone, Copy)]
 pub enum Kernel {
     /// A queue discipline.
     Qdisc(&'static Qdisc),
     /// A congestion control.
     Module(&'static Module),
-    /// A traffic source. The guest's agent sends its packets.
+    /// A traffic source. tailback's agent in the guest sends its packets.
     Agent,
     /// Linux does not support the entry, and the kernel engine rejects it before boot. (A queue
-    /// that Linux does not support has a `Qdisc` without kinds instead, because it must still
-    /// declare the order of packets.)
+    /// that Linux does not support has a `Qdisc` with no `kinds` instead, because it must still
+    /// declare its order of packets.)
     None,
 }
 
 impl Kernel {
-    /// Returns the name in tc, or the name for sockets.
+    /// Returns the kind in tc, or the name of the congestion control for sockets.
     pub fn name(&self) -> Option<&'static str> {
         match self {
             Kernel::Qdisc(qdisc) => qdisc.kinds.first().copied(),
@@ -39,16 +38,17 @@ impl Kernel {
         }
     }
 
-    /// Returns whether the kernel engine supports the entry with the available modules.
+    /// Returns whether the kernel engine can run the algorithm with Linux's modules or tailback's.
     pub fn has(&self) -> bool {
         matches!(self, Kernel::Agent) || self.name().is_some()
     }
 }
 
-/// The value of the option `version` that selects the kernel's own version of an algorithm.
+/// The value of the option `version` for the algorithm as in Linux 7.3, the version of the guest's
+/// kernel.
 pub const THIS_LINUX: &str = "linux-7.3";
 
-/// A 32-bit number in the kernel's statistics of an algorithm, for a time series.
+/// A 32-bit value in the kernel's statistics that is recorded as a time series.
 pub struct Gauge {
     /// Name of the series.
     pub series: &'static str,
@@ -58,12 +58,12 @@ pub struct Gauge {
     pub reading: Reading,
 }
 
-/// How the number of a [`Gauge`] is converted.
+/// How to convert the value of a [`Gauge`].
 #[derive(Clone, Copy, PartialEq)]
 pub enum Reading {
-    /// The number is the value.
+    /// Use the value unchanged.
     Count,
-    /// Every number except 0 becomes 1.
+    /// Convert every value except 0 to 1.
     Flag,
     /// The number is a fraction whose denominator is this.
     Parts(f64),

@@ -1,4 +1,4 @@
-//! Congestion controls of Linux. Their options are parameters of a kernel module.
+//! Congestion controls of Linux, whose options are parameters of kernel modules.
 
 use super::{Gauge, Refused, quoted};
 use crate::registry::options::{Options, Value};
@@ -10,43 +10,43 @@ pub struct Module {
     /// The first Linux version with this congestion control. `None` if only a module that the user
     /// provides has it.
     pub since: Option<&'static str>,
-    /// Whether every kernel has the congestion control built in.
+    /// Whether every kernel contains the congestion control.
     pub built_in: bool,
-    /// The value of the option `version` that means the kernel's own algorithm, if the option
+    /// The value of the option `version` that selects the kernel's own algorithm, if the option
     /// exists.
     pub version: Option<&'static str>,
     /// Options that the module supports. All other options must have their defaults.
     pub parameters: &'static [Parameter],
     /// tailback's own module for options that Linux does not support.
     pub stand_in: Option<StandIn>,
-    /// The module with the kernel's own algorithm, changed so that windows grow by ACKs instead of
+    /// tailback's module with the kernel's algorithm, but with windows that grow by ACKs instead of
     /// segments.
     pub acks: Option<StandIn>,
-    /// Values that TCP_CC_INFO reports, for time series.
+    /// Values reported in `TCP_CC_INFO` that are recorded as time series.
     pub gauges: &'static [Gauge],
 }
 
-/// An option that is a parameter of the module.
+/// Maps an option to a parameter of the module.
 pub struct Parameter {
     /// The option.
     pub option: &'static str,
     /// The name of the parameter.
     pub name: &'static str,
-    /// Converts a value to the module's number. An error describes what is wrong and what is
-    /// expected.
+    /// Converts a value of the option to the parameter's number. An error consists of what is wrong
+    /// and what is expected.
     pub spell: fn(&Value) -> Result<u64, (&'static str, &'static str)>,
 }
 
 /// One of tailback's own modules, for options that Linux does not support.
 pub struct StandIn {
-    /// The option that requires the module.
+    /// An option that needs the module, for messages.
     pub option: &'static str,
     /// Returns whether these options require the module.
     pub needed: fn(&Options) -> bool,
-    /// Options that are parameters of the module. The module gets all of them. `None` means the
-    /// parameters of Linux's module.
+    /// Options that are parameters of this module, all of which are set. `None` if the module has
+    /// the same parameters as Linux's module.
     pub parameters: Option<&'static [Parameter]>,
-    /// The parameters that make windows grow by ACKs. `None` if the module does not support this.
+    /// Parameters that make windows grow by ACKs. `None` if the module does not support this.
     pub growth_by_acks: Option<&'static str>,
     /// `tcp_congestion_ops.name` of the congestion control in the module.
     pub name: &'static str,
@@ -71,8 +71,8 @@ impl Module {
         }
     }
 
-    /// Returns the module that replaces Linux's module for these options. `acks` means that windows
-    /// grow by ACKs instead of segments.
+    /// Returns tailback's module that must replace Linux's module for these options, if any. `acks`
+    /// means that windows grow by ACKs instead of segments.
     pub fn stand_in(&self, options: &Options, acks: bool) -> Option<&StandIn> {
         let for_options = self.stand_in.as_ref().filter(|own| (own.needed)(options));
         for_options.or_else(|| self.acks.as_ref().filter(|_| acks))
@@ -83,8 +83,8 @@ impl Module {
         self.stand_in.iter().chain(&self.acks)
     }
 
-    /// Returns the options that differ from their defaults as parameters of the module, and the
-    /// options that the module does not support.
+    /// Returns module parameters for the options that differ from their defaults, and errors for
+    /// those that the module does not support.
     pub fn parameters(&self, options: &Options, defaults: &Options) -> (String, Vec<Refused>) {
         if let Some(own) = self.stand_in.as_ref().filter(|own| (own.needed)(options))
             && let Some(parameters) = own.parameters
@@ -95,7 +95,7 @@ impl Module {
         if let Some(version) = self.version
             && options.word("version") != version
         {
-            // Report only the version, because it determines the other options.
+            // Report only the version, because the defaults of the other options depend on it.
             let message = format!(
                 "the kernel's {name} is not that of {}",
                 options.word("version")
@@ -119,8 +119,8 @@ impl Module {
         )
     }
 
-    /// Writes the options in `table` for which `told` returns true as parameters of a module. Every
-    /// other option must have its default.
+    /// Writes the options in `table` that `told` selects as module parameters. Every other option
+    /// must have its default.
     fn spell(
         &self,
         module: &str,
@@ -146,7 +146,7 @@ impl Module {
         }
         for (option, value) in options.iter() {
             let mapped = table.iter().any(|p| p.option == option);
-            // The version determines the other options, so it is not an error itself.
+            // An unsupported version has already been reported.
             let decides = self.version.is_some() && option == "version";
             if mapped || decides || defaults.get(option) == Some(value) {
                 continue;
@@ -162,7 +162,7 @@ impl Module {
     }
 }
 
-/// Converts a fraction to a whole number, where `one` stands for the fraction 1.
+/// Converts a fraction to a whole number, scaled so that 1 becomes `one`.
 pub fn digits(value: &Value, one: f64) -> Result<u64, (&'static str, &'static str)> {
     match value {
         Value::Float(part) => Ok(libm::round(part * one) as u64),

@@ -1,4 +1,4 @@
-//! Queue disciplines of Linux. Their options are words that tc accepts as arguments and prints.
+//! Queue disciplines of Linux, and how tc writes their options.
 
 use super::{Gauge, Refused, quoted};
 use crate::registry::options::{Opt, Options, Value};
@@ -6,8 +6,7 @@ use crate::units::{Rate, Time};
 
 /// A queue discipline of Linux.
 pub struct Qdisc {
-    /// The names in tc. The usual name is first. Empty if no Linux version has the queue
-    /// discipline.
+    /// Kinds in tc, the usual one first. Empty if no Linux version has the queue discipline.
     pub kinds: &'static [&'static str],
     /// The first Linux version with this queue discipline.
     pub since: Option<&'static str>,
@@ -15,27 +14,27 @@ pub struct Qdisc {
     pub built_in: bool,
     /// Other kinds whose modules this module needs.
     pub needs: &'static [&'static str],
-    /// How to write each option, in the order in which tc accepts the options.
+    /// A function for each option that writes it for tc, in the order of tc's arguments.
     pub words: &'static [(&'static str, Spell)],
-    /// The order in which tc prints the options, if it is not the order in which tc accepts them.
+    /// The order in which `tc qdisc show` prints the options, if it differs.
     pub shown: &'static [&'static str],
-    /// The order in which packets leave.
+    /// Which packets the queue never reorders.
     pub order: Order,
     /// Whether packets are dropped when they leave, and not when they arrive.
     pub drops_at_dequeue: bool,
-    /// An option and a value with which packets are dropped on arrival although `drops_at_dequeue`
-    /// is true.
+    /// An option and its value for which packets are dropped on arrival even though
+    /// `drops_at_dequeue` is true.
     pub drops_on_arrival_if: Option<(&'static str, &'static str)>,
     /// Whether packets are dropped only because the buffer is full.
     pub tail_drop: bool,
-    /// How to set the rate, if the queue shapes to the link's rate itself.
+    /// How to configure the rate, if the queue shapes to the link's rate itself.
     pub shaper: Option<&'static Shaper>,
-    /// What the qdisc reports about itself: `struct tc_KIND_xstats`.
+    /// The qdisc's own statistics: `struct tc_KIND_xstats`.
     pub xstats: Xstats,
-    /// tailback's own modules that provide the kind. The kernel engine loads the first module that
-    /// the options need.
+    /// tailback's modules that provide the kind. The kernel engine loads the first module that the
+    /// options need.
     pub stand_ins: &'static [QueueStandIn],
-    /// Kinds that tc does not support. The agent passes their options to the kernel as text.
+    /// Kinds that tc does not know. tailback's agent passes their options to the kernel as text.
     pub texts: &'static [&'static str],
 }
 
@@ -47,50 +46,49 @@ pub struct QueueStandIn {
     pub needed: fn(&Options) -> bool,
 }
 
-/// The order in which packets leave.
+/// Which packets a queue never reorders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// The order of arrival over all flows, as in a single queue.
+    /// Packets of all flows leave in the order of arrival, as in a single queue.
     Arrival,
-    /// [`Order::Arrival`], if this option has this value and no packet has a class of its own.
+    /// As [`Order::Arrival`] if this option has this value and no packet has a class of its own.
     ArrivalIf(&'static str, &'static str),
-    /// The order of arrival within each flow.
+    /// Packets of a flow leave in the order of arrival.
     Flows,
-    /// The order of arrival within each class of packets of a flow. The ECN field determines the
-    /// class.
+    /// Packets of a flow that have the same ECN class leave in the order of arrival.
     Classes,
-    /// [`Order::Classes`], or [`Order::None`] if this option is set.
+    /// As [`Order::Classes`], or [`Order::None`] if this option is set.
     ClassesUnless(&'static str),
-    /// Packets of a flow and class may overtake each other.
+    /// The queue may reorder any packets.
     None,
 }
 
-/// How a queue that shapes to the link's rate is configured.
+/// How to configure a queue that shapes to the link's rate.
 pub struct Shaper {
     /// Writes the rate.
     pub rate: fn(Rate) -> String,
-    /// Writes how many bytes the link adds to each IP packet, including its own header.
+    /// Writes the bytes that the link adds to each IP packet, including its link-layer header.
     pub overhead: fn(i32) -> String,
-    /// Finds errors in the arguments of a queue whose link adds this many bytes to a frame. The
-    /// flag is true if packets must not be split. The errors name keys of the link.
+    /// Checks the arguments of a queue on a link that adds this many bytes to a frame. The flag is
+    /// true if the queue must not split packets. Errors name keys of the link.
     pub check: fn(&str, i32, bool) -> Vec<Refused>,
 }
 
 /// What a kind of qdisc reports about itself.
 pub struct Xstats {
-    /// Bytes with which the structure must begin. They distinguish the structures of a kind that
-    /// has several.
+    /// The first bytes of the structure, if a kind has several structures and these bytes
+    /// distinguish them.
     pub tag: &'static [u8],
     /// Byte offsets of the 32-bit counters of packets marked CE. `Some(&[])` if the qdisc does not
-    /// mark. `None` if it does not count marks, or if the position is unknown.
+    /// mark. `None` if the number of marks is not known.
     pub marks: Option<&'static [usize]>,
     /// Values for time series.
     pub gauges: &'static [Gauge],
 }
 
 impl Qdisc {
-    /// The values that every queue discipline starts from: one queue for all flows, without
-    /// options, that no Linux version has.
+    /// The defaults for the fields of an entry: one FIFO queue for all flows, without options and
+    /// not in Linux.
     pub const DEFAULT: Qdisc = Qdisc {
         kinds: &[],
         since: None,
@@ -119,7 +117,7 @@ impl Qdisc {
         Some(needed.module)
     }
 
-    /// Writes options as arguments of tc, for a link of this rate.
+    /// Writes options as arguments of tc, for a link with this rate.
     pub fn spell(&self, options: &Options, rate: Rate) -> Spelled {
         let mut words = Words::new(self.kinds.first().copied().unwrap_or(""), options, false);
         words.rate = rate;
@@ -137,11 +135,11 @@ impl Qdisc {
     }
 }
 
-/// A queue discipline as arguments of tc.
+/// A queue discipline and its arguments, as passed to tc.
 pub struct Spelled {
     /// The kind in tc.
     pub kind: &'static str,
-    /// The arguments after the kind. They have no meaning if `refused` is not empty.
+    /// The arguments that follow the kind. They have no meaning if `refused` is not empty.
     pub words: String,
     /// Options that tc or Linux does not support.
     pub refused: Vec<Refused>,
@@ -231,10 +229,10 @@ fn significant(value: f64) -> String {
     }
 }
 
-/// A function that writes one option.
+/// A function that appends one option to the arguments.
 pub type Spell = fn(&mut Words<'_>, &'static str);
 
-/// Collects the arguments of one queue discipline.
+/// Collects the arguments of a queue discipline while its options are written.
 pub struct Words<'a> {
     /// The kind in tc. An option may change it.
     pub kind: &'static str,
@@ -242,13 +240,13 @@ pub struct Words<'a> {
     pub options: &'a Options,
     /// The link's rate.
     pub rate: Rate,
-    /// Whether words are written as tc prints them. Otherwise they are written as tc accepts them.
+    /// Whether words are written as `tc qdisc show` prints them, rather than as tc accepts them.
     pub showing: bool,
     text: String,
-    /// Options that only the simulator has.
+    /// Options that exist only in the simulator.
     simulated: Vec<String>,
     refused: Vec<Refused>,
-    /// Whether the arguments are complete. If so, later options add no more words.
+    /// Whether the remaining options are skipped.
     decided: bool,
 }
 
@@ -274,7 +272,7 @@ impl<'a> Words<'a> {
         self.text.push_str(word);
     }
 
-    /// Adds an option and its value.
+    /// Appends an option and its value.
     pub fn pair(&mut self, name: &str, value: &str) {
         self.push(name);
         self.push(value);
@@ -290,7 +288,7 @@ impl<'a> Words<'a> {
         self.refused.push(Refused::new(option, message, expected));
     }
 
-    /// Adds an option and its value as tc prints it.
+    /// Appends an option with its value in tc's notation.
     pub fn value(&mut self, name: &str) {
         if let Some(value) = self.options.get(name) {
             self.pair(name, &shown(value));
@@ -347,13 +345,13 @@ pub fn micros(words: &mut Words<'_>, name: &'static str) {
     words.pair(name, &format!("{micros}us"));
 }
 
-/// Writes a flag that has one word for each state. tc prints only the word for true.
+/// Writes a flag that has a word for each state. `tc qdisc show` prints only the word for true.
 pub fn flag(words: &mut Words<'_>, name: &str, on: &str, off: &str) {
     let off = if words.showing { "" } else { off };
     either(words, name, on, off);
 }
 
-/// Writes a flag that has one word for each state. tc prints both words.
+/// Writes a flag that has a word for each state. `tc qdisc show` prints both.
 pub fn either(words: &mut Words<'_>, name: &str, on: &str, off: &str) {
     match words.options.get(name) {
         Some(Value::Bool(true)) => words.push(on),
@@ -378,7 +376,7 @@ pub fn words(words: &mut Words<'_>, name: &str, spelled: &[(&str, &str)]) {
     }
 }
 
-/// Rejects every value of an option except one, because Linux has only the behaviour of this value.
+/// Rejects all values of an option but `way`, because Linux always behaves that way.
 pub fn only(words: &mut Words<'_>, name: &'static str, way: Value, message: impl Into<String>) {
     let Some(value) = words.options.get(name) else {
         return;
@@ -390,7 +388,7 @@ pub fn only(words: &mut Words<'_>, name: &'static str, way: Value, message: impl
     }
 }
 
-/// Rejects an option of the simulator that Linux does not support.
+/// Rejects an option that exists only in the simulator.
 pub fn impossible(
     words: &mut Words<'_>,
     name: &'static str,
@@ -407,10 +405,11 @@ pub fn impossible(
     }
 }
 
-/// Skips an option from which other options were derived. Only the other options are written.
+/// Writes nothing for an option from which other options are computed; these are written instead.
 pub fn derives(_: &mut Words<'_>, _: &'static str) {}
 
-/// Skips an option of the simulator that matters only together with a rejected option.
+/// Writes nothing for tc, because this option of the simulator has an effect only together with an
+/// option that is rejected.
 pub fn simulated(words: &mut Words<'_>, name: &'static str) {
     if words.showing
         && let Some(value) = words.options.get(name)
@@ -419,8 +418,8 @@ pub fn simulated(words: &mut Words<'_>, name: &'static str) {
     }
 }
 
-/// Checks the option `version`. Linux has only one version of the algorithm. If the scenario sets
-/// another one, this rejects it, together with all other options.
+/// Checks the option `version`. Linux has one version of the algorithm. Any other is rejected, and
+/// further options are not checked.
 pub fn version(words: &mut Words<'_>, name: &'static str, linux: &'static str) {
     let message = format!("the kernel has only its own version of {}", words.kind);
     only(words, name, Value::Word(linux), message);
