@@ -171,7 +171,8 @@ def beyond(section: SectionResult) -> float:
 
 def said(section: SectionResult) -> str:
     """Return a bad verdict with its number, in words."""
-    return f"{section.verdict} in {section.id} ({section.title}). {section.note}"
+    where = f"{section.verdict} in {section.id} ({section.title})"
+    return f"{where}. Measure: {section.measure}. Worst case: {section.note}"
 
 
 def cell(section: SectionResult | None) -> str:

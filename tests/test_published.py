@@ -80,10 +80,10 @@ def test_a_page_has_the_verdict_and_the_worst_misses_first() -> None:
     )
     assert "1 of 2 criteria are met." in text
     assert "Of 20 comparisons with a limit of their own, 11 are within it." in text
-    assert "8 comparisons (counted for each criterion) use values that were held out" in text
+    assert "8 comparisons, counted once per criterion, use held-out values" in text
     assert "| delay | 3 % | 10 | 2 | 1 % | 5 % | 4 | **no** |" in text
     assert "The 5 largest of 20 errors beyond their limits. The report's section" in text
-    assert "\u201cErrors beyond 25 %\u201d has all." in text
+    assert "\u201cErrors beyond 25 %\u201d lists all of them." in text
     assert "| cell 0 | 90 % |" in text
     assert "| cell 5 |" not in text
     assert "![A curve](some/curve.svg)" in text

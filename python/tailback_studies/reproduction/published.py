@@ -253,8 +253,8 @@ def _counted(judges: Sequence[Judge]) -> str:
     if cells:
         words.append(f"Of {cells} comparisons with a limit of their own, {within} are within it.")
     words.append(
-        f"{held_out} comparisons (counted for each criterion) use values that were held out: "
-        "nobody looked at them until the set-up was frozen."
+        f"{held_out} comparisons, counted once per criterion, use held-out values, which nobody "
+        f"looked at before the set-up was frozen."
         if held_out
         else "No values were held out: all were known while the set-up was chosen."
     )
@@ -290,7 +290,7 @@ def _worst(whole: Whole) -> Iterator[str]:
         count = len(table["rows"])
         yield (
             f"The {WORST} largest of {count} errors beyond their limits. The report's section "
-            f"\u201c{section.title}\u201d has all."
+            f"\u201c{section.title}\u201d lists all of them."
             if count > WORST
             else "All errors beyond their limits:"
         )

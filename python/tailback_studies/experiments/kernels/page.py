@@ -16,8 +16,8 @@ from tailback_studies.reproduction.page import Page
 TITLE = "Kernels side by side"
 LEAD = (
     "This page compares the newest Linux kernel with the kernels of Debian's releases, in virtual "
-    "time. Scenarios, tc, libraries and tailback's agent in the guest are the same, so only the "
-    "kernel can cause a difference."
+    "time. Scenarios, tc, libraries and tailback's programs in the guest are the same, so only "
+    "the kernel can cause a difference."
 )
 HOW = (
     "`tailback kernel build --release 6.1` adds a kernel, and "

@@ -8,7 +8,11 @@ from tailback_studies.experiments.sce_2019.points import SceEntry
 #: Each row is an item of the set-up, its value here, and its basis.
 DECLARED: tuple[tuple[str, str, str], ...] = (
     ("bottleneck", "Cake with besteffort in both directions: ACKs pass a second Cake", "stated"),
-    ("modes", "flowblind, flowblind with sce-single, triple-isolate; SCE on in each", "stated"),
+    (
+        "modes",
+        "flowblind, flowblind with sce-single, triple-isolate; SCE is enabled in all three",
+        "stated",
+    ),
     (
         "delay",
         "netem, half in each direction, plus 0.9 ms for the test bed",
