@@ -1,13 +1,15 @@
 """Counts how often `tailback evaluate` gives the verdict `worse` to an algorithm that is compared
 with itself.
 
-    python benches/false_verdicts.py                 200 redraws of 10 seeds out of 40, by RFC 9743
+    python benches/false_verdicts.py                 200 redraws by RFC 9743, CUBIC against CUBIC
     python benches/false_verdicts.py --suite queue   the same by RFC 7928, CoDel against CoDel
     python benches/false_verdicts.py --parts         the parts of other sources: nsperf, L4S
+    python benches/false_verdicts.py --part 5.2.1    only these sections
 
-Runs are made once and stored in `results`. A redraw gives the subject ten seeds and the reference
-ten other seeds, so that they differ only by chance. The table has the number of verdicts in each
-section that has a comparison.
+Runs are made once and stored in `results`. A redraw gives the subject as many seeds as the section
+has with `--quick`, and the reference as many other seeds, so that they differ only by chance. Seeds
+are drawn from four times as many. The table has the number of verdicts in each section that has a
+comparison.
 """
 
 from __future__ import annotations
@@ -18,13 +20,16 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from tailback.evaluate import cc, queue, subject
+from tailback.evaluate import cc, queue, subject, suites
 from tailback.evaluate.criteria import Against, HarmTo
 from tailback.evaluate.model import Request
 from tailback.running import scenarios
 from tailback.running.batch import run_jobs
 from tailback.running.options import RunOptions
 from tailback.store.results import Results, Run
+
+POOL = 4
+"""How many times as many seeds are run as a redraw gives to the subject."""
 
 SUITES = {"cc": (cc, "cc", "cubic"), "queue": (queue, "aqm", "codel")}
 
@@ -34,35 +39,37 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     arguments.add_argument("--suite", choices=SUITES, default="cc")
     arguments.add_argument("--redraws", type=int, default=200)
-    arguments.add_argument("--pool", type=int, default=40, help="seeds that are run")
-    arguments.add_argument("--seeds", type=int, default=10, help="seeds of a redraw")
+    arguments.add_argument("--part", action="append", default=[], help="only these sections")
     arguments.add_argument("--parts", action="store_true", help="parts of other sources instead")
     given = arguments.parse_args()
     package, kind, name = SUITES[given.suite]
-    options = RunOptions.of(seeds=given.pool)
+    options = RunOptions.of()
     request = Request(name, options, quick=True, against=name if kind == "aqm" else None)
     chosen = subject.resolve("cc" if kind == "cc" else "aqm", request)
     sections = package.ASKED if given.parts else package.CRITERIA
-    criteria = [_alike(one) for one in sections if isinstance(one, Against | HarmTo)]
+    criteria = [
+        _alike(one)
+        for one in sections
+        if isinstance(one, Against | HarmTo)
+        and (not given.part or any(suites.is_in(one.id, part) for part in given.part))
+    ]
     jobs = {
-        (one.id, which): job
+        (one.id, which): replace(job, seeds=POOL * one.count(request))
         for one in criteria
         for which, job in one.jobs(package.SCENARIOS, chosen, request).items()
     }
     with scenarios.quiet():
-        results = dict(
-            zip(jobs, run_jobs(list(jobs.values()), replace(options, seeds=None)), strict=True)
-        )
+        results = dict(zip(jobs, run_jobs(list(jobs.values()), options), strict=True))
     print("| section | worse, % | no worse, % | undecided, % |\n|---|--:|--:|--:|")
     every: Counter[str] = Counter()
-    drawn = random.Random(1)
-    draws = [drawn.sample(range(given.pool), 2 * given.seeds) for _ in range(given.redraws)]
     said: dict[int, set[str]] = {}
     for one in criteria:
         own = {which: found for (section, which), found in results.items() if section == one.id}
         verdicts: Counter[str] = Counter()
-        for i, draw in enumerate(draws):
-            made = _redrawn(own, draw[: given.seeds], draw[given.seeds :])
+        drawn, seeds = random.Random(1), one.count(request)
+        for i in range(given.redraws):
+            draw = drawn.sample(range(POOL * seeds), 2 * seeds)
+            made = _redrawn(own, draw[:seeds], draw[seeds:])
             verdict = one.outcome(chosen, request, made).verdict
             verdicts[verdict] += 1
             said.setdefault(i, set()).add(verdict)

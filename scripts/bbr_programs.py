@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from pages import EVIDENCE
-from programs import cell
+from pages.league import MARKS
+from tailback.base.numbers import short
 from tailback.evaluate.model import BAD, Evaluation, SectionResult
 from tailback.evaluate.text import number
 
@@ -124,9 +125,10 @@ def page(found: Sequence[Evaluation]) -> Iterator[str]:
 
 def marked(section: SectionResult) -> str:
     """Return a verdict, with its number if it fails and has one."""
-    if section.verdict in BAD and section.value is None:
-        return f"**{section.verdict}**"
-    return cell(section)
+    words = MARKS.get(section.verdict, section.verdict)
+    if section.verdict not in BAD:
+        return words
+    return f"**{words}**" if section.value is None else f"**{words} {short(section.value, 2)}**"
 
 
 if __name__ == "__main__":

@@ -1,11 +1,18 @@
-"""Evaluates every congestion control and queue of the simulator. It writes the results
-(docs/evidence/league.json), the page that compares all algorithms (docs/evidence/league.md), and a
-page for each algorithm.
+"""Evaluates every congestion control and queue of the simulator, and QUIC stacks. It writes the
+results (docs/evidence/league.json), the page that compares all of them (docs/evidence/league.md),
+and a page for each algorithm and stack.
 
     python scripts/league.py --quick
     python scripts/league.py --quick --jobs 2 --out results/league
+    python scripts/league.py --quick --only quic-go --only cubic --part 5.2.1
 
-The script first makes the runs that are not stored. All runs are in one folder.
+The script first makes the runs that are not stored. All runs are in one folder. Results are written
+after each algorithm, so that the same command resumes an interrupted one. With `--only` and
+`--part`, all other results stay as they are.
+
+The files of the stacks are in scripts/programs. The kernel engine needs `tailback kernel build`,
+and `tailback kernel build --program NAME` for each stack. Without them, the stacks keep their
+results.
 `scripts/generate.py --quick` writes the pages again from the data, without runs.
 """
 
@@ -14,7 +21,9 @@ from __future__ import annotations
 import argparse
 import json
 import shlex
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -22,8 +31,11 @@ from typing import Any
 from pages import EVIDENCE, league
 from tailback import registry
 from tailback.base import folders
-from tailback.evaluate import suites
+from tailback.base.names import unknown
+from tailback.errors import InputError
+from tailback.evaluate import cc, suites
 from tailback.evaluate.model import Evaluation, Request, SectionResult
+from tailback.evaluate.suites import is_in
 from tailback.running.options import RunOptions
 
 VARIANTS = {
@@ -39,26 +51,135 @@ REGISTRIES = {"cc": "cc", "queue": "aqm"}
 """The registry of the algorithms of each suite."""
 
 
+@dataclass(frozen=True)
+class Entrant:
+    """An algorithm or a stack, and how the league evaluates it."""
+
+    suite: str
+    name: str
+    """The name as `tailback evaluate` takes it."""
+    engine: str = "sim"
+    seeds: int | None = None
+    """Number of seeds. None means the number of the sections."""
+    plugins: tuple[str, ...] = ()
+    not_run: Mapping[str, str] = field(default_factory=dict)
+    """Why sections are not run, by section. A section includes its subsections."""
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """The suite and the name, which identify the entrant in the data."""
+        return self.suite, self.name
+
+    @property
+    def label(self) -> str:
+        """The name for `--only`: that of a stack is the name of its file."""
+        return league.label_of(self.name)
+
+    def reason(self, section: str) -> str:
+        """Return why a section is not run, or an empty text."""
+        return next((why for part, why in self.not_run.items() if is_in(section, part)), "")
+
+    def sections(self) -> list[str]:
+        """Return the sections that are run."""
+        known = (section for section, _ in suites.get(self.suite).sections())
+        return [section for section in known if not self.reason(section)]
+
+
+_NOT_IN_RFC_9743 = {
+    "nsperf": "nsperf's experiments are not part of RFC 9743, and most of them send 1 Gbit/s",
+    "L4S": "the stack sends no ECT(1), so RFC 9331 has no requirements for it",
+}
+
+STACKS = (
+    *(
+        Entrant(
+            "cc",
+            f"program=scripts/programs/{name}.toml",
+            plugins=("stacks/quinn",),
+            not_run=_NOT_IN_RFC_9743,
+        )
+        for name in ("quinn", "quinn-newreno")
+    ),
+    *(
+        Entrant(
+            "cc",
+            f"program=scripts/programs/{name}.toml",
+            engine="kernel",
+            seeds=3,
+            not_run=_NOT_IN_RFC_9743,
+        )
+        for name in ("quic-go", "s2n-quic", "quiche")
+    ),
+)
+"""The QUIC stacks. The kernel engine has three seeds, because it takes far more CPU time."""
+
+
 def main() -> None:
-    """Evaluate all algorithms and write data and pages."""
+    """Evaluate what was asked for, and write data and pages."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="ten seeds and shorter runs")
+    parser.add_argument("--only", action="append", metavar="NAME", help="an algorithm or a stack")
+    parser.add_argument("--part", action="append", metavar="SECTION", help="only this section")
     parser.add_argument("--jobs", type=int, help="runs at the same time")
     parser.add_argument("--out", type=Path, default=Path("results/league"))
     asked = parser.parse_args()
-    run = RunOptions.of(out=asked.out, jobs=asked.jobs, progress=False)
-    found = []
-    for suite, kind in REGISTRIES.items():
-        every = tuple(section for section, _ in suites.get(suite).sections())
-        for name in subjects(kind):
-            request = Request(name, run, quick=asked.quick, parts=every)
-            found.append(suites.evaluate(suite, request))
-    text = as_json(found, quick=asked.quick, date=datetime.now(UTC))
-    (EVIDENCE / league.DATA).write_text(text, encoding="utf-8")
+    every = list(entrants())
+    labels = [one.label for one in every]
+    for name in asked.only or ():
+        if name not in labels:
+            parser.error(unknown("algorithm or stack", name, labels))
+    stored = {(one["suite"], one["subject"]): one for one in read()}
+    for one in every:
+        if asked.only and one.label not in asked.only:
+            continue
+        parts = [s for s in one.sections() if is_in_any(s, asked.part)]
+        if not parts:
+            continue
+        options = RunOptions.of(
+            seeds=one.seeds,
+            engine=one.engine,
+            plugins=one.plugins,
+            out=asked.out,
+            jobs=asked.jobs,
+            progress=False,
+        )
+        request = Request(one.name, options, quick=asked.quick, parts=tuple(parts))
+        try:
+            found = suites.evaluate(one.suite, request)
+        except InputError as error:
+            # Without its kernel or its program, a stack keeps its results.
+            if one not in STACKS or one.key not in stored:
+                raise
+            print(f"{one.label} keeps its results: {error}", file=sys.stderr)
+            continue
+        stored[one.key] = merged(stored.get(one.key), found, one, datetime.now(UTC))
+        kept = [stored[entrant.key] for entrant in every if entrant.key in stored]
+        text = as_json(kept, quick=asked.quick)
+        (EVIDENCE / league.DATA).write_text(text, encoding="utf-8")
     folders.remove(EVIDENCE / league.FOLDER, inside=EVIDENCE)
     for path, page in league.pages(EVIDENCE).items():
         path.parent.mkdir(exist_ok=True)
         path.write_text(page, encoding="utf-8")
+
+
+def read() -> list[dict[str, Any]]:
+    """Return the stored evaluations."""
+    file = EVIDENCE / league.DATA
+    found = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    evaluations: list[dict[str, Any]] = found.get("evaluations", [])
+    return evaluations
+
+
+def is_in_any(section: str, parts: Sequence[str] | None) -> bool:
+    """Return whether a section is in one of these parts. None means all sections."""
+    return parts is None or any(is_in(section, part) for part in parts)
+
+
+def entrants() -> Iterator[Entrant]:
+    """Yield every algorithm and every stack, in the order of the columns."""
+    for suite, kind in REGISTRIES.items():
+        yield from (Entrant(suite, name) for name in subjects(kind))
+        yield from (one for one in STACKS if one.suite == suite)
 
 
 def subjects(kind: str) -> Iterator[str]:
@@ -69,21 +190,55 @@ def subjects(kind: str) -> Iterator[str]:
         yield from VARIANTS.get(name, ())
 
 
-def as_json(found: Sequence[Evaluation], *, quick: bool, date: datetime) -> str:
-    """Return the data of the league as JSON, with a line for each section."""
-    facts = {
-        "command": "python scripts/league.py" + (" --quick" if quick else ""),
-        "date": f"{date:%-d %B %Y}",
-        "version": found[0].version,
-        "quick": quick,
+def merged(
+    before: Mapping[str, Any] | None, found: Evaluation, entrant: Entrant, date: datetime
+) -> dict[str, Any]:
+    """Return an evaluation in the form of the data. Sections that were not evaluated now keep
+    their earlier results.
+
+    A section that was measured with another version, or on another day, than the evaluation has
+    its own `version` and `date`.
+    """
+    now = {"version": found.version, "date": f"{date:%-d %B %Y}"}
+    new = {section.id: row(section) for section in found.sections}
+    old = {one["id"]: one for one in before["sections"]} if before else {}
+    order = [section for section, _ in suites.get(entrant.suite).sections()]
+    whole = before is None or set(entrant.sections()) <= set(new)
+    facts = now if before is None or whole else {key: before[key] for key in now}
+    rows = []
+    for section in order:
+        if section in new:
+            own = {} if facts == now else now
+            rows.append({**new[section], **own})
+        elif why := entrant.reason(section):
+            rows.append(not_run(section, why))
+        elif section in old:
+            rows.append(old[section])
+    return {
+        "suite": entrant.suite,
+        "subject": entrant.name,
+        "engine": entrant.engine,
+        **facts,
+        "sections": rows,
     }
+
+
+def not_run(section: str, why: str) -> dict[str, Any]:
+    """Return the row of a section that is not run."""
+    [criterion] = [one for one in (*cc.CRITERIA, *cc.ASKED) if one.id == section]
+    return {**row(criterion.unsupported(why)), "verdict": league.NOT_RUN}
+
+
+def as_json(evaluations: Iterable[Mapping[str, Any]], *, quick: bool) -> str:
+    """Return the data of the league as JSON, with a line for each section."""
+    facts = {"command": "python scripts/league.py" + (" --quick" if quick else ""), "quick": quick}
     lines = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in facts.items()]
-    evaluations = []
-    for one in found:
-        rows = ",\n".join(json.dumps(row(section), ensure_ascii=False) for section in one.sections)
-        head = json.dumps({"suite": one.suite, "subject": one.subject}).removesuffix("}")
-        evaluations.append(f'{head}, "sections": [\n{rows}\n]}}')
-    lines.append('"evaluations": [\n' + ",\n".join(evaluations) + "\n]")
+    texts = []
+    for one in evaluations:
+        rows = ",\n".join(json.dumps(section, ensure_ascii=False) for section in one["sections"])
+        head = {key: value for key, value in one.items() if key != "sections"}
+        texts.append(f'{json.dumps(head).removesuffix("}")}, "sections": [\n{rows}\n]}}')
+    lines.append('"evaluations": [\n' + ",\n".join(texts) + "\n]")
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 

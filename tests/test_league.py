@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 import league as script
 from pages import EVIDENCE, league, verdicts
 from pages.league import League, Row, Subject
+from tailback.evaluate import cc
 from tailback.evaluate.model import Evaluation, SectionResult, SectionVerdict
 
 NASTY = "<script>x</script>"
@@ -54,16 +58,46 @@ BAD = Evaluation(
 )
 
 
+STACK = Evaluation(
+    *("cc", "quiche", "kernel", "7"),
+    (
+        section("5.1", "fail", 0.5),
+        section("5.2", "not observable", None),
+    ),
+)
+DAY = datetime(2026, 11, 7, tzinfo=UTC)
+SECTIONS = [("5.1", ""), ("5.2", ""), ("L4S-a", "")]
+FILE = "program=scripts/programs/quiche.toml"
+
+
+def merged(
+    found: Evaluation,
+    name: str = "reno",
+    before: dict[str, Any] | None = None,
+    date: datetime = DAY,
+) -> dict[str, Any]:
+    return script.merged(before, found, script.Entrant("cc", name, found.engine), date)
+
+
+@pytest.fixture(autouse=True)
+def few_sections(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cc, "sections", lambda: SECTIONS)
+
+
 @pytest.fixture
 def found(tmp_path: Path) -> League:
-    text = script.as_json([GOOD, BAD], quick=True, date=datetime(2026, 11, 7, tzinfo=UTC))
-    (tmp_path / league.DATA).write_text(text, encoding="utf-8")
-    return League.read(tmp_path)
+    return read([merged(GOOD), merged(BAD, "bbr3:draft=06")], tmp_path)
+
+
+def read(evaluations: list[dict[str, Any]], folder: Path) -> League:
+    text = script.as_json(evaluations, quick=True)
+    (folder / league.DATA).write_text(text, encoding="utf-8")
+    return League.read(folder)
 
 
 def test_the_data_has_a_line_for_each_section(found: League, tmp_path: Path) -> None:
-    assert found.facts["date"] == "7 November 2026"
     reno, bbr3 = found.subjects
+    assert (reno.date, reno.version, reno.engine) == ("7 November 2026", "1", "sim")
     assert [row.data["seeds"] for row in bbr3.rows] == [7, 7, 7]
     assert reno.rows[0].data["ci95"] == [-0.3, -0.1]
     lines = (tmp_path / league.DATA).read_text(encoding="utf-8").splitlines()
@@ -128,6 +162,55 @@ def test_every_cell_links_to_the_row_of_its_section(found: League) -> None:
         assert "<script" not in html + rows
 
 
+def test_sections_that_were_not_evaluated_keep_their_results() -> None:
+    first = merged(GOOD)
+    later = Evaluation("cc", "reno", "sim", "2", (section("5.2", "worse", 0.4),))
+    second = merged(later, before=first, date=datetime(2026, 11, 8, tzinfo=UTC))
+    assert (second["version"], second["date"]) == ("1", "7 November 2026")
+    same, changed, last = second["sections"]
+    assert [same, last] == [first["sections"][0], first["sections"][2]]
+    assert (changed["value"], changed["version"], changed["date"]) == (0.4, "2", "8 November 2026")
+    # An evaluation of all sections replaces everything.
+    assert merged(GOOD, before=second) == first
+
+
+def test_a_stack_has_a_page_and_says_what_was_not_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    criterion = SimpleNamespace(
+        id="L4S-a", unsupported=lambda why: replace(STACK.sections[1], id="L4S-a", note=why)
+    )
+    monkeypatch.setattr(cc, "CRITERIA", (criterion,))
+    entrant = script.Entrant("cc", FILE, "kernel", 3, not_run={"L4S": "sends no ECT(1)"})
+    assert (entrant.label, entrant.sections()) == ("quiche", ["5.1", "5.2"])
+    made = read([merged(GOOD), script.merged(None, STACK, entrant, DAY)], tmp_path)
+    [stack] = made.stacks
+    assert (stack.slug, stack.short, stack.kind) == ("quiche",) * 3
+    assert [row.verdict for row in stack.rows] == ["fail", "not observable", "not run"]
+    assert [one.id for one in stack.bad] == ["5.1"]
+    texts = league.pages(tmp_path)
+    page = texts[tmp_path / "league" / "quiche.md"]
+    assert "[quiche](../../reference/programs/quiche.md) on Linux in the kernel engine" in page
+    assert "is worse than Linux's CUBIC in none. In 0 the runs do not decide. 1 section was" in page
+    assert f"`tailback evaluate cc {FILE} --engine kernel --seeds 7 --quick`" in page
+    row = "| [quiche](league/quiche.md) | Linux | 1 | 0 | 0 | 5.1 Title"
+    assert row in texts[tmp_path / "league.md"]
+    assert row in texts[tmp_path / "programs.md"]
+    html = verdicts.matrix_html(list(made.subjects), lambda target: f"{target}.html")
+    assert 'title="not run, sends no ECT(1)">·</a>' in html
+    rows = verdicts.sections_html(stack, {"5.1.2-queue.toml": "x.toml"})
+    assert rows.count("<tr id=") == 3
+    assert "sends no ECT(1)" in rows
+
+
+def test_the_scenarios_of_a_stack_have_the_stack_in_them(tmp_path: Path) -> None:
+    stack = Subject("cc", FILE, [], "kernel", "7", "today")
+    folder = verdicts.scenarios_of_stack(verdicts.SCENARIOS / "cc" / "scenarios", stack, tmp_path)
+    text = (folder / "5.1.1-timeout.toml").read_text(encoding="utf-8")
+    assert '[[programs]]\nname = "subject"\nkind = "quiche"\n' in text
+    assert "[[flows]]" not in text
+
+
 PAGES = sorted((EVIDENCE / league.FOLDER).glob("*.md"))
 
 
@@ -143,4 +226,5 @@ def test_the_published_pages_are_those_of_the_data() -> None:
     data = json.loads((EVIDENCE / league.DATA).read_text(encoding="utf-8"))
     for one in data["evaluations"]:
         for row in one["sections"]:
-            assert not row["scenario"] or row["seeds"], (one["subject"], row["id"])
+            runs = row["scenario"] and row["verdict"] != league.NOT_RUN
+            assert not runs or row["seeds"], (one["subject"], row["id"])

@@ -1,5 +1,6 @@
-"""Writes docs/evidence/league.md, the matrix of all algorithms and sections, and the page of each
-algorithm from docs/evidence/league.json, which `scripts/league.py` measures.
+"""Writes docs/evidence/league.md, the matrix of all algorithms and sections, the page of each
+algorithm and QUIC stack, and docs/evidence/programs.md, the summary of the stacks. They are written
+from docs/evidence/league.json, which `scripts/league.py` measures.
 
 The pages are short. The site adds tables of every section (`pages.verdicts`), which read the same
 data.
@@ -9,17 +10,20 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from pages import causes
+from pages import ROOT, causes
 from tailback.base.numbers import short
 from tailback.evaluate import text
 from tailback.evaluate.model import BAD, SectionResult
+from tailback.evaluate.program import PREFIX
 
 DATA = "league.json"
 """The name of the file with the data, in docs/evidence."""
@@ -35,14 +39,22 @@ TITLES = {
     "cubic:slow_start=hystart++": "CUBIC with HyStart++",
     "cubic:slow_start=search": "CUBIC with SEARCH",
     "bbr3:draft=06": "bbr3 of draft 06",
+    "program=scripts/programs/quinn-newreno.toml": "quinn with NewReno",
 }
-"""Titles of the pages of algorithms with options. The other titles are the algorithms' names."""
+"""Titles of the pages of algorithms with options. The other titles are the names of algorithms and
+stacks."""
 
 MOST, FEW = 4, 2
 """The most sections of the lists of bad and of better sections on the page of an algorithm."""
 
-MARKS = {"pass": "✓", "no worse": "✓", "undecided": "?", "not observable": "–"}
+NOT_RUN = "not run"
+"""The verdict of a section that could be run, but was not."""
+
+MARKS = {"pass": "✓", "no worse": "✓", "undecided": "?", "not observable": "–", NOT_RUN: "·"}
 """Signs in the matrix for verdicts that are not bad."""
+
+ENGINES = {"sim": "in the simulator", "kernel": "on Linux in the kernel engine"}
+"""Where the runs of each engine take place."""
 
 KINDS = {
     "cc": ("congestion-controls", "congestion control"),
@@ -83,10 +95,16 @@ class Row:
         """Whether the algorithm fails or is worse where the section concerns it."""
         return self.is_asked and self.verdict in BAD
 
+    @property
+    def is_text_only(self) -> bool:
+        """Whether no run can decide the section, so that its author has to write a text."""
+        return not self.data["scenario"] and str(self.data["note"]).startswith("Write ")
+
     @cached_property
     def section(self) -> SectionResult:
-        """The section as `tailback evaluate` has it."""
-        return SectionResult.from_dict(self.data)
+        """The section as `tailback evaluate` has it, where a section is never *not run*."""
+        verdict = "not observable" if self.verdict == NOT_RUN else self.verdict
+        return SectionResult.from_dict({**self.data, "verdict": verdict})
 
     @property
     def number(self) -> str:
@@ -119,14 +137,33 @@ class Row:
         return bool(high < -self.data["bound"])
 
 
+def label_of(name: str) -> str:
+    """Return the name of an algorithm with its options, or the name of the file of a stack."""
+    file = name.removeprefix(PREFIX)
+    return name if file == name else Path(file).stem
+
+
 @dataclass(frozen=True)
 class Subject:
-    """The evaluation of one algorithm."""
+    """The evaluation of one algorithm or stack."""
 
     suite: str
     name: str
-    """The algorithm with its options, as `tailback evaluate` takes it."""
+    """The algorithm with its options, or the stack, as `tailback evaluate` takes it."""
     rows: Sequence[Row]
+    engine: str
+    version: str
+    date: str
+
+    @property
+    def is_stack(self) -> bool:
+        """Whether the subject is a QUIC stack instead of an algorithm."""
+        return self.name.startswith(PREFIX)
+
+    @property
+    def label(self) -> str:
+        """The algorithm with its options, or the name of the stack's file."""
+        return label_of(self.name)
 
     @property
     def entry(self) -> str:
@@ -134,8 +171,16 @@ class Subject:
         return self.name.partition(":")[0]
 
     @property
+    def kind(self) -> str:
+        """The stack's kind of program."""
+        [program] = tomllib.loads((ROOT / self.name.removeprefix(PREFIX)).read_text())["programs"]
+        return str(program["kind"])
+
+    @property
     def slug(self) -> str:
         """The name of the algorithm's page."""
+        if self.is_stack:
+            return self.label
         values = re.sub(r"\w+=", " ", self.name.partition(":")[2])
         words = re.findall(r"[\w-]+", f"{self.entry} {values}")
         return "-".join(word.strip("-") for word in words if word.strip("-"))
@@ -143,12 +188,34 @@ class Subject:
     @property
     def short(self) -> str:
         """The heading of the algorithm's column: the name, with the values of its options."""
+        if self.is_stack:
+            return self.label
         return " ".join([self.entry, *re.findall(r"=([^,]+)", self.name)])
 
     @property
     def title(self) -> str:
         """The title of the algorithm's page."""
-        return TITLES.get(self.name, self.name)
+        return TITLES.get(self.name, self.label)
+
+    @property
+    def reference(self) -> str:
+        """What the subject is compared with."""
+        return "Linux's CUBIC" if self.engine == "kernel" else REFERENCES[self.suite]
+
+    @property
+    def command(self) -> str:
+        """The command that evaluates the subject alone, without `--quick`."""
+        words = [f"tailback evaluate {self.suite} {self.name}"]
+        if self.engine != "sim":
+            words.append(f"--engine {self.engine} --seeds {self.seeds[0]}")
+        elif self.is_stack:
+            words.append(f"--with stacks/{self.kind}")
+        return " ".join(words)
+
+    @cached_property
+    def seeds(self) -> list[int]:
+        """The numbers of seeds of the sections."""
+        return sorted({row.data["seeds"] for row in self.rows if row.data["seeds"]})
 
     @cached_property
     def counts(self) -> Counter[str]:
@@ -164,6 +231,16 @@ class Subject:
     def better(self) -> list[Row]:
         """The sections in which the algorithm is better than the reference, the most first."""
         return sorted((r for r in self.rows if r.is_better), key=lambda r: r.ratio or 0.0)
+
+    @cached_property
+    def others(self) -> dict[tuple[str, str], list[str]]:
+        """The sections that were measured with another version or on another day than most, by
+        version and date."""
+        found: dict[tuple[str, str], list[str]] = {}
+        for row in self.rows:
+            if "version" in row.data:
+                found.setdefault((row.data["version"], row.data["date"]), []).append(row.id)
+        return found
 
 
 @dataclass(frozen=True)
@@ -182,14 +259,28 @@ class League:
                 one["suite"],
                 one["subject"],
                 [Row(row, _is_asked(one["subject"], row)) for row in one["sections"]],
+                one["engine"],
+                one["version"],
+                one["date"],
             )
             for one in data["evaluations"]
         ]
         return cls({k: v for k, v in data.items() if k != "evaluations"}, subjects)
 
     def of(self, suite: str) -> list[Subject]:
-        """Return the algorithms of a suite."""
+        """Return the algorithms and stacks of a suite."""
         return [one for one in self.subjects if one.suite == suite]
+
+    @property
+    def dates(self) -> str:
+        """The days on which the evaluations were made, in words."""
+        found = {one.date for one in self.subjects}
+        return " and ".join(sorted(found, key=lambda day: datetime.strptime(day, "%d %B %Y")))
+
+    @property
+    def stacks(self) -> list[Subject]:
+        """The QUIC stacks."""
+        return [one for one in self.subjects if one.is_stack]
 
     def named(self, entry: str, suite: str) -> list[Subject]:
         """Return the evaluations of an algorithm, with and without options."""
@@ -205,6 +296,8 @@ def pages(evidence: Path) -> dict[Path, str]:
     """Return the text of each page by its path."""
     league = League.read(evidence)
     made = {evidence / "league.md": "\n".join(_league(league)) + "\n"}
+    if any(one.engine == "kernel" for one in league.stacks):
+        made[evidence / STACKS_PAGE] = "\n".join(_stacks(league)) + "\n"
     for subject in league.subjects:
         made[evidence / FOLDER / f"{subject.slug}.md"] = "\n".join(_subject(league, subject)) + "\n"
     return made
@@ -213,21 +306,42 @@ def pages(evidence: Path) -> dict[Path, str]:
 def _league(league: League) -> Iterator[str]:
     facts = league.facts
     yield "# Evaluation of every algorithm\n"
-    yield HEAD.format(
-        quick=_quick(facts), data=DATA, **{k: facts[k] for k in ("command", "date", "version")}
-    )
+    yield HEAD.format(quick=_quick(facts), data=DATA, command=facts["command"], dates=league.dates)
     for suite, (title, lead) in TABLES.items():
+        subjects = league.of(suite)
         yield f"## {title}\n\n{lead}\n"
-        yield "| algorithm | fail | worse | undecided | section farthest beyond its bound |"
-        yield "|---|--:|--:|--:|---|"
-        for one in league.of(suite):
-            counts = (str(one.counts[verdict]) for verdict in ("fail", "worse", "undecided"))
-            link = f"[{one.title}]({FOLDER}/{one.slug}.md)"
-            yield f"| {link} | {' | '.join(counts)} | {_farthest(one)} |"
+        yield from _table([one for one in subjects if not one.is_stack])
+        stacks = [one for one in subjects if one.is_stack]
+        if stacks:
+            yield f"\n{STACKS_LEAD}"
+            yield from _table(stacks)
         yield f"\n```{{verdicts}} {suite}\n```\n"
     yield "```{toctree}\n:hidden:\n"
     yield from (f"{one.title} <{FOLDER}/{one.slug}>" for one in league.subjects)
     yield "```"
+
+
+def _table(subjects: Sequence[Subject]) -> Iterator[str]:
+    """Yield a table with a row for each algorithm, or for each stack with its engine."""
+    stacks = any(one.is_stack for one in subjects)
+    first = "| stack | engine |" if stacks else "| algorithm |"
+    yield f"{first} fail | worse | undecided | section farthest beyond its bound |"
+    yield ("|---|---|" if stacks else "|---|") + "--:|--:|--:|---|"
+    for one in subjects:
+        counts = (str(one.counts[verdict]) for verdict in ("fail", "worse", "undecided"))
+        engine = ["Linux" if one.engine == "kernel" else "simulator"] * stacks
+        cells = [f"[{one.title}]({FOLDER}/{one.slug}.md)", *engine]
+        yield f"| {' | '.join([*cells, *counts, _farthest(one)])} |"
+
+
+def _stacks(league: League) -> Iterator[str]:
+    yield "# QUIC stacks by RFC 9743\n"
+    yield STACKS_HEAD.format(command=league.facts["command"], dates=league.dates)
+    yield from _table(league.stacks)
+    yield "\n## Causes\n"
+    for one in league.stacks:
+        known = causes.CAUSES.get(one.name, {})
+        yield from (f"- **{one.title}, {section}**: {text}" for section, text in known.items())
 
 
 def _quick(facts: Mapping[str, Any]) -> str:
@@ -242,19 +356,36 @@ def _farthest(subject: Subject) -> str:
     return f"{row.id} {row.data['title']}: {row.verdict}, {short(row.data['value'], 3)}{times}"
 
 
+STACKS_PAGE = "programs.md"
+"""The page that summarises the QUIC stacks."""
+
 HEAD = """\
 Which requirements of the standards does an algorithm meet? This page has the verdicts of [`tailback
-evaluate`](../how-to/evaluate.md) for every congestion control and queue of the simulator.
-`{command}` measured them{quick} on {date} with the simulator, version `{version}`. Each algorithm
+evaluate`](../how-to/evaluate.md) for every congestion control and queue of the simulator, and for
+[QUIC stacks](programs.md). `{command}` measured them{quick} on {dates}. Each algorithm and stack
 also has its own page, which begins with the results farthest beyond their bounds. It lists the
-value, scenario and seeds for each section of the standard. The data are in [league.json]({data}).
+value, scenario and seeds for each section of the standard, and the engine with its version. The
+data are in [league.json]({data}).
 
 A verdict holds for one scenario and one margin: the distance that a value may have from its
 reference. Where the RFC gives no margin, tailback sets one. The verdicts are not a ranking.
 
-In the large tables, ✓ is *pass* or *no worse*, ? is *undecided*, and – is *not observable*. A cell
-shows the measured value of a section, and links to the section's row on the page of the algorithm.
-Click a heading to sort by the value divided by its bound.
+In the large tables, ✓ is *pass* or *no worse*, ? is *undecided*, – is *not observable*, and · is
+*not run*. A cell shows the measured value of a section, and links to the section's row on the page
+of the algorithm. Click a heading to sort by the value divided by its bound.
+"""
+
+STACKS_LEAD = """\
+The next table has [QUIC stacks](programs.md). quinn runs in the simulator. The others run on Linux
+in the kernel engine, and are compared with Linux's CUBIC.
+"""
+
+STACKS_HEAD = """\
+Which sections of RFC 9743 do QUIC stacks meet with their own congestion controls? By default,
+quic-go has NewReno, and the others have CUBIC. `{command}` measured them on {dates} with `tailback
+evaluate cc program=FILE`. [The evaluation of every algorithm](league.md) has each of their values.
+[A program](../how-to/evaluate.md#a-program) is compared with CUBIC over TCP on the same engine. The
+kernel engine runs three seeds, so more sections are undecided there than in the simulator.
 """
 
 TABLES = {
@@ -279,16 +410,17 @@ of RFC 7928. Sections whose names begin with L4S are for dual queues.""",
 
 
 def _subject(league: League, subject: Subject) -> Iterator[str]:
-    folder, kind = KINDS[subject.suite]
     counts = subject.counts
     decided = sum(counts[verdict] for verdict in ("fail", "worse", "pass", "no worse"))
+    name = subject.title if subject.is_stack else subject.name
+    left = counts[NOT_RUN]
+    missing = f" {left} section{'s were' if left > 1 else ' was'} not run." if left else ""
     yield f"# {subject.title}: sections of the standards\n"
     yield (
-        f"`tailback evaluate` tests the {kind} "
-        f"[{subject.name}](../../reference/{folder}/{subject.entry}.md) against "
-        f"{decided + counts['undecided']} sections of {STANDARDS[subject.suite]}. {subject.name} "
+        f"`tailback evaluate` tests {_what(subject)} against "
+        f"{decided + counts['undecided']} sections of {STANDARDS[subject.suite]}. {name} "
         f"fails {counts['fail']} of them{_worse(subject)}. In {counts['undecided']} the runs do "
-        "not decide. See [all algorithms](../league.md), and [what the verdicts and harm "
+        f"not decide.{missing} See [all algorithms](../league.md), and [what the verdicts and harm "
         "mean](../../how-to/evaluate.md).\n"
     )
     yield "## What stands out\n"
@@ -299,11 +431,18 @@ def _subject(league: League, subject: Subject) -> Iterator[str]:
     yield from _facts(league, subject)
 
 
+def _what(subject: Subject) -> str:
+    if subject.is_stack:
+        link = f"../../reference/programs/{subject.kind}.md"
+        return f"the QUIC stack [{subject.title}]({link}) {ENGINES[subject.engine]}"
+    folder, kind = KINDS[subject.suite]
+    return f"the {kind} [{subject.name}](../../reference/{folder}/{subject.entry}.md)"
+
+
 def _worse(subject: Subject) -> str:
-    reference = REFERENCES[subject.suite]
     if subject.name in REFERENCES_OF_ALL:
         return ", and is itself the reference for the other algorithms"
-    return f", and is worse than {reference} in {subject.counts['worse'] or 'none'}"
+    return f", and is worse than {subject.reference} in {subject.counts['worse'] or 'none'}"
 
 
 def _standing_out(subject: Subject) -> Iterator[str]:
@@ -313,12 +452,12 @@ def _standing_out(subject: Subject) -> Iterator[str]:
         left = len(subject.bad) - MOST
         yield "" if left <= 0 else f"- The table has {left} more.\n"
     else:
-        yield (f"No result of {subject.name} is beyond its bound.\n")
+        yield (f"No result of {subject.label} is beyond its bound.\n")
     if subject.better:
         count = len(subject.better)
         yield (
-            f"In {count} section{'s' * (count != 1)} {subject.name} is better than "
-            f"{REFERENCES[subject.suite]} in every scenario, by more than the margin:\n"
+            f"In {count} section{'s' * (count != 1)} {subject.label} is better than "
+            f"{subject.reference} in every scenario, by more than the margin:\n"
         )
         yield from (f"- {_sentence(row)}" for row in subject.better[:FEW])
         yield ""
@@ -344,16 +483,19 @@ def _either(numbers: Sequence[int]) -> str:
 
 def _facts(league: League, subject: Subject) -> Iterator[str]:
     facts = league.facts
-    words = f"tailback evaluate {subject.suite} {subject.name}"
+    command = subject.command
     quick = " --quick" if facts["quick"] else ""
-    seeds = sorted({row.data["seeds"] for row in subject.rows if row.data["seeds"]})
     example = next(row.id for row in subject.rows if row.data["scenario"])
-    yield f"- **command**: `{facts['command']}`; this algorithm alone: `{words}{quick}`"
-    yield f"- **one section**: `{words}{quick} --part {example}`"
-    yield f"- **date**: {facts['date']}"
-    yield f"- **engine**: simulator, version `{facts['version']}`"
+    what = "stack" if subject.is_stack else "algorithm"
+    yield f"- **command**: `{facts['command']}`; this {what} alone: `{command}{quick}`"
+    yield f"- **one section**: `{command}{quick} --part {example}`"
+    yield f"- **date**: {subject.date}"
+    engine = "simulator" if subject.engine == "sim" else "kernel engine"
+    yield f"- **engine**: {engine}, version `{subject.version}`"
+    for (version, date), sections in subject.others.items():
+        yield f"- **other versions**: {', '.join(sections)} with `{version}` on {date}"
     yield (
-        f"- **seeds**: {_either(seeds)} for each scenario, beginning with seed 1; the "
+        f"- **seeds**: {_either(subject.seeds)} for each scenario, beginning with seed 1; the "
         "table has the number for each section"
     )
     conditions = (

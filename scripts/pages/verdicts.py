@@ -7,6 +7,7 @@ sections, or the name of a suite (`cc`, `queue`), for a matrix of sections and a
 from __future__ import annotations
 
 import os
+import tomllib
 from collections.abc import Iterator
 from html import escape
 from pathlib import Path
@@ -21,6 +22,8 @@ from sphinx.writers.html5 import HTML5Translator
 from pages import EVIDENCE, ROOT
 from pages.league import DATA, FOLDER, KINDS, MARKS, League, Row, Subject
 from tailback.base.numbers import short
+from tailback.evaluate import by_packets, cc
+from tailback.evaluate.program import PREFIX, ProgramSubject
 
 SCENARIOS = ROOT / "python/tailback/evaluate"
 """The folder of the suites, each with a folder `scenarios`."""
@@ -55,11 +58,32 @@ def downloads(env: BuildEnvironment, subject: Subject) -> dict[str, str]:
     """Register the scenarios of an algorithm's sections as downloads of the current page. Return
     their paths below the folder of downloads, by name."""
     folder = SCENARIOS / subject.suite / "scenarios"
+    if subject.is_stack:
+        folder = scenarios_of_stack(folder, subject, Path(env.doctreedir).parent / "stacks")
     found = {}
     for name in {row.data["scenario"] for row in subject.rows if row.data["scenario"]}:
         source = os.path.relpath(folder / name, env.srcdir)
         found[name] = Path(env.dlfiles.add_file(env.docname, source)).as_posix()
     return found
+
+
+def scenarios_of_stack(folder: Path, subject: Subject, parent: Path) -> Path:
+    """Write the scenarios of a stack's sections, with the stack in place of the subject's flows.
+    Return their folder."""
+    file = subject.name.removeprefix(PREFIX)
+    [entry] = tomllib.loads((ROOT / file).read_text(encoding="utf-8"))["programs"]
+    made = parent / subject.slug
+    made.mkdir(parents=True, exist_ok=True)
+    for criterion in (*cc.CRITERIA, *cc.ASKED):
+        if criterion.scenario:
+            adapted = by_packets.adapted(criterion)
+            text = (
+                adapted.scenario_text(folder, ProgramSubject(file, entry))
+                if isinstance(adapted, by_packets.ByPackets)
+                else (folder / criterion.scenario).read_text(encoding="utf-8")
+            )
+            (made / criterion.scenario).write_text(text, encoding="utf-8")
+    return made
 
 
 def visit_table(translator: HTML5Translator, node: VerdictsTable) -> None:
@@ -109,7 +133,9 @@ def matrix_cell(row: Row, target: str) -> str:
     sign = MARKS.get(row.verdict, row.verdict)
     value = short(row.data["value"], 2)
     text = f"{sign} {value}" if row.data["value"] is not None else sign
-    says = ", ".join(part for part in (f"{row.verdict}: {row.number}", row.limit) if part)
+    known = (f"{row.verdict}: {row.number}", row.limit)
+    parts = known if row.data["value"] is not None else (row.verdict, row.data["note"])
+    says = ", ".join(part for part in parts if part)
     return (
         f'<td class="number {look(row)}"{sort_key(row)}>'
         f'<a href="{escape(target)}" title="{escape(says)}">{escape(text)}</a></td>'
@@ -138,7 +164,7 @@ def sections_html(subject: Subject, downloads: dict[str, str]) -> str:
     rows = [
         f'<tr id="{anchor(row.id)}">{"".join(section_cells(number, row, downloads))}</tr>'
         for number, row in enumerate(subject.rows)
-        if row.data["scenario"]
+        if not row.is_text_only
     ]
     return table_html("verdicts", heads, rows)
 
@@ -154,11 +180,10 @@ def section_cells(number: int, row: Row, downloads: dict[str, str]) -> Iterator[
     yield f'<td class="{look(row)}">{verdict}</td>'
     limit = f"<br>{escape(row.limit)}" if row.limit else ""
     yield f'<td class="number"{sort_key(row)}>{escape(row.number)}{limit}</td>'
-    note = f"<br>{escape(data['note'])}" if data["note"] else ""
-    yield f"<td>{escape(data['measure'])}{note}</td>"
-    link = (
-        f'<a download href="{escape(downloads[data["scenario"]])}">{escape(data["scenario"])}</a>'
-    )
+    says = [escape(text) for text in (data["measure"], data["note"]) if text]
+    yield f"<td>{'<br>'.join(says)}</td>"
+    file = data["scenario"]
+    link = f'<a download href="{escape(downloads[file])}">{escape(file)}</a>' if file else "–"
     command = (
         f"<details><summary>command</summary><code>{escape(data['command'])}</code></details>"
         if data["command"]

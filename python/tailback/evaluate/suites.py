@@ -41,9 +41,7 @@ def evaluate(suite: str, request: Request) -> Evaluation:
     """
     chosen = get(suite)
     known = [section for section, _ in chosen.sections()]
-    parts = {
-        part: [section for section in known if _is_in(section, part)] for part in request.parts
-    }
+    parts = {part: [section for section in known if is_in(section, part)] for part in request.parts}
     wrong = [part for part, sections in parts.items() if not sections]
     if wrong:
         raise InputErrors(*(f"--part: {unknown('section', part, known)}" for part in wrong))
@@ -52,7 +50,7 @@ def evaluate(suite: str, request: Request) -> Evaluation:
     return chosen.evaluate(replace(request, parts=ordered))
 
 
-def _is_in(section: str, part: str) -> bool:
+def is_in(section: str, part: str) -> bool:
     """Return whether a section is the part or lies within it: 5.2.1 and 5.2-silence are within
     5.2."""
     return section == part or section.startswith((f"{part}.", f"{part}-"))

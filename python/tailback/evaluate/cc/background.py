@@ -12,13 +12,17 @@ from tailback.evaluate.criteria import AgainstThroughput, HarmTo
 
 _SCENARIO = "5.2.1-background.toml"
 
+QUICK_SEEDS = 30
+"""Three times as many seeds as in most sections. How two flows share a short buffer differs so much
+between seeds that ten seeds leave an interval wider than the margin."""
+
 CRITERIA = (
     HarmTo(
         id="5.2.1-background",
         title="Harm to LEDBAT background flows",
         source="RFC 9743 section 5.2.1, RFC 6817",
         scenario=_SCENARIO,
-        quick={"duration": "50s"},
+        quick_seeds=QUICK_SEEDS,
         measure="harm by the subject to LEDBAT's throughput, minus the harm by CUBIC",
         value=measures.of_flows("background", "throughput_mbit"),
         better="more",
@@ -30,6 +34,6 @@ CRITERIA = (
         title="Throughput beside LEDBAT background flows",
         source="RFC 9743 section 5.2.1, RFC 6817",
         scenario=_SCENARIO,
-        quick={"duration": "50s"},
+        quick_seeds=QUICK_SEEDS,
     ),
 )
