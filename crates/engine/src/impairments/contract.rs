@@ -113,6 +113,7 @@ impl Discipline {
 /// A queue discipline that implements an impairment, and its arguments at each time of the run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Netem {
+    /// The queue discipline.
     pub discipline: Discipline,
     /// Times, each with the arguments that apply from then on. The first time is 0. The list is
     /// empty if netem is not needed.

@@ -14,6 +14,7 @@ macro_rules! words {
         }
 
         impl $name {
+            /// All words, as written in a file.
             pub const WORDS: &'static [&'static str] = &[$($word),+];
 
             /// A key that accepts any of these words.

@@ -116,6 +116,7 @@ keys! {
     }
 }
 
+/// The root folder of one side.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RootPlan {
     /// Path of the folder. It is not part of a run's identity.

@@ -1,24 +1,25 @@
 //! Accurate ECN (RFC 9768) as in Linux 7.3 (`include/net/tcp_ecn.h`, `tcp_accecn_process`,
 //! `tcp_options_fit_accecn`). The receiver counts the packets that arrived with CE, and the bytes
-//! that arrived with each ECN field. The ACE field of every ACK carries the last three bits of the
-//! packet counter, and an option carries 24 bits of each byte counter. The sender uses these values
-//! to compute how many of its segments were marked.
+//! that arrived with each ECN field. The ACE field of every ACK carries the lowest three bits of
+//! the packet counter, and an option carries 24 bits of each byte counter. The sender uses these
+//! values to compute how many of its segments were marked.
 //!
-//! The L4S team's Linux 5.10, which produced the results of 2022, has the same rules. It also has
-//! the sysctl `tcp_ecn_unsafe_cep`, which tailback does not offer. With this sysctl, the sender
-//! never assumes that the counter has wrapped, even if an ACK covers eight or more segments.
+//! The Linux 5.10 of the L4S team, with which the team measured its results of 2022, has the same
+//! rules. It also has the sysctl `tcp_ecn_unsafe_cep`, which tailback does not offer. With this
+//! sysctl, the sender never assumes that the counter has wrapped, even if an ACK covers eight or
+//! more segments.
 //!
 //! Deviations:
 //! - The ACE field and option of data packets are not modelled, except for the space that they take
-//!   ([`of_sender`]). They would report the ECN fields of ACKs, which are not ECN-capable. If
-//!   options seem to get lost, Linux uses this space for payload again.
+//!   ([`of_sender`]). They would report the ECN fields of ACKs, which are not ECN-capable. (If
+//!   options seem to get lost, Linux uses this space for payload again.)
 //! - An ACK with three SACK blocks does not carry the option. (Linux sends an empty option, or
 //!   without timestamps a full one.)
-//! - The SYN-ACK does not carry the option. Both ends count a CE mark of the SYN when its echo
-//!   arrives.
+//! - The SYN-ACK does not carry the option. A CE mark on the SYN is counted when its echo in the
+//!   handshake arrives.
 //! - CE on pure ACKs is not counted. (Linux counts it, but here no host acknowledges pure ACKs.)
-//! - An ACK that only reports a duplicate is always counted. (Linux requires that its timestamp in
-//!   ms is newer than the last one.)
+//! - An ACK that only reports a duplicate is always counted. (Linux counts it only if its
+//!   timestamp, in ms, is newer than that of the previous ACK.)
 //! - ECN stays on even if ECN packets seem to get lost in the handshake, unless
 //!   [`super::sender::Sender::ecn_fallback`] is set. (In the kernel engine's guests,
 //!   `tcp_ecn_fallback` is 0.)
@@ -38,10 +39,10 @@ use crate::plan::{AccEcnOption, TcpPlan};
 /// Bytes of an option with all three counters, with padding.
 pub const OPTION_LEN: u16 = 12;
 
-/// Returns the TCP settings with which a sender divides its data into segments. With Accurate ECN,
-/// each segment also carries the option, and so has less payload (Linux `tcp_established_options`,
-/// `tcp_current_mss`). With [`AccEcnOption::Minimum`], data carries the option so rarely that the
-/// payload is not reduced.
+/// Returns the TCP settings with the sender's segment size and header length. With Accurate ECN,
+/// each segment also carries the option, which takes space from the payload (Linux
+/// `tcp_established_options`, `tcp_current_mss`). With [`AccEcnOption::Minimum`], so few data
+/// segments carry the option that the payload is not reduced.
 pub fn of_sender(tcp: &TcpPlan, echo: EcnEcho) -> TcpPlan {
     let each = matches!(
         tcp.accecn_option,
@@ -58,7 +59,7 @@ pub fn of_sender(tcp: &TcpPlan, echo: EcnEcho) -> TcpPlan {
     }
 }
 
-/// Initial value of the packet counter on the wire (RFC 9768 section 3.2.1).
+/// Initial value of the packet counter (RFC 9768 section 3.2.1).
 const CEP_INIT: u32 = 5;
 /// Mask for the three bits of the packet counter on the wire.
 const ACE_MASK: u32 = 7;
@@ -85,8 +86,8 @@ pub fn requests(syn: u16) -> bool {
     !matches!(ace(syn), 0 | 3)
 }
 
-/// Returns the ACE field of a SYN-ACK that accepts Accurate ECN, or of the ACK that answers the
-/// SYN-ACK. The field reports the ECN field of the answered packet (RFC 9768 tables 2 and 3).
+/// Returns the ACE field with which a SYN-ACK accepts Accurate ECN, or with which an ACK answers
+/// that SYN-ACK. The field reports the ECN field of the answered packet (RFC 9768 tables 2 and 3).
 pub fn accepted(syn: Ecn) -> u16 {
     flags_of(match syn {
         Ecn::NotEct => 0b010,
@@ -96,7 +97,7 @@ pub fn accepted(syn: Ecn) -> u16 {
     })
 }
 
-/// How a SYN-ACK answers a request for Accurate ECN.
+/// What a SYN-ACK answers to a request for Accurate ECN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// ECN is not used.
@@ -105,7 +106,7 @@ pub enum Answer {
     Rfc3168,
     /// Accurate ECN is used.
     AccEcn {
-        /// Whether the SYN was marked.
+        /// Whether the SYN arrived with CE.
         syn_ce: bool,
     },
 }
@@ -125,7 +126,6 @@ pub fn answer(syn_ack: u16) -> Answer {
 mod tests {
     use super::*;
 
-    /// The values are those of RFC 9768 table 2.
     #[test]
     fn the_handshake() {
         for (ecn, bits) in [
@@ -147,7 +147,7 @@ mod tests {
         assert_eq!(answer(flags::ECE), Answer::Rfc3168);
     }
 
-    /// The option does not change the length of a frame, because it reduces the payload.
+    /// The option takes its bytes from the payload, so the frame length is unchanged.
     #[test]
     fn the_option_takes_its_room_from_the_payload() {
         let accurate = EcnEcho::Accurate {

@@ -12,16 +12,16 @@ use crate::cc::{Ack, CaState, Control, Flight};
 use crate::packet::{Packet, Sack, flags};
 use crate::units::Time;
 
-/// Information from the segments that an ACK newly covers.
+/// The segments that an ACK newly acknowledges or SACKs.
 #[derive(Default)]
 struct Covered {
     /// Number of segments newly delivered.
     delivered: u32,
-    /// Number of segments newly acknowledged cumulatively, including those sacked before.
+    /// Segments newly acknowledged cumulatively, including those that were SACKed before.
     acked: u32,
-    /// Send times of the first and last segment that were sent once and are now acknowledged.
+    /// Send times of the first and last newly acknowledged segment among those sent once.
     acked_once: Option<(Time, Time)>,
-    /// Send times of the first and last segment that were sent once and are now sacked.
+    /// Send times of the first and last newly SACKed segment among those sent once.
     sacked_once: Option<(Time, Time)>,
     /// Whether a retransmitted segment was acknowledged, so that its RTT is ambiguous (Karn).
     retransmitted: bool,
@@ -35,7 +35,7 @@ fn widen(span: &mut Option<(Time, Time)>, sent: Time) {
 }
 
 impl Sender {
-    /// Processes an ACK and sends the segments that it allows.
+    /// Processes an ACK, and sends the segments that the window then allows.
     #[inline]
     pub fn on_ack(&mut self, packet: &Packet, now: Time, port: &mut impl Port) {
         self.conn.now = now;
@@ -48,8 +48,8 @@ impl Sender {
         }
     }
 
-    /// Processes an ACK with payload. This is a separate function, so that the code for plain ACKs
-    /// has only one caller and is inlined.
+    /// Processes an ACK with payload. A separate function, so that the code for plain ACKs has one
+    /// caller and is inlined.
     #[cold]
     pub fn on_request(&mut self, packet: &Packet, now: Time, port: &mut impl Port) {
         self.conn.now = now;
@@ -72,9 +72,9 @@ impl Sender {
             && !self.ecn.is_accurate()
     }
 
-    /// Processes a plain ACK. This is the part of [`Sender::on_other_ack`] that a plain ACK needs
-    /// (like Linux's header prediction). `REDUCES` means that the ACK echoes marks, or that the
-    /// window is being reduced.
+    /// Processes a plain ACK. Does only what a plain ACK needs of [`Sender::on_other_ack`] (like
+    /// Linux's header prediction). `REDUCES` means that the ACK echoes marks, or that the window is
+    /// being reduced.
     fn on_plain_ack<const REDUCES: bool>(&mut self, packet: &Packet, port: &mut impl Port) {
         let (ack, now) = (packet.seq, self.conn.now);
         let Echo { ece, esce } = match REDUCES {
@@ -247,9 +247,8 @@ impl Sender {
         self.note_if_done();
     }
 
-    /// Processes an ACK of a part of a segment. If growth is computed from segments, this ACK does
-    /// not contribute to growth. If growth is computed from ACKs, it contributes one ACK, as in RFC
-    /// 5681 without byte counting. (In Linux 3.2, only ACKs of whole segments contributed.)
+    /// Processes an ACK of a part of a segment. The window grows only if growth counts ACKs, as in
+    /// RFC 5681 without byte counting. (In Linux 3.2, only ACKs of whole segments grew it.)
     #[cold]
     fn on_partial_ack(&mut self, ack: u64, port: &mut impl Port) {
         let flight = self.board.flight;
@@ -280,9 +279,8 @@ impl Sender {
         }
     }
 
-    /// Counts the segments that an ACK delivers, and how many of them were marked. With Accurate
-    /// ECN, the number of marks is computed from the ACK's counters, which are more exact than the
-    /// echo.
+    /// Counts the segments that an ACK delivers, and returns how many were marked. With Accurate
+    /// ECN, the ACK's counters give the number of marks.
     #[inline(always)] // inline, because it has one caller
     fn count_delivered(&mut self, packet: &Packet, covered: &Covered, event: &mut Event) -> u32 {
         self.conn.delivered += u64::from(covered.delivered);
@@ -296,7 +294,8 @@ impl Sender {
         ce
     }
 
-    /// Returns whether an ACK covers a probe that was a retransmission.
+    /// Processes an ACK that may cover a tail loss probe. Returns whether it covers one that was a
+    /// retransmission.
     #[inline(always)] // inline, because it has one caller
     fn take_probe_ack(&mut self, ack: u64, event: &Event) -> bool {
         let probe_acked = self.recovery.probe.retrans
@@ -308,8 +307,8 @@ impl Sender {
     }
 
     /// Returns whether an ACK restarts the retransmission timeout. The head is the first
-    /// unacknowledged segment. A SACK of a segment that was sent after the head's last transmission
-    /// does not show whether the head was delivered. So it must not restart the timeout.
+    /// unacknowledged segment. A SACK restarts it only if its segment was sent before the head's
+    /// last transmission; otherwise it does not show whether the head was delivered.
     #[inline(always)] // inline, because it has one caller
     fn rearms(&self, covered: &Covered) -> bool {
         covered.acked > 0
@@ -413,7 +412,7 @@ impl Sender {
             CaState::Cwr | CaState::Recovery => {
                 self.reduce_window(news.delivered, event.advanced && news.losses == 0);
             }
-            // If the path reorders packets strongly, sacked segments also grow the window (Linux
+            // If the path reorders packets much, SACKed segments also grow the window (Linux
             // `tcp_may_raise_cwnd`).
             _ if news.acked > 0 || (event.sacked > 0 && sacks_count) => {
                 cc.cong_avoid(view, window, grow);
@@ -479,7 +478,7 @@ impl Sender {
         }
     }
 
-    /// Collects information from a cumulatively acknowledged segment.
+    /// Adds a cumulatively acknowledged segment to `covered`.
     #[inline]
     fn cover(&mut self, seq: u64, segment: &Segment, echo: Option<Time>, covered: &mut Covered) {
         let sacked = segment.flags & state::SACKED != 0;

@@ -45,8 +45,7 @@ impl Sender {
             let rtt = self.handshake.rtt(packet, now);
             self.take_rtt_sample(rtt, rtt);
         } else {
-            // Without a timestamp, a retransmitted SYN does not give an RTT. It only shows that the
-            // path is slow.
+            // Without a timestamp, a retransmitted SYN gives no RTT sample. Take the RTT to be 1 s.
             let flight = &self.board.flight;
             self.rtt.sample(Time::from_secs(1), flight.una, flight.nxt);
             self.conn.srtt = self.rtt.srtt();
@@ -58,18 +57,18 @@ impl Sender {
         self.transmit(port);
     }
 
-    /// Establishes the connection on the host that accepts it. The ACK of its SYN-ACK arrived `rtt`
-    /// after the SYN-ACK was sent. (In simulated scenarios, senders always connect.)
+    /// Establishes the connection on the host that accepts it. `rtt` is the time from its SYN-ACK
+    /// to the ACK. (In simulated scenarios, senders always connect.)
     pub fn establish(&mut self, now: Time, rtt: Time) {
         self.conn.now = now;
         self.handshake.phase = Phase::Established;
-        // Use at least 1 us, because zero means that there is no sample.
+        // Use at least 1 us, because 0 means that there is no sample.
         let rtt = rtt.max(Time::from_us(1));
         self.take_rtt_sample(rtt, rtt);
         self.init_transfer();
     }
 
-    /// Records that this end has granted Accurate ECN, and that the packet `third` has ended the
+    /// Records that this end has accepted Accurate ECN, and that `third` is the last packet of the
     /// handshake. Hosts that accept a connection call this before [`Sender::establish`].
     pub fn grant_accurate(&mut self, third: &Packet) {
         self.conn.delivered_ce = self.ecn.grant(third, self.ecn_fallback);

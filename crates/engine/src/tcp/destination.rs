@@ -1,10 +1,10 @@
 //! Values that a host stores about a destination from one connection to the next.
 //!
-//! Follows Linux 7.3 `tcp_update_metrics` and `tcp_init_metrics`. When a sender is done, it stores
-//! its RTT, its ssthresh and the degree of reordering. The next sender to the same destination
-//! starts with these values. Deviations: values do not expire, whereas they expire after an hour in
-//! Linux. They are stored when all data is acknowledged, not when the FIN exchange is over. `cwnd`
-//! is not stored, because Linux reads it only if a route locks it.
+//! Follows Linux 7.3 `tcp_update_metrics` and `tcp_init_metrics`. A sender that is done stores its
+//! RTT, its ssthresh and the degree of reordering. The next sender to the same destination starts
+//! with these values. Deviations: values do not expire (in Linux, after an hour). They are stored
+//! when all data is acknowledged, not when the FIN exchange is over. `cwnd` is not stored, because
+//! Linux reads it only if a route locks it.
 
 use super::rtt::Rtt;
 use super::sender::Sender;
@@ -27,12 +27,12 @@ impl Destination {
     pub fn update(&mut self, sender: &Sender, ssthresh: bool) {
         let srtt = sender.rtt.srtt_x8_us();
         if sender.rtt.backoff() > 0 || srtt == 0 {
-            // The sender has not measured the RTT since its last timeout.
+            // There is no RTT sample since the sender's last timeout.
             self.srtt_us = 0;
             return;
         }
-        // A larger RTT replaces the stored RTT at once. A smaller RTT enters a moving average with
-        // a weight of an eighth.
+        // A larger RTT replaces the stored one. A smaller RTT moves it by an eighth of the
+        // difference.
         self.srtt_us = match self.srtt_us.checked_sub(srtt) {
             None | Some(0) => srtt,
             Some(less) => self.srtt_us - (less >> 3),
@@ -40,7 +40,7 @@ impl Destination {
         let (window, ca_state) = (&sender.window, sender.conn.ca_state);
         let in_slow_start = window.cwnd < window.ssthresh;
         if window.ssthresh >= INFINITE_SSTHRESH {
-            // The sender is still in its first slow start.
+            // ssthresh still has its initial value.
             if ssthresh && self.ssthresh != 0 {
                 self.ssthresh = self.ssthresh.max(window.cwnd >> 1);
             }
@@ -71,8 +71,8 @@ impl Destination {
 }
 
 impl Rtt {
-    /// Sets the timeout of an established connection, if the remembered RTT is larger than the RTT
-    /// of the handshake. This timeout applies until the first segment measures the RTT.
+    /// After the handshake, uses the stored RTT for the retransmission timeout if it is larger than
+    /// the RTT of the handshake. It applies until the first segment gives an RTT sample.
     pub(super) fn recall(&mut self) {
         let remembered = std::mem::take(&mut self.remembered_us);
         if remembered > self.srtt_us {
@@ -98,8 +98,8 @@ mod tests {
         sender
     }
 
-    /// The stored threshold becomes the larger one of half of the window and the sender's
-    /// threshold. A sender in slow start can only raise a stored threshold.
+    /// The stored threshold is at least half of the window. A sender in slow start can only raise
+    /// it.
     #[test]
     fn the_threshold_is_half_the_window_at_least() {
         let rtt = Time::from_ms(20);

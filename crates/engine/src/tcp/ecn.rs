@@ -6,7 +6,7 @@ use crate::cc::EcnNeed;
 use crate::packet::{Ecn, Packet, flags};
 use crate::plan::EcnFeedback;
 
-/// The echoes in the flags of an ACK.
+/// The congestion echoes in the flags of an ACK.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Echo {
     /// Whether ECN-Echo is set.
@@ -15,13 +15,13 @@ pub(super) struct Echo {
     pub esce: bool,
 }
 
-/// Which ECN was negotiated, and which flags to send.
+/// The negotiated kind of ECN, and the flags to send.
 #[derive(Clone, Debug)]
 pub(super) struct EcnSender {
     /// Whether ECN is in use.
     on: bool,
-    /// Whether retransmissions and SYNs are also ECN-capable (for congestion controls that need
-    /// ECN, and with Accurate ECN).
+    /// Whether retransmissions and SYNs are also ECN-capable. This holds for congestion controls
+    /// that require ECN, and with Accurate ECN.
     always: bool,
     /// The ECN field of ECN-capable packets.
     ect: Ecn,
@@ -59,9 +59,9 @@ impl EcnSender {
         }
     }
 
-    /// Records that this end has granted Accurate ECN. The packet `third` ends the handshake and
-    /// reports the ECN field of the SYN-ACK, which was sent as Not-ECT (Linux
-    /// `tcp_accecn_third_ack`). ECN is turned off if the path has cleared the report. With
+    /// Records that this end has accepted Accurate ECN. `third` is the last packet of the
+    /// handshake, and reports with which ECN field the SYN-ACK arrived, which was sent as Not-ECT
+    /// (Linux `tcp_accecn_third_ack`). ECN is turned off if the path has cleared the report. With
     /// `fallback`, it is also turned off if the report contains a field that a queue cannot have
     /// set. Returns the number of marked packets that have arrived.
     pub fn grant(&mut self, third: &Packet, fallback: bool) -> u64 {
@@ -70,8 +70,8 @@ impl EcnSender {
         let pure = third.payload == 0;
         let valid = match accecn::ace(third.flags) {
             0 => false,
-            // These values do not report an ECN field, because the packet carries data or the value
-            // is not yet defined.
+            // The packet carries data or a value without a meaning, so it does not report an ECN
+            // field.
             1 | 5 | 7 => return 0,
             _ if !pure => return 0,
             2 => return 0,
@@ -130,7 +130,7 @@ impl EcnSender {
         self.queue_cwr = self.on && self.accurate.is_none();
     }
 
-    /// Records that a reduction is undone, so that the sender does not send CWR.
+    /// Records that a reduction was undone, so no CWR must be sent.
     pub fn withdraw_cwr(&mut self) {
         self.queue_cwr = false;
     }
@@ -141,8 +141,7 @@ impl EcnSender {
         self.accurate.is_some()
     }
 
-    /// Reads the echo in an ACK. With Accurate ECN there is no echo, because the flags are a
-    /// counter.
+    /// Reads the echo in an ACK. With Accurate ECN there is none, because the flags are a counter.
     #[inline]
     pub fn echo(&self, ack: &Packet) -> Echo {
         let bits = self.on && self.accurate.is_none();

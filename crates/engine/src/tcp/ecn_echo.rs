@@ -15,15 +15,16 @@ pub enum EcnEcho {
     /// ECE reports CE for each packet. An ACK is sent at once when CE starts or ends (RFC 8257
     /// section 3.2).
     PerPacket,
-    /// Like `PerPacket`, but a packet with ECT(1) does not change the echo, as in a kernel that
+    /// Like `PerPacket`, but packets with ECT(1) leave the echo unchanged, as in a kernel that
     /// checks for SCE marks before CE marks.
     PerPacketButEct1,
     /// Every ACK carries counters (RFC 9768).
     Accurate {
-        /// The ECN field with which ACKs are sent.
+        /// The ECN field of ACKs.
         acks: Ecn,
-        /// Whether the receiver first acknowledges delayed packets when CE starts or ends. DCTCP's
-        /// receiver does this with every kind of feedback (Linux `dctcp_cwnd_event`).
+        /// Whether a change of CE makes the receiver first acknowledge the packets whose ACK is
+        /// delayed. DCTCP's receiver does this with every kind of feedback (Linux
+        /// `dctcp_cwnd_event`).
         splits: bool,
     },
 }
@@ -63,8 +64,8 @@ impl EcnEcho {
 mod tests {
     use super::*;
 
-    /// A flow without ECN does not have an echo. A congestion control that needs Accurate ECN gets
-    /// it, unless the scenario sets another feedback. DCTCP's echo is per packet.
+    /// A flow without ECN has no echo. A congestion control that needs Accurate ECN gets it, unless
+    /// the scenario sets `ecn_feedback` otherwise. DCTCP gets an echo of each packet.
     #[test]
     fn the_echo_of_each_feedback_and_need() {
         use CeEcho::{Precise, SceHoldsCe};

@@ -8,8 +8,8 @@ use crate::units::Time;
 /// Linux `tcp_syn_linear_timeouts`.
 const SYN_LINEAR_TIMEOUTS: u32 = 4;
 
-/// Returns how long a SYN waits for its answer after `retransmits` retransmissions. The first
-/// timeouts are not doubled (Linux `tcp_syn_linear_timeouts`, since 6.5).
+/// Returns the timeout of a SYN that was retransmitted this many times. The first timeouts are not
+/// doubled (Linux `tcp_syn_linear_timeouts`, since 6.5).
 pub fn syn_timeout(retransmits: u32) -> Time {
     let doublings = retransmits.saturating_sub(SYN_LINEAR_TIMEOUTS);
     Time(INITIAL_RTO.ns() << doublings.min(7)).min(MAX_RTO)
@@ -54,7 +54,7 @@ impl Handshake {
         self.retransmits += 1;
     }
 
-    /// Returns the RTT from a SYN-ACK. If the SYN was sent again, the RTT is computed from the
+    /// Returns the RTT from a SYN-ACK. If the SYN was retransmitted, the RTT is computed from the
     /// timestamp.
     pub fn rtt(&self, syn_ack: &Packet, now: Time) -> Time {
         match self.retransmits {
@@ -68,14 +68,14 @@ impl Handshake {
         syn_timeout(self.retransmits)
     }
 
-    /// Returns whether the answer gives an RTT (RFC 6298 section 5.7).
+    /// Returns whether the SYN-ACK gives an RTT sample (RFC 6298 section 5.7).
     pub fn tells_rtt(&self, timestamps: bool) -> bool {
         self.retransmits == 0 || timestamps
     }
 
-    /// Returns whether the window begins at one segment because SYNs were lost. For RFC 5681
-    /// section 3.1 one lost SYN is enough, but Linux requires more than one (`tcp_init_transfer`).
-    /// An answer to the first SYN shows that the first SYN was not lost.
+    /// Returns whether lost SYNs reduce the initial window to one segment. For RFC 5681 section 3.1
+    /// one lost SYN is enough, but Linux requires more than one (`tcp_init_transfer`). The SYNs
+    /// count as not lost if the SYN-ACK answers the first one.
     pub fn lost_syns(&self, syn_ack: &Packet, timestamps: bool) -> bool {
         self.retransmits > 1 && !(timestamps && syn_ack.sent == self.first_sent)
     }

@@ -1,5 +1,5 @@
-//! Finds what limits a sender. At any time, exactly one limit applies (as in Linux
-//! `tcp_chrono_start`, but with more kinds of limits).
+//! Determines what limits a sender (window, pacing, application, ...). At any time, exactly one
+//! limit applies (as in Linux `tcp_chrono_start`, but with more kinds of limits).
 
 use tailback_record::account::{Limit, Reason};
 
@@ -9,7 +9,7 @@ use super::states::Event;
 use crate::cc::{CaState, Control};
 
 impl Sender {
-    /// Records what limits the sender, after it has sent all data that it may send.
+    /// Records the limit that applies after the sender has sent all it may send.
     #[inline]
     pub fn note_limit(&mut self) {
         let limit = self.limit();
@@ -41,17 +41,16 @@ impl Sender {
         }
     }
 
-    /// Records that a timer has expired. Until now, the sender has waited for an answer to its last
-    /// packet.
+    /// Records a timeout: the sender has waited since its last packet.
     pub(super) fn note_wait(&mut self) {
         let (sent, now) = (self.conn.last_sent.ns(), self.conn.now.ns());
         self.account.waited(sent, now);
     }
 
-    /// Records a reduction of the window from `from` to ssthresh.
+    /// Records that the window is being reduced from `from` to ssthresh.
     pub(super) fn account_reduction(&mut self, reason: Reason, from: u32) {
-        // A congestion control that itself sets the window may reduce it at any time. `account_own`
-        // records such reductions.
+        // Congestion controls that set the window themselves may reduce it at any time.
+        // `account_own` records such reductions.
         if self.needs.control != Control::Window {
             let (now, to) = (self.conn.now.ns(), self.window.ssthresh);
             self.account.reduced(now, reason, from, to);
@@ -59,7 +58,7 @@ impl Sender {
         }
     }
 
-    /// Records that an ACK has made the window smaller than `from` without PRR.
+    /// Records that the congestion control itself has reduced the window from `from`, after an ACK.
     #[cold]
     pub(super) fn account_own(&mut self, from: u32, event: &Event) {
         let own = self.needs.control == Control::Window;
@@ -69,7 +68,7 @@ impl Sender {
         } else if own && (event.ece || state == CaState::Cwr) {
             self.account_part(Reason::Ece, from);
         } else if own && state >= CaState::Recovery && self.account.limit != Limit::Recovery {
-            // This is the first ACK in this recovery.
+            // The previous limit was not yet `Recovery`, so this is the first ACK in this recovery.
             self.account_part(self.loss(), from);
         } else if own && self.window.cwnd <= from - from / 4 {
             self.account_step(Reason::Model, from);
@@ -78,9 +77,8 @@ impl Sender {
         }
     }
 
-    /// Records a step of a reduction, from `from` to the window's current size. More steps may
-    /// follow in this congestion state, because for example Prague reduces the window by one
-    /// segment with each ACK.
+    /// Records that the window was reduced from `from`, as one step of a longer reduction. For
+    /// example, Prague reduces the window by one segment with each ACK.
     fn account_part(&mut self, reason: Reason, from: u32) {
         let (now, to) = (self.conn.now.ns(), self.window.cwnd);
         if self.account.stepped(now, reason, from, to) {
@@ -88,7 +86,7 @@ impl Sender {
         }
     }
 
-    /// Records a change of the window from `from` to its current size.
+    /// Records that the window was changed from `from`.
     pub(super) fn account_step(&mut self, reason: Reason, from: u32) {
         let (now, to) = (self.conn.now.ns(), self.window.cwnd);
         self.account.reduced(now, reason, from, to);

@@ -9,10 +9,10 @@ use crate::units::{Rate, Time};
 const UNPACED: u64 = 10;
 /// Bytes of the largest packet into which TCP joins segments (Linux `sk_gso_max_size` of a NIC).
 const GSO_MAX: u64 = 65_536;
-/// For a short RTT, bytes are added to a burst. They are halved for every 2^`RTT_LOG` us of RTT
-/// (`tcp_tso_rtt_log`).
+/// If the RTT is short, a burst has additional bytes. These are halved for every 2^`RTT_LOG` us of
+/// RTT (`tcp_tso_rtt_log`).
 const RTT_LOG: u64 = 9;
-/// A rate per second, shifted right by this number of bits, is nearly the rate per millisecond
+/// A rate in B/s shifted right by this many bits is about the number of bytes in a millisecond
 /// (`sk_pacing_shift`).
 const MILLISECOND: u32 = 10;
 
@@ -23,7 +23,7 @@ pub(super) struct Pacer {
     on: bool,
     /// Whether the congestion control sets the pacing rate itself.
     own_rate: bool,
-    /// Whether segments that TCP joins leave together.
+    /// Whether segments leave in bursts, as if TCP joined them (GSO).
     joined: bool,
     /// Pacing rates that the stack sets in early slow start and later, percent of cwnd/srtt.
     ratios: [u32; 2],
@@ -31,8 +31,8 @@ pub(super) struct Pacer {
     pub first: u64,
     /// Earliest time at which the next packet may leave.
     pub until: Time,
-    /// Number of segments that may still leave together with the last segment, and when the last
-    /// segment left. (In Linux, these segments form one TSO segment.)
+    /// Number of segments that may still leave in the current burst, and when the burst began. (In
+    /// Linux, these segments form one TSO segment.)
     burst: (u32, Time),
 }
 
@@ -57,12 +57,12 @@ impl Pacer {
         }
     }
 
-    /// Returns whether a packet that waited may leave now. Without pacing, no packet waits.
+    /// Returns whether a packet that waited for pacing may leave now. Without pacing, no packet
+    /// waits.
     pub fn is_due(&self, now: Time) -> bool {
         self.on && self.until <= now
     }
 
-    /// Returns whether a packet may leave.
     #[inline]
     pub fn may_leave(&self, now: Time) -> bool {
         self.until <= now || self.burst.0 > 0 && self.burst.1 == now
@@ -80,13 +80,12 @@ impl Pacer {
     fn pace(&mut self, now: Time, payload: u16, nxt: u64, window: &Window) {
         // As with fq, the first segments leave without pacing.
         if nxt <= self.first + UNPACED && !(self.own_rate && window.pace_first) {
-            // A packet that did not have to wait is not late.
+            // The packet did not wait, so no lateness is carried over to the next gap.
             self.until = now.max(self.until);
             return;
         }
-        // Linux `tcp_update_skb_after_send`, as in fq: the gap is computed only from the payload.
-        // After a late packet, the next gap shrinks by at most half. Segments of a burst leave
-        // together.
+        // Linux `tcp_update_skb_after_send`, as in fq: the gap depends only on the payload. After a
+        // late packet, the next gap shrinks by at most half. Segments of a burst leave together.
         let rate = Rate(window.pacing_rate.saturating_mul(8));
         let gap = rate.time_for(u64::from(payload));
         if self.burst.0 > 0 && self.burst.1 == now {
@@ -118,8 +117,8 @@ impl Pacer {
     }
 }
 
-/// Returns how many segments TCP joins (Linux `tcp_tso_autosize`). This is the number that the rate
-/// sends in a millisecond, and more if the round-trip time is short.
+/// Returns the number of segments in a burst (Linux `tcp_tso_autosize`). These are the segments
+/// that the rate sends in a millisecond, and more if the RTT is short.
 fn joined(pacing_rate: u64, view: View<'_>) -> u32 {
     let halvings = (view.min_rtt.ns() / 1000) >> RTT_LOG;
     let short = GSO_MAX.checked_shr(halvings.min(64) as u32).unwrap_or(0);
@@ -147,8 +146,7 @@ mod tests {
         Window::new(cwnd, ssthresh, Growth::Segments)
     }
 
-    /// Returns the pacing rate and the burst after an update, with an RTT of 40 ms and `out`
-    /// segments in flight.
+    /// Returns the pacing rate and the burst, for an RTT of 40 ms and `out` segments in flight.
     fn updated(pacer: &Pacer, mut window: Window, out: u64) -> (u64, u32) {
         let conn = Conn {
             srtt: Time::from_ms(40),

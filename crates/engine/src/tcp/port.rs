@@ -2,13 +2,12 @@
 
 use crate::packet::Packet;
 
-/// How an endpoint puts packets into the network.
+/// How an end of a connection sends packets.
 pub trait Port {
     /// Sends a packet now.
     fn send(&mut self, packet: Packet);
 }
 
-/// Number of bytes by which the header of a SYN or SYN-ACK is longer than other headers. It
-/// contains the options MSS, SACK permitted and window scale. (Other packets also carry
-/// timestamps.)
+/// Number of bytes by which the header of a SYN or SYN-ACK is longer than that of other packets.
+/// Its options are MSS, SACK permitted and window scale, besides the timestamps of all packets.
 pub(super) const SYN_EXTRA: u16 = 8;

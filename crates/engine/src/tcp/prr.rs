@@ -13,7 +13,7 @@ pub(super) struct Prr {
 }
 
 impl Prr {
-    /// Begins a reduction of this window.
+    /// Begins a reduction from this window.
     pub fn of(prior_cwnd: u32) -> Prr {
         Prr {
             prior_cwnd,
@@ -48,7 +48,7 @@ impl Prr {
             let owed = i64::from(self.delivered) - i64::from(self.out);
             (owed.max(i64::from(delivered)) + i64::from(safe)).min(room)
         };
-        // When fast recovery begins, send at least one segment.
+        // At the start of recovery (nothing sent yet), send at least one segment.
         let send = send.max(i64::from(self.out == 0));
         Some((i64::from(in_flight) + send).max(1) as u32)
     }
@@ -58,7 +58,8 @@ impl Prr {
 mod tests {
     use super::*;
 
-    /// Returns a reduction from 10 segments, after these numbers of delivered and sent segments.
+    /// Returns a reduction from a window of 10 segments, with `delivered` and `out` segments so
+    /// far.
     fn under_way(delivered: u32, out: u32) -> Prr {
         Prr {
             prior_cwnd: 10,

@@ -12,16 +12,18 @@ const MAX_REORDERING: u64 = 300;
 /// Number of recoveries for which a widened reordering window lasts (RFC 8985 section 6.2).
 const PERSIST: u32 = 16;
 
-/// State of RACK: the newest delivery, and reordering.
+/// State of RACK.
 #[derive(Clone, Debug)]
 pub(super) struct Rack {
-    /// Transmission time of the newest delivery, which is the delivered segment that was sent last.
+    /// Transmission time of the newest delivery, that is, of the delivered segment that was sent
+    /// last.
     sent: Time,
-    /// Number of the segment after the newest delivery. It decides if transmission times are equal.
+    /// Number of the segment after the newest delivery. Breaks ties between equal transmission
+    /// times.
     end: u64,
     /// RTT of the newest delivery.
     rtt: Time,
-    /// Whether a segment was delivered since the last check.
+    /// Whether a segment was delivered since losses were last detected.
     pub advanced: bool,
     /// Whether reordering was seen.
     pub reordering_seen: bool,
@@ -32,7 +34,7 @@ pub(super) struct Rack {
     pub steps: u32,
     /// Number of recoveries until `steps` is reset to 1.
     persist: u32,
-    /// The next new segment at the time when a D-SACK last widened the window.
+    /// Number of the next new segment when a D-SACK last widened the reordering window.
     dsack_round: u64,
 }
 
@@ -107,7 +109,7 @@ impl Rack {
     }
 
     /// Adapts the reordering window (RFC 8985 section 6.2 step 4; Linux `tcp_rack_update_reo_wnd`).
-    /// `dsack` means that a D-SACK has shown a needless retransmission that was not a probe.
+    /// `dsack` means that a D-SACK has shown a needless retransmission other than a probe.
     #[inline]
     pub fn adapt_window(&mut self, dsack: bool, board: &Scoreboard) {
         if dsack && self.reordering_seen && board.flight.una > self.dsack_round {
@@ -119,18 +121,18 @@ impl Rack {
         }
     }
 
-    /// Records that a recovery repaired real losses.
+    /// Records the end of a recovery whose losses were real.
     pub fn recovered(&mut self) {
         self.persist = self.persist.saturating_sub(1);
     }
 
-    /// Records that a recovery was spurious, because all its retransmissions were duplicates.
+    /// Records the end of a recovery in which all retransmissions were needless.
     pub fn was_needless(&mut self) {
         self.persist = (self.persist + 1).min(PERSIST);
     }
 
-    /// Finds losses (RFC 8985 section 6.2 step 5; Linux `tcp_rack_detect_loss`). If some segments
-    /// may still prove to be lost, returns the time after which to check again.
+    /// Finds losses (RFC 8985 section 6.2 step 5; Linux `tcp_rack_detect_loss`). If further
+    /// segments may be lost, returns the time to wait before the next check.
     pub fn detect_loss(
         &self,
         conn: &Conn,
@@ -161,7 +163,8 @@ impl Rack {
         wait
     }
 
-    /// After a timeout, marks all segments as lost except those sent recently.
+    /// After a timeout, marks segments as lost: the first, and all others sent longer than an RTT
+    /// ago.
     pub fn mark_on_timeout(
         &self,
         conn: &Conn,
@@ -193,7 +196,7 @@ mod tests {
         Time::from_ms(n)
     }
 
-    /// Returns ten segments sent a millisecond apart from 100 ms on, with RTTs of 40 ms.
+    /// Returns ten segments sent at 100 ms, 101 ms, ..., with an RTT of 40 ms.
     fn board() -> (Scoreboard, Conn) {
         let mut board = Scoreboard::numbered_from(0);
         for at in 100..110 {

@@ -94,7 +94,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     proptest! {
-        /// Tests that ranges behave like a set of single numbers.
+        /// Ranges behave like a set of numbers.
         #[test]
         fn behaves_as_a_set(ops in prop::collection::vec((0u64..60, 1u64..8, 0u64..20), 1..60)) {
             let mut ranges = Ranges::default();
@@ -118,10 +118,10 @@ mod tests {
         }
     }
 
-    /// Number of values in the window for the exhaustive test.
+    /// Number of segment numbers in the exhaustive test.
     const WINDOW: u64 = 10;
 
-    /// Returns the ranges for the numbers of a bit set that begins at `base`.
+    /// Returns the ranges for a bit set whose lowest bit is the number `base`.
     fn of_bits(bits: u32, base: u64) -> Ranges {
         let mut ranges = Ranges::default();
         for at in (0..WINDOW).filter(|at| bits >> at & 1 != 0) {
@@ -137,9 +137,9 @@ mod tests {
         assert_eq!(ranges.0, of_bits(bits, base).0);
     }
 
-    /// Tests that every operation on every state of the window gives the right state. Each set of
-    /// numbers has only one representation, so this is also true after many operations. The
-    /// operations only compare numbers, so the result is valid for any base.
+    /// Every operation gives the right result for every set of numbers below [`WINDOW`]. A set has
+    /// only one representation as ranges, so this also holds after several operations. The
+    /// operations only compare numbers, so it holds for any base.
     #[test]
     fn every_operation_in_every_state() {
         let below = |n: u64| (1_u32 << n) - 1;

@@ -3,7 +3,7 @@
 //! github.com/google/bbr, it also records how many segments are in flight and lost when a segment
 //! is sent.
 //!
-//! The data is separate from the scoreboard, and exists only for a congestion control that needs it
+//! This data is separate from the scoreboard, and exists only if the congestion control needs it
 //! ([`crate::cc::Needs`]). Other senders only test whether it exists.
 //!
 //! Deviations: the ACK of a single small segment is not treated as probably delayed (Linux
@@ -14,7 +14,7 @@
 use crate::cc::{Conn, LostSegment, RateSample, View};
 use crate::units::Time;
 
-/// The state of the connection when a segment was last sent.
+/// Values of the connection when a segment was last sent.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     delivered: u64,
@@ -23,7 +23,7 @@ struct Sent {
     /// Time of the last delivery before the segment was sent. `NEVER` once the segment itself is
     /// delivered.
     delivered_at: Time,
-    /// Time at which the first segment of the sample's flight was sent.
+    /// When the first segment of the sample's interval was sent.
     first_tx: Time,
     in_flight: u32,
     app_limited: bool,
@@ -39,7 +39,7 @@ const NOTHING: Sent = Sent {
     app_limited: false,
 };
 
-/// The segment that was sent last among those that the current ACK has delivered so far.
+/// Of the segments that the current ACK has delivered so far, the one that was sent last.
 #[derive(Clone, Copy, Debug)]
 struct Newest {
     sent: Sent,
@@ -47,7 +47,7 @@ struct Newest {
     send_us: u64,
 }
 
-/// The state for rate samples: values of every segment in flight, and of the connection.
+/// Data for rate samples of one connection, stored for each segment in flight.
 #[derive(Clone, Debug)]
 pub struct Rates {
     /// Values of segments by sequence number, as in the scoreboard's ring.
@@ -82,15 +82,15 @@ fn us_between(from: Time, to: Time) -> u64 {
 
 impl Rates {
     /// Records that segment `seq` was sent now. `view` includes the segment. `alone` means that no
-    /// other segment was outstanding. `lost` is the number of segments found lost so far.
-    /// `app_limited` means that the application had no data to send at some earlier time.
+    /// other segment is outstanding. `lost` is the number of segments found lost so far.
+    /// `app_limited` means that the application ran out of data in the current flight.
     #[inline(never)]
     pub fn sent(&mut self, seq: u64, alone: bool, lost: u64, app_limited: bool, view: View<'_>) {
         let una = view.flight.una;
         if seq - una > self.mask {
             self.grow(una, seq);
         }
-        // The interval starts with the last ACK, or now if no segment is outstanding.
+        // Without outstanding segments, a new interval starts now.
         if alone {
             self.first_tx = view.now;
             self.delivered_at = view.now;
@@ -120,10 +120,10 @@ impl Rates {
         self.mask = mask;
     }
 
-    /// Records that a segment, last sent at `at`, was acknowledged or sacked. The sample of an ACK
-    /// is computed from the segment among these that was sent last.
-    // Not inlined, like the other functions here that senders call, so that senders without rate
-    // samples only test whether the data exists.
+    /// Records that a segment, last sent at `at`, was acknowledged or sacked. The ACK's sample is
+    /// computed from the segment that was sent last among those delivered.
+    // Functions that senders call are not inlined, so that senders without rate samples only
+    // execute one test.
     #[inline(never)]
     pub fn delivered(&mut self, seq: u64, at: Time) {
         let slot = &mut self.ring[(seq & self.mask) as usize];
@@ -144,7 +144,7 @@ impl Rates {
         slot.delivered_at = Time::NEVER;
     }
 
-    /// Discards the sample of an ACK that does not advance the window.
+    /// Discards the sample of an ACK that delivers nothing new.
     #[inline(never)]
     pub fn discard(&mut self) {
         self.newest = None;
@@ -217,7 +217,7 @@ mod tests {
         Time::from_us(n)
     }
 
-    /// Sends segment `seq`, which follows all others. `una` is the first segment in flight.
+    /// Sends the new segment `seq`. `una` is the first segment in flight.
     fn send(rates: &mut Rates, conn: &Conn, seq: u64, una: u64, app_limited: bool) {
         let flight = Flight {
             una,

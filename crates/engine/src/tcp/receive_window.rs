@@ -9,15 +9,14 @@ use crate::units::Time;
 /// arrives, Linux uses half of the buffer.
 const PAYLOAD_SHARE: u64 = 162;
 
-/// Returns the number of arriving segments with which the window grows at the start. The window
-/// begins as half of the receive buffer minus a segment. It grows by two segments for each segment
-/// that arrives, until it is [`PAYLOAD_SHARE`] of the buffer (`tcp_init_buffer_space`,
-/// `tcp_measure_rcv_mss`, `tcp_grow_window`). In Linux, the last few segments of growth wait while
-/// payload is in the buffer. This is not modelled.
+/// Returns the number of segments for which the window grows at the start of the connection, one
+/// step for each that arrives. The window begins as half of the receive buffer minus a segment. It
+/// grows by two segments for each segment that arrives, until it is [`PAYLOAD_SHARE`] of the buffer
+/// (`tcp_init_buffer_space`, `tcp_measure_rcv_mss`, `tcp_grow_window`). Not modelled: in Linux, the
+/// last steps are delayed while the buffer contains payload.
 ///
-/// With `growth = "acks"` the result is 0, because Linux 3.2 behaves differently. Its buffers begin
-/// at 87380 bytes, and grow with the bytes that the application reads. So the window stops growing
-/// after some tens of segments.
+/// With `growth = "acks"` the result is 0. Buffers of Linux 3.2 begin at 87380 bytes and grow with
+/// the bytes that the application reads, so the window stops growing after some tens of segments.
 fn growing_segments(plan: &TcpPlan) -> u64 {
     if !plan.quickack || plan.growth == Growth::Acks || plan.rcvbuf == ReceiveBuffer::Auto {
         return 0;
@@ -86,7 +85,7 @@ impl Tuned {
 /// How the receive window grows.
 #[derive(Clone, Debug)]
 pub(super) struct ReceiveWindow {
-    /// Number of further arriving segments with which the window grows at the start.
+    /// Number of coming segments for which the window still grows at the start.
     growing: u64,
     /// The receive buffer, if it is tuned automatically.
     tuned: Option<Box<Tuned>>,
@@ -130,16 +129,16 @@ mod tests {
                 grown[round as usize] += u64::from(tuned.grows(now, ms(100)));
             }
         }
-        // The first segment of the second round ends the first round. The window should then have 2
-        // * 101 + 16 segments, plus an increase for the growth since the initial 10 segments. This
-        // would exceed the maximum.
+        // The first segment of the second round ends the first round. The formula gives 2 x 101 +
+        // 16 segments, plus an increase because more than the initial 10 segments are read. This
+        // exceeds the maximum.
         assert_eq!(tuned.clamp, TUNED_WINDOW.1);
         assert_eq!(grown, [0, 99, 100, 100]);
     }
 
-    /// Linux `tcp_rcv_space_adjust` sets the largest window to twice the segments read in an RTT,
-    /// plus 16. If the application reads more than in the last round, Linux also adds this sum
-    /// times twice the relative growth.
+    /// Linux `tcp_rcv_space_adjust` limits the window to w = twice the segments read in an RTT,
+    /// plus 16. If the application has read more than in the last RTT, the limit is w (1 + 2 g),
+    /// where g is the relative growth.
     #[test]
     fn the_room_of_a_tuned_buffer_follows_what_was_read() {
         let mut tuned = Tuned::new(1_448);
@@ -149,8 +148,8 @@ mod tests {
         }
         assert_eq!(tuned.clamp, TUNED_WINDOW.0, "the round is not over");
         tuned.grows(Time::from_ms(100), Time::from_ms(100));
-        // The application reads 20 segments, after 10 in the last round. So the largest window is 2
-        // * 20 + 16 = 56 segments, plus 2 * 56 * 10 / 10.
+        // The application reads 20 segments, after 10 in the last RTT, so w = 2 x 20 + 16 = 56 and
+        // g = 1.
         assert_eq!(tuned.clamp, (56 + 112) * 1_448);
         assert_eq!(tuned.space, 20 * 1_448);
     }

@@ -33,7 +33,7 @@ const COMPRESS_DELAY: Time = Time::from_ms(1);
 /// own ACK.
 const PARTS: usize = 8;
 
-/// A port that adds payload to ACKs, which turns them into requests.
+/// A port that turns ACKs into requests by adding payload.
 struct Asking<'p, P: Port> {
     port: &'p mut P,
     payload: u16,
@@ -48,15 +48,14 @@ impl<P: Port> Port for Asking<'_, P> {
     }
 }
 
-/// The port of a dishonest receiver. If the receiver divides ACKs, the port first sends ACKs for
-/// all parts of a segment except the last part, and then the ACK itself. Honest receivers do not
-/// use this port, so it does not slow them down.
+/// The port of a dishonest receiver. If the receiver divides ACKs, the port replaces the ACK of a
+/// segment by ACKs of its parts. Honest receivers do not use this port, so it costs them nothing.
 struct Dividing<'p, P: Port> {
     port: &'p mut P,
     divides: bool,
     /// End of the last ACK. All segments below this one were acknowledged.
     acked_to: u64,
-    /// A template for the ACKs of the parts.
+    /// The ACK of a part, without the values that differ for each.
     part: Packet,
 }
 
@@ -77,7 +76,7 @@ impl<P: Port> Port for Dividing<'_, P> {
     }
 }
 
-/// [`Packet::seq`] that marks the SYN of a client.
+/// Value of [`Packet::seq`] in the SYN of a client that requests data.
 const CONNECTS: u64 = 1;
 
 /// The receiver of a flow.
@@ -95,7 +94,7 @@ pub struct Receiver {
     sack: SackBlocks,
     /// Timestamp to echo (RFC 7323 section 4.3).
     ts_recent: Time,
-    /// How many of the next ACKs are sent without delay.
+    /// How many further ACKs are sent without delay.
     quick: u32,
     window: ReceiveWindow,
     /// Delay of the next delayed ACK, or zero before the first data.
@@ -113,7 +112,7 @@ pub struct Receiver {
     /// Whether `delack` has been converted to the time at which the timer wheel fires.
     delack_rounded: bool,
     clock: TimerClock,
-    /// When the compressed ACK is due.
+    /// When the ACK is due that SACK compression has delayed.
     compress: Time,
     compressed: u32,
     dup_acks: u32,
@@ -127,7 +126,7 @@ pub struct Receiver {
     demand_cwr: bool,
     /// Whether the last packet was marked CE (DCTCP).
     ce: bool,
-    /// The value of `rcv_nxt` when `ce` was noted.
+    /// The value of `rcv_nxt` when `ce` was set.
     ce_rcv_nxt: u64,
     flow: u32,
     header: u16,
@@ -136,7 +135,7 @@ pub struct Receiver {
     /// The ECN field of pure ACKs.
     ack_ecn: Ecn,
     conduct: Conduct,
-    /// The last ECN field that was not CE, for a receiver that hides CE.
+    /// For a receiver that hides CE: the last ECN field that was not CE.
     unmarked: Ecn,
     /// Number of segments that were acknowledged although they have not arrived.
     missing: u64,
@@ -196,7 +195,7 @@ impl Receiver {
         }
     }
 
-    /// Returns this receiver, for a sender whose segments are numbered from `first` on
+    /// Returns the receiver for a sender that numbers its segments from `first`
     /// ([`super::sender::Sender::numbered_from`]).
     pub fn numbered_from(mut self, first: u64) -> Receiver {
         self.rcv_nxt = first;
@@ -209,7 +208,7 @@ impl Receiver {
         self
     }
 
-    /// Returns this receiver, on a host whose timers have this phase.
+    /// Returns the receiver for a host whose timers have this phase.
     pub fn at_phase(mut self, phase: WheelPhase) -> Receiver {
         self.clock = self.clock.at_phase(phase);
         self
@@ -232,7 +231,7 @@ impl Receiver {
         self.accurate.is_some()
     }
 
-    /// Echoes SCE marks from now on.
+    /// Enables the echo of SCE marks.
     pub fn echo_sce(&mut self, echo: SceEcho) {
         self.sce.echo = echo;
     }
@@ -275,13 +274,13 @@ impl Receiver {
         port.send(syn);
     }
 
-    /// Sends a request for more data: an ACK with `payload` bytes.
+    /// Requests more data with an ACK of `payload` bytes.
     pub fn ask(&mut self, payload: u16, port: &mut impl Port) {
         self.send_ack(self.rcv_nxt, &mut Asking { port, payload });
     }
 
-    /// Returns whether a packet is the SYN of [`Receiver::connect`]. An answer to a SYN is
-    /// different, because it does not acknowledge a segment.
+    /// Returns whether a packet is the SYN of [`Receiver::connect`]. The server's SYN differs,
+    /// because it does not acknowledge a segment.
     pub fn is_connect(packet: &Packet) -> bool {
         packet.has(flags::SYN) && packet.has(flags::ACK) && packet.seq == CONNECTS
     }
@@ -310,7 +309,7 @@ impl Receiver {
         }
     }
 
-    /// Returns the port through which a dishonest receiver sends.
+    /// Returns the port through which a dishonest receiver sends ACKs.
     fn dividing<'p, P: Port>(&self, port: &'p mut P) -> Dividing<'p, P> {
         Dividing {
             port,
@@ -320,8 +319,8 @@ impl Receiver {
         }
     }
 
-    /// Changes data as a dishonest receiver does before it reads the data. Returns whether the
-    /// receiver reads the data at all.
+    /// Falsifies an arriving packet if the receiver is dishonest. Returns false if the receiver
+    /// ignores the packet.
     fn pretends(&mut self, packet: &mut Packet) -> bool {
         match self.conduct {
             Conduct::HidesCe if packet.ecn == Ecn::Ce => packet.ecn = self.unmarked,
@@ -340,30 +339,31 @@ impl Receiver {
         true
     }
 
-    /// Records that the handshake is over and took `rtt`. Hosts with their own handshake call this.
+    /// Records that the handshake is over and took `rtt`. For hosts that perform the handshake
+    /// themselves.
     pub fn establish(&mut self, rtt: Time) {
         self.syn_ack_sent = None;
         self.rtt = rtt;
     }
 
-    /// Records the ECN field of a packet without data for Accurate ECN. Hosts that also send data
-    /// call this.
+    /// Records the ECN field of a packet without data for Accurate ECN. For hosts that also send
+    /// data.
     pub fn note_ecn_field(&mut self, ecn: Ecn) {
         if let Some(accurate) = &mut self.accurate {
             self.ack_now |= accurate.on_data(ecn, 0);
         }
     }
 
-    /// Sets whether the other end understands the AccECN option. Hosts with their own handshake
-    /// call this.
+    /// Sets whether the other end understands the AccECN option. For hosts that perform the
+    /// handshake themselves.
     pub fn hears_option(&mut self, heard: bool) {
         if let Some(accurate) = &mut self.accurate {
             accurate.heard = heard;
         }
     }
 
-    /// Adds the counters of Accurate ECN to a packet that this end sends at `now`. Hosts that also
-    /// send data call this.
+    /// Adds the counters of Accurate ECN to a packet that this end sends at `now`. For hosts that
+    /// also send data.
     pub fn accompany(&mut self, packet: &mut Packet, now: Time) {
         if let Some(accurate) = &mut self.accurate {
             accurate.on_ack(packet, 0, now, self.rtt);
@@ -383,8 +383,8 @@ impl Receiver {
         ack
     }
 
-    /// Records the timestamp of a packet, which may be a pure ACK. ACKs will echo it unless the
-    /// packet is beyond a hole (RFC 7323 section 4.3).
+    /// Records the timestamp of a packet, which may be a pure ACK. ACKs will echo it, unless the
+    /// packet follows a hole (RFC 7323 section 4.3).
     pub fn note_timestamp(&mut self, seq: u64, sent: Time) {
         if seq <= self.acked {
             self.ts_recent = self.ts_recent.max(sent);
@@ -420,8 +420,7 @@ impl Receiver {
             self.demand_cwr = false;
             self.ack_now = true;
         }
-        // If a segment ends below the last ACK, Linux acknowledges it before it examines the ECN
-        // field (`tcp_sequence`). So do not count this field.
+        // Linux does not count the ECN field of a segment below the last ACK (`tcp_sequence`).
         if let Some(accurate) = &mut self.accurate
             && seq + 1 >= self.acked
         {
@@ -452,8 +451,8 @@ impl Receiver {
             if self.echo != EcnEcho::None {
                 self.note_ecn(packet.ecn, port);
             }
-            // RFC 2883 section 4: the block that contains the duplicate follows as the second
-            // block.
+            // RFC 2883 section 4: the first block reports the duplicate, and the second is the
+            // block that contains it.
             if self.out_of_order.containing(seq).is_some() {
                 self.sack.dsack = Some(seq);
             }
@@ -544,8 +543,8 @@ impl Receiver {
         self.sce.prior_rcv_nxt = self.rcv_nxt;
     }
 
-    /// Records whether a packet has an SCE mark. When marks begin or end, first acknowledges
-    /// delayed packets with the old state.
+    /// Records whether a packet has an SCE mark. When marks begin or end, first acknowledges the
+    /// packets whose ACK is delayed, with the old state.
     fn note_sce(&mut self, marked: bool, port: &mut impl Port) {
         if self.sce.splits(marked, self.delack < Time::NEVER) {
             self.send_ack(self.sce.prior_rcv_nxt, port);
@@ -555,8 +554,8 @@ impl Receiver {
     }
 
     /// Records whether a packet is marked CE. According to RFC 8257 section 3.2, an ACK is sent at
-    /// once when CE marks start or end. Before this ACK, delayed packets are acknowledged with the
-    /// old state.
+    /// once when CE marks start or end. Before this ACK, the packets whose ACK is delayed are
+    /// acknowledged with the old state.
     fn ce_changed(&mut self, ce: bool, port: &mut impl Port) {
         if self.ce != ce {
             if self.delack < Time::NEVER {
@@ -644,8 +643,8 @@ impl Receiver {
         packet
     }
 
-    /// Adds the parts that only some ACKs have. The ACK is passed by value, so that an ACK without
-    /// these parts can be written directly to its destination.
+    /// Adds SACK blocks and the AccECN option to an ACK that has any. The ACK is passed by value,
+    /// so that other ACKs can be written directly to their destination.
     #[inline(never)]
     fn complete(&mut self, mut ack: Packet) -> Packet {
         if !self.sack.is_empty() {
@@ -671,9 +670,9 @@ impl Receiver {
         if !self.sack.is_empty() || self.accurate.is_some() {
             ack = self.complete(ack);
         }
-        // An ACK that only reports earlier ECN marks does not change when the next ACK is due.
-        // However, it is counted as one of the two segments that trigger the next ACK (Linux
-        // `tcp_event_ack_sent`, `tcp_select_window`).
+        // An ACK of earlier segments, sent because marks changed, does not restart the delayed ACK.
+        // But all segments that have arrived count as acknowledged (Linux `tcp_event_ack_sent`,
+        // `tcp_select_window`).
         if up_to == self.rcv_nxt {
             if self.quick > 0 {
                 self.quick -= 1;

@@ -7,14 +7,14 @@ use crate::packet::{Packet, Sack, flags};
 const ECT_INIT: u32 = 1;
 /// Mask for the bits of a byte counter on the wire.
 const BYTES_MASK: u32 = 0xFF_FFFF;
-/// Bytes of an option with all three counters. `COUNTER` is the number of bytes of one counter.
+/// Bytes of an option with all three counters, without padding.
 const OPTION: u16 = 11;
 const COUNTER: u16 = 3;
-/// In the third SACK slot, the counter of CE has 24 bits. The three bits above them show which
-/// counters are present.
+/// [`Packet::sack`] stores the option in its third block. There, the three bits above the 24 bits
+/// of the CE counter show which counters are present.
 const PRESENT_SHIFT: u32 = 24;
 
-/// Index of the counter of bytes that arrived with ECT(1). Indices are in the order on the wire.
+/// Index of the counter of bytes that arrived with ECT(1).
 pub const ECT1: usize = 0;
 /// Index of the counter of bytes that arrived with CE.
 pub const CE: usize = 1;
@@ -25,12 +25,12 @@ pub const ECT0: usize = 2;
 /// a path that sets the counters to 0 (RFC 9768 section 3.2.1).
 const INIT: [u32; 3] = [ECT_INIT, 0, ECT_INIT];
 
-/// The counters of an option, in the order ECT(1), CE, ECT(0): bytes modulo 2^24, without their
-/// initial values.
+/// The byte counters in an option, modulo 2^24 and without their initial values, in the order
+/// ECT(1), CE, ECT(0).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters(pub [Option<u32>; 3]);
 
-/// The counters of an option as they are on the wire, and how many of them are present.
+/// The values of the counters on the wire, of which the first few are present.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WireCounters([u32; 3], usize);
 
@@ -43,7 +43,7 @@ impl std::ops::Deref for WireCounters {
 }
 
 impl Counters {
-    /// Returns the first `fields` counters, in the order on the wire.
+    /// Returns an option with the first `fields` of these counters.
     pub fn first(bytes: &[u32; 3], fields: u8) -> Counters {
         let known = |at: usize| (at < usize::from(fields)).then_some(bytes[at] & BYTES_MASK);
         Counters([known(ECT1), known(CE), known(ECT0)])
@@ -73,7 +73,7 @@ impl Counters {
         ack.ect0 = value(ECT0);
     }
 
-    /// Returns the values on the wire, in the order ECT(1), CE, ECT(0), up to the last one present.
+    /// Returns the values on the wire, from ECT(1) to the last counter that is present.
     pub fn on_the_wire(self) -> WireCounters {
         let mut all = [0; 3];
         let mut fields = 0;
@@ -93,22 +93,22 @@ impl Counters {
     }
 }
 
-/// Returns the change of a counter as a signed number of 24 bits. It is negative if the estimate
-/// was too high (Linux `tcp_update_ecn_bytes`).
+/// Returns the change of a counter as a signed number of 24 bits. A decrease means that the
+/// sender's estimate was too high (Linux `tcp_update_ecn_bytes`).
 pub(super) fn change(known: u32, told: u32) -> i32 {
     let news = told.wrapping_sub(known) & BYTES_MASK;
     ((news << 8) as i32) >> 8
 }
 
-/// Fits an option with at least `required` counters next to SACK blocks. Returns the number of
-/// counters, the number of blocks that stay, and the bytes of the option (Linux
-/// `tcp_options_fit_accecn`).
+/// Computes how much of the option fits next to SACK blocks, with at least `required` counters.
+/// Returns the number of counters, the number of remaining blocks, and the bytes of the option
+/// (Linux `tcp_options_fit_accecn`).
 pub(super) fn fit(mut blocks: usize, required: u8, room: u16) -> Option<(u8, usize, u16)> {
     let mut fields = 3;
     let mut size = OPTION;
     loop {
         let sack = if blocks > 0 { 4 + 8 * blocks as u16 } else { 0 };
-        // SACK has two bytes of padding, which the option may use.
+        // The SACK option has two bytes of padding, which the AccECN option may use.
         let spare = if blocks > 0 { 2 } else { 0 };
         let aligned = if size & 3 > spare {
             size.next_multiple_of(4)
@@ -145,8 +145,8 @@ mod tests {
             for required in 0..=3 {
                 for room in 0..=ROOM {
                     let Some((fields, kept, size)) = fit(blocks, required, room) else {
-                        // `None` is correct only if the required counters do not fit next to the
-                        // blocks that must stay.
+                        // `None` is correct only if even two SACK blocks leave too little space for
+                        // the required counters.
                         let sack = if blocks > 0 {
                             4 + 8 * blocks.min(2) as u16
                         } else {
@@ -170,8 +170,8 @@ mod tests {
     /// bytes for other options.
     #[test]
     fn room_for_the_option() {
-        // Each row contains the numbers of SACK blocks and of required counters. The expected
-        // result follows: counters, blocks kept, and bytes of the option.
+        // Each row: number of SACK blocks, number of required counters, and the expected result
+        // (counters, remaining blocks, bytes of the option).
         for (blocks, required, fits) in [
             (0, 0, Some((3, 0, 12))),
             (1, 3, Some((3, 1, 12))),
@@ -189,7 +189,7 @@ mod tests {
         assert_eq!(fit(3, 3, 40), Some((3, 3, 12)), "without timestamps");
     }
 
-    /// Tests options with all sets of counters, at both ends of the counters' range.
+    /// An option that is written and read again is unchanged.
     #[test]
     fn an_option_is_read_as_it_was_written() {
         let some = [None, Some(0), Some(1), Some(BYTES_MASK)];

@@ -26,7 +26,7 @@ pub(in crate::tcp) struct Receiving {
     last: Ecn,
     /// How many of the next ACKs must carry the option.
     demand: u8,
-    /// Number of counters that the next option needs. They must include the last counter that has
+    /// Number of counters that the next option must contain, so that it includes every counter
     /// changed since the last option.
     required: u8,
     /// When the last option was sent.
@@ -36,8 +36,8 @@ pub(in crate::tcp) struct Receiving {
     pub heard: bool,
     /// Bytes available for options other than timestamps.
     room: u16,
-    /// The last segment that arrived twice. `told_duplicate` is true if the last ACK carried both
-    /// the option and a D-SACK.
+    /// The last segment that arrived twice. `told_duplicate` is true if the last ACK reported it in
+    /// a D-SACK and carried the option.
     duplicate: Option<u64>,
     told_duplicate: bool,
 }
@@ -72,8 +72,8 @@ impl Receiving {
 
     /// Counts a data packet. Returns whether it must be acknowledged at once because the ECN field
     /// has changed (Linux `tcp_ecn_received_counters`).
-    // Not inlined, like the other functions for Accurate ECN, so that other receivers only have to
-    // test whether it is in use.
+    // The functions for Accurate ECN are not inlined, so that receivers without it only execute one
+    // test.
     #[inline(never)]
     pub fn on_data(&mut self, ecn: Ecn, payload: u16) -> bool {
         let ce = ecn == Ecn::Ce;
@@ -100,9 +100,9 @@ impl Receiving {
         edge
     }
 
-    /// Records a duplicate of segment `seq`. If the last ACK reported a duplicate of the same
-    /// segment and carried the option, ACKs with the option seem to get lost. The receiver then
-    /// stops sending the option (Linux `tcp_rcv_spurious_retrans`, RFC 9768 section 3.2.3.2.2).
+    /// Records a duplicate of segment `seq`. If the last ACK reported the same duplicate and
+    /// carried the option, ACKs with the option seem to get lost. The receiver then stops sending
+    /// the option (Linux `tcp_rcv_spurious_retrans`, RFC 9768 section 3.2.3.2.2).
     #[cold]
     pub fn on_duplicate(&mut self, seq: u64) {
         let again = self.told_duplicate && self.duplicate == Some(seq);
@@ -112,7 +112,8 @@ impl Receiving {
         self.duplicate = Some(seq);
     }
 
-    /// Fills in an ACK with `blocks` SACK blocks, of which the first may be a D-SACK.
+    /// Adds the ACE field and, if due, the option to an ACK with `blocks` SACK blocks, of which the
+    /// first may be a D-SACK.
     #[inline(never)]
     pub fn on_ack(&mut self, ack: &mut Packet, blocks: usize, now: Time, rtt: Time) {
         ack.flags |= flags_of(self.packets.wrapping_add(CEP_INIT));
@@ -196,12 +197,12 @@ mod tests {
         assert_eq!(seen, [false, true, true, true, false, true, false]);
     }
 
-    /// ACKs with the option seem to get lost if a segment arrives again right after an ACK that
-    /// reported it as a duplicate.
+    /// If a segment arrives again right after an ACK that reported it as a duplicate, ACKs with the
+    /// option seem to get lost.
     #[test]
     fn an_option_that_gets_lost_is_given_up() {
-        // Each row lists segments that arrive again and are acknowledged with a D-SACK, and whether
-        // each ACK carries the option.
+        // Each row: segments that arrive again and are acknowledged with a D-SACK, and whether each
+        // ACK carries the option.
         let table: [(&[u64], &[bool]); 4] = [
             (&[3, 3, 3], &[true, false, false]),
             (&[3, 4, 3], &[true, true, true]),
@@ -219,7 +220,7 @@ mod tests {
                 }
             }
         }
-        // Another ACK was sent in between, so the receiver does not assume that ACKs got lost.
+        // The last ACK did not report a duplicate, so the receiver continues to send the option.
         let mut receiver = Receiving::new(AccEcnOption::Full, true);
         receiver.on_duplicate(3);
         acknowledge(&mut receiver, Time::ZERO, true);

@@ -4,15 +4,14 @@ use super::option::{CE, Counters, change};
 use super::{ACE_MASK, CEP_INIT, ace};
 use crate::packet::Packet;
 
-/// The weight of an ACK in the mean number of segments per ACK is 2^-6. The mean has
-/// `STRETCH_DIGITS` fractional bits.
+/// The mean number of segments per ACK is a moving average in which a new ACK has weight 2^-6. The
+/// mean has `STRETCH_DIGITS` fractional bits.
 const STRETCH_WEIGHT: u32 = 6;
 const STRETCH_DIGITS: u32 = 6;
-/// If the mean number of segments per ACK is above this, the path thins ACKs. In this case, a
-/// counter that might have wrapped probably did not wrap.
+/// If the mean number of segments per ACK is above this, the path thins ACKs. The sender then
+/// assumes that the counter has not wrapped, even if an ACK covers many segments.
 const THINNED: u32 = 4;
 
-/// The segments that an ACK delivers.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::tcp) struct Delivered {
     /// Number of segments, including duplicates that the ACK reports.
@@ -26,8 +25,7 @@ pub(in crate::tcp) struct Delivered {
 pub(in crate::tcp) struct Sending {
     /// The sender's estimate of the bytes that arrived with each ECN field.
     pub bytes: [u32; 3],
-    /// The counter that the sender assumes to grow until an option shows otherwise (Linux
-    /// `est_ecnfield`).
+    /// The counter that the sender increases while ACKs carry no option (Linux `est_ecnfield`).
     growing: Option<usize>,
     /// Whether an option has arrived.
     seen: bool,
@@ -62,8 +60,8 @@ impl Sending {
         marked(delivered, delta, told, thinned, mss)
     }
 
-    /// Reads the byte counters of an ACK. Returns whether they are reliable (Linux
-    /// `tcp_accecn_process_option`).
+    /// Reads the byte counters of an ACK, or estimates them if it carries no option. Returns
+    /// whether the result is reliable (Linux `tcp_accecn_process_option`).
     fn take_option(&mut self, ack: &Packet, delivered: u32) -> bool {
         let growing = self.growing;
         let Some(option) = Counters::of(ack) else {
@@ -102,16 +100,16 @@ impl Sending {
     }
 }
 
-/// Returns the number of marks that an ACK reports. It depends on how often the packet counter has
-/// wrapped (RFC 9768 appendix A.2). The ACK delivers `delivered` segments, and its ACE field has
-/// advanced by `delta`, modulo 8. `told` contains the bytes that arrived with CE and the bytes
-/// delivered, if an option reports them.
+/// Returns the number of marks that an ACK reports. The packet counter may have wrapped (RFC 9768
+/// appendix A.2). The ACK delivers `delivered` segments, and its ACE field has advanced by `delta`,
+/// modulo 8. `told` contains the bytes that arrived with CE and the bytes delivered, if an option
+/// reports them.
 fn marked(delivered: u32, delta: u32, told: Option<(u32, u32)>, thinned: bool, mss: u16) -> u32 {
     if delivered <= ACE_MASK {
         return delta;
     }
     let mss = u32::from(mss);
-    // The largest possible number of marks.
+    // The largest number of marks that agrees with `delta`.
     let most = delivered - ((delivered - delta) & ACE_MASK);
     match told {
         Some((0, _)) => delta,
@@ -139,8 +137,8 @@ mod tests {
     /// The rules of RFC 9768 appendix A.2 with Linux's choices, for segments of 1000 bytes.
     #[test]
     fn wraps_by_table() {
-        // Each row contains delivered, delta, (CE bytes, bytes) if an option reports them, and
-        // thinned. The expected number of marks follows.
+        // Each row: delivered, delta, (CE bytes, bytes) if an option reports them, thinned; and the
+        // expected number of marks.
         type Told = Option<(u32, u32)>;
         let table: [(u32, u32, Told, bool, u32); 18] = [
             // With at most seven segments the counter cannot have wrapped.
@@ -154,17 +152,16 @@ mod tests {
             (20, 3, None, false, 19),
             // If ACKs usually deliver many segments, a wrap is unlikely.
             (20, 3, None, true, 3),
-            // With the option, CE bytes show whether the counter has wrapped, ...
+            // With the option, the CE bytes show whether the counter has wrapped.
             (15, 0, Some((0, 15_000)), false, 0),
             (15, 1, Some((1_000, 15_000)), false, 1),
             (15, 7, Some((7_000, 15_000)), false, 7),
             (15, 7, Some((15_000, 15_000)), false, 15),
             (8, 0, Some((8_000, 8_000)), false, 8),
-            // If there are more CE bytes than possible without a wrap, the counter has wrapped
-            // once.
+            // If there are too many CE bytes for no wrap, the counter has wrapped once.
             (15, 1, Some((2_000, 15_000)), false, 9),
             (15, 1, Some((1_001, 15_000)), false, 9),
-            // ... or how often it has wrapped.
+            // The CE bytes can also show several wraps.
             (40, 1, Some((17_000, 40_000)), false, 17),
             (40, 0, Some((40_000, 40_000)), false, 40),
             (40, 7, Some((31_000, 40_000)), true, 31),
@@ -228,8 +225,8 @@ mod tests {
         assert_eq!(sender.bytes, [2896, 2000, 0]);
     }
 
-    /// Each ECN field has a counter. If a second counter grows in addition to the first, the sender
-    /// does not know which of the two will grow next (Linux `est_ecnfield`).
+    /// Each ECN field has a counter. If a second counter grows too, the sender cannot tell which
+    /// will grow while ACKs carry no option (Linux `est_ecnfield`).
     #[test]
     fn which_counter_grows() {
         let mut sender = Sending::default();
@@ -245,8 +242,8 @@ mod tests {
         sender.process(&ack([1000, 0, 2000]), one(1), 0, 1000);
         sender.process(&bare, one(2), 0, 1000);
         assert_eq!(sender.bytes, [3000, 0, 2000]);
-        // The option corrects an estimate that was too high. Afterwards the sender does not
-        // estimate which counter grows.
+        // The option reports less than the sender had estimated. Afterwards the sender no longer
+        // estimates.
         sender.process(&ack([2000, 1000, 2000]), one(1), 0, 1000);
         sender.process(&bare, one(9), 0, 1000);
         assert_eq!(sender.bytes, [2000, 1000, 2000]);
