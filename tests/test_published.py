@@ -113,7 +113,7 @@ def test_a_page_shows_the_first_figure_and_its_caption_before_the_misses() -> No
     captioned = PAGE.replace("curve.svg)", "curve.svg)\n\nWhat the curve shows.")
     text = published.page(published.Whole.parse(captioned), "some", [judged(holds=False, within=2)])
     figure = text.index("![A curve](some/curve.svg)\n\nWhat the curve shows.")
-    assert text.index("## Verdict") < figure < text.index("## Worst misses")
+    assert text.index("## Verdict") < figure < text.index("## Largest errors")
 
 
 def test_a_page_without_a_figure_takes_the_one_that_opens_the_report() -> None:

@@ -96,7 +96,7 @@ def _screen(evidence: Path, found: Sequence[Judged]) -> Iterator[str]:
             f"| [{page.heading}]({page.name}.md) | {holds} | {cells} | {held_out} | "
             f"{page.revision} |"
         )
-    yield "\n## The worst misses\n"
+    yield "\n## The largest errors\n"
     yield f"The {WORST} criteria with the smallest share of comparisons within the limit:\n"
     yield "| experiment | criterion | limit | within the limit |"
     yield "|---|---|---|--:|"

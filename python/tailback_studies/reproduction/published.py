@@ -63,7 +63,7 @@ _FACT = re.compile(r"- \*\*([^*]+)\*\*: (.*)")
 _FIGURE = re.compile(r"!\[([^\]]*)\]\(([^)]+)\)")
 _TITLE = re.compile(r"\*\*([^*]+)\*\*")
 _CELL = re.compile(r"(?<!\\)\|")
-_SET_UP = re.compile(r"Set-up|What was run|How to get there")
+_SET_UP = re.compile(r"Set-up|What was run|How to reproduce it")
 
 Block = dict[str, Any]
 
@@ -164,7 +164,7 @@ def page(whole: Whole, name: str, judges: Sequence[Judge]) -> str:
         room.add("", [f"**{table['title']}**", *_shown(table)])
     room.add(f"## {OPENING}", list(_figure(whole)))
     if judges:
-        room.add("## Worst misses", list(_worst(whole)))
+        room.add("## Largest errors", list(_worst(whole)))
     shown = {id(table) for _, table in families[:1]}
     # Without criteria, the first sections are the result. Skip the section of the opening figure,
     # which the page already has.

@@ -95,7 +95,7 @@ _HEAT = (
     "Errors of the simulator in percent. For throughput: the largest error of a flow, relative to "
     "a fair share. *In order*: identical flows are sorted by throughput, and the means of each "
     "quarter are compared. Colours show the error divided by the limit; a frame marks errors that "
-    "exceed it by more than noise."
+    "exceed the limit by more than noise."
 )
 
 

@@ -41,7 +41,7 @@ def findings(
     """Return the results of the parts that were run."""
     absent = [f"Linux {release}" for release in RELEASES if release not in kernels]
     how = f"{HOW} Not built here: {', '.join(absent)}." if absent else HOW
-    sections: list[Section] = [Section("how", "How to get there", [Text(how)])]
+    sections: list[Section] = [Section("how", "How to reproduce it", [Text(how)])]
     cells: list[dict[str, Any]] = []
     every: list[Results] = [one for group in results.values() for one in group]
     facts = shown.facts(every, deviations=(shown.NO_OFFLOADS,))

@@ -48,7 +48,7 @@ def findings(
     facts = shown.facts(
         [result for group in results.values() for result in group], deviations=(shown.NO_OFFLOADS,)
     )
-    sections = [Section("how", "How to get there", [Text(HOW)])]
+    sections = [Section("how", "How to reproduce it", [Text(HOW)])]
     cells: list[dict[str, Any]] = []
     if fetched:
         sections.append(Section("alone", "Alone", _alone(fetched, facts)))
