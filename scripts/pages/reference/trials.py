@@ -75,8 +75,8 @@ def _against_linux(kind: str, name: str) -> Iterator[str]:
         yield (
             f"[{_title(page)}](../../evidence/{page}.md) runs the same scenarios on both engines "
             "and compares the results. The table has a row for each group of scenarios that use "
-            f"`{name}`. *cells* is the number of comparisons in the group. The other columns show "
-            "in how many of them the two engines' results differ by less than the limit.\n"
+            f"`{name}`, and *cells* is the number of these scenarios. The other columns count the "
+            "scenarios in which the two engines agree on a quantity within its limit.\n"
         )
         used = [i for i, _ in enumerate(columns) if any(rows[f][i] != "\u2014" for f in families)]
         yield "| " + " | ".join(HEADINGS.get(columns[i], columns[i]) for i in used) + " |"

@@ -35,7 +35,7 @@ const MINUTE: Time = Time::from_secs(60);
 /// The registry entry.
 pub const ENTRY: Entry<Build> = Entry {
     name: "ledbat",
-    doc: "Background transfers: keeps the queueing delay at a target, and yields to other traffic.",
+    doc: "For background transfers: keeps the queueing delay at a target, and yields to other traffic.",
     follows: "RFC 6817, but with RTTs in place of one-way delays",
     options: &[
         Opt {

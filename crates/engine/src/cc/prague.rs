@@ -15,8 +15,8 @@
 //!
 //! Deviations: slow start keeps the fractional part of the window, as in 0.7. Undoing a reduction
 //! restores the fractional part from before it, whereas the module subtracts it a second time.
-//! Pacing assumes packets of the IPv4 MTU with timestamps. TSO is not modelled: the segments of a
-//! burst simply leave at once.
+//! Pacing assumes packets of the IPv4 MTU with timestamps. TSO is not modelled: all segments of a
+//! burst leave at once.
 
 use super::contract::{Build, CongestionControl, Control, CwndEvent, EcnNeed, Needs, Signal};
 use super::view::{Ack, CaState, View};

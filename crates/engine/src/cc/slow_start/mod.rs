@@ -52,7 +52,7 @@ pub(super) const fn option(default: Option<&'static str>, doc: &'static str) -> 
 /// Option: the saved window for Careful Resume.
 pub(super) const SAVED_WINDOW: Opt = Opt {
     name: "saved_window",
-    doc: "Congestion window of an earlier connection, segments, for slow_start = \"careful-resume\" (RFC 9959).",
+    doc: "Congestion window of an earlier connection, in segments, for slow_start = \"careful-resume\" (RFC 9959).",
     kind: Kind::Int {
         min: 1,
         max: MAX_CWND as i64,
