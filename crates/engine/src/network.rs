@@ -93,7 +93,6 @@ pub struct Network {
     calendar: Calendar,
     pipes: Vec<Pipe>,
     links: Vec<Link>,
-    /// Impairments of each link.
     impaired: Vec<Option<Box<Impaired>>>,
     link_samplers: Vec<LinkSampler>,
     /// The two ends of each flow, traffic source and slot, by the number that packets carry.

@@ -291,7 +291,6 @@ pub fn spreading_jitter(packet: Time) -> Time {
     Time(most / unit * unit)
 }
 
-/// Returns the frame bytes of a full segment.
 fn frame_of(tcp: &TcpPlan) -> u32 {
     u32::from(tcp.mss) + u32::from(tcp.header)
 }
@@ -422,5 +421,4 @@ impl Plan {
     }
 }
 
-/// Bytes of an Ethernet header.
 const ETHERNET: u32 = 14;

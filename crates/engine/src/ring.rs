@@ -6,7 +6,6 @@
 /// the memory saves.
 const LARGE: usize = if cfg!(test) { 8 } else { 1 << 14 };
 
-/// A queue of elements in the order of arrival.
 #[derive(Clone, Debug)]
 pub struct Ring<T> {
     slots: Vec<T>,
@@ -27,19 +26,16 @@ impl<T> Default for Ring<T> {
 }
 
 impl<T: Copy> Ring<T> {
-    /// Returns the number of elements.
     #[inline]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Returns whether the queue is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Returns the oldest element.
     #[inline]
     pub fn front(&self) -> Option<&T> {
         if self.len == 0 {
@@ -59,7 +55,6 @@ impl<T: Copy> Ring<T> {
         Some(places.map(|place| &self.slots[self.head.wrapping_add(place) & mask]))
     }
 
-    /// Returns the youngest element.
     #[inline]
     pub fn back(&self) -> Option<&T> {
         let last = self.len.checked_sub(1)?;
@@ -77,7 +72,6 @@ impl<T: Copy> Ring<T> {
             .get(self.head.wrapping_add(place) & (self.slots.len() - 1))
     }
 
-    /// Iterates over all elements, beginning with the oldest.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         (0..self.len).map_while(|place| self.get(place))
     }
@@ -95,7 +89,6 @@ impl<T: Copy> Ring<T> {
         Some(removed)
     }
 
-    /// Appends an element.
     #[inline]
     pub fn push_back(&mut self, element: T) {
         if self.len == self.slots.len() {

@@ -119,7 +119,6 @@ mod tests {
     use crate::cc::{Build, Signal, View, cubic, dctcp, reno};
     use crate::registry::Options;
 
-    /// A hand-written wrapper that implements only these hooks.
     struct ByHand(Box<dyn CongestionControl>);
 
     impl CongestionControl for ByHand {

@@ -10,7 +10,6 @@ use crate::registry::kernel::{Kernel, Refused};
 use crate::registry::rules::Rules;
 use crate::registry::{Entry, Kind, Opt, no_finish};
 
-/// What a middlebox does to packets.
 #[derive(Clone, Copy)]
 enum Middlebox {
     Bleaches,

@@ -112,7 +112,6 @@ fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     all_of(both.then(|| error("by", message)).into_iter().collect())
 }
 
-/// Delays packets by a time.
 struct LateByTime {
     probability: f64,
     stream: Stream,
@@ -128,7 +127,6 @@ impl Impairment for LateByTime {
     }
 }
 
-/// Delays packets by a number of packets.
 struct LateByPackets {
     probability: f64,
     stream: Stream,

@@ -68,7 +68,6 @@ pub const ENTRY: Entry<Build> = Entry {
     },
 };
 
-/// How the path of a packet is chosen.
 enum Spread {
     Random,
     /// Packets alternate between the paths, in proportion to their shares. The number is the
@@ -106,7 +105,6 @@ impl TwoPaths {
         }
     }
 
-    /// Returns whether a packet takes the second path.
     fn takes_second(&mut self, packet: &Packet, now: Time) -> bool {
         match &mut self.spread {
             Spread::Random => self.stream.chance(self.share),

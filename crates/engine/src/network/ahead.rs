@@ -20,7 +20,6 @@ const MANY: usize = 2048;
 pub const PLACES: [usize; 3] = [12, 8, 4];
 
 impl Network {
-    /// Prefetches for the packets that leave a pipe next.
     #[inline]
     pub(super) fn look_into_pipe(&self, id: u32) {
         if self.connections > MANY
@@ -30,7 +29,6 @@ impl Network {
         }
     }
 
-    /// Prefetches for the packets that leave a queue next.
     #[inline]
     pub(super) fn look_into_queue(&self, link: u32) {
         if self.connections > MANY {

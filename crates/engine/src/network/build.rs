@@ -161,7 +161,6 @@ impl Network {
         network
     }
 
-    /// Attaches the transport stacks of entries of `[[programs]]`.
     fn attach_stacks(&mut self, seed: u64) {
         let plan = Arc::clone(&self.plan);
         for (place, member) in plan.each_program().enumerate() {
@@ -210,7 +209,6 @@ impl Network {
     }
 }
 
-/// The pipes of a network under construction.
 #[derive(Default)]
 struct Pipes {
     all: Vec<Pipe>,
@@ -220,7 +218,6 @@ struct Pipes {
 }
 
 impl Pipes {
-    /// Finds or creates the pipe of a constant delay.
     fn constant(&mut self, delay: Time) -> u32 {
         *self.constant.entry(delay).or_insert_with(|| {
             self.all.push(Pipe::new(delay, None));
@@ -228,7 +225,6 @@ impl Pipes {
         })
     }
 
-    /// Creates a pipe that also has jitter or slots.
     fn own(&mut self, delay: Time, more: More) -> u32 {
         self.all.push(Pipe::new(delay, Some(more)));
         (self.all.len() - 1) as u32

@@ -8,17 +8,13 @@ use crate::calendar::{Calendar, Component};
 use crate::plan::{ChunksPlan, FlowPlan};
 use crate::units::Time;
 
-/// The chunks of a connection.
 pub(super) struct Chunks {
-    /// Payload of each chunk, bytes.
     pub bytes: u64,
-    /// Number of segments in each chunk.
     pub segments: u64,
     /// Total number of chunks. `None` means no limit.
     count: Option<u64>,
     /// When each chunk that has not arrived was written or requested. The oldest chunk is first.
     begun: VecDeque<Time>,
-    /// Number of chunks that have arrived.
     pub arrived: u64,
     pub asks: Option<Asks>,
     /// The number of the last chunk that was requested, counted from 1.
@@ -31,7 +27,6 @@ pub(super) struct Chunks {
     done: Vec<Completion>,
 }
 
-/// The state of the receiver's requests.
 pub(super) struct Asks {
     think: Time,
     pub payload: u16,
@@ -76,7 +71,6 @@ impl Chunks {
         }
     }
 
-    /// Records that a chunk is written or requested now.
     pub fn begin(&mut self, now: Time) {
         self.begun.push_back(now);
         self.started += u64::from(now >= self.warmup);
@@ -127,7 +121,6 @@ impl Chunks {
         }
     }
 
-    /// Returns the times of the chunks that arrived.
     pub fn completions(&mut self, rate_bit: u64, rtt: Time) -> Completions {
         Completions {
             started: self.started,

@@ -45,7 +45,6 @@ pub(super) enum End {
     Receiver,
 }
 
-/// The owner of an entry of the table.
 #[derive(Clone, Copy)]
 pub(super) enum Opener {
     /// A flow, which keeps the entry for the whole run.
@@ -56,7 +55,6 @@ pub(super) enum Opener {
     Program(u32),
 }
 
-/// The path between two ends.
 #[derive(Clone)]
 pub(super) struct Path {
     /// Links that data passes.
@@ -99,18 +97,14 @@ impl Ends {
 pub(super) struct Connection {
     pub sender: Sender,
     pub receiver: Receiver,
-    /// The end that sent the first SYN.
     pub client: End,
-    /// When the client connects.
     pub opened: Time,
     /// When the receiver, as the client, repeats its SYN or a request. `NEVER` once it has an
     /// answer.
     pub syn_due: Time,
-    /// Number of SYNs that the receiver has repeated.
     pub syn_retransmits: u32,
     /// Payload to send, bytes. `None` means no limit.
     pub bytes: Option<u64>,
-    /// Payload of a full segment, bytes.
     pub mss: u64,
     /// Number of the first segment.
     pub first: u64,
@@ -119,7 +113,6 @@ pub(super) struct Connection {
     pub goal: u64,
     /// When the last byte was delivered.
     pub completed: Option<Time>,
-    /// The chunks, if the application writes in chunks.
     pub chunks: Option<Box<Chunks>>,
     /// The current request, if the source keeps the connection open until the end of the run (step
     /// `Load`).
@@ -128,7 +121,6 @@ pub(super) struct Connection {
     pub turns: Option<Box<Turns>>,
 }
 
-/// A request on a connection that never ends.
 pub(super) struct Asked {
     pub at: Time,
     /// Number of segments of the answer.
@@ -187,7 +179,6 @@ impl Connection {
         self.bytes = bytes;
     }
 
-    /// Divides the data of the application into chunks.
     pub fn divide(&mut self, chunks: Chunks) {
         self.goal = self.first + chunks.segments;
         self.sender.divide(chunks.bytes);
@@ -294,7 +285,6 @@ impl Acting<'_> {
     }
 }
 
-/// An end's entry in the calendar.
 pub(super) struct Entry<'a> {
     timer: Component,
     armed: &'a mut Time,
@@ -472,7 +462,6 @@ impl Network {
         }
     }
 
-    /// Runs a sender whose calendar entry is due.
     pub(super) fn run_sender(&mut self, number: usize) {
         let now = self.now;
         let ends = &mut self.ends[number];
@@ -503,7 +492,6 @@ impl Network {
         self.after_sender(number, opener);
     }
 
-    /// Runs a receiver whose calendar entry is due.
     pub(super) fn run_receiver(&mut self, number: usize) {
         let now = self.now;
         let ends = &mut self.ends[number];

@@ -19,7 +19,6 @@ use crate::traffic::reports::Reporter;
 use crate::traffic::{self, Report, Role, Transport};
 use crate::units::Time;
 
-/// Frame length of a report, bytes.
 const REPORT_LEN: u16 = 98;
 
 /// What the receiving end of a source does with datagrams.
@@ -32,7 +31,6 @@ pub(super) enum Far {
     Media(Box<Media>),
 }
 
-/// The requests of a source, and their echoes.
 pub(super) struct Echoes {
     requests: Frames,
     /// ECN field of the datagrams that echo requests.
@@ -49,12 +47,10 @@ pub(super) struct Media {
     frames: Frames,
     /// Largest number of bytes of audio or video in a datagram.
     room: u32,
-    /// Number of datagrams sent.
     sent: u32,
     reports: Option<Reports>,
 }
 
-/// State of the receiver's reports.
 struct Reports {
     reporter: Reporter,
     /// Reports that have been sent but have not reached the source. The first of them has the
@@ -140,7 +136,6 @@ impl Far {
         }
     }
 
-    /// Returns the measured echoes or frames.
     pub fn finish(
         self,
         end: Time,

@@ -30,10 +30,8 @@ const MAX_PAYLOAD: u64 = 256 << 20;
 /// Size of the longest IP datagram, bytes. Longer datagrams are dropped, as with the flag "don't
 /// fragment".
 const MTU: usize = 1500;
-/// Bytes of an Ethernet header.
 const ETHERNET: usize = 14;
 
-/// All entries of programs.
 pub(super) struct Endpoints {
     entries: Vec<Entry>,
     payloads: Payloads,
@@ -228,7 +226,6 @@ impl Entry {
         }
     }
 
-    /// Removes and returns the output files of the entry's endpoints.
     fn take_files(&mut self) -> Vec<LeftFile> {
         let mut files = Vec::new();
         for (attached, side) in self.sides.iter_mut().zip([Side::Sender, Side::Receiver]) {
@@ -259,7 +256,6 @@ impl Entry {
         }
     }
 
-    /// Returns the results of this entry.
     fn outcome(&self, name: String, kind: &str, warmup: Time, end: Time) -> ProgramOutcome {
         let done = self.sides.each_ref().map(|side| side.done);
         let over = done[0].zip(done[1]).map(|(a, b)| a.max(b));
@@ -608,7 +604,6 @@ impl Network {
         endpoints.payloads.reclaimed();
     }
 
-    /// Takes the samples of one record interval.
     pub(super) fn sample_endpoints(&mut self) {
         let entries = self.endpoints.iter().flat_map(|all| &all.entries);
         for entry in entries {

@@ -192,7 +192,6 @@ impl Impaired {
         self.release(place, around);
     }
 
-    /// Passes a packet through one impairment.
     #[inline(always)] // inline, because a call would cost more than the function
     fn meet(
         &mut self,

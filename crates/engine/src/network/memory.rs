@@ -5,7 +5,6 @@ use crate::plan::{Plan, TcpPlan};
 use crate::tcp::destination::Destination;
 use crate::tcp::sender::Sender;
 
-/// The remembered destinations of a network.
 pub(super) struct Memory {
     /// For each flow or source, by its number: where it stores values, and which.
     senders: Vec<Remembering>,
@@ -15,11 +14,9 @@ pub(super) struct Memory {
 
 /// Where one flow or source stores values, and which.
 struct Remembering {
-    /// Index of the destination.
     pair: usize,
     /// Whether it stores any values.
     metrics: bool,
-    /// Whether it also remembers ssthresh.
     ssthresh: bool,
     /// Whether the flow has stored its values. It does so once, when it closes.
     stored: bool,

@@ -59,7 +59,6 @@ impl OfPart {
 }
 
 impl More {
-    /// Reads the jitter and slots of a link.
     pub fn of(link: &LinkPlan, seed: u64) -> More {
         let stream = |purpose| Stream::new(seed, &link.name, purpose);
         let slots = link.slots.as_ref();

@@ -20,7 +20,6 @@ use crate::units::Time;
 /// Time after which a request that has not arrived is sent again.
 const AGAIN: Time = Time(1_000_000_000);
 
-/// Payload of a request, bytes.
 const REQUEST: u16 = 100;
 
 impl Connection {

@@ -43,7 +43,6 @@ impl Network {
         }
     }
 
-    /// Takes the samples of one record interval.
     pub(super) fn sample(&mut self) {
         for pipe in &mut self.pipes {
             pipe.packets.relax();
@@ -86,7 +85,6 @@ impl Network {
     }
 }
 
-/// Returns the values of a flow's sample.
 fn state(connection: &Connection) -> FlowState {
     let sender = &connection.sender;
     let window = &sender.window;

@@ -17,12 +17,10 @@ use crate::units::Time;
 pub(super) struct Slots {
     plan: SlotsPlan,
     stream: Stream,
-    /// When the current slot begins.
     next: Time,
     /// Packets and bytes that can still leave in the slot.
     packets_left: u64,
     bytes_left: u64,
-    /// When the most recent packet leaves.
     last: Time,
 }
 

@@ -53,16 +53,13 @@ pub(super) struct Traffic {
 
 /// The connections that a source opens: their settings, and their results.
 pub(super) struct Connections {
-    /// Index of the source's group in the plan.
     pub group: usize,
     pub places: Places,
     pub entry: &'static Entry<cc::Build>,
     pub options: Options,
-    /// Seeds of the connections' congestion controls.
     pub seeds: Stream,
     /// Waiting requests and idle connections, if connections serve several requests.
     pub pool: Pool,
-    /// Phases of the timers at both ends.
     pub phases: [WheelPhase; 2],
     /// Closed connections. A new connection reuses the memory of a closed one and continues its
     /// statistics. They are boxed like the connections in use, so that only the box moves between
@@ -79,7 +76,6 @@ pub(super) struct Places {
     pub slots: Range<u32>,
     /// When each slot became free, as a serial number, or [`TAKEN`] while it has a connection.
     free: Vec<u64>,
-    /// Number of packets of each slot that were dropped.
     gone: Vec<u64>,
     /// Free slots without packets in the network: the value from `free`, and the slot's number.
     ready: BinaryHeap<Reverse<(u64, u32)>>,
@@ -108,14 +104,12 @@ impl Places {
         Some(slot)
     }
 
-    /// Frees a slot whose connection is closed.
     fn put(&mut self, slot: u32, ends: &Ends) {
         self.free[(slot - self.slots.start) as usize] = self.turn;
         self.turn += 1;
         self.look(slot, ends);
     }
 
-    /// Notes that a packet of a slot was dropped.
     fn gone(&mut self, slot: u32, ends: &Ends) {
         self.gone[(slot - self.slots.start) as usize] += 1;
         self.look(slot, ends);
@@ -132,12 +126,10 @@ impl Places {
 }
 
 impl Traffic {
-    /// Returns the closed connections of this source.
     pub fn spare(&mut self) -> impl Iterator<Item = &mut Box<Connection>> {
         self.connections.iter_mut().flat_map(|c| &mut c.spare)
     }
 
-    /// Returns the statistics of the senders of closed connections.
     pub fn spare_stats(&mut self) -> impl Iterator<Item = &mut SenderStats> {
         self.spare().map(|connection| &mut connection.sender.stats)
     }
@@ -249,7 +241,6 @@ impl Network {
         slot
     }
 
-    /// Opens a connection in a slot.
     pub(super) fn begin(&mut self, index: usize, slot: u32, bytes: Option<u64>) {
         let source = self.traffic[index].number as usize;
         let Some(connections) = &mut self.traffic[index].connections else {

@@ -23,19 +23,15 @@ pub(super) struct Waiting {
     pub bytes: u64,
 }
 
-/// The state of a connection that serves several requests.
 pub(super) struct Turns {
     /// The number of the request that opened the connection.
     pub opened_for: u64,
     /// Whether the client has received the answer to its SYN.
     pub is_connected: bool,
-    /// How long the connection may be idle.
     pub idle: Time,
-    /// The request that the connection serves.
     pub current: Option<Current>,
 }
 
-/// A request that a connection serves.
 pub(super) struct Current {
     pub at: Time,
     pub bytes: u64,

@@ -6,7 +6,6 @@ use crate::registry::kernel::Kernel;
 use crate::registry::rules::Rules;
 use crate::registry::{Entry, Kind, Opt, Options, no_finish};
 
-/// The name of the file with the client's report.
 const REPORT: &str = "curl.json";
 
 /// nginx's configuration, without addresses and ports.

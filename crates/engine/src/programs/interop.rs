@@ -25,13 +25,11 @@ use crate::registry::kernel::Kernel;
 use crate::registry::rules::Rules;
 use crate::registry::{Entry, Kind, Opt, OptionError, Options};
 
-/// The server's port.
 const PORT: u16 = 443;
 
 /// The command of a container image, if the scenario does not set `run`.
 const ENTRY_POINT: &str = "/run_endpoint.sh";
 
-/// The name of the client's report on its downloads.
 const REPORT: &str = "interop.json";
 
 /// Largest size of all files together, bytes. The guest needs twice this memory.
@@ -88,7 +86,6 @@ pub const ENTRY: Entry<Build> = Entry {
     build: Build { made },
 };
 
-/// Returns the files that the client fetches.
 fn files(options: &Options) -> InteropPlan {
     let bytes = options.bytes_if_set("bytes").unwrap_or_default();
     let files = options.int("downloads").unsigned_abs();

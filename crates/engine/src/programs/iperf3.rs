@@ -7,10 +7,8 @@ use crate::registry::kernel::Kernel;
 use crate::registry::rules::Rules;
 use crate::registry::{Entry, Kind, Opt, OptionError, Options, Value};
 
-/// The server's port.
 const PORT: u16 = 5201;
 
-/// The name of the file with the client's report.
 const REPORT: &str = "iperf3.json";
 
 /// The registry entry.

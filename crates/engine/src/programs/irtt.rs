@@ -8,7 +8,6 @@ use crate::registry::rules::Rules;
 use crate::registry::{Entry, Kind, Opt, Options, no_finish};
 use crate::units::Time;
 
-/// The name of the file with the client's report.
 const REPORT: &str = "irtt.json";
 
 /// The registry entry.

@@ -6,7 +6,6 @@ use super::Entry;
 
 /// The algorithms of one kind. Plugins add their entries once, before the first look-up.
 pub struct Table<B: 'static> {
-    /// tailback's own entries.
     shipped: &'static [&'static Entry<B>],
     /// All entries, including those of plugins. Empty until plugins have added their entries.
     all: OnceLock<Vec<&'static Entry<B>>>,

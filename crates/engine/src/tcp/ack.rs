@@ -15,7 +15,6 @@ use crate::units::Time;
 /// The segments that an ACK newly acknowledges or SACKs.
 #[derive(Default)]
 struct Covered {
-    /// Number of segments newly delivered.
     delivered: u32,
     /// Segments newly acknowledged cumulatively, including those that were SACKed before.
     acked: u32,
@@ -140,7 +139,6 @@ impl Sender {
         self.note_if_done();
     }
 
-    /// Processes an ACK of any kind.
     #[inline(never)]
     fn on_other_ack(&mut self, packet: &Packet, port: &mut impl Port) {
         let ack = packet.seq;

@@ -6,24 +6,20 @@ use crate::cc::EcnNeed;
 use crate::packet::{Ecn, Packet, flags};
 use crate::plan::EcnFeedback;
 
-/// The congestion echoes in the flags of an ACK.
+/// The echoes in the flags of an ACK: ECN-Echo, and the echo of SCE marks.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Echo {
-    /// Whether ECN-Echo is set.
     pub ece: bool,
-    /// Whether the echo of SCE is set.
     pub esce: bool,
 }
 
 /// The negotiated kind of ECN, and the flags to send.
 #[derive(Clone, Debug)]
 pub(super) struct EcnSender {
-    /// Whether ECN is in use.
     on: bool,
     /// Whether retransmissions and SYNs are also ECN-capable. This holds for congestion controls
     /// that require ECN, and with Accurate ECN.
     always: bool,
-    /// The ECN field of ECN-capable packets.
     ect: Ecn,
     /// Whether the SYN requests Accurate ECN.
     asks_accurate: bool,
@@ -105,7 +101,6 @@ impl EcnSender {
         (!self.needs_accurate).then_some(0)
     }
 
-    /// Sets the ECN field and flags of a new data segment.
     #[inline]
     pub fn on_new(&mut self, packet: &mut Packet) {
         if self.on {
@@ -135,7 +130,6 @@ impl EcnSender {
         self.queue_cwr = false;
     }
 
-    /// Returns whether Accurate ECN was negotiated.
     #[inline]
     pub fn is_accurate(&self) -> bool {
         self.accurate.is_some()

@@ -16,10 +16,8 @@ const RTT_LOG: u64 = 9;
 /// (`sk_pacing_shift`).
 const MILLISECOND: u32 = 10;
 
-/// Decides when packets may leave.
 #[derive(Clone, Debug)]
 pub(super) struct Pacer {
-    /// Whether packets are paced.
     on: bool,
     /// Whether the congestion control sets the pacing rate itself.
     own_rate: bool,

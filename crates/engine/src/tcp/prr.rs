@@ -6,14 +6,11 @@
 pub(super) struct Prr {
     /// Window when the reduction began.
     pub prior_cwnd: u32,
-    /// Segments delivered since the reduction began.
     delivered: u32,
-    /// Segments sent since the reduction began.
     out: u32,
 }
 
 impl Prr {
-    /// Begins a reduction from this window.
     pub fn of(prior_cwnd: u32) -> Prr {
         Prr {
             prior_cwnd,
@@ -21,7 +18,6 @@ impl Prr {
         }
     }
 
-    /// Records that a segment was sent.
     #[inline]
     pub fn sent(&mut self) {
         self.out += 1;

@@ -12,7 +12,6 @@ const MAX_REORDERING: u64 = 300;
 /// Number of recoveries for which a widened reordering window lasts (RFC 8985 section 6.2).
 const PERSIST: u32 = 16;
 
-/// State of RACK.
 #[derive(Clone, Debug)]
 pub(super) struct Rack {
     /// Transmission time of the newest delivery, that is, of the delivered segment that was sent
@@ -21,11 +20,9 @@ pub(super) struct Rack {
     /// Number of the segment after the newest delivery. Breaks ties between equal transmission
     /// times.
     end: u64,
-    /// RTT of the newest delivery.
     rtt: Time,
     /// Whether a segment was delivered since losses were last detected.
     pub advanced: bool,
-    /// Whether reordering was seen.
     pub reordering_seen: bool,
     /// Largest number of segments that overtook a segment (Linux `reordering`). It is 3 before the
     /// first reordering.

@@ -94,7 +94,6 @@ mod tests {
     use std::collections::BTreeSet;
 
     proptest! {
-        /// Ranges behave like a set of numbers.
         #[test]
         fn behaves_as_a_set(ops in prop::collection::vec((0u64..60, 1u64..8, 0u64..20), 1..60)) {
             let mut ranges = Ranges::default();

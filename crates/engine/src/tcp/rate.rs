@@ -55,7 +55,6 @@ pub struct Rates {
     mask: u64,
     /// When the newest delivered segment was sent.
     first_tx: Time,
-    /// Time of the last delivery.
     delivered_at: Time,
     newest: Option<Newest>,
     /// Segments that loss detection has just found lost.

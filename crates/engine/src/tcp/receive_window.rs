@@ -32,11 +32,9 @@ fn growing_segments(plan: &TcpPlan) -> u64 {
 /// grows. The round-trip time is the RTT of the handshake.
 #[derive(Clone, Copy, Debug)]
 struct Tuned {
-    /// Payload bytes of a segment.
     mss: u64,
     /// Largest size of the window, bytes.
     clamp: u64,
-    /// The window, bytes.
     window: u64,
     /// Largest number of bytes read in one round-trip time so far.
     space: u64,
@@ -82,7 +80,6 @@ impl Tuned {
     }
 }
 
-/// How the receive window grows.
 #[derive(Clone, Debug)]
 pub(super) struct ReceiveWindow {
     /// Number of coming segments for which the window still grows at the start.

@@ -21,7 +21,6 @@ const GSO_MAX_SIZE: u64 = 65_536 - 321;
 
 #[derive(Debug, Default)]
 pub(in crate::cc) struct Train {
-    /// Start of the round, us.
     round_start: u64,
     /// The round is over once a segment beyond this one is acknowledged.
     end_seq: u64,
@@ -29,7 +28,6 @@ pub(in crate::cc) struct Train {
     last_ack: u64,
     /// Smallest RTT of the round, us.
     curr_rtt: u32,
-    /// Number of RTT samples in the round, up to [`HYSTART_MIN_SAMPLES`].
     samples: u8,
 }
 

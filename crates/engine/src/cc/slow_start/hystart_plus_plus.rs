@@ -41,7 +41,6 @@ pub(in crate::cc) struct HyStartPlusPlus {
 struct Conservative {
     /// The RTT before the rise. A later RTT below it ends conservative slow start.
     baseline: Time,
-    /// Number of finished rounds.
     rounds: u32,
     /// Acknowledged segments that have not yet grown the window.
     left: u32,

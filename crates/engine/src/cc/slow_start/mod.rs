@@ -31,7 +31,6 @@ use hystart_plus_plus::HyStartPlusPlus;
 use rapid_start::RapidStart;
 use search::Search;
 
-/// Returns the option `slow_start`.
 pub(super) const fn option(default: Option<&'static str>, doc: &'static str) -> Opt {
     Opt {
         name: "slow_start",
@@ -49,7 +48,6 @@ pub(super) const fn option(default: Option<&'static str>, doc: &'static str) -> 
     }
 }
 
-/// Option: the saved window for Careful Resume.
 pub(super) const SAVED_WINDOW: Opt = Opt {
     name: "saved_window",
     doc: "Congestion window of an earlier connection, in segments, for slow_start = \"careful-resume\" (RFC 9959).",
@@ -61,7 +59,6 @@ pub(super) const SAVED_WINDOW: Opt = Opt {
     tc: None,
 };
 
-/// Option: the saved RTT for Careful Resume.
 pub(super) const SAVED_RTT: Opt = Opt {
     name: "saved_rtt",
     doc: "Smallest RTT of an earlier connection, for slow_start = \"careful-resume\" (RFC 9959).",
@@ -209,7 +206,6 @@ impl SlowStart {
         matches!(self, SlowStart::Search(search) if search.drains())
     }
 
-    /// Returns whether the algorithm paces packets.
     pub fn paces(&self) -> bool {
         matches!(self, SlowStart::CarefulResume(_) | SlowStart::RapidStart(_))
     }

@@ -24,7 +24,6 @@ use crate::units::Time;
 const RISE: Time = Time::from_ms(4);
 /// Pacing rate after the first window, as a fraction of cwnd/srtt: numerator and denominator.
 const PACE: (u64, u64) = (5, 3);
-/// Smallest window, segments.
 const MIN_WINDOW: u64 = 2;
 
 /// Counts the segments of a window that were delivered or lost since the first reduction.
@@ -56,7 +55,6 @@ impl Convergence {
     }
 }
 
-/// The phases of Rapid Start.
 #[derive(Clone, Copy, Debug)]
 enum Phase {
     /// The first slow start.

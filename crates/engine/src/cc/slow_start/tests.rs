@@ -205,7 +205,6 @@ fn search_drains_by_half() {
     assert!(reduced.window.ssthresh == after && reduced.window.cwnd <= after + 1);
 }
 
-/// SEARCH does not end slow start while the path has free capacity.
 #[test]
 fn search_waits_for_the_path() {
     let host = path("search", 1 << 30);
@@ -215,7 +214,6 @@ fn search_waits_for_the_path() {
     );
 }
 
-/// HyStart ends slow start of Reno and of CUBIC at the same window.
 #[test]
 fn reno_has_the_hystart_of_cubic() {
     let leave = |entry: &Entry<crate::cc::Build>, rtts: &[u64]| {
@@ -412,7 +410,6 @@ fn rapid_start_ends_at_a_timeout() {
     }
 }
 
-/// Every value of the option `slow_start` creates a different algorithm.
 #[test]
 fn every_word_makes_its_own() {
     let Kind::Word(words) = option(None, "").kind else {

@@ -6,7 +6,6 @@ const FIRST_LOOK: usize = 1024;
 pub(super) struct Payloads {
     places: Vec<Payload>,
     free: Vec<u32>,
-    /// Empty buffers that can be used again.
     spare: Vec<Vec<u8>>,
     bytes: u64,
     /// Number of slots in use at which the payloads of dropped packets are next released.
@@ -33,12 +32,10 @@ impl Default for Payloads {
 }
 
 impl Payloads {
-    /// Returns the number of payload bytes in use.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Returns the number of slots in use.
     pub fn in_use(&self) -> usize {
         self.places.len() - self.free.len()
     }
@@ -55,12 +52,10 @@ impl Payloads {
         self.look_at = FIRST_LOOK.max(2 * self.in_use());
     }
 
-    /// Returns an empty buffer.
     pub fn take_spare(&mut self) -> Vec<u8> {
         self.spare.pop().unwrap_or_default()
     }
 
-    /// Takes a buffer back for reuse.
     pub fn put_spare(&mut self, mut buffer: Vec<u8>) {
         buffer.clear();
         self.spare.push(buffer);
@@ -83,7 +78,6 @@ impl Payloads {
         place.into()
     }
 
-    /// Returns the payload with this number.
     pub fn get(&self, number: u64) -> &[u8] {
         &self.places[number as usize].bytes
     }

@@ -67,7 +67,6 @@ impl Default for Pen {
 }
 
 impl Pen {
-    /// Adds a packet that leaves at `due`.
     pub fn push(&mut self, due: Time, packet: &Packet) {
         self.due = self.due.min(due);
         let mut packet = *packet;
@@ -81,7 +80,6 @@ impl Pen {
         self.overtaking.push(Reverse(overtaking));
     }
 
-    /// Returns when the next packet leaves, or [`Time::NEVER`] if the pen is empty.
     pub fn due(&self) -> Time {
         self.due
     }
@@ -107,7 +105,6 @@ impl Pen {
         true
     }
 
-    /// Returns the number of packets in the pen.
     pub fn len(&self) -> u64 {
         (self.ordered.len() + self.overtaking.len()) as u64
     }

@@ -82,12 +82,10 @@ impl Meeting {
         Present(self)
     }
 
-    /// Returns how far a part may run ahead of the others.
     pub(super) fn window(&self) -> Time {
         self.window
     }
 
-    /// Returns the number of parts.
     pub(super) fn parts(&self) -> usize {
         self.next[0].len()
     }
@@ -159,7 +157,6 @@ impl Drop for Present<'_> {
     }
 }
 
-/// The state that a part publishes between windows.
 pub(super) struct Says {
     /// Time of the part's next event, or of the first arrival of a packet that it has sent,
     /// whichever is earlier.

@@ -29,7 +29,6 @@ pub(in crate::network) struct Part {
     /// Two scratch lists for each pipe in `meeting`: its packets so far, and the packets that
     /// another part has sent.
     lists: [Vec<Entering>; 2],
-    /// Scratch list for merging two lists.
     merged: Entering,
 }
 
@@ -110,7 +109,6 @@ impl Split {
 }
 
 impl Network {
-    /// Returns whether a link belongs to this part.
     #[inline]
     pub(in crate::network) fn owns_link(&self, link: usize) -> bool {
         (self.part.as_ref()).is_none_or(|part| part.links[link] == part.own)
@@ -209,7 +207,6 @@ impl Network {
         }
     }
 
-    /// Handles all events before `end`.
     fn play_until(&mut self, end: Time) {
         let pipes = self.ids.links;
         while let Some((time, component)) = self.calendar.peek()
@@ -227,7 +224,6 @@ impl Network {
         }
     }
 
-    /// Delivers packets that have reached the end of a pipe.
     fn run_copy(&mut self, id: Component) {
         if self.copy(id).is_none() {
             return self.dispatch(id);

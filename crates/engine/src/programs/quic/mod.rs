@@ -11,10 +11,8 @@ pub mod quiche;
 pub mod quinn;
 pub mod s2n_quic;
 
-/// The server's port.
 const PORT: u16 = 4433;
 
-/// The name of the file with the client's report.
 const REPORT: &str = "result.json";
 
 /// Option: the number of bytes to download.

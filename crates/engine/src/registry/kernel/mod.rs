@@ -108,7 +108,6 @@ impl Refused {
     }
 }
 
-/// Writes a value as in a scenario file.
 fn quoted(value: &Value) -> String {
     match value {
         Value::Bool(_) | Value::Int(_) | Value::Float(_) => text(value),

@@ -189,7 +189,6 @@ mod tests {
         assert_eq!(fit(3, 3, 40), Some((3, 3, 12)), "without timestamps");
     }
 
-    /// An option that is written and read again is unchanged.
     #[test]
     fn an_option_is_read_as_it_was_written() {
         let some = [None, Some(0), Some(1), Some(BYTES_MASK)];

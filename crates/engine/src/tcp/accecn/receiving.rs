@@ -7,7 +7,6 @@ use crate::packet::{Ecn, Packet, Sack};
 use crate::plan::AccEcnOption;
 use crate::units::Time;
 
-/// Bytes of the timestamp option.
 const TIMESTAMPS: u16 = 12;
 /// Bytes that a TCP header can use for options.
 pub(super) const ROOM: u16 = 40;
@@ -15,7 +14,6 @@ pub(super) const ROOM: u16 = 40;
 /// `tcp_ecn_option_beacon`).
 const BEACON: u64 = 3;
 
-/// State of the receiver's side.
 #[derive(Clone, Debug)]
 pub(in crate::tcp) struct Receiving {
     /// Number of packets that arrived with CE.
@@ -29,7 +27,6 @@ pub(in crate::tcp) struct Receiving {
     /// Number of counters that the next option must contain, so that it includes every counter
     /// changed since the last option.
     required: u8,
-    /// When the last option was sent.
     sent: Time,
     option: AccEcnOption,
     /// Whether the other end understands the option (Linux `saw_accecn_opt`).
@@ -59,7 +56,6 @@ impl Receiving {
         }
     }
 
-    /// Counts a SYN.
     pub fn on_syn(&mut self, ecn: Ecn) {
         self.last = ecn;
         self.packets = u32::from(ecn == Ecn::Ce);

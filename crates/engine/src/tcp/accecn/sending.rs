@@ -20,14 +20,12 @@ pub(in crate::tcp) struct Delivered {
     pub duplicates: u32,
 }
 
-/// State of the sender's side.
 #[derive(Clone, Debug, Default)]
 pub(in crate::tcp) struct Sending {
     /// The sender's estimate of the bytes that arrived with each ECN field.
     pub bytes: [u32; 3],
     /// The counter that the sender increases while ACKs carry no option (Linux `est_ecnfield`).
     growing: Option<usize>,
-    /// Whether an option has arrived.
     seen: bool,
     /// Mean of the segments delivered by an ACK, scaled by 2^6.
     stretch: u32,
