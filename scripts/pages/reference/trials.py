@@ -21,6 +21,7 @@ FAMILIES = "Scenarios within each limit, by family of queues"
 
 HEADINGS = {
     "family": "group",
+    "throughput of identical flows, sorted": "throughputs of identical flows, in sorted order",
     "throughput of each flow, of a fair share": "throughput of each flow / fair share",
     "throughput of each flow, of the rate": "throughput of each flow / link rate",
 }
