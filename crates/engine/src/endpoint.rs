@@ -117,8 +117,8 @@ impl Side {
     }
 }
 
-/// A bug of an endpoint that the network has detected. After a mistake, the network neither wakes
-/// the endpoint nor delivers datagrams to it.
+/// A mistake of an endpoint that the network has detected. After a mistake, the network neither
+/// wakes the endpoint nor delivers datagrams to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EndpointFault {
     /// Index of the entry in `[[programs]]`.

@@ -1,4 +1,4 @@
-//! Links. A link: a queue, a rate that may change over time, and delay and loss after the queue.
+//! Links. Each has a queue, a rate that may change over time, and delay and loss after the queue.
 
 use tailback_record::Cause;
 
@@ -153,8 +153,8 @@ impl Link {
         !self.busy || self.held
     }
 
-    /// Serves the link. Serves the link. Call this at the time returned by the last call, and when
-    /// a packet arrives at an idle link. A packet that leaves is written to `packet`.
+    /// Serves the link. Call this at the time returned by the last call, and when a packet arrives
+    /// at an idle link. A packet that leaves is written to `packet`.
     #[inline]
     pub fn serve(&mut self, now: Time, packet: &mut Packet) -> Next {
         if !self.plain {
@@ -178,10 +178,11 @@ impl Link {
             self.in_service = Some((*packet, 0));
         }
         match (leaves, begun) {
-            // A slot on a wire ends, so its packet leaves, and the next slot begins.
+            // A transmission on a wire ends, so its packet leaves, and the next transmission
+            // begins.
             (Some((leaves, _)), begun) => {
                 *packet = leaves;
-                // If no slot begins, the link is served again at once. It then finds the queue
+                // If no transmission begins, the link is served again at once, and finds the queue
                 // empty or held.
                 Next::Leaves(begun.unwrap_or(now))
             }

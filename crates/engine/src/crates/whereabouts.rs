@@ -46,7 +46,7 @@ impl Whereabouts {
         self.0.store(0, Ordering::Relaxed);
     }
 
-    /// Returns the name of the congestion control that is running, and the name of its hook.
+    /// Returns the names of the congestion control and of its hook that is running.
     pub fn hook(&self) -> Option<(&'static str, &'static str)> {
         let number = self.0.load(Ordering::Relaxed);
         let place = (number >> HOOK_BITS).checked_sub(1)?;

@@ -8,7 +8,7 @@ use crate::registry::kernel::Refused;
 use crate::rng::Stream;
 use crate::units::{Bytes, Rate, Time};
 
-/// The progress of a packet from the queue of a link to the far end of the link.
+/// The times of a packet between the queue and the far end of its link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Way {
     /// The current time: when the packet left the queue, or when the previous impairment released

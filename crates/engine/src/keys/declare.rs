@@ -142,8 +142,8 @@ macro_rules! keys {
                 })*
             }
 
-            /// Returns errors about the plain keys that an engine does not support. `path` is the
-            /// path of this table.
+            /// Returns an error for each key declared with `=` whose value an engine does not
+            /// support. `path` is the path of this table.
             #[allow(unused_variables, clippy::allow_attributes)]
             pub fn refusals(
                 &self,

@@ -43,7 +43,7 @@ impl EngineKind {
     }
 }
 
-/// The registries of named components; a key of a scenario refers to an entry of one of them.
+/// A registry of named components, such as the queue disciplines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Registry {
     /// Queue disciplines.
@@ -157,7 +157,8 @@ impl TableDef {
         self.keys.iter().find(|key| key.name == name)
     }
 
-    /// Returns the registry whose options are keys of this table, if the table has such a registry.
+    /// Returns the registry whose entries have their options as further keys of this table, if
+    /// there is one.
     pub fn flat(&self) -> Option<Registry> {
         self.keys.iter().find_map(|key| match key.kind {
             KeyKind::Word(registry) => Some(registry),

@@ -62,8 +62,9 @@ impl Network {
         self.ends.get(number as usize)
     }
 
-    /// Prefetches the data of three coming packets, for each packet another step. `links` is the
-    /// number of links that the packets still pass before this code's caller handles them.
+    /// Prefetches data of three coming packets, one step for each. `links` is the number of links
+    /// that the packets still have to pass before they can reach an end: 1 from a queue, 0 from a
+    /// pipe.
     #[inline(never)]
     fn look(&self, [far, near, next]: [&Packet; 3], links: usize) {
         fetch::all(&self.ends[far.flow as usize]);

@@ -12,8 +12,8 @@
 //! entry of the previous connection. When this entry is due, the end of the next connection finds
 //! its own deadline in the future, and does nothing.
 //!
-//! Data always goes from sender to receiver. The sender of a flow is the client, which connects.
-//! For a request the receiver is the client. The client's SYN comes first, and the server's SYN
+//! Data always goes from sender to receiver. The sender of a flow is the client, which connects. If
+//! the receiver requests data, it is the client. The client's SYN comes first, and the server's SYN
 //! serves as the SYN-ACK. The client's answer to this SYN is both the ACK and the request. So the
 //! times, the packets and the retransmissions of a handshake are the same as in Linux, except that
 //! the third packet is 8 bytes longer. A lost SYN is sent again as in Linux. A server that has

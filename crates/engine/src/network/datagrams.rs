@@ -163,7 +163,7 @@ impl Far {
 }
 
 impl Echoes {
-    /// Notes that a request has reached the receiving end.
+    /// Records that a request has reached the receiving end.
     fn turn(&mut self, number: u64, now: Time) {
         if let Some(place) = number.checked_sub(self.first)
             && let Some(turned) = self.turned.get_mut(place as usize)
@@ -173,7 +173,7 @@ impl Echoes {
         }
     }
 
-    /// Notes that an echo has come back.
+    /// Records that an echo has come back.
     fn arrive(&mut self, number: u64, now: Time) {
         let sent = self.requests.captured_ns(number);
         if self.requests.arrive(number, 0, now.ns())

@@ -335,8 +335,8 @@ impl Network {
         self.endpoints.as_ref()?.fault
     }
 
-    /// Opens an entry. Hands an entry over to the caller, who sends its datagrams
-    /// ([`Network::send`]) and takes the datagrams that arrive ([`Network::take_arrivals`]).
+    /// Hands an entry over to the caller, who then sends its datagrams ([`Network::send`]) and
+    /// takes the datagrams that arrive ([`Network::take_arrivals`]).
     ///
     /// # Panics
     /// If the plan has no such entry.
@@ -458,7 +458,7 @@ impl Network {
             return;
         };
         let here = &mut endpoints.entries[entry];
-        // After an endpoint's bug the run ends soon, and its results are not used.
+        // After an endpoint's mistake the run ends soon, and its results are not used.
         let over = here.is_over(now) || endpoints.fault.is_some();
         let side = &mut here.sides[end as usize];
         // While the endpoint acts, it is moved out of its table, because sending needs the whole

@@ -19,7 +19,7 @@ pub(super) struct Ids {
     pub senders: u32,
     pub receivers: u32,
     pub sources: u32,
-    /// Applications of flows. The components that run applications and stop flows.
+    /// Components that run the applications of flows, and that stop flows.
     pub stops: u32,
     pub warmup: u32,
     pub sampler: u32,

@@ -217,8 +217,7 @@ impl Network {
         }
     }
 
-    /// Opens a connection for a source, unless the source already has the most connections that it
-    /// may have.
+    /// Opens a connection for a source, unless the source has reached its limit of connections.
     pub(super) fn open(&mut self, index: usize, bytes: Option<u64>) -> Option<u32> {
         let slot = self.slot_or_refuse(index)?;
         if bytes.is_some() {

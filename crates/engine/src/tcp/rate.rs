@@ -143,7 +143,7 @@ impl Rates {
         slot.delivered_at = Time::NEVER;
     }
 
-    /// Discards the sample of an ACK that delivers nothing new.
+    /// Discards the sample of an ACK that a later ACK has overtaken.
     #[inline(never)]
     pub fn discard(&mut self) {
         self.newest = None;

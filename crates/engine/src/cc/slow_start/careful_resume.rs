@@ -1,12 +1,12 @@
-//! Careful Resume (RFC 9959): a connection sets its window to half of the window that an earlier
-//! connection over the same path had. If the path cannot carry this window, the connection undoes
-//! the jump.
+//! Careful Resume (RFC 9959): a connection jumps to half of the window that an earlier connection
+//! over the same path had. If the path cannot carry this window, the connection undoes the jump.
 //!
 //! | phase | what happens |
 //! |---|---|
 //! | Reconnaissance | slow start until the initial window is acknowledged; a loss, a mark, or an RTT outside 0.5 to 10 times the saved RTT cancels the jump |
 //! | Unvalidated | the window is half of the saved one and does not grow; packets are paced over one RTT |
-//! | Validating | slow start goes on from the packets in flight, until the last unvalidated one is acknowledged |
+//! | Validating | slow start continues, until the last packet of the Unvalidated phase is
+//! acknowledged |
 //! | Safe Retreat | after a loss or a mark in Unvalidated or Validating: the window is half of PipeSize (segments in flight at the jump, plus those acknowledged since); at the end, ssthresh is half of PipeSize |
 //!
 //! Deviations: windows are in segments. In Safe Retreat, PRR lowers the window step by step,

@@ -1,5 +1,5 @@
-//! HyStart ends slow start on a long train of ACKs or a rise of the RTT (Ha and Rhee 2011), as in
-//! Linux's CUBIC. [`Train`] decides when slow start ends, and needs the smallest RTT of the
+//! HyStart ends slow start after a long train of ACKs, or when the RTT rises (Ha and Rhee 2011), as
+//! in Linux's CUBIC. [`Train`] decides when slow start ends, and needs the smallest RTT of the
 //! connection. CUBIC already measures the smallest RTT for its curve. For every other congestion
 //! control, [`HyStart`] measures it.
 
@@ -13,7 +13,7 @@ const HYSTART_LOW_WINDOW: u32 = 16;
 const HYSTART_MIN_SAMPLES: u8 = 8;
 /// ACKs that are closer together than this belong to one train, us.
 const HYSTART_ACK_DELTA: u64 = 2_000;
-/// Smallest and largest increase of the delay that ends slow start, us.
+/// Limits of the threshold for the rise of the RTT, us.
 const HYSTART_DELAY: (u32, u32) = (4_000, 16_000);
 /// Largest burst that a host passes to a network device, bytes (Linux `sk_gso_max_size`: 64 KiB
 /// minus headers).

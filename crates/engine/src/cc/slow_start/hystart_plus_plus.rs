@@ -9,10 +9,10 @@ use crate::cc::view::{Ack, View};
 use crate::cc::window::Window;
 use crate::units::Time;
 
-/// Smallest and largest rise of the RTT that slows growth down (section 4.2).
+/// Limits of the threshold for the rise of the RTT (section 4.2).
 const THRESHOLD: (Time, Time) = (Time::from_ms(4), Time::from_ms(16));
 const MIN_RTT_DIVISOR: u64 = 8;
-/// Number of RTT samples that a round needs for a comparison.
+/// Number of RTT samples of a round from which its smallest RTT is compared.
 const SAMPLES: u32 = 8;
 /// Acknowledged segments for each segment of growth in conservative slow start.
 const CSS_GROWTH_DIVISOR: u32 = 4;

@@ -77,7 +77,7 @@ pub(in crate::cc) struct RapidStart {
     first_round: bool,
     /// Smallest RTT of this round; `NEVER` before its first sample.
     floor: Time,
-    /// Estimate of the path's capacity, segments. CUBIC takes it.
+    /// Estimate of the path's capacity, segments. CUBIC sets its last maximum from it.
     path: Option<u32>,
 }
 

@@ -29,12 +29,12 @@ const EXTRA_BINS: u64 = 15;
 const KEPT: usize = (BINS + EXTRA_BINS + 2) as usize;
 /// Length of a bin: 3.5 / 10 of the first RTT.
 const BIN: (u64, u64) = (35, 100);
-/// Slow start ends if deliveries are lower than sending by this share or more.
+/// Slow start ends if at least this share of the sent segments was not delivered.
 const THRESHOLD: f64 = 0.26;
 
 #[derive(Debug)]
 pub(in crate::cc) struct Search {
-    /// The initial ssthresh and the initial window. The window does not drain below the initial
+    /// The initial ssthresh and the initial window. The window does not shrink below the initial
     /// window.
     first_ssthresh: u32,
     first_cwnd: u32,
@@ -48,7 +48,7 @@ pub(in crate::cc) struct Search {
     /// of each bin. The index is the bin's number modulo [`KEPT`].
     sent: [u64; KEPT],
     delivered: [u64; KEPT],
-    /// The ssthresh to which the window drains.
+    /// The ssthresh to which the window shrinks.
     target: Option<u32>,
 }
 

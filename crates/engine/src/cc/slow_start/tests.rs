@@ -186,7 +186,7 @@ fn search_ends_at_what_the_path_holds() {
     }
 }
 
-/// While the window drains, one segment is sent for every two that are delivered, and the window
+/// While the window shrinks, one segment is sent for every two that are delivered, and the window
 /// does not grow.
 #[test]
 fn search_drains_by_half() {

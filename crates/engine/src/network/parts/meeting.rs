@@ -146,7 +146,7 @@ impl Meeting {
     }
 }
 
-/// A guard. Stops the other parts if the thread that holds it panics.
+/// A guard that stops the other parts if its thread panics.
 pub(super) struct Present<'a>(&'a Meeting);
 
 impl Drop for Present<'_> {

@@ -74,7 +74,7 @@ pub struct Shaper {
     pub check: fn(&str, i32, bool) -> Vec<Refused>,
 }
 
-/// What a kind of qdisc reports about itself.
+/// The statistics of a kind of qdisc.
 pub struct Xstats {
     /// The first bytes of the structure, if a kind has several structures and these bytes
     /// distinguish them.
@@ -278,7 +278,7 @@ impl<'a> Words<'a> {
         self.push(value);
     }
 
-    /// Notes that tc or Linux does not support an option.
+    /// Records that tc or Linux does not support an option.
     pub fn refuse(
         &mut self,
         option: &'static str,
