@@ -276,7 +276,9 @@ def test_a_measure_that_packets_do_not_have_is_not_observable() -> None:
         {"subject": Stored(group), "reference": Stored(group)},  # type: ignore[dict-item]
     )
     assert found.verdict == "not observable"
-    assert found.note.startswith("Neither packets nor a qlog of the program show the retransmission")
+    assert found.note.startswith(
+        "Neither packets nor a qlog of the program show the retransmission"
+    )
 
 
 def test_the_command_of_the_report_runs_the_scenario_beside_it() -> None:

@@ -361,8 +361,8 @@ Difference between real and virtual time over these cells:
 `path.offloads = true` lets the guest's devices join segments. The queue then holds packets of up to
 `64 kB`. The shaper sends such a packet as a whole, the queue marks or drops it as a whole, and its
 delay counts once. Queue disciplines that split packets (Cake and DualPI2 by default) send more
-packets than entered the queue. tailback then prints a warning that the delays and drops of the run
-are wrong.
+packets than entered the queue. tailback then prints a warning; do not use the delays and drops of
+such a run.
 
 {offloaded}
 """
