@@ -65,7 +65,7 @@ impl Connection {
 
 impl Network {
     /// Requests `bytes` bytes for a source on an idle or a new connection. When an answer is
-    /// complete, connections that have been idle for `idle` are closed.
+    /// complete, connections that have been idle for the time `idle` are closed.
     pub(super) fn request(&mut self, index: usize, bytes: u64, idle: Time) {
         let now = self.now;
         let measured = u64::from(now >= self.plan.warmup);

@@ -1,5 +1,5 @@
-//! `[bottleneck]` and `[links.NAME]`: links, when packets leave them, and what happens to these
-//! packets.
+//! `[bottleneck]` and `[links.NAME]`: the rate of a link, its queue, and what happens to packets
+//! after the queue.
 
 use super::short_forms::{BurstLossForm, DelayForm, PolicerForm, ReorderForm};
 use crate::keys::Takes::{AtLeast, AtMost, Only};
@@ -68,7 +68,7 @@ words! {
     }
 }
 
-/// Windows of time in a run, each with its start and end. An empty list means the whole run.
+/// Intervals of a run, each with its start and end. An empty list means the whole run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Windows(pub Vec<(Time, Time)>);
 

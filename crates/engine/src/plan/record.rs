@@ -5,7 +5,7 @@ use crate::units::Time;
 use crate::{keys, words};
 
 words! {
-    /// When samples of series are taken.
+    /// When samples for the time series are taken.
     pub enum SeriesMode {
         /// At every record interval.
         #[default]

@@ -7,12 +7,12 @@ use crate::units::{Bytes, Time};
 use crate::{keys, words};
 
 words! {
-    /// What the growth of the window counts.
+    /// Whether the window grows by acknowledged segments or by ACKs.
     pub enum Growth {
-        /// The number of acknowledged segments (Linux since about 3.15).
+        /// By acknowledged segments (Linux since about 3.15).
         #[default]
         Segments = "segments",
-        /// The number of ACKs. Slow start includes ssthresh (Linux 3.2).
+        /// By ACKs. A window equal to ssthresh is still in slow start (Linux 3.2).
         Acks = "acks",
     }
 }
@@ -20,15 +20,15 @@ words! {
 words! {
     /// Whether and how packets are paced.
     pub enum Pacing {
-        /// Only if the congestion control needs it.
+        /// Packets are paced only if the congestion control needs it.
         #[default]
         Auto = "auto",
         /// Never.
         Off = "off",
-        /// As the fq qdisc does, at Linux's pacing rate.
+        /// Each segment is paced at Linux's pacing rate, as by the fq qdisc.
         Fq = "fq",
-        /// As the fq qdisc does if TCP joins segments (GSO). The segments that the pacing rate
-        /// sends in a millisecond leave together, at least two.
+        /// Bursts are paced, as by the fq qdisc if TCP joins segments (GSO). A burst has the
+        /// segments that the pacing rate sends in a millisecond, at least two.
         FqGso = "fq-gso",
     }
 }
@@ -41,10 +41,10 @@ words! {
         Auto = "auto",
         /// The receiver does not report marks. It treats ECT(1) as ECT(0).
         Off = "off",
-        /// When marks begin or end, one ACK acknowledges the delayed segments. Another ACK
-        /// acknowledges the segment with the change at once.
+        /// When marks begin or end, one ACK acknowledges the delayed segments. Another ACK at once
+        /// acknowledges the segment whose mark differs from that of the previous one.
         Split = "split",
-        /// As `Split`, but the ACK of the segment with the change is delayed as usual.
+        /// As `Split`, but the second ACK is delayed as usual.
         SplitDelayed = "split-delayed",
         /// ACKs are sent as usual. The receiver sets ESCE so that ACKs with ESCE cover as many
         /// segments as were marked.
@@ -84,9 +84,9 @@ words! {
 }
 
 words! {
-    /// Whether a receiver reports honestly what arrives.
+    /// How a receiver reports what has arrived: honestly, or with one of several faults.
     pub enum Conduct {
-        /// The receiver reports what arrives.
+        /// The receiver reports what has arrived.
         #[default]
         Honest = "honest",
         /// The receiver negotiates ECN but never reports CE.

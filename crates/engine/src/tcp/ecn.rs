@@ -135,7 +135,8 @@ impl EcnSender {
         self.accurate.is_some()
     }
 
-    /// Reads the echo in an ACK. With Accurate ECN there is none, because the flags are a counter.
+    /// Reads the echo in an ACK. Accurate ECN has no echo, because it uses these flags as a
+    /// counter.
     #[inline]
     pub fn echo(&self, ack: &Packet) -> Echo {
         let bits = self.on && self.accurate.is_none();
