@@ -138,7 +138,7 @@ def page(found: Sequence[Evaluation]) -> Iterator[str]:
     for column, one in zip(COLUMNS, found, strict=True):
         yield f"\n## {heading(column)}\n"
         yield f"`{column.words}`, version `{one.version}`\n"
-        yield "| section | verdict | measure | value [95 %] | allowed | what decided |"
+        yield "| section | verdict | measure | value [95 %] | allowed | worst case |"
         yield "|---|---|---|--:|--:|---|"
         for section in one.sections:
             if section.verdict != "not observable":

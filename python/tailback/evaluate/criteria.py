@@ -492,13 +492,22 @@ def aligned(*results: Results) -> list[tuple[str, list[tuple[Run, ...]]]]:
 
 def label_of(group: Sequence[Run]) -> str:
     """Return the swept values of a point as text."""
-    return ", ".join(f"{_short(path)} {label}" for path, label in group[0].labels.items())
+    return ", ".join(_labelled(path, label) for path, label in group[0].labels.items())
+
+
+def _labelled(path: str, label: str) -> str:
+    """Return a swept value as text, such as `queue limit 1bdp` or `2 subject flows`."""
+    words = _short(path)
+    name, count, rest = words.partition(" count")
+    if count and not rest:
+        return f"{label} {name} flow{'' if label == '1' else 's'}"
+    return f"{words} {label}"
 
 
 def _short(path: str) -> str:
     """Return the last parts of a path, which are enough for a label."""
     parts = path.replace("[", ".").replace("]", "").split(".")
-    known = {"bottleneck", "links", "flows", "path", "programs", "traffic"}
+    known = {"bottleneck", "links", "flows", "path", "programs", "traffic", "impairments"}
     kept = [part for part in parts if part not in known and not part.isdigit()]
     return " ".join(kept[-2:])
 
