@@ -33,7 +33,6 @@ pub struct Link {
     rate: RatePlan,
     /// The rate, if it is constant and the shaper has no burst.
     constant: Option<Rate>,
-    /// The step of the rate that applies now, if the rate has steps.
     step: Cursor,
     mode: LinkMode,
     /// Whether the link is a shaper, so that a packet leaves when its transmission begins.

@@ -99,7 +99,6 @@ pub struct Network {
     ends: Vec<Ends>,
     flows: Vec<Flow>,
     traffic: Vec<Traffic>,
-    /// Entries of programs, if the plan has any.
     endpoints: Option<Box<Endpoints>>,
     series: Series,
     scratch: Vec<f64>,
@@ -117,7 +116,6 @@ pub struct Network {
     /// Number of the first slot. A slot is an entry of `ends` that successive connections of a
     /// source use.
     first_slot: u32,
-    /// Number of the first segment of every connection.
     first_segment: u64,
     /// The state of this part, if the run is divided into parts for several cores.
     part: Option<Box<parts::Part>>,

@@ -72,7 +72,7 @@ pub mod flags {
     pub const REQUEST: u16 = 1024;
     /// A queue on the path has cleared the packet's DSCP.
     pub const WASHED: u16 = 1 << 12;
-    /// The packet is in a tunnel, and [`Packet::ecn`] is the ECN field of the outer header.
+    /// The packet is in a tunnel, and [`super::Packet::ecn`] is the ECN field of the outer header.
     pub const TUNNELLED: u16 = 1 << 11;
     /// The two bits for the ECN field of the inner header, while the packet is in a tunnel.
     pub const INNER: u16 = 3 << 13;

@@ -69,7 +69,6 @@ impl Stack {
         }
     }
 
-    /// Calls a hook.
     pub fn with<R>(&mut self, hook: impl FnOnce(View<'_>, &mut Window) -> R) -> R {
         hook(self.conn.view(&self.flight), &mut self.window)
     }
@@ -83,25 +82,19 @@ pub fn ssthresh(cc: &mut dyn CongestionControl, cwnd: u32, out: u32, signal: Sig
 
 /// A sender without a network.
 pub struct Host {
-    /// The congestion control under test.
     pub cc: Box<dyn CongestionControl>,
-    /// The connection that the congestion control reads.
     pub conn: Conn,
     /// The sender's segments. No segment is lost or selectively acknowledged.
     pub flight: Flight,
-    /// The window that the congestion control writes.
     pub window: Window,
     /// The features of the stack that the congestion control requests.
     pub needs: Needs,
-    /// RTT of every segment.
     pub rtt: Time,
     /// The reduction ends when a segment above this one is acknowledged.
     high_seq: u64,
     /// Window when the last reduction began.
     prior_cwnd: u32,
-    /// Segments delivered during a reduction.
     prr_delivered: u32,
-    /// Segments sent during a reduction.
     prr_out: u32,
 }
 
@@ -158,7 +151,6 @@ impl Host {
         cc.cwnd_event(view, window, event);
     }
 
-    /// Advances the clock.
     pub fn wait(&mut self, time: Time) {
         self.conn.now += time;
     }
@@ -365,7 +357,6 @@ impl Host {
         self.window.cwnd = in_flight + sent.max(u32::from(self.prr_out == 0));
     }
 
-    /// Sends segments until the window is full.
     fn send(&mut self) {
         let n = self.window.cwnd.saturating_sub(self.flight.in_flight());
         self.flight.nxt += u64::from(n);

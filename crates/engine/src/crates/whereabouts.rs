@@ -28,7 +28,6 @@ impl Whereabouts {
         new
     }
 
-    /// Returns the record of this thread.
     pub(super) fn here() -> Whereabouts {
         OF_THREAD.with_borrow(Clone::clone)
     }
@@ -40,7 +39,6 @@ impl Whereabouts {
         self.0.store(number, Ordering::Relaxed);
     }
 
-    /// Records that the hook has returned.
     #[inline]
     pub(super) fn leave(&self) {
         self.0.store(0, Ordering::Relaxed);

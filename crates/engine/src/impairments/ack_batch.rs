@@ -85,7 +85,6 @@ pub const ENTRY: Entry<Build> = Entry {
 };
 
 struct AckBatch {
-    /// Number of ACKs in a full batch.
     size: u64,
     wait: Time,
     thins: bool,

@@ -72,7 +72,6 @@ fn steps(options: &Options) -> Vec<(Time, Time)> {
 
 struct Delay {
     steps: Vec<(Time, Time)>,
-    /// Index of the step that applies now.
     current: usize,
     keep_order: bool,
     /// When the previous packet reaches the far end.

@@ -87,7 +87,6 @@ fn steps(options: &Options) -> Vec<(Time, f64)> {
 
 struct Loss {
     steps: Vec<(Time, f64)>,
-    /// Index of the step that applies now.
     current: usize,
     stream: Stream,
 }

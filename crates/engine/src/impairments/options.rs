@@ -50,7 +50,6 @@ pub fn passes_all(_: &Options, _: bool) -> LongRun {
     LongRun::default()
 }
 
-/// Creates an error about an option.
 pub fn error(option: &'static str, message: &str) -> OptionError {
     OptionError {
         option,
@@ -68,7 +67,6 @@ pub fn steps_ascend<T>(option: &'static str, steps: &[(Time, T)]) -> Result<(), 
     Err(vec![error(option, message)])
 }
 
-/// Returns `Ok` if there are no errors.
 pub fn all_of(errors: Vec<OptionError>) -> Result<(), Vec<OptionError>> {
     if errors.is_empty() {
         Ok(())
@@ -82,7 +80,6 @@ pub fn percent(share: f64) -> String {
     format!("{}%", share * 100.0)
 }
 
-/// Writes a time for netem.
 pub fn nanoseconds(time: Time) -> String {
     format!("{}ns", time.ns())
 }

@@ -231,7 +231,6 @@ impl Pipes {
     }
 }
 
-/// Builds the paths of flows and traffic sources, with their pipes.
 fn paths(plan: &Plan, seed: u64, pipes: &mut Pipes) -> Vec<Path> {
     let mut paths =
         Vec::with_capacity(plan.flow_count() + plan.source_count() + plan.program_count());

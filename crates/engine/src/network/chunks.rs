@@ -42,7 +42,6 @@ pub(super) struct Asks {
 const MOST_DOUBLINGS: u32 = 9;
 
 impl Chunks {
-    /// Creates the chunks of a flow whose segments have `mss` bytes of payload.
     pub fn new(
         plan: &ChunksPlan,
         mss: u64,

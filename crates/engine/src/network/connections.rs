@@ -106,7 +106,6 @@ pub(super) struct Connection {
     /// Payload to send, bytes. `None` means no limit.
     pub bytes: Option<u64>,
     pub mss: u64,
-    /// Number of the first segment.
     pub first: u64,
     /// The transfer, or the current chunk, is complete once all segments below this number have
     /// arrived.
@@ -195,7 +194,6 @@ impl Connection {
         self.payload(self.receiver.arrived())
     }
 
-    /// Returns the number of payload bytes acknowledged.
     pub fn acked_bytes(&self) -> u64 {
         self.payload(self.sender.acked())
     }

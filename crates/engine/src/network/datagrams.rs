@@ -91,7 +91,6 @@ impl Reports {
 }
 
 impl Far {
-    /// Creates the receiving end for the source's kind of traffic.
     pub fn of(source: &TrafficPlan, warmup: Time) -> Far {
         let entry = find(traffic::TABLE.entries(), source.kind);
         let Some(Transport::Datagrams(of)) = entry.map(|entry| entry.build.transport) else {
@@ -236,7 +235,6 @@ impl Network {
         }
     }
 
-    /// Puts a datagram of a source into the network.
     #[inline]
     fn enter_from(&mut self, end: End, packet: Packet) {
         let ends = &mut self.ends[packet.flow as usize];

@@ -241,7 +241,6 @@ impl Entry {
         files
     }
 
-    /// Returns the values to sample for the entry's time series.
     fn state(&self) -> ProgramState {
         let sender = self.sides[0].endpoint.as_ref();
         let state = sender.map(|sender| sender.state()).unwrap_or_default();
@@ -407,7 +406,6 @@ impl Network {
         self.turn(place / 2, ENDS[place % 2], None);
     }
 
-    /// Delivers a datagram to one side of an entry.
     pub(super) fn receive_datagram(&mut self, entry: usize, end: End, packet: &Packet) {
         let now = self.now;
         let Some(endpoints) = &mut self.endpoints else {

@@ -15,7 +15,6 @@ pub(super) struct Memory {
 /// Where one flow or source stores values, and which.
 struct Remembering {
     pair: usize,
-    /// Whether it stores any values.
     metrics: bool,
     ssthresh: bool,
     /// Whether the flow has stored its values. It does so once, when it closes.

@@ -102,7 +102,6 @@ impl Network {
         }
     }
 
-    /// Sends a request on an idle connection.
     fn serve(&mut self, slot: u32, waiting: &Waiting) {
         let now = self.now;
         let ends = &mut self.ends[slot as usize];

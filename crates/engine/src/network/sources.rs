@@ -39,7 +39,6 @@ pub(super) struct Traffic {
     pub received_bytes: u64,
     /// One-way delays of datagrams, ns.
     pub one_way: Histogram,
-    /// How the receiving end handles datagrams.
     pub far: Far,
     /// Slots of the source's connections that never end (step `Load`).
     pub loads_at: Vec<u32>,

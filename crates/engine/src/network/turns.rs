@@ -16,7 +16,6 @@ pub(super) struct Pool {
     pub requests: u64,
 }
 
-/// A request that no connection serves yet.
 pub(super) struct Waiting {
     pub number: u64,
     pub at: Time,

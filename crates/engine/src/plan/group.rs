@@ -53,7 +53,6 @@ impl<T: Group> Member<'_, T> {
     }
 }
 
-/// Returns the number of members in all groups together.
 pub(super) fn count<T: Group>(groups: &[T]) -> usize {
     let counts = groups.iter().map(|group| group.named().1);
     counts.sum::<u64>() as usize

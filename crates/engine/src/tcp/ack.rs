@@ -316,7 +316,6 @@ impl Sender {
                     .is_some_and(|(first, _)| first < self.board.get(self.board.flight.una).sent))
     }
 
-    /// Measures the delivery rate if a congestion control needs it.
     #[inline(always)] // inline, because it has one caller
     fn take_rate_sample(&mut self, delivered: u32, probe_acked: bool) {
         if let Some(rates) = &mut self.rates {

@@ -21,7 +21,6 @@ pub(super) struct EcnSender {
     /// that require ECN, and with Accurate ECN.
     always: bool,
     ect: Ecn,
-    /// Whether the SYN requests Accurate ECN.
     asks_accurate: bool,
     /// Whether the congestion control needs more than ECN as in RFC 3168.
     needs_accurate: bool,

@@ -15,7 +15,6 @@ pub fn syn_timeout(retransmits: u32) -> Time {
     Time(INITIAL_RTO.ns() << doublings.min(7)).min(MAX_RTO)
 }
 
-/// The state of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     Waiting,
@@ -24,13 +23,10 @@ pub(super) enum Phase {
     Done,
 }
 
-/// The handshake of a connection.
 #[derive(Clone, Debug)]
 pub(super) struct Handshake {
     pub phase: Phase,
-    /// Number of times that the SYN was sent again.
     pub retransmits: u32,
-    /// When the first SYN was sent.
     first_sent: Time,
 }
 

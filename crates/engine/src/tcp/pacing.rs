@@ -25,7 +25,6 @@ pub(super) struct Pacer {
     joined: bool,
     /// Pacing rates that the stack sets in early slow start and later, percent of cwnd/srtt.
     ratios: [u32; 2],
-    /// Number of the first data segment.
     pub first: u64,
     /// Earliest time at which the next packet may leave.
     pub until: Time,

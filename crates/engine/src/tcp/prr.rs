@@ -4,7 +4,6 @@
 /// A reduction in progress.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Prr {
-    /// Window when the reduction began.
     pub prior_cwnd: u32,
     delivered: u32,
     out: u32,

@@ -36,7 +36,6 @@ pub(super) struct Rack {
 }
 
 impl Rack {
-    /// Creates the state for a connection whose first segment is `first`.
     pub fn new(first: u64) -> Rack {
         Rack {
             sent: Time::ZERO,

@@ -38,7 +38,6 @@ enum Phase {
     Normal,
 }
 
-/// The state of Careful Resume on one connection.
 #[derive(Debug)]
 pub(in crate::cc) struct CarefulResume {
     saved_window: u32,

@@ -133,15 +133,10 @@ pub(super) enum SlowStart {
     /// Only a loss or a mark ends slow start.
     #[default]
     Standard,
-    /// HyStart.
     HyStart(Box<HyStart>),
-    /// Careful Resume.
     CarefulResume(Box<CarefulResume>),
-    /// Rapid Start.
     RapidStart(Box<RapidStart>),
-    /// HyStart++.
     HyStartPlusPlus(Box<HyStartPlusPlus>),
-    /// SEARCH.
     Search(Box<Search>),
 }
 

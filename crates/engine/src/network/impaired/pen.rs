@@ -23,7 +23,6 @@ pub(super) struct Pen {
     due: Time,
 }
 
-/// A packet that overtakes an earlier packet.
 struct Overtaking {
     arrival: u64,
     packet: Packet,

@@ -20,7 +20,6 @@ pub(in crate::tcp) struct Receiving {
     packets: u32,
     /// Number of bytes that arrived with each ECN field.
     bytes: [u32; 3],
-    /// The ECN field of the last packet.
     last: Ecn,
     /// How many of the next ACKs must carry the option.
     demand: u8,
