@@ -1,7 +1,8 @@
 //! A complete description of a run, from which the network is built.
 //!
-//! It is plain data in base units. The scenario crate creates it. No code in this module reads
-//! files. The fields are declared together with the keys of a scenario file (see [`crate::keys`]).
+//! It consists of plain values in base units (ns, bit/s, bytes). The scenario crate creates it. No
+//! code in this module reads files. The fields are declared together with the keys of a scenario
+//! file (see [`crate::keys`]).
 
 mod group;
 mod link;
@@ -406,7 +407,7 @@ impl Plan {
             })
             .collect();
         let owners = self.owners();
-        // Each entry of programs has its own pair of hosts.
+        // Each entry of `[[programs]]` has its own pair of hosts.
         let mut hosts = ends.iter().flatten().max().map_or(0, |last| last + 1);
         let programs = self.each_program().map(|program| {
             hosts += 2;

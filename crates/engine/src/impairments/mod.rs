@@ -33,8 +33,8 @@
 //! The times of a scenario (`during`, steps) apply when a packet leaves the queue. On the kernel
 //! engine they apply when the packet reaches netem, which is after the link's own delay.
 //!
-//! `tests/impairments` checks each kind against its formula. The randomised tests (the swarm) use
-//! every kind with all its options from this registry.
+//! `tests/impairments` checks each kind against its formula. The randomised tests use every kind
+//! with all its options.
 
 mod ack_batch;
 mod burst_loss;

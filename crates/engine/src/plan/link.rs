@@ -101,7 +101,7 @@ keys! {
     pub struct ImpairmentPlan as "[[impairments]]" {
         /// The kind: the name of an impairment.
         kind: &'static str => key(KeyKind::Word(Registry::Impairments)).required();
-        /// The options of the impairment's kind, complete.
+        /// All options of the impairment's kind.
         options: Options;
         /// Which packets the impairment affects: all, data, or ACKs of TCP.
         only: Concerns = Concerns::KEY.default("all");

@@ -9,7 +9,7 @@ use crate::keys::{
 use crate::registry::{Options, Value};
 use crate::units::Time;
 
-/// The default date of a guest, seconds since 1970: 2026-01-01.
+/// The default date in guests, seconds since 1970: 2026-01-01.
 pub const DATE: u64 = 1_767_225_600;
 
 /// Prefix of a file's path which means that the rest is the name of one of tailback's own programs.

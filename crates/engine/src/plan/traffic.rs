@@ -88,7 +88,7 @@ keys! {
     pub struct TrafficPlan as "[[traffic]]" {
         /// The kind of traffic.
         kind: &'static str => key(KeyKind::Word(Registry::Traffic)).required();
-        /// The options of the source's kind, complete.
+        /// All options of the source's kind.
         options: Options;
         /// Name in results; default: the kind, made unique.
         name: String => key(KeyKind::Name);
@@ -141,7 +141,7 @@ keys! {
         ecn: bool;
         /// Links that requests and ACKs pass.
         back: Vec<u32>;
-        /// The TCP stack of both ends.
+        /// Settings of the TCP stack at both ends.
         tcp: TcpPlan;
         /// Largest number of connections at the same time.
         limit: u32;

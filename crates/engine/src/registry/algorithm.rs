@@ -10,7 +10,7 @@ pub enum Algorithm {
     Known {
         /// Its name in the registry.
         name: &'static str,
-        /// Its complete options.
+        /// All its options.
         options: Options,
     },
     /// An algorithm that exists only in the kernel, so the simulator cannot run it.

@@ -36,9 +36,9 @@ impl Rules {
 
 /// A congestion control, with the flow that uses it.
 pub struct Chosen<'a> {
-    /// Name of the entry.
+    /// Name of the congestion control.
     pub name: &'static str,
-    /// The complete options of the entry.
+    /// All options of the algorithm.
     pub options: &'a Options,
     /// Whether the flow negotiates ECN.
     pub ecn: bool,

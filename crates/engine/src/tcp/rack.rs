@@ -7,7 +7,7 @@ use crate::units::Time;
 
 /// Number of duplicate ACKs that indicate a loss while no reordering has been seen.
 pub(super) const REORDERING: u32 = 3;
-/// Linux `tcp_max_reordering`.
+/// Largest value of `reordering` (Linux `tcp_max_reordering`).
 const MAX_REORDERING: u64 = 300;
 /// Number of recoveries for which a widened reordering window lasts (RFC 8985 section 6.2).
 const PERSIST: u32 = 16;

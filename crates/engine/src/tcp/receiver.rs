@@ -16,17 +16,17 @@ use crate::plan::{Conduct, TcpPlan};
 use crate::units::Time;
 use crate::wheel::{TimerClock, WheelPhase};
 
-/// Linux `TCP_ATO_MIN` and `TCP_DELACK_MIN`.
+/// Smallest delay of a delayed ACK (Linux `TCP_ATO_MIN` and `TCP_DELACK_MIN`).
 const DELACK_MIN: Time = Time::from_ms(40);
-/// Linux `TCP_DELACK_MAX`.
+/// Largest delay of a delayed ACK (Linux `TCP_DELACK_MAX`).
 const DELACK_MAX: Time = Time::from_ms(200);
-/// Linux `TCP_MAX_QUICKACKS`.
+/// Largest number of successive ACKs without delay (Linux `TCP_MAX_QUICKACKS`).
 const MAX_QUICKACKS: u32 = 16;
 /// Number of duplicate ACKs that are sent at once before ACKs are compressed.
 const DUP_ACKS_AT_ONCE: u32 = 3;
-/// Linux `tcp_comp_sack_nr`.
+/// Largest number of ACKs that SACK compression merges (Linux `tcp_comp_sack_nr`).
 const COMPRESSED_MAX: u32 = 44;
-/// Linux `tcp_comp_sack_delay_ns`.
+/// Largest delay of a compressed ACK (Linux `tcp_comp_sack_delay_ns`).
 const COMPRESS_DELAY: Time = Time::from_ms(1);
 
 /// Number of parts into which a receiver that divides ACKs divides a segment. Each part gets its
