@@ -46,7 +46,7 @@ pub struct Chosen<'a> {
 
 /// A queue, with the link after it.
 pub struct Placed<'a> {
-    /// The complete options of the entry.
+    /// All options of the queue.
     pub options: &'a Options,
     /// The lowest rate of the link, ignoring outages (rate 0).
     pub rate: Rate,

@@ -5,7 +5,7 @@ use super::timestamps;
 use crate::packet::Packet;
 use crate::units::Time;
 
-/// Number of SYN timeouts before their doubling begins (Linux `tcp_syn_linear_timeouts`).
+/// Number of SYN retransmissions whose timeout is not doubled (Linux `tcp_syn_linear_timeouts`).
 const SYN_LINEAR_TIMEOUTS: u32 = 4;
 
 /// Returns the timeout of a SYN that was retransmitted this many times. The first timeouts are not
