@@ -52,8 +52,8 @@ CASES = (
     Case("c4-fast", 20, 1.3),
     Case(
         *("c4-satellite", 100, 7.4),
-        "The suite gives C4 the window and RTT of an earlier connection, which the flows in the "
-        "table do not know. With both, by Careful Resume, CUBIC needs {resumed} s.",
+        "The suite gives C4 the window and RTT of an earlier connection. The flows in the table "
+        "start without them. With both (Careful Resume), CUBIC needs {resumed} s.",
     ),
     Case(
         "low-and-up", 7, 7.9, "BBRv3 probes for a higher rate every 2 to 3 s, BBRv1 every 8 RTTs."
@@ -63,7 +63,8 @@ CASES = (
     Case(
         *("short-to-long", 20, 22.0),
         "BBR keeps its least RTT of 30 ms for 5 to 10 s, and therefore its window. In tailback "
-        "the queue's limit in bytes stays the same; in the suite it grows from 100 to 200 ms.",
+        "the queue's limit stays the same number of bytes; in the suite it grows from 100 to 200 "
+        "ms of data.",
     ),
     Case(
         *("wifi-bad", 4, 4.3),
@@ -73,7 +74,7 @@ CASES = (
         "wifi-fade",
         10,
         6.2,
-        "The limit is 0.1 s more than the frames of TCP need, of which 0.2 s are for headers.",
+        "TCP's frames need only 0.1 s less than the limit; 0.2 s of their time is for headers.",
     ),
     Case("suspension", 10, 5.4),
 )
@@ -90,9 +91,10 @@ HEAD = """\
 |---|--:|--:|--:|{marks}
 {rows}
 
-- *Limit*: the suite publishes no times. C4 passes if the worst of 100 runs is within the limit.
-- *Least*: the time of a handshake, of all frames at the full rate, and of the propagation of the
-  last frame.
+- *Limit for C4*: the suite publishes limits but no measured times. C4 passes if the slowest of 100
+  runs is within the limit.
+- *Least*: a lower bound, the time for a handshake, for all frames at the full rate, and for the
+  propagation of the last frame.
 - Times of the simulator are the median and, in brackets, the worst of all seeds, from the first SYN
   to the last byte at the receiver. **Bold**: the worst is beyond C4's limit.
 - *bbr* and *bbr3* are versions 1 and 3. C4 itself is not part of tailback.
@@ -182,7 +184,8 @@ def page(seeds: int) -> str:
     }
     kept = ", ".join(f"{within[cc]} ({cc})" for cc in CCS)
     return HEAD.format(
-        verdict=f"The worst of {seeds} runs is within C4's limit on {kept} of {len(CASES)} paths.",
+        verdict=f"The slowest of {seeds} runs stays within C4's time limit on {kept} of "
+        f"{len(CASES)} paths.",
         runs=runs,
         date=datetime.now(UTC).date(),
         seeds=seeds,

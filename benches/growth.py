@@ -271,13 +271,14 @@ PARTS = {
     "flows": Part(
         "Flows",
         "flows of 1 Mbit/s",
-        "CUBIC, a bottleneck of `1 Mbit/s` for each flow, an RTT of `20 ms`, `1 s` at least.",
+        "CUBIC flows with an RTT of `20 ms` share a bottleneck of `1 Mbit/s` per flow. Runs last "
+        "at least `1 s`.",
         flows,
     ),
     "links": Part(
         "Links in a row",
         "links",
-        "Ten CUBIC flows at `1 Gbit/s`; the time is that of a data packet at each link.",
+        "Ten CUBIC flows pass all links, at `1 Gbit/s`. The time is per data packet and link.",
         links,
         hops=True,
     ),
@@ -288,20 +289,20 @@ PARTS = {
         lots,
     ),
     "rtts": Part(
-        "Round-trip times", "distinct RTTs", "A thousand CUBIC flows at `1 Gbit/s`.", rtts
+        "Round-trip times", "distinct RTTs", "A thousand CUBIC flows share `1 Gbit/s`.", rtts
     ),
     "web": Part(
         "Requests",
         "requests a second",
-        "Web traffic, a connection for each request, at two thirds of the rate.",
+        "Web traffic, with a new connection for each request, uses two thirds of the link rate.",
         web,
     ),
-    "rates": Part("Rates", "rate, Mbit/s", "A hundred CUBIC flows, an RTT of `1 ms`.", rates),
+    "rates": Part("Rates", "rate, Mbit/s", "A hundred CUBIC flows with an RTT of `1 ms`.", rates),
     "recorded": Part("What is recorded", "", "CUBIC through CoDel.", recorded),
     "entries": Part(
         "Rates that change",
         "entries",
-        "One CUBIC flow at about `100 Mbit/s`.",
+        "One CUBIC flow on a link whose rate changes around `100 Mbit/s`.",
         entries,
     ),
 }
@@ -442,7 +443,7 @@ def write(found: Mapping[Part, Sequence[Row]], command: str) -> None:
     page = ["# As a scenario grows", "", f"`{command}`", ""]
     page += [
         f"Measured on {date.today():%d %B %Y} on a machine with {cpu_count()} cores"
-        f" ({processor()}). Each row is the fastest of three runs of a point."
+        f" ({processor()}). Each row is the fastest of three runs."
     ]
     page.append("")
     (DOCS / FIGURES).mkdir(exist_ok=True)
@@ -452,7 +453,7 @@ def write(found: Mapping[Part, Sequence[Row]], command: str) -> None:
             file = f"{FIGURES}/{part.points.__name__}.svg"
             made = export.svg(export.spec(figure(part, rows)))
             (DOCS / file).write_text(made, encoding="utf-8")
-            page += [f"![{part.title}: time a packet and memory]({file})", ""]
+            page += [f"![{part.title}: time per packet and memory]({file})", ""]
         page += [*table(part, rows), ""]
     PAGE.write_text("\n".join(page), encoding="utf-8")
 

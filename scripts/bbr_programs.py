@@ -29,14 +29,14 @@ COMMAND = "tailback evaluate bbr program=scripts/programs/{}.toml --engine kerne
 HEAD = """\
 # BBR of QUIC stacks
 
-This page has the verdicts of
-[`tailback evaluate bbr program=FILE`](../how-to/evaluate-bbr.md#a-program). The cases are those in
-the appendix of BBR's draft, as far as the packets and the qlog of a stack show them.
+This page has the verdicts of [`tailback evaluate bbr
+program=FILE`](../how-to/evaluate-bbr.md#a-program). The test cases come from the appendix of BBR's
+draft. Packets and qlog can decide only some of them; the last section lists the others.
 
-The stacks quinn and quiche have a BBR. The column for CUBIC in quinn shows which cases find a
-control that is no BBR. `python scripts/bbr_programs.py` writes this page from the output of the
-commands below. It was measured on {date} with the kernel engine, with three seeds of each case. A
-case fails if one of its seeds fails.
+The stacks quinn and quiche implement BBR. The column for quinn's CUBIC shows which test cases
+detect that a congestion control is not BBR. `python scripts/bbr_programs.py` writes this page from
+the output of the commands below. It was measured on {date} with the kernel engine, with three seeds
+of each case. A case fails if one of its seeds fails.
 
 ## What stands out
 """
@@ -49,18 +49,18 @@ Causes, as far as the sources of quinn-proto 0.11.19 and quiche 0.30.0 show them
   draft and not always a bug. quiche's gain in DRAIN (A.3) is one of these differences.
 - **quinn begins with PROBE_RTT (A.1, A.12).** `is_min_rtt_expired` returns true as long as no
   PROBE_RTT has taken place. So the first ACK that is not application-limited ends STARTUP, and
-  PROBE_RTT begins. Its window is `0.75` of the estimated BDP.
+  PROBE_RTT begins, with a window of `0.75` of the estimated BDP.
 - **quinn does not pace at its rate (A.17).** BBR computes a pacing rate, and the qlog has it. But
   quinn's pacer does not read it: it paces at `1.25` windows for each smoothed RTT. So the window
   alone limits the rate, and behind a policer the window is more than two BDPs.
-- **PROBE_RTT comes each `10 s` (A.10)** in both stacks, as in older versions of BBR. The one at the
-  start of quinn is too early, and the run ends before the next one.
-- The cause of quiche's failure in A.14 has not been looked for.
+- **PROBE_RTT comes each `10 s` (A.10)** in both stacks, as in older versions of BBR. quinn's first
+  PROBE_RTT is at the start, which is too early, and the run ends before its second one.
+- We did not search for the cause of quiche's failure in A.14.
 """
 
 AFTER = """\
-✓: passes. ?: the situation did not occur. –: not observable. **fail** has its number, if it has
-one.
+✓: pass. ?: the situation did not occur. –: not observable. **fail** is followed by the measured
+value, if there is one.
 """
 
 

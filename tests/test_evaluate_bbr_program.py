@@ -123,10 +123,12 @@ def test_what_neither_packets_nor_a_log_show_is_not_observable(
     found = sections(evaluated(DRAFT))
     assert len(found) == 22
     assert found["A.7"].note == outside.APPLICATION
-    assert found["A.4"].note == "Neither packets nor a qlog show round, bdp."
+    assert found["A.4"].note == (
+        "Neither packets nor a qlog show these internal values of BBR: round, bdp."
+    )
     assert found["A.5"].note.endswith("and no qlog names BBR's states.")
     assert "how many rounds of UP" in found["A.15"].note
-    assert "A.14: only packets decide, because no qlog was kept" in " ".join(
+    assert "A.14: packets alone decide, because no qlog was kept" in " ".join(
         evaluated(DRAFT, "A.14").notes
     )
 
@@ -157,12 +159,12 @@ def test_what_neither_packets_nor_a_log_show_is_not_observable(
             "fail",
             "UP led to CRUISE",
         ),
-        ("A.14", lambda log: log, "pass", "window by qlog"),
+        ("A.14", lambda log: log, "pass", "window in the qlog"),
         (
             "A.14",
             lambda log: re.sub(rb'"congestion_window": \d+', b'"congestion_window": 2896', log),
             "fail",
-            "window by qlog",
+            "window in the qlog",
         ),
     ],
 )
@@ -177,16 +179,18 @@ def test_the_log_decides(
     evaluation = evaluated(DRAFT, case, log=doctored, out=tmp_path)
     [section] = evaluation.sections
     assert (section.verdict, note in section.note) == (verdict, True), section.note
-    assert "The program's qlog has its window and names BBR's states." in evaluation.notes
+    assert "The program's qlog shows its window and BBR's states." in evaluation.notes
 
 
 def test_a_file_that_is_no_qlog_does_not_decide(
     evaluated: Callable[..., Evaluation], tmp_path: Path
 ) -> None:
     evaluation = evaluated(DRAFT, "A.14", log=lambda _: b"no log", out=tmp_path)
-    assert "data in flight by packets" in evaluation.sections[0].note
+    assert "data in flight, measured from packets" in evaluation.sections[0].note
     assert any(
-        note.startswith("A.14: only packets decide, because no log could be read: out/server-1.sql")
+        note.startswith(
+            "A.14: packets alone decide, because no log could be read: out/server-1.sql"
+        )
         for note in evaluation.notes
     )
 

@@ -186,27 +186,27 @@ def _criteria_page(evidence: Path, found: Sequence[Judged]) -> str:
         Section("made", "Commands and revisions", [_made(found)]),
     ]
     lead = (
-        "For every reproduced experiment, and for the simulator against Linux, this page lists "
-        "the criteria, and the errors that they limit. `make pages` writes this page from the "
-        "files `goals.csv` of the other pages."
+        "This page lists the criteria for every reproduced experiment and for the comparison of "
+        "the simulator with Linux, with the errors that they limit. `make pages` writes this page "
+        "from the files `goals.csv` of the other pages."
     )
     return to_markdown(Report("", "Every criterion", lead, [], sections))
 
 
 _HOW = """
 A criterion limits the errors of a group of comparisons with published numbers or with Linux. The
-column *within* counts comparisons within the limit. The column *within or chance* also counts those
-beyond the limit that chance can explain. Chance can explain an error if, in at least 5 % of cases,
-another run of the simulator would differ from the present value by as much as the published value
-does. This needs five seeds. The column *held out* counts comparisons with values that were not
-used, or not known, until the set-up was frozen. A dash means that the criterion has no such number.
+column *within* counts comparisons within the limit. The column *within or chance* also counts
+comparisons that may exceed the limit by chance. This is so if the published value lies within the
+95 % prediction interval for one more run of the simulator. The interval needs five seeds. The
+column *held out* counts comparisons with values that nobody used before the set-up was frozen. A
+dash means that the criterion has no such number.
 """
 
 _NOISE = """
-Some publications contain an experiment twice: in two rows that are equal by symmetry, or in two
-modes that make no difference to the flows. This page calls two such results twins. For the
-comparison with Linux, twins are the kernel's results with the first seeds and with the last seeds.
-Even a perfect model would have an error as large as the difference between twins.
+Some publications contain an experiment twice: for example, with the two flows exchanged, or in two
+modes that do not affect the flows. This page calls two such results twins. For the comparison with
+Linux, twins are the kernel's means over its first and over its second half of the seeds. Even a
+perfect model would have an error as large as the difference between twins.
 """
 
 

@@ -49,8 +49,8 @@ SETUP_ON_LINUX: Mapping[str, tuple[str, str]] = {
 name."""
 
 LEAD = (
-    "The publication has only figures, no numbers. The page therefore compares the versions with "
-    "each other. `all-cells.csv` of the report has every number."
+    "The publication has figures but no numbers to compare with. The page therefore compares the "
+    "versions with each other. The command below writes every number to `all-cells.csv`."
 )
 
 
@@ -79,8 +79,8 @@ def medians(comparison: Comparison, pairs: Sequence[tuple[str, str]]) -> Table:
         title for first, other in pairs for title in (f"{first} over {other}", "90th percentile")
     )
     caption = (
-        "Difference of the means over seeds, in percent. *A over B* is the median of the "
-        "difference over the cases; *90th percentile* is that of its absolute value."
+        "Difference of the means over seeds, in percent. *A over B* is the median difference over "
+        "all cases; *90th percentile* is the 90th percentile of the absolute difference."
     )
     return Table(
         "medians",

@@ -256,7 +256,7 @@ def _counted(judges: Sequence[Judge]) -> str:
         f"{held_out} comparisons, counted once per criterion, use held-out values, which nobody "
         f"looked at before the set-up was frozen."
         if held_out
-        else "No values were held out: all were known while the set-up was chosen."
+        else "No values were held out: all were known when the set-up was chosen."
     )
     return " ".join(words)
 

@@ -32,7 +32,7 @@ SHOWN = ("cwnd", "in_flight", "min_rtt_ms", "acked_bytes", "ca_state", "mode", "
 RATE_MBIT = 20.0
 """Rate of the link of A.1, A.3 and A.10."""
 
-APPLICATION = "The scenario limits what the application writes. A program writes by itself."
+APPLICATION = "The test limits what the application writes, which tailback cannot do for a program."
 
 
 @dataclass(frozen=True)
@@ -82,13 +82,13 @@ class Seen:
         if before is None or low is None:
             return ""
         if low == before:
-            return f" The qlog has a window of {before:.0f} bytes throughout."
-        return f" The qlog has a window that fell from {before:.0f} to {low:.0f} bytes."
+            return f" The qlog shows a constant window of {before:.0f} bytes."
+        return f" In the qlog, the window fell from {before:.0f} to {low:.0f} bytes."
 
 
 Judge = Callable[[Seen], Finding]
 
-PLATEAU = "rounds at the full rate before sending slows, difference from 3.5"
+PLATEAU = "rounds at the full rate before the sender slows, difference from 3.5"
 ROUNDS, OFF = 3.5, 1.0
 """STARTUP ends after the round that sets the baseline of the delivery rate and three rounds without
 growth. Packets do not show where a round begins, so the count may be off by half a round at either
@@ -104,19 +104,19 @@ def plateau(seen: Seen) -> Finding:
     last = len(p.times) - 1
     lost = p.lost(0, p.times[last if end is None else end])
     if lost:
-        note = f"{lost} packets were dropped before sending slowed below the delivery."
+        note = f"{lost} packets were dropped before the sender slowed below the delivery rate."
         return Finding("fail", PLATEAU, None, OFF, note, end or last)
     if end is None:
-        note = "Sending never slowed below the delivery: STARTUP did not end in DRAIN."
+        note = "The sender never slowed below the delivery rate: STARTUP did not end in DRAIN."
         return Finding("fail", PLATEAU, None, OFF, note, last)
     rounds = p.rounds(full, end)
     ok = abs(rounds - ROUNDS) <= OFF and state in ("", "DRAIN")
-    led = f"STARTUP led to {state}" if state else "Sending slowed below the delivery"
+    led = f"STARTUP led to {state}" if state else "The sender slowed below the delivery rate"
     note = f"{led} {rounds:.1f} rounds after the link was full, without a loss.{seen.window(end)}"
     return Finding(passed(ok), PLATEAU, abs(rounds - ROUNDS), OFF, note, end)
 
 
-GAIN = "sending rate over delivery rate in DRAIN"
+GAIN = "sending rate divided by delivery rate in DRAIN"
 GAIN_STEP = 0.05
 """How much the ratio of two measured rates may differ from the pacing gain."""
 PAUSE = 0.2
@@ -128,9 +128,11 @@ def drain(seen: Seen) -> Finding:
     p = seen.packets
     full, end, state = seen.startup_end(RATE_MBIT)
     if full is None or end is None:
-        return missed(GAIN, "Sending never slowed below the delivery, so no DRAIN was seen.")
+        return missed(
+            GAIN, "The sender never slowed below the delivery rate, so no DRAIN was seen."
+        )
     if p.lost(0, p.times[end]):
-        return missed(GAIN, "Losses came before sending slowed, so no DRAIN was seen.")
+        return missed(GAIN, "Losses came before the sender slowed, so no DRAIN was seen.")
     if state not in ("", "DRAIN"):
         return missed(GAIN, f"STARTUP led to {state}, so no DRAIN was seen.")
     spells = seen.log.spells("DRAIN") if seen.log else []
@@ -144,21 +146,21 @@ def drain(seen: Seen) -> Finding:
             if p.mbit(p.sent, i, short) < SLOWER * p.mbit(p.delivered, i, short)
         ]
         if not slow:
-            return missed(GAIN, "Sending was slower for too short a time to measure a gain.")
+            return missed(GAIN, "The sender was slower for too short a time to measure a gain.")
         first = slow[0]
         again = next(i for i in range(first, len(p.times) + 1) if i not in slow) - 1
         # The last interval includes packets that came up to half an RTT later, after DRAIN.
         again = p.index(p.times[min(again, len(p.times) - 1)] - short)
     passed_s = p.times[again] - p.times[first]
     if passed_s < p.base_s / 2:
-        return missed(GAIN, "Sending was slower for too short a time to measure a gain.")
+        return missed(GAIN, "The sender was slower for too short a time to measure a gain.")
     gain = (p.sent[again] - p.sent[first]) / (p.delivered[again] - p.delivered[first])
     if gain < PAUSE and not state:
-        note = f"Sending stopped instead of slowing, which is no DRAIN.{seen.window(end)}"
+        note = f"The sender stopped instead of slowing, so this was not DRAIN.{seen.window(end)}"
         return missed(GAIN, note)
     left = min(p.backlog[first : again + 3]) / p.frame
     ok = abs(gain - a03.BOUND) <= GAIN_STEP and left <= FEW_FRAMES
-    note = f"The queue had {left:.0f} frames at the end.{seen.window(end)}"
+    note = f"When DRAIN ended, the queue held {left:.0f} frames.{seen.window(end)}"
     return Finding(passed(ok), GAIN, gain, a03.BOUND, note, again)
 
 
@@ -238,7 +240,7 @@ def plateau_in_up(seen: Seen) -> Finding:
     rounds = p.rounds(p.index(since), p.index(until))
     off = abs(rounds - ROUNDS)
     ok = state == "DOWN" and not lost and off <= OFF
-    note = f"UP led to {state} after {rounds:.1f} rounds; {lost} packets were dropped in it."
+    note = f"UP led to {state} after {rounds:.1f} rounds; {lost} packets were dropped during UP."
     return Finding(passed(ok), IN_UP, off, OFF, note, p.index(until))
 
 
@@ -274,7 +276,7 @@ def aggregation(seen: Seen) -> Finding:
         note = "The link was never full."
         return Finding("fail", AGGREGATED, 100 * most / a12.RATE_MBIT, a12.BOUND, note, 0)
     if end is None:
-        note = "Sending never slowed below the delivery: STARTUP did not end."
+        note = "The sender never slowed below the delivery rate: STARTUP did not end."
         return Finding("fail", AGGREGATED, None, a12.BOUND, note, len(p.times) - 1)
     found = 100 * p.mbit(p.delivered, end, 2 * p.base_s) / a12.RATE_MBIT
     bdp = a12.RATE_MBIT * 1e6 / 8 * p.base_s
@@ -283,7 +285,8 @@ def aggregation(seen: Seen) -> Finding:
     ok = found >= a12.BOUND and most > 2 * bdp and not lost
     note = (
         f"Up to {most / p.frame:.0f} frames were in flight at a BDP of {bdp / p.frame:.0f}; "
-        f"{lost} packets were dropped until then. Packets do not show extra_acked."
+        f"{lost} packets were dropped before the sender slowed. Packets do not show BBR's "
+        f"variable extra_acked."
     )
     return Finding(passed(ok), AGGREGATED, found, a12.BOUND, note, end)
 
@@ -302,8 +305,8 @@ def tiny(seen: Seen) -> Finding:
     window = p.in_flight[at] / p.frame if low is None else low / payload
     share = 100 * p.mbit(p.delivered, inside[-1], p.times[inside[-1]] - a14.SINCE_S) / a14.RATE_MBIT
     ok = window >= a14.BOUND - ROUNDED and share >= a14.FULL
-    source = "data in flight by packets" if low is None else "window by qlog"
-    note = f"It is the {source}. {a14.used(share)}"
+    source = "data in flight, measured from packets" if low is None else "window in the qlog"
+    note = f"The value is the {source}. {a14.used(share)}"
     return Finding(passed(ok), a14.MEASURE, window, a14.BOUND, note, at)
 
 
@@ -321,8 +324,8 @@ def growth(seen: Seen) -> Finding:
         note = f"The rate was not found: the delivery reached {most:.1f} Mbit/s."
         return Finding("fail", a15.MEASURE, None, a15.BOUND, note, len(p.times) - 1)
     note = (
-        f"The link was full {p.times[found] - a15.CHANGE_S:.2f} s after the change. Packets do not "
-        "show how many rounds of UP that took."
+        f"The link was full {p.times[found] - a15.CHANGE_S:.2f} s after its rate changed. "
+        "Packets do not show how many rounds of UP that took."
     )
     return Finding("not observable", "", None, None, note, found)
 
@@ -337,8 +340,8 @@ def policed(seen: Seen) -> Finding:
     share = 100 * p.mbit(p.delivered, last, p.times[last] - p.times[since]) / a17.RATE_MBIT
     ok = lost <= a17.BOUND and share >= a17.LEAST
     note = (
-        f"In the last 5 s the flow got {share:.0f} % of the tokens. Packets do not show the "
-        "short-term bounds."
+        f"In the last 5 s the flow got {share:.0f} % of the tokens. Packets do not show BBR's "
+        f"short-term bounds (bw_lo, inflight_lo)."
     )
     return Finding(passed(ok), a17.MEASURE, lost, a17.BOUND, note, since)
 
@@ -373,4 +376,5 @@ def unobservable(case: Case) -> str:
     if case.id in OF_APPLICATION:
         return APPLICATION
     lacking = [name for name in case.needs if name not in SHOWN]
-    return f"Neither packets nor a qlog show {', '.join(lacking)}."
+    names = ", ".join(lacking)
+    return f"Neither packets nor a qlog show these internal values of BBR: {names}."

@@ -68,8 +68,8 @@ def decided(
 def seeds_note(seeds: int) -> str:
     """Return a sentence about how many runs decided the verdicts."""
     if seeds == 1:
-        return "One run of each case; --seeds N repeats it, and one failure fails the case."
-    return f"{seeds} seeds of each case; one failure fails the case."
+        return "One run of each case. With --seeds N, a case fails if one of N runs fails."
+    return f"{seeds} seeds of each case; a case fails if one seed fails."
 
 
 def blocks(case: Case, rows: Sequence[dict[str, float | str]], caption: str) -> Sequence[Block]:

@@ -25,7 +25,7 @@ def combinations(gathered: Gathered, facts: Facts) -> list[ReportFigure]:
     points = gathered.of("flows")
     out: list[ReportFigure] = []
     for name, combos, what in (
-        ("a4-equal", EQUAL_SPLITS, "as many flows in each class"),
+        ("a4-equal", EQUAL_SPLITS, "equally many flows in both classes"),
         ("a4-splits", SPLITS, "ten flows"),
     ):
         chosen = [p for p in points if f"{p.at.l_flows}-{p.at.c_flows}" in combos]
@@ -59,8 +59,9 @@ def combinations(gathered: Gathered, facts: Facts) -> list[ReportFigure]:
             draw,
             name,
             f"Normalised rate and window per flow, 40 Mbit/s, 10 ms: {what}",
-            "Rate of each flow divided by link / N, and its window divided by C / (n_L / (q_L + "
-            f"RTT_L) + n_C / (q_C + RTT_C)), each second. {RANKED}",
+            "Rate of each flow in each second, divided by the fair share (link rate / number of "
+            "flows). Its window is divided by the window that each flow would have if all windows "
+            f"were equal. {RANKED}",
             facts,
         )
     return out

@@ -27,8 +27,7 @@ def page(
     )
     return Page(
         "ABE (RFC 8511): what a gentler backoff gains and costs",
-        "The experiments of the ABE poster (2017), run again. The report of the command below has "
-        "more figures.",
+        "tailback repeats the experiments of the ABE poster (2017).",
         sections,
     )
 
@@ -45,11 +44,11 @@ def _misses(verdict: truth.AbeVerdict) -> Table:
 def _setup() -> str:
     return """
 The poster gives rates, queues and round-trip times, but no durations, seeds or TCP stack. Its flows
-with ABE in experiment 6 use CUBIC. It publishes only ranges for experiment 6, not the ratio of two
-flows or the ratio at one factor. Here the congestion controls are those of today's Linux (`reno`,
-`cubic`) with `beta_ecn`. Reductions start from cwnd and use PRR (`abe = "linux"`). The first queue
-is PIE of 2014 (`version = "linux-3.14"`: `target 20ms`, `tupdate 30ms`, departure-rate estimator,
-three gain levels, one random draw per packet). The second queue is today's PIE.
+with ABE in experiment 6 use CUBIC. For experiment 6 it publishes only a range of ratios, not the
+ratio for each factor. Here the congestion controls are those of today's Linux (`reno`, `cubic`)
+with `beta_ecn`. Reductions start from cwnd and use PRR (`abe = "linux"`). One queue is PIE of 2014
+(`version = "linux-3.14"`: `target 20ms`, `tupdate 30ms`, departure-rate estimator, three gain
+levels, one random draw per packet). Another is today's PIE.
 """
 
 

@@ -163,7 +163,7 @@ def _equal(points: Sequence[equal.EqualPoint]) -> AbeVerdict | None:
     off = [p for p in abe if abs(p.error or 0.0) > RATIO]
     return AbeVerdict(
         "equal-probability",
-        "Rate ratio at equal mark probability by the reference's table",
+        "Rate ratio at equal mark probability, compared with the reference's table",
         f"within {100 * RATIO:g} %",
         f"median {100 * (median(errors) or 0):.1f} %, at most {100 * max(errors):.1f} %",
         len(abe),
@@ -330,7 +330,7 @@ def _steps(steps: Sequence[short.Steps]) -> AbeVerdict | None:
     runs, within = sum(s.bounded for s in cells), sum(s.within for s in cells)
     return AbeVerdict(
         "reduction-steps",
-        "Number of reductions after slow start, for windows up to twice what the path holds",
+        "Number of reductions after slow start, for windows up to twice the path's capacity",
         "at most log_beta(0.5), rounded up",
         f"{within} of {runs} runs",
         runs,

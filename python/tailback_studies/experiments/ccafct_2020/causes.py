@@ -8,24 +8,23 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
     (
         "shaper",
         'htb with the burst that tc computes (`burst = "tc"`)',
-        "stated: the class has a rate and a ceiling and no burst",
+        "stated: the htb class has a rate and a ceiling but no burst",
     ),
     ("queue", "`fq_codel flows 1`: one CoDel queue, with ECN as tc has it", "stated"),
-    ("round-trip time", "half in each direction, before the queue", "stated"),
+    ("round-trip time", "half of it in each direction, before the queue", "stated"),
     (
         "requests",
         "times between requests are exponential with a mean of 200 ms; sizes are lognormal, with a "
         "5th percentile of 64 kB and a 95th of 2 MB; as many requests as arrive in 180 s",
-        "stated. The publication makes 900 requests, and its generator is not seeded, so all its "
-        "rows have the same requests. In tailback each seed draws other requests",
+        "stated. The publication makes 900 requests, and its random generator has no seed, so "
+        "every run has the same requests. In tailback each seed draws other requests",
     ),
     (
         "a request",
-        "uses an idle connection. Without an idle connection, it opens one and uses the first "
-        "connection that becomes free. When a response is complete, connections without a request "
-        "are closed",
+        "uses an idle connection, or the first that becomes free while it opens a new one. When a "
+        "response is complete, connections without a request are closed",
         "the publication uses Go's HTTP client, and closes idle connections after each response; "
-        "here, sending the request on a new connection takes no time",
+        "in tailback, the ACK that completes the handshake carries the request",
     ),
     ("CUBIC of requests", "without ECN", "stated: `tcp_ecn = 2` on the hosts of the requests"),
     (
@@ -52,9 +51,9 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "what hosts remember",
-        "RTT, reordering and ssthresh of a destination, from one connection to the next",
-        "Linux before 5.6 does so; the tree of the L4S team in autumn 2020 was of 5.4. The "
-        "publication does not state its release",
+        "a host remembers RTT, reordering and ssthresh of a destination for its next connection",
+        "Linux before 5.6 does so. The publication does not state its kernel release; in autumn "
+        "2020 the L4S team's kernel was based on 5.4",
     ),
 )
 

@@ -21,8 +21,9 @@ from tailback_studies.reproduction.shown import NO_OFFLOADS, facts, goals_table,
 TITLE = "Completion times beside a competitor (2020), run again"
 SOURCE = "P. Heist, heistp/ccafct, 2020"
 LEAD = (
-    "Requests over CUBIC connections pass one CoDel queue, alone and beside a long flow of CUBIC "
-    "or Prague. The report shows how long the requests take, and how much the long flow harms them."
+    "CUBIC connections carry web requests through a CoDel queue, alone or beside a long flow of "
+    "CUBIC or Prague. The report shows how long the requests take, and how much "
+    "the long flow harms them."
 )
 BLIND = (
     "The set-up was written from the publication's programs before any comparison. Later changes "

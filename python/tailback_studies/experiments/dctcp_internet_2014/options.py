@@ -46,21 +46,21 @@ DECLARED: tuple[tuple[str, str, Basis, str], ...] = (
         "RED: gaps between drops or marks",
         "not uniformised",
         "inferred",
-        "with the window growth of Linux 3.2, formula (3) holds only with this choice; see the "
-        "section on readings",
+        "with the window growth of Linux 3.2, the paper's formula (3) holds only if gaps are not "
+        "uniformised",
     ),
     (
         "RED: idle time",
         "the average decays by one factor (1 \u2212 w) per 40 B of idle time",
         "inferred",
-        "RED's authors count \u201csmall packets\u201d, Linux average ones (1000 B); it decides "
-        "the queue at small thresholds",
+        "RED's authors count idle time in \u201csmall packets\u201d, Linux in average ones "
+        "(1000 B); at small thresholds, the choice determines the queue length",
     ),
     (
         "RED: average updated by",
         "every arrival of either class",
         "default",
-        "both RED instances watch the same queue",
+        "both RED instances average the same queue",
     ),
     (
         "RED: arriving packet in the sampled queue",
@@ -79,7 +79,7 @@ DECLARED: tuple[tuple[str, str, Basis, str], ...] = (
         "duration, not counted",
         "210 s, of which the first 10 s do not count (Figures 7 to 9 and the readings: 110 s)",
         "default",
-        "1/w is 500 arrivals, 0.6 s",
+        "the averaging time 1/w is 500 arrivals, 0.6 s",
     ),
     ("delayed ACKs", "on", "kernel", ""),
     ("growth", "one step per ACK: half a packet per RTT with delayed ACKs", "kernel", ""),
@@ -96,7 +96,7 @@ DECLARED: tuple[tuple[str, str, Basis, str], ...] = (
         "default",
         "the base RTT is then 25 ms, and the path holds the paper's BDP",
     ),
-    ("mean queue", "over time, without the packet in transmission", "default", ""),
+    ("mean queue", "averaged over time; the packet in transmission does not count", "default", ""),
     (
         "DCTCP",
         "all of the paper's modifications; alpha starts at 0, g = 2^-8 per ACK",

@@ -37,8 +37,7 @@ JUDGED = (
 
 LEAD = (
     "One Reno and one DCTCP flow through a queue that drops Reno's packets and marks DCTCP's, "
-    "compared with Table I of \u201cUsing Data Center TCP (DCTCP) in the Internet\u201d (2014). "
-    "The report has more figures."
+    "compared with Table I of \u201cUsing Data Center TCP (DCTCP) in the Internet\u201d (2014)."
 )
 
 

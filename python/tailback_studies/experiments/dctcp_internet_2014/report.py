@@ -129,7 +129,6 @@ def _declared() -> Section:
         words("option", "here", "from", "remark"),
         [[option, value, BASES[basis], remark] for option, value, basis, remark in DECLARED],
         "Two of these options are inferred from the paper's numbers. Of the combinations tried, "
-        "only this one agrees with all of Table I and with formula (3); see the section on "
-        "readings. The ablation shows the effect of each option alone.",
+        "only the one in this table agrees with all of Table I and with formula (3).",
     )
     return Section("open-options", "Set-up and open options", [table])

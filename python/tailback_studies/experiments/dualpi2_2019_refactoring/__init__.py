@@ -37,10 +37,8 @@ EXPERIMENT = Versions(
     text=(
         "The module of 2019 keeps the delays of the last update among its statistics. A reset of "
         "the statistics therefore changes the probability by beta times the whole queueing delay, "
-        "and the last two columns are different runs. Before the reset included these delays, it "
-        "affected only counters, and the two columns had the same numbers. The size of this "
-        "difference in the publication is not known, because the publication's numbers are not "
-        "public."
+        "so the versions *reset* and *no-reset* differ. How large this difference is in the "
+        "publication is not known, because the publication's numbers are not public."
     ),
     setup=(
         (

@@ -11,8 +11,8 @@ EXPERIMENT = Versions(
     name="dualpi2-2019-wrr",
     title="DualPI2: WRR ratio 10 and 15, without overload handling, against the stable version "
     "of 21 February 2019",
-    doc="How do two ratios of the weighted scheduler change DualPI2? The page compares versions in "
-    "all cases of a test battery.",
+    doc="How does DualPI2 behave with a weighted round-robin scheduler of ratio 10 or 15? The "
+    "page compares versions in all cases of a test battery.",
     versions={
         "stable": {f"{_QUEUE}.version": "dualpi2-2019-02-21"},
         "counter-10": {f"{_QUEUE}.version": "dualpi2-2019-wrr-counter", f"{_QUEUE}.wrr_ratio": 10},
@@ -34,9 +34,8 @@ EXPERIMENT = Versions(
     },
     presets=("step-2019",),
     text=(
-        "The two forms of a ratio differ most if both queues are full, because then the scheduler "
-        "decides the share of L. The table has every quantity of the battery; other tables list "
-        "the differences beyond noise."
+        "A ratio can count packets (*counter*) or be a percentage (*percent*). The two forms "
+        "differ most if both queues are full, because then the scheduler decides the share of L."
     ),
     setup=(
         (

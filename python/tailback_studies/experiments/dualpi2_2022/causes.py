@@ -116,7 +116,7 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
 def cause(entry: DualPi2Entry) -> str:
     """Return the cause of a cell's error if it is known. Otherwise, return facts about the cell."""
     if entry.chance:
-        return "chance: one more run could give the published value"
+        return "chance: a run with another seed could give the published value"
     stem, _, statistic = entry.column.rpartition("_")
     if stem.startswith(("rpf", "win")) and statistic in ("p1", "stddev"):
         return "two of the publication's 250 samples of rates are 0 or cut short"
@@ -125,7 +125,7 @@ def cause(entry: DualPi2Entry) -> str:
     if entry.run.archive.kind == MIXED and entry.run.archive.aqm == "dualpi2":
         if not entry.run.rtt_nonecn:
             return "unexplained; within the limit without the shaper's burst"
-        return "open: the queue of class C if the flow in L has a short round-trip time"
+        return "open: why the queue of class C differs if the flow in L has a short round-trip time"
     if entry.run.archive.kind == OVERLOAD and stem.startswith(("qs", "drops")):
         return "open: Prague's window under losses and marks"
     return "unexplained"

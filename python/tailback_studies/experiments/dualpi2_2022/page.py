@@ -22,8 +22,8 @@ from tailback_studies.reproduction.shown import goals_table
 TITLE = "DualPI2 in 2022"
 LEAD = (
     "tailback repeats the experiments behind the result files of \u201cDual Queue Coupled "
-    "AQM\u201d (2022): all rows of the eight archives. The published values of half of them are "
-    "not in this repository. The publication ran each case once."
+    "AQM\u201d (2022): every case in the eight published archives. For half of the cases, this "
+    "repository does not contain the published values. The publication ran each case once."
 )
 
 MEANT = (

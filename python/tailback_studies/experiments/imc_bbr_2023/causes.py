@@ -6,13 +6,13 @@ from __future__ import annotations
 DECLARED: tuple[tuple[str, str, str], ...] = (
     (
         "bottleneck",
-        'a shaper of frame bytes with the burst that tc computes (`burst = "tc"`)',
+        'a shaper that counts frame bytes, with the burst that tc computes (`burst = "tc"`)',
         "stated: an htb class with a rate and no burst",
     ),
     ("buffer", "`bfifo limit` of 102,400 or 10,240,000 bytes of frames", "stated: 100kb, 10000kb"),
     (
         "round-trip time",
-        "all of it on the way of the ACKs, behind a link of 10 Gbit/s",
+        "all of it on the path of the ACKs, behind a link of 10 Gbit/s",
         "stated: netem on the interface towards the sender",
     ),
     (

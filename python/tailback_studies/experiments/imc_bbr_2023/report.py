@@ -34,7 +34,7 @@ SOURCE = (
 )
 LEAD = (
     "One flow of CUBIC, BBR or BBRv2 passes a FIFO of 100 kB or 10 MB. Rates are 10 to 1000 Mbit/s "
-    "and round-trip times 5 to 200 ms. The experiment measures its goodput in 60 s."
+    "and round-trip times 5 to 200 ms. The experiment measures the flow's goodput over 60 s."
 )
 BLIND = (
     "The set-up was written from the publication's scripts before the comparison. No value counts "
@@ -264,7 +264,7 @@ def _maps(entries: Sequence[ImcEntry], run_facts: Facts) -> Iterator[ReportFigur
         )
         title = f"Gain of BBR over CUBIC, buffer of {BUFFER_WORDS[buffer]}"
         caption = (
-            "Goodput of BBR over that of CUBIC, minus one, in percent; the colours end at "
-            f"{100 * limit:g} %. White: tailback has no published value."
+            "How much larger the goodput of BBR is than that of CUBIC, in percent; the colour "
+            f"scale ends at {100 * limit:g} %. White: no published value is available."
         )
         yield ReportFigure(f"gain-{buffer}", title, chart, caption, run_facts)

@@ -13,7 +13,7 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
     (
         "shaper",
         'htb with the burst that tc computes (`burst = "tc"`)',
-        "stated: the class has a rate and a ceiling and no burst",
+        "stated: the htb class has a rate and a ceiling but no burst",
     ),
     (
         "round-trip times",
@@ -72,7 +72,7 @@ NOT_RUN: tuple[tuple[str, int | None, str], ...] = (
     (
         "S1 through cnq_codel_af",
         48,
-        "a queue of the SCE authors that neither Linux nor the simulator has",
+        "a queue discipline of the SCE authors, which neither Linux nor the simulator has",
     ),
     (
         "S5, S7, S8: tunnels, one flow for its ECN counters, Prague first",

@@ -9,7 +9,7 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
     ("shaper", 'htb with the burst that tc computes (`burst = "tc"`)', "stated: no burst"),
     (
         "round-trip time",
-        "10 or 2 ms, half in each direction, before the queue",
+        "10 or 2 ms, half of it in each direction, before the queue",
         "stated: netem on both interfaces of a host; what the virtual machines add (0.1 to "
         "0.5 ms) is not known",
     ),
@@ -74,7 +74,7 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
 #: Rows that are not run. Each item describes the rows, their number, and the reason.
 NOT_RUN: tuple[tuple[str, int | None, str], ...] = (
     ("rows of BBRv2, with or without L4S", 900, "tailback does not have BBRv2"),
-    ("rows with Prague's ECN fallback", None, "tailback's Prague does not have it"),
+    ("rows with Prague's ECN fallback", None, "tailback's Prague does not have this fallback"),
 )
 
 #: Changes that were made after the comparison. Each row is an item, its value before, its value

@@ -74,13 +74,13 @@ def fig5(builder: Builder) -> Section | None:
     caption = (
         "There is one curve per Min_Thresh_Reno. All frames have 1500 B, so K matters only in "
         "whole frames, and every curve has steps. The band is the 95 % interval over seeds. Open "
-        "symbols: the K of equal sharing in Table I of the paper."
+        "symbols: the K in Table I of the paper at which both flows have equal throughput."
     )
     batches = [f"step-{tag}" for tag, _ in pts.ROWS]
     return drawn(
         "fig5",
         "Figure 5: step threshold",
-        "Throughput ratio, utilisation and queue over the step threshold",
+        "Throughput ratio, utilisation and queue against the step threshold K",
         chart,
         caption,
         builder.facts(*batches),
