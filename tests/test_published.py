@@ -170,7 +170,7 @@ def test_a_page_never_has_more_words_than_it_may() -> None:
                 published.Whole.parse(long), "some", [judged(holds=True, within=9)]
             ).split()
         )
-        <= 800
+        <= published.MAX_WORDS
     )
 
 
