@@ -176,7 +176,7 @@ def page(whole: Whole, name: str, judges: Sequence[Judge]) -> str:
         room.add_section(section, shown)
     parts += [
         "## All results",
-        f"[A data file]({name}{RESULTS}) has all results. The command at the top of this page "
+        f"[A separate page]({name}{RESULTS}) has all results. The command at the top of this page "
         "also writes them as a report and as CSV.",
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
