@@ -161,7 +161,7 @@ def main() -> None:
 
     print()
     many = least(MANY, each_s) / least(ONE, each_s)
-    cost = f"64 flows, CPU per packet divided by that of one flow: {many:.2f}"
+    cost = f"CPU time per packet with 64 flows, divided by the time with one flow: {many:.2f}"
     print(f"{cost} (goal: at most {MANY_GOAL})")
     two = least(ONE, between_s) / least(TWO, between_s)
     gain = f"two guests at once, packets/s divided by those of one: {two:.2f}"

@@ -13,8 +13,8 @@ _NO_RESPONSE_TO_CE = (
     "sections switch ECN on."
 )
 _REORDERING = (
-    "a QUIC packet counts as lost when a packet that was sent three later is acknowledged (RFC "
-    "9002 section 6.1.1). CUBIC's RACK adapts to reordering."
+    "QUIC declares a packet lost when the third packet after it is acknowledged (RFC 9002 section "
+    "6.1.1). RACK, which the CUBIC flow uses, adapts to reordering."
 )
 _STARTS_LATE = "Of the slow starts, HyStart, which `cubic` has by default, loses least"
 
