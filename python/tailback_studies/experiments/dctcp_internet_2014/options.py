@@ -63,7 +63,7 @@ DECLARED: tuple[tuple[str, str, Basis, str], ...] = (
         "both RED instances average the same queue",
     ),
     (
-        "RED: arriving packet in the sampled queue",
+        "RED: whether the sampled queue includes the arriving packet",
         "not included",
         "default",
         "as in Linux and ns-2",

@@ -125,7 +125,7 @@ def _declared() -> Section:
     """Show the options that the paper leaves open."""
     table = Table(
         "declared",
-        "The set-up, and where each part of it comes from",
+        "The set-up, and the source of each part",
         words("option", "here", "from", "remark"),
         [[option, value, BASES[basis], remark] for option, value, basis, remark in DECLARED],
         "Two of these options are inferred from the paper's numbers. Of the combinations tried, "
