@@ -1,21 +1,21 @@
-//! Counts the bytes of many queues, and finds the longest queue fast.
+//! Counts the backlog of each of a discipline's queues, and finds the longest queue fast.
 //!
 //! When a discipline is full, it needs the longest queue for every arriving packet, or for every
 //! batch of drops. Linux searches all queues (fq_codel, fq_pie) or keeps a heap of them (Cake).
-//! Here each block of queues stores its longest queue. A packet only flags its block as changed,
-//! and a query searches only the flagged blocks. The result is the same, except that Cake's heap
+//! Here the queues are divided into blocks, and each block stores its largest backlog. A packet
+//! that enters or leaves a queue only flags the queue's block as changed. To find the longest
+//! queue, only flagged blocks are searched again. The result is the same, except that Cake's heap
 //! may choose another one of several equally long queues.
 
 /// Number of queues in a block.
 const BLOCK: usize = 64;
 
-/// Backlog of each queue, bytes.
 #[derive(Clone, Debug)]
 pub struct Backlogs {
     bytes: Box<[u64]>,
     /// Largest backlog of each block at its last search, bytes.
     most: Box<[u64]>,
-    /// Blocks whose backlogs have changed since their last search.
+    /// Blocks whose backlogs have changed since the block was last searched.
     changed: Box<[bool]>,
 }
 
@@ -76,7 +76,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Computes the result by searching all queues.
+        /// Compares with the result of a search of all queues.
         #[test]
         fn the_first_of_the_longest(
             queues in 1usize..200,

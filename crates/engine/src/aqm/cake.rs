@@ -205,7 +205,7 @@ struct Config {
     tins: Tins,
     ramp: Ramp,
     fresh: Fresh,
-    /// Cobalt's interval, us, as tc passes it.
+    /// Cobalt's interval, us, the unit in which tc passes it to the kernel.
     rtt_us: u64,
     ack_filter: AckFilter,
     sizes: Sizes,
@@ -291,8 +291,8 @@ struct Tin {
     params: Params,
     /// Time per byte at the tin's share of the rate.
     per_byte: PerByte,
-    /// Time at which the tin has paid for all packets that it has sent, at its share of the rate,
-    /// ns.
+    /// Time until which the tin has used its share of the rate, ns. Each sent packet advances it by
+    /// the packet's duration at that share.
     next: i64,
     /// Bytes queued.
     backlog: u64,
@@ -336,8 +336,7 @@ impl Tin {
         if self.next < now {
             self.next += duration;
         } else {
-            // The tin has used its share up to now. Its next time is at least this packet's
-            // duration from now.
+            // The tin is above its share.
             self.next = self.next.max(now + duration);
         }
     }
@@ -363,7 +362,7 @@ pub struct Cake {
     index: [u8; 64],
     /// Properties of each flow's packets, and of its packets in the reverse direction.
     known: Vec<[Known; 2]>,
-    /// Seed of this run's hashes.
+    /// Seed of the hashes of flows and hosts.
     salt: u64,
     backlog: Backlog,
     /// Memory in use, and the memory limit, bytes.
@@ -380,14 +379,14 @@ pub struct Cake {
 /// Largest number of tins.
 const TINS: usize = 8;
 
-/// What [`Cake::take`] found in a queue.
+/// The result of [`Cake::take`].
 enum Taken {
     /// A packet was delivered.
     Packet,
     /// The queue is empty.
     Empty,
-    /// A packet was dropped but was charged like a sent one (`ingress`), so another queue may be
-    /// next.
+    /// A packet was dropped but was charged to the rate (`ingress`). The scheduler must choose a
+    /// queue again.
     Charged,
 }
 
@@ -441,7 +440,7 @@ impl Cake {
     }
 
     fn know(&self, flow: u32, info: FlowInfo) -> [Known; 2] {
-        // The two directions of a flow, sources, and destinations have separate hashes.
+        // Each of the flow's directions, its source and its destination has a separate hash.
         let hash = |domain: u64, number: u32| mix(self.salt ^ (domain << 32 | u64::from(number)));
         let way = |reverse: bool| {
             let (from, to) = if reverse {
@@ -543,7 +542,7 @@ impl Cake {
     #[inline]
     fn choose(&self, now: i64) -> usize {
         if self.active & self.active.wrapping_sub(1) == 0 {
-            // Only one tin has packets, so its share does not matter.
+            // Only one tin has packets, so it is served even if it is above its share.
             return self.active.trailing_zeros() as usize % TINS;
         }
         let mut best = (0, i64::MAX);
@@ -667,8 +666,8 @@ impl Queue for Cake {
     fn dequeue(&mut self, now: Time, sink: &mut Sink, next: &mut Packet) -> Dequeue {
         let clock = now.ns() as i64;
         if self.stopped {
-            // The link requests packets again after an outage. The shaper must not let packets make
-            // up for the time of the outage.
+            // The link requests packets again after an outage. Packets that could not leave during
+            // the outage must not leave in a burst now.
             self.stopped = false;
             self.shaper.resume(clock);
         }

@@ -61,7 +61,7 @@ pub const ENTRY: Entry<Build> = Entry {
     },
 };
 
-/// How the kernel engine configures CoDel.
+/// tc arguments and counters of `codel` in the kernel engine.
 const KERNEL: Qdisc = Qdisc {
     kinds: &["codel"],
     since: Some("3.5"),

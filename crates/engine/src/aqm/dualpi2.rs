@@ -298,15 +298,15 @@ pub const ENTRY: Entry<Build> = Entry {
     build: |options, context| Box::new(DualPi2::new(options, context)),
 };
 
-/// The step threshold. A packet of L above it is always marked, even if the probability is 0.
+/// The step threshold. A packet of L above the threshold is always marked, even if the probability
+/// is 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
-    /// The packet waited longer than this, in ns as in Linux.
+    /// Sojourn time in ns, as in Linux.
     Sojourn(Time),
-    /// The packet waited more than this many units of 1024 ns, as in the versions before the
-    /// refactoring.
+    /// Sojourn time in units of 1024 ns, as in the versions before `dualpi2-2019-refactored`.
     Kibi(u64),
-    /// The packet leaves more than this many packets behind.
+    /// Number of packets that remain in L when the packet leaves.
     Packets(u64),
 }
 
@@ -356,7 +356,7 @@ const JIFFY: u64 = 4_000_000;
 /// Time of the first update in the versions before the refactoring, which wait for HZ / 2 jiffies.
 const HALF_A_SECOND: Time = Time::from_ms(500);
 
-/// Counters for gauges, as in the kernel's `tc -s`.
+/// Counters that the gauges record, as in the kernel's `tc -s`.
 #[derive(Debug, Default)]
 struct Statistics {
     packets_c: Cell<u64>,
@@ -384,10 +384,11 @@ pub struct DualPi2 {
     vars: Vars,
     scheduler: Scheduler,
     step: Step,
-    /// Smallest number of packets in L at which the step threshold applies. They are counted on
-    /// arrival, or on departure if `step_at_dequeue` is set.
+    /// The step threshold applies to a packet only if L contains at least this many packets when
+    /// the packet arrives, or when it leaves if `step_at_dequeue` is set.
     min_step: u64,
-    /// Whether `min_step` is compared on departure with the number of packets left behind.
+    /// Whether packets are counted for `min_step` when a packet leaves. The leaving packet is not
+    /// counted.
     step_at_dequeue: bool,
     /// The ramp that marks L instead of the step threshold.
     ramp: Option<Ramp>,
@@ -447,8 +448,8 @@ impl DualPi2 {
             min_step: options.int("min_qlen_step").unsigned_abs(),
             step_at_dequeue,
             ramp: Ramp::of(options),
-            // Draw the key only if protection is on, so that without protection all other random
-            // numbers stay the same.
+            // Draw a random key only with queue protection. Without it, the queue's other random
+            // numbers must not change.
             protection: (options.bool("queue_protection"))
                 .then(|| Box::new(Protection::new(rate, rng.bits()))),
             any_ect: options.bool("any_ect"),
@@ -470,7 +471,7 @@ impl DualPi2 {
         self.l.len() + self.c.len()
     }
 
-    /// Calls [`DualPi2::survives`] on arrival, for the few versions that drop or mark on arrival.
+    /// Calls [`DualPi2::survives`] on arrival, in versions that drop or mark on arrival.
     #[inline(never)]
     fn survives_early(
         &mut self,
@@ -517,8 +518,8 @@ impl DualPi2 {
         }
     }
 
-    /// Applies the ramp and the coupling to a packet that leaves L. Returns false in overload,
-    /// where the caller uses [`DualPi2::survives`].
+    /// Applies the ramp and the coupling to a packet that leaves L. In overload it does nothing and
+    /// returns false. The caller then calls [`DualPi2::survives`].
     #[inline(never)]
     fn ramped(&mut self, packet: &mut Packet, now: Time, sink: &mut Sink) -> bool {
         let backlog = self.l.bytes() + self.c.bytes();

@@ -1,19 +1,19 @@
-//! The ACK filter. It drops a flow's older waiting ACKs if a newer ACK repeats their information.
+//! The ACK filter. It drops queued ACKs of a flow if a newer ACK of that flow makes them redundant.
 //!
 //! The filter may drop an ACK if it is pure, and if the newly appended ACK repeats its information.
 //! This information is the cumulative acknowledgement, the timestamp and the SACK blocks. The
 //! dropped ACK must not carry ESCE (the former NS bit), a D-SACK or an option that the filter does
-//! not know (AccECN). If ECE or CWR differs between two waiting ACKs, an ACK stays, so that the
-//! sender sees the change. The filter drops an ACK only if two could be dropped. It drops the older
-//! one, so one redundant ACK stays. `aggressive` also drops this last one if it is right before the
-//! new ACK and has the same flags.
+//! not know (AccECN). If ECE or CWR differs between two queued ACKs, an ACK stays, so that the
+//! sender sees the change. `on` drops an ACK only if at least two ACKs are redundant, and drops the
+//! oldest. So one redundant ACK always stays. `aggressive` also drops this remaining ACK if it is
+//! the packet before the new ACK and has the same flags.
 
 use std::cmp::Ordering;
 
 use crate::packet::{Packet, flags};
 use crate::ring::Ring;
 
-/// How much the filter drops.
+/// Mode of the filter (tc's `ack-filter`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AckFilter {
     /// Does not drop ACKs.
@@ -34,7 +34,7 @@ fn blocks(ack: &Packet) -> impl Iterator<Item = (u64, u64)> + Clone {
         .into_iter()
         .take_while(|s| s.len > 0)
         .map(move |s| {
-            // If a D-SACK is below the cumulative acknowledgement, its offset wraps around.
+            // The offset of a D-SACK below the cumulative acknowledgement is negative.
             let start = seq.wrapping_add_signed(i64::from(s.offset as i32));
             (start, start + u64::from(s.len))
         })
@@ -61,7 +61,8 @@ fn compare(older: &Packet, newer: &Packet) -> Ordering {
     size(newer).cmp(&size(older)).max(Ordering::Equal)
 }
 
-/// Whether `new` contains all information of `old`.
+/// Returns whether `new` repeats the cumulative acknowledgement, the timestamp and the SACK blocks
+/// of `old`.
 fn redundant(old: &Packet, new: &Packet) -> bool {
     let unsafe_flags = flags::SYN | flags::ESCE | flags::ACCECN | flags::DATAGRAM;
     if old.flags & unsafe_flags != 0 || old.payload > 0 || old.sent > new.sent || old.seq > new.seq

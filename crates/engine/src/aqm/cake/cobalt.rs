@@ -35,14 +35,14 @@ const INVERSE_ROOTS: [u32; 16] = [
     1_108_955_788,
 ];
 
-/// What a queue does when its sojourn time exceeds the target for the first time. This also applies
-/// after a long period below the target.
+/// When the first mark or drop comes after the sojourn time has exceeded the target for the first
+/// time, or for the first time after a long period below it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fresh {
     /// As in Linux, the initial 1/sqrt(count) is 0, and a timer in the past is set to the current
     /// time. So Cobalt marks the second packet above the target.
     Linux,
-    /// As CoDel's authors intend, the first signal comes one interval later.
+    /// One interval later, as CoDel's authors intend.
     Interval,
 }
 
@@ -62,7 +62,8 @@ pub struct Params {
 /// State of one queue.
 #[derive(Clone, Copy, Debug)]
 pub struct Cobalt {
-    /// Number of signals so far, minus the number of decreases.
+    /// Grows by one with each signal, and falls by one each time the timer expires below the
+    /// target.
     pub(super) count: u32,
     /// 1/sqrt(count) in units of 2^-32.
     pub(super) rec_inv_sqrt: u32,
@@ -84,12 +85,11 @@ pub struct Verdict {
     /// Cause for which Cobalt drops the packet. Cake still delivers the packet if it is the last of
     /// its queue.
     pub drop: Option<Cause>,
-    /// Whether CoDel finds the packet's sojourn time above the target.
+    /// Whether the sojourn time is above the target, as CoDel defines it.
     pub over: bool,
 }
 
 impl Cobalt {
-    /// Returns the state of a queue that has never been used.
     pub fn new(fresh: Fresh) -> Cobalt {
         Cobalt {
             count: 0,
@@ -155,9 +155,9 @@ impl Cobalt {
         self.p_drop > 0 || self.count > 0 || now < self.drop_next
     }
 
-    /// Decides about the packet at the head. `sojourn` is its sojourn time in ns, and `capable` is
-    /// true if the packet can be marked. With `ingress`, `bulk_flows` is the number of queues that
-    /// share the link, otherwise 0.
+    /// Decides whether to mark or drop the packet at the head. `sojourn` is its sojourn time in ns,
+    /// and `capable` is true if the packet can be marked. `bulk_flows` is the number of bulk queues
+    /// of the tin with `ingress`, and 0 otherwise.
     #[inline]
     pub fn decide(
         &mut self,
@@ -171,8 +171,7 @@ impl Cobalt {
         let over = sojourn > p.target
             && sojourn > p.mtu_time * i64::from(bulk_flows) * 2
             && sojourn > p.mtu_time * 4;
-        // Compare the timer with the time before the timer is changed. Compare again only after a
-        // signal or a decrease of the count.
+        // As in Linux, compare with the old value of the timer, even if the timer is set below.
         let mut late = now > self.drop_next;
         let mut due = self.count > 0 && now >= self.drop_next;
         let mut verdict = Verdict {

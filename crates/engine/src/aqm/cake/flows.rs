@@ -2,14 +2,14 @@
 //! which the queues wait.
 //!
 //! A new queue is sparse: Cake serves it before bulk queues. It becomes bulk once it has used up
-//! its quantum. It is decaying while it is empty but its AQM still has state. Cake counts the bulk
-//! queues of each host. The bytes that a queue gets in a round are divided by the number of bulk
-//! queues of its busier host (source or destination).
+//! its quantum. While a queue is empty but the state of its AQM has not yet decayed to 0, the queue
+//! is "decaying". Cake counts the bulk queues of each host. A queue's quantum per round is divided
+//! by the number of bulk queues of its source or of its destination, whichever is larger.
 //!
 //! Linux visits every bulk queue in every round. If one host has a thousand queues, each queue gets
-//! only a byte or two per round, so each packet needs about a thousand visits. Here such a queue
-//! gets the bytes of several rounds at once. It then waits for the same number of rounds, in which
-//! it could not have sent anyway.
+//! only a byte or two per round, so Linux visits a queue about a thousand times for each packet.
+//! Here such a queue gets the bytes of several rounds in advance, and is skipped in these rounds,
+//! in which it could not have sent a packet anyway.
 
 use super::super::backlogs::Backlogs;
 use super::cobalt::{Cobalt, Fresh, Params};
@@ -18,11 +18,11 @@ use crate::ring::Ring;
 
 /// Number of queues of a tin.
 pub const QUEUES: usize = 1024;
-/// Number of queues to which a flow may be assigned.
+/// Associativity of the hash table: a flow's hash selects a set of this many queues.
 const WAYS: usize = 8;
-/// Largest number of rounds that a queue can wait for at once.
+/// Upper bound of the number of rounds in which a queue is skipped.
 const ROUNDS: usize = 256;
-/// If a host has more bulk queues than this, its queues wait for several rounds at once.
+/// If a host has more bulk queues than this, its queues get the bytes of several rounds in advance.
 const MANY: u16 = 16;
 /// Index that means "no queue". It marks the end of a list.
 const NONE: u16 = u16::MAX;
@@ -32,10 +32,9 @@ const NONE: u16 = u16::MAX;
 pub struct Isolation {
     /// Whether every flow has its own queue.
     pub flows: bool,
-    /// Whether sources are separate. If so, each source has its own share of the rate, or its own
-    /// queue if flows do not have queues.
+    /// Whether each source gets its own share of the rate, or its own queue if `flows` is false.
     pub sources: bool,
-    /// Whether destinations are separate, in the same way as sources.
+    /// The same for destinations.
     pub destinations: bool,
 }
 
@@ -82,8 +81,8 @@ pub enum Set {
     None,
     /// Became active recently and has not used up its quantum.
     Sparse,
-    /// Was found empty after it had used up its quantum. It is counted as sparse, but waits among
-    /// the bulk queues.
+    /// Has used up its quantum and was then found empty. Counts as sparse, but is linked among the
+    /// bulk queues.
     SparseWait,
     /// Has used up a quantum.
     Bulk,
@@ -165,10 +164,10 @@ pub struct Flows {
     /// Bytes of each queue.
     backlogs: Backlogs,
     hosts: Box<[Host]>,
-    /// The lists of sparse and decaying queues, then the lists of bulk queues. There is one such
-    /// list for each round for which queues wait.
+    /// The lists of sparse and of decaying queues, then one list of bulk queues for each of the
+    /// next rounds.
     lists: Box<[Ends; 2 + ROUNDS]>,
-    /// Bit set of the rounds for which bulk queues wait.
+    /// Bit set of the rounds whose lists contain bulk queues.
     waited_for: [u64; ROUNDS / 64],
     /// Number of waiting bulk queues.
     waiting: u16,
@@ -178,7 +177,8 @@ pub struct Flows {
     dither: u64,
     /// How many queues are in each state.
     pub population: Population,
-    /// Bytes that a queue gets in a round, before they are divided by the load of its hosts.
+    /// Bytes that a queue gets in a round, before division by the number of bulk queues of its
+    /// host.
     pub quantum: u32,
 }
 
@@ -222,7 +222,6 @@ impl Flows {
         &mut self.flows[index]
     }
 
-    /// Returns a queue for reading.
     pub fn peek(&self, index: usize) -> &Flow {
         &self.flows[index]
     }
@@ -255,8 +254,8 @@ impl Flows {
             None => {
                 let empty = Self::ways(home).find(|&i| self.flows[i].set == Set::None);
                 let index = empty.unwrap_or(home);
-                // A flow that shares a queue takes it over, so the queue is now counted for the
-                // hosts of this packet.
+                // The flow takes over this queue, possibly from another flow, so the queue no
+                // longer counts for the other flow's hosts.
                 self.count_bulk(index, false);
                 (index, true)
             }
@@ -285,7 +284,7 @@ impl Flows {
         index as u16
     }
 
-    /// If a queue is a bulk queue, starts or stops counting it for its hosts.
+    /// Adds a bulk queue to the counts of its hosts (`begins`), or removes it from them.
     fn count_bulk(&mut self, index: usize, begins: bool) {
         if self.flows[index].set == Set::Bulk {
             self.count_for_hosts(index, begins);
@@ -394,7 +393,7 @@ impl Flows {
         self.backlogs.longest()
     }
 
-    /// Whether a waiting queue may have packets.
+    /// Returns whether any queue may have packets.
     #[inline]
     pub fn active(&self) -> bool {
         self.population.sparse + self.population.bulk > 0
@@ -411,7 +410,7 @@ impl Flows {
             if self.flows[index].deficit > 0 {
                 return Some((index, list));
             }
-            // The queue's turn is over, so it moves to the end of the bulk queues.
+            // The queue has used up its bytes of this round.
             if self.flows[index].set == Set::Sparse {
                 if self.flows[index].packets.is_empty() {
                     self.flows[index].set = Set::SparseWait;
@@ -469,8 +468,8 @@ impl Flows {
         })
     }
 
-    /// Gives a queue its bytes for one round, or for all the rounds until it can send. Returns the
-    /// number of rounds.
+    /// Gives a queue its bytes for one round. If its host has many bulk queues, gives it the bytes
+    /// of all rounds until it can send a packet. Returns the number of rounds.
     #[inline]
     fn refill(&mut self, index: usize) -> usize {
         let load = self.load(index);
@@ -489,7 +488,7 @@ impl Flows {
         rounds
     }
 
-    /// Puts a queue at the end of the queues that wait for this many rounds.
+    /// Links a queue into the list of the round that comes after this many rounds.
     #[inline]
     fn wait(&mut self, index: usize, rounds: usize) {
         let round = (self.round + rounds) % ROUNDS;
@@ -529,7 +528,8 @@ impl Flows {
         }
     }
 
-    /// Returns the number of bulk queues of each host that has any on this side.
+    /// Returns the number of bulk queues of each source (`side` 0) or destination (`side` 1) that
+    /// has any.
     #[cfg(test)]
     pub fn host_loads(&self, side: usize) -> Vec<u16> {
         let mut loads: Vec<u16> = self.hosts.iter().map(|h| h.bulk[side]).collect();

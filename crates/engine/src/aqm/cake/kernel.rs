@@ -12,7 +12,7 @@ const ETHERNET: i32 = 14;
 /// Largest `overhead` that Cake adds to an IP packet, bytes.
 const MOST_OVERHEAD: i32 = 256 - ETHERNET;
 
-/// How the kernel engine configures Cake.
+/// tc arguments and counters of `cake` in the kernel engine.
 pub const KERNEL: Qdisc = Qdisc {
     kinds: &["cake"],
     since: Some("4.19"),
@@ -64,10 +64,10 @@ pub const KERNEL: Qdisc = Qdisc {
     ..Qdisc::DEFAULT
 };
 
-/// Arguments of tc that set the rate. They are rejected because the link already sets the rate.
+/// Arguments of tc that set the rate. Scenarios may not use them, because the link sets the rate.
 const RATE: [&str; 3] = ["bandwidth", "unlimited", "autorate-ingress"];
 
-/// Arguments of tc for the bytes that are added to a packet.
+/// Arguments of tc that set the per-packet overhead.
 const OVERHEAD: [&str; 16] = [
     "overhead",
     "raw",

@@ -16,7 +16,7 @@ const PURE_ACK: u32 = 2;
 const BUFFER: u32 = 256;
 const SHARED: u32 = 320;
 
-/// Returns how many bytes of the memory limit a packet uses.
+/// Returns the memory that Linux charges for a packet, bytes.
 #[inline]
 pub fn truesize(packet: &Packet) -> u32 {
     if packet.has(flags::DATAGRAM) {
@@ -28,9 +28,9 @@ pub fn truesize(packet: &Packet) -> u32 {
     SEGMENT + u32::from(packet.payload)
 }
 
-/// Returns the memory limit, bytes. `given` is the limit from the scenario. If it is `None`, the
-/// limit is four times the bytes that `rate` (byte/s) carries in `rtt_us` (us). It is then at least
-/// 4 MiB and at most the memory of 10,240 full packets.
+/// Returns the memory limit, bytes: `given`, if the scenario sets it. Otherwise four times the
+/// product of `rate` (byte/s) and `rtt_us`, but at least 4 MiB and at most the memory of 10,240
+/// full packets.
 pub fn limit(given: Option<u64>, rate: u64, rtt_us: u64, mtu: u32) -> u64 {
     const PACKETS: u64 = 10_240;
     given.unwrap_or_else(|| {

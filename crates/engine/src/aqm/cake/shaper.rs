@@ -9,8 +9,7 @@
 //! clock too, possibly far ahead of the current time. Even then, packets get two thirds of the
 //! rate.
 
-/// Bytes of the Ethernet header. With `overhead`, Cake charges only the bytes from the IP header
-/// on, so it does not charge these.
+/// Bytes of the Ethernet header, which Cake does not charge if `overhead` is set.
 const ETHERNET: i32 = 14;
 
 /// Slowest rate that Cake shapes to, byte/s.
@@ -91,12 +90,13 @@ pub struct Shaper {
 }
 
 impl Shaper {
-    /// Sets the rate. Packets already sent stay charged at the old rate.
+    /// Sets the rate for packets that are charged from now on.
     pub fn set_rate(&mut self, per_byte: PerByte) {
         self.per_byte = per_byte;
     }
 
-    /// Records that a packet enters an empty queue, so that idle time does not allow a burst later.
+    /// Moves the clock to the present when a packet enters an empty queue. Otherwise, the idle time
+    /// before would allow a burst.
     #[inline]
     pub fn wake(&mut self, now: i64) {
         if self.next < now {
@@ -112,7 +112,7 @@ impl Shaper {
         self.next.min(self.failsafe)
     }
 
-    /// Charges a packet that was sent or dropped.
+    /// Advances the clocks for a packet that was sent or dropped.
     #[inline]
     pub fn charge(&mut self, bytes: u32, dropped: bool) {
         let duration = self.per_byte.time(bytes);
@@ -122,7 +122,7 @@ impl Shaper {
         }
     }
 
-    /// Ends an outage. The time without a link does not allow a burst later.
+    /// Ends an outage of the link. The outage must not allow a burst.
     pub fn resume(&mut self, now: i64) {
         self.next = self.next.max(now);
         self.failsafe = self.failsafe.max(now);

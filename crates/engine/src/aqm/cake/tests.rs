@@ -23,7 +23,7 @@ fn word(name: &'static str, word: &'static str) -> (&'static str, Value) {
     (name, Value::Word(word))
 }
 
-/// Cake with arrivals, and with a link that requests packets as often as Cake allows.
+/// Cake in front of a link that requests a packet as soon as Cake allows one to leave.
 struct Bench {
     cake: Cake,
     sink: Sink,
@@ -102,7 +102,8 @@ fn packets_are_spaced_by_their_length_at_the_rate() {
     assert_eq!(next, 5 + slot);
     let early = bench.get(next - 1);
     assert!(matches!(early, Err(Dequeue::NotBefore(t)) if t.ns() as i64 == next));
-    // A late packet does not reduce the rate, because the clock continues from its old value.
+    // A packet that leaves late does not delay the packets after it: the clock continues from its
+    // old value.
     let (_, next) = bench.get(next + 3 * slot / 2).unwrap();
     assert_eq!(next, 5 + slot + 3 * slot / 2, "not before now");
     let (_, next) = bench.get(next).unwrap();
@@ -111,7 +112,8 @@ fn packets_are_spaced_by_their_length_at_the_rate() {
         let (_, next) = bench.get(5 + (k - 1) * slot).unwrap();
         assert_eq!(next, 5 + k * slot);
     }
-    // Idle time, however, does not allow a burst. The slot of the last packet still applies.
+    // Idle time, however, does not allow a burst. The next packet must still wait for the end of
+    // the last packet's transmission time.
     assert!(matches!(bench.get(5 + 6 * slot), Err(Dequeue::Empty)));
     bench.data(6 * slot, 0, 100, Ecn::NotEct);
     assert!(matches!(bench.get(6 * slot), Err(Dequeue::NotBefore(_))));
@@ -146,7 +148,7 @@ fn the_failsafe_clock_keeps_two_thirds_of_the_rate() {
     let mut shaper = Shaper::default();
     shaper.set_rate(PerByte::of(1_250_000));
     shaper.wake(0);
-    // Ten packets are dropped at once, so the first clock is ten slots ahead.
+    // Ten packets are dropped at once, so the virtual clock is ten packet times ahead.
     for _ in 0..10 {
         shaper.charge(1_000, true);
     }
@@ -299,14 +301,15 @@ fn flows_share_by_bytes_whatever_their_packets() {
     let sent = bench.shares(&[1514, 500, 64, 1000], 4_000 * MS);
     let mean = sent.iter().sum::<u64>() as f64 / 4.0;
     for (flow, bytes) in sent.iter().enumerate() {
-        // A queue's share may be off by one round (305 bytes) and one packet (1514 bytes). Each of
-        // these errors is below 0.3 % of 1.25 MB.
+        // A queue's share may be off by one quantum (305 bytes) and one packet (1514 bytes). Each
+        // of these errors is below 0.3 % of 1.25 MB.
         let error = (*bytes as f64 / mean - 1.0).abs();
         assert!(error < 0.003, "flow {flow}: {sent:?}");
     }
 }
 
-/// Returns the share of host 0, which has one flow to host 10. Host 1 has seven flows to host 11.
+/// Returns the share of the rate that host 0 gets with one flow to host 10, while host 1 has seven
+/// flows to host 11.
 fn one_against_seven(mode: &'static str, reverse: bool) -> f64 {
     let mut bench = Bench::new(50_000_000, &[word("flow", mode)]);
     let info: Vec<FlowInfo> = (0..8)
@@ -334,7 +337,7 @@ fn hosts_share_as_the_mode_says() {
         ("dual-srchost", true, 0.125),
         ("dual-dsthost", true, 0.5),
         ("dual-dsthost", false, 0.125),
-        // The busier host decides. This is the host that all flows share.
+        // The host with more bulk queues decides, here the destination of all eight flows.
         ("triple-isolate", false, 0.125),
         ("srchost", false, 0.5),
         ("dsthost", true, 0.5),
@@ -363,7 +366,7 @@ fn triple_isolation_of_two_pairs_of_hosts() {
     assert_eq!(bulk, [1, 7]);
 }
 
-/// Each host has so many bulk queues that a queue waits for several rounds at once.
+/// Each host has more than 16 bulk queues, so queues get the bytes of several rounds in advance.
 #[test]
 fn forty_flows_of_a_host_share_among_themselves_and_with_another() {
     for (first, mode) in [(1, "triple-isolate"), (20, "dual-srchost")] {
@@ -412,7 +415,7 @@ fn a_set_holds_eight_flows_and_then_they_collide() {
         flows.push(index, Packet::new(n, MTU, Ecn::NotEct));
         seen.push(index);
     }
-    // The order begins at the home entry and wraps around in its set of eight.
+    // The search begins at the flow's home entry and wraps around in its set of eight.
     assert_eq!(seen, [21, 22, 23, 16, 17, 18, 19, 20]);
     for n in 0..8 {
         assert_eq!(flows.find(&keys(n)), seen[n as usize], "found again");
@@ -537,7 +540,8 @@ fn marks_need_four_packets_at_low_rates_and_the_share_of_an_ingress() {
     p.mtu_time = 2 * MS;
     assert!(!c.decide(&p, 0, 8 * MS, true, 0, &mut rng).over);
     assert!(c.decide(&p, 0, 8 * MS + 1, true, 0, &mut rng).over);
-    // With `ingress`, each queue that shares the link may hold two packets.
+    // With `ingress`, a sojourn time of up to two packet times for each bulk queue is not above the
+    // target.
     assert!(!c.decide(&p, 0, 40 * MS, true, 10, &mut rng).over);
     assert!(c.decide(&p, 0, 40 * MS + 1, true, 10, &mut rng).over);
 }
@@ -553,7 +557,7 @@ fn blue_grows_with_overflows_and_shrinks_with_idleness() {
     assert_eq!(c.gauges(), [1.0, 5.0 / 256.0]);
     let mut dropped = 0;
     for ms in 0..20_000 {
-        // The sojourn time is never above the target, so CoDel does nothing.
+        // The sojourn time is never above the target, so CoDel does not act.
         let v = c.decide(&p, 1_000 * MS + ms, 0, true, 0, &mut rng);
         assert!(!v.mark, "BLUE never marks");
         dropped += u32::from(v.drop == Some(Cause::Blue));
@@ -606,8 +610,8 @@ fn ramp_of_sce() {
     assert_eq!(p(kept, 6_000, true), 0.4);
     assert_eq!(p(kept, 7_500, true), 1.0);
     assert_eq!(p(Ramp::Off, 50_000, true), 0.0);
-    // At low rates, Cake treats a packet as above the target only if four packets are queued. So a
-    // long sojourn time alone does not cause a mark.
+    // If Cake does not treat the packet as above the target, this ramp marks no packet, however
+    // long the sojourn time is. At low rates, this is so while fewer than four packets are queued.
     assert_eq!(p(halved, 20_000, false), 0.0);
 }
 
@@ -870,7 +874,8 @@ fn options_that_exclude_each_other() {
     }
 }
 
-/// A queue needs fewer than 256 rounds to send, and waits for all of them at once.
+/// A queue gets the bytes of all the rounds that it needs for a packet at once. This takes fewer
+/// than 256 rounds.
 #[test]
 fn sixty_four_flows_of_a_host_share_by_bytes() {
     let mut bench = Bench::new(10_000_000, &[]);
@@ -894,7 +899,7 @@ fn sixty_four_flows_of_a_host_share_by_bytes() {
     }
 }
 
-/// Once the state of an empty queue has decayed, another flow can use the queue.
+/// Once the AQM state of an empty queue has decayed to 0, another flow can use the queue.
 #[test]
 fn an_empty_queue_without_a_memory_is_free_again() {
     let isolation = Isolation {
@@ -913,7 +918,7 @@ fn an_empty_queue_without_a_memory_is_free_again() {
     assert_eq!(index, 21);
     flows.push(index, Packet::new(0, 60, Ecn::NotEct));
     let mut packet = Packet::new(0, 0, Ecn::NotEct);
-    // A new queue gets its first share at once.
+    // A new queue gets its first quantum at once.
     let (turn, list) = flows.next(false).expect("a queue with a packet");
     assert!(turn == index && matches!(list, List::New));
     assert!(flows.pop_to(index, &mut packet));

@@ -1,18 +1,18 @@
-//! Tins: the tin of each DSCP, and each tin's share of the rate. A tin that is above its share
-//! waits while another tin with packets is below its share.
+//! Maps each DSCP to a tin, and divides the rate among the tins. A tin that has used more than its
+//! share of the rate waits while another tin with packets is below its share.
 
 /// How packets are assigned to tins (tc's `besteffort` and so on).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tins {
     /// One tin for all packets.
     BestEffort,
-    /// Eight tins, by the first three bits of the DSCP.
+    /// Eight tins, by the three high bits of the DSCP (IP precedence).
     Precedence,
     /// Three tins: bulk, best effort, voice.
     Diffserv3,
     /// Four tins: bulk, best effort, video, voice.
     Diffserv4,
-    /// Eight tins, by the DSCP's meaning.
+    /// Eight tins, by the service class that each DSCP denotes.
     Diffserv8,
 }
 

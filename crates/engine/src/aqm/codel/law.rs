@@ -1,5 +1,5 @@
-//! CoDel's control law for any queue of packets. In Linux, this part is codel_impl.h, which
-//! sch_codel and sch_fq_codel share. The module comment of codel.rs names the source.
+//! CoDel's control law, which `codel` and `fq_codel` share. Corresponds to Linux's codel_impl.h;
+//! codel.rs lists the sources and deviations.
 
 use tailback_record::Cause;
 
@@ -32,11 +32,10 @@ pub fn selector(options: &Options) -> Option<[u8; 2]> {
     found.map(|(_, bits)| *bits)
 }
 
-/// Largest number of drops in one dequeue. If more drops are due, CoDel does not make up for them
-/// later.
+/// Largest number of drops in one dequeue. Further drops that are due are skipped.
 const MAX_DROPS: u32 = 256;
 
-/// A source of packets for CoDel: a whole queue, or the queue of one flow.
+/// The packets to which CoDel applies: a whole queue, or the queue of one flow.
 pub trait Source {
     /// Moves the oldest packet to `next`. Returns whether there was a packet.
     fn pop_to(&mut self, next: &mut Packet) -> bool;
@@ -82,8 +81,8 @@ pub struct Params {
 }
 
 impl Params {
-    /// Reads the options [`TARGET`], [`INTERVAL`], [`ECN`] and [`CE_THRESHOLD`]. `mtu` is the
-    /// largest frame, bytes.
+    /// Reads the options [`TARGET`], [`INTERVAL`], [`ECN`] and [`CE_THRESHOLD`]. `mtu` is the size
+    /// of the largest frame, bytes.
     pub fn of(options: &Options, mtu: u32) -> Params {
         Params {
             target: ticks(options.time("target")),
@@ -136,8 +135,8 @@ impl Vars {
     #[inline]
     fn control_law(&self, t: u64, interval: u64) -> u64 {
         let share = (u128::from(interval) * u128::from(self.rec_inv_sqrt)) >> 16;
-        // Wait at least one tick, because with an interval rounded down to 0 the loop would never
-        // end.
+        // Wait at least one tick. If the interval is rounded down to 0, the loop in `act` would
+        // otherwise never end.
         t.saturating_add((share as u64).max(1))
     }
 
@@ -183,8 +182,8 @@ impl Vars {
         true
     }
 
-    /// Completes [`Vars::dequeue`] for a packet that may have to be dropped or marked. `dequeue`
-    /// makes this call last, so that it need not save registers for other packets.
+    /// The part of [`Vars::dequeue`] for a packet that may have to be dropped or marked. It is a
+    /// separate function and called last, so that `dequeue` saves no registers for other packets.
     #[inline(never)]
     fn treat(
         &mut self,
@@ -212,7 +211,7 @@ impl Vars {
         did != Did::Empty
     }
 
-    /// Drops or marks the packet at the head, if a signal is due.
+    /// Drops or marks the packet at the head, if a drop or mark is due.
     #[inline]
     fn act(
         &mut self,
@@ -290,8 +289,7 @@ impl Vars {
         self.first_above.is_some()
     }
 
-    /// Adds dropped packets to the count, as Linux does when a full queue drops from its longest
-    /// flow.
+    /// Adds the drops of an overflow to the count of the longest flow, as Linux does.
     #[inline]
     pub fn punish(&mut self, drops: u32) {
         self.count = self.count.wrapping_add(drops);

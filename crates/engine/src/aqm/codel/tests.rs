@@ -56,8 +56,8 @@ impl Bench {
         self.sink.meter.counts.get(Cause::Aqm)
     }
 
-    /// Every `step` ns, appends a packet that has already waited for `age`, and dequeues a packet.
-    /// Returns the times of drops and marks.
+    /// Every `step` ns, enqueues a packet that arrived `age` ns ago, and dequeues one. Returns the
+    /// times of drops and marks.
     fn run(&mut self, from: u64, to: u64, step: u64, age: u64, ecn: Ecn) -> Vec<u64> {
         let mut times = Vec::new();
         let mut before = self.drops() + self.sink.meter.counts.marks();
@@ -92,10 +92,11 @@ fn drop_times_follow_the_control_law() {
     );
     assert!(times.len() > 200, "{} drops", times.len());
 
-    // This is the control law in floating point. The time from drop k to drop k+1 is interval times
-    // x(k), where x(k) is one Newton step from x(k-1) towards 1/sqrt(k). Per drop, the rounding of
-    // Linux's 16-bit fraction and of its ticks changes the result by at most 3 units of 2^-16
-    // interval and one tick. A drop that is due happens at most one dequeue step later.
+    // Compute the control law in floating point. The time from drop k to drop k+1 is interval times
+    // x(k), where x(k) is one Newton step from x(k-1) towards 1/sqrt(k). Linux rounds x to 16 bits
+    // and times to ticks. For each drop, this changes the result by at most 3 units of 2^-16
+    // interval plus one tick. A drop happens at the first dequeue after it is due, so at most one
+    // step late.
     let interval = 97_656.0 * 1_024.0;
     let (mut due, mut x) = (first, 1.0);
     for (k, pair) in (1u32..).zip(times.windows(2)) {
@@ -162,8 +163,8 @@ fn a_single_dip_below_the_target_restarts_the_interval() {
     bench.put(940 * MS, 2, Ecn::NotEct);
     let early = bench.run(1_000 * MS, 1_090 * MS, MS, 50 * MS, Ecn::NotEct);
     assert!(early.is_empty(), "{early:?}");
-    // Three packets without waiting time reach the head 2 ms later, at 1092 to 1094 ms. From 1095
-    // ms on, packets have waited for 50 ms again.
+    // The three packets that arrive without age reach the head 2 ms later, at 1092 to 1094 ms, and
+    // are below the target. From 1095 ms on, packets have waited for 50 ms again.
     bench.run(1_090 * MS, 1_093 * MS, MS, 0, Ecn::NotEct);
     let later = bench.run(1_093 * MS, 1_250 * MS, MS, 50 * MS, Ecn::NotEct);
     assert_eq!(later[0], 1_195 * MS);
@@ -230,8 +231,8 @@ fn re_entry_goes_on_from_what_the_last_phase_added() {
     let (added, count) = re_enter(2);
     assert!(added > 10);
     assert_eq!(count, added);
-    // If the re-entry is at least 16 intervals after drop_next, the count starts again from 1. The
-    // new phase begins one interval after the sojourn time has risen.
+    // If the new phase begins at least 16 intervals after drop_next, its count starts again from 1.
+    // It begins one interval after the sojourn time exceeds the target.
     assert_eq!(re_enter(14).1, added);
     assert_eq!(re_enter(17).1, 1);
 }

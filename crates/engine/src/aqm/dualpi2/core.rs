@@ -1,5 +1,5 @@
-//! PI2 and its coupling, for any queue: the controller's arithmetic in all versions, and the
-//! decision about one packet. `dualpi2` and `pi2` share this code.
+//! The controller of DualPI2 and PI2: the arithmetic of each version, and the decision to drop or
+//! mark a packet.
 
 use crate::rng::Stream;
 use crate::units::Time;
@@ -12,7 +12,7 @@ pub const ONE: u64 = u32::MAX as u64;
 pub enum Arithmetic {
     /// Linux 6.17: gains are 64ths of a probability unit per ns, and the sum is divided by 64.
     Div64,
-    /// The refactoring of 2019: like `Div64`, but the sum is divided by 127, which multiplies the
+    /// `dualpi2-2019-refactored`: like `Div64`, but the sum is divided by 127, which multiplies the
     /// gain by 0.504.
     Div127,
     /// `dualpi2-2019-02-21`: gains are whole units per tick of 64 ns, as in PIE.
@@ -70,12 +70,13 @@ impl Arithmetic {
 /// What happens when the coupled probability k p exceeds its limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overload {
-    /// If k p exceeds 1, scalable packets are dropped with probability p^2, and all that survive
-    /// are marked. Classic packets are dropped even if they are ECN-capable.
+    /// If k p exceeds 1, scalable packets are dropped with probability p^2, and the others are
+    /// marked. Classic packets are dropped even if they are ECN-capable.
     Drop,
     /// p never exceeds 1/k. If this is not enough, the queue grows until its limit drops packets.
     Overflow,
-    /// If k p exceeds this limit (1 is [`ONE`]), every packet is treated as not ECN-capable.
+    /// If k p exceeds this limit (in units in which [`ONE`] is 1), every packet is treated as not
+    /// ECN-capable.
     NoEcn(u64),
 }
 
@@ -103,10 +104,9 @@ pub struct Params {
     pub min_backlog: u64,
 }
 
-/// The decision about a packet.
+/// The decision about one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// The packet passes unchanged.
     Pass,
     /// The packet is marked.
     Mark,
@@ -119,7 +119,7 @@ pub enum Verdict {
 /// The controller's state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Vars {
-    /// Base probability p. [`ONE`] is a probability of 1.
+    /// Base probability p, in units in which [`ONE`] is 1.
     pub prob: u32,
     /// Delay at the last update, in the arithmetic's unit.
     pub last: i64,
@@ -167,8 +167,8 @@ impl Vars {
         self.roll(p, prob, rng) && self.roll(p, prob, rng)
     }
 
-    /// Decides about a packet while `backlog` bytes are queued.
-    #[inline(always)] // a queue has only one call of it
+    /// Decides whether to drop or mark a packet while `backlog` bytes are queued.
+    #[inline(always)] // each queue calls it once
     pub fn verdict(
         self,
         p: &Params,

@@ -8,10 +8,10 @@ use crate::registry::kernel::{
 };
 use crate::registry::{Options, Value};
 
-/// The qdisc kind that the module registers.
+/// The qdisc kind of tailback's module.
 const OWN: &str = "dualpi2_2019";
 
-/// How the kernel engine configures DualPI2.
+/// tc arguments and counters of DualPI2 in the kernel engine.
 pub const KERNEL: Qdisc = Qdisc {
     kinds: &["dualpi2", OWN],
     since: Some("6.17"),
@@ -134,7 +134,7 @@ pub const KERNEL: Qdisc = Qdisc {
     ..Qdisc::DEFAULT
 };
 
-/// Rejects an option that neither Linux nor the module supports. The value `off` is allowed.
+/// Rejects any value but `off` of an option that neither Linux nor tailback's module supports.
 fn beyond(words: &mut Words<'_>, option: &'static str, off: Value) {
     if words.options.get(option) != Some(&off) {
         let message = format!("no dualpi2 of Linux has another {option}");
@@ -151,7 +151,7 @@ const LINUX: &[(&str, &str)] = &[
     ("step_rule", "enqueue"),
 ];
 
-/// Returns whether an option needs the module for the versions of 2018 and 2019.
+/// Returns whether any option needs tailback's module for the versions of 2018 and 2019.
 fn is_of_2019(options: &Options) -> bool {
     let mut details = LINUX.iter();
     options.get("l_drop").is_some()

@@ -6,20 +6,19 @@
 //!   __scale_delta divides by 2^7 - 1. It is marked "Copyright 2019" and is older than the patches
 //!   on the kernel's mailing list.
 //! - `dualpi2-2019-wrr-percent`: L4STeam/l4sdemo 8539fc7 sch_dualpi2_dev.c with the first of its
-//!   two schedulers (WRR_OPT3, the second one, is left out). Without a value from tc, this code
-//!   sets l_drop to 100 of 2^32, which is a mistake. The preset is 100 percent, the value in the
-//!   published evaluations.
+//!   two schedulers (WRR_OPT3, the second one, is left out). If tc sets no l_drop, this code uses
+//!   100/2^32, which is a mistake. The preset here is 100 percent, as in the published evaluations.
 //! - `dualpi2-2019-wrr-counter`: L4STeam/l4sdemo 11b1ae1 sch_dualpi2.c. The commit before it,
 //!   olgaalb/sch_dualpi2 8871fba, combined the counter with ticks and a time shift: `arithmetic =
 //!   "ticks", tshift = "40ms"`.
 //! - `dualpi2-2019-02-21`: the time-shifted FIFO, an earlier version of the same code (Copyright
 //!   2018).
 //!
-//! The following statements have no source. The parameters of the published evaluations suggest
-//! that the last version above is the stable version of 21 February 2019. They also suggest that
-//! the evaluations used exactly these versions. For `dualpi2-2019-refactored`, the arithmetic
-//! before its sign was fixed is an assumption. It is also an assumption that "statistics reset" in
-//! that version means that counters restart when they are read.
+//! No source confirms the following. The parameters of the published evaluations suggest that they
+//! used exactly these versions, and that the last version above is the stable version of 21
+//! February 2019. For `dualpi2-2019-refactored`, two details are assumptions: the arithmetic before
+//! a sign error was fixed, and that "statistics reset" means that counters restart when they are
+//! read.
 
 use crate::registry::{OptionError, Options, Value};
 use crate::units::Time;
@@ -61,7 +60,7 @@ impl Scheduling {
     }
 }
 
-/// Ratio of the largest to the typical round-trip time in tc.
+/// tc assumes that the largest round-trip time is this many times the typical one.
 const TYPICAL_TO_MAX: u64 = 6;
 
 /// Returns the scheduler of a version.
@@ -159,7 +158,7 @@ pub fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
             "the ramp marks packets as they leave, with the coupling: expected drop = \"dequeue\"",
         );
     }
-    // step_thresh always has a value, so the default value is treated as "not set by the scenario".
+    // step_thresh always has a value. So 1 ms, its default, is treated as not set by the scenario.
     let step = Value::Time(Time::from_ms(1));
     for (option, default) in [
         ("step_thresh", Some(&step)),

@@ -81,8 +81,8 @@ impl Protection {
         }
     }
 
-    /// Returns the flow's bucket. If the flow does not have one, returns a bucket whose score has
-    /// decayed. If there is no such bucket either, returns the shared bucket.
+    /// Returns the bucket of the packet's flow. If the flow has none, assigns it one of its two
+    /// buckets whose score has decayed to 0. If neither has, returns the shared bucket.
     fn bucket(&mut self, packet: &Packet, now: Time) -> &mut Bucket {
         // 0 marks a bucket without a flow.
         let flow = fair::number(packet) + 1;
@@ -202,7 +202,6 @@ mod tests {
         assert!(queue.admits(&packet(1), Time::from_us(1_001), start + Time::from_secs(6)));
     }
 
-    /// A link without a nominal rate also has a ramp.
     #[test]
     fn a_link_without_a_rate_is_protected() {
         let queue = Protection::new(Rate(0), 7);

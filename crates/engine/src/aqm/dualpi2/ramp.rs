@@ -50,7 +50,7 @@ pub(super) struct Ramp {
 }
 
 impl Ramp {
-    /// Reads the complete options. Returns `None` if L has a step threshold.
+    /// Reads the options of the ramp. Returns `None` if L has a step threshold instead.
     pub fn of(options: &Options) -> Option<Ramp> {
         (options.word("l_aqm") == "ramp").then(|| Ramp {
             min: options.time("ramp_min"),
@@ -65,16 +65,16 @@ impl Ramp {
         (above as f64 / self.range.ns() as f64).min(1.0)
     }
 
-    /// Returns the cause of the packet's mark, or `None` without a mark. `alone` means that the
-    /// packet leaves L empty, so only the coupling may mark it.
+    /// Returns the cause if the packet must be marked. With `alone`, the packet leaves L empty, so
+    /// only the coupling may mark it.
     pub fn marks(&mut self, sojourn: Time, alone: bool, coupled: f64) -> Option<Cause> {
         let native = match alone {
             true => 0.0,
             false => self.probability(sojourn),
         };
         self.sum += native.max(coupled);
-        // A sum that differs from 1 only by rounding is treated as 1, so that a certain mark is not
-        // delayed.
+        // Rounding may leave the sum just below 1. Treat it as 1, so that no mark comes a packet
+        // late.
         if self.sum < 1.0 - 1e-9 {
             return None;
         }

@@ -1,5 +1,5 @@
-//! Decides which queue is served. The versions of DualPI2 use four different schedulers. presets.rs
-//! lists their sources.
+//! Decides whether L or C sends the next packet. The versions of DualPI2 use four different
+//! schedulers; presets.rs lists their sources.
 
 use super::presets::Scheduling;
 use crate::packet::Packet;
@@ -18,9 +18,9 @@ pub enum Class {
 /// A scheduler with its state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheduler {
-    /// Linux 6.17: weighted round robin by bytes. L is served while the credit is not positive. If
-    /// the other queue has a packet waiting, a sent packet changes the credit by its bytes times
-    /// the other queue's weight.
+    /// Linux 6.17: weighted round robin by bytes. L sends while the credit is not positive. After
+    /// each packet, the credit changes by the packet's bytes times the weight of the other queue,
+    /// if that queue has packets.
     Credit {
         /// Weight of C, percent.
         wc: i64,
@@ -31,9 +31,9 @@ pub enum Scheduler {
         /// Credit, bytes x percent.
         credit: i64,
     },
-    /// Time-shifted FIFO: L is served while `shift` + (delay of L << `speed`) is at least the delay
-    /// of C. L is also served until it has sent `ratio` packets since the last packet of C. (This
-    /// is the first round-robin scheduler of 2019. It counts packets of L even while C is empty.)
+    /// Time-shifted FIFO: L sends while `shift` + (delay of L << `speed`) is at least the delay of
+    /// C. L also sends until it has sent `ratio` packets since the last packet of C, counted even
+    /// while C is empty. (This is the first round-robin scheduler of 2019.)
     Shifted {
         /// Packets of L for each packet of C. 0 turns round robin off.
         ratio: u64,
@@ -41,16 +41,16 @@ pub enum Scheduler {
         shift: Option<Time>,
         /// The delay of L is multiplied by 2^`speed`.
         speed: u32,
-        /// Number of packets that L has sent since the last packet of C.
+        /// Packets of L since the last packet of C.
         served: u64,
     },
-    /// The second round-robin scheduler of 2019, by bytes. While the credit is not positive, L is
-    /// served, and its bytes are added to the credit even if C is empty. While the credit is
-    /// positive, C is served, and its bytes times `wl` are subtracted from the credit. If the queue
-    /// to serve is empty, the other queue sends without a change of the credit.
+    /// The second round-robin scheduler of 2019, by bytes. While the credit is not positive, L
+    /// sends, and its bytes are added to the credit, even if C is empty. While the credit is
+    /// positive, C sends, and its bytes times `wl` are subtracted. If the chosen queue is empty,
+    /// the other queue sends, and the credit does not change.
     Percent {
-        /// Bytes of L for each byte of C. This is 100 divided by the percentage, rounded down,
-        /// minus 1.
+        /// Number of bytes that L may send for each byte of C: 100 divided by the percentage,
+        /// rounded down, minus 1.
         wl: i64,
         /// Credit at the start: MTU x (1 - wl).
         init: i64,
@@ -60,7 +60,7 @@ pub enum Scheduler {
 }
 
 impl Scheduler {
-    /// Reads the complete options and the largest frame in bytes.
+    /// Reads the options. `mtu` is the size of the largest frame, bytes.
     pub fn of(options: &Options, mtu: u32) -> Scheduler {
         let wc = options.int("classic_protection");
         match Scheduling::of(options.word("scheduler")) {
@@ -164,8 +164,8 @@ impl Scheduler {
         }
     }
 
-    /// Records that a packet of `class` was sent. `contended` means that the other queue had a
-    /// packet waiting. A packet that is dropped at departure does not change the credit.
+    /// Updates the credit after a packet of `class` was sent. `contended` means that the other
+    /// queue has a packet too. Not called for packets that are dropped on departure.
     #[inline]
     pub fn sent(&mut self, class: Class, len: u16, contended: bool) {
         if let Scheduler::Credit { wc, wl, credit, .. } = self

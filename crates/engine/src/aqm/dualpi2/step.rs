@@ -19,8 +19,7 @@ fn at_link(placed: &Placed<'_>) -> Vec<Finding> {
     else {
         return Vec::new();
     };
-    // The number of packets in L that never get a step mark: the first packets on arrival, or the
-    // last packets on departure.
+    // Number of packets that may be in L without a step mark.
     let least = options.int("min_qlen_step");
     let alone = least + i64::from(options.word("step_rule") == "dequeue");
     let packet = placed.rate.time_for(u64::from(placed.frame));

@@ -1,5 +1,5 @@
-//! Tests the controller against values computed by hand. Also tests the coupling, the step, the
-//! schedulers' shares, every way to handle overload, and the presets of every version.
+//! Tests the controller against values computed by hand. Also tests the coupling, the step
+//! threshold, the schedulers' shares, each response to overload, and each version's presets.
 
 use super::core::{Arithmetic, ONE, Overload, Params, Vars, Verdict};
 use super::*;
@@ -120,7 +120,7 @@ fn versions_preset_their_options() {
         ("target", Value::Time(MS(15))),
     ]);
     assert_eq!(own.time("target"), MS(15));
-    // Options can make every earlier version handle overload as Linux does.
+    // A scenario can set each earlier version's response to overload to that of Linux.
     let own = options(&[
         version("dualpi2-2019-wrr-percent"),
         ("overload", Value::Word("drop")),
@@ -243,7 +243,7 @@ fn the_delay_is_the_larger_of_the_heads() {
     assert_eq!(b.queue.vars.last, 29_000_000);
 }
 
-/// Returns the share of each verdict over `n` packets.
+/// Returns the shares of `n` packets that pass, are marked, and are dropped.
 fn shares(p: &Params, prob: f64, scalable: bool, capable: bool) -> [f64; 3] {
     let v = Vars {
         prob: (prob * ONE as f64) as u32,
@@ -324,8 +324,8 @@ fn nothing_happens_below_two_frames() {
     let at = |backlog, rng: &mut Stream| v.verdict(&p, true, true, backlog, rng);
     assert_eq!(at(3_027, &mut rng), Verdict::Pass);
     assert_ne!(at(3_028, &mut rng), Verdict::Pass);
-    // On departure, the backlog does not include the packet itself. The second of three packets
-    // leaves less than two frames behind, so it passes.
+    // On departure, the backlog does not include the packet itself. When the second of three
+    // packets leaves, less than two frames remain, so it is not dropped.
     let mut b = Bench::new(&[], 1.0);
     for _ in 0..3 {
         b.put(Ecn::NotEct, 1_514);
@@ -381,8 +381,8 @@ fn step_by_time() {
 
 #[test]
 fn step_by_packets_and_the_smallest_queue() {
-    // A packet is marked if it leaves more than two packets behind. Of six packets, these are the
-    // first three.
+    // With a threshold of two packets, a packet is marked if more than two packets remain when it
+    // leaves. These are the first three of six packets.
     let marked = |set: Set| -> Vec<bool> {
         let mut b = Bench::new(set, 0.0);
         for _ in 0..6 {
@@ -443,9 +443,9 @@ fn served(set: Set, n: u32, len_l: u16, len_c: u16) -> (u64, u64) {
 
 #[test]
 fn shares_of_the_schedulers_are_exact() {
-    // With `credit`, C gets 10 % of the bytes. The credit begins at -80 frames. 8 packets of L
-    // increase it to 0, and the 9th packet makes it positive. Then one packet of C is served for
-    // every nine packets of L.
+    // With `credit`, C gets 10 % of the bytes. The credit begins at -80 frames. Eight packets of L
+    // increase it to 0, and the ninth makes it positive. From then on, C sends one packet for every
+    // nine packets of L.
     assert_eq!(served(&[], 9 + 1_000, 1_000, 1_000).0, 99_000 + 1_000);
     // The weights apply to bytes, not to packets. Here frames of C are three times as long.
     let (c, l) = served(&[], 30_000, 500, 1_500);
@@ -460,8 +460,8 @@ fn shares_of_the_schedulers_are_exact() {
     let share = c as f64 / (c + l) as f64;
     assert!((share - 0.3).abs() < 0.01, "{share}");
 
-    // With `wrr-counter`, C is served once after N packets of L. A time shift of zero does not
-    // change the result while packets of L have waited for a shorter time than packets of C.
+    // With `wrr-counter`, C sends one packet after N packets of L. With a time shift of zero, the
+    // result is the same if the packets of L have waited less than those of C.
     let counter = |n, shift: Option<Time>| {
         let mut set = vec![
             version("dualpi2-2019-wrr-counter"),
@@ -469,7 +469,7 @@ fn shares_of_the_schedulers_are_exact() {
         ];
         set.extend(shift.map(|time| ("tshift", Value::Time(time))));
         let mut b = Bench::new(&set, 0.0);
-        // The packets of C have waited longer than any packet of L ever waits.
+        // Enqueue the packets of C first, so that they wait longer than those of L.
         for _ in 0..200 {
             b.put(Ecn::NotEct, 1_000);
         }
@@ -485,7 +485,7 @@ fn shares_of_the_schedulers_are_exact() {
     // packets.
     assert_eq!((counter(10, None), counter(15, None)), (100, 68));
     assert_eq!(counter(10, Some(Time::ZERO)), 100);
-    // With a lead of 40 ms, L is always served, so the counter has no effect.
+    // With a time shift of 40 ms, L always sends, so the counter has no effect.
     assert_eq!(counter(10, Some(MS(40))), 0);
 
     // With `wrr-percent`, L and C share the bytes in a ratio of 9 to 1, or 5 to 1. For 9 to 1, the
@@ -546,7 +546,7 @@ fn time_shifted_fifo() {
         b.now = MS(end);
         b.get().unwrap().ecn
     };
-    // L has a lead of 40 ms, and L is served if both times are equal.
+    // The time shift of L is 40 ms. If both shifted delays are equal, L sends.
     assert_ne!(first(50, 10, 0), Ecn::NotEct);
     assert_eq!(first(51, 10, 0), Ecn::NotEct);
     // With this `speed`, the delay of L is multiplied by four.
@@ -601,9 +601,8 @@ fn credit_moves_only_with_what_is_sent_against_another() {
 
 #[test]
 fn drops_where_it_is_told() {
-    // Six frames arrive at p = 1. Drops on arrival begin with the third packet, which finds two
-    // frames. Drops on departure end with the fourth packet from the end, which leaves three
-    // packets behind.
+    // Six frames arrive, with p = 1. With drops on arrival, the third and later frames are dropped,
+    // because they find two frames. With drops on departure, none is dropped on arrival.
     let arrive = |place| {
         let mut b = Bench::new(&[("drop", Value::Word(place))], 1.0);
         for _ in 0..6 {
@@ -730,9 +729,8 @@ fn a_reset_of_statistics_makes_the_whole_delay_growth() {
     assert!((kicked[0] - 0.048).abs() < 0.0005, "{kicked:?}");
 }
 
-/// Offers packets of 1000 bytes to L and C for 40 s, at these multiples of 10 Mbit/s. Returns
-/// values of the last 20 s: the mean sojourn times of L and C in ms, and the share of dropped
-/// packets.
+/// Offers packets of 1000 bytes to L and C for 40 s, at `l` and `c` times 10 Mbit/s. Returns, for
+/// the last 20 s, the mean sojourn times of L and C in ms, and the share of dropped packets.
 fn load(entry: &Entry<Build>, opts: &Options, l: f64, c: f64) -> (f64, f64, f64, Sink) {
     let rate = Rate(10_000_000);
     let context = QueueContext {
