@@ -37,7 +37,6 @@ pub const ENTRY: Entry<Build> = Entry {
     build: |options, _| Box::new(Fifo::new(Limit::of(options.get("limit")))),
 };
 
-/// How the kernel engine configures a FIFO.
 const KERNEL: Qdisc = Qdisc {
     kinds: &["pfifo", "bfifo"],
     since: Some("2.2"),
@@ -101,7 +100,7 @@ impl Packets {
         any
     }
 
-    /// Like `pop_to`, but returns the result for [`crate::aqm::Queue::dequeue`].
+    /// Like `pop_to`, for [`crate::aqm::Queue::dequeue`].
     #[inline]
     pub fn give(&mut self, next: &mut Packet) -> Dequeue {
         match self.pop_to(next) {
@@ -159,7 +158,7 @@ impl Packets {
     }
 
     /// Appends a packet, or drops it if it would exceed the limit.
-    #[inline(always)] // inline, because a call would pass the packet through memory
+    #[inline(always)] // without inlining, the packet would be copied to memory
     pub fn push_or_drop(&mut self, packet: &Packet, limit: Limit, now: Time, sink: &mut Sink) {
         if self.has_room(limit, packet.len) {
             self.push(*packet);

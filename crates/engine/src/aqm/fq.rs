@@ -3,12 +3,12 @@
 //!
 //! Follows Linux 7.3 sch_fq for packets that a router forwards. These packets do not belong to a
 //! socket, so fq does not pace them. It distinguishes flows by the lowest bits of a hash of each
-//! packet's addresses and ports (`orphan_mask`). New flows are served before old ones. A flow may
-//! send as many bytes as its credit. The credit is `initial_quantum` at first, and grows by
-//! `quantum` in each round. A flow that becomes active again keeps its credit. If it was inactive
-//! for longer than `refill_delay`, its credit is raised to at least one quantum. A packet that
-//! would exceed `flow_limit` or `limit` is dropped on arrival. Packets that waited longer than
-//! `ce_threshold` are marked as they leave.
+//! packet's addresses and ports (`orphan_mask`). New flows, which have just become active, are
+//! served before old flows. A flow may send while its credit, in bytes, is above 0. The credit is
+//! `initial_quantum` at first, and grows by `quantum` in each round. A flow that becomes active
+//! again keeps its credit. If it was inactive for longer than `refill_delay`, its credit is raised
+//! to at least one quantum. A packet that would exceed `flow_limit` or `limit` is dropped on
+//! arrival. Packets that waited longer than `ce_threshold` are marked as they leave.
 //!
 //! While no flow has packets in its own queue, up to eight packets wait in a common FIFO
 //! (`fast_path`, in Linux since 6.7). These packets leave before all others, and are never marked.
@@ -27,7 +27,7 @@ use crate::registry::rules::Rules;
 use crate::registry::{Entry, Kind, Opt, Options, Value, no_finish};
 use crate::units::Time;
 
-/// An option for the bytes that a flow may send in a turn. tc accepts up to 1 MiB.
+/// Returns an option for the bytes that a flow may send in a round. tc accepts up to 1 MiB.
 const fn bytes(name: &'static str, least: i64, doc: &'static str, tc: &'static str) -> Opt {
     Opt {
         name,
@@ -123,13 +123,13 @@ pub const ENTRY: Entry<Build> = Entry {
 };
 
 /// Linux's fq treats the departure time that TCP sets (`skb->tstamp`) as a packet's time of
-/// arrival. Packets keep this time between the hosts of a guest, because `skb_clear_tstamp` does
-/// not clear it. A packet that arrives over a real wire does not have such a time.
+/// arrival. In the guest of the kernel engine, packets keep this time from one host to the next,
+/// because `skb_clear_tstamp` does not clear it. A packet that arrives over a real wire does not
+/// have such a time.
 const FROM_SENDER: &str = "fq would measure the delay from the sender on, as packets keep their \
      departure time within a guest";
 
-/// How the kernel engine configures fq. The kernel's counter of marks also counts packets that
-/// cannot be marked.
+/// The kernel's counter of marks also counts packets that cannot be marked.
 const KERNEL: Qdisc = Qdisc {
     kinds: &["fq"],
     since: Some("3.12"),
@@ -248,7 +248,7 @@ impl Fq {
         let flow = Flow {
             credit: frames("initial_quantum", 10),
             next: NONE,
-            // The flow has never been in a list, so its credit needs no refill.
+            // A flow that has never been active needs no refill.
             age: u64::MAX,
             ..Flow::default()
         };
@@ -276,8 +276,8 @@ impl Fq {
 
     #[inline]
     fn flow_of(&self, packet: &Packet) -> u32 {
-        // Linux accepts any number as the mask. Flows that differ only in bits that are 0 in the
-        // mask share a queue.
+        // Linux accepts any number as the mask. Flows whose hashes differ only in bits that are 0
+        // in the mask share a queue.
         fair::hash(self.key, packet) & (self.flows.len() as u32 - 1)
     }
 
@@ -346,7 +346,7 @@ impl Queue for Fq {
             }
             if !self.slab.pop_to(&mut flow.fifo, next) {
                 list.pop(&self.flows);
-                // A new flow must wait once among the old flows, so that it does not starve them.
+                // A new flow becomes the last of the old flows, so that it does not starve them.
                 if is_new {
                     self.old.push(&mut self.flows, index);
                 } else {

@@ -103,7 +103,6 @@ fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     Ok(())
 }
 
-/// How the kernel engine configures FQ-CoDel.
 const KERNEL: Qdisc = Qdisc {
     kinds: &["fq_codel"],
     since: Some("3.5"),
@@ -126,7 +125,8 @@ const KERNEL: Qdisc = Qdisc {
     ],
     drops_at_dequeue: true,
     xstats: Xstats {
-        // Header for TCA_FQ_CODEL_XSTATS_QDISC, which contains ecn_mark and ce_mark.
+        // The statistics begin with the type TCA_FQ_CODEL_XSTATS_QDISC. They contain ecn_mark and
+        // ce_mark.
         tag: &[0; 4],
         marks: Some(&[12, 28]),
         ..Qdisc::DEFAULT.xstats
@@ -160,7 +160,7 @@ impl FqCodel {
                 Some(Value::Packets(n)) => *n,
                 _ => u64::MAX,
             },
-            // Linux limits this to 2^31.
+            // Linux limits `memory_limit` to 2^31.
             memory_limit: options.bytes("memory_limit").min(1 << 31),
             drop_batch: options.int("drop_batch") as u32,
             sce: Marker::of(options, context.rng),

@@ -93,7 +93,6 @@ pub const ENTRY: Entry<Build> = Entry {
     build: |options, context| Box::new(FqPie::new(options, context)),
 };
 
-/// How the kernel engine configures FQ-PIE.
 const KERNEL: Qdisc = Qdisc {
     kinds: &["fq_pie"],
     since: Some("5.6"),
@@ -122,7 +121,7 @@ const KERNEL: Qdisc = Qdisc {
     ..Qdisc::DEFAULT
 };
 
-/// Flows that one round of the timer updates.
+/// Number of flows that the timer updates each time it fires.
 const ROUND: usize = 2048;
 
 /// Time between two rounds: Linux's jiffy at HZ = 1000.
@@ -141,12 +140,11 @@ struct State {
 pub struct FqPie {
     fair: Fair<State>,
     params: Params,
-    /// Largest number of packets in all flows.
+    /// Limit of the packets in all flows together.
     limit: u64,
-    /// Flows that an update may change. An update skips all other flows, because it would not
-    /// change them.
+    /// Flows whose state an update would change. Updates skip all others.
     awake: Vec<u32>,
-    /// First flow of the timer's next round.
+    /// First flow that the timer updates next.
     cursor: usize,
     /// Time of the timer's next round.
     next_update: Time,
@@ -176,7 +174,7 @@ impl FqPie {
         }
     }
 
-    /// Runs one round of the timer and returns the time of the next round.
+    /// Updates up to [`ROUND`] flows, and returns when the timer fires next.
     fn round(&mut self, now: Time) -> Time {
         let round = self.cursor..(self.cursor + ROUND).min(self.fair.len());
         let (fair, params) = (&mut self.fair, &self.params);

@@ -26,7 +26,7 @@ pub mod wred;
 pub use sink::{Lost, Sink};
 pub use tailback_record::Cause;
 
-/// A queue's result when its link requests a packet.
+/// The result of [`Queue::dequeue`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dequeue {
     /// The next packet was delivered.
@@ -63,14 +63,14 @@ pub trait Queue: Send {
         }
     }
 
-    /// Returns the packets at these distances behind the head, or `None` if the queue cannot find
-    /// them. The largest distance comes first. Callers use them only to prefetch memory.
+    /// Returns the packets at these positions behind the head, the farthest first, or `None` if the
+    /// queue cannot find them. The link uses them only to prefetch memory.
     fn ahead(&self, _places: [usize; 3]) -> Option<[&Packet; 3]> {
         None
     }
 
-    /// Runs the queue's timer. The link calls it at time 0, and then at each time that it returned.
-    /// `None` means that the queue does not need a timer.
+    /// Called at time 0, and then at each time that the previous call returned. A queue without a
+    /// timer returns `None`.
     fn timer(&mut self, _now: Time, _sink: &mut Sink) -> Option<Time> {
         None
     }
@@ -82,7 +82,7 @@ pub trait Queue: Send {
     /// link's rate. Called before the first packet.
     fn link_overhead(&mut self, _bytes: i32) {}
 
-    /// Describes the flows and traffic sources in the order of their numbers, for a queue that
+    /// Describes each flow and traffic source, in the order of their flow numbers, to a queue that
     /// distinguishes hosts or classes. Called before the first packet.
     fn flows(&mut self, _flows: &[FlowInfo]) {}
 
@@ -108,7 +108,7 @@ pub struct Backlog {
     pub bytes: u64,
 }
 
-/// Arguments of a queue's constructor in addition to the options.
+/// Data about the link for a queue's constructor, in addition to the options.
 pub struct QueueContext {
     /// Nominal rate of the link.
     pub rate: Rate,
@@ -121,7 +121,7 @@ pub struct QueueContext {
 /// The constructor of a queue. Its options are complete and validated.
 pub type Build = fn(&Options, QueueContext) -> Box<dyn Queue>;
 
-/// The queue disciplines built into tailback. Add one line for each.
+/// The queue disciplines built into tailback. A new discipline needs a line here.
 pub const ENTRIES: &[&Entry<Build>] = &[
     &fifo::ENTRY,
     &red::ENTRY,

@@ -113,8 +113,7 @@ pub struct Pi2 {
     vars: Vars,
     /// Whether ECN-capable packets are marked instead of dropped.
     ecn: bool,
-    /// `Some` if scalable packets are marked with probability k p. The value is true if ECT(0)
-    /// packets are scalable too.
+    /// Whether ECT(0) packets are scalable too. `None` if no packets are scalable.
     scalable: Option<bool>,
     next_update: Time,
     rng: Stream,

@@ -140,7 +140,6 @@ pub const ENTRY: Entry<Build> = Entry {
     },
 };
 
-/// How the kernel engine configures PIE.
 const KERNEL: Qdisc = Qdisc {
     kinds: &["pie"],
     since: Some("3.14"),

@@ -130,7 +130,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// Returns the unit of the option `min`.
+    /// Returns the unit of the thresholds, which is that of the option `min`.
     pub fn of(options: &Options) -> Unit {
         match options.get("min") {
             Some(Value::Packets(_)) => Unit::Packets,
@@ -139,8 +139,8 @@ impl Unit {
     }
 }
 
-/// Sets `min` and `max` as tc does if they are missing, and checks them. Errors refer to the given
-/// names.
+/// Sets missing thresholds as tc does, and checks both. Errors name the options `min_name` and
+/// `max_name`.
 pub fn finish_thresholds(
     options: &mut Options,
     limit: Option<&Value>,
@@ -188,7 +188,7 @@ pub fn finish_thresholds(
     }
 }
 
-/// What RED decides about a packet.
+/// Whether RED marks or drops a packet, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The packet is queued unmarked.
@@ -211,7 +211,8 @@ enum Uniformise {
     None,
 }
 
-/// One average and one curve. RED has one such core, and WRED has one for each class.
+/// The moving average of the queue length, and the function that maps it to a probability. RED has
+/// one, and WRED has one for each class.
 #[derive(Clone, Debug)]
 pub struct RedCore {
     /// Unit of the average and of its thresholds.
@@ -230,7 +231,7 @@ pub struct RedCore {
     gentle: bool,
     /// How marks and drops are spread over packets.
     uniformise: Uniformise,
-    /// Whether a sample includes the arriving packet.
+    /// Whether the queue length that updates the average includes the arriving packet.
     include_arriving: bool,
     /// Packets since the last mark or drop while the average is between the thresholds. Otherwise
     /// it is -1.
@@ -240,8 +241,7 @@ pub struct RedCore {
 }
 
 impl RedCore {
-    /// Reads [`MIN`], [`MAX`], [`PROBABILITY`], [`WEIGHT`], [`GENTLE`], [`UNIFORMISE`] and
-    /// [`INCLUDE_ARRIVING`].
+    /// Reads the options of the average and of the probability.
     pub fn of(options: &Options) -> RedCore {
         let size = |name| match options.get(name) {
             Some(Value::Packets(n)) => *n as f64,
@@ -272,7 +272,8 @@ impl RedCore {
         self.unit
     }
 
-    /// Returns the average after an idle time of m packet times, which is (1-w)^m avg.
+    /// Returns the average after an idle time in which the link could have sent m packets: (1-w)^m
+    /// avg.
     fn decayed(&self, m: f64) -> f64 {
         self.avg * libm::pow(1.0 - self.weight, m)
     }
@@ -310,7 +311,7 @@ impl RedCore {
         }
     }
 
-    /// Decides about a packet of this core's class.
+    /// Decides whether to mark or drop a packet.
     #[inline]
     pub fn decide(&mut self, rng: &mut Stream) -> Verdict {
         if self.avg < self.min {
@@ -329,8 +330,8 @@ impl RedCore {
         let pb = self.pb();
         self.count += 1;
         if self.uniformise != Uniformise::None && self.count == 0 {
-            // The first packet above the lower threshold starts the count and passes, as in Linux
-            // and ns-2.
+            // As in Linux and ns-2, the first packet that finds the average above the lower
+            // threshold is not marked. It only starts the count.
             self.draw = rng.uniform();
             return Verdict::Pass;
         }
@@ -365,7 +366,7 @@ impl RedCore {
     }
 }
 
-/// The queue as an arriving packet finds it.
+/// State of the queue when a packet arrives.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival {
     /// Queued packets.
@@ -379,7 +380,7 @@ pub struct Arrival {
     pub idle: Option<f64>,
 }
 
-/// The packets of a RED queue, and the data from which samples for its averages are computed.
+/// A RED queue's packets, and the state with which it measures idle times.
 #[derive(Debug)]
 pub struct Store {
     packets: Packets,
@@ -408,7 +409,7 @@ impl Store {
         }
     }
 
-    /// Returns the sample for the averages when a packet arrives.
+    /// Returns the state of the queue for an arriving packet, and ends the idle time.
     #[inline]
     pub fn arrival(&mut self, packet: &Packet, now: Time) -> Arrival {
         let idle = self.idle(now);
@@ -433,8 +434,8 @@ impl Store {
         }
     }
 
-    /// Queues a packet if it does not exceed the limit. If RED decided to mark or drop the packet
-    /// (`hit`), it is marked if `mark` is set, and dropped otherwise.
+    /// Queues a packet, or drops it if it exceeds the limit. If RED chose the packet (`hit`), marks
+    /// it if `mark` is set, and drops it otherwise.
     #[inline]
     pub fn admit(
         &mut self,
@@ -456,8 +457,9 @@ impl Store {
         }
     }
 
-    /// Moves the next packet to `next`. An empty queue starts an idle time, unless one is running.
-    /// (The link does not request a packet while it sends the last packet.)
+    /// Moves the next packet to `next`. If the queue is empty, starts an idle time, unless one has
+    /// already started. (The link requests a packet only after it has sent the last one, so
+    /// transmission time is not idle time.)
     #[inline]
     pub fn dequeue(&mut self, now: Time, next: &mut Packet) -> Dequeue {
         let given = self.packets.give(next);

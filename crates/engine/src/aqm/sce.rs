@@ -51,7 +51,7 @@ pub enum Ramp {
 
 impl Ramp {
     /// Returns the probability of a mark. `sojourn` and `target` are in ns. `over` is true if CoDel
-    /// treats the packet as above the target. At low rates, CoDel does so only if several packets
+    /// treats the packet as above the target, which at low rates also requires that several packets
     /// are queued.
     #[inline]
     pub fn probability(self, target: i64, sojourn: i64, over: bool) -> f64 {
@@ -67,7 +67,7 @@ impl Ramp {
     }
 }
 
-/// Adds SCE marks to the packets of one queue discipline.
+/// Decides which packets of one queue get SCE marks.
 #[derive(Clone, Debug)]
 pub struct Marker {
     /// CoDel's target, ns.
@@ -91,7 +91,7 @@ impl Marker {
         })
     }
 
-    /// Returns the probability of a mark. At 1 and above, a mark is certain.
+    /// Returns the probability of a mark. It may exceed 1.
     fn probability(&self, sojourn: Time, over: bool) -> f64 {
         let sojourn = sojourn.ns() as i64;
         self.ramp.probability(self.target, sojourn, over)

@@ -1,4 +1,4 @@
-//! Where a queue reports drops and marks.
+//! Records a queue's drops and marks.
 
 use std::sync::Arc;
 
@@ -13,24 +13,25 @@ use crate::units::Time;
 pub struct Sink {
     /// The counters of the link.
     pub meter: Meter,
-    /// Time at which the backlog last changed, or the end of the warm-up if this is later.
+    /// Time of the last change of the backlog, or the end of the warm-up if that is later.
     since: Time,
-    /// Frame length of the packet in transmission, and the start and end of its transmission
-    /// (`count_in_service`).
+    /// Frame length of the packet that the link is sending, and the start and end of its
+    /// transmission. Used for `count_in_service`.
     service: Option<(u16, Time, Time)>,
     capture: Option<Box<Capture>>,
-    /// Smallest flow number whose dropped packets are recorded. The numbers of programs' entries
-    /// begin here, and the numbers of connections follow.
+    /// Dropped packets with at least this flow number are recorded. The flow numbers of
+    /// `[[programs]]` entries begin here, and those of connections follow.
     first_noted: u32,
-    /// Smallest number of a connection. Later connections reuse the numbers of earlier ones.
+    /// Flow numbers from here on belong to connections. Later connections reuse the numbers of
+    /// earlier ones.
     first_slot: u32,
-    /// The connection's number for each dropped packet, until [`Sink::take_gone`] takes it.
+    /// Flow number of each dropped packet of a connection since the last [`Sink::take_gone`].
     gone: Vec<u32>,
-    /// Dropped packets of programs' entries, until [`Sink::take_lost`] takes them.
+    /// Dropped packets of `[[programs]]` entries since the last [`Sink::take_lost`].
     lost: Vec<Lost>,
 }
 
-/// A dropped packet of a program's entry.
+/// A dropped packet of a `[[programs]]` entry.
 #[derive(Clone, Copy, Debug)]
 pub struct Lost {
     /// The packet.
@@ -60,8 +61,9 @@ impl Capture {
 }
 
 impl Sink {
-    /// Creates a sink that counts from `warmup` on. `owners` gives the owner of each flow number
-    /// ([`crate::plan::Plan::owners`]). An owner is a flow, or a connection of a traffic source.
+    /// Creates a sink that counts from the end of the warm-up on. `owners` gives the owner of each
+    /// flow number ([`crate::plan::Plan::owners`]). An owner is a flow, or a connection of a
+    /// traffic source.
     pub fn of(owners: Arc<[u32]>, warmup: Time) -> Sink {
         Sink {
             meter: Meter::new(owners, warmup.ns()),
@@ -80,20 +82,21 @@ impl Sink {
         Sink::of((0..flows as u32).collect(), warmup)
     }
 
-    /// Starts recording dropped packets of programs' entries ([`Sink::take_lost`]) and of
-    /// connections ([`Sink::take_gone`]). The flow numbers of the entries begin at `first_program`,
-    /// those of the connections at `first_slot`.
+    /// Starts recording dropped packets of `[[programs]]` entries ([`Sink::take_lost`]) and of
+    /// connections ([`Sink::take_gone`]). Their flow numbers begin at `first_program` and
+    /// `first_slot`.
     pub fn note_dropped(&mut self, first_program: u32, first_slot: u32) {
         self.first_noted = first_program;
         self.first_slot = first_slot;
     }
 
-    /// Takes the packets of programs' entries that were dropped since the last call.
+    /// Returns and clears the recorded packets of `[[programs]]` entries.
     pub fn take_lost(&mut self) -> std::vec::Drain<'_, Lost> {
         self.lost.drain(..)
     }
 
-    /// Takes the number of the connection of each packet dropped since the last call.
+    /// Returns and clears the flow numbers of the connections' dropped packets, one for each
+    /// packet.
     pub fn take_gone(&mut self) -> std::vec::Drain<'_, u32> {
         self.gone.drain(..)
     }
@@ -118,7 +121,7 @@ impl Sink {
     }
 
     /// Reports a drop of a packet that was queued or just given to `enqueue`.
-    #[inline(never)] // not inlined, so that a queue saves registers only where it drops
+    #[inline(never)] // so that a queue saves registers only where it drops
     pub fn drop(&mut self, packet: &Packet, cause: Cause, now: Time) {
         debug_assert!(cause.is_drop());
         self.note_backlog(now);
@@ -142,7 +145,6 @@ impl Sink {
         }
     }
 
-    /// Records a dropped packet for [`Sink::take_lost`] or [`Sink::take_gone`].
     fn note(&mut self, packet: &Packet, cause: Cause, at: Time) {
         if packet.flow >= self.first_slot {
             self.gone.push(packet.flow);
@@ -153,7 +155,7 @@ impl Sink {
     }
 
     /// Marks a packet CE, or ECT(1) if the cause is an SCE mark, and counts it.
-    #[inline(never)] // not inlined, for the same reason as `drop`
+    #[inline(never)] // as for `drop`
     pub fn mark(&mut self, packet: &mut Packet, cause: Cause, now: Time) {
         debug_assert!(!cause.is_drop() && packet.ecn.is_capable());
         packet.ecn = match cause.effect() {
@@ -185,8 +187,8 @@ impl Sink {
         }
     }
 
-    /// Counts the backlog until now. A packet that is queued and dropped at the same time is not
-    /// counted, because its backlog lasts for no time.
+    /// Records the backlog since its last change. A packet that is queued and dropped at the same
+    /// time has no effect on it.
     #[inline]
     fn note_backlog(&mut self, now: Time) {
         if now > self.since {
@@ -195,13 +197,14 @@ impl Sink {
         }
     }
 
-    /// Adds a packet in transmission to the occupancy (`count_in_service`).
+    /// Records when the link sends a packet, for `count_in_service`.
     pub fn occupy(&mut self, packet: &Packet, from: Time, to: Time) {
         self.end_service(Time::NEVER);
         self.service = Some((packet.len, from, to));
     }
 
-    /// Adds the occupancy of the last packet's transmission up to now.
+    /// Counts the packet that the link is sending as backlog until `now`, or until the end of its
+    /// transmission if that is earlier.
     fn end_service(&mut self, now: Time) {
         if let Some((len, from, to)) = self.service.take() {
             let to = to.min(now).max(from);

@@ -106,7 +106,6 @@ enum Threshold {
     Length(Limit),
 }
 
-/// What happens to a packet.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Pass,
@@ -123,14 +122,14 @@ pub struct Step {
     /// Whether the queue decides about a packet on arrival. Otherwise it decides when the packet
     /// leaves.
     on_arrival: bool,
-    /// Whether a queue length includes the packet itself.
+    /// Whether the queue length includes the packet itself.
     include_own: bool,
     /// Whether packets above the threshold that are not ECN-capable are dropped.
     drop_not_ect: bool,
 }
 
 impl Step {
-    /// Decides about a packet that is not (or no longer) in the queue.
+    /// Decides about a packet before it is queued, or after it has left the queue.
     #[inline]
     fn fate(&self, packet: &Packet, now: Time) -> Fate {
         let own = u64::from(self.include_own);

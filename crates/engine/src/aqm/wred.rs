@@ -24,7 +24,7 @@ use crate::registry::{Entry, Kind, Opt, Value};
 use crate::rng::Stream;
 use crate::units::Time;
 
-/// Options of the curve of each class.
+/// Options of each class's average and probability.
 const CLASS: &[Opt] = &[
     red::MIN,
     red::MAX,
@@ -106,7 +106,7 @@ pub struct Wred {
     ecn: RedCore,
     /// The curve for all other packets, which are dropped.
     classic: RedCore,
-    /// Whether only arrivals of a class update the class's average.
+    /// Whether a packet updates only the average of its own class.
     own_arrivals: bool,
     store: Store,
     rng: Stream,
@@ -122,7 +122,7 @@ impl Queue for Wred {
             (&mut self.classic, &mut self.ecn)
         };
         own.update(&arrival);
-        // A packet of either class ends the idle time of both classes.
+        // The packet ends the queue's idle time, so the average of the other class must decay too.
         if !self.own_arrivals || arrival.idle.is_some() {
             other.update(&arrival);
         }

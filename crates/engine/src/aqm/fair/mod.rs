@@ -4,11 +4,11 @@
 //!
 //! Follows sch_fq_codel and sch_fq_pie (Linux 7.3), which use the same algorithm. The kernel hashes
 //! addresses and ports with a key that it draws at boot, and computes the bucket from the hash by
-//! multiplication. Here a flow's number and direction are mixed with a key from the queue's random
-//! stream. So two flows share one of n buckets with probability 1/n, and the seed decides which
-//! flows share one. A connection's hash never changes here, as in a router. On the sender's own
-//! host, however, Linux gives a flow a new hash after a timeout (`net.core.txrehash`, which the
-//! kernel engine turns off).
+//! multiplication. Here the hash combines the flow's number and direction with a key from the
+//! queue's random number generator. So two flows share a bucket with probability 1/n if there are n
+//! buckets, and the run's seed decides which flows do. A connection's hash never changes here, as
+//! in a router. On the sender's own host, however, Linux gives a flow a new hash after a timeout
+//! (`net.core.txrehash`, which the kernel engine turns off).
 
 use super::Backlog;
 use super::backlogs::Backlogs;
@@ -48,9 +48,8 @@ pub const QUANTUM: Opt = Opt {
     tc: Some("quantum BYTES"),
 };
 
-/// Bytes of memory that Linux needs for a frame in addition to the frame's bytes: sk_buff, shared
-/// info and headroom. They are part of the memory that `memory_limit` limits. In the kernel, this
-/// number depends on how a packet was created.
+/// Memory that Linux charges for a frame in addition to its bytes (sk_buff, shared info and
+/// headroom). It counts towards `memory_limit`. In Linux it depends on how the packet was created.
 pub const FRAME_MEMORY: u64 = 832;
 
 /// The flow table.
@@ -130,7 +129,7 @@ impl Source for FlowQueue<'_> {
 }
 
 impl FlowQueue<'_> {
-    /// Returns the bytes queued in this flow only.
+    /// Returns the bytes queued in this flow.
     #[inline]
     pub fn bytes(&self) -> u64 {
         self.backlogs.of(self.index)
@@ -206,8 +205,8 @@ impl<S> Fair<S> {
         }
     }
 
-    /// Returns the flow to serve: the first flow that may still send in its turn. New flows are
-    /// searched before old flows. Each flow that the search skips gets a quantum and moves to the
+    /// Returns the flow to serve. Searches the new flows, then the old flows, for a flow that may
+    /// still send bytes in its turn. Gives each flow that may not a quantum, and moves it to the
     /// end of the old flows.
     #[inline]
     pub fn turn(&mut self) -> Option<Turn> {
@@ -231,9 +230,9 @@ impl<S> Fair<S> {
         self.flows[turn.flow as usize].deficit -= i64::from(len);
     }
 
-    /// Records that the flow whose turn it is was empty. A new flow must then wait once among the
-    /// old flows, so that a flow that keeps becoming active does not starve them. Any other flow
-    /// becomes inactive.
+    /// Called if the flow to serve has no packets. If it is a new flow and there are old flows, it
+    /// becomes the last of them, so that a flow that becomes active again and again does not starve
+    /// them. Otherwise, it becomes inactive.
     #[inline]
     pub fn pass(&mut self, turn: Turn) {
         let list = if turn.new {
@@ -289,7 +288,7 @@ impl<S> Fair<S> {
         self.active
     }
 
-    /// Number of flows of the table.
+    /// Number of flows in the table, active or not.
     pub fn len(&self) -> usize {
         self.flows.len()
     }

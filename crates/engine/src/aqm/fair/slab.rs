@@ -1,5 +1,5 @@
-//! Packets of many FIFOs in one vector. Nodes are linked by index and reused, so that a queue
-//! allocates memory only while its backlog is larger than ever before.
+//! Stores the packets of many FIFOs in one vector of linked nodes. Nodes are reused, so a queue
+//! allocates memory only when its backlog exceeds its previous maximum.
 
 use crate::packet::Packet;
 
@@ -10,7 +10,7 @@ const NONE: u32 = u32::MAX;
 #[derive(Debug)]
 pub struct Slab {
     nodes: Vec<Node>,
-    /// First of the unused nodes.
+    /// First node of the list of unused nodes.
     free: u32,
 }
 

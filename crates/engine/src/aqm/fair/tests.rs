@@ -15,7 +15,7 @@ fn put(fair: &mut Fair<()>, flow: u32, len: u16, n: usize) {
     }
 }
 
-/// Serves one packet. Returns its flow, and whether the flow was served as a new flow.
+/// Serves one packet. Returns the packet's flow, and whether it was served as a new flow.
 fn serve(fair: &mut Fair<()>) -> Option<(u32, bool)> {
     loop {
         let turn = fair.turn()?;
@@ -60,11 +60,11 @@ fn a_round_is_a_quantum() {
     put(&mut fair, 0, 500, 12);
     put(&mut fair, 1, 1500, 4);
     let order: Vec<u32> = (0..14).map(|_| serve(&mut fair).unwrap().0).collect();
-    // A quantum of 1514 bytes pays for 3 x 500 bytes and leaves 14 bytes, which allow a fourth
-    // packet. After this packet, -486 bytes are left. With the next quantum the flow has 1028
-    // bytes, which allow three packets. The flow with packets of 1500 bytes sends two of them in
-    // its first turn, because 14 bytes are left after the first packet. Later it sends one packet
-    // per turn.
+    // A quantum of 1514 bytes covers three packets of 500 bytes and leaves 14 bytes, which allow a
+    // fourth packet. After this packet, -486 bytes are left. With the next quantum the flow has
+    // 1028 bytes, which allow three packets. The flow with packets of 1500 bytes sends two of them
+    // in its first turn, because 14 bytes are left after the first packet. Later it sends one
+    // packet per turn.
     assert_eq!(order, [0, 0, 0, 0, 1, 1, 0, 0, 0, 1, 0, 0, 0, 1]);
 }
 
@@ -87,7 +87,8 @@ fn a_sparse_flow_goes_first_and_only_once() {
     put(&mut fair, 1, 200, 1);
     let next: Vec<_> = (0..2).map(|_| serve(&mut fair).unwrap()).collect();
     assert_eq!(next, [(1, false), (0, false)]);
-    // After a whole round in which flow 1 was empty, it may be new again.
+    // After a round in which flow 1 had no packets, it is inactive, so its next packet makes it a
+    // new flow.
     for _ in 0..3 {
         serve(&mut fair);
     }

@@ -58,7 +58,7 @@ impl Bench {
 
 const SLOW: (&str, Value) = ("fast_path", Value::Bool(false));
 
-/// A flow may send ten frames in its first turn, and two frames in each later round.
+/// A flow may send ten frames in its first round, and two frames in each later round.
 #[test]
 fn credit_of_the_first_turn_and_of_rounds() {
     let mut bench = Bench::new(&[SLOW]);
@@ -79,8 +79,8 @@ fn credit_of_a_flow_that_comes_back() {
         let mut bench = Bench::new(&[SLOW, ("initial_quantum", Value::Int(2_000))]);
         bench.put(0, 0, 1);
         assert_eq!(bench.order(0, 1), [0]);
-        // When fq finds the flow empty, it moves the flow to the old flows, and later out of this
-        // list. The flow then has a credit of 486 bytes.
+        // fq finds the flow empty, moves it to the old flows, and then makes it inactive. Its
+        // credit is 486 bytes.
         assert!(bench.get(0).is_none());
         bench.put(wait, 0, 2);
         bench.put(wait, 1, 1);
@@ -127,8 +127,8 @@ fn the_fast_path_is_for_eight_and_does_not_mark() {
     let flows: Vec<u32> = first.iter().map(|packet| packet.flow).collect();
     assert_eq!(flows, [0, 0, 0, 0, 0, 0, 1, 1]);
     assert!(first.iter().all(|packet| packet.ecn == Ecn::Ect0));
-    // The ninth and later packets are in flow 1's own queue. While they wait, no packet takes the
-    // fast path.
+    // From the ninth on, packets of flow 1 are in its own queue. While they wait, no packet takes
+    // the fast path.
     bench.put(5 * MS, 0, 1);
     assert_eq!(bench.get(5 * MS).expect("one").ecn, Ecn::Ce);
     assert_eq!(bench.order(5 * MS, 4), [1, 1, 1, 0]);

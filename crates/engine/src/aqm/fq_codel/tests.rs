@@ -1,5 +1,5 @@
-//! Tests the parts of FQ-CoDel beyond fair queueing and CoDel. These are overflow, a separate CoDel
-//! for each flow, and the use of the whole queue's backlog in each CoDel.
+//! Tests what FQ-CoDel adds to fair queueing and CoDel: overflow, a separate CoDel state for each
+//! flow, and the use of the whole queue's backlog by each flow's CoDel.
 
 use super::*;
 use crate::packet::Ecn;
@@ -57,7 +57,8 @@ fn overflow_takes_a_batch_off_the_head_of_the_fattest() {
     bench.put(0, 0, 1514, 200, Ecn::Ect0);
     bench.put(0, 1, 66, 100, Ecn::Ect0);
     assert_eq!(bench.sink.meter.counts.drops(), 0);
-    // The packet of the small flow finds the queue full, but packets of the large flow are dropped.
+    // A packet of the small flow finds the queue full. The queue drops packets of the large flow
+    // instead.
     bench.put(0, 1, 66, 1, Ecn::Ect0);
     assert_eq!(bench.count(0, Cause::Overflow), 64);
     assert_eq!(bench.count(1, Cause::Overflow), 0);
@@ -165,7 +166,8 @@ fn ce_threshold_marks_what_is_selected() {
     assert_eq!(marked("0x00/0x01"), [false, false, true]);
 }
 
-/// Every selector has a form for tc. A selector without a threshold is an error.
+/// Tests that every selector can be written for tc, and that a selector without `ce_threshold` is
+/// an error.
 #[test]
 fn a_selector_in_tcs_words() {
     let set = |threshold: bool| {
@@ -205,7 +207,7 @@ fn sce_marks_on_the_ramp_below_the_target() {
     let mut bench = Bench::new(&[("sce", Value::Word("on"))]);
     bench.put(0, 0, 1514, 3, Ecn::Ect0);
     assert_eq!(bench.get(2_500_000).unwrap().ecn, Ecn::Ect0);
-    // At the target, a mark is certain.
+    // At the target, SCE marks every packet.
     assert_eq!(bench.get(5_000_000).unwrap().ecn, Ecn::Ect1);
     assert_eq!(bench.count(0, Cause::SceMark), 1);
 }

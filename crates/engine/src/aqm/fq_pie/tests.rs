@@ -39,8 +39,8 @@ fn the_timer_runs_in_rounds_of_2048_flows() {
     assert_eq!(timers(&mut exact, 3), [16, 32, 48]);
 }
 
-/// Offers packets to a few flows, and then pauses. After each run of the timer, every flow must
-/// have the state that it would have if all flows had been updated.
+/// Offers packets to a few flows, with pauses. After each update, every flow must have the state
+/// that it would have if the timer did not skip any flow.
 #[test]
 fn flows_that_sleep_are_as_if_updated() {
     for estimator in [false, true] {

@@ -3,7 +3,6 @@
 use crate::registry::Value;
 use crate::registry::kernel::{Gauge, Qdisc, QueueStandIn, Reading, Words, Xstats};
 
-/// How the kernel engine configures PI2.
 pub(super) const KERNEL: Qdisc = Qdisc {
     kinds: &["pi2"],
     words: &[
@@ -18,7 +17,7 @@ pub(super) const KERNEL: Qdisc = Qdisc {
     ],
     drops_at_dequeue: true,
     xstats: Xstats {
-        // Offset of the marks in struct pi2_xstats.
+        // Offset of the counter of marks in struct pi2_xstats.
         marks: Some(&[8]),
         gauges: &[Gauge {
             series: "pi2_probability",
@@ -35,8 +34,8 @@ pub(super) const KERNEL: Qdisc = Qdisc {
     ..Qdisc::DEFAULT
 };
 
-/// Writes an option for the module as a number. The unit is packets, nanoseconds, or 256ths of a Hz
-/// rounded down as in tc. A switch is 0 or 1, and a word is its index.
+/// Writes an option as a number for the module: packets, nanoseconds, or 256ths of a Hz, rounded
+/// down as in tc. Booleans become 0 or 1, and words become their index.
 fn own(words: &mut Words<'_>, option: &'static str, name: &str) {
     if words.showing {
         return words.value(option);

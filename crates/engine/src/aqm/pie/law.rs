@@ -1,5 +1,5 @@
-//! PIE's drop decision and controller for any queue: the part that sch_pie and sch_fq_pie share.
-//! The module comment of pie.rs names the source.
+//! PIE's controller and drop decision, which `pie` and `fq_pie` share. pie.rs lists the sources and
+//! deviations.
 
 use crate::packet::Packet;
 use crate::registry::{Options, Value};
@@ -16,8 +16,8 @@ pub(super) const fn ticks(time: Time) -> u64 {
 /// Ticks in a second.
 const TICKS_PER_SECOND: u64 = 15_625_000;
 
-/// An estimate of the departure rate starts when the backlog reaches this number of bytes, and
-/// covers the departure of as many bytes.
+/// The departure rate is measured while at least this many bytes are queued, over the departure of
+/// the same number of bytes.
 const ESTIMATE_BYTES: u64 = 16_384;
 
 /// Parameters that all queues of a discipline share.
@@ -77,9 +77,9 @@ impl Params {
         }
     }
 
-    /// Returns when the update after `now` is due. In Linux, a timer for n jiffies fires one jiffy
-    /// later (`calc_index`). For example, a timer for 15 jiffies fires after 16 ms. In 2014 such a
-    /// timer fired in jiffy n.
+    /// Returns when to update after the update at `now`. In Linux, a timer of n jiffies fires after
+    /// n + 1 jiffies (`calc_index`): one of 15 ms fires after 16 ms. In 2014 it fired after n
+    /// jiffies.
     #[inline]
     pub fn after(&self, now: Time) -> Time {
         if self.old {
@@ -110,9 +110,10 @@ pub struct Vars {
     pub(super) prob: u64,
     /// Sum of the probabilities since the last drop.
     pub(super) accu_prob: u64,
-    /// Time of the last dequeue, or with `estimate` the start of the current estimate, ticks.
+    /// Time of the last dequeue or, with `estimate`, time when the current measurement of the
+    /// departure rate began, ticks.
     pub(super) dq_tstamp: Option<u64>,
-    /// Bytes dequeued in the current estimate, or `None` between estimates.
+    /// Bytes dequeued since that measurement began, or `None` between measurements.
     pub(super) dq_count: Option<u64>,
     /// Departure rate, bytes per 256 ticks. It is 0 while the rate is unknown.
     pub(super) avg_dq_rate: u64,
@@ -133,7 +134,7 @@ impl Vars {
         }
     }
 
-    /// Returns the initial state with this probability (0 to 1).
+    /// Returns the initial state, but with this drop probability (0 to 1).
     #[cfg(test)]
     pub fn with_probability(p: &Params, prob: f64) -> Vars {
         Vars {
@@ -185,7 +186,7 @@ impl Vars {
         self.accu_prob = 0;
     }
 
-    /// Measures the delay from a packet that leaves while `backlog` bytes stay queued.
+    /// Updates the delay when a packet leaves and `backlog` bytes stay queued.
     #[inline]
     pub fn dequeued(&mut self, p: &Params, packet: &Packet, backlog: u64, time: Time) {
         let now = ticks(time);
@@ -207,7 +208,7 @@ impl Vars {
     }
 
     /// RFC 8033 section 5.2: estimates the departure rate over 16 KiB while at least 16 KiB are
-    /// queued. Returns how long the estimate took, once it is complete.
+    /// queued. When a measurement is complete, returns how long it took, ticks.
     pub(super) fn estimate(&mut self, packet: &Packet, backlog: u64, now: u64) -> Option<u64> {
         if backlog >= ESTIMATE_BYTES && self.dq_count.is_none() {
             self.dq_tstamp = Some(now);

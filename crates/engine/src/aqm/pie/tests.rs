@@ -90,7 +90,7 @@ fn the_tuning_table_line_by_line() {
             (constant / expected - 1.0).abs() < 1e-5,
             "p {prob}: {constant}, expected {expected}"
         );
-        // The delay is at the target after a rise of 1 ms, so only beta (1.25/s) contributes.
+        // The delay has risen by 1 ms to the target, so only beta (1.25/s) contributes.
         let rise = step(&p, prob, Time::from_ms(15), Time::from_ms(14));
         let expected = 1.25 * 0.001 / divisor;
         assert!((rise / expected - 1.0).abs() < 1e-5, "p {prob}: {rise}");
@@ -185,7 +185,7 @@ fn burst_allowance_is_served_time_and_comes_back_when_calm() {
     v.qdelay = 10 * p.target;
     let mut rng = Stream::new(1, "pie", "test");
     let mut packet = Packet::new(0, 1_000, Ecn::NotEct);
-    // The first dequeue starts the measurement. After 149 ms, 1 ms of the allowance is left.
+    // The burst allowance decreases from the first dequeue on. After 149 ms, 1 ms of it is left.
     for ms in 0..150 {
         packet.stamp = Time::from_ms(ms);
         v.dequeued(&p, &packet, 50_000, Time::from_ms(ms + 100));
@@ -236,8 +236,8 @@ fn derandomised_gaps_stay_between_their_bounds() {
             gap = 0;
         }
     }
-    // The sum reaches 0.85 with the ninth packet. It reaches 8.5 with the 85th packet. It may need
-    // one packet more, because 0.1 of 2^56 - 1 is rounded down.
+    // The sum reaches 0.85 with the ninth packet, and 8.5 with the 85th or 86th packet (0.1 of 2^56
+    // - 1 is rounded down).
     assert_eq!(gaps.iter().min(), Some(&9));
     assert!(gaps.iter().all(|&g| g <= 86));
     // From the ninth packet on, each packet is dropped with probability 0.1. So the mean gap is 8 +

@@ -25,7 +25,7 @@ pub(super) struct Adaptive {
 }
 
 impl Adaptive {
-    /// Returns the adaptive mode if the options turn it on.
+    /// Returns the state of the adaptive mode, or `None` if `adaptive` is off.
     pub fn of(options: &Options) -> Option<Adaptive> {
         let size = |name| match options.get(name) {
             Some(Value::Packets(n)) => *n,
@@ -40,7 +40,7 @@ impl Adaptive {
         })
     }
 
-    /// Makes one step; `average` is the average at this time.
+    /// Changes the probability at `max` once, according to this average.
     pub fn step(&mut self, average: f64, core: &mut RedCore) {
         let average = average as u64;
         let [low, high] = self.target;

@@ -1,4 +1,4 @@
-//! Derives the weight of a sample from the length of a burst, as tc does (`tc/q_red.c` and
+//! Derives the weight of the average from the option `burst`, as tc does (`tc/q_red.c` and
 //! `tc/tc_red.c`).
 
 use super::Unit;
@@ -10,7 +10,8 @@ const WEIGHT: f64 = 0.002;
 /// Exponents of the weight (Wlog) that tc accepts.
 pub(super) const WLOG: std::ops::Range<u32> = 1..32;
 
-/// Sets `weight`, and `burst` if the scenario leaves it to tc. Both thresholds must already be set.
+/// Sets `weight`, from `burst` if the scenario sets a burst. Computes the burst as tc does if its
+/// value is not a number. Both thresholds must already be set.
 pub(super) fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     let error = |option, message: String| Err(vec![OptionError { option, message }]);
     let Some(burst) = options.get("burst").cloned() else {
@@ -52,15 +53,16 @@ pub(super) fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     Ok(())
 }
 
-/// `tc_red_eval_ewma`: returns the smallest exponent at which a burst into an empty queue keeps the
-/// average at or below `min`.
+/// `tc_red_eval_ewma`: returns the smallest Wlog with which a burst of `burst` packets into an
+/// empty queue does not raise the average above `min`.
 fn wlog_of_burst(min: u64, avpkt: u64, burst: u64) -> Option<u32> {
     WLOG.into_iter()
         .find(|wlog| holds(min, avpkt, burst, *wlog))
 }
 
-/// Returns whether a burst keeps the average at or below `min` with a weight W. After `burst`
-/// samples of a growing queue the average is `burst + 1 - (1 - (1 - W)^burst) / W`.
+/// Returns whether a burst of `burst` packets into an empty queue leaves the average at or below
+/// `min`, with the weight W = 2^-`wlog`. After `burst` samples of a growing queue the average is
+/// `burst + 1 - (1 - (1 - W)^burst) / W`.
 pub(super) fn holds(min: u64, avpkt: u64, burst: u64, wlog: u32) -> bool {
     let weight = 1.0 / f64::from(1_u32 << wlog);
     let excess = burst as f64 + 1.0 - min as f64 / avpkt as f64;
@@ -78,7 +80,7 @@ mod tests {
         // A burst of 55 exceeds min by 22.67 packets. This is more than the 15.5 packets that a
         // weight of 1/16 allows, and less than the 26.4 packets that 1/32 allows.
         assert_eq!(wlog_of_burst(33_333, 1_000, 55), Some(5));
-        // tc rejects this burst with "Try burst 13".
+        // For this burst, tc fails with "Try burst 13".
         assert_eq!(wlog_of_burst(12_500, 1_000, 12), None);
     }
 }

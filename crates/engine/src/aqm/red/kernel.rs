@@ -1,11 +1,10 @@
 //! Writes the options of RED as arguments of tc (iproute2 `tc/q_red.c` and `tc/tc_red.c`). tc
-//! derives the kernel's parameters from the length of a burst.
+//! derives the weight from its argument `burst`.
 
 use super::burst::holds;
 use crate::registry::Value;
 use crate::registry::kernel::{Qdisc, Words, Xstats, derives, flag, number, only, simulated};
 
-/// How the kernel engine configures RED.
 pub const KERNEL: Qdisc = Qdisc {
     kinds: &["red"],
     since: Some("2.2"),
@@ -67,8 +66,8 @@ fn bytes(words: &mut Words<'_>, option: &'static str) {
     number(words, option);
 }
 
-/// Writes the weight of a sample. The kernel stores the weight as Wlog, but tc takes the length of
-/// a burst.
+/// Writes a burst from which tc derives this weight. tc has no argument for the weight, of which
+/// the kernel stores the negative binary logarithm, Wlog.
 fn weight(words: &mut Words<'_>, option: &'static str) {
     let weight = words.options.float(option);
     let wlog = wlog_of(weight);
@@ -144,7 +143,7 @@ fn wlog_of(weight: f64) -> Option<u32> {
     (1..=30).find(|w| (weight * f64::from(1_u32 << w) - 1.0).abs() <= 0.05)
 }
 
-/// Returns the nearest weights below and above this weight that tc can express.
+/// Returns the nearest powers of two below and above this weight that tc can set.
 fn around(weight: f64) -> (f64, Option<f64>) {
     let below = (1..=30)
         .map(|w| 1.0 / f64::from(1_u32 << w))
@@ -157,8 +156,8 @@ fn around(weight: f64) -> (f64, Option<f64>) {
 fn burst_of(min: u64, avpkt: u64, wlog: u32) -> Option<u64> {
     let min_packets = min as f64 / avpkt as f64;
     let holds = |burst: u64, wlog: u32| holds(min, avpkt, burst, wlog);
-    // A longer burst needs a larger exponent. So bisection finds the smallest burst that is too
-    // long for the next smaller exponent.
+    // A longer burst needs a larger Wlog. Search for the smallest burst for which Wlog - 1 is too
+    // small.
     let (mut low, mut high) = (min_packets.ceil() as u64, 1 << 31);
     if wlog > 1 {
         while low < high {
@@ -180,7 +179,7 @@ mod tests {
 
     #[test]
     fn burst_gives_the_weight() {
-        // `tc -d qdisc show` prints the third value as ewma for these bursts (tests/kernel).
+        // For these bursts, `tc -d qdisc show` prints the third value as `ewma` (see tests/kernel).
         for (min, avpkt, wlog) in [(33_333, 1000, 9), (30_000, 1500, 9), (30_000, 1000, 1)] {
             let burst = burst_of(min, avpkt, wlog).unwrap();
             let weight = |w: u32| 1.0 / f64::from(1_u32 << w);

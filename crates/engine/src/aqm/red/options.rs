@@ -43,7 +43,7 @@ pub const PROBABILITY: Opt = Opt {
     tc: None,
 };
 
-/// Option: the weight of a sample for the average.
+/// Option: the weight of the current queue length in the average.
 pub const WEIGHT: Opt = Opt {
     name: "weight",
     doc: "Weight of a sample in the average. With 1, the average is the instantaneous queue length. tc derives a power of two from min, burst and avpkt instead.",
@@ -73,7 +73,7 @@ pub const UNIFORMISE: Opt = Opt {
     tc: None,
 };
 
-/// Option: whether the average decays in idle times.
+/// Option: whether the average decays while the queue is empty.
 pub const IDLE: Opt = Opt {
     name: "idle",
     doc: "What happens to the average while the queue is empty. \"decay\": after an empty time t the average is multiplied by (1 - weight)^m, m = t bandwidth/avpkt. \"hold\": the average stays.",
@@ -82,7 +82,7 @@ pub const IDLE: Opt = Opt {
     tc: None,
 };
 
-/// Option: the packet size for measuring idle times.
+/// Option: the packet size that converts idle time to a number of packets.
 pub const AVPKT: Opt = Opt {
     name: "avpkt",
     doc: "Packet size avpkt in the formula of `idle`, bytes. tc has no default: this is the value that tc-red(8) recommends.",
@@ -94,7 +94,7 @@ pub const AVPKT: Opt = Opt {
     tc: Some("avpkt BYTES"),
 };
 
-/// Option: the rate for measuring idle times.
+/// Option: the rate that converts idle time to a number of packets.
 pub const BANDWIDTH: Opt = Opt {
     name: "bandwidth",
     doc: "Link rate in the formula of `idle`. Default: the link's nominal rate (in tc: 10Mbit).",
@@ -103,7 +103,7 @@ pub const BANDWIDTH: Opt = Opt {
     tc: Some("bandwidth RATE"),
 };
 
-/// Option: whether a sample includes the arriving packet.
+/// Option: whether the queue length that updates the average includes the arriving packet.
 pub const INCLUDE_ARRIVING: Opt = Opt {
     name: "include_arriving",
     doc: "Whether the queue length that updates the average includes the arriving packet. In Linux it does not.",

@@ -20,7 +20,7 @@ fn bytes(n: u64) -> Value {
     Value::Bytes(Bytes(n))
 }
 
-/// Returns a core whose average stays constant at the value that gives this pb.
+/// Returns a core with a constant average at which the probability is `pb`.
 fn core_at(pb: f64, uniformise: &'static str) -> RedCore {
     let options = options(&[
         ("min", bytes(1_000)),
@@ -33,8 +33,8 @@ fn core_at(pb: f64, uniformise: &'static str) -> RedCore {
     core
 }
 
-/// Returns how often each gap between marks occurred. The index is the gap in packets. A gap of 1
-/// means that the next packet is marked.
+/// Counts the gaps between marks by their length in packets. A gap of 1 means that successive
+/// packets are marked.
 fn gaps(core: &mut RedCore, marks: usize) -> Vec<u64> {
     let mut rng = Stream::new(7, "red", "test");
     let mut seen = vec![0; 400];
@@ -130,8 +130,8 @@ fn gaps_without_uniformising_are_geometric() {
 
 #[test]
 fn the_gap_follows_the_average_while_it_runs() {
-    // Linux compares count x pb with one random number per gap. If pb doubles during a gap, the gap
-    // ends according to the new pb times the whole count.
+    // As in Linux, one random number per gap is compared with count x pb. If pb doubles during a
+    // gap, the new pb applies to the whole count.
     let mut rng = Stream::new(1, "red", "test");
     let mut core = core_at(0.01, "linux");
     core.count = 0;
@@ -333,7 +333,7 @@ fn idle_time_decays_the_average_from_when_the_link_asked_in_vain() {
     bench.get(5 * MS);
     bench.put(11 * MS, Ecn::NotEct);
     assert!((bench.avg() - filled * libm::pow(0.9, 20.0)).abs() < 1e-9);
-    // The idle time is over, so the next sample is a normal sample.
+    // The idle time is over, so the next packet updates the average as usual.
     let avg = bench.avg();
     bench.put(12 * MS, Ecn::NotEct);
     assert!((bench.avg() - (0.9 * avg + 0.1 * 1_000.0)).abs() < 1e-9);
@@ -410,8 +410,8 @@ fn the_default_entry_builds() {
     assert_eq!(RedCore::of(&options).unit(), Unit::Bytes);
 }
 
-/// The decay of an average depends on the number of packets that an idle link could have sent. They
-/// do not decay if the rate is unknown, or with `idle = "hold"`.
+/// The average decays by the number of packets that the idle link could have sent. It does not
+/// decay if the rate is unknown, or with `idle = "hold"`.
 #[test]
 fn idle_time_is_counted_in_packets_of_the_link() {
     let idle = |word: &'static str, rate: u64| {

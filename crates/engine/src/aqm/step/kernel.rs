@@ -3,7 +3,6 @@
 use crate::registry::Value;
 use crate::registry::kernel::{Qdisc, QueueStandIn, Words, Xstats};
 
-/// How the kernel engine configures step marking.
 pub(super) const KERNEL: Qdisc = Qdisc {
     kinds: &["step"],
     words: &[
@@ -23,7 +22,7 @@ pub(super) const KERNEL: Qdisc = Qdisc {
     drops_at_dequeue: true,
     drops_on_arrival_if: Some(("at", "enqueue")),
     xstats: Xstats {
-        // Offset of the marks in struct step_xstats.
+        // Offset of the counter of marks in struct step_xstats.
         marks: Some(&[0]),
         ..Qdisc::DEFAULT.xstats
     },
@@ -35,7 +34,7 @@ pub(super) const KERNEL: Qdisc = Qdisc {
     ..Qdisc::DEFAULT
 };
 
-/// Writes a size or a time with a letter that gives its unit.
+/// Writes a size or a time as a number and a letter for its unit.
 fn size(words: &mut Words<'_>, option: &'static str) {
     if words.showing {
         return words.value(option);

@@ -1,13 +1,12 @@
 //! Weighted RED on Linux: tailback's own module `sch_wred`, which reads its options as text.
 //!
-//! The module gets probabilities and weights as 32-bit fractions, and sizes with their unit. For
-//! idle times, it gets the time of one packet in picoseconds.
+//! The module gets probabilities and weights as 32-bit fractions, and sizes with their unit. To
+//! measure idle times, it gets the transmission time of one packet in picoseconds.
 
 use crate::registry::kernel::{Gauge, Reading};
 use crate::registry::kernel::{Qdisc, QueueStandIn, Words, Xstats};
 use crate::registry::{Options, Value};
 
-/// How the kernel engine configures WRED.
 pub const KERNEL: Qdisc = Qdisc {
     kinds: &["wred"],
     words: &[
@@ -33,7 +32,7 @@ pub const KERNEL: Qdisc = Qdisc {
                 at: 24,
                 reading: Reading::Parts(4_294_967_295.0),
             },
-            // Only if the averages count bytes.
+            // Reported only if the averages are in bytes.
             Gauge {
                 series: "ecn_avg_bytes",
                 at: 28,
@@ -90,7 +89,8 @@ fn named(words: &mut Words<'_>, option: &'static str) {
     words.value(option);
 }
 
-/// Writes the curve of a class: `ecn_min 15750b ecn_max 15750b ...`.
+/// Writes the thresholds, the probability and the weight of a class: `ecn_min 15750b ecn_max 15750b
+/// ...`.
 fn curve(words: &mut Words<'_>, option: &'static str) {
     if words.showing {
         return words.value(option);
@@ -120,7 +120,8 @@ fn curve(words: &mut Words<'_>, option: &'static str) {
     }
 }
 
-/// Writes the time of one packet, which measures idle times, at `bandwidth` or at the link's rate.
+/// Writes the transmission time of one packet at `bandwidth` or at the link's rate. The module
+/// measures idle times in this unit.
 fn packet_time(words: &mut Words<'_>, option: &'static str) {
     if words.showing {
         return words.value(option);

@@ -1,4 +1,5 @@
-//! Tests that each class has its own curve, and that both classes measure the same queue.
+//! Tests that each class has its own thresholds and probability, and that both classes measure the
+//! same queue.
 
 use tailback_record::Cause;
 
@@ -95,7 +96,7 @@ fn each_class_has_its_own_threshold_on_the_whole_queue() {
 
 #[test]
 fn rates_of_the_classes_are_those_of_their_curves() {
-    // The queue always has 50,000 bytes. With weight 1, the average has the same value.
+    // 50,000 bytes are always queued. With weight 1, the average is 50,000 bytes, too.
     let curve = |probability: f64, uniformise: &'static str| {
         class(&[
             ("min", bytes(40_000)),
@@ -156,8 +157,8 @@ fn averages_are_updated_by_every_arrival_or_by_their_own() {
             ("ecn", weight(0.5)),
             ("classic", weight(0.25)),
         ]);
-        // The first arrival ends the idle time that began at time 0. The samples are 0, 1000 and
-        // 2000 bytes.
+        // The first arrival ends the idle time that began at time 0. The averages are updated with
+        // 0, 1000 and 2000 bytes.
         bench.put(Ecn::NotEct);
         bench.put(Ecn::NotEct);
         bench.put(Ecn::Ect0);
@@ -203,8 +204,7 @@ fn an_idle_time_decays_both_averages() {
     assert!((after[3] - before[3] / 8.0).abs() < 1e-9);
 }
 
-/// The module stores a size in 31 bits. The largest such size is accepted. For a larger size, the
-/// error refers to the option.
+/// The module stores a size in 31 bits. A larger size is an error of the option.
 #[test]
 fn linux_takes_sizes_of_31_bits() {
     let refused = |option: &'static str, value: Value| -> Vec<&'static str> {
