@@ -1,17 +1,17 @@
-//! Measures the memory of a run by counting the allocations of each thread. So other threads do not
-//! affect the measurement. A program must install [`Heap`] as its allocator to measure.
+//! Counts the heap memory that each thread allocates. A program that measures must install [`Heap`]
+//! as its global allocator.
 
 #![allow(unsafe_code, reason = "an allocator cannot be written without")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-/// The system's allocator with counters.
+/// The system's allocator, which also counts the bytes that each thread allocates.
 pub struct Heap;
 
 thread_local! {
-    /// Bytes that this thread has allocated, and their maximum since [`reset`]. If one thread
-    /// allocates memory and another thread frees it, one of the counts becomes negative.
+    /// Bytes that this thread has allocated, and their maximum since [`reset`]. If a thread frees
+    /// memory that another thread allocated, its count can become negative.
     static NOW: Cell<i64> = const { Cell::new(0) };
     static MOST: Cell<i64> = const { Cell::new(0) };
 }

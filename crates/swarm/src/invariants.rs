@@ -5,11 +5,11 @@ use tailback_record::{Outcome, Summary};
 
 use crate::finding::Finding;
 
-/// Series whose values may be below zero, because they are differences or credits.
+/// Series whose values may be negative.
 const SIGNED: [&str; 5] = ["credit", "correction", "gap", "red_count", "_count"];
 
-/// Bytes of two frames, at the start and at the end of the measured time, which may or may not be
-/// counted.
+/// Tolerance of byte counts: one frame that straddles the start of the measured time, and one that
+/// straddles its end, bytes.
 const TWO_FRAMES: f64 = 2.0 * 65_600.0;
 
 /// Checks the measurements of a run.
@@ -94,8 +94,8 @@ fn links(plan: &Plan, outcome: &Outcome, found: &mut Vec<Finding>) {
         {
             found.push(Finding::new("a delay longer than the run", name));
         }
-        // A negative overhead reduces the number of bytes that the link counts, and Cake shapes
-        // itself.
+        // With a negative overhead, the link counts fewer bytes than it carries. Cake has its own
+        // shaper.
         if planned.overhead >= 0 && link.capacity_bytes > 0.0 && planned.queue.name() != "cake" {
             let opportunity = match planned.rate {
                 RatePlan::Trace(_) => 1504.0,

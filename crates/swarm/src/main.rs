@@ -90,7 +90,6 @@ fn text(path: &str) -> Result<String, String> {
     std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))
 }
 
-/// Prints one line for a finding.
 fn show(what: &str, finding: &Finding) {
     let detail: String = finding.detail.chars().take(300).collect();
     println!("{what}: {}: {detail}", finding.kind);
@@ -233,8 +232,8 @@ fn shrink(what: &str) -> Result<bool, String> {
             (table, Limits::default())
         }
     };
-    // At first, a scenario that does not end is tried for minutes. Reduced scenarios need less
-    // time.
+    // A scenario may take minutes before it is reported as one that does not end. Reduced scenarios
+    // are smaller, so they get less time.
     let limits = Limits {
         patience: Duration::from_secs(60),
         ..limits

@@ -7,7 +7,7 @@ use crate::finding::Finding;
 /// Largest number of trials.
 const MOST: usize = 2_000;
 
-/// A step into a value: a key or an index.
+/// One component of a path into a TOML value.
 #[derive(Clone, Debug)]
 enum Step {
     Key(String),
@@ -15,8 +15,8 @@ enum Step {
 }
 
 /// Returns the smallest scenario that still has a finding of this kind, together with the finding.
-/// `findings` returns all findings of a scenario. After each trial, calls `told` with the number of
-/// trials.
+/// `findings` tries a scenario and returns all its findings. After each trial, `told` is called
+/// with the number of trials so far.
 pub fn reduce(
     scenario: &Table,
     kind: &str,
@@ -59,8 +59,8 @@ pub fn reduce(
     }
 }
 
-/// Lists the paths to all parts, from the outside in, and from the last part to the first. So
-/// removing a part does not move the parts that are later in the list.
+/// Lists the paths to all values inside `value`: outer values before inner ones, and the last
+/// before the first. Removing a value therefore does not change the paths later in the list.
 fn all_paths(value: &Value, at: &mut Vec<Step>, paths: &mut Vec<Vec<Step>>) {
     let inner: Vec<(Step, &Value)> = match value {
         Value::Table(table) => {
@@ -92,7 +92,7 @@ fn part<'v>(value: &'v mut Value, path: &[Step]) -> Option<&'v mut Value> {
         })
 }
 
-/// Removes a part. Returns whether it existed.
+/// Removes the value at a path. Returns whether there was one.
 fn remove(value: &mut Value, path: &[Step]) -> bool {
     let Some((last, outer)) = path.split_last() else {
         return false;

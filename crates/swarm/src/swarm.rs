@@ -1,4 +1,4 @@
-//! Many trials, in the order of their seeds.
+//! Tries many generated scenarios in parallel, and reports results in the order of their seeds.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,7 +9,7 @@ use crate::finding::Finding;
 use crate::generate;
 use crate::trial::{End, Limits, trial};
 
-/// Which trials to make.
+/// The range of seeds to try, and limits.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
     /// The first seed.
@@ -46,7 +46,7 @@ impl Tally {
     }
 }
 
-/// Returns the limits for a seed. Every fourth run is made twice.
+/// Returns the limits for a seed. For every fourth seed, the run is made twice.
 pub fn limits(seed: u64) -> Limits {
     Limits {
         twice: seed.is_multiple_of(4),
@@ -54,8 +54,8 @@ pub fn limits(seed: u64) -> Limits {
     }
 }
 
-/// Tries the scenarios of a plan's seeds. After each trial, calls `told` with the tally so far, the
-/// seed and its findings.
+/// Tries the scenario of each seed of a plan. After each trial, calls `told` with the tally so far,
+/// the seed and its findings.
 pub fn swarm(plan: &Plan, mut told: impl FnMut(&Tally, u64, &[Finding])) -> Tally {
     let mut tally = Tally::default();
     let try_seed = |seed| trial(&generate::scenario(seed).to_string(), &limits(seed));
@@ -77,8 +77,7 @@ pub fn swarm(plan: &Plan, mut told: impl FnMut(&Tally, u64, &[Finding])) -> Tall
     tally
 }
 
-/// Calls `task` with each seed of a plan, with several seeds at the same time, and `told` with each
-/// result.
+/// Calls `task` with each seed of a plan on several threads, and `told` with each result.
 pub(crate) fn for_each_seed<T: Send>(
     plan: &Plan,
     task: impl Fn(u64) -> T + Sync,

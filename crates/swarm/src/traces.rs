@@ -1,13 +1,13 @@
-//! Traces that scenarios of the swarm use. Each trace has a different shape, and one contains
-//! conditions with outages.
+//! Link traces for generated scenarios. One lists path conditions with outages instead of delivery
+//! opportunities.
 
 /// Names of the traces.
 pub const NAMES: &[&str] = &[
     "one", "steady", "bursts", "start", "sparse", "slowing", "rare", "uneven", "changing",
 ];
 
-/// Returns the text of a trace: the times of delivery opportunities in milliseconds, or conditions.
-/// Returns an error for a name that is not in [`NAMES`].
+/// Returns the text of a trace: the times of delivery opportunities in milliseconds, or path
+/// conditions over time. Returns an error for a name that is not in [`NAMES`].
 pub fn text(name: &str) -> Result<String, String> {
     let times: Vec<u64> = match name {
         "one" => vec![1],

@@ -27,7 +27,7 @@ pub enum End {
     Refused(String),
     /// The run would need more memory than a trial may use.
     Large,
-    /// The run reached the limit of events. Its results so far are checked.
+    /// The run was stopped at the limit of events. Its results up to then were checked.
     Cut,
     /// The run ended.
     Done,
@@ -73,7 +73,7 @@ impl Default for Limits {
 /// this do not fit into the memory of a trial.
 const STANDSTILL: u64 = 5_000_000;
 
-/// Events between two checks of a run.
+/// Number of events after which a trial checks the time and the progress of a run.
 const SLICE: u64 = 4096;
 
 /// Upper limit for the memory of event rows, bytes. Each row needs 20 bytes, in buffers that grow
@@ -122,7 +122,7 @@ fn keep(info: &PanicHookInfo<'_>) {
     PANIC.set(format!("{place}: {}", text.replace('\n', " ")));
 }
 
-/// Returns the result of `task`, or its panic, which is stored and not printed.
+/// Runs a task and catches its panic, without printing it.
 pub(crate) fn contained<T>(task: impl FnOnce() -> T) -> thread::Result<T> {
     let outer = CATCHING.replace(true);
     let done = catch_unwind(AssertUnwindSafe(task));
@@ -130,7 +130,7 @@ pub(crate) fn contained<T>(task: impl FnOnce() -> T) -> thread::Result<T> {
     done
 }
 
-/// Returns the result of `task`, or its panic as a finding.
+/// Runs a task. If it panics, adds a finding to `found`.
 pub(crate) fn caught<T>(
     when: &str,
     found: &mut Vec<Finding>,
@@ -147,7 +147,7 @@ pub(crate) fn caught<T>(
     }
 }
 
-/// A kit with every feature that Linux has.
+/// The description of a kernel kit that has every algorithm.
 static KIT: LazyLock<Kit> = LazyLock::new(|| {
     fn names<B>(entries: &[&'static Entry<B>]) -> BTreeMap<String, Option<String>> {
         let names = entries
@@ -173,7 +173,7 @@ static KIT: LazyLock<Kit> = LazyLock::new(|| {
     kit
 });
 
-/// Loads a scenario of the swarm. The error is the first diagnostic.
+/// Loads a generated scenario. The error is the first diagnostic.
 pub(crate) fn load(text: &str, engine: EngineKind) -> Result<Scenario, String> {
     load_as(&Request {
         engine,
@@ -228,7 +228,7 @@ pub(crate) fn patiently<T: Send + 'static>(
 ) -> Result<T, Finding> {
     let (sender, receiver) = mpsc::channel();
     let thread = std::thread::spawn(move || {
-        // After the time limit, nobody receives the result.
+        // The send fails if the time limit has passed.
         let _ = sender.send(task());
     });
     receiver.recv_timeout(patience).map_err(|_| {
@@ -285,8 +285,8 @@ fn try_out(text: &str, limits: &Limits, found: &mut Vec<Finding>) -> End {
         .for_each(|mut wrong| found.append(&mut wrong));
     }
     if limits.twice && whole {
-        // With smaller slices, the second run must not stop at a limit that the first run has just
-        // exceeded.
+        // The first run may exceed the limit by up to a slice, and must not make the second run
+        // stop earlier.
         let limits = &Limits {
             events: 2 * limits.events,
             ..*limits
@@ -327,7 +327,8 @@ fn linux(text: &str, found: &mut Vec<Finding>) {
     }
 }
 
-/// Checks that the scenario has the same run ids when loaded again, and in another notation.
+/// Checks that the scenario has the same run ids when it is loaded again, and when it is written in
+/// another notation.
 fn same_ids(text: &str, scenario: &Scenario, found: &mut Vec<Finding>) {
     let Ok(mut table) = text.parse::<toml::Table>() else {
         return;
@@ -384,7 +385,7 @@ fn run(
                 found.push(Finding::new("packets out of order", network.now()));
             }
         }
-        // Drops are counted only after the warm-up, so the sum is correct only without a warm-up.
+        // The results omit drops during the warm-up, so packets add up only without a warm-up.
         if census && plan.warmup.ns() == 0 {
             let all = network.census();
             if all.entered != all.ended + all.inside + all.dropped {

@@ -15,7 +15,7 @@ use toml::{Table, Value};
 #[global_allocator]
 static HEAP: heap::Heap = heap::Heap;
 
-/// Number of scenarios. They take a minute on one core, and less than half a minute on two.
+/// Number of scenarios. A run of all takes a minute on one core.
 const SEEDS: u64 = 2_000;
 
 /// Returns the files of a folder, by name.
@@ -167,13 +167,13 @@ fn words_of(value: &Value, words: &mut BTreeSet<String>) {
     }
 }
 
-/// A key, option or word that no scenario uses is not tested. If a new key, option or word is not
-/// drawn automatically, add it to `generate`.
+/// Every key, option and enumerated value must occur in some generated scenario. If a new one is
+/// not drawn automatically, add it to `generate`.
 #[test]
 fn every_key_and_word_is_drawn() {
-    /// These are keys for kits, a metric of sweeps, and the key for plugins, which would have to be
-    /// compiled. Named paths and the short form of `burst_loss` replace other keys, which are
-    /// drawn. Tests of the scenario crate compare both notations.
+    /// Keys for kernel kits, a metric of sweeps, and the key for plugins, which would have to be
+    /// compiled. The generator also never writes named paths or the short form of `burst_loss`.
+    /// Tests of the scenario crate compare these with the keys that they replace.
     const NOT_DRAWN: [&str; 8] = [
         "module",
         "args",
@@ -252,7 +252,7 @@ fn every_key_and_word_is_drawn() {
         "v2",
         "connectionmigration",
     ];
-    /// Number of scenarios to draw at most. The rarest word is in one of several thousand
+    /// Largest number of scenarios to draw. The rarest value is in one of several thousand
     /// scenarios.
     const MOST: u64 = 20_000;
     // A summary has too many metrics to draw each of them. It is enough that some metrics are

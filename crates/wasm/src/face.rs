@@ -1,7 +1,7 @@
 //! The functions that the page calls. Names begin with `lab_`, because shorter names could clash
 //! with names in C libraries in a native test.
 //!
-//! After a panic, the instance cannot be used. The message of the panic is the last answer.
+//! After a panic, the page must load a new instance. `lab_answer` then returns the panic's message.
 
 #![expect(unsafe_code, reason = "exports have unmangled names")]
 
@@ -17,7 +17,7 @@ thread_local! {
     static ANSWER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Ensures that the message of any later panic becomes the answer.
+/// Installs a panic hook that stores the message as the answer.
 fn keep_panics() {
     static KEPT: Once = Once::new();
     KEPT.call_once(|| {
@@ -32,7 +32,7 @@ fn keep_panics() {
     });
 }
 
-/// Sets the bytes of the answer. Returns their number.
+/// Stores the answer for `lab_answer`, and returns its length in bytes.
 fn answer(bytes: Vec<u8>) -> usize {
     let len = bytes.len();
     ANSWER.replace(bytes);
@@ -67,29 +67,31 @@ pub extern "C" fn lab_answer_len() -> usize {
     ANSWER.with_borrow(Vec::len)
 }
 
-/// Answers with JSON: the version, every registry, and every key of scenario files.
+/// Answers with JSON: the version, the algorithms of every registry, and every key of scenario
+/// files.
 #[unsafe(no_mangle)]
 pub extern "C" fn lab_about() -> usize {
     keep_panics();
     answer(Lab::about())
 }
 
-/// Answers with JSON: the values of the scenario in the input, with their positions.
+/// Answers with JSON: every value in the scenario text of the input, with its position in the text.
 #[unsafe(no_mangle)]
 pub extern "C" fn lab_outline() -> usize {
     answer(Lab::outline(&input()))
 }
 
-/// Loads the request in the input. Answers with JSON: the scenario, or all of its errors.
+/// Loads the scenario that the input describes (see `Lab::load`). Answers with JSON: the scenario,
+/// or all of its errors.
 #[unsafe(no_mangle)]
 pub extern "C" fn lab_load() -> usize {
     let request = input();
     answer(LAB.with_borrow_mut(|lab| lab.load(&request)))
 }
 
-/// Begins the run of a point. Returns whether the point exists. Watches the packets of a link. From
-/// `from_s` on, records how long packets stay in its queue, for up to `stays` packets. Watches no
-/// link if `link` is [`u32::MAX`].
+/// Begins the run of one point of the sweep, and records the packets of a link. For up to `stays`
+/// packets that leave at `from_s` or later, it records when they entered and left the queue. With a
+/// `link` of [`u32::MAX`], no packets are recorded. Returns whether the point exists.
 #[unsafe(no_mangle)]
 pub extern "C" fn lab_begin(point: u32, link: u32, stays: u32, from_s: f64) -> bool {
     LAB.with_borrow_mut(|lab| lab.begin(point as usize, link as usize, stays as usize, from_s))
@@ -113,7 +115,7 @@ pub extern "C" fn lab_account() -> usize {
     answer(LAB.with_borrow(Lab::account))
 }
 
-/// Answers with JSON: the events of the run in the order of time.
+/// Answers with JSON: window reductions, ends of slow start, drops and marks, in the order of time.
 #[unsafe(no_mangle)]
 pub extern "C" fn lab_log() -> usize {
     answer(LAB.with_borrow(Lab::log))

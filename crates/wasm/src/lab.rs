@@ -25,11 +25,11 @@ const MEMORY: u64 = 1 << 30;
 /// Largest number of points whose labels are listed.
 const LISTED_POINTS: usize = 500;
 
-/// Largest number of flows and sources that each have a colour. If a scenario has more flows and
-/// sources, each of its entries has a colour.
+/// Largest number of flows and sources that each have a colour. With more of them, all flows of one
+/// `[[flows]]` or `[[sources]]` table share a colour.
 const SINGLE: usize = 12;
 
-/// A scenario and its run.
+/// The loaded scenario and its current run.
 #[derive(Default)]
 pub struct Lab {
     scenario: Option<Scenario>,
@@ -134,7 +134,7 @@ impl Lab {
         let mut plan = Arc::clone(&found.plan);
         let watched = link < plan.links.len();
         if watched {
-            // Recording more data does not change other results.
+            // Recording does not affect the simulation.
             let record = &mut Arc::make_mut(&mut plan).record;
             record.packets = true;
             record.events = true;
@@ -156,7 +156,7 @@ impl Lab {
         true
     }
 
-    /// Continues the run. Returns its progress, or 2 at its end.
+    /// Continues the run by this many events. Returns its progress from 0 to 1, or 2 at its end.
     pub fn advance(&mut self, events: u64) -> f64 {
         let Some(run) = &mut self.run else {
             return 2.0;
@@ -237,7 +237,7 @@ impl Lab {
         })
     }
 
-    /// Describes the columns about the watched link.
+    /// Returns the columns with data about the watched link, as JSON (see `Watch::about`).
     pub fn watched(&self) -> Vec<u8> {
         self.answer(|done| match &done.watch {
             Some(watch) => watch.about().to_string().into(),
@@ -337,8 +337,7 @@ fn diagnostic(problem: &Diagnostic) -> Value {
     })
 }
 
-/// Returns the groups in the order of the scenario. Each has a colour, a name, and the flows and
-/// sources that belong to it.
+/// Returns the flows and sources, grouped by colour, in the order of the scenario.
 fn groups(plan: &tailback_engine::plan::Plan) -> Vec<Group> {
     let single = plan.flow_count() + plan.source_count() <= SINGLE;
     let flows = plan.each_flow().map(|flow| {
@@ -453,7 +452,7 @@ mod tests {
         assert_eq!(sum(2), queue["marks"].as_f64().expect("marks"));
         assert_eq!(sum(3), queue["drops"].as_f64().expect("drops"));
         assert!(sum(2) > 0.0);
-        // Every packet has exactly one row of `stays`.
+        // The columns of stays have one row for each packet.
         let rows = about["stays"].as_u64().expect("a number");
         assert_eq!(lab.column(4).len() as u64, 8 * rows);
         let (came, left) = (column(&lab, 4), column(&lab, 5));

@@ -12,7 +12,7 @@ const MOST: usize = 4_000;
 /// within this time, ns.
 const TOGETHER_NS: u64 = 50_000_000;
 
-/// Returns the rows in the order of time, and the number of rows that it leaves out.
+/// Returns the first rows in the order of time, and the number of further rows.
 pub fn of(outcome: &Outcome) -> Value {
     let mut rows: Vec<(u64, Value)> = Vec::new();
     for flow in &outcome.flows {
@@ -62,7 +62,7 @@ fn slow_start(flow: &FlowOutcome, end: &SlowStart) -> Value {
     })
 }
 
-/// Returns drops and marks. Signals in short succession share a row.
+/// Returns the rows of drops and marks, with the time of each in ns.
 fn signals(outcome: &Outcome) -> Vec<(u64, Value)> {
     struct Row {
         from_ns: u64,

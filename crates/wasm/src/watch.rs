@@ -17,13 +17,13 @@ const BINS: u64 = 500;
 /// Smallest width of a bin.
 const LEAST_WIDTH: Time = Time::from_ms(1);
 
-/// Flows and sources that have the same colour.
+/// Flows and sources that share a colour on the page.
 pub struct Group {
     /// The name of the flow or source, or of its entry in the scenario.
     pub name: String,
     /// The congestion control, or the kind of source.
     pub what: String,
-    /// The numbers of the group's members, flows first.
+    /// The indices of the flows and sources of the group. Sources are counted after all flows.
     pub owners: Vec<u32>,
 }
 
@@ -42,11 +42,11 @@ struct Waiting {
     came: Time,
     seq: u64,
     ecn: Ecn,
-    /// Index of the packet's row in [`Stays`], if it has a row.
+    /// Index of the packet in the columns of [`Stays`], if it is recorded there.
     stay: Option<usize>,
 }
 
-/// How long packets stay in the queue: one row for each packet, stored as columns.
+/// When each packet entered and left the queue. Each field is a column with one entry per packet.
 #[derive(Default)]
 struct Stays {
     came_s: Vec<f64>,
@@ -54,7 +54,7 @@ struct Stays {
     left_s: Vec<f64>,
     group: Vec<u8>,
     len: Vec<u16>,
-    /// 0 if the packet was forwarded. Otherwise the number of the cause of its drop, plus 1.
+    /// 0 if the packet was forwarded. Otherwise the index of the cause of its drop, plus 1.
     fate: Vec<u8>,
     /// Bits: 1 an ACK, 2 retransmitted, 4 CE on arrival, 8 CE on departure, 16 marked SCE.
     flags: Vec<u8>,
@@ -69,12 +69,12 @@ const LEFT_SCE: u8 = 16;
 pub struct Watch {
     link: u32,
     groups: Vec<Group>,
-    /// The group of each number in packets.
+    /// The group of each flow and source, by its index.
     group_of: Vec<u8>,
     width: Time,
     /// Bins of each group, in the order of time.
     bins: Vec<Vec<Bin>>,
-    /// Waiting packets of each number in packets.
+    /// The packets of each flow and source that wait in the queue.
     waiting: Vec<VecDeque<Waiting>>,
     stays: Stays,
     /// Largest number of packets whose stays are recorded.
@@ -138,7 +138,7 @@ impl Watch {
         let place = queue
             .iter()
             .position(|w| w.came == packet.stamp && w.seq == packet.seq);
-        // A packet lost behind the queue is not found here, because it has already left the queue.
+        // A packet that was lost after it left the queue is not in the list any more.
         let found = place.and_then(|place| queue.remove(place));
         let (came, ecn) = match &found {
             Some(waiting) => (waiting.came, waiting.ecn),
@@ -210,7 +210,7 @@ impl Watch {
     }
 
     /// Describes the groups, the bins and the columns. Columns 0 to 3 have a 64-bit float for each
-    /// bin, group by group. Columns 4 to 9 have the stays.
+    /// bin, group by group. Columns 4 to 9 are the fields of `Stays`.
     pub fn about(&self) -> Value {
         let groups = self.groups.iter().map(
             |group| json!({ "name": group.name, "what": group.what, "count": group.owners.len() }),
@@ -243,7 +243,7 @@ impl Watch {
         match number {
             0 => binned(&|bin| bin.bytes as f64 * 8.0 / 1e6 / width_s),
             1 => binned(&|bin| match bin.packets {
-                // The mean of no packets does not exist.
+                // A bin without packets has no mean.
                 0 => f64::NAN,
                 packets => bin.delay_ns as f64 / 1e6 / packets as f64,
             }),

@@ -6,7 +6,7 @@ use toml::{Table, Value};
 
 use crate::draw::Draw;
 
-/// How unusual the drawn values are.
+/// Probabilities that set how often options are set and how extreme their values are.
 #[derive(Clone, Copy)]
 pub struct Taste {
     /// Probability that an option is set.
@@ -49,7 +49,7 @@ fn float(draw: &mut Draw, min: f64, max: f64, taste: Taste) -> f64 {
 }
 
 /// Draws a time for an option, from its minimum to 30 s. Most times are above 100 us, because a
-/// queue with a shorter timer does little else.
+/// queue whose timer fires more often does little else.
 fn time(draw: &mut Draw, min: u64, taste: Taste) -> Value {
     if draw.chance(taste.extreme * 0.3) {
         return ns(min as f64);
@@ -129,7 +129,7 @@ fn ascending(mut values: Vec<Value>) -> Vec<Value> {
     values
 }
 
-/// Draws values for some of the options.
+/// Draws a value for each option with the probability `taste.set`.
 pub fn options(draw: &mut Draw, all: &[Opt], taste: Taste) -> Table {
     let mut table = Table::new();
     for opt in all {
@@ -140,7 +140,7 @@ pub fn options(draw: &mut Draw, all: &[Opt], taste: Taste) -> Table {
     table
 }
 
-/// Draws an entry of a registry, with some of its options or without options.
+/// Draws an algorithm or other entry of a registry, with or without some of its options.
 pub fn entry<B>(
     draw: &mut Draw,
     key: &str,
@@ -156,8 +156,7 @@ pub fn entry<B>(
     (Value::Table(table), entry.name)
 }
 
-/// Draws a value of a key by the schema of scenarios. Returns `None` if the key does not have a
-/// plain value.
+/// Draws a value of a scenario key from its JSON schema. Returns `None` for a table or an array.
 pub fn of_schema(draw: &mut Draw, schema: &Json, taste: Taste) -> Option<Value> {
     if let Some(words) = schema["enum"].as_array() {
         return match draw.pick(words) {

@@ -1,10 +1,10 @@
 //! Law: identical flows are interchangeable, so a flow's result does not depend on its position in
 //! the file.
 //!
-//! Over several seeds, flows that differ only in their names are ranked by throughput. The ranks
-//! are correlated with the positions (Spearman). If positions do not matter, the coefficient of n
-//! flows has mean 0 and variance 1/(n-1). So the standard deviation of the sum over all seeds is
-//! known.
+//! Over several seeds, flows that differ only in their names are ranked by throughput. Spearman's
+//! coefficient correlates these ranks with the flows' positions in the file. If positions do not
+//! matter, the coefficient for n flows has mean 0 and variance 1/(n-1). This gives the standard
+//! deviation of the sum of the coefficients over all seeds.
 
 use tailback_engine::{aqm, cc};
 use tailback_record::Outcome;
@@ -89,7 +89,8 @@ fn check(scenario: &Table, _seed: u64, limits: &Limits) -> Check {
     Ok(())
 }
 
-/// Returns the correlation of throughput with positions over all seeds, in standard deviations.
+/// Returns the sum of the seeds' rank correlations between throughput and position, in multiples of
+/// its standard deviation.
 fn leaning(scenario: &Table, limits: &Limits) -> Result<f64, Verdict> {
     let scenario = loaded(scenario)?;
     let point = &scenario.points[0];
@@ -165,8 +166,8 @@ mod tests {
         assert_eq!(rounded(&[7, 7, 7]), None);
     }
 
-    /// A correlation that is too small to be found in one case can be found in the mean of many
-    /// cases. The mean must be within four standard deviations of zero.
+    /// The mean over 60 scenarios shows correlations that are too small to be found in a single
+    /// scenario. It must be within four standard deviations of zero.
     #[test]
     fn no_lean_over_many_cases() {
         let cases = (0..60).filter_map(|seed| leaning(&draw(seed), &LIMITS).ok());

@@ -1,5 +1,5 @@
-//! The results of a run by name. They are used to compare scenarios whose entries are in a
-//! different order.
+//! Maps names of flows, links and classes to their results, so that runs of scenarios can be
+//! compared when their entries are in a different order.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -13,7 +13,7 @@ use tailback_record::Outcome;
 pub(super) enum Kind {
     /// A flow or a source, or one member of a group.
     End,
-    /// A link, or its twin in the return direction.
+    /// A link, or the link that it implies in the return direction.
     Link,
     Class,
 }
@@ -22,11 +22,11 @@ pub(super) enum Kind {
 pub(super) struct Digest {
     /// All counters of each object, as JSON.
     pub parts: BTreeMap<String, String>,
-    /// Time and value of every row, by series.
+    /// Time and value of every sample, by the name of the series.
     pub series: BTreeMap<String, Vec<(u64, u64)>>,
 }
 
-/// Returns the name of a quantity, with the new name of its class: "class.NAME.share".
+/// Returns the name of a quantity with its class renamed: "class.NAME.share".
 fn quantity(name: &str, rename: impl Fn(Kind, &str) -> String) -> String {
     let of_class = name.strip_prefix("class.");
     match of_class.and_then(|rest| rest.split_once('.')) {
@@ -45,7 +45,7 @@ impl Digest {
         Digest::renamed(plan, outcome, |_, name| name.to_owned())
     }
 
-    /// Returns the digest with other names.
+    /// Returns the digest of a run, with every name replaced by `rename`.
     pub fn renamed(
         plan: &Plan,
         mut outcome: Outcome,
@@ -158,7 +158,7 @@ fn shown((time, value): (u64, u64)) -> String {
     format!("{} at {time} ns", f64::from_bits(value))
 }
 
-/// Returns the first key whose values differ, or that one side does not have.
+/// Describes the first key whose values differ, or that only one of the maps has.
 fn first<T: PartialEq + Debug>(
     left: &BTreeMap<String, T>,
     right: &BTreeMap<String, T>,

@@ -17,7 +17,7 @@ pub(super) const LAW: Law = Law {
     check,
 };
 
-/// A name that sorts before all other names, and a name that sorts after them.
+/// Names of the added link: one sorts before all other names, one after them.
 const NAMES: [&str; 2] = ["0-idle", "z-idle"];
 
 fn check(scenario: &Table, seed: u64, limits: &Limits) -> Check {

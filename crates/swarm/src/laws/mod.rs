@@ -1,8 +1,7 @@
-//! Laws: the effects that a change of a scenario must have on its results, or must not have.
+//! Laws: metamorphic tests. A law states how a certain change of a scenario changes its results.
 //!
-//! Each law draws a scenario from a seed, changes it in a way whose effect is known, and compares
-//! the results. Each law states where it is exact. A scenario to which a law does not apply is
-//! counted separately, not as a success.
+//! Each law generates a scenario from a seed, changes it, runs both scenarios and compares the
+//! results. A scenario to which a law does not apply is counted separately, not as a success.
 //!
 //! | module | the law | where it is exact |
 //! |---|---|---|
@@ -46,7 +45,7 @@ pub enum Verdict {
     Broken(Finding),
 }
 
-/// The result of a check. Everything except `Held` is an error.
+/// The result of a check. Every other verdict than `Held` is the `Err`.
 type Check = Result<(), Verdict>;
 
 /// A law.
@@ -55,9 +54,9 @@ pub struct Law {
     pub name: &'static str,
     /// The statement of the law.
     pub doc: &'static str,
-    /// Draws the scenario of a seed.
+    /// Generates the scenario of a seed.
     pub draw: fn(u64) -> Table,
-    /// Compares a scenario with a changed copy. Random changes are derived from the seed.
+    /// Runs a scenario and a changed copy, and compares them. Random changes come from the seed.
     check: fn(&Table, u64, &Limits) -> Check,
 }
 
@@ -118,8 +117,8 @@ pub const LIMITS: Limits = Limits {
     patience: std::time::Duration::from_secs(300),
 };
 
-/// Checks a law on the scenario that each of these seeds generates. After each check, calls `told`
-/// with the tally so far, the seed and the verdict.
+/// Checks a law on the scenarios of the plan's seeds. Calls `told` after each check with the tally
+/// so far, the seed and the verdict.
 pub fn survey(
     law: &'static Law,
     plan: &swarm::Plan,

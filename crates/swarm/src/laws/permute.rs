@@ -1,20 +1,21 @@
 //! Law: flows and sources in another order have the same results.
 //!
-//! Random streams belong to names, so the order in a file affects only two things:
+//! Each component's random stream is seeded with its name, so the order in a file affects only two
+//! things:
 //!
-//! - The order of events in the same nanosecond. The simulator handles such events by kind, and
-//!   then in the order of the file. So this law moves starts and round-trip times by some
-//!   nanoseconds. Events may still coincide by chance, but not with every choice of random numbers.
-//!   So the law tries several choices, some with host jitter, before it reports a difference. The
-//!   law does not apply to five kinds of scenarios, in which events coincide repeatedly. Flows on
-//!   one host, and all flows with `timer_phase`, share the ticks of their timers. Flows that pause
-//!   resume at the same moment. An impairment that holds packets releases several packets at once.
-//!   Packets of a link above 10 Gbit/s are only a few nanoseconds apart, and so are the starts of
-//!   many flows within a short round-trip time.
+//! - The order of events in the same nanosecond. The simulator sorts such events by kind, and then
+//!   by the order of the file. This law therefore moves starts and round-trip times by some
+//!   nanoseconds. Events may still coincide by chance. The law therefore tries several random sets
+//!   of times, some with host jitter, before it reports a difference. The law does not apply to
+//!   scenarios in which events coincide repeatedly. Flows on one host, and all flows with
+//!   `timer_phase`, share the ticks of their timers. Flows that pause resume at the same moment. An
+//!   impairment that holds packets releases several packets at once. Packets of a link above 10
+//!   Gbit/s are only a few nanoseconds apart, and so are the starts of many flows within a short
+//!   round-trip time.
 //! - The queue of a flow in `fq`, `fq_codel`, `fq_pie` and `cake`. Linux hashes addresses and
-//!   ports, but the simulator computes the hash from the seed and the flow's number. So in another
-//!   order, other flows share a queue, and another one of several equally long queues is first. The
-//!   law does not apply to these scenarios.
+//!   ports, but the simulator computes the hash from the seed and the flow's number. In another
+//!   order, therefore, other flows share a queue, and the tie between queues of equal length is
+//!   broken differently. The law does not apply to these scenarios.
 
 use std::sync::Arc;
 
@@ -40,9 +41,9 @@ const BY_NUMBER: [&str; 4] = ["fq", "fq_codel", "fq_pie", "cake"];
 /// Impairments that hold packets, or delay several packets to the same time.
 const HOLDING: [&str; 5] = ["ack_batch", "delay", "jitter", "reorder", "two_paths"];
 
-/// Draws a scenario with at least two flows. Sometimes adds something to which the law does not
-/// apply: a queue that distinguishes flows by number, impairments that hold packets, and several
-/// flows that pause.
+/// Draws a scenario with at least two flows. Sometimes the law does not apply to it: it has a queue
+/// that distinguishes flows by number, an impairment that holds packets, or several flows that
+/// pause.
 fn draw(seed: u64) -> Table {
     let mut root = generate::scenario(seed);
     let mut draw = Draw::new(seed ^ 0x5eed);
@@ -101,15 +102,15 @@ fn draw(seed: u64) -> Table {
     root
 }
 
-/// The largest number of flows of one entry in most scenarios. The flows start within a round-trip
-/// time, so with more flows, more of them start in the same nanosecond.
+/// The largest `count` of a flow table in most scenarios. The flows start within a round-trip time,
+/// so with more flows, more of them start in the same nanosecond.
 const MANY: i64 = 16;
 
 /// Above this rate, events in the same nanosecond are common.
 const FASTEST: Rate = Rate(10_000_000_000);
 
-/// Number of spreads of the starts that are tried before a difference is reported. Events do not
-/// coincide by chance in all of them.
+/// Number of random sets of start times and round-trip times (spreads) to try before a difference
+/// is reported. Events are unlikely to coincide in all of them.
 const SPREADS: u64 = 5;
 
 /// Largest delay that is added to each direction of a path, ns. A link with jitter or slots
@@ -117,12 +118,12 @@ const SPREADS: u64 = 5;
 /// again at the next link.
 const MORE_WAY: u64 = 1000;
 
-/// Number of spreads in which hosts send without jitter. Packets of ACK-clocked flows then leave at
-/// sums of a few times: starts, round-trip times and slots of the link. Two flows can reach the
-/// same sum for any choice of these times.
+/// Number of spreads in which hosts send without jitter. Without jitter, the departure times of
+/// ACK-clocked flows are sums of start times, round-trip times and the link's slots. Two flows may
+/// then send in the same nanosecond in every spread.
 const EXACT: u64 = 2;
 
-/// Jitter of hosts in the other spreads, ns.
+/// Host jitter in the spreads after the first `EXACT`, ns.
 const HOST_JITTER: u64 = 1000;
 
 fn by_number(link: &Table) -> bool {
@@ -184,8 +185,8 @@ fn check(scenario: &Table, seed: u64, limits: &Limits) -> Check {
     Err(broken("the order of flows matters", difference))
 }
 
-/// Returns the scenario with changed times: flows and sources start when nothing else happens, and
-/// no two flows have the same round-trip time.
+/// Returns the scenario with flows and sources that start at different times, and with a different
+/// round-trip time for each flow.
 fn spread(scenario: &Table, draw: &mut Draw, jitter: bool) -> Table {
     let mut root = scenario.clone();
     if jitter && ns_of(root.get("host_jitter")).unwrap_or_default() == 0 {

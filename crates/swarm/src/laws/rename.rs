@@ -2,10 +2,9 @@
 //! results.
 //!
 //! A component's random stream depends on the seed and its name. The stream determines the start
-//! offset, jitter, a queue's drops and a congestion control's phases. So the law is exact only for
-//! scenarios in which the seed has no effect. Runs with other seeds check this. For all other
-//! scenarios a weaker law holds. It states that renaming a flow does not move the start of other
-//! flows.
+//! offset, jitter, a queue's drops and a congestion control's phases. The law is therefore exact
+//! only for scenarios in which the seed has no effect, which runs with other seeds check. In all
+//! other scenarios, renaming a flow must not move the start of other flows.
 //!
 //! The order of links in the file does not change, because it determines which of several
 //! simultaneous events is first.
@@ -29,13 +28,13 @@ pub(super) const LAW: Law = Law {
     check,
 };
 
-/// Number of other seeds that must give the same result before the law applies to other names.
+/// Number of other seeds that must give the same result, so that the seed has no effect.
 const SEEDS: u64 = 2;
-/// Number of further seeds to try before a difference is reported, because few seeds may miss a
-/// rare event.
+/// Number of further seeds to try before a difference is reported, because a rare random event may
+/// not happen in the first seeds.
 const MORE_SEEDS: u64 = 30;
 
-/// Draws a scenario that rarely uses random numbers, unlike most scenarios.
+/// Draws a scenario that rarely uses random numbers.
 fn draw(seed: u64) -> Table {
     let mut root = generate::scenario(seed);
     let mut draw = Draw::new(seed ^ 0x5eed);
@@ -161,7 +160,7 @@ fn name(draw: &mut Draw, letter: char, number: usize) -> String {
     format!("{letter}{number:02}{}", rest.collect::<String>())
 }
 
-/// For each old name, the new name.
+/// Maps from old names to new names.
 #[derive(Default)]
 struct Names {
     ends: BTreeMap<String, String>,
@@ -254,8 +253,8 @@ impl Names {
         }
     }
 
-    /// Returns the new name of an end or link. The old name may be the name of a member of a group
-    /// of flows, or of a link's twin in the return direction.
+    /// Returns the new name of a flow, source or link. The old name may also be that of a member of
+    /// a group of flows, or of the return direction of a link.
     fn of(&self, kind: Kind, name: &str) -> String {
         let (all, mark) = match kind {
             Kind::End => (&self.ends, '/'),

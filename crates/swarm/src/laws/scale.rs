@@ -4,14 +4,14 @@
 //! even number of nanoseconds, and times must be multiples of four. The law covers:
 //!
 //! - queues that count packets, bytes or times from the scenario (`fifo`, `step`);
-//! - links with outages, delays, slots of one gap, and loss;
+//! - links with outages, delays, slots at a constant gap, and loss;
 //! - traffic at a constant rate;
 //! - Reno or DCTCP without delayed ACKs, unless one of their timers fires, because the stack's
 //!   constants (200 ms, 40 ms, jiffies) do not scale.
 //!
 //! The law does not apply to a scenario if a segment is retransmitted, or if an ACK is so late that
-//! a probe may leave. Two results are not compared: accounts, which have their own time windows,
-//! and smoothed round-trip times, which Linux stores in microseconds.
+//! a tail loss probe may be sent. Two results are not compared: accounts, whose time windows are
+//! constant, and smoothed round-trip times, which are rounded to microseconds as in Linux.
 
 use std::collections::BTreeMap;
 
@@ -40,7 +40,7 @@ fn text(value: impl Into<String>) -> Value {
 fn rate(near: f64) -> Value {
     const BYTE: f64 = 8e9;
     let mut least = 2_u64;
-    // The number of nanoseconds is 2^a 5^b, so the rate is also a whole number.
+    // A byte takes 2^a 5^b ns, which divides 8e9, so the rate is a whole number of bit/s.
     for twos in 1..=10 {
         for fives in 0..=9 {
             let ns = 2_u64.pow(twos) * 5_u64.pow(fives);
@@ -68,8 +68,8 @@ fn draw(seed: u64) -> Table {
     };
     let packet = 1514.0 * 8e9 / link_rate;
     let duration = packet * draw.log(50.0, 3_000.0);
-    // With TCP, the RTT is long compared with the duration of an initial window and of a queue at
-    // its threshold.
+    // With TCP, the RTT is much longer than the time to send an initial window or a queue at its
+    // threshold.
     let rtt = if tcp {
         packet * draw.log(200.0, 1_000.0)
     } else {
@@ -161,7 +161,8 @@ fn end(draw: &mut Draw, name: String, links: &[String], duration: f64) -> Table 
     end
 }
 
-/// Makes an end a source. The source's rate is at most this share of the link's rate.
+/// Adds the keys of a source to the common keys. The source's rate is at most this share of the
+/// link's rate.
 fn source(
     draw: &mut Draw,
     mut source: Table,
@@ -196,7 +197,7 @@ fn source(
     source
 }
 
-/// Makes an end a flow.
+/// Adds the keys of a flow to the common keys.
 fn flow(draw: &mut Draw, mut flow: Table) -> Table {
     flow.insert("cc".to_owned(), text(*draw.pick(&["reno", "dctcp"])));
     flow.insert("ecn".to_owned(), Value::Boolean(true));
@@ -212,8 +213,8 @@ fn flow(draw: &mut Draw, mut flow: Table) -> Table {
 fn link(draw: &mut Draw, near: f64, packet: f64, duration: f64, rtt: f64, tcp: bool) -> Table {
     let mut link = Table::from_iter([("rate".to_owned(), rate(near))]);
     if !tcp && draw.chance(0.2) {
-        // The rate is a constant or 0, because after a change between two rates above 0, a packet
-        // could end between two nanoseconds.
+        // The rate alternates with 0, because if it changes to another rate during a packet, the
+        // packet's end may not be a whole nanosecond.
         let mut at = 0.0;
         let steps = (0..2 + draw.below(4)).map(|i| {
             let bits = if i % 2 == 0 { rate(near) } else { text("0bit") };
@@ -303,7 +304,7 @@ fn timed(flow: &FlowOutcome) -> bool {
     flow.retransmits + flow.timeouts > 0 || flow.rtt.max().is_some_and(|max| max > 2 * shortest)
 }
 
-/// Returns whether a time or a rate has its default, which the law does not scale.
+/// Returns whether a time or a rate is left at its default, which the law cannot scale.
 fn has_defaults(scenario: &Table) -> bool {
     let lacks = |table: &Table, key: &str| !table.contains_key(key);
     let inner = |name: &str, key: &str| {
@@ -352,13 +353,14 @@ fn doubled(table: &Table) -> Table {
 /// The sum, largest value and buckets of a histogram.
 type Delays = (u128, Option<u64>, Vec<(u64, u64)>);
 
-/// An outcome whose times are divided by the scale. Parts that are not plain times are separate.
+/// An outcome whose times are divided by the scale. Histograms of delays are kept separately.
 struct Scaled {
     digest: Digest,
     delays: BTreeMap<String, Delays>,
 }
 
-/// Gauges of senders that Linux stores in microseconds, or smooths with bit shifts.
+/// Quantities of senders that are rounded to microseconds, or smoothed with bit shifts, as in
+/// Linux.
 const ROUNDED: [&str; 4] = ["srtt", "rto", "min_rtt", "pacing"];
 
 impl Scaled {

@@ -1,8 +1,7 @@
 //! Law: the parts of a sweep have the same runs as the whole sweep. The sweep is divided in three
-//! ways: at a value of one of its keys, into seeds, and into points.
+//! ways: between two values of a swept key, by seed, and by point.
 //!
-//! Runs are stored by their ids, so parts whose runs have the same ids give the same results in a
-//! store. Points with the same id must have the same plan.
+//! Runs with the same id are one run in a store. Points with the same id must have the same plan.
 
 use std::collections::BTreeMap;
 
@@ -72,7 +71,7 @@ fn check(scenario: &Table, seed: u64, _limits: &Limits) -> Check {
     by_point(scenario, draw.pick(&whole.points))
 }
 
-/// A sweep that was cut in two.
+/// The two parts of a sweep.
 struct Cut {
     parts: [Table; 2],
     /// Whether all runs of the first part come before the runs of the second.

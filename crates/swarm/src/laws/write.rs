@@ -1,6 +1,6 @@
-//! Law: a scenario that is written in another way has the same runs. Times, rates and sizes get
-//! other units, tables change between inline and normal form, keys get another order, and short
-//! forms are written in full.
+//! Law: a scenario has the same runs in another notation. Times, rates and sizes get other units,
+//! tables change between inline and normal form, keys get another order, and short forms are
+//! written in full.
 //!
 //! The order of links, of flows and of the keys of a sweep does not change, because it matters.
 
@@ -51,7 +51,7 @@ fn check(scenario: &Table, seed: u64, _limits: &Limits) -> Check {
     }
 }
 
-/// Tables whose order matters.
+/// Tables whose entries must keep their order.
 const ORDERED: [&str; 3] = ["links", "sweep", "zip"];
 
 /// Writes the same scenario in another way.
@@ -196,7 +196,7 @@ fn reworded(key: &str, value: &Value, draw: &mut Draw) -> Value {
     }
 }
 
-/// Above this number, a floating-point number cannot represent every digit.
+/// Larger numbers are not converted, so that floating-point arithmetic stays exact.
 const MOST: u64 = 1 << 50;
 
 /// Returns a time, rate or size in another unit, and any other value unchanged.

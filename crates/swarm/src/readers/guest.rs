@@ -1,5 +1,6 @@
-//! Readers of the kernel engine. The host reads kits and the results of guests. A guest reads its
-//! job, captured frames and rtnetlink.
+//! Readers of the kernel engine. The host reads descriptions of kernel kits, and results from
+//! guests. A guest reads its job (the configuration of the run), captured frames, and rtnetlink
+//! messages.
 
 use std::sync::{Arc, LazyLock};
 
@@ -25,7 +26,8 @@ mod rtt;
 #[path = "../../../guest/src/agent/xstats.rs"]
 mod xstats;
 
-/// A plan that combines all congestion controls with all queues.
+/// A plan with every congestion control and every queue, so that a kit can be checked against all
+/// of them.
 static EVERYTHING: LazyLock<Arc<Plan>> = LazyLock::new(|| {
     let mut text = "duration = \"1s\"\n".to_owned();
     for entry in aqm::ENTRIES {
@@ -43,7 +45,8 @@ static EVERYTHING: LazyLock<Arc<Plan>> = LazyLock::new(|| {
     scenario.expect("defaults").points.remove(0).plan
 });
 
-/// With any kit, a plan is either rejected, with errors at positions that exist, or becomes a job.
+/// Reads the description of a kernel kit. Converting a plan for this kit must either give a job or
+/// errors at positions that exist in the scenario.
 pub(super) fn kit(bytes: &[u8]) {
     let Ok(kit) = serde_json::from_slice::<Kit>(bytes) else {
         return;
@@ -53,7 +56,7 @@ pub(super) fn kit(bytes: &[u8]) {
     assert!(refused.iter().all(|refusal| !refusal.message.is_empty()));
 }
 
-/// A job can be displayed, and is the same after it was written and read.
+/// Reads a job. It must be possible to print it, and writing and reading it must not change it.
 pub(super) fn job(bytes: &[u8]) {
     let Ok(job) = serde_json::from_slice::<Job>(bytes) else {
         return;
@@ -61,7 +64,7 @@ pub(super) fn job(bytes: &[u8]) {
     let _ = job.to_string();
     let text = serde_json::to_string(&job).expect("plain data");
     let again: Job = serde_json::from_str(&text).expect("what was written");
-    // The file cannot contain NaN, which would not equal itself.
+    // JSON cannot contain NaN, so equal jobs compare as equal.
     assert_eq!(again, job);
 }
 
@@ -80,8 +83,8 @@ pub(super) fn result(bytes: &[u8]) {
     assert_eq!(postcard::to_stdvec(&again).expect("plain data"), written);
 }
 
-/// Reads a capture of frames. Before each frame is a byte with its length. Data and ACKs give
-/// round-trip times.
+/// Reads a capture of frames. A byte with its length precedes each frame. The RTT tracker must
+/// accept all of them.
 pub(super) fn frames(mut bytes: &[u8]) {
     let mut tracker = rtt::RttTracker::default();
     let mut now = 0;
@@ -104,7 +107,7 @@ pub(super) fn frames(mut bytes: &[u8]) {
     }
 }
 
-/// Reads statistics of a queue. The first byte selects the kind of queue.
+/// Reads a qdisc's statistics. The first byte selects the qdisc.
 pub(super) fn statistics(bytes: &[u8]) {
     if let [kind, attributes @ ..] = bytes {
         let entry = aqm::ENTRIES[usize::from(*kind) % aqm::ENTRIES.len()];
@@ -137,8 +140,8 @@ impl Words<'_> {
     }
 }
 
-/// Writes an ACK with options into limited space, and parses its frame. The SACK blocks must be the
-/// same afterwards, for any other options of the ACK.
+/// Writes an ACK with options into limited space, and parses its frame. Whatever other options the
+/// ACK has, parsing must return the same SACK blocks.
 pub(super) fn options(bytes: &[u8]) {
     let mut words = Words(bytes);
     let shape = words.next();

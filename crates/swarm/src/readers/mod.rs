@@ -6,11 +6,11 @@ mod guest;
 mod packetdrill;
 mod scenario;
 
-/// A reader of bytes, with the checks on its result.
+/// A function that reads untrusted bytes and checks the result.
 pub struct Reader {
     /// Name of the fuzz target, and of the folder with its seeds.
     pub name: &'static str,
-    /// What the reader reads.
+    /// Description of the input.
     pub doc: &'static str,
     /// Reads the bytes. Panics if a check fails.
     pub read: fn(&[u8]),
@@ -62,8 +62,7 @@ pub const READERS: &[Reader] = &[
 
 /// Returns the reader with this name.
 ///
-/// # Panics
-/// If no reader has this name. The names are those of the fuzz targets.
+/// # Panics If no reader has this name.
 pub fn reader(name: &str) -> fn(&[u8]) {
     let found = READERS.iter().find(|reader| reader.name == name);
     found.unwrap_or_else(|| panic!("no reader {name}")).read

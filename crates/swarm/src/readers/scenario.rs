@@ -1,4 +1,4 @@
-//! Reads scenario files. The result is a scenario, or diagnostics whose positions must exist.
+//! Reads scenario files. Diagnostics must point to positions that exist in the file.
 
 use tailback_scenario::{Request, load_request};
 
