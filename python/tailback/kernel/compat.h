@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Adapts modules for the newest Linux to an older one.
+ * Lets modules that are written for the newest Linux compile for an older one.
  *
  * `kernel build --module` includes this before every source of a module that is built for a
- * kernel before 7.1. It has macros only: a kernel header included here would take effect
- * before the module's definitions for it (pr_fmt). Differences that a macro cannot hide (a
- * member of a structure, a function with other arguments) have a name of their own here, and
- * the module tests for it with #ifdef.
+ * kernel before 7.1. It has only macros and includes no kernel header, because a module may
+ * have to define macros such as pr_fmt before it includes one. Some differences cannot be
+ * hidden by a macro: a missing member of a structure, or a function with other arguments.
+ * For each of them, this file defines a macro that modules test with #ifdef.
  */
 #ifndef TAILBACK_COMPAT_H
 #define TAILBACK_COMPAT_H

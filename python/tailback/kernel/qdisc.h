@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What tailback's queue disciplines share: options, limits, the ECN field, late drops.
+ * Functions that tailback's queue disciplines share: options, limits, the ECN field,
+ * and drops at dequeue.
  *
- * `kernel build` puts this file beside the sources of a module that includes it. The licence is in
- * patches/COPYING.
+ * `kernel build` copies this file to the folder of each module that includes it. See
+ * patches/COPYING for the licence.
  */
 #ifndef TAILBACK_QDISC_H
 #define TAILBACK_QDISC_H
@@ -23,10 +24,11 @@
 /* --- options ------------------------------------------------------------------------------ */
 
 /*
- * tc does not know the kinds, so their options are one text in attribute 1: NAME VALUE ...
+ * tc does not have these qdiscs, so it passes their options as one text in attribute 1:
+ * NAME VALUE ...
  *
- * Hands each option to `take`, which returns 0 or an error. Returns the first error, and -ENODATA
- * without a text.
+ * Calls `take` with each option. Returns the first error of `take`, or -ENODATA if there is no
+ * text.
  */
 static inline int read_options(struct nlattr *opt, struct netlink_ext_ack *extack,
 			       int (*take)(void *data, const char *name, char *value), void *data)

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Permits only the system calls that the guest's kernel, a process here, needs.
+ * Installs a seccomp filter that permits only the system calls that the guest's
+ * kernel (User-mode Linux, a process of this machine) needs.
  *
- * Calls outside of the table fail with ENOSYS: sockets, other namespaces, mounts, links,
- * keys, BPF, io_uring, ptrace, and whatever a later Linux adds. A new process has to share
- * the memory of its parent, and a program can be executed only from an open file. This is
- * how the kernel starts the processes of its guest.
+ * Calls that are not in the table fail with ENOSYS: sockets, other namespaces, mounts,
+ * links, keys, BPF, io_uring, ptrace, and calls that a later Linux adds. clone() must
+ * share the memory of the parent, and execveat() must execute an open file, as User-mode
+ * Linux does when it starts the processes of its guest.
  *
- * A process of the guest has a second filter, which the kernel installs to trap its calls.
- * That trap always comes before an error of this filter.
+ * For each process of the guest, User-mode Linux installs a second filter that traps its
+ * system calls. A trap takes precedence over an error of this filter.
  *
- * A kernel before 6.16 copies itself for a process of its guest, and traces the copy, which
- * asks for that (PTRACE_TRACEME). Attaching to a process that did not ask fails there, too.
- * A traced call stops before it reaches this filter.
+ * Before release 6.16, User-mode Linux forks for each process of its guest, and the child
+ * asks to be traced (PTRACE_TRACEME). Attaching to any other process fails in these
+ * releases, too. A traced call stops before it reaches this filter.
  */
 #define _GNU_SOURCE
 #include <errno.h>

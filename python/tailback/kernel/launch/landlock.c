@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Landlock: permits opening files below the given places only, and no TCP ports. Signals
- * and abstract Unix sockets do not reach processes outside.
+ * Restricts the process with Landlock: it can open files only below the given folders
+ * and use no TCP ports. It can neither send signals to processes outside of its Landlock
+ * domain nor connect to their abstract Unix sockets.
  *
- * It does not need a namespace, and it still holds if a path leaves the root.
+ * Landlock does not need a namespace, and still holds if a path leads out of
+ * the new root folder.
  */
 #define _GNU_SOURCE
 #include <errno.h>

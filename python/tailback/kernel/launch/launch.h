@@ -57,7 +57,7 @@ void limit(unsigned long memory_bytes);
 /* landlock.c */
 void restrict_files(const struct places *places);
 /* filter.c: returns 0 or an errno. `name` is the program to execute next, and `traces` says
- * whether it traces the processes that it makes. */
+ * whether this program traces its child processes. */
 int filter_calls(const char *name, bool traces);
 
 #endif

@@ -1,21 +1,25 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Starts the guest's kernel as a process that can reach only what it needs.
+ * Starts the guest's kernel in a sandbox, which hides all files and system
+ * calls that it does not need.
  *
  *     launch PARENT MIB confined|unconfined seccomp|ptrace [-r READABLE]... [-x PROGRAM]...
  *            -w WORKPLACE -- WORD...
  *
- * The walls are namespaces of its own, a root with these places, Landlock, a filter of
- * system calls, and limits; each has a file beside this one. Modules of the guest run in
- * the same process, so the guest's kernel is not a wall between them and this machine.
+ * The sandbox has five mechanisms ("walls"): separate namespaces, a root folder with
+ * only the given paths, Landlock, a seccomp filter, and resource limits. Each has a
+ * source file in this folder. The guest's kernel does not isolate its modules from this
+ * machine, because they run in the same process.
  *
- * A wall that this machine does not support is left out. The first line of output has the
- * state of each wall ("tailback: walls user=0 ...", 0 or an errno). If no wall protects
- * this machine's files, the launcher exits, unless it was started with `unconfined`.
+ * A mechanism that this machine does not support is skipped. The first line of output has
+ * the state of each mechanism ("tailback: walls user=0 ...", 0 or an errno). If no
+ * mechanism protects this machine's files, the launcher exits, unless it was started with
+ * `unconfined`.
  *
  * There are three processes: this one, the first of the PID namespace, and the kernel. Each
- * ends with the one before. When the first process of the namespace ends, all others in it
- * end, too. The kernel's memory (MIB and a little more) is a file without a name.
+ * ends when the process that started it ends. When the first process of the PID namespace
+ * ends, Linux ends all others in it. The guest's memory (slightly more than MIB) is an
+ * unnamed file.
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Namespaces of its own for the guest.
+ * Moves the guest to new namespaces.
  *
- * The user namespace comes first: it lets a user without privileges create the
- * others. The user keeps its number from outside, so that files keep their
- * owners.
+ * The user namespace is created first, because it lets a user without
+ * privileges create the others. The user has the same id inside and outside, so
+ * that files keep their owners.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -32,8 +32,9 @@ static int write_file(const char *path, const char *text)
 }
 
 /*
- * Maps all numbers for root, because root has to pass folders of other users to reach its
- * own. Only a process outside of the namespace may write such a map.
+ * Maps all user and group ids for root, because the path to root's own folder may lead
+ * through folders of other users. Only a process outside of the namespace may write such
+ * a map.
  */
 static pid_t map_all_from_outside(const int *ends)
 {
@@ -107,8 +108,8 @@ void enter_namespaces(void)
 }
 
 /*
- * RLIMIT_NPROC does not apply to root, but a PID namespace can have a limit of numbers.
- * This needs Linux 6.14: before it, the limit is that of the whole machine.
+ * RLIMIT_NPROC does not apply to root, but a PID namespace can limit its process ids.
+ * This needs Linux 6.14, because earlier releases have one limit for the whole machine.
  */
 void limit_processes(void)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Makes a root that has the given places and nothing else.
+ * Makes a root folder with only the given paths.
  *
- * Every place has the same path as outside, so that links to it still work. /proc has only
- * the three names that the kernel reads, /dev has only null, and only the writable places
- * can be written.
+ * Each path is the same inside and outside, so that symbolic links to it still work. /proc
+ * has only the three entries that the guest's kernel reads, and /dev has only null.
+ * Everything is read-only except the paths that are given as writable.
  */
 #define _GNU_SOURCE
 #include <errno.h>

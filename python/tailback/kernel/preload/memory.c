@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Gives anonymous files to the guest's kernel, which is a process here.
+ * Replaces the memory files of the guest's kernel (User-mode Linux) by
+ * anonymous files.
  *
  * User-mode Linux keeps its memory in a file that it creates in the shared folder /dev/shm,
- * and its first program in a file of memfd_create(). This preloaded library gives it files
- * that the launcher has opened instead; $TAILBACK_MEMORY and $TAILBACK_STUB hold their
- * descriptors. Both files disappear when the kernel ends.
+ * and its first program in a file of memfd_create(). This library is preloaded and returns
+ * files that the launcher has opened instead; $TAILBACK_MEMORY and $TAILBACK_STUB have
+ * their descriptors. Both files disappear when the kernel ends.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Gives random numbers from a seed to the guest's kernel, which is a process here.
+ * Makes the random numbers of the guest's kernel (User-mode Linux) depend only on
+ * a seed.
  *
  * User-mode Linux takes all of its entropy from this machine's getrandom(). This
- * preloaded library gives it SplitMix64 of $TAILBACK_SEED instead. Time is
- * virtual, too, so runs with the same seed are identical: they have the same
- * sequence numbers, hash seeds and marks.
+ * library is preloaded and replaces getrandom() by a SplitMix64 generator,
+ * seeded with $TAILBACK_SEED. Time is virtual, too, so runs with the same seed
+ * are identical: they have the same sequence numbers, hash seeds and marks.
  */
 #include <stddef.h>
 #include <stdint.h>

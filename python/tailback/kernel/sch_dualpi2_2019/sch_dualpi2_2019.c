@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * dualpi2_2019: DualPI2 as it was before Linux had it, with the schedulers and the arithmetic of
- * 2018 and 2019.
+ * dualpi2_2019: the versions of DualPI2 of 2018 and 2019, before it was in Linux, with their
+ * schedulers and arithmetic.
  *
- * It follows the simulator (crates/engine/src/aqm/dualpi2), which names the sources of each
- * version (presets.rs there). Structure, names and statistics are those of Linux 7.3
- * sch_dualpi2.c: without options it does what that does.
+ * It follows the simulator (crates/engine/src/aqm/dualpi2), whose presets.rs names the
+ * source of each version. Structure, names and statistics are those of sch_dualpi2.c in
+ * Linux 7.3. Without options, it behaves like that qdisc.
  *
  * Deviations from the versions of 2019:
- * - A high-resolution timer runs the updates. `jiffies 1` rounds the time between two of them up
- *   to 4 ms, a jiffy of kernels with 250 Hz, as their timer did.
- * - A packet that already carries CE is not counted again, neither here nor in the simulator.
- * - No filters: the ECN field alone decides which queue a packet joins.
- * - split_gso, which they did not have.
- * From Linux's of today: each queue is a list of this qdisc, so that there is no child to attach;
- * no option can be changed while it runs.
+ * - A high-resolution timer updates the probability. With `jiffies 1`, the update interval is
+ *   rounded up to multiples of 4 ms, as with the jiffies timer of the original at 250 Hz.
+ * - A packet that already carries CE is not counted as marked, as in the simulator.
+ * - There are no filters: only the ECN field decides which queue a packet
+ *   joins.
+ * - It has the option split_gso.
  *
- * `numbers` and `choices` below list the options. The licence is in ../patches/COPYING.
+ * Deviations from Linux 7.3: each queue is a list in this qdisc, so no child qdisc can be attached,
+ * and no option can be changed while it runs.
+ *
+ * See `numbers` and `choices` for the options, and ../patches/COPYING for the licence.
  */
 #include <linux/math64.h>
 #include <linux/module.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the impairments of this folder share: which packets they concern, and whether they act.
+ * Functions that the impairments in this folder share: which packets an impairment applies to,
+ * and when.
  *
  * The licence is in ../patches/COPYING.
  */

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ack_batch: gathers ACKs and releases them together, all of them or the newest of each flow.
+ * ack_batch: holds ACKs and releases them together, either all of them or only the newest of
+ * each flow.
  *
  * Follows tailback's simulator (crates/engine/src/impairments/ack_batch.rs). A batch is released
- * when it is full, or when its first ACK has waited long enough. All other packets leave at once.
- * The licence is in ../patches/COPYING.
+ * when it is full, or when its first ACK has waited long enough. Other packets are not held. The
+ * licence is in ../patches/COPYING.
  */
 #include <linux/ktime.h>
 #include <linux/module.h>

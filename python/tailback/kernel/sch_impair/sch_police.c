@@ -2,11 +2,11 @@
 /*
  * police: drops or marks packets that exceed a rate and a burst, without a buffer.
  *
- * Follows tailback's simulator (crates/engine/src/impairments/police.rs): the same sums in whole
- * nanoseconds. Linux has such a policer as an action (act_police), but it does not mark, and a kit
- * would need another kernel for it. Packets that pass leave at once.
+ * Follows tailback's simulator (crates/engine/src/impairments/police.rs): with the same arithmetic
+ * in whole nanoseconds. Linux has a policer as an action (act_police), but it cannot mark, and it
+ * is not in the configuration of tailback's kernels. Packets that pass are not delayed.
  *
- * A GSO packet counts as one. The licence is in ../patches/COPYING.
+ * A GSO packet counts as one packet. The licence is in ../patches/COPYING.
  */
 #include <linux/ktime.h>
 #include <linux/math64.h>

@@ -2,10 +2,10 @@
 /*
  * outage: passes the packets of another queue discipline on, or holds all of them back.
  *
- * The rate of a link may be 0 for a while. htb has no such rate, and after a very low one it owes
- * for up to a minute. So this queue discipline is the root, htb is its child, and "closed 1" keeps
- * the packets in the child until "closed 0". It has no queue of its own, so the child decides which
- * packets it drops or marks, as in tailback's simulator.
+ * The rate of a link may be 0 for a while. htb does not accept a rate of 0, and at a very low rate,
+ * one packet would block it for up to a minute. So this qdisc is the root and htb is its child.
+ * "closed 1" keeps packets in the child until "closed 0". This qdisc has no queue, so the child
+ * decides which packets it drops or marks, as in tailback's simulator.
  *
  * The licence is in ../patches/COPYING.
  */

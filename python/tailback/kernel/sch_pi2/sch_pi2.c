@@ -5,10 +5,10 @@
  * Follows tailback's simulator (crates/engine/src/aqm/pi2.rs). The arithmetic is that of Linux 7.3
  * sch_dualpi2.c; the delay is the sojourn time of the packet at the head. Classic packets are
  * dropped (with "ecn 1": marked if they are ECN-capable) with probability p squared. With
- * "scalable", packets of scalable senders are marked with k p. Above k p = 1 they are dropped with
- * p squared, too, and the survivors are marked.
+ * "scalable", packets of scalable senders are marked with probability k p. If k p exceeds 1, they
+ * are also dropped with probability p squared, and all others are marked.
  *
- * A GSO packet counts as one. The licence is in ../patches/COPYING.
+ * A GSO packet counts as one packet. The licence is in ../patches/COPYING.
  */
 #include <linux/ktime.h>
 #include <linux/math64.h>

@@ -3,11 +3,11 @@
  * step: one FIFO that marks every ECN-capable packet above one threshold.
  *
  * Follows RFC 8257 section 3.1 and tailback's simulator (crates/engine/src/aqm/step.rs). A
- * threshold in bytes or packets is compared with the queue that a packet finds on arrival, or with
- * what it leaves behind ("at_dequeue 1"). A threshold in time is compared with the sojourn time of
- * the packet as it leaves. Packets that are not ECN-capable pass, or are dropped.
+ * threshold in bytes or packets is compared with the queue length when a packet arrives, or with
+ * the rest of the queue when it departs ("at_dequeue 1"). A threshold in time is compared with the
+ * sojourn time of the packet as it leaves. Packets that are not ECN-capable pass, or are dropped.
  *
- * A GSO packet counts as one. The licence is in ../patches/COPYING.
+ * A GSO packet counts as one packet. The licence is in ../patches/COPYING.
  */
 #include <linux/ktime.h>
 #include <linux/module.h>

@@ -3,24 +3,28 @@
  * wred: one FIFO with two RED curves, chosen by the ECN field of a packet.
  *
  * Follows "Using Data Center TCP (DCTCP) in the Internet" (Kuehlewind, Wagner,
- * Reyes Espinosa, Briscoe, 2014), section IV: ECN-capable packets are marked by
- * one curve, others dropped by the other, and both look at the whole queue. The
- * decision is that of Linux's RED (include/net/red.h): the packet that enters
- * the band between min and max passes and starts a count, and with
- * "uniformise linux" a packet is hit once count * probability reaches a number
- * that was drawn for this gap.
+ * Reyes Espinosa, Briscoe, 2014), section IV: one curve marks ECN-capable
+ * packets, the other drops all other packets, and both use the average length
+ * of the whole queue. The decision is that of Linux's RED (include/net/red.h):
+ * the first packet after the average enters the band between min and max passes
+ * and starts a count. With "uniformise linux", a packet is marked or dropped
+ * once count * probability reaches a random number, which is drawn again after
+ * each mark or drop.
  *
  * Deviations from Linux's RED:
- * - The weight is any fraction with 32 binary digits, not a power of two, and
- *   may be 1: the average is the queue itself. Averages have 24 binary digits.
- * - Lengths count bytes or packets; gaps may also be geometric ("none") or
- *   those of ns-2's wait ("wait"); gentle and include_arriving are options.
- * - An average decays over an idle time by (1 - weight) for each packet that
- *   fits into it, exactly, and by a line within a packet. As htb never asks an
- *   empty queue, the idle time begins when the packet that left the queue empty
- *   has left the link at the rate that the module is told.
+ * - The weight is any fraction with 32 binary digits, not only a power of two.
+ *   With 1, the average is the current queue length. Averages have 24 binary
+ *   digits after the point.
+ * - Lengths count bytes or packets. Gaps between marks may also be geometric
+ *   ("none") or as with ns-2's wait_ ("wait"). gentle and include_arriving are
+ *   options.
+ * - During an idle time, the average is multiplied by (1 - weight) for each
+ *   packet that could have been sent, and interpolated linearly for a fraction
+ *   of a packet. htb does not call dequeue on an empty queue. The idle time
+ *   therefore begins when the last packet has been sent, computed from the rate
+ *   that is set as an option.
  *
- * A GSO packet counts as one. The licence is in ../patches/COPYING.
+ * A GSO packet counts as one packet. The licence is in ../patches/COPYING.
  */
 #include <linux/ktime.h>
 #include <linux/math64.h>

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: (MIT OR Apache-2.0) AND GPL-2.0
 /*
- * tbsched: a queue discipline that marks or drops certain packets.
+ * tbsched: a queue discipline that marks or drops data packets with given
+ * numbers.
  *
- * A scenario may have a schedule of marks and losses by the number of the
- * data packet. The simulator applies it in its links, the kernel engine with
- * this module. Packets of TCP with payload over IPv4 are counted from 1. A
+ * A scenario may have a schedule of marks and losses by the number of the data
+ * packet. The simulator's links apply this schedule; on the kernel engine, this
+ * module does. Packets of TCP with payload over IPv4 are counted from 1. A
  * packet that is scheduled for a mark but is not ECN-capable is dropped. All
  * other packets pass through a FIFO without delay.
  *

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: (MIT OR Apache-2.0) AND GPL-2.0
 /*
- * cubic_abe: CUBIC (RFC 9438) with a factor of its own for ECN-Echo (ABE, RFC 8511).
+ * cubic_abe: CUBIC (RFC 9438) with a separate reduction factor for ECN-Echo (ABE,
+ * RFC 8511).
  *
- * The curve, the Reno-friendly window, HyStart and the parameters are those of
- * the simulator (crates/engine/src/cc/cubic.rs), written again in C. The
- * simulator follows the fixed-point arithmetic of Linux 7.3. See tcp_reno_abe
- * for how ECN-Echo is distinguished from a loss. If ECN-Echo caused the
- * reduction, beta_ecn replaces beta in fast convergence, too. The Reno-friendly
- * window grows by the alpha that follows from beta.
+ * The curve, the Reno-friendly window, HyStart and the parameters are a port of
+ * the simulator's (crates/engine/src/cc/cubic.rs) to C. The simulator follows
+ * the fixed-point arithmetic of Linux 7.3. See tcp_reno_abe for how ECN-Echo is
+ * distinguished from a loss. If ECN-Echo caused the reduction, beta_ecn
+ * replaces beta in fast convergence, too. The Reno-friendly window grows by the
+ * alpha that follows from beta.
  *
- * Units: windows in segments, K and epochs in 1/1024 s once they enter the
- * cubic function, clocks in jiffies, delays in us.
+ * Units: windows in segments, K and epochs in 1/1024 s within the cubic
+ * function, other times in jiffies, delays in us.
  */
 #include <linux/math64.h>
 #include <linux/module.h>
@@ -70,7 +71,7 @@ struct cubic_abe {
 };
 
 /* First approximations of cube roots, minus ten, by the leading 8 to 63 of a number. The table
- * is that of Linux, whose errors are part of the curve.
+ * is copied from Linux, because its rounding errors affect the curve.
  */
 static const u8 roots[56] = {
 	123, 129, 134, 138, 143, 147, 151, 156, 157, 161, 164, 168, 170, 173,

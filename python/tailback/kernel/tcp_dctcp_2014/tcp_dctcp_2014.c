@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * dctcp_2014: DCTCP as it was in 2012 and 2014, on today's stack.
+ * dctcp_2014: DCTCP of 2012 and 2014, ported to the current TCP stack of Linux.
  *
  * Follows the behaviour of the patch for Linux 2.6 and 3.2, and the four
  * modifications of "Using Data Center TCP (DCTCP) in the Internet" (Kuehlewind,
- * Wagner, Reyes Espinosa, Briscoe, 2014), each by a parameter of its own: (a)
- * alpha_bits, (b) grow_in_cwr, (c) per_ack, (d) reduction, and ssthresh one
- * below the window (below). loss and shift_decay are those of other kernels.
- * What alpha counts, when it is updated and how the window is cut are as
- * tailback's simulator has them (cc/dctcp.rs); names of parameters are its.
+ * Wagner, Reyes Espinosa, Briscoe, 2014), each with a parameter: (a)
+ * alpha_bits, (b) grow_in_cwr, (c) per_ack, (d) reduction, and `below`, which
+ * sets ssthresh below the reduced window. The parameters loss and shift_decay
+ * select the behaviour of other kernels. As in tailback's simulator
+ * (cc/dctcp.rs), parameters choose what alpha counts, when it is updated and
+ * how the window is reduced; they have the same names there.
  *
- * With reduction = 0 the stack brings the window down by PRR. Otherwise this
+ * With reduction = 0, the stack reduces the window by PRR. Otherwise this
  * module sets the window for every ACK (cong_control), and repairs losses by
  * PRR as the stack does.
  *
- * Where today's stack does otherwise than Linux 3.2, and this module cannot
- * change it: losses are found by RACK, not by three duplicate ACKs; a window
- * is brought down by PRR in Recovery, not by rate halving; the receiver
- * acknowledges more at the start; and with cong_control the step of PRR on
- * RACK's timer is left out. The receiver echoes CE packet by packet, with the
- * pending delayed ACK first, as in the patch (two states).
+ * The current stack differs from Linux 3.2 in ways that this module cannot
+ * change: it detects losses by RACK, not by three duplicate ACKs; it reduces
+ * the window in Recovery by PRR, not by rate halving; the receiver sends more
+ * ACKs at the start; and with cong_control, PRR does not send when RACK's timer
+ * fires. The receiver echoes CE packet by packet, with the pending delayed ACK
+ * first, as in the patch (two states).
  *
  * The licence is in ../patches/COPYING.
  */

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: (MIT OR Apache-2.0) AND GPL-2.0
 /*
- * reno_abe: Reno with a factor of its own for ECN-Echo (ABE, RFC 8511).
+ * reno_abe: Reno with a separate reduction factor for ECN-Echo (ABE, RFC 8511).
  *
- * Linux calls ssthresh() before its state changes, and does not give the reason.
- * The reason is ECN-Echo if the current ACK carries it and no segment is marked
- * lost; in_ack_event() runs first and sees the flag. A timeout marks segments
- * lost before it calls ssthresh(). One case is misclassified: a loss that a tail
- * loss probe has repaired, if its ACK also carries ECN-Echo.
+ * Linux calls ssthresh() before it changes the congestion state, and does not
+ * pass the reason of the reduction. This module assumes ECN-Echo if the current
+ * ACK carries that flag, which in_ack_event() has stored, and no segment is
+ * marked lost. A timeout marks segments lost before it calls ssthresh(). One
+ * case is misclassified: a loss that a tail loss probe has repaired, if its ACK
+ * also carries ECN-Echo.
  *
- * Everything else is as in Linux's Reno: the reduction starts from cwnd, follows
- * PRR, and happens once per window, without another one for a loss in that window.
+ * Everything else is as in Linux's Reno: the reduction starts from cwnd and
+ * follows PRR. It happens once per window, even if a loss follows in the same
+ * window.
  */
 #include <linux/math64.h>
 #include <linux/module.h>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * reno_acks: Reno that grows by ACKs, as Linux 3.2 did.
+ * reno_acks: Reno with a window that grows for each ACK, as in Linux 3.2.
  *
- * Linux counts acknowledged segments since 3.15. Before, an ACK counted as one
- * however much it acknowledged, so that with delayed ACKs a window grows by half
- * a segment in a round-trip time; slow start included ssthresh, and the ACK that
- * raised the window counted for nothing else. All else is today's stack: losses
- * are found by RACK and repaired by PRR, where Linux 3.2 had duplicate ACKs and
+ * Since 3.15, Linux counts acknowledged segments. Before, it counted each ACK as
+ * one segment, so with delayed ACKs the window grows by half a segment per
+ * round-trip time. Slow start lasted until the window exceeded ssthresh, and the
+ * ACK that raised the window was not counted again. Everything else is the
+ * current stack: it uses RACK and PRR where Linux 3.2 had duplicate ACKs and
  * rate halving.
  *
  * The licence is in ../patches/COPYING.

@@ -1,4 +1,4 @@
-//! A congestion control: slow start, then growth by `increase` segments in each round. A loss or a
+//! A congestion control: slow start, then growth by `increase` segments per round trip. A loss or a
 //! mark reduces the window to `beta` times its size.
 //!
 //! Its hooks are those of Linux's `tcp_congestion_ops`. The stack around it works like Linux's: it
@@ -16,7 +16,7 @@ pub fn register(registry: &mut Registry) {
     registry.cc(&ENTRY);
 }
 
-/// The description and the options of the algorithm, for lists, errors and reports.
+/// The name, description and options of the algorithm.
 static ENTRY: Entry<Build> = Entry {
     name: "NAME",
     doc: "Additive increase, multiplicative decrease.",
@@ -88,7 +88,7 @@ mod tests {
     use tailback_conformance::testing::{Host, options};
     use tailback_engine::units::Time;
 
-    /// Plays a sender without a network: each round acknowledges a window.
+    /// Simulates a sender without a network: each round trip acknowledges one window.
     #[test]
     fn grows_by_its_increase_and_keeps_beta() {
         let options = options(&ENTRY, &[]);

@@ -1,8 +1,8 @@
 //! A queue discipline: first in, first out. A packet that waited longer than `target` is marked if
 //! it is ECN-capable, and dropped otherwise, but at most one packet in every `interval`.
 //!
-//! Every packet that is passed to `enqueue` leaves by `dequeue` once or goes to `sink.drop` once.
-//! The link sets `packet.stamp` to the time of arrival.
+//! Each packet passed to `enqueue` must be returned by `dequeue` or passed to `sink.drop`, exactly
+//! once. The link sets `packet.stamp` to the time of arrival.
 
 use tailback_engine::aqm::fifo::{Limit, Packets};
 use tailback_engine::aqm::{Backlog, Build, Cause, Dequeue, Queue, Sink};
@@ -18,7 +18,7 @@ pub fn register(registry: &mut Registry) {
     registry.queue(&ENTRY);
 }
 
-/// The description and the options of the discipline, for lists, errors and reports.
+/// The name, description and options of the discipline.
 static ENTRY: Entry<Build> = Entry {
     name: "NAME",
     doc: "First in, first out, with a mark or drop for what waited too long.",

@@ -1,5 +1,5 @@
-//! A transport stack: additive increase and multiplicative decrease over datagrams, with an
-//! acknowledgement for each datagram. Replace it by your own stack.
+//! A transport stack that sends datagrams, with additive increase and multiplicative decrease. The
+//! receiver acknowledges each datagram. Replace it by your own stack.
 //!
 //! A stack does no I/O, reads no clock and draws no randomness. The network passes datagrams and
 //! the time to the stack, and asks for the datagrams to send.
@@ -18,8 +18,8 @@ pub fn register(registry: &mut Registry) {
     registry.stack(&ENTRY);
 }
 
-/// The description and the options of the stack, which is the kind of `[[programs]]` with this
-/// name.
+/// The name, description and options of the stack. A scenario selects it with `[[programs]]` and
+/// the kind `NAME`.
 static ENTRY: Entry<Build> = Entry {
     name: "NAME",
     doc: "Additive increase and multiplicative decrease over datagrams.",
@@ -31,7 +31,7 @@ static ENTRY: Entry<Build> = Entry {
         default: Some("0.5"),
         tc: None,
     }],
-    // The kernel engine runs programs instead.
+    // The kernel engine runs real programs, so it does not have this stack.
     kernel: Kernel::None,
     rules: Rules::NONE,
     finish: no_finish,
@@ -57,17 +57,17 @@ pub struct Sender {
     beta: f64,
     /// Congestion window, datagrams.
     window: f64,
-    /// The number of the next datagram.
+    /// Sequence number of the next datagram.
     next: u64,
-    /// When each datagram in flight was sent.
+    /// Sending time of each datagram in flight, by sequence number.
     flight: BTreeMap<u64, Time>,
-    /// No second reduction before this number is acknowledged.
+    /// The window is not reduced again until this sequence number is acknowledged.
     recover: u64,
     srtt: Option<Time>,
 }
 
 impl Sender {
-    /// Makes a sender whose window after a loss or a mark is this share of its size.
+    /// Makes a sender that multiplies its window by `beta` after a loss or a mark.
     pub fn new(beta: f64) -> Sender {
         Sender {
             beta,

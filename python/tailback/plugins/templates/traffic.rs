@@ -1,8 +1,7 @@
 //! A kind of traffic: datagrams at a constant rate. Each is delayed by a random part of the gap
 //! between two datagrams.
 //!
-//! A source returns its next step: send a datagram, open a TCP connection, or wait. The engine
-//! executes the step.
+//! A source returns its next step: send a datagram, open a TCP connection, or wait.
 
 use tailback_engine::crates::Registry;
 use tailback_engine::registry::kernel::Kernel;
@@ -17,7 +16,7 @@ pub fn register(registry: &mut Registry) {
     registry.traffic(&ENTRY);
 }
 
-/// The description and the options of the kind of traffic, for lists, errors and reports.
+/// The name, description and options of the kind of traffic.
 static ENTRY: Entry<Build> = Entry {
     name: "NAME",
     doc: "Unresponsive UDP at a constant bit rate, with jitter.",
@@ -72,7 +71,7 @@ impl Source for TYPE {
         let late = self.jitter * rate.time_for(len).ns() as f64;
         let stream = &mut self.stream;
         let due = *self.due.get_or_insert_with(|| {
-            // Count from the first datagram, so that rounding errors do not accumulate.
+            // Compute each time from the start, so that rounding errors do not accumulate.
             begin + rate.time_for(sent * len) + Time((late * stream.uniform()) as u64)
         });
         if due > now {

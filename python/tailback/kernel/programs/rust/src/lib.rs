@@ -1,4 +1,4 @@
-//! The common parts of the endpoints.
+//! Code that the QUIC endpoints share: their command line, request and output.
 //!
 //! ```text
 //! transfer server ADDRESS:PORT [--cc NAME] [--no-ecn] [--no-gso] [--no-pacing]
@@ -6,8 +6,9 @@
 //! transfer client ADDRESS:PORT [--bytes N] [--seconds S]
 //! ```
 //!
-//! The client opens a stream and writes how many bytes it wants (8 bytes, big endian, 0: without
-//! end). It prints what it got as a line of JSON, and writes that to $OUT/result.json too.
+//! The client opens a stream and writes the number of bytes that it requests, as 8 bytes in big
+//! endian. 0 requests data without end. The client prints a line of JSON with the received bytes,
+//! the time and the goodput, and also writes it to $OUT/result.json.
 
 mod certificate;
 mod options;
@@ -28,13 +29,14 @@ pub type Failure = Box<dyn Error + Send + Sync>;
 
 pub const PROTOCOL: &[u8] = b"tailback";
 
-/// The receiver must never be the limit: 64 MiB are a BDP of 3.4 Gbit/s at 160 ms.
+/// Flow control windows, bytes. They must not limit the rate: 64 MiB is the BDP of 3.4 Gbit/s at
+/// 160 ms.
 pub const WINDOW: u32 = 64 << 20;
 
-/// Bytes that are written and read at a time.
+/// Bytes of one read or write.
 pub const CHUNK: usize = 1 << 18;
 
-/// A time longer than every run.
+/// Idle timeout, longer than any run.
 pub const IDLE: Duration = Duration::from_secs(600);
 
 /// Reads the command line and runs an endpoint to its end.
@@ -74,7 +76,7 @@ pub async fn told_to_end() {
     }
 }
 
-/// Waits until the time of a client that began then is over, or until a signal ends it.
+/// Waits until a client that started at `began` has run for its `--seconds`, or receives a signal.
 pub async fn end_of(options: &Options, began: Instant) {
     let time = options.seconds;
     let over = async {
@@ -116,7 +118,7 @@ impl Iterator for Pieces {
     }
 }
 
-/// Prints what a client got. `complete`: the server ended the transfer, not the client.
+/// Prints a client's result. `complete` is true if the server ended the transfer, not the client.
 pub fn tell(options: &Options, got: u64, began: Instant, complete: bool) -> Result<(), Failure> {
     let took = began.elapsed().as_secs_f64();
     let goodput = got as f64 * 8.0 / took / 1e6;

@@ -1,4 +1,4 @@
-//! The words of the command line.
+//! Parses the command line of an endpoint.
 
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
@@ -19,9 +19,9 @@ pub struct Options {
     pub pacing: bool,
     /// Folder of qlog files.
     pub qlog: Option<PathBuf>,
-    /// 0: all on the first thread.
+    /// Number of worker threads. With 0, everything runs on the first thread.
     pub threads: usize,
-    /// 0: without end.
+    /// Bytes to request. With 0, data without end.
     pub bytes: u64,
     pub seconds: Option<Duration>,
 }

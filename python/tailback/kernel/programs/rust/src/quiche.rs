@@ -1,12 +1,11 @@
-//! An endpoint of quiche: congestion control `cubic`, `reno` or `bbr2`; it only paces the last. It
-//! sends no ECN, and each datagram leaves by itself.
+//! An endpoint that uses quiche. Its congestion controls are `cubic`, `reno` and `bbr2`, and only
+//! `bbr2` is paced. It does not set ECN, and each system call sends one datagram.
 //!
-//! The stream is offered all available bytes, as in quiche's own server. quiche sends what fits
-//! into its window, however small the datagram (its issue 1400). Holding bytes back here would
-//! change the sender: it would take a window that is not full for one that the program does not
-//! fill.
+//! The server writes as much as the stream accepts, as quiche's own server does. quiche fills its
+//! window to the last byte, even if it sends a small datagram (its issue 1400). If this program
+//! held back bytes to avoid that, quiche would consider itself limited by the application.
 //!
-//! quiche has no sockets and no clock. This module moves its datagrams, with one task for all
+//! quiche has no sockets and no timers. Here one task sends and receives the datagrams of all
 //! connections.
 
 use std::fs::File;
@@ -27,13 +26,13 @@ use tailback_quic::{certificate, end_of, run, tell, told_to_end};
 use tokio::net::UdpSocket;
 use tokio_timerfd::Delay;
 
-/// Payload of a datagram, that of quiche's own server and client.
+/// UDP payload of the largest datagram, bytes, as in quiche's own server and client.
 const DATAGRAM: usize = 1350;
 
 /// The client's first stream.
 const STREAM: u64 = 0;
 
-/// When a socket that had no room is tried again.
+/// Time until the next attempt to send if the socket's buffer was full.
 const AGAIN: Duration = Duration::from_micros(100);
 
 fn main() -> ExitCode {
@@ -59,7 +58,7 @@ fn config(options: &Options) -> Result<Config, Failure> {
     }
     let window = u64::from(WINDOW);
     let mut config = Config::with_boring_ssl_ctx_builder(PROTOCOL_VERSION, tls)?;
-    // The server made its certificate a moment ago, so it cannot be checked.
+    // The server generates a certificate at each start, so the client cannot verify it.
     config.verify_peer(false);
     config.set_application_protos(&[PROTOCOL])?;
     config.set_max_idle_timeout(u64::try_from(IDLE.as_millis())?);
@@ -82,11 +81,11 @@ fn any_id() -> Result<[u8; MAX_CONN_ID_LEN], Failure> {
     Ok(id)
 }
 
-/// A connection, and its datagram that waits for its time.
+/// A connection, and its next datagram, which may wait for its pacing time.
 struct Peer {
     connection: Connection,
     next: Box<[u8; DATAGRAM]>,
-    /// Its length, when it leaves, and to whom.
+    /// Length, departure time and destination of the waiting datagram.
     late: Option<(usize, Instant, SocketAddr)>,
 }
 
@@ -104,7 +103,6 @@ impl Peer {
         let _ = self.connection.recv(datagram, info);
     }
 
-    /// Sends datagrams that are due.
     fn flush(&mut self, socket: &UdpSocket) -> Result<(), Failure> {
         let timeout = self.connection.timeout_instant();
         if timeout.is_some_and(|at| at <= Instant::now()) {
@@ -112,7 +110,8 @@ impl Peer {
         }
         loop {
             if let Some((length, at, to)) = self.late {
-                // Now: a datagram that is not paced has the time at which quiche made it.
+                // Read the clock again, because quiche sets the time of a datagram without pacing
+                // to the time at which it made the datagram.
                 let now = Instant::now();
                 if at > now {
                     return Ok(());
@@ -134,7 +133,7 @@ impl Peer {
         }
     }
 
-    /// When work is due even if no datagram arrives.
+    /// Returns the next time at which this connection must send or handle a timeout.
     fn due(&self) -> Option<Instant> {
         let late = self.late.map(|(_, at, _)| at);
         [late, self.connection.timeout_instant()]
@@ -163,7 +162,7 @@ async fn wait(socket: &UdpSocket, timer: &mut Pin<&mut Delay>, until: Option<Ins
     }
 }
 
-/// The next datagram that has arrived, and its sender.
+/// Receives a datagram. Returns its length and sender, or `None` if no datagram is waiting.
 fn arrived(socket: &UdpSocket, buffer: &mut [u8]) -> Result<Option<(usize, SocketAddr)>, Failure> {
     match socket.try_recv_from(buffer) {
         Ok(found) => Ok(Some(found)),
@@ -172,12 +171,12 @@ fn arrived(socket: &UdpSocket, buffer: &mut [u8]) -> Result<Option<(usize, Socke
     }
 }
 
-/// What a server sends to one client.
+/// The server's side of one connection.
 struct Answer {
     peer: Peer,
     asked: Vec<u8>,
     pieces: Option<Pieces>,
-    /// The rest of the present piece.
+    /// Bytes of the current piece that are not written yet.
     piece: usize,
 }
 
@@ -202,7 +201,7 @@ impl Answer {
             if self.piece == 0 {
                 self.piece = pieces.next().unwrap_or(0);
             }
-            // After the last piece: a repetition changes nothing.
+            // After the last piece, end the stream. This may happen repeatedly without effect.
             let end = self.piece == 0;
             let sent = self
                 .peer
@@ -267,7 +266,7 @@ async fn serve(options: Options) -> Result<(), Failure> {
             clients.push((from, answer));
         }
         for (_, one) in &mut clients {
-            // A client that goes away is no error of the server.
+            // A client may disconnect at any time. The server then continues.
             if one.work(&zeros).is_err() {
                 one.peer.connection.close(true, 1, b"").ok();
             }

@@ -52,7 +52,7 @@ fn endpoint(
     Ok(endpoint)
 }
 
-/// `name` is that of the connection in the folder of qlog files.
+/// `name` is the file name of the connection's qlog.
 fn transport(options: &Options, name: &str) -> Result<Arc<TransportConfig>, Failure> {
     let mut transport = TransportConfig::default();
     match options.control.as_str() {
@@ -99,7 +99,7 @@ async fn serve(options: Options) -> Result<(), Failure> {
             let Ok(connecting) = incoming.accept_with(Arc::new(own)) else {
                 continue;
             };
-            // A client that goes away is no error of the server.
+            // A client may disconnect at any time, so errors of a connection are ignored.
             tokio::spawn(async move { answer(connecting.await?).await });
         }
         Ok(())

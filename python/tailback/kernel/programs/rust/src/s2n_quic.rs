@@ -1,5 +1,5 @@
-//! An endpoint of s2n-quic: congestion control `cubic` or `bbr`. It paces always, and has no
-//! option for ECN and none for qlog.
+//! An endpoint that uses s2n-quic, with congestion control `cubic` or `bbr`. s2n-quic always paces,
+//! and has no options for ECN and qlog.
 
 use std::net::SocketAddr;
 use std::process::ExitCode;
@@ -63,7 +63,7 @@ async fn serve(options: Options) -> Result<(), Failure> {
     println!("listening");
     let answering = async {
         while let Some(connection) = server.accept().await {
-            // A client that goes away is no error of the server.
+            // A client may disconnect at any time, so errors of a connection are ignored.
             tokio::spawn(answer(connection));
         }
     };
@@ -126,7 +126,8 @@ async fn fetch(options: Options) -> Result<(), Failure> {
     };
     let told = tell(&options, got, began, complete);
     connection.close(0_u32.into());
-    // Otherwise the server would not learn of it, and would send probes that nobody answers.
+    // Without this wait, the server would not receive the close, and would send probes that nobody
+    // answers.
     client.wait_idle().await?;
     told
 }

@@ -1,4 +1,4 @@
-//! A socket that neither sends nor shows the ECN field: quinn has no option for that.
+//! A socket that hides the ECN field, because quinn has no option to disable ECN.
 
 use std::io::{self, IoSliceMut};
 use std::net::SocketAddr;
@@ -9,7 +9,8 @@ use std::task::{Context, Poll};
 use quinn::udp::{RecvMeta, Transmit};
 use quinn::{AsyncUdpSocket, UdpPoller};
 
-/// Another socket without its ECN.
+/// Wraps a socket. Sent packets are not ECN-capable, and the ECN field of received packets is
+/// hidden.
 #[derive(Debug)]
 pub struct Plain(pub Arc<dyn AsyncUdpSocket>);
 
