@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Not ECN-capable. This constant and the next ones are values of the ECN field in the IP header.
+// ECN field of the IP header: not ECN-capable.
 #define tailback_NOT_ECT 0
 
 // ECT(1).
@@ -19,20 +19,20 @@
 // Congestion experienced.
 #define tailback_CE 3
 
-// A path with queues, ECN and competing traffic, to which the caller gives datagrams.
+// A simulated path, with queues and competing traffic, through which the caller sends datagrams.
 typedef struct tailback_bottleneck tailback_bottleneck;
 
-// The fate of a datagram.
+// A datagram that has arrived or was dropped.
 typedef struct tailback_delivery {
-  // The handle with which the datagram was pushed.
+  // The number with which the caller identifies the datagram, as passed to tailback_push.
   uint64_t handle;
-  // When the datagram was pushed, ns.
+  // When the datagram was sent, ns.
   uint64_t sent;
   // When the datagram arrived or was dropped, ns.
   uint64_t at;
   // Whether the datagram arrived. If not, a link dropped it.
   bool arrived;
-  // Whether the datagram went to the sender's side, along the return path.
+  // Whether the datagram went to the sender, along the return path.
   bool back;
   // The ECN field of the datagram on arrival.
   uint8_t ecn;
@@ -42,9 +42,9 @@ typedef struct tailback_delivery {
 extern "C" {
 #endif // __cplusplus
 
-// Creates a bottleneck from a scenario: a text in tailback's format with one entry of
-// [[programs]]. Returns NULL if the scenario has errors. Then `message` holds the errors as UTF-8,
-// cut to `capacity` bytes.
+// Creates a bottleneck from the text of a scenario file with one entry of [[programs]]. If the
+// scenario has errors, returns NULL and writes the errors to `message`, as UTF-8 cut to `capacity`
+// bytes.
 //
 // # Safety
 // `scenario` is a string that ends with a zero byte. `message` is NULL or has `capacity` bytes.
@@ -58,9 +58,9 @@ struct tailback_bottleneck *tailback_bottleneck_new(const char *scenario,
 // `bottleneck` comes from tailback_bottleneck_new and is not used afterwards.
 void tailback_bottleneck_free(struct tailback_bottleneck *bottleneck);
 
-// Sends a datagram with this many bytes of payload to the receiver's side, through the links.
-// `now` is in ns. Returns false, and sends nothing, if the time decreases or the datagram is too
-// long.
+// Sends a datagram with `bytes` of payload to the receiver, through the links. `now` is in ns. If
+// `now` is earlier than in the last call, or the datagram is too long, returns false and sends
+// nothing.
 //
 // # Safety
 // `bottleneck` comes from tailback_bottleneck_new.
@@ -70,8 +70,7 @@ bool tailback_push(struct tailback_bottleneck *bottleneck,
                    uint8_t ecn,
                    uint64_t handle);
 
-// Sends a datagram to the sender's side, along the return path. Otherwise works like
-// tailback_push.
+// Like tailback_push, but sends the datagram to the sender, along the return path.
 //
 // # Safety
 // `bottleneck` comes from tailback_bottleneck_new.
@@ -81,8 +80,8 @@ bool tailback_push_back(struct tailback_bottleneck *bottleneck,
                         uint8_t ecn,
                         uint64_t handle);
 
-// Writes the fate of the next datagram that arrived or was dropped by `now`, in the order of time.
-// Returns false if there is no such datagram, or if the time decreases.
+// Writes the next datagram that has arrived or was dropped by `now` to `delivery`, in the order of
+// time. Returns false if there is none, or if `now` is earlier than in the last call.
 //
 // # Safety
 // `bottleneck` comes from tailback_bottleneck_new, and `delivery` can be written.
@@ -90,7 +89,7 @@ bool tailback_poll(struct tailback_bottleneck *bottleneck,
                    uint64_t now,
                    struct tailback_delivery *delivery);
 
-// Returns when to poll next, ns. Returns UINT64_MAX if no datagram is in the network.
+// Returns when to call tailback_poll next, ns, or UINT64_MAX if no datagram is in the network.
 //
 // # Safety
 // `bottleneck` comes from tailback_bottleneck_new.

@@ -1,4 +1,4 @@
-//! CoDel (RFC 8289), written for these tests, with a planted bug.
+//! CoDel (RFC 8289) with an optional bug.
 
 use tailback_engine::aqm::fifo::{Limit, Packets};
 use tailback_engine::aqm::{Backlog, Build, Cause, Dequeue, Queue, Sink};
@@ -9,7 +9,7 @@ use tailback_engine::registry::rules::Rules;
 use tailback_engine::registry::{Entry, Kind, Opt, Options, no_finish};
 use tailback_engine::units::Time;
 
-/// The bug of a copy.
+/// The bug that a copy has.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Bug {
     /// No bug.
@@ -97,7 +97,8 @@ impl Planted {
         }
     }
 
-    /// Whether the sojourn time has been above the target for an interval (RFC 8289 section 5.4).
+    /// Returns whether the sojourn time has been above the target for a whole interval (RFC 8289
+    /// section 5.4).
     fn is_late(&mut self, packet: &Packet, now: Time) -> bool {
         if now.since(packet.stamp) < TARGET || self.packets.bytes() <= MTU {
             self.first_above = None;
@@ -113,7 +114,7 @@ impl Planted {
         from + Time((INTERVAL as f64 / f64::from(count).sqrt()) as u64)
     }
 
-    /// Marks or drops a packet. Returns whether a packet is left to send.
+    /// Marks the packet in `next`, or drops it and takes the next packet from the queue.
     fn act(&mut self, next: &mut Packet, now: Time, sink: &mut Sink) -> Acted {
         if self.ecn && self.bug != Bug::Ecn && next.ecn != Ecn::NotEct {
             sink.mark(next, Cause::Mark, now);

@@ -1,4 +1,4 @@
-//! CUBIC in a wrapper that plants a bug.
+//! A wrapper around CUBIC that adds an optional bug.
 
 use tailback_engine::cc::{Build, CaState, CongestionControl, Signal, View, Window, cubic};
 use tailback_engine::crates::Registry;
@@ -6,18 +6,18 @@ use tailback_engine::registry::kernel::Kernel;
 use tailback_engine::registry::rules::Rules;
 use tailback_engine::registry::{Entry, complete_defaults, no_finish};
 
-/// The bug of a copy.
+/// The bug that a copy has.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Bug {
     /// No bug.
     Clean,
     /// A timeout reduces neither the window nor ssthresh.
     Timeout,
-    /// The window grows even while the application limits the flow.
+    /// The window grows even if the sender is application-limited.
     Validation,
     /// Each acknowledged segment is counted three times.
     Growth,
-    /// A mark does not reduce the window.
+    /// A CE mark does not reduce the window.
     Marks,
     /// ssthresh is never below 100 segments.
     Floor,
@@ -54,7 +54,7 @@ pub(super) fn register(registry: &mut Registry) {
 struct Planted {
     inner: Box<dyn CongestionControl>,
     bug: Bug,
-    /// Window and ssthresh before the last reduction.
+    /// Window and ssthresh when `ssthresh` was last called.
     before: (u32, u32),
 }
 
@@ -95,7 +95,7 @@ impl CongestionControl for Planted {
 
     fn set_state(&mut self, view: View<'_>, window: &mut Window, new: CaState) {
         if self.bug == Bug::Timeout && new == CaState::Loss {
-            // The stack has just reduced window and ssthresh, so restore both.
+            // Undo the reduction that the stack has just made.
             (window.cwnd, window.ssthresh) = self.before;
             return;
         }

@@ -1,12 +1,12 @@
-//! Copies of CUBIC and CoDel. Some copies have one bug, which `tailback evaluate` must find. The
-//! other copies are clean, and `tailback evaluate` must not find a bug in them.
+//! Copies of CUBIC and CoDel that test `tailback evaluate`. Some copies have one deliberate bug,
+//! which the evaluation must find. In the others, it must not report a bug.
 
 use tailback_engine::crates::Registry;
 
 mod codel;
 mod cubic;
 
-/// Registers everything in this crate with tailback.
+/// Registers all copies.
 pub fn register(registry: &mut Registry) {
     cubic::register(registry);
     codel::register(registry);

@@ -1,4 +1,4 @@
-//! A bottleneck for Python programs with their own loop and clock.
+//! A simulated bottleneck for Python programs that have their own event loop and clock.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -8,11 +8,11 @@ use tailback_sim::{Bottleneck as Inner, Ecn, Error, Outcome, Side, Time};
 use crate::diagnostic::Diagnostic;
 use crate::{EnginePanic, InputError, ScenarioError};
 
-/// A path with queues, ECN and competing traffic of a scenario. The caller sends datagrams through
-/// it.
+/// A simulated path, with the queues and the competing traffic of a scenario, through which the
+/// caller sends datagrams.
 ///
-/// The scenario is a text with one entry of [[programs]], to which the datagrams belong. Times are
-/// nanoseconds of the caller's clock. They begin at 0 and must not decrease.
+/// The scenario must have one entry of [[programs]], to which the datagrams belong. Times are in ns
+/// of the caller's clock, which starts at 0. They must not decrease from call to call.
 #[pyclass(module = "tailback._native")]
 pub struct Bottleneck {
     inner: Mutex<Inner>,
@@ -21,9 +21,10 @@ pub struct Bottleneck {
 /// The outcome of a datagram: it arrived, or a link dropped it.
 #[pyclass(frozen, get_all, module = "tailback._native")]
 pub struct Delivery {
-    /// The handle that the caller passed to `push`.
+    /// The number with which the caller identifies the datagram, as passed to `push` or
+    /// `push_back`.
     handle: u64,
-    /// The side to which it was sent: "receiver" or "sender".
+    /// Whether it was sent to the "receiver" or to the "sender".
     to: &'static str,
     /// When it was pushed, ns.
     sent: u64,
@@ -51,7 +52,7 @@ impl Delivery {
     }
 }
 
-/// The ECN fields by their names in scenarios, and CE.
+/// ECN fields and their names: those of scenarios, and "ce".
 const FIELDS: [(&str, Ecn); 4] = [
     ("not-ect", Ecn::NotEct),
     ("ect1", Ecn::Ect1),
@@ -85,7 +86,8 @@ fn failure(error: Error) -> PyErr {
 }
 
 impl Bottleneck {
-    /// Calls `work` with the network at the time `now`. A panic of the engine becomes an error.
+    /// Calls `work` at the caller's time `now`. Returns an error if the time decreases or the
+    /// engine panics.
     fn at<T>(&self, now: u64, work: impl FnOnce(&mut Inner, Time) -> T) -> PyResult<T> {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         let reached = inner.now();
@@ -112,7 +114,7 @@ impl Bottleneck {
 
 #[pymethods]
 impl Bottleneck {
-    /// The bottleneck of a scenario. `seed`, if given, replaces the scenario's seed.
+    /// Creates the bottleneck that a scenario describes. `seed` replaces the scenario's seed.
     #[new]
     #[pyo3(signature = (text, *, seed = None))]
     fn new(text: &str, seed: Option<u64>) -> PyResult<Bottleneck> {
@@ -127,13 +129,13 @@ impl Bottleneck {
         })
     }
 
-    /// Sends a datagram with this many bytes of payload through the route.
+    /// Sends a datagram with `bytes` of payload to the receiver.
     #[pyo3(signature = (now, bytes, ecn = "not-ect", handle = 0))]
     fn push(&self, now: u64, bytes: usize, ecn: &str, handle: u64) -> PyResult<()> {
         self.send(now, Side::Sender, bytes, ecn, handle)
     }
 
-    /// Sends a datagram through the way back.
+    /// Sends a datagram to the sender, along the return path.
     #[pyo3(signature = (now, bytes, ecn = "not-ect", handle = 0))]
     fn push_back(&self, now: u64, bytes: usize, ecn: &str, handle: u64) -> PyResult<()> {
         self.send(now, Side::Receiver, bytes, ecn, handle)

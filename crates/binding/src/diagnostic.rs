@@ -1,26 +1,25 @@
-//! An error or warning about a scenario for Python, with position, message and hints as separate
-//! fields.
+//! Errors in scenarios, and warnings about them, for Python.
 
 use pyo3::prelude::*;
 use tailback_record::foreign::shown;
 use tailback_scenario::{Diagnostic as Problem, Place};
 
-/// An error in a scenario, or an unusual setting in it. Its text is the message for the user.
+/// An error in a scenario, or a warning about an unusual setting. As text, it is the message for
+/// the user.
 #[pyclass(frozen, eq, hash, get_all, module = "tailback._native")]
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Diagnostic {
-    /// The position as shown to the user. It is `FILE:LINE:COLUMN`, the path of a table, or an
-    /// option, and may be empty.
+    /// The position that the message shows: `FILE:LINE:COLUMN`, the path of a table, an option, or
+    /// nothing.
     place: String,
-    /// The file as the caller named it, or the option (`--set a=b`). Empty without a file.
+    /// The file as the caller named it, or the option (`--set a=b`). Empty if there is no file.
     file: String,
     /// Line, from 1. 0 without a file.
     line: usize,
     /// Column in characters, from 1. 0 without a file.
     column: usize,
-    /// Number of characters to mark on this line, beginning at the column.
+    /// Number of characters to underline in this line, from the column on.
     width: usize,
-    /// The text of the line.
     source: String,
     /// The text of a `--set`, as `a=b`. `None` if the error is in the file.
     option: Option<String>,
@@ -50,7 +49,7 @@ impl From<&Problem> for Diagnostic {
 }
 
 impl Diagnostic {
-    /// Returns a message at a position in a file.
+    /// Creates a message about a position in a file.
     pub fn of(at: &Place, text: String) -> Diagnostic {
         Diagnostic {
             place: format!("{}:{}:{}", shown(&at.file), at.line, at.column),
@@ -71,7 +70,7 @@ impl Diagnostic {
 
 #[pymethods]
 impl Diagnostic {
-    /// Makes a message of Python code, with its position if known.
+    /// Creates a message from Python code, with its position if known.
     #[new]
     #[pyo3(signature = (message, place = ""))]
     fn new(message: String, place: &str) -> Diagnostic {
@@ -91,8 +90,7 @@ impl Diagnostic {
         }
     }
 
-    /// Returns the same message with another position to show. The position in the file does not
-    /// change.
+    /// Returns a copy that shows another position. The position in the file stays the same.
     fn at(&self, place: String) -> Diagnostic {
         Diagnostic {
             place,

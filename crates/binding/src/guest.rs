@@ -1,4 +1,4 @@
-//! Data from Python for a guest of the kernel engine.
+//! Converts data for the guest of the kernel engine from and to JSON.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -6,13 +6,13 @@ use tailback_guest::job::Job;
 use tailback_guest::map::{self, Kit, Places};
 use tailback_scenario::Point;
 
-/// Reads the features of a kit from JSON.
+/// Parses the JSON with the features of the guest's kernel.
 pub fn kit(text: &str) -> PyResult<Kit> {
     serde_json::from_str(text).map_err(|e| PyValueError::new_err(format!("kit: {e}")))
 }
 
-/// Reads from JSON the places at which the guest finds the packages and files of a point's
-/// programs.
+/// Parses the JSON with the paths at which the guest finds the packages and files of `[[programs]]`
+/// entries.
 pub fn places(text: &str) -> PyResult<Places> {
     serde_json::from_str(text).map_err(|e| PyValueError::new_err(format!("places: {e}")))
 }
@@ -27,13 +27,13 @@ fn mapped(point: &Point, kit: &Kit, places: &Places) -> PyResult<Job> {
     })
 }
 
-/// Returns the job of a point as JSON for the guest.
+/// Returns the instructions with which the guest runs a point of the sweep, as JSON.
 pub fn job(point: &Point, kit: &Kit, places: &Places) -> PyResult<String> {
     serde_json::to_string(&mapped(point, kit, places)?)
         .map_err(|e| PyValueError::new_err(e.to_string()))
 }
 
-/// Returns the job's lines of `ip` and `tc`, for a person to read.
+/// Returns the `ip` and `tc` commands with which the guest sets up the network, for display.
 pub fn script(point: &Point, kit: &Kit) -> PyResult<String> {
     Ok(mapped(point, kit, &Places::default())?.to_string())
 }

@@ -1,8 +1,8 @@
-//! The Python binding, which is as thin as possible. Users call only the Python code in
-//! `python/tailback`.
+//! The Python bindings. Users call only the Python code in `python/tailback`.
 //!
-//! [`fill`] adds the functions and classes to a module. One such module is `tailback._native`. For
-//! every set of plugins, the engine is built as another module.
+//! [`fill`] adds all functions and classes to a Python module. The module without plugins is
+//! `tailback._native`. For each set of plugins, tailback builds another module, which contains the
+//! engine and these plugins.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -25,7 +25,8 @@ pyo3::import_exception!(tailback.errors, EnginePanic);
 pyo3::import_exception!(tailback.errors, InputError);
 pyo3::import_exception!(tailback.errors, ScenarioError);
 
-/// Returns release and hash of the engine's sources, including the plugins that are compiled in.
+/// Returns the engine's version: tailback's release, and a hash of the engine's sources with the
+/// compiled-in plugins.
 #[pyfunction]
 fn engine_version() -> String {
     tailback_run::crates::versioned(tailback_run::VERSION)
@@ -37,21 +38,21 @@ fn registry_json() -> String {
     tailback_scenario::registry::json().to_string()
 }
 
-/// Returns the fields of a run's summary, and its metrics, as JSON.
+/// Returns a description of the fields and metrics of a run's summary, as JSON.
 #[pyfunction]
 fn summary_json() -> String {
     tailback_scenario::registry::summary().to_string()
 }
 
-/// Converts a path of the JSON to an identifier that ends with the unit: `rtt_ms.p99` becomes
-/// `rtt_p99_ms`.
+/// Converts the path of a metric in the summary to an identifier that ends with the unit:
+/// `rtt_ms.p99` becomes `rtt_p99_ms`.
 #[pyfunction]
 fn identifier(path: &str) -> String {
     tailback_record::summary::metric::identifier(path)
 }
 
-/// Returns a queue as `tc qdisc show` would print it. `queue` is the queue of a canonical point, as
-/// JSON.
+/// Returns a queue in the format of `tc qdisc show`. `queue` is the queue with all defaults and in
+/// base units, as JSON.
 #[pyfunction]
 fn tc_line(queue: &str) -> PyResult<String> {
     let queue = serde_json::from_str(queue);

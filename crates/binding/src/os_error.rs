@@ -5,7 +5,8 @@ use std::io;
 use pyo3::exceptions::{PyOSError, PyPermissionError};
 use pyo3::prelude::*;
 
-/// Returns `PermissionError` if writing is not permitted, and `OSError` for other errors.
+/// Converts an I/O error to `PermissionError` if writing is not permitted, and to `OSError`
+/// otherwise.
 pub fn os_error(error: io::Error) -> PyErr {
     match error.kind() {
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {

@@ -4,7 +4,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use tailback_engine::plan::{ProgramPlan, SidePlan};
 
-/// Returns an entry as a dict. Its `count` is the number of copies of the entry.
+/// Returns an entry of `[[programs]]` as a dict. `count` is the number of copies of the entry that
+/// run.
 pub fn dict<'py>(py: Python<'py>, program: &ProgramPlan) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     dict.set_item("name", &program.name)?;

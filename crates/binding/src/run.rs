@@ -1,4 +1,4 @@
-//! Classes and functions for Python about stores, controls and runs.
+//! Python classes and functions that run points and store the results.
 
 use std::panic::resume_unwind;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use crate::shape::Shape;
 use crate::stored::is_held;
 use crate::{Cancelled, EnginePanic};
 
-/// A folder of runs. Opening it removes the files that killed processes left behind.
+/// A folder of runs. Opening it deletes the temporary files of processes that were killed.
 #[pyclass(frozen, module = "tailback._native")]
 pub struct Store {
     pub(crate) inner: tailback_record::folder::Store,
@@ -27,7 +27,7 @@ impl Store {
             .map_err(os_error)
     }
 
-    /// Returns whether a run is finished and all its files are unchanged since they were written.
+    /// Returns whether a run is finished and no file of it has changed since it was written.
     fn contains(&self, py: Python<'_>, run_id: &str) -> PyResult<bool> {
         py.detach(|| self.inner.contains(run_id)).map_err(os_error)
     }
@@ -37,8 +37,8 @@ impl Store {
         py.detach(|| self.inner.settle()).map_err(os_error)
     }
 
-    /// Returns the runs that are finished, have unchanged files, and have a summary of the expected
-    /// shape. Checks several runs in parallel.
+    /// Returns the runs that are finished, have unchanged files, and have a summary with the
+    /// expected keys and types. Checks several runs in parallel.
     fn held(
         &self,
         py: Python<'_>,
@@ -65,9 +65,9 @@ impl Store {
         })
     }
 
-    /// Moves a damaged run to `runs/.damaged`. Returns a sentence with the damage and the run's new
-    /// path, or `None` for an intact run. `found` is damage that the hashes do not show but the
-    /// caller has found.
+    /// Moves a damaged run to `runs/.damaged`. Returns a sentence that describes the damage and
+    /// names the new path, or `None` if the run is intact. `found` describes damage that the caller
+    /// has found and the hashes do not show.
     #[pyo3(signature = (run_id, found = None))]
     fn set_aside(
         &self,
@@ -79,8 +79,8 @@ impl Store {
             .map_err(os_error)
     }
 
-    /// Creates a folder for temporary files of a run. The caller must remove it. If the caller does
-    /// not, a later process removes it after this process has ended.
+    /// Creates a folder for temporary files of a run, which the caller must remove. Otherwise, a
+    /// later process removes it after this process has ended.
     fn workplace(&self, run_id: &str) -> PyResult<PathBuf> {
         self.inner.workplace(run_id).map_err(os_error)
     }
@@ -91,7 +91,7 @@ impl Store {
     }
 }
 
-/// Progress and cancellation of a run, shared between threads.
+/// Reports the progress of a run, and cancels it. Several threads may use it.
 #[pyclass(frozen, module = "tailback._native")]
 pub struct Control {
     pub(crate) inner: tailback_run::Control,
@@ -99,8 +99,8 @@ pub struct Control {
 
 #[pymethods]
 impl Control {
-    /// Makes the control of a run that may use this many cores. With `fail`, the run panics
-    /// halfway, so that tests can check that a panic affects only this run.
+    /// Creates the control of a run on at most `cores` cores. With `fail`, the run panics halfway,
+    /// for tests.
     #[new]
     #[pyo3(signature = (*, cores = 1, fail = false))]
     fn new(cores: usize, fail: bool) -> Control {
@@ -124,38 +124,38 @@ impl Control {
         self.inner.is_cancelled()
     }
 
-    /// Sets the progress of the run, from 0 to 1, for an engine that runs outside of this module.
+    /// Sets the progress of a run, from 0 to 1, if another engine than the simulator executes it.
     fn progress(&self, fraction: f64) {
         self.inner.progress(fraction);
     }
 
-    /// Returns the plugin's congestion control that is running at this moment, and its hook.
+    /// Returns the congestion control of a plugin that is executing now, and the name of its hook.
     #[getter]
     fn at_work(&self) -> Option<(&'static str, &'static str)> {
         self.inner.at_work()
     }
 
-    /// Returns the simulated part of the duration, from 0 to 1.
+    /// Returns the fraction of the run's duration that has been simulated, from 0 to 1.
     #[getter]
     fn fraction(&self) -> f64 {
         self.inner.fraction()
     }
 }
 
-/// From now on, stores messages of panics outside runs instead of printing them. Programs that
-/// report panics themselves call this.
+/// Makes panics outside of runs store their message instead of printing it, for programs that
+/// report panics themselves.
 #[pyfunction]
 pub fn keep_panics() {
     panics::keep_all();
 }
 
-/// Returns the last stored panic message, with its position in the code.
+/// Returns the message of the last stored panic, with its position in the source code.
 #[pyfunction]
 pub fn kept_panic() -> Option<String> {
     panics::kept()
 }
 
-/// Converts a failure to `Cancelled`, `EnginePanic`, or the error of a file.
+/// Converts a failure to `Cancelled`, `EnginePanic` or a file error.
 pub fn failed(failure: Failure) -> PyErr {
     match failure {
         Failure::Cancelled => Cancelled::new_err(()),

@@ -19,21 +19,21 @@ use crate::run::{Control, Store, failed};
 use crate::{EnginePanic, ScenarioError};
 use crate::{guest, programs};
 
-/// A scenario with its sweep expanded.
+/// A scenario, with all points of its sweep.
 #[pyclass(frozen, module = "tailback._native")]
 pub struct Scenario {
     inner: Arc<tailback_scenario::Scenario>,
     folder: PathBuf,
 }
 
-/// One point of a sweep, with one seed.
+/// One point of a sweep: a value for each swept key, and a seed.
 #[pyclass(frozen, module = "tailback._native")]
 pub struct Point {
     scenario: Arc<tailback_scenario::Scenario>,
     index: usize,
 }
 
-/// An `[[assert]]` of a scenario.
+/// An assertion of a scenario (`[[assert]]`).
 #[pyclass(frozen, get_all, module = "tailback._native")]
 pub struct Assert {
     metric: String,
@@ -47,10 +47,10 @@ pub struct Assert {
 
 /// Reads and validates a scenario for an engine ("sim" or "kernel") and expands its sweep.
 ///
-/// `folder` is the folder of files that the scenario names, such as traces. `memory` is the memory
-/// that a run may use, bytes. `engine_version` becomes part of the ids of runs (default: the
-/// simulator's version). `kit` has the features of the kernel, as JSON. Raises `ScenarioError` with
-/// all errors.
+/// Relative paths in the scenario, such as those of traces, refer to `folder`. A run may use
+/// `memory` bytes. Run ids depend on `engine_version` (default: the simulator's version). `kit`
+/// lists the features of the guest's kernel, as JSON. Raises `ScenarioError`, which lists all
+/// errors.
 #[pyfunction]
 #[pyo3(signature = (text, file, overrides = Vec::new(), seeds = None, *, folder = None, memory = None, engine = "sim", engine_version = None, kit = None))]
 #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
@@ -87,7 +87,7 @@ pub fn load(
     };
     let loaded = py.detach(|| {
         let load = || tailback_run::load(&source).map(Arc::new);
-        // A panic here is a bug of tailback, unless it can come from a plugin.
+        // Catch panics only if a plugin may have caused them. Any other panic is a bug in tailback.
         match installed() {
             [] => Ok(load()),
             _ => panics::caught(load),
@@ -102,8 +102,8 @@ pub fn load(
         })
 }
 
-/// Returns the folders that a scenario names as plugins. Each folder has a diagnostic at its
-/// position, for use if the folder does not exist. The arguments are those of `load`.
+/// Returns the plugin folders that a scenario names, each with the error to report if it does not
+/// exist. The arguments are those of `load`.
 #[pyfunction]
 pub fn named_plugins(
     text: &[u8],
@@ -127,7 +127,7 @@ fn sets(overrides: Vec<(String, String)>) -> Vec<Override> {
 
 #[pymethods]
 impl Scenario {
-    /// Title of the scenario; empty if the file has none.
+    /// Title of the scenario, or an empty string.
     #[getter]
     fn title(&self) -> &str {
         &self.inner.title
@@ -139,20 +139,19 @@ impl Scenario {
         self.inner.engine.name()
     }
 
-    /// Version of the engine. If points have different versions, this lists each version once.
+    /// Version of the engine, or every version that the points use.
     #[getter]
     fn engine_version(&self) -> &str {
         &self.inner.engine_version
     }
 
-    /// Identity of the sweep.
+    /// Id of the sweep.
     #[getter]
     fn id(&self) -> &str {
         &self.inner.id
     }
 
-    /// The paths of each axis of the sweep, slowest axis first. An axis has several paths if they
-    /// advance together.
+    /// The swept keys of each axis, the slowest axis first. Keys of one axis change together.
     #[getter]
     fn axes(&self) -> Vec<Vec<String>> {
         self.inner
@@ -162,7 +161,7 @@ impl Scenario {
             .collect()
     }
 
-    /// Every point with every seed, in order.
+    /// Every point of the sweep with every seed.
     #[getter]
     fn points(&self) -> Vec<Point> {
         (0..self.inner.points.len())
@@ -191,7 +190,7 @@ impl Scenario {
             .collect()
     }
 
-    /// Settings that are allowed but unusual.
+    /// Warnings about settings that are allowed but unusual.
     #[getter]
     fn warnings(&self) -> Vec<Diagnostic> {
         self.inner.warnings.iter().map(Diagnostic::from).collect()
@@ -229,7 +228,7 @@ impl Scenario {
         self.folder.clone()
     }
 
-    /// The traces that the scenario names, spelled as in the file.
+    /// Paths of the traces that the scenario names, as written in the file.
     #[getter]
     fn files(&self) -> Vec<String> {
         self.inner.source.files.clone()
@@ -254,9 +253,9 @@ impl Scenario {
         !installed().is_empty()
     }
 
-    /// Returns the same scenario with other engine versions. `versions` has a version for each
-    /// kernel that points name, and for `None` if points name no kernel. Raises `ValueError` for a
-    /// kernel without a version.
+    /// Returns the same scenario with other engine versions. `versions` maps each kernel that
+    /// points name to a version, and `None` to the version for points that name no kernel. Raises
+    /// `ValueError` if a kernel is missing.
     fn versioned(&self, versions: HashMap<Option<String>, String>) -> PyResult<Scenario> {
         let versions: HashMap<_, Arc<str>> = versions
             .into_iter()
@@ -275,10 +274,9 @@ impl Scenario {
         })
     }
 
-    /// Runs a point in the simulator and stores its folder. Other Python threads can run in the
-    /// meantime. Raises `ValueError` for a scenario that was loaded for another engine, and
-    /// `OSError` if it cannot write the folder. Raises `Cancelled` if `control` is cancelled, and
-    /// `EnginePanic` if the engine panics.
+    /// Simulates a point and stores the results in a run folder. Releases the GIL. Raises
+    /// `ValueError` if the scenario was loaded for another engine, `OSError` if the folder cannot
+    /// be written, `Cancelled` if `control` is cancelled, and `EnginePanic` if the engine panics.
     fn run(&self, py: Python<'_>, index: usize, store: &Store, control: &Control) -> PyResult<()> {
         let point =
             self.inner.points.get(index).ok_or_else(|| {
@@ -293,21 +291,21 @@ impl Scenario {
             .map_err(failed)
     }
 
-    /// Returns the job that the guest of the kernel engine runs for a point, as JSON. `kit` has the
-    /// features of the kernel, and `places` the paths of packages and files for programs. Both are
-    /// JSON.
+    /// Returns the instructions with which the guest of the kernel engine runs a point, as JSON.
+    /// `kit` (the features of the guest's kernel) and `places` (the paths of programs' packages and
+    /// files) are JSON, too.
     #[pyo3(signature = (index, kit, places = "{}"))]
     fn guest_job(&self, index: usize, kit: &str, places: &str) -> PyResult<String> {
         guest::job(self.at(index)?, &guest::kit(kit)?, &guest::places(places)?)
     }
 
-    /// Returns the job of a point as lines of `ip` and `tc`, for a person to read.
+    /// Returns the `ip` and `tc` commands for a point, for display.
     fn guest_script(&self, index: usize, kit: &str) -> PyResult<String> {
         guest::script(self.at(index)?, &guest::kit(kit)?)
     }
 
-    /// Stores the content of the guest's result folder, and the numbers from its programs' files.
-    /// The numbers are by program and name. Returns the guest's warnings.
+    /// Stores the results that the guest wrote to the folder `results`. `numbers` are the numbers
+    /// from programs' output files, by program and name. Returns the guest's warnings.
     #[pyo3(signature = (index, store, results, *, environment, wall_s, cpu_s, memory_bytes, numbers = None))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn store_guest(
@@ -351,7 +349,7 @@ impl Point {
 
 #[pymethods]
 impl Point {
-    /// The swept keys, with their values as written in the file.
+    /// The swept keys with their values, as written in the file.
     #[getter]
     fn labels<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let labels = PyDict::new(py);
@@ -362,7 +360,7 @@ impl Point {
         Ok(labels)
     }
 
-    /// The swept keys, each with a number in base units or a name.
+    /// The swept keys with their values: numbers in base units, or names.
     #[getter]
     fn params<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let params = PyDict::new(py);
@@ -387,8 +385,9 @@ impl Point {
         &self.point().run_id
     }
 
-    /// Id of the baseline run. It has the same seed, and every flow has the standard response to
-    /// marks. `None` if the sweep has no such run.
+    /// Id of the run with which this run is compared to compute gains: the run with the same seed
+    /// in which every flow has the standard response to marks. `None` if every flow of this run has
+    /// it, or if the sweep has no such run.
     #[getter]
     fn baseline(&self) -> Option<&str> {
         let points = &self.scenario.points;
@@ -396,14 +395,13 @@ impl Point {
         Some(&baseline.run_id)
     }
 
-    /// The point in base units, including all defaults, as JSON.
+    /// The point as JSON, in base units and with all defaults.
     #[getter]
     fn canonical(&self) -> &str {
         &self.point().canonical
     }
 
-    /// Returns whether the network can be split into `cores` parts, so that the run can use that
-    /// number of cores.
+    /// Returns whether the network can be simulated in `cores` parts, each on its own core.
     fn splits(&self, cores: usize) -> bool {
         Split::of(&self.point().plan, cores).is_some()
     }
@@ -414,15 +412,15 @@ impl Point {
         self.point().plan.kernel.as_deref()
     }
 
-    /// Names of the modules of a kernel kit that the point needs.
+    /// Names of the kernel modules that the point needs.
     #[getter]
     fn modules(&self) -> Vec<&str> {
         map::modules(&self.point().plan).into_iter().collect()
     }
 
-    /// The point's entries of programs. Each has its name, kind, packages, files (absolute paths),
-    /// and the programs on the sender's and the receiver's host. It also has the guest's date
-    /// (seconds since 1970) and the numbers to read from output files.
+    /// The point's `[[programs]]` entries. Each has its name, kind, packages, files (absolute
+    /// paths), the programs on the sender's and on the receiver's host, the guest's date (seconds
+    /// since 1970), and the numbers to read from output files.
     #[getter]
     fn programs<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let programs = self.point().plan.programs.iter();
@@ -443,15 +441,15 @@ impl Point {
         tailback_scenario::estimate_memory(&self.point().plan)
     }
 
-    /// Estimated number of packets that pass the links of the run. A packet is counted at every
-    /// link.
+    /// Estimated number of packets that the links forward. A packet counts once for each link on
+    /// its path.
     #[getter]
     fn packets(&self) -> u64 {
         tailback_scenario::estimate_packets(&self.point().plan)
     }
 
-    /// Rough size of the run in packets, at least 1. tailback uses it to order runs and to estimate
-    /// the remaining time. It does not affect results.
+    /// Relative cost of the run, at least 1. tailback uses it to order runs and to estimate the
+    /// remaining time.
     #[getter]
     fn cost(&self) -> f64 {
         1.0 + tailback_scenario::estimate_packets(&self.point().plan) as f64

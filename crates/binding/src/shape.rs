@@ -1,8 +1,8 @@
-//! Checks whether JSON has a given shape without building Python objects.
+//! Checks the keys and types of JSON (its shape) without building Python objects.
 //!
-//! Python declares the shapes (`tailback.store.shape`), and reports what is wrong with a file that
-//! does not fit. This module accepts only JSON that Python would also accept. If a number or a text
-//! can be read in two ways, this module rejects it, and Python then checks again.
+//! Python code declares the shapes (`tailback.store.shape`). If this module rejects a file, the
+//! Python code checks it again, and describes the error. So this module rejects all numbers and
+//! texts that Python might parse differently.
 
 use std::cell::Cell;
 use std::fmt;
@@ -13,10 +13,10 @@ use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visi
 use serde_json::Value;
 use tailback_record::stored::is_id;
 
-/// Floats of at least this size may come from whole numbers that do not fit into 64 bits.
+/// Floats from here on may come from integers that do not fit into 64 bits.
 const LARGE: f64 = 1.8e19;
 
-/// A shape of JSON, with the largest permitted depth and size.
+/// A shape of JSON, with the largest permitted depth and number of values.
 #[pyclass(frozen, module = "tailback._native")]
 pub struct Shape {
     node: Node,
@@ -26,7 +26,7 @@ pub struct Shape {
 
 #[pymethods]
 impl Shape {
-    /// Reads a description that `tailback.store.shape.described` returned.
+    /// Parses a description that `tailback.store.shape.described` returned.
     #[new]
     #[pyo3(signature = (described, *, depth, values))]
     fn new(described: &str, depth: usize, values: usize) -> PyResult<Shape> {
@@ -41,8 +41,7 @@ impl Shape {
         })
     }
 
-    /// Returns whether JSON has this shape. If this returns false, Python may still accept the
-    /// JSON.
+    /// Returns whether JSON has this shape. Python may accept JSON that this function rejects.
     #[pyo3(name = "fits")]
     fn fits_in_python(&self, py: Python<'_>, data: &[u8]) -> bool {
         py.detach(|| self.fits(data))
@@ -50,8 +49,7 @@ impl Shape {
 }
 
 impl Shape {
-    /// Returns whether JSON has this shape. If this returns false, Python may still accept the
-    /// JSON.
+    /// As `fits_in_python`.
     pub fn fits(&self, data: &[u8]) -> bool {
         let left = Cell::new(self.values);
         let whole = Fit {
@@ -67,7 +65,7 @@ impl Shape {
     }
 }
 
-/// The shape of one part of the JSON.
+/// The shape of one value.
 enum Node {
     Any,
     Text,
@@ -76,7 +74,7 @@ enum Node {
     Identity,
     /// Null, or a value of this shape.
     Maybe(Box<Node>),
-    /// A table with any keys. All values have this shape.
+    /// A table with any keys, whose values all have this shape.
     Each(Box<Node>),
     List(Box<Node>),
     /// A table with these keys, at most 64. Each item is a name, a shape, and whether the key is
@@ -114,7 +112,7 @@ impl Node {
     }
 }
 
-/// A value that is being checked against a shape.
+/// The shape that a value must have, and the depth and number of values that are still permitted.
 #[derive(Clone, Copy)]
 struct Fit<'a> {
     node: &'a Node,
@@ -123,7 +121,7 @@ struct Fit<'a> {
 }
 
 impl<'a> Fit<'a> {
-    /// Returns the shape of the value, if the value is not null.
+    /// Returns the shape of a value that is not null.
     fn bare(&self) -> &'a Node {
         match self.node {
             Node::Maybe(inner) => inner,
@@ -131,7 +129,8 @@ impl<'a> Fit<'a> {
         }
     }
 
-    /// Returns the check of a value inside this value.
+    /// Returns the check of a value inside this value, or an error if it exceeds the permitted
+    /// depth or number of values.
     fn inner<E: Error>(&self, node: &'a Node) -> Result<Fit<'a>, E> {
         let left = self.left.get().checked_sub(1);
         let depth = self.depth.checked_sub(1);
@@ -184,7 +183,7 @@ impl<'de> Visitor<'de> for Fit<'_> {
     }
 
     fn visit_i64<E: Error>(self, _: i64) -> Result<(), E> {
-        // Only negative numbers arrive here. Other numbers arrive as `u64`.
+        // serde calls this only for negative numbers.
         self.one_of(|node| matches!(node, Node::Number))
     }
 
@@ -245,7 +244,7 @@ impl<'de> Visitor<'de> for Fit<'_> {
     }
 }
 
-/// Finds a key among the keys of a table.
+/// Parses a key, and finds it among the keys of a table.
 struct Name<'a>(&'a [(String, Node, bool)]);
 
 impl<'de> DeserializeSeed<'de> for Name<'_> {

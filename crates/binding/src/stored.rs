@@ -1,4 +1,5 @@
-//! Stored runs, sealed files and scratch folders for Python.
+//! Python classes and functions that read stored runs, protect files with hashes, and create
+//! temporary folders.
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -20,8 +21,8 @@ fn raised(fault: Fault) -> PyErr {
     }
 }
 
-/// The folder of a run. It returns only files that are unchanged since they were written. Raises
-/// `DamagedResults` for a changed file and `OSError` for a file that it cannot read.
+/// The folder of a run. Raises `DamagedResults` for a file that has changed since it was written,
+/// and `OSError` for a file that cannot be read.
 #[pyclass(frozen, module = "tailback._native")]
 pub struct RunFolder {
     inner: stored::RunFolder,
@@ -55,7 +56,7 @@ impl RunFolder {
         self.inner.manifest()
     }
 
-    /// The point in the manifest, as JSON. It is a part of the text of the manifest.
+    /// The point in the manifest, as JSON.
     #[getter]
     fn canonical(&self) -> PyResult<&str> {
         #[derive(serde::Deserialize)]
@@ -69,7 +70,7 @@ impl RunFolder {
             .map_err(|_| DamagedResults::new_err(("not the manifest of a run",)))
     }
 
-    /// Wall and CPU time of the run, as JSON.
+    /// Wall-clock and CPU time of the run, as JSON.
     #[getter]
     fn timing<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let bytes = py.detach(|| self.inner.timing()).map_err(raised)?;
@@ -81,20 +82,19 @@ impl RunFolder {
         self.inner.has(name)
     }
 
-    /// Returns the bytes of a file. Returns a table only if reading it needs a limited amount of
-    /// memory.
+    /// Returns the bytes of a file. Raises an error if reading a table would need too much memory.
     fn read<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyBytes>> {
         let bytes = py.detach(|| self.inner.read(name)).map_err(raised)?;
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// Returns the JSON of the summary with at most `most` flows, and the number of omitted flows.
+    /// Returns the JSON of the summary with at most `most` flows, and the number of flows left out.
     fn brief<'py>(&self, py: Python<'py>, most: usize) -> PyResult<(Bound<'py, PyBytes>, usize)> {
         let found = py.detach(|| self.inner.brief(most)).map_err(raised)?;
         Ok((PyBytes::new(py, &found.0), found.1))
     }
 
-    /// Checks a file that is too large to read into memory.
+    /// Checks that a file has not changed, without reading it into memory as a whole.
     fn check(&self, py: Python<'_>, name: &str) -> PyResult<()> {
         py.detach(|| self.inner.check_file(name)).map_err(raised)
     }
@@ -111,7 +111,7 @@ impl RunFolder {
         })
     }
 
-    /// Returns whether the summary has the given shape and belongs to this run.
+    /// Returns whether the summary has this shape, and the run id and seed of this run.
     fn fits(&self, summary: &Shape) -> Result<bool, Fault> {
         let data = self.inner.read(stored::SUMMARY)?;
         let own = Some((self.run_id.clone(), self.seed));
@@ -130,40 +130,40 @@ fn of_run(json: &[u8]) -> Option<(String, u64)> {
     Some((found.run_id, found.seed))
 }
 
-/// Returns whether a run folder is intact and its summary has the given shape. If this returns
-/// false, Python may still accept the folder.
+/// Returns whether a run folder is intact and its summary has this shape. Python may accept a
+/// folder that this function rejects.
 pub fn is_held(path: &Path, summary: &Shape) -> bool {
     stored::check(path).is_ok()
         && RunFolder::open(path).is_ok_and(|run| run.fits(summary).is_ok_and(|fits| fits))
 }
 
-/// Checks every file of a run folder. Raises the same errors as `RunFolder`.
+/// Checks every file of a run folder. Raises errors as `RunFolder` does.
 #[pyfunction]
 pub fn check_run(py: Python<'_>, path: PathBuf) -> PyResult<()> {
     py.detach(|| stored::check(&path)).map_err(raised)
 }
 
-/// Returns whether a text can be the id of a run, a sweep or a comparison. Such an id has 20 digits
-/// of a hash.
+/// Returns whether a text has the form of the id of a run, a sweep or a comparison: 20 digits of a
+/// hash.
 #[pyfunction]
 pub fn is_id(name: &str) -> bool {
     stored::is_id(name)
 }
 
-/// Returns the text of a JSON object, with its own SHA-256 as the last entry.
+/// Appends the SHA-256 hash of a JSON object to the object, and returns its text.
 #[pyfunction]
 pub fn seal<'py>(py: Python<'py>, text: &str) -> Bound<'py, PyBytes> {
     PyBytes::new(py, &tailback_record::seal::seal(text))
 }
 
-/// Returns whether a sealed file is unchanged since it was written.
+/// Returns whether a file with a hash from `seal` is unchanged.
 #[pyfunction]
 pub fn is_whole(sealed: &[u8]) -> bool {
     tailback_record::seal::is_whole(sealed)
 }
 
-/// A folder in `parent` that only this process uses. Creating this object also removes the folders
-/// of ended processes.
+/// A temporary folder in `parent` for this process. Creating it also removes the folders of ended
+/// processes.
 #[pyclass(frozen, module = "tailback._native")]
 pub struct Scratch {
     inner: Mutex<Option<scratch::Scratch>>,

@@ -7,7 +7,7 @@ use tailback_engine::units::Time;
 
 use crate::testing::Host;
 
-/// Something that happens to a sender. Times are in us.
+/// An event at a sender. Times are in us.
 #[derive(Clone, Copy, Debug)]
 enum Op {
     Ack(u32),
@@ -39,9 +39,8 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// Returns the complete defaults of an entry, and variants in which one option has another value:
-/// each word that it allows, true and false, or both ends of its range. Omits variants that the
-/// entry rejects.
+/// Returns the default options of a congestion control, and variants with another value of one
+/// option: each word, true and false, or both ends of its range. Omits invalid variants.
 fn variants(entry: &'static Entry<Build>) -> Vec<Options> {
     let mut variants = vec![complete_defaults(entry)];
     for opt in entry.options {
@@ -77,7 +76,7 @@ fn variants(entry: &'static Entry<Build>) -> Vec<Options> {
             }
         }
     }
-    // `abe` is accepted only together with other options.
+    // `abe` is valid only together with `beta_ecn`.
     if entry.options.iter().any(|opt| opt.name == "abe") {
         for (reading, further) in [("rfc8511", false), ("freebsd", false), ("freebsd", true)] {
             for beta in [0.001, 0.8, 0.999] {
@@ -93,7 +92,7 @@ fn variants(entry: &'static Entry<Build>) -> Vec<Options> {
     variants
 }
 
-/// Passes the operations to a congestion control. Returns cwnd and ssthresh after each operation.
+/// Passes these events to a congestion control. Returns cwnd and ssthresh after each event.
 fn play(
     entry: &'static Entry<Build>,
     options: &Options,
@@ -144,8 +143,9 @@ pub fn conforms(entry: &'static Entry<Build>) {
     }
 }
 
-/// Plays random ACKs, marks, losses, timeouts and pauses with all variants of the options. The
-/// window must stay within its limits, and a second run must give the same windows.
+/// Runs random sequences of ACKs, marks, losses, timeouts and pauses with all variants of the
+/// options. The window must stay within its limits, and a repeated sequence must give the same
+/// windows.
 pub fn survives_anything_and_repeats_it(entry: &'static Entry<Build>) {
     let config = ProptestConfig {
         failure_persistence: None,
@@ -163,9 +163,9 @@ pub fn survives_anything_and_repeats_it(entry: &'static Entry<Build>) {
     });
 }
 
-/// Returns the window that remains of 100 segments after the round of one mark. Without further
-/// marks, the window must grow again. Returns `None` for a congestion control that models the path,
-/// because such a control does not treat a single mark as congestion.
+/// Returns the window after a round trip in which one of 100 segments was marked. Without further
+/// marks, the window must grow again. Returns `None` for a congestion control with a model of the
+/// path, which does not respond to a single mark.
 pub fn after_a_mark(entry: &'static Entry<Build>) -> Option<u32> {
     let cc = (entry.build)(&complete_defaults(entry));
     let mut host = Host::new(cc, 100, Time::from_ms(20));
@@ -174,7 +174,7 @@ pub fn after_a_mark(entry: &'static Entry<Build>) -> Option<u32> {
     }
     host.window.ssthresh = 100;
     host.marked_round(1);
-    // The first ACK of a segment sent after the mark ends the reduction.
+    // The reduction ends with the first ACK of a segment that was sent after the mark.
     host.ack(1);
     let reduced = host.window.cwnd;
     for _ in 0..100 {

@@ -1,8 +1,8 @@
 //! Requirements on every congestion control, queue discipline, kind of traffic and transport stack.
-//! Each requirement is a function that panics if an entry does not meet it.
+//! Each requirement is a function that panics if the tested component does not meet it.
 //!
-//! `crates/engine/tests` runs them on tailback's entries. A plugin gets all of them with one line
-//! in a file in its folder `tests`:
+//! `crates/engine/tests` tests tailback's components against them. To test a plugin, add this line
+//! to a file in its folder `tests`:
 //!
 //! ```ignore
 //! tailback_conformance::tests!(my_cc::register);
@@ -22,7 +22,7 @@ use std::sync::OnceLock;
 
 use tailback_engine::crates::{Crate, Registry, install};
 
-/// Declares the tests of everything that a function registers.
+/// Declares tests of all components that a function registers.
 #[macro_export]
 macro_rules! tests {
     ($register:path) => {
@@ -61,7 +61,8 @@ macro_rules! tests {
     };
 }
 
-/// Returns the registry that a function fills. Every call returns the same registry.
+/// Calls `register` with an empty registry, and returns this registry. Further calls return the
+/// same registry.
 ///
 /// # Panics
 /// If the function registers nothing, or registers a name that is already used.

@@ -16,12 +16,12 @@ use tailback_record::Cause;
 const FLOWS: u32 = 3;
 const RATE: Rate = Rate(10_000_000);
 
-/// One step of a random run.
+/// One step of a random test sequence.
 #[derive(Clone, Debug)]
 enum Op {
     /// A packet arrives: flow, frame bytes, ECN field.
     Arrive(u32, u16, Ecn),
-    /// The link requests packets.
+    /// The link requests this many packets.
     Leave(u8),
     /// Time passes, us, and timers that are due fire.
     Wait(u32),
@@ -47,8 +47,8 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
     proptest::collection::vec(op, 1..400)
 }
 
-/// Draws a value that an option allows. Small values are more likely, because they make queues
-/// drop.
+/// Returns a random value that is valid for an option. Small values are more likely, because they
+/// make queues drop packets.
 fn random_value(opt: &Opt, rng: &mut Stream) -> Value {
     match random_value_of(opt.kind, rng) {
         // Limit the periods of timers, because longer periods only make the test slower.
@@ -109,7 +109,8 @@ fn random_value_of(kind: Kind, rng: &mut Stream) -> Value {
     }
 }
 
-/// Sets about a third of the options at random, and leaves the others at their defaults.
+/// Sets each option to a random value with a probability of about a third, and otherwise to its
+/// default.
 fn random_options(opts: &'static [Opt], rng: &mut Stream) -> Options {
     let mut options = defaults(opts);
     for opt in opts {
@@ -122,7 +123,7 @@ fn random_options(opts: &'static [Opt], rng: &mut Stream) -> Options {
     options
 }
 
-/// Draws random options that are valid together, or returns the defaults.
+/// Returns random options that are valid in combination, or the defaults.
 fn some_options(entry: &Entry<Build>, seed: u64) -> Options {
     let mut rng = Stream::new(seed, entry.name, "options");
     if seed.is_multiple_of(4) {
@@ -137,7 +138,7 @@ fn some_options(entry: &Entry<Build>, seed: u64) -> Options {
     complete_defaults(entry)
 }
 
-/// Returns the order in which a queue with these options releases packets.
+/// Returns the order in which a queue with these options must release packets.
 fn order(entry: &Entry<Build>, options: &Options) -> Order {
     let Kernel::Qdisc(face) = entry.kernel else {
         panic!("{} has no face of a queue", entry.name);
@@ -151,10 +152,10 @@ fn order(entry: &Entry<Build>, options: &Options) -> Order {
     }
 }
 
-/// A queue under test, and a model of its contents.
+/// A queue under test, and the packets that it should contain.
 struct Bench {
     name: &'static str,
-    /// The order of packets that the entry declares for these options.
+    /// The order that the queue discipline guarantees with these options.
     order: Order,
     queue: Box<dyn Queue>,
     sink: Sink,
@@ -198,7 +199,7 @@ impl Bench {
         bench
     }
 
-    /// Checks that the queue and the sink's counters give the same backlog.
+    /// Checks that the queue and the sink's counters agree on the backlog.
     fn check(&mut self) {
         let backlog = self.queue.backlog().bytes;
         assert_eq!(backlog, self.sink.meter.backlog(), "{}", self.name);
@@ -267,13 +268,13 @@ impl Bench {
         }
         let inside = &mut self.inside[place];
         if self.order == Order::None {
-            // In this order of packets, earlier packets may still be in the queue, so they are not
-            // counted as dropped.
+            // The queue may reorder packets, so earlier packets may still be queued. Move this
+            // packet to the front, so that they are not counted as dropped.
             if let Ok(index) = inside.binary_search_by_key(&packet.seq, |(seq, _)| *seq) {
                 inside.make_contiguous()[..=index].rotate_right(1);
             }
         }
-        // If the order holds, all earlier packets of the flow were dropped.
+        // All packets before this one in the list were dropped.
         let before = loop {
             let (seq, ecn) = inside.pop_front().unwrap_or_else(|| {
                 panic!("{}: packet {} out of order or twice", self.name, packet.seq)
@@ -348,9 +349,9 @@ pub fn conforms(entry: &'static Entry<Build>) {
     serves_a_long_overload(entry);
 }
 
-/// Plays random sequences of arrivals, departures, waits and rates, with random options. Every
-/// packet must leave once or be dropped once, in order, with its ECN field or a mark. Two runs with
-/// the same seed must give the same result.
+/// Runs random sequences of arrivals, departures, waits and rate changes, with random options.
+/// Every packet must leave once or be dropped once, in order, with its ECN field unchanged or
+/// marked. Two runs with the same seed must give the same result.
 pub fn conserves_packets_order_and_ecn(entry: &'static Entry<Build>) {
     let config = ProptestConfig {
         cases: 300,
@@ -361,7 +362,7 @@ pub fn conserves_packets_order_and_ecn(entry: &'static Entry<Build>) {
         let options = some_options(entry, seed);
         let mut bench = Bench::new(entry, &options, seed);
         bench.run(&ops);
-        // A second run with the same random numbers.
+        // Repeat the run with the same random numbers.
         let mut again = Bench::new(entry, &options, seed);
         again.run(&ops);
         prop_assert_eq!(&bench.log, &again.log);
@@ -369,9 +370,9 @@ pub fn conserves_packets_order_and_ecn(entry: &'static Entry<Build>) {
     });
 }
 
-/// Offers 1.5 times the rate for 20 s. Every packet must leave or be dropped, and the link must
-/// never pause. This tests the algorithm's steady state, for which the random sequences are too
-/// short.
+/// Sends at 1.5 times the link's rate for 20 s. Every packet must leave or be dropped, and the link
+/// must never be idle. This tests the algorithm's steady state, for which the random sequences are
+/// too short.
 pub fn serves_a_long_overload(entry: &'static Entry<Build>) {
     for seed in 0..8 {
         let mut bench = Bench::new(entry, &some_options(entry, seed), seed);
@@ -389,8 +390,8 @@ pub fn serves_a_long_overload(entry: &'static Entry<Build>) {
     }
 }
 
-/// Every option must have a unique name and documentation. If options are already complete,
-/// completing them with defaults must not change them.
+/// Every option must have a unique name and documentation. Completing options with defaults must
+/// not change complete options.
 pub fn is_documented(entry: &'static Entry<Build>) {
     fn documented(entry: &str, opts: &[Opt]) {
         for (i, opt) in opts.iter().enumerate() {
@@ -407,7 +408,6 @@ pub fn is_documented(entry: &'static Entry<Build>) {
     }
     assert!(!entry.doc.is_empty() && !entry.follows.is_empty());
     documented(entry.name, entry.options);
-    // Calling `finish` on options that already have all values must not change them.
     let options = complete_defaults(entry);
     let mut again = options.clone();
     assert_eq!((entry.finish)(&mut again), Ok(()));

@@ -20,7 +20,7 @@ pub fn conforms(entry: &'static Entry<Build>) {
     is_ready_to_start(entry);
 }
 
-/// Runs this stack alone for 5 s over a path of 10 Mbit/s and 20 ms.
+/// Runs this stack without other traffic for 5 s over a path of 10 Mbit/s and 20 ms.
 fn run(entry: &'static Entry<Build>, seed: u64) -> Outcome {
     let bottleneck = link(10_000_000, "fifo", &[("limit", Value::Packets(50))]);
     let mut plan = plan(Time::from_secs(5), vec![bottleneck], Vec::new());
@@ -50,7 +50,7 @@ fn measures(outcome: &Outcome) -> &Measures {
     &outcome.programs[0].measures
 }
 
-/// With default options, the stack must send data over the link at more than a tenth of the rate.
+/// With default options, the stack must use more than a tenth of the link's rate.
 pub fn delivers_over_a_link(entry: &'static Entry<Build>) {
     let outcome = run(entry, 1);
     let bytes = measures(&outcome).delivered_bytes;
@@ -74,8 +74,8 @@ pub fn does_the_same_again(entry: &'static Entry<Build>) {
     assert_eq!(key(&one), key(&other), "{}: two runs differ", entry.name);
 }
 
-/// Before an endpoint starts, it must not report that it is done. Its header must have the length
-/// for UDP or for raw IP. Its first wake-up may come at any time.
+/// A new endpoint must not report that it is done, even after its first wake-up, which may come at
+/// any time. Its headers must have 14 to 82 bytes.
 pub fn is_ready_to_start(entry: &'static Entry<Build>) {
     let options = complete_defaults(entry);
     let ends: [Box<dyn Endpoint>; 2] = (entry.build.ends)(&options, &Setting::of(1));

@@ -16,7 +16,7 @@ pub fn conforms(entry: &'static Entry<Build>) {
     has_every_packet_somewhere(entry);
 }
 
-/// Returns the first steps that are not waits, with the times when they are due.
+/// Returns the source's first steps without waits, and when each is due.
 fn steps(entry: &'static Entry<Build>, seed: u64) -> Vec<(Time, Step)> {
     let options = complete_defaults(entry);
     let stream = Stream::new(seed, "source", "traffic");
@@ -54,8 +54,8 @@ fn steps(entry: &'static Entry<Build>, seed: u64) -> Vec<(Time, Step)> {
     all
 }
 
-/// The source's steps must suit its transport (UDP or TCP) and depend only on the seed. They must
-/// not send faster than the transport declares.
+/// The source's transport (UDP or TCP) must allow each step. The steps must depend only on the
+/// seed, and must not exceed the rate that the source declares.
 pub fn has_steps_of_its_transport_and_seed(entry: &'static Entry<Build>) {
     let all = steps(entry, 1);
     assert!(!all.is_empty(), "{}: it sends nothing", entry.name);
@@ -80,7 +80,7 @@ pub fn has_steps_of_its_transport_and_seed(entry: &'static Entry<Build>) {
             (step, _) => panic!("{}: {step:?}", entry.name),
         }
     }
-    // On average, the source must send no faster than it declares.
+    // The mean rate must not exceed the declared rate.
     let last = all[all.len() - 1].0.since(all[0].0).as_secs_f64();
     match entry.build.transport {
         Transport::Datagrams(of) => {
@@ -102,8 +102,8 @@ pub fn has_steps_of_its_transport_and_seed(entry: &'static Entry<Build>) {
     }
 }
 
-/// Plays the traffic through a link that drops. Every packet must have arrived or been dropped, and
-/// every connection opened before the source stopped must complete.
+/// Runs the traffic over a link with random losses. Every packet must have arrived or been dropped,
+/// and every connection that the source opened before it stopped must complete.
 pub fn has_every_packet_somewhere(entry: &'static Entry<Build>) {
     let rtt = Time::from_ms(10);
     let options = complete_defaults(entry);

@@ -5,11 +5,12 @@
 //! transmission at the rate. A packet may leave if the number of tokens is not negative
 //! (`htb_class_mode`). The packet then uses the tokens for its length. Idle time adds tokens up to
 //! the depth of the bucket (`htb_accnt_tokens`). So after an idle time, up to `burst`/length + 1
-//! packets leave at once. With a depth of 0 each packet leaves at the start of its slot.
+//! packets leave at once. With a depth of 0, each packet waits until the transmission time of the
+//! packet before it has passed.
 //!
-//! If the rate changes, missing tokens accrue at the new rate. In contrast, htb keeps the time that
-//! it computed before the change. While the rate of a link is 0, the link gains tokens as if it
-//! were idle. Linux htb does not support a rate of 0.
+//! If the rate changes while a packet waits for tokens, tokens accrue at the new rate. In contrast,
+//! htb keeps the departure time that it computed at the old rate. While the rate of a link is 0,
+//! the link gains tokens as if it were idle. Linux htb does not support a rate of 0.
 
 use crate::plan::RatePlan;
 use crate::rate::{Cursor, steps_end, steps_end_bits};
@@ -27,7 +28,7 @@ pub fn tc_burst(rate: Rate) -> Bytes {
 /// The largest burst, which tc stores in 32 bits.
 pub const MOST_BURST: Bytes = Bytes(u32::MAX as u64);
 
-/// The longest idle time that adds tokens (`mbuffer`).
+/// The longest idle time for which tokens are added (htb's `mbuffer`).
 pub const MOST_GATHERED: Time = Time::from_secs(60);
 
 /// The bucket of a link.
@@ -36,10 +37,10 @@ pub(crate) struct Bucket {
     burst: Bytes,
     /// Tokens, ns.
     tokens: i64,
-    /// The time up to which idle time was converted to tokens. It is in the future while the number
-    /// of tokens is negative.
+    /// The time for which tokens were last added. It is in the future while the number of tokens is
+    /// negative.
     at: Time,
-    /// The step of the link's rate that applies now.
+    /// The current step of a rate that changes in steps.
     step: Cursor,
 }
 
@@ -103,7 +104,7 @@ mod tests {
 
     const RATE: RatePlan = RatePlan::Constant(Rate(10_000_000));
 
-    /// Returns how many packets leave at once from a full bucket, and how long the next packet
+    /// Returns how many packets a full bucket lets leave at once, and how long the next packet
     /// waits.
     fn at_once(burst: u64, len: u32) -> (u32, Time) {
         let mut bucket = Bucket::new(Bytes(burst));
@@ -135,8 +136,8 @@ mod tests {
         let mut bucket = Bucket::new(Bytes(1_600));
         let start = Time::from_secs(1);
         assert_eq!(bucket.take(&RATE, start, 1_514), start);
-        // The bucket still holds tokens for 68.8 us. After another 100 us it holds 168.8 us, which
-        // is 1042.4 us too few for a packet of 1211.2 us.
+        // Tokens for 68.8 us are left. After another 100 us there are tokens for 168.8 us, 1042.4
+        // us less than the packet's 1211.2 us.
         let later = start + Time(100_000);
         let next = bucket.take(&RATE, later, 1_514);
         assert_eq!(next, later + Time(1_211_200 - 168_800));

@@ -1,8 +1,8 @@
-//! The event calendar. It has at most one pending entry per component, in a total order by (time,
-//! component).
+//! The event calendar. Each component has at most one pending entry. Entries are ordered by time
+//! and, at equal times, by component number.
 //!
 //! Packets wait in the FIFOs of links and pipes, so the calendar holds a few entries per link and
-//! one per end point, not one per packet. Nearly all events belong to the first few components,
+//! one per endpoint, not one per packet. Nearly all events belong to the first few components,
 //! which are pipes and links. Their entries are in an array, which the calendar scans. All other
 //! entries are in an indexed 4-ary heap.
 
@@ -11,7 +11,8 @@ pub(crate) mod order;
 use crate::units::Time;
 use order::Order;
 
-/// Index of a component. Components that are due at the same time are handled in this order.
+/// Number of a component. Of components that are due at the same time, the lowest number comes
+/// first.
 pub type Component = u32;
 
 const ABSENT: u32 = u32::MAX;
@@ -19,7 +20,7 @@ const ARITY: usize = 4;
 /// Largest number of components in the array. The cost of a scan is proportional to their number.
 const SCANNED: usize = 8;
 const FEW: usize = 4;
-/// Number of bits for the index of a component in the array.
+/// Number of bits for the number of a component in the array.
 const DIGITS: u32 = SCANNED.ilog2();
 
 /// Finds the component that is due next.
@@ -30,10 +31,9 @@ pub struct Calendar {
     scanned: [u64; SCANNED],
     /// Number of components in the array.
     width: usize,
-    /// Whether the array holds at most [`FEW`] components. A scan then reads only that many
-    /// entries.
+    /// Whether the array has at most [`FEW`] components, so that a scan reads only `FEW` entries.
     few: bool,
-    /// Time and component of each entry, packed so that one comparison gives the total order.
+    /// Time and component number of each entry, packed into one integer that gives their order.
     heap: Vec<u128>,
     /// When the first entry of `heap` is due, ns, or `u64::MAX` if the heap is empty. The calendar
     /// stores it here because every event reads it.
@@ -58,8 +58,8 @@ fn component_of(entry: u128) -> Component {
 }
 
 impl Calendar {
-    /// Creates a calendar for components 0..n. The first `busy` components usually have an entry.
-    /// The time of an entry must be below [`NOT_DUE`] or equal to [`Time::NEVER`].
+    /// Creates a calendar for components 0..n. The first `busy` components are those that usually
+    /// have an entry. The time of an entry must be below [`NOT_DUE`] or equal to [`Time::NEVER`].
     pub fn new(components: usize, busy: usize) -> Calendar {
         Calendar {
             scanned: [u64::MAX; SCANNED],
@@ -79,8 +79,8 @@ impl Calendar {
         (time < NOT_DUE).then_some((time, component))
     }
 
-    /// Returns the earliest entry, like [`Calendar::peek`]. A time of [`NOT_DUE`] or later may mean
-    /// that the calendar is empty.
+    /// Like [`Calendar::peek`], but returns a time of [`NOT_DUE`] or later if the calendar is
+    /// empty.
     #[inline]
     pub fn next(&self) -> (Time, Component) {
         let entry = if self.few {
@@ -89,7 +89,7 @@ impl Calendar {
             self.scan::<SCANNED>()
         };
         let time = entry >> DIGITS;
-        // At equal times the component in the array is first, because its number is lower.
+        // At equal times the component in the array comes first, because its number is lower.
         if self.first < time {
             return (Time(self.first), component_of(self.heap[0]));
         }
@@ -103,7 +103,7 @@ impl Calendar {
         due[1..].iter().fold(due[0], |least, due| least.min(*due))
     }
 
-    /// Returns a component's entry in the array, if the component is in the array.
+    /// Returns a component's entry in the array, or `None` if the component is not in the array.
     #[inline]
     fn slot(&mut self, component: Component) -> Option<&mut u64> {
         if (component as usize) < self.width {
@@ -250,7 +250,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Entries come out in the order of a sorted list. Ties are in the order of components.
+        /// Entries are returned in the order of time, and of component number at equal times.
         #[test]
         fn pops_in_total_order(
             busy in 0usize..10,
@@ -280,8 +280,8 @@ mod tests {
         }
     }
 
-    /// Tries every sequence of five operations on two components of the array and three components
-    /// of the heap, at three points in time and with both widths of the array.
+    /// Tries every sequence of five operations on two components in the array and three in the
+    /// heap, at three points in time, with both lengths of a scan.
     #[test]
     fn every_short_sequence() {
         fn go(components: [Component; 5], calendar: &Calendar, model: [u64; 5], left: u32) {

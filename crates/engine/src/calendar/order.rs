@@ -1,37 +1,37 @@
-//! Finds the order in which a single core would handle simultaneous events, although each part of
-//! the network handles only its own events.
+//! If the network is simulated in several parts, on several cores, this module finds the order in
+//! which a single core would handle simultaneous events.
 //!
 //! Of all components that are due at the same time, a single core handles the component with the
 //! lowest number first. An event of one part never makes a component of another part due at the
 //! same time. So the order over all parts is a merge of the parts' own orders. The merge always
-//! takes the part with the lower head. The head of a part is the largest component number that it
+//! continues with the part that has the lower maximum: the largest component number that the part
 //! has handled so far at this time.
 //!
-//! Only a pipe is in several parts, with the same number in each. Two packets that leave a pipe at
-//! the same time leave in the order in which they entered it. So the order of the packets is also
-//! the order of the events that they cause. A [`Key`] stores the data that decides this order. It
-//! holds the last component other than a pipe that sent the packet, the last few pipes after this
-//! component, and a digest of all pipes after this component.
+//! Only pipes belong to several parts. A pipe has the same number in each part. Two packets that
+//! leave a pipe at the same time leave in the order in which they entered it. So the order of the
+//! packets is also the order of the events that they cause. A [`Key`] stores the data that decides
+//! this order. It holds the last component other than a pipe that sent the packet, the last few
+//! pipes that the packet has passed since then, and a hash of all these pipes.
 
 use std::cmp::Ordering;
 
 use super::Component;
 use crate::units::Time;
 
-/// Means that there is no component.
+/// No component.
 const NONE: (Component, u32) = (Component::MAX, 0);
 
-/// Orders a packet among the packets that enter one pipe at the same time.
+/// Orders the packets that enter a pipe at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
-    /// The largest component number that was handled until the packet entered, among events at the
-    /// same time. Then the same for the two earlier events on the packet's path. Each number comes
-    /// with the number of times that it occurs in a row.
+    /// The largest component number that was handled at this time until the packet entered the
+    /// pipe. Then the same for the two previous events on the packet's path. Repeated numbers are
+    /// stored once, with a count.
     recent: [(Component, u32); 3],
-    /// The last component that was not a pipe, and the number of this packet among the packets that
+    /// The last component that was not a pipe, and the index of this packet among the packets that
     /// this component sent. All packets of one event are sent in the same part.
     start: (Component, u32),
-    /// Digest of all pipes after `start`.
+    /// Hash of all pipes after `start`.
     pipes: u64,
 }
 
@@ -44,7 +44,7 @@ impl Key {
         }
     }
 
-    /// Returns the key of a packet that is pushed because a packet with this key leaves a pipe.
+    /// Returns this packet's key after the packet has left `pipe`.
     fn behind(self, pipe: Component) -> Key {
         let [(last, times), before, _] = self.recent;
         let recent = match last == pipe {
@@ -59,15 +59,15 @@ impl Key {
         }
     }
 
-    /// Compares two packets that were pushed at the same time in different parts. Returns their
-    /// order on a single core. Returns `None` if the packets' paths are too long to decide.
+    /// Returns the order that two packets, pushed at the same time in different parts, have on a
+    /// single core. `None` if the keys do not contain enough of the packets' paths to decide.
     pub fn order(&self, other: &Key) -> Option<Ordering> {
         for (place, (own, others)) in self.recent.iter().zip(&other.recent).enumerate() {
             if own.0 != others.0 {
                 return Some(own.0.cmp(&others.0));
             }
-            // At the position where the longer key repeats this component once more, the shorter
-            // key has another component. This difference decides.
+            // One key repeats this component more often. Compare the next component of the other
+            // key with it.
             let next = |of: &Key| of.recent.get(place + 1).map(|next| next.0.cmp(&own.0));
             match own.1.cmp(&others.1) {
                 Ordering::Less => return next(self),
@@ -79,12 +79,12 @@ impl Key {
     }
 }
 
-/// The progress of a part through simultaneous events.
+/// A part's progress through simultaneous events.
 #[derive(Clone, Debug)]
 pub(crate) struct Order {
     time: Time,
     most: Component,
-    /// Number of packets pushed so far while `most` was the largest component number.
+    /// Number of packets pushed since `most` became the largest component number.
     pushed: u32,
     /// The key of the packet that is leaving a pipe, during the pipe's event.
     leaving: Option<Key>,
@@ -114,8 +114,8 @@ impl Order {
     /// Notes the key of the next packet that leaves a pipe. Only events of pipes that are in
     /// several parts call this.
     pub fn leaves(&mut self, pipe: Component, key: Key) {
-        // If an event with a larger number was handled earlier at the same time, that number
-        // determines the order.
+        // If an event with a larger number was handled earlier at this time, the order depends on
+        // that number instead of this packet's key.
         self.leaving = (self.most == pipe).then_some(key);
     }
 
@@ -152,8 +152,8 @@ mod tests {
             Some(Ordering::Less)
         );
         assert_eq!(order(way(9, &[0, 0]), way(8, &[0])), Some(Ordering::Less));
-        // These keys repeat one pipe. At the position where the longer key still has a pipe, the
-        // other key has its start. A pipe comes before a start.
+        // Both keys repeat one pipe. After seven repetitions, one key has its start, but the other
+        // has the pipe, which comes first.
         assert_eq!(
             order(way(8, &[0; 9]), way(9, &[0; 7])),
             Some(Ordering::Less)
@@ -162,7 +162,7 @@ mod tests {
             order(way(9, &[1, 0, 0]), way(8, &[1, 0, 0, 0])),
             Some(Ordering::Greater)
         );
-        // For long paths, the digest shows whether the pipes were the same.
+        // For long paths, the hashes show whether the pipes were the same.
         let (same, other) = ([2, 1, 0, 1, 0], [1, 2, 0, 1, 0]);
         assert_eq!(order(way(9, &same), way(8, &same)), Some(Ordering::Greater));
         assert_eq!(order(way(9, &same), way(8, &other)), None);
