@@ -1,9 +1,10 @@
 """Measures the cost of a cluster with two workers, and prints the table of docs/how-to/cluster.md.
 
-It runs every point of the battery `l4s-battery` on a Dask cluster of two processes, with a tenth of
-the duration and one seed. It also measures the time to store many runs that end at the same time,
-and to merge the stores of two shards. From the processor time and the estimated cost of the whole
-battery, it estimates the time for many parameter sets on many cores.
+It runs every point of `l4s-battery`, a set of scenarios that comes with tailback, on a Dask cluster
+of two processes. Runs have a tenth of their duration and one seed. It also measures the time to
+store many runs that end at the same time, and to merge the stores of two shards. From the processor
+time and the estimated cost of the whole battery, it estimates the time for many parameter sets on
+many cores.
 
     python benches/cluster.py [--sets 1000] [--cores 500]
 """

@@ -1,9 +1,9 @@
-"""Compares completion times on the named paths of C4's test suite with the suite's limits, for
-docs/evidence/completions.md.
+"""Compares completion times with the limits in the test suite of C4 (draft-huitema-ccwg-c4-test),
+for docs/evidence/completions.md.
 
-One flow is alone on a path, and sends the data of the suite's case (draft-huitema-ccwg-c4-test).
-The suite runs each case 100 times, and the worst run must not take longer than the limit. This
-command runs the cases with the simulator's congestion controls.
+In each case, one flow sends a given amount of data alone over one of the suite's paths. The suite
+runs each case 100 times, and the slowest run must not take longer than the limit. This script runs
+the cases with the simulator's congestion controls.
 
     python benches/completions.py [--seeds N] [--write]
 """

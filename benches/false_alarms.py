@@ -1,17 +1,16 @@
-"""Counts the differences that `tailback compare` flags in A/A tests. In such a test, a scenario is
-compared with itself with other seeds, so nothing differs.
+"""Counts the differences that `tailback compare` flags in A/A tests. An A/A test compares a
+scenario with itself, with other seeds, so every flagged difference is false.
 
     python benches/false_alarms.py                     200 pairs of a sweep of six points
     python benches/false_alarms.py --battery N         a quick l4s-battery, of N seeds
 
-Runs are made once and stored in `results`. Each pair compares five (or ten) seeds with five (or
-ten) other seeds. The sweep has enough seeds for 200 pairs of five, so that no seed is in two pairs.
-The battery has fewer seeds, which are shuffled again when all of them have been used. The table has
-the number of pairs in which any difference is flagged, for Benjamini and Hochberg's method over all
-differences, and for families (`tailback.comparison.families`). It also has the largest number of
-flags in one pair. Finally, the script makes the variant's values 10 % larger at one point, and
-counts the pairs in which this change is flagged.
-"""
+Runs are stored in `results` and reused. Each pair compares five (or ten) seeds with five (or ten)
+other seeds. The sweep has enough seeds for 200 pairs of five, so that no seed is in two pairs. The
+battery has fewer seeds, which are shuffled again when all of them have been used. The table has two
+methods: Benjamini and Hochberg's over all differences, and the method for families of
+`tailback.comparison.families`. For each, it has the number of pairs in which any difference is
+flagged, and the largest number of flags in one pair. To measure power, the script makes the
+variant's values 10 % larger at one point, and counts the pairs in which this change is flagged."""
 
 from __future__ import annotations
 
@@ -75,7 +74,7 @@ Values = tuple[list[tuple[str, ...]], np.ndarray]
 
 
 def values_of(column: VariantResults, wanted: Sequence[Metric]) -> Values:
-    """Read every cell for every seed, as `tailback compare` does."""
+    """Read the value of every quantity for every seed, as `tailback compare` does."""
     seeds = sorted({run.seed for run in column.results})
     one = [
         replace(
@@ -102,7 +101,7 @@ def values_of(column: VariantResults, wanted: Sequence[Metric]) -> Values:
 
 
 def pairs(seeds: int, n: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Draw the seeds of both sides of a pair, `PAIRS` times."""
+    """Yield the seeds of the baseline and of the variant for each of `PAIRS` pairs."""
     draw = np.random.default_rng(1)
     deck = draw.permutation(seeds)
     for _ in range(PAIRS):
@@ -113,7 +112,7 @@ def pairs(seeds: int, n: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
 
 
 def count(found: Values, n: int, in_pairs: bool) -> list[str]:
-    """Return a row of the table."""
+    """Return the table's row for one scenario."""
     keys, values = found
     families = [key[0] for key in keys]
     alarms: dict[str, list[int]] = {"plain": [], "families": []}
@@ -126,7 +125,7 @@ def count(found: Values, n: int, in_pairs: bool) -> list[str]:
             _p(test, values[a, i], 1.1 * values[b, i]) if changed[i] else p
             for i, p in enumerate(ps)
         ]
-        # If each cell is a separate family, the method equals Benjamini and Hochberg's method.
+        # With each cell as a separate family, the method for families is Benjamini and Hochberg's.
         for name, groups in (("plain", [str(i) for i in range(len(ps))]), ("families", families)):
             alarms[name].append(sum(_flagged(ps, groups)))
             told[name].append(any(np.array(_flagged(larger, groups)) & changed))

@@ -6,11 +6,10 @@ with itself.
     python benches/false_verdicts.py --parts         the parts of other sources: nsperf, L4S
     python benches/false_verdicts.py --part 5.2.1    only these sections
 
-Runs are made once and stored in `results`. A redraw gives the subject as many seeds as the section
-has with `--quick`, and the reference as many other seeds, so that they differ only by chance. Seeds
-are drawn from four times as many. The table has the number of verdicts in each section that has a
-comparison.
-"""
+Runs are stored in `results` and reused. A redraw gives the subject as many seeds as the section has
+with `--quick`, and the reference as many other seeds, so that they differ only by chance. Seeds are
+drawn from four times as many. The table counts the verdicts of each section that compares the
+subject with a reference."""
 
 from __future__ import annotations
 
@@ -86,7 +85,8 @@ def main() -> None:
 
 
 def _alike(criterion: Against | HarmTo) -> Against | HarmTo:
-    """Return a section that compares CUBIC only with CUBIC, so that nothing differs."""
+    """Return the section with CUBIC as the only incumbent, so that CUBIC is compared only with
+    itself."""
     if isinstance(criterion, HarmTo):
         return replace(criterion, incumbents=("cubic",), quick_incumbents=None)
     return criterion
@@ -114,7 +114,7 @@ def _picked(results: Results, numbers: Sequence[int]) -> Results:
 
 def _as_seed(run: Run, seed: int) -> Run:
     other = replace(run, seed=seed)
-    # Keep the summary, which was read with the run's own seed.
+    # Keep the summary, because the copy cannot read it from the store with another seed.
     vars(other)["summary"] = run.summary
     return other
 

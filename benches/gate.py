@@ -1,4 +1,4 @@
-"""Counts the answers of the gate over many samples of real runs.
+"""Counts the verdicts of `tailback compare --fail-if` over many samples of real runs.
 
 The runs of one scenario are used both as the baseline and as the variant. All values of the variant
 are raised by a known share. The script does this for several numbers of seeds and several bounds,
@@ -82,8 +82,8 @@ def drawn(pool: list[float], n: int, rise: float, draw: random.Random) -> Sample
     return Samples(tuple(values[:n]), tuple(x * (1 + rise) for x in values[n:]), paired=False)
 
 
-def auto(pool: list[float], rise: float, draw: random.Random) -> tuple[str, int]:
-    """Add seeds until there is an answer. Return the answer and the number of seeds."""
+def auto(pool: list[float], rise: float, draw: random.Random) -> tuple[str, int]: """Add seeds until
+the verdict is known. Return the verdict and the number of seeds."""
     planned = looks(80)
     every = drawn(pool, planned[-1], rise, draw)
     for n in planned:

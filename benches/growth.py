@@ -1,10 +1,10 @@
 """Measures the cost of a packet and of a flow as a scenario grows, and makes the tables and figures
 of the docs.
 
-Each point is the fastest of three runs through the command line, or a single run with --quick. The
-time is the CPU time of the simulation alone, divided by the data packets of its TCP senders. Memory
-is the peak of the whole process, including Python and writing the results. "all" is the CPU time of
-that process. "set up" is the CPU time of a run that ends after a microsecond.
+Each point of a figure is the fastest of three `tailback run` commands, or a single one with
+--quick. The time is the CPU time of the simulation alone, divided by the data packets of its TCP
+senders. Memory is the peak of the whole process, including Python and writing the results. "all" is
+the CPU time of that process. "set up" is the CPU time of a run that ends after a microsecond.
 
     python benches/growth.py [PART ...] [--quick] [--write]
 """
@@ -37,7 +37,7 @@ Table = dict[str, Any]
 
 @dataclass(frozen=True)
 class Point:
-    """A run, with its place on the axis, its curve and its scenario."""
+    """A scenario to measure, with its x value and the name of its curve."""
 
     x: float
     curve: str
@@ -64,7 +64,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Row:
-    """The results of a point."""
+    """The measurements of one scenario."""
 
     x: float
     curve: str
@@ -78,7 +78,7 @@ class Row:
 
 
 def scenario(flows: Sequence[Table], **keys: object) -> Table:
-    """Return a scenario with the keys that all points share. Times are in seconds."""
+    """Return a scenario with the keys that all scenarios share. Times are in seconds."""
     base: Table = {"title": "growth", "path": {"rtt": "20ms"}, "record": {"series": "off"}}
     return {**base, **keys, **({"flows": flows} if flows else {})}
 

@@ -3,8 +3,9 @@ regressions are visible.
 
 A shortened run of each case runs under valgrind's callgrind, which also simulates a second-level
 cache of 1 MB. Its counts do not depend on host load. `make bench` compares the counts with
-benches/instructions.json, and fails if instructions are more than 3 % higher, or misses more than
-5 % and a tenth of a miss. `--update` writes that file after an intended change."""
+benches/instructions.json, and fails if instructions are more than 3 % higher, or cache misses both
+more than 5 % and more than 0.1 per packet higher. `--update` writes that file after an intended
+change."""
 
 from __future__ import annotations
 
@@ -56,14 +57,15 @@ def build() -> Path:
 
 @dataclass(frozen=True)
 class Counts:
-    """Counts per data packet."""
+    """Instructions and cache misses per data packet."""
 
     instructions: int
     misses: float
     """Reads and writes of data that the simulated second-level cache does not have."""
 
     def regressions(self, known: Counts) -> list[str]:
-        """Return what is worse than in the record by more than is allowed."""
+        """Return a message for each count that is higher than the stored one by more than is
+        allowed."""
         found = []
         if self.instructions > known.instructions * ALLOWED:
             more = self.instructions / known.instructions - 1

@@ -1,10 +1,10 @@
-"""Compares the speed of the laboratory's engine with native runs, and prints the size of its parts.
+"""Compares the speed of the simulator in the browser (`tailback lab`) with native runs, and prints
+the size of the page's parts.
 
-`make bench-lab` prints the table of docs/how-to/lab.md, which has medians of CPU time. The engine
-runs in node, which has the same V8 as Chromium. In a "watched" run, every packet of a link is
-recorded, as on the laboratory's page. Finally, the page plays a run in Chromium, and the script
-counts the page's frames.
-"""
+`make bench-lab` prints the table of docs/how-to/lab.md, which has medians of CPU time. The
+simulator runs in node, which has the same V8 as Chromium. In a "watched" run, every packet of a
+link is recorded, as on the page. Finally, Chromium opens the page and animates a run, and the
+script counts frames per second."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ CASES = {
 }
 
 
-def browser(jobs: list[dict[str, Any]]) -> list[float]:
-    """Return the CPU time of each job's first point, s."""
+def browser(jobs: list[dict[str, Any]]) -> list[float]: """Run the first point of each job in node,
+and return its CPU time, s."""
     done = subprocess.run(
         ["node", str(WEB / "test/parity.mjs")],
         input=json.dumps(jobs),
@@ -100,8 +100,7 @@ def main() -> int:
         text = LONG.format(queue=queue, flows=flows)
         native_s, packets = native(text)
         job = {"name": name, "text": text, "files": {}}
-        # Leave out the first run of an instance, because it includes compilation. On the page, the
-        # first run takes place long before.
+        # Leave out the first run, because it includes the compilation of WebAssembly.
         plain = statistics.median(browser([job] * (REPEATS + 1))[1:])
         watched = statistics.median(browser([{**job, "watch": True}] * (REPEATS + 1))[1:])
         print(

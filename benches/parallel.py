@@ -1,9 +1,9 @@
-"""Measures the speed-up of one run on two cores (`tailback run --cores 2`), for several delays of
-links.
+"""Measures the speed-up of one run on two cores (`tailback run --cores 2`), for several link
+delays.
 
-Each network runs as a whole on one core, and in two parts on two cores. Times include building the
-network. The script checks that both runs send the same packets. Each line is the median of five
-runs. It needs two idle cores."""
+Each network runs once on one core, and once divided into two parts on two cores. Times include the
+time to build the network. The script checks that both runs send the same packets. Each line is the
+median of five runs. It needs two idle cores."""
 
 from __future__ import annotations
 

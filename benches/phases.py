@@ -5,10 +5,10 @@
     python benches/phases.py --pam FILE         errors against PAM 2025
     python benches/phases.py --cost             instructions per packet with jitter and without
 
-Packets of deterministic hosts reach a full FIFO at fixed offsets from the times at which packets
-leave the FIFO. The round-trip times modulo a packet time decide which flow's packets are dropped.
-The first table has the ratio of two flows' rates by X and jitter (`host_jitter`), and the change of
-the ratio between neighbouring values of X. Without phase effects, this change is small.
+Without jitter, packets reach a full FIFO at fixed offsets from the times at which packets leave it.
+The round-trip times modulo the transmission time of a packet decide which flow's packets are
+dropped. The first table has the ratio of the two flows' rates for each X and `host_jitter`, and the
+change of the ratio between neighbouring values of X. Without phase effects, this change is small.
 
 The other tables compare the drop-tail rows of published measurements with the simulator, for the
 same values of jitter. FILE is a CSV of the rows that the authors of PAM 2025 published, with the
@@ -56,8 +56,7 @@ QUEUES = ((10, "100p"), (50, "1bdp"))
 
 @dataclass(frozen=True)
 class Jitter:
-    """The largest delay that a host adds. It is a time below a packet time, or a share of a packet
-    time."""
+    """The value of `host_jitter`: a time, or a share of a packet's transmission time."""
 
     us: float = math.inf
     packets: float = MOST_PACKETS
@@ -103,7 +102,7 @@ def ratio(results: Results) -> float:
 
 
 def neighbours(ratios: Sequence[float]) -> list[float]:
-    """Return, for each ratio, the factor by which it differs from the next ratio, minus 1."""
+    """Return the relative change between each ratio and the next."""
     pairs = itertools.pairwise(ratios)
     return [math.exp(abs(math.log(after / before))) - 1 for before, after in pairs]
 
@@ -130,8 +129,8 @@ def artefact(seeds: int, jitters: Sequence[Jitter]) -> None:
 
 @dataclass(frozen=True)
 class Published:
-    """A published row, with its name in a table, its scenario, and the rates of both groups of
-    flows."""
+    """A published measurement: its kind, its scenario, and the rates of both congestion
+    controls."""
 
     kind: str
     rate_mbit: float
@@ -158,8 +157,8 @@ def pair(first: str, second: str) -> str:
 
 
 def pam_rows(file: Path) -> Iterator[Published]:
-    """Yield the drop-tail rows of PAM 2025. A rate in these rows is the sum over all flows of a
-    congestion control."""
+    """Yield the drop-tail rows of PAM 2025. Each rate is the sum over all flows of one congestion
+    control."""
     with file.open(encoding="utf-8", newline="") as lines:
         rows = [row for row in csv.DictReader(lines) if row["aqm"] == "FIFO"]
     for row in rows:
@@ -192,7 +191,7 @@ def pam_rows(file: Path) -> Iterator[Published]:
 
 
 def compare(rows: Sequence[Published], seeds: int, jitters: Sequence[Jitter]) -> None:
-    """Print errors by kind of row and jitter."""
+    """Print errors by kind of measurement and by jitter."""
     batch = [
         Job(row.scenario, {"host_jitter": jitter.at(row.rate_mbit)}, seeds)
         for jitter in jitters

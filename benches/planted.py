@@ -1,10 +1,10 @@
 """Shows what `tailback evaluate` finds in copies of CUBIC and CoDel with one bug each.
 
-    python benches/planted.py                 quick evaluations; the first time, cargo compiles
+    python benches/planted.py quick evaluations
 
-The crate `planted` in this folder has the copies with bugs, and clean copies. The table has every
-section whose verdict differs from the verdict of the clean copy, with the section's number.
-"""
+The crate `planted` in this folder has the copies with bugs and copies without. cargo compiles it at
+the first run. The table lists every section of the evaluation whose verdict for a copy with a bug
+differs from the verdict for the copy without."""
 
 from __future__ import annotations
 

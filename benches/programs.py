@@ -1,7 +1,7 @@
-"""Measures the cost of programs in a guest, for every ready-made entry and for a flow as a
-comparison.
+"""Measures the CPU time and wall time of `[[programs]]` in a guest, for every ready-made program,
+and of a TCP flow for comparison.
 
-Each case runs alone until it ends, at 20 Mbit/s and 20 ms with fq_codel and ECN. Fast entries also
+Each case runs alone until it ends, at 20 Mbit/s and 20 ms with fq_codel and ECN. Fast programs also
 run at 100 Mbit/s. The CPU time is the time of the guest with all its processes. The wall time is
 the time from the guest's start to its end. `--twice` runs each case again, two cases at a time, and
 prints whether the results have the same bytes."""
@@ -24,7 +24,7 @@ QUEUE = {"aqm": "fq_codel", "ecn": True}
 
 @dataclass(frozen=True)
 class Case:
-    """A ready-made entry or a flow at a rate."""
+    """A ready-made program or a TCP flow, at one link rate."""
 
     name: str
     options: dict[str, Any] = field(default_factory=dict)
@@ -34,7 +34,6 @@ class Case:
     goal_cpu_s: float | None = None
 
     def scenario(self) -> dict[str, Any]:
-        """Return the scenario of the case."""
         made: dict[str, Any] = {
             "duration": f"{self.seconds:g}s",
             "bottleneck": {"rate": self.rate, "queue": QUEUE},

@@ -1,5 +1,5 @@
-"""Measures the time of the published experiments, and the share of this time that their reports
-need.
+"""Measures how long `tailback reproduce` takes for each published experiment, and the share of this
+time that its report needs.
 
     python benches/reproduce.py [NAME ...] [--jobs N] [--seeds N]
 

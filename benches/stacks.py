@@ -3,10 +3,10 @@ per data packet.
 
     python benches/stacks.py
 
-Each stack transfers 200 MB alone over 100 Mbit/s, 20 ms and fq_codel. quinn uses encryption and
-ECN, and smoltcp does not. A data packet is a packet of the sender. The CPU time is the time of the
-whole run, with both ends, the network and the files. The fastest of three runs is used, because
-host load can only slow down a run.
+Each stack transfers 200 MB at 100 Mbit/s and 20 ms through fq_codel, without other flows. quinn
+uses encryption and ECN, and smoltcp does not. A data packet is a packet of the sender. The CPU time
+is the time of the whole run, with both ends, the network and the files. The fastest of three runs
+is used, because host load can only slow down a run.
 
 Instructions are counted in the example `count` of the stack's crate, under valgrind, for 20 MB over
 the same path. Host load does not affect them."""

@@ -1,5 +1,5 @@
-"""Measures the end of slow start by rate, RTT and buffer. Writes docs/evidence/start-up.md and its
-figure.
+"""Measures how slow start ends, at several rates, RTTs and buffer sizes. Writes
+docs/evidence/start-up.md and its figure.
 
 One CUBIC flow starts at an empty FIFO. Three numbers describe its first 25 round-trip times:
 
@@ -97,7 +97,7 @@ def scenario(start: str, rate: int, rtt: int, buffer: float) -> dict[str, Any]:
 
 
 def measure(start: str, rate: int, rtt: int, buffer: float) -> Cell:
-    """Run a set-up. Return its means over seeds."""
+    """Run all seeds of one set-up, and return means over seeds."""
     with tempfile.TemporaryDirectory() as folder:
         results = tailback.run(scenario(start, rate, rtt, buffer), out=folder)
         series = results.series()
@@ -174,7 +174,7 @@ QUANTITIES: Mapping[str, tuple[str, str]] = {
 
 
 def figure(found: Sequence[Cell]) -> Any:
-    """Return maps of the three numbers, with a column for each slow start."""
+    """Return heat maps of the three numbers, with a column for each slow-start algorithm."""
     import altair as alt
 
     from tailback.plot.kinds.heat import SHADES

@@ -1,14 +1,13 @@
-"""Measures the gain of two other ways to compile the engine, x86-64-v3 and profiles (PGO).
+"""Measures how much faster the engine is if compiled for x86-64-v3, with profile-guided
+optimisation (PGO), or with both.
 
     python benches/variants.py [CASE ...]
 
-The script prints instructions and packets per CPU second for the runner of `make bench`. There are
-four variants: the usual one, one for processors with AVX2, one with a profile of short runs of all
-cases, and one for AVX2 with a profile. llvm-profdata merges profiles. Its release must equal the
-release of rustc's LLVM (`rustc -vV`). Without llvm-profdata, the columns with profiles are left
+The script prints instructions and packets per CPU second for the runner of `make bench`. The
+profile is recorded in short runs of all cases, and merged by llvm-profdata. Its release must equal
+the release of rustc's LLVM (`rustc -vV`). Without llvm-profdata, the columns with profiles are left
 out. Times are medians over runs that alternate between the variants. Every variant must simulate
-the same packets.
-"""
+the same packets."""
 
 from __future__ import annotations
 
@@ -60,7 +59,7 @@ def profile(tool: str, folder: Path) -> Path:
 
 
 def timed(runner: Path, case: str) -> tuple[float, int]:
-    """Run a case. Return its CPU seconds and packets."""
+    """Run a case with one build. Return its CPU seconds and packets."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
     command = [str(runner), str(HERE / f"{case}.toml"), SECONDS[case]]
     told = subprocess.run(command, check=True, capture_output=True, text=True).stdout

@@ -28,9 +28,9 @@ source_suffix = {".md": "markdown", ".results.json": "results"}
 root_doc = "index"
 nitpicky = True
 show_warning_types = True
-# The site must not open a connection, so it does not load the indexes of other projects'
-# documentation. Annotations name classes by the short names of their modules. Pages refer only to
-# public names of tailback.
+# The build must not open a connection, so it cannot load the indexes of other projects'
+# documentation (intersphinx). Annotations name classes by the short names of their modules. Pages
+# refer only to public names of tailback.
 nitpick_ignore_regex = [
     ("py:.*", r"(?!tailback\.)\w+(\.\w+)*"),
     ("py:.*", r"tailback\.[a-z_.]+\.[A-Z]\w+"),
@@ -53,7 +53,7 @@ html_css_files = ["site.css"]
 html_js_files = ["tables.js"]
 html_copy_source = False
 html_show_copyright = False
-# A page that was opened from a file cannot fetch other pages to quote them.
+# The search shows no excerpts, because a page opened with file:// cannot fetch other pages.
 html_show_search_summary = False
 html_show_sourcelink = False
 html_theme_options = {

@@ -1,9 +1,9 @@
-"""Compares the CPU time per data packet of other simulators and tailback on case a, in alternating
-runs.
+"""Compares the CPU time per data packet of other simulators and tailback on case a of `make bench`.
+Their runs alternate.
 
 The script compiles ns-3 against the headers and libraries of its wheel (PyPI, `ns3`). The wheel is
-compiled for all machines, so a build for only this machine would be faster. The output also lists
-csg-htsim and ccsim, which are not in a package registry but only in source repositories.
+compiled for generic x86-64, so a build for this machine's processor would be faster. The output
+also lists csg-htsim and ccsim, which are not in a package registry but only in source repositories.
 
     python benches/peers/side_by_side.py [--seconds 10] [--turns 3] [--cache DIR]
 """
@@ -99,7 +99,7 @@ def of_ns3(program: Path, seconds: float) -> Turn:
 
 
 def ours(seconds: float) -> Turn:
-    """Run tailback once. The time includes Python and writing the results."""
+    """Run tailback once. Its CPU time includes Python and writing the results."""
     done = measure(CASE, "--quiet", "--set", f"duration={seconds}s")
     return Turn(done.packets, done.process_s, done.peak_mb)
 

@@ -1,10 +1,10 @@
-// Makes a chosen call to the file system fail: the n-th one below a folder.
+// Makes the n-th file system call below a folder fail.
 //
 // Preloaded (LD_PRELOAD) into a process that runs a command. It counts the calls
 // that a store makes for paths below `root`, or for files that were opened there:
 // open, write, read, fsync, close, rename, mkdir, unlink, ... The n-th of them
-// fails with `error`, is cut short, or ends the process (SIGKILL).
-// arm() sets everything; before that, no call is changed.
+// fails with `error`, writes only a part, or kills the process (SIGKILL). No call
+// is changed before arm() sets these parameters.
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -28,7 +28,8 @@ static long target, seen;
 static int error, mode, writes_only;
 static char ours[MAX_FD];
 
-// Ends the counting: later calls are the process's reaction.
+// Whether calls are counted. Counting ends with the failing call, because later
+// calls are the process's reaction.
 static volatile int armed;
 
 #define REAL(name) \
@@ -49,11 +50,12 @@ static int below(int folder, const char *path) {
     if (path[0] == '/') return strncmp(path, root, strlen(root)) == 0;
     if (folder >= 0 && folder < MAX_FD) return ours[folder];
     char now[4096];
-    // Relative to where the process is: the tests run there.
+    // A relative path: it counts if the working directory is below root.
     return getcwd(now, sizeof now) && strncmp(now, root, strlen(root)) == 0;
 }
 
-// A descriptor that was closed unseen may now belong to an eventfd or a pipe.
+// If a descriptor was closed by a call that is not intercepted, it may now
+// belong to an eventfd or a pipe.
 static int mine(int fd) {
     struct stat now;
     return armed && fd >= 0 && fd < MAX_FD && ours[fd] && fstat(fd, &now) == 0 &&
@@ -63,7 +65,7 @@ static int mine(int fd) {
 // Whether this is the call that fails.
 static int hit(void) {
     long n = __atomic_add_fetch(&seen, 1, __ATOMIC_SEQ_CST);
-    // A full disk stays full: every later call of the kind fails too.
+    // A full disk stays full, so all later calls that need space also fail.
     int now = mode == FAIL && error == ENOSPC ? n >= target : n == target;
     if (!now || target <= 0) return 0;
     if (mode == KILL) kill(getpid(), SIGKILL);
@@ -72,7 +74,7 @@ static int hit(void) {
     return 1;
 }
 
-// The same for calls that are never interrupted by a signal on a disk.
+// Like hit(), for calls that signals do not interrupt on local disks (EINTR).
 static int hit_whole(void) { return mode == FAIL && error == EINTR ? 0 : hit(); }
 
 static int changes(int flags) { return (flags & (O_CREAT | O_TRUNC)) != 0; }
@@ -155,7 +157,8 @@ int close(int fd) {
     int was = mine(fd);
     if (was) ours[fd] = 0;
     int result = real(fd);
-    // The file is closed whatever close says, and errors of it come on network disks.
+    // close() closes the file even if it reports an error, and such errors occur only
+    // on network file systems.
     return was && !writes_only && mode == KILL && hit() ? -1 : result;
 }
 
@@ -184,7 +187,7 @@ int ftruncate(int fd, off_t size) {
     return mine(fd) && hit_whole() ? -1 : real(fd, size);
 }
 
-// Removing needs no space: it works on a full disk.
+// Removing works on a full disk, because it needs no space.
 #define REMOVES (!(mode == FAIL && error == ENOSPC))
 
 int unlink(const char *path) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What a hostile program may try from inside a guest. Each line that it prints is
- * "hostile: WHAT RESULT": 0 or more is how far it got, below zero is the errno.
+ * Attacks that a hostile program may try from inside a guest. Each line that it
+ * prints is "hostile: WHAT RESULT": a RESULT below zero is the errno, otherwise
+ * it counts what the program could do.
  *
  *     hostile read FILE|FOLDER...     hostile send ADDRESS PORT...
  *     hostile write FILE...           hostile fill FOLDER

@@ -1,4 +1,4 @@
-// Charts that follow the run, drawn by uPlot with a common cursor. The lines of a second run, for
+// Time charts of a run, drawn by uPlot with a common cursor. The lines of a second run, for
 // comparison, are dashed.
 
 import uPlot from "uplot";

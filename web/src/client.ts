@@ -1,5 +1,4 @@
-// The page's interface to the worker. Only one run is active at a time, which is always the newest
-// run.
+// The page's interface to the worker. Only the newest run is active.
 
 import source from "made:worker";
 import { packed } from "./packed";

@@ -1,5 +1,5 @@
-// Changes values in the text of a scenario. The engine returns the place of each value (`outline`
-// in crates/scenario), so this file does not parse TOML.
+// Changes values in the text of a scenario. The engine returns the position of each value in the
+// text (`outline` in crates/scenario), so this file does not parse TOML.
 
 import type { About, Entry, Key, Option, Value } from "./protocol";
 

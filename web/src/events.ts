@@ -1,4 +1,4 @@
-// The event log. A click on a row moves the picture to its time.
+// The event log. A click on a row moves the animation of the bottleneck to the time of the event.
 
 import { el, menu, short } from "./dom";
 import type { Log, Row } from "./protocol";

@@ -142,7 +142,7 @@ function parse(file: string, text: string): Foreign {
   const whole = table(parsed(text));
   if (Array.isArray(whole["traces"])) return ofQlog(file, whole["traces"].map((trace) => [table(trace), list(table(trace)["events"])]), new Found());
   if ("x_values" in whole && "results" in whole) return ofFlent(file, whole);
-  // In a sequence, each record begins with RS, or is a line.
+  // A JSON text sequence: each record begins with an RS character, or is one line.
   const records = text.split(text.startsWith("\x1e") ? "\x1e" : "\n").filter((record) => record.trim() !== "");
   const head = table(parsed(records.shift() ?? ""))["trace"];
   if (head === undefined) throw new Error(words.unknown);

@@ -436,8 +436,8 @@ class Lab {
     this.events.follow(time);
     const stays = this.now.stays();
     if (stays !== null && !stays.knows(time) && !this.waiting) {
-      // For a long run, the packets of only a part of its time are stored, so run it again for the
-      // part around this time.
+      // The packets of a long run are stored only for a part of it. Run it again, and store the
+      // packets around this time.
       this.rerun(this.text, Math.max(0, time - 0.02));
     }
   }

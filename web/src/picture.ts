@@ -1,5 +1,5 @@
-// Draws the bottleneck at one moment, from the recorded stays of packets. Packets arrive from the
-// left, wait in the queue, and leave over the link.
+// Draws the bottleneck at one moment, from the times at which packets entered and left the queue.
+// Packets arrive from the left, wait in the queue, and leave over the link.
 
 import { el, rate, short } from "./dom";
 import type { Result } from "./protocol";
@@ -165,8 +165,8 @@ export class Picture {
     at.fillStyle = colour(group);
     const gap = cell > 5 ? 1.5 : 0.5;
     at.fillRect(x, y, cell - gap, cell - gap);
-    // Queues mark on arrival or on departure. A packet that leaves with a mark is outlined once it
-    // moves.
+    // Queues mark on arrival or on departure. If a packet leaves with a mark, outline it as soon as
+    // it leaves the queue.
     if ((flags & (LEFT_CE | LEFT_SCE)) !== 0 && time >= (queue.left[one] ?? Infinity)) {
       at.strokeStyle = inks().mark;
       at.lineWidth = 2;

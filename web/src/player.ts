@@ -1,4 +1,4 @@
-// Controls the time of the picture: plays, pauses, steps and scrubs.
+// Plays, pauses and steps the animation of the bottleneck, and moves it to any time.
 
 import { button, el, menu } from "./dom";
 import { words } from "./words";
@@ -83,8 +83,8 @@ export class Player {
 
   private frame(now: number): void {
     if (!this.playing) return;
-    // A page in the background gets no frames, so limit the step. The player then resumes where it
-    // stopped.
+    // A page in the background draws no frames. Limit the step, so that the animation resumes where
+    // it stopped.
     const passed = Math.min(0.1, Math.max(0, (now - this.last) / 1000));
     this.last = now;
     this.go(this.time + passed * this.pace);

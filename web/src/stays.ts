@@ -1,5 +1,5 @@
-// Stores the stays of packets in the queue in order of arrival, and finds the packets in the queue
-// at a given time.
+// Stores when each packet entered and left the queue, in order of arrival, and finds the packets in
+// the queue at a given time.
 
 import type { Watched } from "./protocol";
 
@@ -67,8 +67,8 @@ export class Queue {
     for (let at = before(this.came, time - this.longest, false); at < end; at += 1) {
       if ((this.left[at] ?? 0) > time) there.push(at);
     }
-    // This search misses a packet that never leaves if it arrived longer ago than the longest stay
-    // of all other packets.
+    // The search goes back only as far as the longest stay of the packets that left. It may miss a
+    // packet that never leaves.
     return there;
   }
 

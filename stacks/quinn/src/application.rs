@@ -5,19 +5,19 @@
 use bytes::Bytes;
 use quinn_proto::{Connection, Dir, Event, StreamEvent, StreamId, VarInt, WriteError};
 
-/// The data of one write.
+/// The application data: a write sends at most this many zeros.
 static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
 
-/// The application of an end.
+/// The application of one endpoint.
 pub(crate) enum Application {
-    /// The application of the server, which sends the requested number of bytes.
+    /// The server, which sends the requested number of bytes.
     Server {
         stream: Option<StreamId>,
         asked: Vec<u8>,
         left: u64,
         done: bool,
     },
-    /// The application of the client, which requests bytes.
+    /// The client, which requests bytes.
     Client {
         bytes: u64,
         got: u64,
@@ -69,8 +69,7 @@ impl Application {
 
     /// Handles an event of the connection.
     ///
-    /// # Panics
-    /// If the connection is lost, because the run then has no meaning.
+    /// # Panics If the connection is lost. The result of the run would then mean nothing.
     pub fn handle(&mut self, event: Event, connection: &mut Connection) {
         match (event, &mut *self) {
             (Event::Connected, Application::Client { bytes, .. }) => {
@@ -129,8 +128,7 @@ impl Application {
             while let Ok(Some(chunk)) = chunks.next(8 - asked.len()) {
                 asked.extend_from_slice(&chunk.bytes);
             }
-            // The result is whether to send window updates. Ignore it, because the caller always
-            // sends them.
+            // `finalize` returns whether to send window updates. The caller always sends them.
             let _ = chunks.finalize();
         }
         if let Ok(bytes) = <[u8; 8]>::try_from(&asked[..]) {
@@ -155,7 +153,7 @@ impl Application {
             match stream.write_chunks(&mut [Bytes::from_static(&ZEROS[..piece])]) {
                 Ok(written) => *left -= written.bytes as u64,
                 Err(WriteError::Blocked) => return,
-                // The connection is closing, which another event reports.
+                // The connection is closing. A later event reports that.
                 Err(WriteError::Stopped(_) | WriteError::ClosedStream) => return,
             }
         }

@@ -65,7 +65,7 @@ pub static ENTRY: Entry<Build> = Entry {
     build: Build { ends },
 };
 
-/// Registers quinn. `tailback run --with stacks/quinn` calls this.
+/// Registers quinn. `tailback run --with stacks/quinn` calls this function.
 pub fn register(registry: &mut Registry) {
     registry.stack(&ENTRY);
 }

@@ -1,6 +1,6 @@
 //! quinn-proto, unmodified, as endpoints of tailback's simulator. A client at the receiver's side
-//! downloads over one stream from a server at the sender's side. The kernel engine's program of the
-//! same name does the same.
+//! downloads over one stream from a server at the sender's side. The program `quinn` of the kernel
+//! engine has the same roles.
 //!
 //! ```
 //! use tailback_quinn::{Options, client, server};
@@ -24,14 +24,14 @@
 //!
 //! **Deterministic.** [`Options::seed`] determines all random choices, such as connection ids and
 //! skipped packet numbers. TLS has fixed keys and a fixed source of randomness ([`tls`]). quinn
-//! runs on the time of the simulation, because it only computes differences of `Instant`. The dates
-//! in the certificate are not checked.
+//! runs on simulated time: it reads no clock, and only computes with the `Instant`s that it gets.
+//! The dates in the certificate are not checked.
 //!
-//! **Differences from quinn on a host.** There are no sockets. Each datagram is handled at the
-//! instant at which it arrives, whereas a host reads several datagrams at once. quinn's
-//! asynchronous layer (`quinn`, tokio) is not used, but [`Timers`] models its effect on timers. BBR
-//! is missing, because quinn seeds it from the operating system and has no interface to set the
-//! seed. So two runs with BBR would differ.
+//! **Differences from quinn on a host.** There are no sockets. quinn gets each datagram as soon as
+//! it arrives, whereas on a host it reads several datagrams at once. quinn's asynchronous layer
+//! (`quinn`, tokio) is not used, but [`Timers`] models its effect on timers. BBR is missing,
+//! because quinn seeds it from the operating system and has no interface to set the seed. Two runs
+//! with BBR would therefore differ.
 
 mod application;
 mod kind;

@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use quinn_proto::{QlogConfig, QlogStream};
 
-/// Largest size of a log, bytes. tailback does not read longer files.
+/// Largest size of a log, bytes. tailback rejects longer qlog files.
 const MAX_BYTES: usize = 48 << 20;
 
 /// The log of a connection. Clones refer to the same log.
@@ -37,7 +37,8 @@ impl Log {
         })))
     }
 
-    /// Returns the stream to which quinn writes the log. `origin` is time 0.
+    /// Returns the stream to which quinn writes the log. `origin` is the instant of the start of
+    /// the run.
     pub fn stream(&self, origin: Instant) -> Option<QlogStream> {
         let mut config = QlogConfig::default();
         config.writer(Box::new(self.clone())).start_time(origin);

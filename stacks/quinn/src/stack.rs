@@ -34,12 +34,13 @@ const LOG: &str = "server-1.sqlog";
 /// An end of quinn: an endpoint and its connection.
 pub struct Quinn {
     endpoint: quinn_proto::Endpoint,
-    // The connection is in a box, because it is large and is moved.
+    // `Connection` is boxed, because it is large and is moved.
     connection: Option<(ConnectionHandle, Box<Connection>)>,
     /// The client's settings, until it connects.
     connects: Option<ClientConfig>,
     application: Application,
-    /// The instant of time 0. Only differences to this instant are used.
+    /// The instant of the start of the run. Its value has no effect, because quinn only uses
+    /// differences.
     origin: Instant,
     /// The qlog of the server's connection.
     log: Option<Log>,
@@ -49,13 +50,14 @@ pub struct Quinn {
     burst: usize,
     timers: Timers,
     header: u16,
-    /// When the end was first woken, and when its work was done.
+    /// When the endpoint was first called, and when its transfer ended.
     began: Option<Time>,
     ended: Option<Time>,
     now: Time,
 }
 
-/// Connection ids that count up from a seed and are mixed, so that they look random.
+/// Generates pseudo-random connection ids: a counter that starts at a seed, put through a mixing
+/// function.
 struct Ids(u64);
 
 impl Ids {
@@ -306,9 +308,10 @@ impl Endpoint for Quinn {
         self.application.is_done()
     }
 
-    /// Returns the numbers that the program of the kernel engine writes. For a client, this is the
-    /// rate of the stream: its bytes divided by the time from the start to the last byte. For a
-    /// server with a qlog, it is the number of records that did not fit into the qlog.
+    /// Returns the same results that the `quinn` program of the kernel engine writes to its file.
+    /// For a client, this is the rate of the stream: its bytes divided by the time from the start
+    /// to the last byte. For a server with a qlog, it is the number of records that did not fit
+    /// into the qlog.
     fn numbers(&self) -> Vec<(&'static str, f64)> {
         let Application::Client { got, .. } = self.application else {
             let lost = self.log.as_ref().map(Log::lost);
@@ -345,7 +348,7 @@ impl Endpoint for Quinn {
         let metrics = connection.congestion_state().metrics();
         EndpointState {
             cwnd: Some(metrics.congestion_window as f64 / mtu),
-            // Initially, quinn's threshold is the largest number of its type.
+            // Until the first reduction, quinn's threshold is `u64::MAX`.
             ssthresh: metrics
                 .ssthresh
                 .filter(|ssthresh| *ssthresh < u64::MAX)

@@ -1,5 +1,5 @@
-//! TLS for both ends without random bytes. It uses fixed keys, a fixed certificate, and a constant
-//! instead of random numbers. The handshake and the encryption of packets are real.
+//! Deterministic TLS for both endpoints: fixed keys, a fixed certificate, and a constant instead of
+//! random bytes. The handshake and the encryption of packets are real.
 //!
 //! The keys are not secret, so do not use this module outside of a simulation.
 

@@ -1,5 +1,5 @@
-//! Tests quinn's qlog. Its times are on the clock of the run, its bytes are equal in each run, and
-//! it does not affect the run.
+//! Tests quinn's qlog. Times in the log are times of the run, two runs write identical logs, and
+//! logging does not affect the run.
 
 use serde_json::Value;
 use tailback_quinn::{Options, Quinn, client, server};
@@ -66,7 +66,7 @@ fn its_times_are_those_of_the_run() {
     let first = packets[0] - begun;
     assert!((first - 10.0).abs() < 0.6, "{first} ms");
     let received = of("transport:packet_received");
-    // The server is notified of the end half a round trip after the last data has arrived.
+    // The server receives the client's close half a round trip after the last data has arrived.
     let last = received[received.len() - 1];
     assert!((last - over).abs() < 15.0, "{last} ms, {over} ms");
     assert!(of("recovery:metrics_updated").len() > 1000);

@@ -1,6 +1,5 @@
 //! Transfers the given number of bytes without competing traffic, and prints the number of data
-//! packets. It does nothing else, so that benches/stacks.py can count the instructions of the
-//! transfer.
+//! packets. benches/stacks.py counts the instructions of this program.
 
 use tailback_sim::Simulation;
 use tailback_smoltcp::{Options, receiver, sender};

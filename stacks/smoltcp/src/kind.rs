@@ -59,7 +59,7 @@ pub static ENTRY: Entry<Build> = Entry {
     build: Build { ends },
 };
 
-/// Registers smoltcp. `tailback run --with stacks/smoltcp` calls this.
+/// Registers smoltcp. `tailback run --with stacks/smoltcp` calls this function.
 pub fn register(registry: &mut Registry) {
     registry.stack(&ENTRY);
 }

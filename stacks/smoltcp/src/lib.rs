@@ -21,8 +21,8 @@
 //! # Ok::<(), tailback_sim::Error>(())
 //! ```
 //!
-//! smoltcp sends IP packets, so a frame is 14 bytes longer than a packet. smoltcp does not use ECN,
-//! and its clock has a resolution of a microsecond.
+//! smoltcp sends IP packets, and the simulator adds 14 bytes for the Ethernet header. smoltcp does
+//! not use ECN, and its clock has a resolution of a microsecond.
 
 mod kind;
 
@@ -37,14 +37,14 @@ use tailback_sim::{Ecn, Endpoint, Time, Transmit};
 
 pub use kind::{ENTRY, register};
 
-/// The settings of an end.
+/// The settings of one endpoint.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// Congestion control.
     pub control: CongestionControl,
-    /// Whether short segments wait for acknowledgements.
+    /// Whether to use Nagle's algorithm.
     pub nagle: bool,
-    /// Size of the buffer in each direction, bytes. The buffers limit the window.
+    /// Size of the socket's send buffer and of its receive buffer, bytes. They limit the window.
     pub buffer: usize,
     /// Seed of the initial sequence numbers.
     pub seed: u64,
@@ -69,10 +69,10 @@ const ETHERNET: u16 = 14;
 const PORT: u16 = 5001;
 /// The port of the sender.
 const CLIENT: u16 = 49_152;
-/// The data of one write.
+/// The application data: a write sends at most this many zeros.
 static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
 
-/// An end of smoltcp: an interface with one socket.
+/// An endpoint: a smoltcp interface with one TCP socket.
 pub struct Smoltcp {
     interface: Interface,
     wire: Wire,
@@ -82,7 +82,7 @@ pub struct Smoltcp {
 }
 
 enum Role {
-    /// The sender. `left` is the number of bytes that it must still write.
+    /// The sender. `left` is the number of bytes that the application must still write.
     Sender {
         left: u64,
         connected: bool,
@@ -147,7 +147,8 @@ impl Smoltcp {
         }
     }
 
-    /// Lets the application write or read, and lets the interface send and receive.
+    /// Processes received packets, lets the application read or write, and collects packets to
+    /// send.
     fn poll(&mut self, now: Time) {
         let now = instant(now);
         self.interface.poll(now, &mut self.wire, &mut self.sockets);
@@ -239,7 +240,7 @@ fn instant(now: Time) -> Instant {
     Instant::from_micros((now.ns() / 1000).cast_signed())
 }
 
-/// The device. It holds one packet that has arrived, and packets to send.
+/// The network device of the interface: one packet that has arrived, and packets to send.
 #[derive(Default)]
 struct Wire {
     arrived: Option<Vec<u8>>,

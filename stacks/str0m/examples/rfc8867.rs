@@ -28,7 +28,7 @@ const PATHS: [(&str, usize, Phases); 3] = [
     ),
 ];
 
-/// Start of the part of a phase that is measured, before its end.
+/// Length of the measured part at the end of each phase, s.
 const SETTLED: u64 = 10;
 
 fn main() {
@@ -62,9 +62,9 @@ fn main() {
     rest.iter().for_each(|line| println!("{line}"));
 }
 
-/// The results of a run.
 struct Ran {
-    /// For each phase, the sum of the calls' mean estimates over its last seconds, Mbit/s.
+    /// For each phase, the sum of the calls' mean bandwidth estimates over its last `SETTLED`
+    /// seconds, Mbit/s.
     estimates: Vec<f64>,
     complete: f64,
     delay: f64,
@@ -116,7 +116,7 @@ fn run(path: &str, calls: usize, phases: Phases, seed: u64) -> Ran {
     }
 }
 
-/// Returns the mean of an estimate from one second to another, weighted by time.
+/// Returns the time-weighted mean of an estimate between the seconds `from` and `to`.
 fn over(estimates: &[(Time, f64)], from: u64, to: u64) -> f64 {
     let (from, to) = (Time::from_secs(from), Time::from_secs(to));
     let mut sum = 0.0;

@@ -1,10 +1,10 @@
-//! The start of a run on str0m's clocks.
+//! Chooses the `Instant` at which runs start, so that str0m's NTP timestamps are reproducible.
 //!
 //! str0m computes with `Instant`. For NTP timestamps it also reads the date of the host, once per
-//! process, and adds differences of `Instant` to it. Reports contain 32 bits of an NTP timestamp
-//! with the seconds modulo 65536, and str0m computes round-trip times from them. So two processes
-//! would round these times differently. The remedy is a start at which the date modulo 65536 s is
-//! always the same.
+//! process, and adds differences of `Instant` to it. RTCP reports contain the middle 32 bits of an
+//! NTP timestamp, with the seconds modulo 65536, and str0m computes round-trip times from them.
+//! With another date, these times are rounded differently. Runs therefore start at an instant whose
+//! date modulo 65536 s is always the same.
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant, SystemTime};
@@ -16,12 +16,12 @@ use tailback_sim::{Ecn, Endpoint, Time};
 
 use crate::stack::Str0m;
 
-/// Seconds after which the part of an NTP timestamp in reports repeats.
+/// Period of the 32-bit NTP timestamps in RTCP reports.
 const CYCLE: Duration = Duration::from_secs(1 << 16);
-/// Date of the start of a run, modulo the cycle. With 0, the first report would look as if it were
-/// missing.
+/// Date of the start of a run, modulo `CYCLE`. It is not 0, because a timestamp of 0 means that no
+/// report was received.
 const START: Duration = Duration::from_secs(1000);
-/// Time between two wakes of the pair of ends that reads str0m's date.
+/// Time step of the call that reads str0m's date.
 const STEP: Time = Time::from_ms(1);
 
 /// Returns the instant of time 0 of each run.
@@ -36,8 +36,8 @@ pub fn origin() -> Instant {
             .duration_since(SystemTime::UNIX_EPOCH)
             .expect("a date after 1970");
         let cycles = u32::try_from(since.as_secs() / CYCLE.as_secs()).expect("a date before 10000");
-        // A later instant than the first one, and at least a cycle after it, because str0m
-        // considers the first hours of its clock as the past.
+        // The start is at least a cycle after str0m's first instant, because str0m treats the first
+        // hours of its clock as past.
         instant + ((cycles + 2) * CYCLE + START - since)
     })
 }

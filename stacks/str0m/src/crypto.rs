@@ -1,7 +1,7 @@
-//! A provider for str0m that does not encrypt. Packets have the lengths that they have with SRTP.
+//! A crypto provider for str0m that does not encrypt, but keeps the packet lengths of SRTP.
 //!
-//! The handshake of DTLS is one datagram in each direction. Signatures of a real handshake have
-//! lengths that vary from run to run, which would make runs differ.
+//! The handshake of DTLS is one datagram in each direction. In a real handshake, signatures have
+//! random lengths, so runs would differ.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use str0m::crypto::{
     SupportedAeadAes256Gcm, SupportedAes128CmSha1_80,
 };
 
-/// The datagram of a handshake. Its first byte is the content type of DTLS handshakes.
+/// The handshake datagram. Its first byte is the DTLS content type `handshake`.
 const HELLO: [u8; 200] = {
     let mut hello = [0; 200];
     hello[0] = 22;
@@ -26,7 +26,7 @@ const HELLO: [u8; 200] = {
 /// How long the client waits for an answer before it sends the datagram again, as RFC 6347
 /// recommends.
 const RETRY: Duration = Duration::from_secs(1);
-/// How far away the next timeout is if the handshake needs none.
+/// The timeout to report if the handshake does not need one.
 const NEVER: Duration = Duration::from_secs(1 << 30);
 /// Bytes of the keys and salts of both directions.
 const KEYING_BYTES: usize = 2 * (16 + 14);
@@ -50,7 +50,7 @@ pub(crate) fn certificate() -> DtlsCert {
     }
 }
 
-/// The cipher and all functions that compute sums.
+/// The SRTP cipher (none) and the hash functions.
 #[derive(Debug)]
 struct Plain;
 
@@ -117,7 +117,7 @@ impl Aes128CmSha1_80Cipher for Plain {
     }
 }
 
-/// Why the ciphers of AEAD are missing.
+/// Panic message of the AEAD ciphers, which are not implemented.
 const UNUSED: &str = "the handshake chooses AES-128 in counter mode";
 
 impl SupportedAeadAes128Gcm for Plain {
@@ -163,7 +163,7 @@ struct Handshake {
     sends: bool,
     /// When the client sends its datagram again.
     retry: Option<Instant>,
-    /// Outputs that follow the peer's datagram.
+    /// Outputs to return after the peer's datagram.
     outputs: VecDeque<Step>,
 }
 

@@ -1,6 +1,5 @@
 //! str0m, unmodified, as endpoints of tailback's simulator. The sender's side sends video over
-//! WebRTC, and the receiver's side watches it. str0m's bandwidth estimator sets the rate of the
-//! video.
+//! WebRTC to the receiver's side. str0m's bandwidth estimator sets the rate of the video.
 //!
 //! ```
 //! use tailback_sim::Simulation;
@@ -24,9 +23,9 @@
 //! ```
 //!
 //! **Deterministic.** [`Options::seed`] determines all random choices. str0m draws them from
-//! fastrand, which the adapter seeds before each call. str0m reads the date of the host once, for
-//! the timestamps of its reports. [`clock`] chooses the start of a run so that this date has no
-//! effect.
+//! fastrand, which this crate seeds before each call into str0m. str0m reads the date of the host
+//! once, for the timestamps of its reports. [`clock`] chooses the start of a run so that this date
+//! has no effect.
 //!
 //! **Differences from str0m on a host.** ICE, RTP, RTCP, pacing, retransmissions and the bandwidth
 //! estimator are str0m's. DTLS is replaced by one datagram in each direction. SRTP and the integrity
@@ -53,8 +52,8 @@ pub struct Options {
     pub max_rate: f64,
     /// Frames per second.
     pub fps: u32,
-    /// How far the sizes of frames vary around their mean. With 0.2, a frame is up to 20 % larger
-    /// or smaller.
+    /// Largest deviation of a frame's size from the mean, as a share of the mean. With 0.2, a frame
+    /// is up to 20 % larger or smaller.
     pub variation: f64,
     /// Whether the sender sends lost packets again.
     pub retransmit: bool,

@@ -23,24 +23,25 @@ const RECEIVER: (Ipv4Addr, u16) = (Ipv4Addr::new(10, 0, 0, 2), 5000);
 /// Name of the file with the estimates.
 const LOG: &str = "estimates.csv";
 
-/// Smallest time until the next wake. str0m returns timeouts in the past when it has more to do.
+/// Shortest time until str0m is called again. If str0m has more work to do, it returns a timeout in
+/// the past.
 const SOON: Time = Time::from_us(1);
 
 /// An end of a call: an `Rtc` and its video.
 pub struct Str0m {
     options: Options,
-    /// The call, from the first wake.
+    /// The WebRTC session, which starts at the first call of `Endpoint`.
     rtc: Option<Box<Rtc>>,
     role: Role,
-    /// The instant of time 0, if it is not the one of all runs.
+    /// The instant of the start of the run, if it is not `clock::origin`.
     origin: Option<Instant>,
     /// State of fastrand's generator between two calls.
     random: u64,
     leaving: VecDeque<Vec<u8>>,
-    /// When str0m wants to be called next.
+    /// When str0m must be called next.
     due: Option<Time>,
     now: Time,
-    /// Events with raw packets, if they are collected.
+    /// Events, including raw packets, if `Str0m::observed` made this endpoint.
     events: Option<Vec<Event>>,
 }
 
@@ -87,7 +88,8 @@ impl Str0m {
         }
     }
 
-    /// Returns the end with another instant of time 0. It collects events with raw packets.
+    /// Returns the endpoint with another start of the run. It collects events, including raw
+    /// packets.
     pub(crate) fn observed(self, origin: Instant) -> Str0m {
         Str0m {
             origin: Some(origin),
@@ -96,7 +98,6 @@ impl Str0m {
         }
     }
 
-    /// Takes the events that were collected.
     pub(crate) fn take_events(&mut self) -> Vec<Event> {
         self.events.as_mut().map(std::mem::take).unwrap_or_default()
     }
@@ -140,7 +141,7 @@ impl Str0m {
         }
     }
 
-    /// Runs a part of the adapter with fastrand's generator in the state of this end.
+    /// Runs `part` with this endpoint's own state of fastrand's generator.
     fn seeded<T>(&mut self, part: impl FnOnce(&mut Str0m) -> T) -> T {
         fastrand::seed(self.random);
         let result = part(self);
@@ -198,7 +199,7 @@ impl Str0m {
         self.poll();
     }
 
-    /// Takes outputs from str0m until it waits.
+    /// Takes outputs from str0m until it returns a timeout.
     fn poll(&mut self) {
         let origin = self.origin();
         let Some(rtc) = &mut self.rtc else { return };
@@ -350,7 +351,7 @@ fn bitrate(rate: f64) -> Bitrate {
     Bitrate::bps(rate as u64)
 }
 
-/// Returns the credentials of ICE of a side.
+/// Returns the ICE credentials of the sender or the receiver.
 fn credentials(sends: bool) -> IceCreds {
     let name = if sends { "sender" } else { "receiver" };
     IceCreds {

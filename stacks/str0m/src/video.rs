@@ -1,4 +1,5 @@
-//! The video: a source of bytes that follows a rate, and a viewer that times its frames.
+//! The video: a source of frames with an adaptive bit rate, and a viewer that measures the delay of
+//! frames.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +8,7 @@ use tailback_sim::Time;
 
 use crate::Options;
 
-/// Payload of the longest packet, bytes. The datagram is within str0m's default MTU of 1150 bytes.
+/// Payload of the longest packet, bytes. Its datagram fits into str0m's default MTU of 1150 bytes.
 pub(crate) const PAYLOAD: usize = 1100;
 /// Bytes that str0m adds to the payload of a packet: RTP header 12, extensions 16, SRTP tag 10.
 pub(crate) const OVERHEAD: usize = 38;
@@ -39,7 +40,7 @@ impl Piece {
         payload
     }
 
-    /// Reads the description of a payload.
+    /// Reads the description at the start of a payload.
     pub fn read(payload: &[u8]) -> Option<Piece> {
         let bytes = payload.first_chunk::<{ Piece::BYTES }>()?;
         Some(Piece {
@@ -113,7 +114,7 @@ impl Source {
 /// its last packet.
 #[derive(Default)]
 pub(crate) struct Viewer {
-    /// For each incomplete frame, which of its packets have arrived.
+    /// For each incomplete frame, by number: whether each of its packets has arrived.
     partial: BTreeMap<u32, Vec<bool>>,
     /// The frames that are complete.
     complete: BTreeSet<u32>,
@@ -121,7 +122,8 @@ pub(crate) struct Viewer {
 }
 
 impl Viewer {
-    /// Handles a packet of a frame that the source made at this RTP timestamp.
+    /// Handles a packet that arrives at `now`, of a frame that the source made at RTP time
+    /// `timestamp`.
     pub fn receive(&mut self, now: Time, timestamp: u32, piece: Piece) {
         if self.complete.contains(&piece.frame) {
             return;

@@ -40,7 +40,7 @@ fn run(text: &str, options: &Options) -> Results {
         .expect("a run")
 }
 
-/// Prints a run for [`two_processes_give_the_same_run`].
+/// [`two_processes_give_the_same_run`] runs this in two processes and compares the output.
 #[test]
 #[ignore = "prints a run for another test"]
 fn print_a_run() {
@@ -72,11 +72,11 @@ fn it_fills_a_link_and_frames_arrive() {
     assert!((0.9..1.0).contains(&throughput), "{throughput} Mbit/s");
     let view = results.receiver::<Str0m>("call");
     let sent = results.sender::<Str0m>("call").frames();
-    // 60 s of 30 frames per second, without the time of the handshake.
+    // The source sends 30 frames per second for 60 s, except during the handshake.
     assert!((1785..1800).contains(&sent), "{sent} frames");
     assert!(view.frames() as f64 > 0.97 * sent as f64);
     let (mean, _) = view.frame_delay_ms().expect("frames");
-    // Half of the path's RTT and some queue of the 300 ms that the link has.
+    // The delay is half of the path's RTT plus queueing; the link's buffer is 300 ms.
     assert!((50.0..500.0).contains(&mean), "{mean} ms");
 }
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What code that means harm would try with a guest's process: calls of the host,
- * whoever is the kernel above it. The module makes them inside a guest, plain.c makes
- * them without one.
+ * System calls of the host that malicious code in a guest could make, bypassing the
+ * guest's kernel. A kernel module makes them inside a guest, and plain.c makes them
+ * without a guest.
  *
- * Each probe gives what the host's kernel said: below 0 an error, else it was done.
- * PROBE_SAY(name, result) prints it, and PROBE(name) is the name of a parameter that
- * the includer defines.
+ * Each probe returns the result of the host's kernel: below 0 an error, otherwise
+ * success. PROBE_SAY(name, result) prints it, and PROBE(name) is the name of a
+ * parameter that the includer defines.
  */
 
 
