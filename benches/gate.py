@@ -82,8 +82,8 @@ def drawn(pool: list[float], n: int, rise: float, draw: random.Random) -> Sample
     return Samples(tuple(values[:n]), tuple(x * (1 + rise) for x in values[n:]), paired=False)
 
 
-def auto(pool: list[float], rise: float, draw: random.Random) -> tuple[str, int]: """Add seeds until
-the verdict is known. Return the verdict and the number of seeds."""
+def auto(pool: list[float], rise: float, draw: random.Random) -> tuple[str, int]:
+    """Add seeds until the verdict is known. Return the verdict and the number of seeds."""
     planned = looks(80)
     every = drawn(pool, planned[-1], rise, draw)
     for n in planned:

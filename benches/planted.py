@@ -1,6 +1,6 @@
 """Shows what `tailback evaluate` finds in copies of CUBIC and CoDel with one bug each.
 
-    python benches/planted.py quick evaluations
+    python benches/planted.py
 
 The crate `planted` in this folder has the copies with bugs and copies without. cargo compiles it at
 the first run. The table lists every section of the evaluation whose verdict for a copy with a bug
