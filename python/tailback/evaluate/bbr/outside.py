@@ -340,7 +340,8 @@ def policed(seen: Seen) -> Finding:
     share = 100 * p.mbit(p.delivered, last, p.times[last] - p.times[since]) / a17.RATE_MBIT
     ok = lost <= a17.BOUND and share >= a17.LEAST
     note = (
-        f"In the last 5 s the flow got {share:.0f} % of the tokens. Packets do not show BBR's "
+        f"In the last 5 s the flow got {share:.0f} % of the policer's tokens. Packets do not show "
+        f"BBR's "
         f"short-term bounds (bw_lo, inflight_lo)."
     )
     return Finding(passed(ok), a17.MEASURE, lost, a17.BOUND, note, since)

@@ -33,7 +33,7 @@ def judge(seen: Observed) -> Finding:
     ok = None not in reacted and lost <= BOUND and share >= LEAST
     note = (
         f"{'Both short-term bounds' if None not in reacted else 'Not both short-term bounds'} "
-        f"reacted; in the last 5 s the flow got {share:.0f} % of the tokens."
+        f"reacted; in the last 5 s the flow got {share:.0f} % of the policer's tokens."
     )
     at = next((i for i in reacted if i is not None), last[0])
     return Finding(passed(ok), MEASURE, lost, BOUND, note, at)
