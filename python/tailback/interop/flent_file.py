@@ -50,7 +50,7 @@ _COMPUTED = re.compile(r"\b(avg|sum|fairness|totals)$")
 
 @dataclass(frozen=True)
 class Sample:
-    """The throughput of a flow in one interval."""
+    """The throughput of a flow between two times."""
 
     begin: float
     """Start of the interval, seconds, on the same clock as `end`."""
@@ -61,7 +61,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class DataFile:
-    """A data file that has been read and checked."""
+    """A valid Flent data file."""
 
     path: Path
     metadata: Mapping[str, Any]
@@ -93,12 +93,11 @@ class DataFile:
         return sorted(names, key=_order)
 
     def throughput(self, flow: str) -> list[Sample]:
-        """Return the samples of a flow, in order of time."""
         return list(self._samples(flow))
 
     def _samples(self, flow: str) -> Iterator[Sample]:
-        """Yield the samples of a flow. A sample without a duration begins where the previous one
-        ends."""
+        """Yield the samples of a flow in order of time. A sample without a duration begins where
+        the previous one ends."""
         last: float | None = None
         for row in self.raw[flow]:
             value = row.get("val")
@@ -113,17 +112,17 @@ class DataFile:
                 yield Sample(begin, end, float(value))
 
     def statistic(self, flow: str, key: str) -> list[tuple[float, float]]:
-        """Return times and values of a socket statistic: `tcp_rtt` in ms, `tcp_cwnd` in
-        segments."""
+        """Return the samples of a socket statistic as pairs of time and value: `tcp_rtt` in ms,
+        `tcp_cwnd` in segments."""
         return [
             (float(row["t"]), float(row[key])) for row in self.raw[flow] if _is_number(row.get(key))
         ]
 
     @cached_property
     def origin(self) -> float:
-        """The time at which the load began: the first sample of any flow.
+        """The Unix time at which the first flow begins.
 
-        In a file that tailback wrote, this is the start of the run.
+        If tailback wrote the file, this is the start of the run.
         """
         if "TAILBACK" in self.metadata:
             return _seconds(self.metadata["T0"])
@@ -164,7 +163,7 @@ def read(path: Path) -> DataFile:
 
 
 def _read(path: Path) -> tuple[DataFile, int]:
-    """Return a data file, and its size when unpacked."""
+    """Return a data file, and the size in bytes of its unpacked JSON."""
     data, packed, unpacked = _json(path)
     problems = _problems(data)
     if not problems:
@@ -180,7 +179,7 @@ def _read(path: Path) -> tuple[DataFile, int]:
 
 
 def _problems_of(file: DataFile) -> list[str]:
-    """Return reasons why the samples cannot come from a test."""
+    """Return the reasons why Flent cannot have recorded these samples in a test."""
     if not file.flows:
         has = ", ".join(map(foreign.quoted, list(file.raw)[:5])) or "none"
         return [
@@ -199,7 +198,8 @@ def _problems_of(file: DataFile) -> list[str]:
 
 
 def _json(path: Path) -> tuple[Any, bytes, int]:
-    """Return the content of a file, the file itself, and its size when unpacked."""
+    """Return the parsed JSON, the bytes of the packed file, and the size in bytes of the unpacked
+    JSON."""
     packed = foreign.read(path)
     if not packed:
         raise InputError(f"{foreign.line(path)}: empty; expected {_WHAT}")
@@ -328,14 +328,14 @@ def _is_flow(name: str) -> bool:
 
 
 def _order(name: str) -> list[tuple[int, int, str]]:
-    """Return the sort key of a name, which puts uploads before downloads, and 2 before 10."""
-    # Every second part is a number. A part with more than nine digits is treated as text.
+    """Return a sort key that puts uploads before downloads, and flow 2 before flow 10."""
+    # The odd parts are the numbers of the name. Digits after the ninth begin another number.
     parts = re.split(r"([0-9]{1,9})", name)
     order = [(0, int(part), "") if i % 2 else (1, 0, part) for i, part in enumerate(parts)]
     return [(0 if name.startswith("TCP upload") else 1, 0, ""), *order]
 
 
 def _seconds(text: Any) -> float:
-    """Convert a time of Flent to Unix time."""
+    """Convert a date of Flent's metadata to Unix time."""
     time = datetime.fromisoformat(text)
     return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()

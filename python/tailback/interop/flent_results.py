@@ -1,8 +1,8 @@
-"""Presents Flent's data files as results, so that they can be compared with runs.
+"""Presents Flent's data files as results, to compare them with runs of tailback.
 
-A file counts as one run of a point without parameters. The files of a folder are replicates of one
-set-up. A flow's throughput is the mean of its samples, weighted by their durations. Its srtt is the
-mean of the samples of `tcp_rtt`, which are values of the sender's smoothed RTT from `ss`.
+Each file counts as one run. The files of a folder count as repetitions of one test. A flow's
+throughput is the mean of its samples, weighted by their durations. Its srtt is the mean of the
+samples of `tcp_rtt`, which are values of the sender's smoothed RTT from `ss`.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 ENGINE = "flent"
 """The engine name of these results."""
 
-#: Socket statistic of Flent, the corresponding quantity of a run, and the factor to the unit of
-#: that quantity.
+#: Flent's socket statistic, the quantity of a run that corresponds to it, and the factor that
+#: converts : its unit.
 _STATISTICS = (("tcp_cwnd", "cwnd", 1.0), ("tcp_rtt", "srtt_ns", 1e6))
 
 
 @dataclass(frozen=True)
 class FlentRun(foreign.ForeignRun):
-    """A data file as a run. Values that the file does not contain are missing."""
+    """Values that the file does not contain are missing."""
 
     file: DataFile
     warmup_s: float
@@ -43,7 +43,7 @@ class FlentRun(foreign.ForeignRun):
 
     @cached_property
     def summary(self) -> dict[str, Any]:
-        """The part of a run's summary that the file can provide."""
+        """The fields of a run's summary that can be computed from the file."""
         flows = [self._flow(name) for name in self.file.flows]
         rates = [flow["throughput_mbit"] for flow in flows]
         return {
@@ -60,8 +60,8 @@ class FlentRun(foreign.ForeignRun):
 
     def _flow(self, name: str) -> dict[str, Any]:
         since = self.file.origin + self.warmup_s
-        # A tolerance of a hundredth of a step keeps a sample that begins too early because of a
-        # rounding error.
+        # Rounding may put a sample slightly before the end of the warm-up, so tolerate a hundredth
+        # of the time between samples.
         samples = [s for s in self.file.throughput(name) if s.begin >= since - self.file.step / 100]
         time = sum(s.end - s.begin for s in samples)
         rtts = [rtt for at, rtt in self.file.statistic(name, "tcp_rtt") if at >= since]
@@ -93,7 +93,7 @@ class FlentRun(foreign.ForeignRun):
 
 @dataclass(frozen=True)
 class FlentSource:
-    """A Flent data file, or a folder of such files, that has been read."""
+    """One Flent data file, or all files of a folder."""
 
     path: Path
     files: list[DataFile]
@@ -105,7 +105,7 @@ class FlentSource:
         labels: dict[str, str],
         warmup_s: float,
     ) -> Results:
-        """Return the files as runs of a point."""
+        """Return the results, with each file as a run."""
         points: list[Run] = [
             FlentRun(params, labels, i, file.path.name, file.path, file, warmup_s)
             for i, file in enumerate(self.files)
@@ -128,8 +128,8 @@ class FlentSource:
 
 
 def is_source(path: Path) -> bool:
-    """Return whether a path is a Flent data file, or a folder that has such files and no results of
-    tailback."""
+    """Return whether a path is a Flent data file, or a folder with such files and without results
+    of tailback."""
     if path.is_dir():
         ours = any((path / name).exists() for name in ("index.json", "manifest.json", "sweeps"))
         return not ours and any(map(is_named_so, path.iterdir()))
@@ -155,7 +155,8 @@ def read_sources(paths: Sequence[Path]) -> list[FlentSource]:
 
 
 def _strangers(source: FlentSource) -> list[str]:
-    """Return an error for each file with a different set-up than the folder's first file."""
+    """Return an error for each file whose test or flows differ from those of the folder's first
+    file."""
     first = source.files[0]
     return [
         f"{file.path}: {file.test} with {', '.join(file.flows)}; expected {first.test} with "

@@ -1,4 +1,4 @@
-"""The common part of results that come from files of other tools."""
+"""Reads files of other tools as runs."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ Sample = tuple[int, str, str | None, str, float]
 
 
 class ForeignRun(Run):
-    """A run that another tool recorded. It may have samples, but no histograms."""
+    """A run that another tool recorded, without histograms."""
 
     def histogram(
         self, quantity: str = "delay_ns", *, flow: str | None = None, link: str | None = None
     ) -> pl.DataFrame:
-        """Return a table without buckets."""
+        """Return an empty frame, because other tools record no histograms."""
         import polars as pl
 
         _ = (quantity, flow, link)

@@ -24,7 +24,7 @@ _IF_NAME = 2
 
 @dataclass(frozen=True)
 class Pcapng:
-    """Format `pcapng`: the headers of every packet at every link."""
+    """Format `pcapng`: the headers of every packet at every link of the run."""
 
     suffix: str = ".pcapng"
 
@@ -62,8 +62,8 @@ def _select(capture: Path, out: Path, wanted: Sequence[str]) -> None:
 
 
 def blocks(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
-    """Yield the kind and bytes of each block. Blocks are little-endian, because tailback writes
-    them in this order."""
+    """Yield the type and the bytes of each pcapng block. Blocks are little-endian, as tailback
+    writes them."""
     while head := file.read(8):
         if len(head) < 8:
             raise DamagedResults(f"{file.name}: the capture ends in the middle of a block")

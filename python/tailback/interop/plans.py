@@ -1,4 +1,4 @@
-"""Reads the flows and programs of a stored run from its manifest."""
+"""Finds the settings of flows and programs in the manifest of a stored run."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from tailback.metrics.groups import group_of
 
 
 def flow_plan(point: Mapping[str, Any], flow: str, run: Path) -> dict[str, Any]:
-    """Return the table of a flow in a canonical point. Several flows can share one table.
+    """Return the settings of a flow from the canonical point of a run. Flows that `count` made
+    share one table of settings.
 
-    Raises `DamagedResults`, with the folder of the run, if the point does not have the flow.
+    Raises `DamagedResults` with the run's folder if the point does not contain the flow.
     """
     return _plan(point["flows"], flow, run)
 
 
 def sender_plan(point: Mapping[str, Any], name: str, run: Path) -> dict[str, Any]:
-    """Return the table of a flow or program like `flow_plan`."""
+    """Return the settings of a flow or program."""
     return _plan([*point["flows"], *point.get("programs", ())], name, run)
 
 

@@ -1,5 +1,5 @@
 """Exports a run as qlog (draft-ietf-quic-qlog-main-schema-13, -quic-events-13), one file for each
-flow. Logs that the stacks of programs wrote are copied unchanged.
+flow. Logs that programs with QUIC wrote are copied unchanged.
 
 qlog is the log format of QUIC stacks. For a TCP flow the file has only qlog's recovery events,
 because TCP has no packet numbers and no QUIC frames. Windows are in bytes of payload, times in ms
@@ -43,7 +43,7 @@ Event = tuple[int, str, dict[str, Any]]
 
 @dataclass(frozen=True)
 class Dialect:
-    """The names of a version of the schema."""
+    """The names that a version of the qlog schema uses."""
 
     metrics: str
     congestion_state: str
@@ -66,7 +66,7 @@ class Qlog:
         """Write a file for each flow. The file is `out`, or NAME.FLOW plus the ending if there are
         several flows.
 
-        Also copy the logs that the stacks of programs wrote, to NAME.PROGRAM.FILE.
+        Also copy the logs of programs with QUIC, to NAME.PROGRAM.FILE.
         """
         if interfaces:
             raise InputError("--interface: only for --format pcapng; remove it")
@@ -156,13 +156,13 @@ def _old_trace(flows: _Flows, flow: str) -> dict[str, Any]:
 def _logs(run: StoredRun) -> Iterator[tuple[str, kept.KeptFile]]:
     for program in parts.programs(run.summary):
         for file in logs.files(run, program["name"]):
-            # The numbers of a program are JSON too, but no qlog.
+            # Programs also write numbers as JSON, which is not qlog.
             if is_named_so(Path(file.name)):
                 yield program["name"], file
 
 
 class _Flows:
-    """The flows of a run, as events."""
+    """Converts the flows of a run to qlog events."""
 
     def __init__(self, run: Path) -> None:
         self.stored = StoredRun(run)
@@ -179,7 +179,7 @@ class _Flows:
 
     @property
     def description(self) -> str:
-        """Describe the origin of the file: run, version, engine and seed."""
+        """Return a sentence about the run, the version of tailback, the engine and the seed."""
         return (
             f"Run {self.manifest['run_id']} of tailback {tailback.__version__}, engine "
             f"{self.manifest['engine']}, seed {self.manifest['seed']}: a TCP flow, windows in "
@@ -199,13 +199,13 @@ class _Flows:
 
     @cached_property
     def _rows(self) -> dict[str, list[tuple[int, str | None, str, float]]]:
-        """Rows of the series by flow: time, link, quantity, value."""
+        """Rows of the recorded series by flow, each with time in ns, link, quantity and value."""
         found: dict[str, list[tuple[int, str | None, str, float]]] = {}
         for at, flow, link, quantity, value in self.stored.series().iter_rows():
             if flow is not None:
                 found.setdefault(flow, []).append((at, link, quantity, value))
-        # The series is stored by quantity. The sort is stable, so at equal times the window still
-        # precedes the state.
+        # The file has the rows of each quantity together. Sorting by time is stable, so at equal
+        # times the window still precedes the state.
         for rows in found.values():
             rows.sort(key=lambda row: row[0])
         return found
@@ -258,7 +258,7 @@ def _metrics(rows: Sequence[tuple[int, str | None, str, float]], mss: int) -> It
     at_once: dict[int, dict[str, Any]] = {}
     last: dict[str, float] = {}
     for at, _, quantity, value in rows:
-        # A minimum RTT of 0 means that it is not known yet.
+        # A minimum RTT of 0 means that no RTT has been measured yet.
         if quantity not in wanted or (quantity == "min_rtt_ms" and value == 0):
             continue
         name, factor = wanted[quantity]
@@ -279,8 +279,8 @@ def _markers(
     accounted: Mapping[str, Any],
     kernel: bool,
 ) -> Iterator[Event]:
-    """Yield events that qlog's schema does not have: the end of slow start, each reduction, and
-    each recorded drop and mark."""
+    """Yield custom events that qlog's schema does not define: the end of slow start, each reduction
+    of the window, and each recorded drop and mark."""
 
     def marker(at: int, kind: str, message: str, **more: object) -> Event:
         return at, "simulation:marker", {"type": kind, "message": message, **more}

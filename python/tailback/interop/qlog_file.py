@@ -1,4 +1,4 @@
-"""Reads the qlog file of a sender: its throughput, RTT, window, losses and marks."""
+"""Reads the qlog file of a sender: throughput, RTT, window, losses and marks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MAX_RANGE = 1_000_000
 
 @dataclass(frozen=True)
 class Sender:
-    """The log of one connection. A list is None if the log has no events of its kind."""
+    """The log of one connection. A list is None if the log has no events of that kind."""
 
     path: Path
     sha256: str
@@ -58,7 +58,6 @@ class _Packets:
     """Whether the log records which packets were acknowledged. Some logs leave out frames."""
 
     def add(self, now: float, name: str, data: Mapping[str, Any]) -> None:
-        """Add the data of one event."""
         kind = name.rpartition(":")[2]
         if not self.seen:
             self.first_ms = now
@@ -106,7 +105,8 @@ def _tables(frames: object) -> Iterator[Mapping[str, Any]]:
 
 
 def _ranged(ranges: object) -> Iterator[int]:
-    """Return the packet numbers of ranges `[first, last]` or `[only]`."""
+    """Yield the packet numbers of acknowledged ranges, each written as `[first, last]` or
+    `[only]`."""
     for one in ranges if isinstance(ranges, list) else ():
         if isinstance(one, list) and one and all(map(shape.whole, one)):
             yield from range(one[0], min(one[-1], one[0] + MAX_RANGE) + 1)
@@ -120,7 +120,7 @@ def is_named_so(path: Path) -> bool:
 def read(path: Path) -> Sender:
     """Read a file with the log of one sender.
 
-    Raises `InputError` unless the file has the log of exactly one sender.
+    Raises `InputError` if the file has no sender, or several.
     """
     data = foreign.read(path, limit=qlog.MAX_BYTES)
     logs = qlog.logs(data, path, _WORDS)

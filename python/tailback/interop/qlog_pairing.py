@@ -1,4 +1,4 @@
-"""Decides which sender of a run the log of a sender is compared with."""
+"""Finds the sender of a run to which a qlog file belongs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tailback.store.results import Run
 
 @dataclass(frozen=True)
 class Partner:
-    """The sender of a run that a log is compared with."""
+    """The sender of a run to which a log belongs."""
 
     kind: Literal["flow", "program"]
     name: str
@@ -27,12 +27,12 @@ class Partner:
 
 
 def partner(sender: Sender, run: Run) -> Partner:
-    """Return the flow or program of a run that corresponds to a log.
+    """Return the flow or program of a run to which a log belongs.
 
-    The first of these rules that finds one decides: the folder of the program that wrote the file,
-    the title of the log, the name of the file, the only program, the only flow.
+    The function tries, in this order, the folder of the program that wrote the file, the title of
+    the log, the name of the file, the only program, and the only flow.
 
-    Raises `InputError` with the candidates if no rule finds one.
+    Raises `InputError` with the possible names if none of these identifies a sender.
     """
     kinds: dict[str, Literal["flow", "program"]] = {
         **{part["name"]: "program" for part in parts.programs(run.summary)},
@@ -54,7 +54,7 @@ def partner(sender: Sender, run: Run) -> Partner:
 
 
 def _writer(path: Path) -> str:
-    """Return the program in whose kept files a path lies, or an empty text."""
+    """Return the name of the program whose output folder contains the file, or an empty text."""
     folders = path.resolve().parts
     for at, folder in enumerate(folders[:-3]):
         if folder == kept.FOLDER and kept.OUT in folders[at + 1 :]:

@@ -1,8 +1,8 @@
 """Presents a qlog file as results, so that it can be compared with a run on the same path.
 
-A file counts as one run of a point without parameters. Throughput is the rate of acknowledged data.
-It includes only stream data if the log has the frames of packets, otherwise whole packets. Values
-that the log does not contain are missing.
+A file counts as one run. Throughput counts acknowledged data. If the log lists the frames of
+packets, only stream data counts, otherwise whole packets. Values that the log does not contain are
+missing.
 """
 
 from __future__ import annotations
@@ -43,8 +43,6 @@ drops."""
 
 @dataclass(frozen=True)
 class QlogRun(foreign.ForeignRun):
-    """A qlog file as a run."""
-
     sender: Sender
     warmup_s: float
     """The time to leave out at the start, seconds. It equals the warm-up of the compared runs."""
@@ -62,7 +60,7 @@ class QlogRun(foreign.ForeignRun):
 
     @cached_property
     def summary(self) -> dict[str, Any]:
-        """The part of a run's summary that the file can provide."""
+        """The fields of a run's summary that can be computed from the file."""
         span = (self.sender.last_ms - self._since_ms) / 1e3
         return {
             "params": self.params,
@@ -124,7 +122,7 @@ class QlogRun(foreign.ForeignRun):
 
 @dataclass(frozen=True)
 class QlogSource:
-    """A qlog file that has been read."""
+    """The results of one qlog file."""
 
     sender: Sender
 
@@ -136,9 +134,10 @@ class QlogSource:
         warmup_s: float,
         compared: Run | None,
     ) -> Results:
-        """Return the file as the run of a point. `compared` is the run beside it.
+        """Return the results with the file as their only run. `compared` is a run with which the
+        file will be compared.
 
-        Raises `InputError` if it is not clear which sender of that run the log belongs to.
+        Raises `InputError` if no sender of that run clearly corresponds to the log.
         """
         sender = self.sender
         partner = None if compared is None else qlog_pairing.partner(sender, compared)

@@ -2,7 +2,8 @@
 
 BBR's states are its phases. Other senders have the states of RFC 9002: slow start, congestion
 avoidance and recovery. With `record.series = "acks"`, this module derives them from the congestion
-state and the window at each ACK. Otherwise only the end of the first slow start is known.
+state and the window at each ACK. With other recordings, only the end of the first slow start is
+known.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ Row = tuple[int, str | None, str, float]
 
 @dataclass(frozen=True)
 class State:
-    """A change of state."""
+    """A change of a sender's congestion state."""
 
     at_ns: int
     old: str | None
@@ -36,8 +37,8 @@ class State:
 
 
 def states(rows: Sequence[Row], accounted: Mapping[str, Any]) -> Iterator[State]:
-    """Return the changes of a sender's state. `accounted` is the sender's part of the run's
-    account."""
+    """Yield the changes of a sender's congestion state. `accounted` is the sender's entry in the
+    run's account of events."""
     found = _of_bbr(rows) or _of_acks(rows, accounted) or _of_account(accounted)
     before: str | None = None
     for at, name, trigger in found:
@@ -47,7 +48,8 @@ def states(rows: Sequence[Row], accounted: Mapping[str, Any]) -> Iterator[State]
 
 
 def bbr_state(mode: float, phase: float | None, version_3: bool) -> str:
-    """Return the name of BBR's state. BBR version 1 has gain cycles, which do not have names."""
+    """Return qlog's name of a state of BBR. BBR version 1 has gain cycles, which do not have
+    names."""
     name = MODES[int(mode)] if 0 <= mode < len(MODES) else f"mode_{mode:g}"
     if name == "probe_bw" and version_3 and phase is not None and 0 <= phase < len(PHASES):
         return PHASES[int(phase)]
@@ -63,7 +65,7 @@ def _of_bbr(rows: Sequence[Row]) -> list[tuple[int, str, str | None]]:
     for at, _, quantity, value in rows:
         if quantity not in ("mode", "phase"):
             continue
-        # Mode and phase are recorded at the same time. The row of the mode comes first.
+        # The engine records the mode and the phase at the same time, and writes the mode first.
         if mode is not None and at != at_last:
             found.append((at_last, bbr_state(mode, phase, version_3), None))
         at_last = at

@@ -1,7 +1,7 @@
-"""The kernel kit: a Linux kernel built as a program, and the files that its guest sees.
+"""Builds a Linux kernel as a user-space program, with the files that its guests see: a kernel kit.
 
-The engine needs only `kit`, which finds the kits that have been built. `build` makes kits with the
-help of `apt` (unpacks Debian packages without installing them), `source`, `patches`, `config`,
-`tools`, `root` and `modules`. `programs` is for scenarios with the user's programs. It makes
-package roots, and checks programs before anything boots.
+An engine uses only `kit`, which finds the built kits. `build` makes kits from `apt` (unpacks Debian
+packages without installing them), `source`, `patches`, `config`, `tools`, `root` and `modules`.
+`programs` serves scenarios that run the user's programs. It makes package roots, and checks
+programs before the kernel boots.
 """

@@ -28,7 +28,7 @@ LISTS_LAST_S = 24 * 3600.0
 
 @dataclass(frozen=True)
 class Entry:
-    """A source of packages in the configuration of the machine's apt."""
+    """An entry of the machine's apt sources."""
 
     uri: str
     suites: tuple[str, ...]
@@ -39,7 +39,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Deb:
-    """A package file in the archive."""
+    """A .deb file in Debian's archive."""
 
     name: str
     version: str
@@ -67,7 +67,7 @@ def parse_list(text: str) -> list[Entry]:
 
 
 def parse_deb822(text: str) -> list[Entry]:
-    """Return the entries for binary packages of a .sources file."""
+    """Return the entries for binary packages in a .sources file."""
     entries = []
     # Remove comment lines first, because a comment line does not end a stanza or a field.
     plain = "\n".join(line for line in text.splitlines() if not line.startswith("#"))
@@ -182,7 +182,8 @@ def newest(versions: Iterable[str]) -> str:
 
 
 class Apt:
-    """The packages of some suites, with lists and downloads in a folder of tailback."""
+    """The packages of some Debian suites, with package lists and downloads in a folder of
+    tailback."""
 
     def __init__(
         self,
@@ -265,7 +266,6 @@ Acquire::Retries "3";
         stamp.touch()
 
     def names(self, prefix: str) -> list[str]:
-        """List the packages with names that begin with `prefix`."""
         return sorted(self._apt("apt-cache", "pkgnames", prefix))
 
     def versions(self, name: str) -> list[str]:
@@ -294,8 +294,8 @@ Acquire::Retries "3";
 
     def locate(self, packages: Sequence[str]) -> list[Deb]:
         """Find the files of packages (each NAME or NAME=VERSION), in the order of the arguments."""
-        # Run apt in a folder without downloads, because apt prints nothing about files that are
-        # already there.
+        # apt prints no URI for a file that is already in the folder, so run it in a folder without
+        # downloads.
         lines = self._apt("apt-get", "-q", "--print-uris", "download", *packages, at=self._folder)
         found = {deb.name: deb for deb in parse_uris(lines)}
         names = [package.partition("=")[0] for package in packages]

@@ -1,4 +1,4 @@
-"""Builds a kit: source, configuration, kernel, guest root, modules.
+"""Builds a kit: kernel source, configuration, kernel, root file system of the guest, modules.
 
     downloads/          packages as fetched
     apt/, apt-tools/    lists of packages
@@ -74,14 +74,14 @@ def build(
     jobs: int | None = None,
     progress: bool | None = None,
 ) -> Kit:
-    """Build the kit, modules or programs that are not built yet, and return them.
+    """Build the kit, modules or programs that are missing, and return the kit.
 
     `origin` is a tree, a tarball or a linux-source package to use instead of Debian's newest
     kernel. `release` chooses an older kernel of Debian. `with_patch` applies tailback's patch for
-    programs to `origin`. Debian's kernels always get this patch if it fits. `extra` lists modules
-    as `NAME=DIR` or `DIR`. `programs` lists tailback's own programs by name. If the caller requests
-    only modules or programs, they are built for the current kit, or for the kit of `release`. The
-    built kit becomes the current kit, except with `release`.
+    programs to `origin`. A Debian kernel always gets this patch if the patch applies. `extra` lists
+    modules as `NAME=DIR` or `DIR`. `programs` lists tailback's own programs by name. If the caller
+    requests only modules or programs, they are built for the current kit, or for the kit of
+    `release`. The built kit becomes the current kit, except with `release`.
     """
     if origin is not None and release is not None:
         raise InputError("--source and --release: both name a kernel; remove one of them")
@@ -104,8 +104,8 @@ def build(
         else:
             wanted = Wanted(origin, release or releases.NEWEST, suites, theirs, with_patch)
             folder = _kit(cache, wanted, cores, steps)
-            # This also fetches the base of programs' packages, so that a second build needs no
-            # network.
+            # This also fetches the packages that every root for programs has, so that a second
+            # build needs no network.
             roots.forget()
             roots.get((), steps)
             if not beside or not (cache / "current" / kit.MANIFEST).exists():
@@ -123,7 +123,7 @@ def build(
 
 @dataclass(frozen=True)
 class Wanted:
-    """Describes the kernel to build."""
+    """The kernel to build."""
 
     origin: Path | None
     """The user's tree, tarball or package. None for a Debian kernel."""
@@ -138,8 +138,8 @@ class Wanted:
 
 
 def _built(cache: Path, release: str | None) -> Path | None:
-    """Return the kit for which to build modules if no kernel is built, or None if no such kit
-    exists."""
+    """Return the newest kit of this release, for which to build modules or programs, or None if no
+    such kit exists."""
     if release is not None and release != releases.NEWEST:
         found = [one for one in kit.all_kits() if one.release == release]
         return found[0].path if found else None
@@ -177,7 +177,7 @@ def _kit(
     """Return the folder of a kit, and build the kit if necessary."""
     env = tools.environment(cache, steps)
     debian = _archive(cache, releases.NEWEST_SUITES, steps)
-    # The guest's root is the same for every kernel, so that kits differ only in the kernel.
+    # All kernels use the same root file system, so that kits differ only in the kernel.
     archive = debian
     if wanted.suites != releases.NEWEST_SUITES:
         archive = _archive(cache, wanted.suites, steps)
@@ -251,8 +251,7 @@ def _compiled(folder: Path) -> bool:
     try:
         facts = foreign.read_json(folder / KERNEL)
         expected = {f"ko/{m['file']}": m["sha256"] for m in facts["modules"].values()}
-        # Kernels that earlier tailback versions built do not have this hash. The manifest of their
-        # kit has it.
+        # Kernels built by earlier versions of tailback have this hash only in the kit's manifest.
         expected["linux"] = facts.get("sha256", contents.sha256(folder / "linux"))
     except (InputError, KeyError, TypeError, AttributeError):
         return False
@@ -269,7 +268,7 @@ def _kernel(
     jobs: int,
     steps: Steps,
 ) -> None:
-    """Compile a kernel, or resume an interrupted compilation."""
+    """Compile a kernel, or resume an interrupted build."""
     folder.mkdir(parents=True, exist_ok=True)
     make = Make(tree.folder, folder, env, jobs)
     try:
@@ -309,7 +308,7 @@ class Make:
         self._env = process.environment(
             {
                 **env,
-                # This file is outside the build folder, so make cannot change it.
+                # The file is outside the build folder, so make cannot change it.
                 "KBUILD_KCONFIG": str(folder / config.KCONFIG.name),
                 "KBUILD_BUILD_TIMESTAMP": "1970-01-01",
                 "KBUILD_BUILD_USER": "tailback",
@@ -367,7 +366,8 @@ def _verify(
     lacks: list[str] = []
     for name, refused in config.refused(fragments, values).items():
         if name == fragments[0].name and lenient:
-            # A tree may be older than some queue disciplines. It then does not have their options.
+            # A tree may be older than some queue disciplines. Such a tree does not have their
+            # options.
             absent = [
                 text
                 for text in refused
@@ -440,10 +440,10 @@ def _inventory(tree: Path, folder: Path) -> dict[str, Any]:
 
 
 def _prune(build: Path) -> None:
-    """Delete the files that no module needs.
+    """Delete the files of the build folder that the compilation of modules does not need.
 
-    Call this function only after the kernel is complete, because make would start over without
-    these files.
+    Call this only after the kernel is complete, because without these files make would build
+    everything again.
     """
     if (build / ".tailback-pruned").exists():
         return

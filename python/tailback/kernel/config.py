@@ -1,4 +1,5 @@
-"""Writes the kernel's configuration from fragments, and checks that their options took effect."""
+"""Writes the kernel's configuration from fragments, and checks that the kernel accepted their
+options."""
 
 from __future__ import annotations
 
@@ -18,13 +19,13 @@ KCONFIG = HERE / "kernel.kconfig"
 MAX_FRAGMENT = 1 << 20
 """The largest size of a fragment, bytes."""
 OPTIONAL_MARK = "# tailback: optional"
-# The mark of options that the user's tree may not have, because the tree is older than the options.
+# Comment before options that an older tree may lack.
 DEVELOPED = re.compile(r"CONFIG_(NET_SCH|TCP_CONG)_\w+")
 
 
 @dataclass(frozen=True)
 class Fragment:
-    """A list of kernel options and their values."""
+    """Kernel options and their values."""
 
     name: str
     """Origin of the options: a path, or a name for tailback's own fragments."""
@@ -35,7 +36,6 @@ class Fragment:
     """Options that a tree may not have."""
 
     def text(self) -> str:
-        """Return the fragment as text in the format of .config."""
         return "".join(f"{option}={value}\n" for option, value in self.options.items())
 
 
@@ -79,19 +79,20 @@ def ours() -> Fragment:
 
 
 def older(version: str) -> list[Fragment]:
-    """Return fragments for an older kernel, in which some of the kit's options have other names."""
+    """Return fragments for an older kernel, which calls some of the kit's options by other
+    names."""
     options = {k: v for one in releases.helps(version) for k, v in one.options.items()}
     name = f"the kit's configuration for {releases.text(version)}"
     return [Fragment(name, options)] if options else []
 
 
 def recipe(fragments: Sequence[Fragment]) -> str:
-    """Return all input that determines the configuration, as text for the hash of the kit."""
+    """Return everything that determines the configuration, as text for a hash."""
     return "".join(fragment.text() for fragment in fragments) + KCONFIG.read_text(encoding="utf-8")
 
 
 def kconfig(tree: str) -> str:
-    """Insert tailback's menu into the top Kconfig of a tree. The title must remain the first
+    """Insert tailback's menu into the top Kconfig of a tree. The tree's title must remain the first
     entry."""
     lines = tree.splitlines(keepends=True)
     title = next((n for n, line in enumerate(lines) if line.startswith("mainmenu")), -1)
@@ -104,10 +105,9 @@ def values(dot_config: str) -> dict[str, str]:
 
 
 def refused(fragments: Sequence[Fragment], final: Mapping[str, str]) -> dict[str, list[str]]:
-    """Return the options that did not take effect, such as "CONFIG_X=m (is y)", by the fragment
-    that set them.
+    """Return, by fragment, the options whose final value differs, such as "CONFIG_X=m (is y)".
 
-    A later fragment overrides an earlier fragment, so each option is checked once.
+    If several fragments set an option, only the last one is checked.
     """
     asked: dict[str, tuple[Fragment, str]] = {}
     for fragment in fragments:
@@ -130,7 +130,8 @@ def refused(fragments: Sequence[Fragment], final: Mapping[str, str]) -> dict[str
 
 
 def digest(dot_config: str) -> str:
-    """Return the hash of a finished configuration, without its description of the compiler."""
+    """Return the hash of a finished configuration, without the options that describe the
+    compiler."""
     compiler = re.compile(r"CONFIG_(CC|GCC|CLANG|AS|LD|LLD|RUSTC|PAHOLE|BINDGEN)_\w+")
     lines = [
         f"{option}={value}"

@@ -1,9 +1,9 @@
-"""Finds which walls this machine supports. The launcher starts a guest behind these walls to
-confine it.
+"""Finds which means of confinement this machine supports, such as namespaces and system call
+filters. tailback calls each of them a wall.
 
-A guest's kernel is a process of this machine. Modules run inside that process and have its rights.
-The launcher (launch/main.c) therefore starts the process behind walls, such as namespaces and
-filters of system calls. A warning lists the walls that a machine does not have.
+A guest's kernel runs as a process of this machine. Its modules run in that process with the same
+rights. The launcher (launch/main.c) therefore sets up the walls before it starts the process. A
+warning lists the walls that the machine does not support.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ properties.
 
 @dataclass(frozen=True)
 class Walls:
-    """The result of the launcher's attempt to set up all walls."""
+    """The walls that the launcher could set up, and those it could not."""
 
     missing: dict[str, str]
     """The walls that could not be set up, each with its reason."""
@@ -73,28 +73,27 @@ class Walls:
 
     @property
     def refused(self) -> bool:
-        """Whether the launcher refused to start the guest, because no wall kept the guest from this
-        machine's files."""
+        """Whether the launcher refuses to start the guest because nothing would hide this machine's
+        files from it."""
         return {"mount", "landlock"} <= self.missing.keys() and not allowed()
 
     @property
     def lacks(self) -> str:
-        """Return the parts of the sandbox that this machine does not have. Empty if it has all
-        parts."""
+        """Return the walls that this machine does not support, each with the reason."""
         lacks = dict(self.missing)
-        # Each of these walls also confines signals and sockets. Linux before 6.12 has no Landlock
-        # scopes.
+        # A separate PID or network namespace also confines signals and sockets. Linux before 6.12
+        # does not have Landlock scopes.
         if not {"pid", "net"} & lacks.keys():
             lacks.pop("scopes", None)
-        # The user namespace is only needed to make other namespaces. If these exist, do not report
-        # a missing user namespace.
+        # The user namespace is only needed to make other namespaces. If the mount namespace exists,
+        # ignore a missing user namespace.
         if "mount" not in lacks:
             lacks.pop("user", None)
         return ", ".join(f"{WALLS[name]} ({reason})" for name, reason in lacks.items())
 
     @property
     def warning(self) -> str | None:
-        """Return a warning about the missing parts of the sandbox, or `None`."""
+        """Return a warning about unsupported walls, or `None`."""
         if not self.lacks:
             return None
         return (
@@ -111,15 +110,15 @@ REFUSED = (
 
 
 def allowed() -> bool:
-    """Return whether the user has allowed guests without walls."""
+    """Return whether the user has allowed guests without confinement."""
     return _is_set(VARIABLE)
 
 
 def check_programs(kit: Kit) -> None:
-    """Raise `InputError` if a scenario has programs and this machine does not have all walls.
+    """Raise `InputError` if this machine does not support all walls, for a scenario with programs.
 
-    The rule for programs is stricter than the rule for modules, because programs are more often
-    untrusted code. The user can allow them with `TRUST`.
+    The rule is stricter than for modules, because programs are more often untrusted code. The
+    environment variable `TRUST` allows programs nevertheless.
     """
     if _is_set(TRUST) or not (lacks := walls(kit).lacks):
         return
@@ -138,7 +137,7 @@ _found: dict[Path, Walls] = {}
 
 
 def walls(kit: Kit) -> Walls:
-    """Find the walls of this machine by running the launcher without a guest."""
+    """Run the launcher without a guest, to find which walls it can set up."""
     if kit.launcher not in _found:
         with tempfile.TemporaryDirectory(prefix="tailback-") as folder:
             done = subprocess.run(
@@ -172,33 +171,33 @@ def command(
     boot: Sequence[str],
     readable: Iterable[Path] = (),
 ) -> list[str]:
-    """Return the command that starts a kernel confined to its workplace.
+    """Return the command that starts a kernel which can access only its workplace.
 
     `boot` is the kernel's command line. `readable` lists further paths that the kernel may read.
     """
     launcher = kit.launcher.resolve()
     linux = kit.linux.resolve()
-    # The loader looks for libraries by these names. They may be links, so they are not resolved.
+    # The dynamic loader opens libraries by these names, so links are not resolved.
     programs = [LOADER, *_libraries(linux), linux, kit.library.resolve()]
     shown = [*map(Path, READABLE), kit.root, kit.path / "modules", *readable]
     words = [word for path in shown for word in ("-r", str(path.resolve()))]
     words += [word for path in programs for word in ("-x", str(path))]
     words += ["-w", str(workplace.resolve())]
     confined = "unconfined" if allowed() else "confined"
-    # The launcher gets the id of this process, so that the guest ends when this process ends.
+    # The launcher kills the guest when the process with this id ends.
     start = [str(launcher), str(os.getpid()), str(memory_mib), confined, mode(kit)]
     return [*start, *words, "--", *boot]
 
 
 def mode(kit: Kit) -> str:
-    """Return how a kernel intercepts the system calls of its guest's processes. Older kernels use
-    ptrace."""
+    """Return how the kernel intercepts system calls of the guest's processes: with seccomp, or with
+    ptrace in older releases."""
     return "seccomp" if releases.of(kit.version) >= releases.SECCOMP else "ptrace"
 
 
 @cache
 def _libraries(linux: Path) -> tuple[str, ...]:
-    """Return the libraries of this machine that a program is linked to."""
+    """Return the shared libraries that a program loads."""
     done = subprocess.run(
         [LOADER, "--list", linux], capture_output=True, text=True, check=False, env={}
     )

@@ -62,7 +62,7 @@ DOUBTFUL = re.compile(r"\s*\[<[0-9a-f]+>\] \? ")
 
 @dataclass
 class Console:
-    """Collects the relevant output of the guest."""
+    """Collects progress, errors and warnings from a guest's console."""
 
     duration_ns: int
     progress: Callable[[float], None]
@@ -79,7 +79,7 @@ class Console:
     _texts: dict[str, str] = field(default_factory=dict)
 
     def line(self, text: str) -> None:
-        """Process a line of the console."""
+        """Process one line of the console."""
         text = shown(text)
         if self.walls is None and text.startswith(confine.SAYS):
             # The launcher writes this line before a guest exists, so no guest can forge it.
@@ -93,12 +93,12 @@ class Console:
             self._judge(text.strip())
 
     def waited(self, seconds: float) -> None:
-        """Add time during which the guest could have printed something."""
+        """Add the time in s that the reader waited for output."""
         self.quiet_s += min(seconds, LONGEST_WAIT_S)
 
     @property
     def warnings(self) -> list[str]:
-        """The kernel's warnings without repetition."""
+        """The kernel's warnings, each once, with the number of its repetitions."""
         found = []
         for key, text in self._texts.items():
             times = self._counts[key]
@@ -115,8 +115,7 @@ class Console:
         elif word == "error":
             self.error = rest.replace("\\n", "\n")
         elif word == "tainted" and rest.isdecimal():
-            # A taint shows that the guest failed, even if the lines that explain the failure are
-            # lost.
+            # A tainted kernel has failed, even if the lines that explain the failure are lost.
             if int(rest) & TAINT_FAILED:
                 self.alarm = self.alarm or f"it is tainted ({rest})"
             elif int(rest) & TAINT_WARNED and not self._counts:
@@ -138,8 +137,8 @@ class Console:
 
 
 def lines(child: subprocess.Popen[bytes]) -> Iterator[tuple[str | None, float]]:
-    """Yield lines as they arrive, and None a few times a second. Each item comes with the seconds
-    that this process waited for it."""
+    """Yield lines as they arrive, and None a few times a second. Each item has the seconds that the
+    reader waited for it."""
     assert child.stdout is not None
     rest = b""
     ended = False
@@ -153,8 +152,7 @@ def lines(child: subprocess.Popen[bytes]) -> Iterator[tuple[str | None, float]]:
             waited, since = now - since, now
             if not ready:
                 if ended:
-                    # The guest has ended, but a process that the guest started keeps the console
-                    # open.
+                    # The guest has ended, but one of its child processes keeps the console open.
                     break
                 # Output from before the guest's end may arrive only now, so poll once more.
                 ended = has_ended(child)
@@ -176,6 +174,6 @@ def lines(child: subprocess.Popen[bytes]) -> Iterator[tuple[str | None, float]]:
 
 
 def has_ended(child: subprocess.Popen[bytes]) -> bool:
-    """Return whether the process has ended. This does not reap the process, so no other process can
-    get its id."""
+    """Return whether the process has ended. The process is not reaped, so the system cannot give
+    its id to another process."""
     return os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None

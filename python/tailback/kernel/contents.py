@@ -1,4 +1,4 @@
-"""Computes hashes of files when a kit is built, and compares them when it is used.
+"""Hashes the files of a kit when the kit is built, and compares the hashes when the kit is used.
 
 A process reads a file once, and again only if the file has changed since. Hashes are not stored
 between processes, because an attacker who can change a kit could also change the stored hashes.
@@ -46,11 +46,11 @@ def sha256(path: Path) -> str:
 
 
 def of(folder: Path, names: Iterable[str]) -> dict[str, str]:
-    """Return the hashes of the files, folders and links with these names, and of everything in
-    these folders, by path."""
+    """Return the hash of each file, by path: of the named files and links, and of everything in the
+    named folders."""
     entries = {}
     for name in names:
-        # If a name is a link, use its target, because a kit may consist of links.
+        # If a name is a link, hash its target, because the parts of a kit may be links.
         top = folder / name
         for path in (top, *_below(top)) if top.exists() else ():
             entries[str(path.relative_to(folder))] = _what(path, top)
@@ -71,7 +71,7 @@ def differences(expected: Mapping[str, str], actual: Mapping[str, str]) -> list[
 
 
 def listed(said: list[str]) -> str:
-    """Join the first phrases for a message, and append how many are left out."""
+    """Join the first phrases for a message, and append the number of the others."""
     more = len(said) - SHOWN
     return ", ".join(said[:SHOWN]) + (f" and {more} more" if more > 0 else "")
 

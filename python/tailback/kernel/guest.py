@@ -1,9 +1,10 @@
 """Boots the kernel as a process of this machine and watches it.
 
-The guest sees only the kit's root (read-only), the folder of its job and the folder of its results.
-The option `hostfs=` puts every mount of this machine's files below the workplace of the run. The
-launcher denies the kernel's process access to all other files (confine.py). The guest's time is
-virtual, unless the run uses the machine's clock. The seed determines its random numbers.
+The guest sees only the kit's root file system (read-only), the folder with its job, and the folder
+for its results. The kernel option `hostfs=` limits mounts of this machine's files to the run's
+folder, called its workplace. The launcher denies the kernel access to all other files (confine.py).
+The guest's time is virtual, or the machine's clock in runs of the engine `kernel-realtime`. The
+seed determines the guest's random numbers.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ no character that is special in the boot line.
 
 @dataclass(frozen=True)
 class Finished:
-    """The resources that a guest used, and its warnings."""
+    """The time and memory that a guest used, and its warnings."""
 
     wall_s: float
     cpu_s: float
@@ -100,11 +101,13 @@ def run(
     stall_s: float = STALL_S,
     places: Places | None = None,
 ) -> Finished:
-    """Run a job in its own workplace. The results are then in `workplace / "results"`.
+    """Boot a guest that runs a job in its own workplace. The guest leaves its results in
+    `workplace / "results"`.
 
-    `agent` is the program of the first process, or its path. `places` has the files for the
-    programs of the job. Raises `GuestFailed` with the last lines of the console, `InputError` if no
-    wall would protect this machine's files, and `Cancelled`. It ends every process that it started.
+    `agent` is the program that the guest runs as its first process, or its path. `places` maps the
+    files for the job's programs into the guest. Raises `GuestFailed` with the last lines of the
+    console, `InputError` if nothing would protect this machine's files, and `Cancelled`. Every
+    process of the guest has ended when the function returns.
     """
     for name in ("job", "results"):
         (workplace / name).mkdir()
@@ -172,14 +175,13 @@ def command(
 def boot_words(
     kit: Kit, memory_mib: int, seed: int, clock: Clock, places: Places | None = None
 ) -> list[str]:
-    """Return the words of the boot line."""
+    """Return the words of the kernel's command line."""
     start_ns = places.start_ns if places is not None else START_NS
     travel = ["time-travel=inf-cpu", f"time-travel-start={start_ns}"]
     if places is not None and kit.lets_time_pass:
         travel += PROGRAM_WORDS
     release = releases.of(kit.version)
-    # Without this option, every kernel traces its processes with ptrace. Older kernels support only
-    # ptrace.
+    # Without this option, every kernel traces its processes with ptrace.
     mode = ["seccomp=on"] if release >= releases.SECCOMP else []
     # Without this option User-mode Linux expects a block device, and older kernels search for it.
     root = ["root=hostfs"] if release < releases.ROOT_WITHOUT_DEVICE else []
@@ -216,8 +218,8 @@ def environment(kit: Kit, seed: int) -> dict[str, str]:
         "LC_ALL": "C",
         "TAILBACK_SEED": str(seed),
         "LD_PRELOAD": str(kit.library.resolve()),
-        # The kernel checks this path first. It does not use the path, because the launcher provides
-        # its memory as a file.
+        # The kernel looks for a folder for its memory file, and checks this path first. It never
+        # writes there, because the launcher passes it an open memory file.
         "TMPDIR": "/",
     }
 
@@ -237,13 +239,12 @@ def _start(
 
 
 def _check_written(workplace: Path) -> None:
-    """Raise an error for a guest that fills the disk, or that creates anything except files and
-    folders."""
+    """Raise an error if a guest fills the disk, or creates anything except files and folders."""
     size = count = 0
     places = str(workplace / FOLDER)
     for base, folders, files in os.walk(workplace):
-        # tailback made the links that are directly in the workplace and in the folder of places.
-        # Any other link is an error.
+        # The workplace and the folder of places contain links that tailback made. Links anywhere
+        # else are an error.
         for name in (*files, *(folders if base != str(workplace) else ())):
             try:
                 status = os.lstat(os.path.join(base, name))
@@ -266,7 +267,7 @@ def _check_written(workplace: Path) -> None:
 
 
 def _wait(child: subprocess.Popen[bytes]) -> resource.struct_rusage:
-    """Wait for a guest that has closed its console. Return the resources that it used."""
+    """Wait for a guest that has closed its console. Return the resources that the guest used."""
     late = time.monotonic() + END_S
     while not has_ended(child) and time.monotonic() < late:
         time.sleep(0.001)

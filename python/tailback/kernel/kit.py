@@ -1,11 +1,11 @@
-"""The kits that have been built, and their properties for the engine.
+"""Finds built kits, and tells the engine their properties.
 
     from tailback.kernel import kit
 
     with_mine = kit.current().with_modules(["mycodel"])
     with_mine.load_order(qdiscs=["codel"], ccs=["cubic"])  # paths, first to last
 
-This module only reads kits. `tailback.kernel.build` makes them.
+This module never changes a kit. `tailback.kernel.build` makes them.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ HASHED = (
 
 @dataclass(frozen=True)
 class Kit:
-    """A built kernel with its guest root, and the user's modules that were chosen for it."""
+    """A built kernel with its root file system, and the user's modules that replace its own."""
 
     path: Path
     """Folder of the kit in tailback's cache."""
@@ -102,26 +102,25 @@ class Kit:
 
     @property
     def lets_time_pass(self) -> bool:
-        """Whether virtual time advances for programs that poll, because the kernel has tailback's
-        patch."""
+        """Whether virtual time advances while a program polls, which tailback's kernel patch
+        provides."""
         return "programs" in self.manifest.get("patches", {})
 
     @property
     def library(self) -> Path:
-        """The preloaded library. It derives random numbers from a seed, and provides anonymous
-        memory."""
+        """The preloaded library. It replaces sources of random numbers by a seeded generator, and
+        the kernel's memory file by anonymous memory."""
         return self.path / LIBRARY
 
     @property
     def launcher(self) -> Path:
-        """The launcher. It starts the kernel in such a way that the kernel can access only its own
-        files."""
+        """The launcher. It starts the kernel so that the kernel can access only its own files."""
         return self.path / LAUNCHER
 
     def verify(self, modules: Iterable[str] = ()) -> None:
-        """Raise an error if the kit, or a module of the user, has changed since it was built.
+        """Raise an error if the kit or one of the user's modules has changed since it was built.
 
-        `modules` names the folders of `extras` to check. Later calls are fast, because unchanged
+        `modules` names the folders in `extras` to check. Later calls are fast, because unchanged
         files are not read again.
         """
         faults = contents.differences(self.manifest["files"], contents.of(self.path, OF_KIT))
@@ -158,11 +157,11 @@ class Kit:
             )
 
     def with_modules(self, chosen: Iterable[str]) -> Kit:
-        """Return this kit with modules of the user, which replace the kit's own modules of the same
-        kind.
+        """Return this kit with the user's modules, which replace the kit's modules for the same
+        algorithms.
 
-        `chosen` has the names of `--module NAME=DIR`. NAME means the version that was built last,
-        and NAME-HASH means a certain version.
+        `chosen` has names given to `--module NAME=DIR`. NAME selects the newest version, and
+        NAME-HASH a specific version.
         """
         kit = self
         taken: dict[str, str] = {}
@@ -179,8 +178,8 @@ class Kit:
         return kit
 
     def load_order(self, *, qdiscs: Iterable[str] = (), ccs: Iterable[str] = ()) -> list[Path]:
-        """Return the .ko files to load for these kinds, in order. Empty if all kinds are built
-        in."""
+        """Return the .ko files that provide these queue disciplines and congestion controls, in the
+        order in which to load them. The list is empty if all are compiled into the kernel."""
         wanted: list[str] = []
         for kinds, label, have in (
             (qdiscs, "qdisc", self.qdiscs),
@@ -197,8 +196,7 @@ class Kit:
 
         def add(module: str) -> None:
             if module in order or module not in self.modules:
-                # A module that is not in `modules` is built into the kernel, so nothing has to be
-                # loaded.
+                # Other modules are compiled into the kernel, so they need not be loaded.
                 return
             for needed in self.depends.get(module, ()):
                 add(needed)
@@ -209,7 +207,8 @@ class Kit:
         return [self.modules[module] for module in order]
 
     def extras(self) -> list[dict[str, Any]]:
-        """Return the manifests of all versions of modules that --module built into this kit."""
+        """Return the manifests of all modules that `--module` built for this kit, in all
+        versions."""
         modules = []
         for path in sorted((self.path / "modules").glob(f"*/{SHELF}")):
             if path.parent.is_symlink():
@@ -260,7 +259,7 @@ def cache() -> Path:
 
 
 def current() -> Kit:
-    """Return the kit that was built or chosen last."""
+    """Return the kit that was last built or made current."""
     folder = cache() / "current"
     if not (folder / MANIFEST).exists():
         raise InputError(f"the kernel kit is not built; run: {COMMAND}")
@@ -270,7 +269,7 @@ def current() -> Kit:
 
 
 def all_kits() -> list[Kit]:
-    """Return every kit that can be read. The kit that was built last comes first."""
+    """Return every readable kit, newest first."""
     folders = sorted(
         (path.parent for path in (cache() / "kits").glob(f"*/{MANIFEST}")),
         key=lambda folder: folder.stat().st_mtime,
@@ -288,10 +287,10 @@ HASH_DIGITS = 6
 
 
 def named(name: str, in_use: Kit | None = None) -> Kit:
-    """Find a kit by its kernel's release or version, or by the beginning of its hash.
+    """Find a kit by the release or version of its kernel, or by the beginning of its hash.
 
-    If several kits match, return the kit in use if it matches, otherwise the matching kit that was
-    built last. The key `kernel` of a scenario follows the same rule (`map::kits`).
+    If several kits match, prefer `in_use`, then the newest kit. The key `kernel` of a scenario
+    follows the same rule (`map::kits` in Rust).
     """
     kits = all_kits()
     link = cache() / "current"
@@ -308,7 +307,7 @@ def named(name: str, in_use: Kit | None = None) -> Kit:
 
 
 def with_modules(chosen: Sequence[str]) -> Kit:
-    """Return the current kit with these modules chosen."""
+    """Return the current kit with these modules of the user."""
     return current().with_modules(chosen)
 
 
@@ -341,20 +340,20 @@ def _stems(files: dict[str, str | None]) -> dict[str, str | None]:
 
 
 def content_hash(manifest: Mapping[str, Any]) -> str:
-    """Compute the identity of a kit, which is a hash of all input of the build and of every byte of
-    the result."""
+    """Compute the identity of a kit: a hash of everything from which it was built and of all built
+    files."""
     parts = {name: manifest[name] for name in HASHED if name in manifest}
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
 def source_hash(texts: Iterable[str]) -> str:
-    """Return the hash of the source files with these names, which are in this module's folder."""
+    """Return one hash of these source files in this module's folder."""
     together = "\n".join(f"{name} {contents.sha256(HERE / name)}" for name in texts)
     return hashlib.sha256(together.encode()).hexdigest()
 
 
 def shelf_differences(shelf: Path, manifest: Mapping[str, Any]) -> list[str]:
-    """Return the differences between a module's folder and its manifest."""
+    """Return the differences between the files of a built module and its manifest."""
     entries = manifest["modules"].values()
     expected = {entry["file"]: entry["sha256"] for entry in entries}
     return contents.differences(expected, contents.of(shelf, expected))

@@ -1,8 +1,8 @@
 """Reads and writes the manifests of a kit and of its modules, kit.json and module.json, which are
 untrusted.
 
-Every value is checked before it is used. Parts of a path must be plain names, and hashes must look
-like hashes.
+Every value is checked before use: parts of a path must be plain names, and hashes must have the
+form of a hash.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ HASH = r"[0-9a-f]{64}"
 
 
 def read(path: Path, shape: Mapping[str, Check]) -> dict[str, Any]:
-    """Read a manifest of this shape. For an invalid manifest, raise an `InputError` that lists
-    every error."""
+    """Read a manifest and check it against a shape. For an invalid manifest, raise an `InputError`
+    that lists every error."""
     data = foreign.read_json(path, limit=MAX_BYTES)
     wrong = list(table(shape)(data, ""))
     if wrong:
@@ -69,8 +69,7 @@ def optional(inner: Check) -> Check:
 
 
 def each(key: Check, value: Check) -> Check:
-    """Return a check that a value is a table, with one check for its keys and one for its
-    values."""
+    """Return a check that a value is a table whose keys and values pass these checks."""
 
     def check(table: Any, place: str) -> Iterator[str]:
         if not isinstance(table, dict):
@@ -84,7 +83,7 @@ def each(key: Check, value: Check) -> Check:
 
 
 def every(inner: Check) -> Check:
-    """Return a check that a value is a list, and that each item passes a check."""
+    """Return a check that a value is a list whose items all pass a check."""
 
     def check(entries: Any, place: str) -> Iterator[str]:
         if not isinstance(entries, list):
@@ -97,13 +96,13 @@ def every(inner: Check) -> Check:
 
 
 def whole(value: Any, place: str) -> Iterator[str]:
-    """Check that a value is a whole number."""
     if type(value) is not int:
         yield f"{place}: expected a whole number"
 
 
 def table(shape: Mapping[str, Check]) -> Check:
-    """Return a check that a value is a table with at least these keys."""
+    """Return a check that a value is a table that has at least these keys, and that each value
+    passes the check of its key."""
 
     def check(table: Any, place: str) -> Iterator[str]:
         if not isinstance(table, dict):

@@ -28,7 +28,8 @@ IS_MODULE = re.compile(r"\b(module_init|MODULE_LICENSE)\s*\(")
 
 @dataclass(frozen=True)
 class Kinds:
-    """The algorithms that a module registers, by the names that tc and sockets use."""
+    """The queue disciplines and congestion controls that a module registers, by the names that tc
+    and sockets use."""
 
     qdiscs: tuple[str, ...]
     ccs: tuple[str, ...]
@@ -38,7 +39,7 @@ class Kinds:
 
 
 def build_flags(version: str) -> list[str]:
-    """Return the arguments for every run of make for a kit with this version of the kernel."""
+    """Return the arguments of make for a kernel of this version."""
     return ["ARCH=um", *(word for one in releases.helps(version) for word in one.make)]
 
 
@@ -58,11 +59,12 @@ def depends(module: Path) -> list[str]:
 
 
 def kinds(stem: str, texts: Iterable[str], aliases: Iterable[str], calls: bytes) -> Kinds:
-    """Return the algorithms that a module with this file name registers.
+    """Return the algorithms that a module with this file name registers, from the best available
+    evidence.
 
-    `texts` has its C sources, which are the best evidence. If they show no algorithm, the function
-    uses the module's aliases. The weakest evidence is the file name, which is used if the object
-    code in `calls` calls the functions that register an algorithm.
+    The best evidence is the module's C sources (`texts`). Without a match there, the function uses
+    the module's aliases. Without aliases, it takes the file name as the algorithm's name if the
+    object code (`calls`) refers to the functions that register algorithms.
     """
     qdiscs: list[str] = []
     ccs: list[str] = []
@@ -88,9 +90,9 @@ def kinds_of(module: Path, sources: Sequence[Path]) -> Kinds:
 
 
 def makefile(folder: Path) -> str | None:
-    """Return a Makefile that builds every C file in the folder that contains a module.
+    """Return a Makefile that builds every C file in the folder as a module.
 
-    Returns None if the folder has a Makefile.
+    Return None if the folder has a Makefile.
     """
     if any((folder / name).exists() for name in ("Makefile", "Kbuild")):
         return None
@@ -109,7 +111,7 @@ def makefile(folder: Path) -> str | None:
 
 
 def spelled(text: str) -> tuple[str, Path]:
-    """Parse `NAME=DIR` or `DIR`. For `DIR`, the module has the name of the folder."""
+    """Parse `NAME=DIR` or `DIR`. Without NAME, the module is named after the folder."""
     name, equals, path = text.partition("=")
     if not equals:
         name, path = "", text
@@ -126,7 +128,7 @@ def spelled(text: str) -> tuple[str, Path]:
 
 
 def content(folder: Path) -> dict[str, bytes]:
-    """Return the files of a module's folder, sorted, without the results of a build."""
+    """Return the files of a module's folder by path, without build products."""
     files: dict[str, bytes] = {}
     for base, inner, names in os.walk(folder):
         inner[:] = sorted(name for name in inner if not name.startswith("."))
@@ -143,11 +145,10 @@ def content(folder: Path) -> dict[str, bytes]:
 def build(
     kit: Path, name: str, folder: Path, *, jobs: int, headers: Iterable[Path] = ()
 ) -> dict[str, Any]:
-    """Build the modules of a folder against a kit, and return their manifest.
+    """Build the modules of a folder for a kit, and return their manifest.
 
-    `headers` lists other files to copy beside the sources. Nothing is written into the folder
-    itself. A version that is already built is reused. Other versions of a module with this name are
-    kept.
+    `headers` lists further files to copy next to the sources. Nothing is written to the folder. A
+    version that is already built is reused. Other versions of a module with this name are kept.
     """
     facts = manifests.read(kit / kits.MANIFEST, manifests.KIT)
     tree, version = facts["source_tree"], facts["kernel"]
@@ -195,7 +196,7 @@ def _sound(shelf: Path) -> bool:
 
 
 def name_it(link: Path, target: str) -> None:
-    """Make the plain name a link to the version that was built last."""
+    """Link a module's name to its newest version."""
     fresh = link.with_name(f".{link.name}.link")
     fresh.unlink(missing_ok=True)
     fresh.symlink_to(target)
@@ -203,8 +204,8 @@ def name_it(link: Path, target: str) -> None:
 
 
 def check_place(kit: Path) -> None:
-    """Reject a build folder that was moved or copied. The folder contains its old path, so make
-    would compile modules into the wrong folder.
+    """Reject a kit whose build folder was moved or copied. Its Makefile contains the old path, so
+    make would write modules to the wrong folder.
     """
     makefile = kit / "build" / "Makefile"
     found = OUTPUT.search(makefile.read_text(encoding="utf-8"))
@@ -249,15 +250,15 @@ def _compile(
 
 
 def _sources(module: Path, sources: Sequence[Path], count: int) -> list[Path]:
-    """Return the sources of a module: the files with its name, or all files if there is only one
-    module."""
+    """Return the C sources of a module: the files with its name, or all files if the folder has
+    only one module."""
     own = [path for path in sources if path.stem == module.stem]
     return own or (list(sources) if count == 1 else [])
 
 
 def describe(objects: Sequence[Path], sources: dict[Path, list[Path]]) -> dict[str, Any]:
-    """Return the part of a manifest about some modules: files, hashes, and the algorithms that they
-    register."""
+    """Return the entries of a manifest for some modules: files, hashes, and registered
+    algorithms."""
     modules: dict[str, Any] = {}
     qdiscs: dict[str, str] = {}
     ccs: dict[str, str] = {}
@@ -278,13 +279,14 @@ def describe(objects: Sequence[Path], sources: dict[Path, list[Path]]) -> dict[s
 
 
 def diagnostics(lines: Sequence[str]) -> list[str]:
-    """Return the output of compiler and linker, without the lines of make."""
+    """Return the output of the compiler and linker, without make's own lines."""
     quiet = re.compile(r"  [A-Z][A-Z ]*(\[M\])?  ?\S|make(\[\d+\])?: (Entering|Leaving|\*\*\*)")
     return [line for line in lines if not quiet.match(line)] or list(lines)
 
 
 def _registered(text: str, struct_name: str, function: str, field: str) -> list[str]:
-    """Return the names in the definitions of structs that are passed to a function."""
+    """Return the names that the C text registers: the values of `field` in structs that are passed
+    to `function`."""
     names = []
     pattern = rf"struct\s+{struct_name}\s+(\w+)[^=;{{}}]*=\s*\{{(.*?)\n\}}\s*;"
     for match in re.finditer(pattern, text, re.DOTALL):
@@ -296,8 +298,8 @@ def _registered(text: str, struct_name: str, function: str, field: str) -> list[
 
 
 def _section(data: bytes, wanted: bytes) -> bytes:
-    """Return a section of a 64-bit little-endian ELF file. Empty if the file does not have this
-    section."""
+    """Return the content of a section of a 64-bit little-endian ELF file, or nothing if the section
+    does not exist."""
     if data[:6] != b"\x7fELF\x02\x01":
         return b""
     [table] = struct.unpack_from("<Q", data, 40)

@@ -1,9 +1,9 @@
-"""Builds the parts of a kit that are tailback's own.
+"""Builds the parts of a kit whose sources belong to tailback.
 
-They are the launcher, the preloaded library, and kernel modules. One module marks and drops by a
-schedule, another holds packets back in an outage, and two implement impairments that netem does not
-have. Further modules are congestion controls and queue disciplines that Linux does not have, or
-that it has without some of the options.
+These are the launcher, the preloaded library, and kernel modules. One module marks and drops
+packets by a schedule, another holds packets back during an outage, and two implement impairments
+that netem does not have. The other modules are congestion controls and queue disciplines that Linux
+does not have, or that lack some options there.
 """
 
 from __future__ import annotations
@@ -25,8 +25,7 @@ that include it."""
 
 
 def names(version: str | None = None) -> tuple[str, ...]:
-    """Return the names of tailback's own modules that a kernel of this version can have. Each has a
-    folder beside this file."""
+    """Return the names of tailback's modules that can be built for this version of the kernel."""
     found = [
         name
         for name, since in registry.stand_ins().items()
@@ -36,10 +35,10 @@ def names(version: str | None = None) -> tuple[str, ...]:
 
 
 def add(folder: Path, *, jobs: int, steps: Steps) -> None:
-    """Build the parts that are missing or damaged, and the parts with changed sources.
+    """Build the parts that are missing, damaged or older than their sources.
 
-    A module that does not build for an older kernel is left out, and a scenario that needs it is
-    rejected before boot.
+    If a module does not compile for an older kernel, the kit is built without it, and scenarios
+    that need it are rejected before boot.
     """
     path = folder / kit.MANIFEST
     facts = manifest.read(path, manifest.KIT)

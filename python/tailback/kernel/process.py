@@ -1,5 +1,5 @@
-"""Runs the programs of a build. Each program has its own process group, which ends when tailback
-ends."""
+"""Runs compilers, make and other tools of a build. Each program has its own process group, which
+ends when tailback ends."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ KBUILD_VARIABLES = (
 
 
 class CommandFailed(TailbackError):
-    """Raised if a program ended with an error. `lines` is its whole output."""
+    """Raised if a program exits with an error. `lines` is its whole output."""
 
     def __init__(self, message: str, lines: Sequence[str]) -> None:
         super().__init__(message)
@@ -52,8 +52,8 @@ class CommandFailed(TailbackError):
 
 
 def environment(extra: dict[str, str] | None = None) -> dict[str, str]:
-    """Return the environment of a program. It is the environment of this process without variables
-    that would change the build."""
+    """Return the environment of a program. It is the environment of this process without the
+    variables that change a kernel build."""
     kept = {name: value for name, value in os.environ.items() if name not in KBUILD_VARIABLES}
     return {**kept, "LC_ALL": "C", **(extra or {})}
 
@@ -106,7 +106,7 @@ def _start(command: list[str], cwd: Path | None, env: dict[str, str]) -> subproc
     before = {}
     if threading.current_thread() is threading.main_thread():
         for number in (signal.SIGINT, signal.SIGTERM):
-            # None means that code outside Python set the handler, so Python cannot restore it.
+            # None means that C code installed the handler, which Python could not restore.
             if signal.getsignal(number) not in (None, signal.SIG_IGN):
                 before[number] = signal.signal(number, lambda number, _: pending.append(number))
     try:
@@ -162,7 +162,7 @@ def _lines(child: subprocess.Popen[bytes], on_tick: Callable[[], None] | None) -
 
 @contextlib.contextmanager
 def terminable() -> Iterator[None]:
-    """Within this block, SIGTERM ends the build like Ctrl-C does, so that its programs end too."""
+    """Within this block, SIGTERM ends the build and its programs, as Ctrl-C does."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

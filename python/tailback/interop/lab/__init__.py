@@ -1,4 +1,5 @@
-"""The laboratory in the browser: its page, and the server that shows it on this machine.
+"""The laboratory, a page that runs scenarios in the browser, and the server that shows the page on
+this machine.
 
-`make lab` builds the page from `web/` and `crates/wasm`. All code of the page runs in the browser.
+`make lab` builds the page from `web/` and `crates/wasm`. The page sends nothing to a server.
 """

@@ -31,7 +31,7 @@ takes too long."""
 
 
 def fragment(text: str, engine_version: str) -> str:
-    """Return the part of an address that opens a scenario, with its leading `#`."""
+    """Return the part of the address from `#` on, which contains the scenario."""
     shared = {"v": 1, "engine": engine_version, "text": text}
     packer = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
     packed = packer.compress(json.dumps(shared).encode()) + packer.flush()
@@ -39,11 +39,10 @@ def fragment(text: str, engine_version: str) -> str:
 
 
 def of_runs(runs: Sequence[Run]) -> str | None:
-    """Return the fragment that opens these runs of one sweep, or None if no scenario gives the
-    first run.
+    """Return the fragment of an address that opens these runs of one sweep, or None if the first
+    run cannot be written as a scenario.
 
-    If the sweep can be written, the scenario has every run. If not, the scenario has only the first
-    run.
+    The scenario contains every run if their sweep can be written, otherwise only the first run.
     """
     first = runs[0]
     canonical = first.manifest["canonical"]
@@ -58,8 +57,8 @@ def of_runs(runs: Sequence[Run]) -> str | None:
 
 
 def _swept(text: str, runs: Sequence[Run], read: Callable[[Run], Table]) -> str | None:
-    """Add the sweep of all runs to the scenario of the first run. `read` returns the swept values
-    of a run. Return None if the sweep does not give the same points."""
+    """Return the first run's scenario with a sweep that gives all runs. `read` returns the swept
+    values of a run. Return None if the sweep would give other runs."""
     points = list({tuple(run.labels.items()): run for run in reversed(runs)}.values())[::-1]
     seeds = {run.seed for run in runs}
     values = [read(run) for run in points]
@@ -81,13 +80,14 @@ def _swept(text: str, runs: Sequence[Run], read: Callable[[Run], Table]) -> str 
 
 
 def _labels(run: Run) -> Table:
-    """Return the swept values from the labels of a run. The label of a table is only the table's
-    name."""
+    """Return the swept values of a run, by key. A swept table, such as a queue with options, is
+    given by its name alone."""
     return {key: _value(label) for key, label in run.labels.items()}
 
 
 def _tables(run: Run) -> Table:
-    """Return the swept values, with the queue and the congestion control as tables."""
+    """Return the swept values of a run, with the options of the queue and of the congestion
+    control."""
     values = _labels(run)
     written = stored.scenario(run.manifest["canonical"], run.seed) or ""
     table = tomllib.loads(written)
@@ -111,7 +111,7 @@ def _found(table: Table, path: str) -> Table:
 
 
 def _value(label: str) -> Any:
-    """Return the value of a label, which is TOML, or text without quotes."""
+    """Parse the value of a label, which is TOML or a word without quotes."""
     try:
         return tomllib.loads(f"value = {label}")["value"]
     except tomllib.TOMLDecodeError:

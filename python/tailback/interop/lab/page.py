@@ -1,4 +1,4 @@
-"""Finds the page of the laboratory, and puts a scenario into it."""
+"""Finds the page of the laboratory, and embeds a scenario in it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ scenario."""
 
 
 def find() -> Path:
-    """Return the page as text. Raise `InputError` if `make lab` has not built it."""
+    """Return the path of the page. Raise `InputError` if `make lab` has not built it."""
     for path in (BUILT, SHIPPED):
         if path.is_file():
             return path
@@ -31,7 +31,7 @@ def find() -> Path:
 
 
 def scenario(text: str, files: dict[str, str]) -> dict[str, object]:
-    """Return the object that the page opens: a scenario and the traces that the scenario names."""
+    """Return the JSON object that the page reads: a scenario and the trace files that it names."""
     return {"v": 1, "engine": _native.engine_version(), "text": text, "files": files}
 
 
@@ -54,8 +54,7 @@ def load(path: Path) -> dict[str, object]:
 
 
 def _traces(text: str, path: Path) -> dict[str, str]:
-    """Return the content of the traces that a valid scenario names, keyed by the names in the
-    scenario."""
+    """Return the content of each trace file that a scenario names, by name."""
     from tailback.errors import ScenarioError
 
     try:

@@ -2,7 +2,7 @@
 
 The server answers one path, which contains a random token. It answers only requests that name this
 machine as the host. Otherwise another web page could read the page through a host name that
-resolves to this machine. To answer, the server neither reads nor writes files.
+resolves to this machine. The server holds the page in memory, and reads and writes no files.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Writes the scenario of a stored run as TOML, from its canonical point.
+"""Writes the scenario of a stored run as TOML.
 
-A run stores the parsed values of its scenario, not the file. The module loads the text to check
-that it gives the same point. If it does not, the run is rejected.
+A run stores the parsed and normalised values of its scenario (the canonical point), not the file.
+The module therefore parses the TOML that it wrote, and rejects the run if the parsed values differ.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ UNITS = {
 def text(run: Path) -> str:
     """Return the scenario of a run as TOML.
 
-    Raises `InputError` if no scenario file can give the same point, for example if the run used a
+    Raises `InputError` if no scenario file gives the same values, for example if the run used a
     trace.
     """
     manifest = StoredRun(run).manifest
@@ -43,9 +43,10 @@ def text(run: Path) -> str:
 
 
 def scenario(point: Table, seed: int) -> str | None:
-    """Return the scenario of a run as TOML, without keys that have their default value.
+    """Return the TOML of a scenario that gives this point, without keys that have their default
+    value.
 
-    Return None if no scenario gives this point."""
+    Return None if no such scenario exists."""
     try:
         table = _table(point, seed)
     except (KeyError, TypeError, IndexError):
@@ -62,12 +63,13 @@ def scenario(point: Table, seed: int) -> str | None:
 
 
 def _canonical(table: Table) -> object:
-    """Return the canonical point of a scenario table, or None if the scenario is not valid."""
+    """Return the canonical point that the parser makes of a scenario table, or None if the table is
+    not valid."""
     return _point(toml.dumps(table))
 
 
 def _point(written: str) -> object:
-    """Return the canonical point of a scenario in TOML, or None if the scenario is not valid."""
+    """Return the canonical point that the parser makes of TOML, or None if it is not valid."""
     try:
         points = _native.load(written.encode(), "stored").points
     except ScenarioError:
@@ -76,17 +78,16 @@ def _point(written: str) -> object:
 
 
 def _table(point: Table, seed: int) -> Table:
-    """Return the scenario table of a canonical point, with all keys."""
+    """Return a scenario table for a canonical point, with all keys."""
     kinds = _Kinds()
     names = [link["name"] for link in point["links"]]
 
-    # `both_directions` adds a link "NAME.back". A scenario file does not contain this link.
+    # `both_directions` adds a link "NAME.back". Such a link is not written to the scenario file.
     twins = {name.removesuffix(".back") for name in names if name.endswith(".back")}
 
     def routed(one: Table, path: str) -> Table:
         made: Table = kinds.written(one, path)
-        # In a scenario the route of answers is called `back`, and no key exists for connections
-        # without ECN.
+        # A scenario calls the route of answers `back`, and has no key for connections without ECN.
         made.pop("answers", None)
         if one.get("connections") and made.get("ecn") is False:
             del made["ecn"]
@@ -129,7 +130,7 @@ class _Kinds:
         }
 
     def written(self, value: Any, path: str, entry: str | None = None) -> Any:
-        """Return a value of the canonical point in the form that a scenario needs."""
+        """Return a value of the canonical point in the units and names of a scenario file."""
         if isinstance(value, dict):
             return self._of_table(value, path, entry)
         if path.endswith((".steps", ".during", ".pause")):
@@ -154,7 +155,7 @@ class _Kinds:
         made: Table = {}
         for key, inner in value.items():
             if key == "options":
-                # In the table of an algorithm, the options are keys next to `name`.
+                # In the table of an algorithm, the scenario writes options next to `name`.
                 name = value.get("name") if path.endswith((".queue", ".cc")) else own
                 made |= {k: self.written(v, f"{path}.{k}", name) for k, v in inner.items()}
             elif key == "connections" and inner is not None:
@@ -173,8 +174,8 @@ def _unit(value: int, kind: str) -> str:
 
 
 def _places(value: Any) -> Iterator[tuple[Table, str]]:
-    """Yield every key with the table that contains it. The keys inside a table come before the
-    table's own key."""
+    """Yield every table with each of its keys. Inner keys come before the key that contains
+    them."""
     if isinstance(value, dict):
         for key in list(value):
             yield from _places(value[key])
@@ -185,14 +186,14 @@ def _places(value: Any) -> Iterator[tuple[Table, str]]:
 
 
 def _tidy(table: Table) -> Table:
-    """Return the point with its keys in the order that people use."""
+    """Return the table with its top-level keys in the usual order."""
     order = ("duration", "warmup", "seed", "bottleneck", "links", "path", "record")
     first = {key: table[key] for key in order if key in table}
     return first | {key: value for key, value in table.items() if key not in first}
 
 
 def _laid_out(table: Table) -> str:
-    """Return TOML with a section for each table, like TOML that people write."""
+    """Return TOML with a section for each table, as people write it."""
     plain, sections = [], []
     for name, value in table.items():
         if name == "links":
@@ -210,7 +211,7 @@ def _laid_out(table: Table) -> str:
 
 
 def _short(value: Any) -> Any:
-    """Replace the table of an algorithm without options by its name alone."""
+    """Replace an algorithm's table by the algorithm's name if the table has no options."""
     if isinstance(value, dict) and len(value) == 1:
         return value.get("name", value.get("aqm", value))
     return value

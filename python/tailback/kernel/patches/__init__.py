@@ -1,8 +1,7 @@
 """Applies tailback's patch for User-mode Linux to a kernel tree.
 
-`programs.patch` is a change to the Linux kernel and has the kernel's licence (GPL-2.0), unlike the
-rest of tailback. tailback ships it as a file, and applies it to the source from which a kit is
-built.
+`programs.patch` changes the Linux kernel and therefore has the kernel's licence (GPL-2.0), unlike
+the rest of tailback.
 """
 
 from __future__ import annotations
@@ -28,14 +27,13 @@ exactly."""
 
 
 def sha256() -> str:
-    """Return the hash of the patch."""
     return hashlib.sha256(PROGRAMS.read_bytes()).hexdigest()
 
 
 def apply(tree: KernelSource, env: dict[str, str], steps: Steps, *, required: bool) -> KernelSource:
-    """Return a patched copy of the tree, or the unchanged tree if the patch does not fit.
+    """Return a patched copy of the tree, or the original tree if the patch does not apply.
 
-    If the patch does not fit but is required, raise `InputError`.
+    Raise `InputError` if the patch does not apply but is required.
     """
     digest = sha256()
     suffix = f"+programs-{digest[:12]}"
@@ -61,7 +59,7 @@ def apply(tree: KernelSource, env: dict[str, str], steps: Steps, *, required: bo
     steps.step("applying the patch for programs")
     begun = folder.with_name(folder.name + ".part")
     folders.remove(begun, inside=begun.parent)
-    # A tree has 1 GB, so the copy shares unchanged files by hard links.
+    # A kernel tree has 1 GB, so the copy shares unchanged files by hard links.
     process.run(["cp", "-al", tree.folder, begun])
     for name in _changed():
         if (begun / name).exists():
@@ -73,5 +71,4 @@ def apply(tree: KernelSource, env: dict[str, str], steps: Steps, *, required: bo
 
 
 def _changed() -> list[str]:
-    """List the files that the patch changes."""
     return re.findall(r"^\+\+\+ b/(\S+)$", PROGRAMS.read_text(encoding="utf-8"), re.MULTILINE)

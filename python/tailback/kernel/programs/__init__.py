@@ -1,7 +1,7 @@
-"""Prepares the files that programs in the guest need.
+"""Prepares the files for programs that run in the guest.
 
 `roots` makes folders with Debian packages, in which the programs run. `built` compiles tailback's
 own programs. `check` finds errors of a program before anything boots, with the help of `elf`,
-`packages` and `view`. `places` collects the files that the guest gets. `said` reads the kernel's
-warnings about programs.
+`packages` and `view`. `places` collects the files that the guest gets. `said` turns the kernel's
+reports about programs into warnings.
 """

@@ -1,4 +1,5 @@
-"""Compiles tailback's own programs on this machine: `tailback kernel build --program NAME`.
+"""Compiles the programs that tailback ships, on this machine:
+`tailback kernel build --program NAME`.
 
 Their sources are in folders beside this file.
 
@@ -42,7 +43,7 @@ SHAPE: Mapping[str, manifest.Check] = {
 
 @dataclass(frozen=True)
 class BuildRecipe:
-    """How a program is built from a folder of sources beside this file."""
+    """How to build a program from its folder of sources."""
 
     folder: str
     compiler: tuple[str, ...] = ()
@@ -95,8 +96,8 @@ def _rust(folder: str, name: str, **more: Any) -> BuildRecipe:
 
 
 def _wheels(requirements: str | Path) -> tuple[str, ...]:
-    """Return the command that installs packages of Python's index by their hashes. The target
-    folder is appended to it.
+    """Return the command that installs packages from PyPI, checked by their hashes. The caller
+    appends the target folder.
     """
     words = (sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-compile")
     exact = ("--require-hashes", "--only-binary", ":all:", "-r", str(requirements))
@@ -104,12 +105,13 @@ def _wheels(requirements: str | Path) -> tuple[str, ...]:
 
 
 def _wheel(folder: str) -> BuildRecipe:
-    """Return the recipe of a Python package with a wheel for every machine."""
+    """Return the recipe of a pure Python package, whose wheel works on every machine."""
     return BuildRecipe(folder, words=_wheels("requirements.txt"), made=".")
 
 
 def _bindings(folder: Path) -> dict[str, str]:
-    """Provide what BoringSSL needs: CMake, and the library of Clang that reads headers."""
+    """Install the tools that BoringSSL's build needs: CMake, and Clang's library, which parses C
+    headers."""
     process.run([*_wheels(HERE / "rust/tools.txt"), folder])
     # Clang's library comes without compiler headers, so use the headers of gcc.
     headers = process.run(["gcc", "-print-file-name=include"])[0]
@@ -132,7 +134,6 @@ RECIPES: Mapping[str, BuildRecipe] = {
 
 
 def all_names() -> list[str]:
-    """Return the names of the programs that can be built."""
     return list(RECIPES)
 
 
@@ -155,8 +156,8 @@ def check(wanted: Iterable[str]) -> None:
 
 
 def find(name: str) -> Path:
-    """Return the folder of a program. Raise `InputError` if it is not built, or has changed since
-    the build."""
+    """Return the folder of a built program. Raise `InputError` if the program is not built, or has
+    changed since."""
     if name not in RECIPES:
         raise InputError(names.unknown("program", name, all_names()))
     link = kit.cache() / "programs" / name
@@ -165,8 +166,7 @@ def find(name: str) -> Path:
         raise InputError(f"{name} is not built; run: {command}")
     folder = link.resolve()
     facts = manifest.read(folder / MANIFEST, SHAPE)
-    # Programs that earlier releases built stay valid if no comment of their sources has changed,
-    # because the hash of those releases included comments.
+    # Earlier releases included comments in the hash, so accept that hash too.
     if facts["hash"] not in (_digest(name, facts["tool"]), _digest(name, facts["tool"], True)):
         raise InputError(f"{name} was built of other sources; run: {command}")
     if said := _differences(folder, facts):
@@ -178,14 +178,14 @@ def find(name: str) -> Path:
 
 
 def key(path: Path) -> str:
-    """Return the entry of a scenario's `files` for a file or folder, which `find` may have
-    returned."""
+    """Return a path as a scenario's `files` names it: `built:NAME` for a program from `find`,
+    otherwise the path itself."""
     ours = path.parent.parent == (kit.cache() / "programs").resolve()
     return f"{BUILT}{path.name}" if ours else str(path)
 
 
 def identity(path: Path) -> str:
-    """Return the hash of a program's folder that `find` returned."""
+    """Return the hash of all files of a built program."""
     found = contents.of(path.parent, [path.name])
     return hashlib.sha256(
         "\n".join(f"{at} {what}" for at, what in found.items()).encode()
@@ -227,7 +227,7 @@ def _make(name: str, recipe: BuildRecipe, work: Path) -> None:
         shutil.copy2(source / PROGRAM, target)
         target.chmod(0o755)
         return
-    # Build in a separate folder, so that the build writes nothing beside the sources.
+    # Build in a temporary folder, so that nothing is written next to the sources.
     build = work / "build"
     shutil.copytree(source, build / "source")
     (build / "made").mkdir()
@@ -256,7 +256,7 @@ def _version(recipe: BuildRecipe) -> str:
 def _digest(name: str, tool: str, with_comments: bool = False) -> str:
     """Return the hash of everything that a program is built from, without comments."""
     recipe = RECIPES[name]
-    # The identity of a recipe must not depend on the path of the interpreter.
+    # Leave the path of the Python interpreter out of the hash.
     words = [word for word in recipe.words if word != sys.executable]
     total = hashlib.sha256(f"{name} {tool} {words} {sorted(recipe.env.items())}".encode())
     for path, what in contents.of(HERE, [recipe.folder]).items():

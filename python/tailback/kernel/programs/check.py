@@ -1,4 +1,4 @@
-"""Finds all errors of a program before anything boots."""
+"""Finds the errors of a scenario's programs before the kernel boots."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LONGEST_SHEBANG = 255
 
 @dataclass(frozen=True)
 class Image:
-    """A root file system that the scenario provides."""
+    """A root file system image that the scenario names."""
 
     path: Path
     cwd: str = "/"
@@ -33,7 +33,7 @@ class Image:
 
 @dataclass(frozen=True)
 class Program:
-    """A program of a scenario."""
+    """A program of a scenario, as the checks need it."""
 
     name: str
     runs: Mapping[str, Sequence[str]]
@@ -48,7 +48,7 @@ class Program:
 
 
 class Problem(NamedTuple):
-    """An error of a program."""
+    """An error, with the key at fault."""
 
     path: str
     """The path of the wrong key in the plan."""
@@ -56,8 +56,8 @@ class Problem(NamedTuple):
 
 
 def problems(program: Program, root: Root, archive: Callable[[], Collection[str]]) -> list[Problem]:
-    """Return the errors of a program in this root. `archive` returns the names of all packages of
-    the archive.
+    """Return the errors of a program that runs in this package root. `archive` returns the names of
+    all packages in Debian's archive.
     """
     faults = []
     missing = set()
@@ -97,7 +97,7 @@ class _Check:
     archive: Callable[[], Collection[str]]
 
     def runs(self, word: str) -> Iterator[str]:
-        """Check that the first word of a command is a program that can run."""
+        """Yield an error if the first word of a command is not an executable program."""
         found = self.view.program(word)
         if found is None:
             yield self._not_found(word)
@@ -121,7 +121,8 @@ class _Check:
             yield from self._script(path, shown, depth)
 
     def _own(self) -> set[Path]:
-        """Return the files of the scenario, and the content of its folders."""
+        """Return the files that the scenario names, and the content of the folders that it
+        names."""
         tops = self.view.files.values()
         return {*tops, *(one for top in tops if top.is_dir() for one in top.rglob("*"))}
 
@@ -146,8 +147,8 @@ class _Check:
                     yield f"{shown} needs {line(name)}{self._by(seen, place)}, {self._where(name)}"
                     continue
                 at, file = library
-                # A library of a package needs no check, because the package depends on all packages
-                # that the library needs.
+                # A library from a Debian package needs no check, because the package's dependencies
+                # provide its libraries.
                 if not file.is_relative_to(self.root.path):
                     with_header = elf.read(file)
                     if with_header is not None and with_header.runs_here:
@@ -166,12 +167,12 @@ class _Check:
 
     @cached_property
     def _configured(self) -> Sequence[str]:
-        """Return further folders in which the loader looks for libraries."""
+        """Return folders that the loader searches besides the standard folders."""
         return ()
 
     def _by(self, seen: Mapping[str, str], place: str) -> str:
-        """Return the library that needs another library. Empty if the program itself needs that
-        library."""
+        """Return text that names the library which needs this library, or an empty text if the
+        program itself needs it."""
         name = os.path.basename(place)
         return f" (for {line(name)})" if name in seen else ""
 
@@ -231,8 +232,8 @@ class _Check:
         return f'"{line(word)}" is neither in files nor in packages{hint}'
 
     def _elsewhere(self, name: str) -> str:
-        """Return the path of an executable with this name in a package outside of the usual
-        folders."""
+        """Find an executable of this name below /usr/lib of the package root, and return its
+        path."""
         for base, _folders, files in os.walk(self.root.path / "usr/lib"):
             if name in files and os.access(os.path.join(base, name), os.X_OK):
                 return "/" + os.path.relpath(os.path.join(base, name), self.root.path)
@@ -246,8 +247,8 @@ def _no_folder(image: Image) -> str:
 
 @dataclass
 class _InImage(_Check):
-    """Checks a side that has an image as its root. The image must contain everything that the side
-    needs."""
+    """Checks the client or server side of a program that runs in an image. The image must contain
+    every file that the command needs."""
 
     @classmethod
     def of(cls, program: Program, image: Image, files: Mapping[str, Path]) -> _InImage:
@@ -258,7 +259,7 @@ class _InImage(_Check):
 
     @cached_property
     def _configured(self) -> Sequence[str]:
-        """Return the folders that /etc/ld.so.conf and musl's own file name."""
+        """Return the library folders that /etc/ld.so.conf and musl's configuration name."""
         folders = []
         configured = [self.view.find("/etc/ld.so.conf"), self.view.find("/etc/ld-musl-x86_64.path")]
         if folder := self.view.find("/etc/ld.so.conf.d"):

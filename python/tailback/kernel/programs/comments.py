@@ -35,8 +35,7 @@ def without_comments(text: str) -> str:
             kept += [_narrow(between), token["literal"]]
             between = ""
         elif token["open"] is not None:
-            # Insert a space, because a comment may separate two words. Comments of Rust may be
-            # nested.
+            # Insert a space, because a comment may separate two words. Rust comments may be nested.
             between += " "
             depth = 1
             while depth and (edge := _EDGE.search(text, at)) is not None:

@@ -1,7 +1,7 @@
 """Reads the processor of an executable file, and the libraries to which it is linked.
 
-It reads only the necessary parts of the format. The file is untrusted, so every offset and size is
-compared with the file's length before it is used.
+The file is untrusted, so every offset and size is compared with the file's length before it is
+used.
 """
 
 from __future__ import annotations
@@ -43,11 +43,12 @@ class Elf:
 
 
 class Damaged(ValueError):
-    """Raised if the file is not a valid ELF file."""
+    """Raised if a file has ELF's magic number but an invalid structure."""
 
 
 def read(path: Path) -> Elf | None:
-    """Read a file. Return None if it is not an ELF file. Raises `Damaged` and `OSError`."""
+    """Read a file. Read an ELF file, or return None if the file has another format. Raises
+    `Damaged` if it is invalid, and `OSError`."""
     with path.open("rb") as file:
         if file.read(4) != MAGIC:
             return None

@@ -64,7 +64,8 @@ def of_program(name: str, archive: Collection[str]) -> str | None:
 
 
 def of_library(name: str, archive: Collection[str]) -> str | None:
-    """Return the package that has a library. `name` is the name with which the loader searches."""
+    """Return the package that has a library, or None if it is not known. `name` is the file name
+    that the loader searches for, such as libfoo.so.2."""
     if known := LIBRARIES.get(name) or LOADERS.get(name):
         return known
     return next((one for one in by_rule(name) if one in archive), None)

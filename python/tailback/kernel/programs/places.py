@@ -1,8 +1,8 @@
-"""Maps files of this machine to paths in a guest with programs.
+"""Maps files of this machine to paths in a guest that runs programs.
 
-Each package root, image and folder of a scenario is a place, which is a link in the workplace of
-the run. The guest mounts it read-only under /programs (root.INIT). Single files are copied into one
-more place, because hostfs mounts only folders.
+Each package root, image and folder of a scenario becomes a link in the workplace of the run, called
+a place. The guest mounts the places read-only under /programs (root.INIT). Single files are copied
+into an additional place, because hostfs can mount only folders.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ assume that the clock of the machine, which has just started, is not set yet.
 
 @dataclass(frozen=True)
 class Places:
-    """All places of a run."""
+    """The files of all programs of a run."""
 
     roots: Mapping[str, Root]
     """Package roots. The key of a root is the list of its requested packages, joined by spaces."""
@@ -45,7 +45,7 @@ class Places:
 
     @classmethod
     def of(cls, programs: Iterable[Program], roots: Mapping[str, Root], date_s: int) -> Places:
-        """Collect the places for the programs of a point."""
+        """Collect the files that some programs need."""
         given = tuple(programs)
         asked = sorted({key(program) for program in given})
         files = tuple(sorted({path for program in given for path in program.files}))
@@ -59,19 +59,19 @@ class Places:
         return places
 
     def links(self) -> dict[str, Path]:
-        """Return the targets of the links, by the names of the links."""
+        """Return the folders that the guest mounts, by the names of their links."""
         roots = {f"root{n}": root.path for n, root in enumerate(self.roots.values())}
         folders = enumerate(path for path in self.files if path.is_dir())
         images = {f"image{n}": path for n, path in enumerate(self.images)}
         return roots | {f"folder{n}": path for n, path in folders} | images
 
     def copies(self) -> dict[str, Path]:
-        """The files to copy, by the names of the copies."""
+        """The single files to copy, by their paths among the places."""
         files = enumerate(path for path in self.files if not path.is_dir())
         return {f"{COPIES}/{n}": path for n, path in files}
 
     def mapping(self) -> str:
-        """Return the paths in the guest as a table for the job's JSON."""
+        """Return the paths in the guest by name, as JSON for the job."""
         roots = {asked: f"/{FOLDER}/root{n}" for n, asked in enumerate(self.roots)}
         given = {**self.links(), **self.copies()}
         paths = {path: f"/{FOLDER}/{name}" for name, path in given.items()}
@@ -82,14 +82,14 @@ class Places:
         return json.dumps(mapping)
 
     def manifest(self) -> dict[str, dict[str, object]]:
-        """Return the package roots for the manifest of a run, by the requested packages."""
+        """Return hash and packages of each package root, for the manifest of a run."""
         return {
             asked: {"hash": root.identity, "packages": root.packages}
             for asked, root in self.roots.items()
         }
 
     def make(self, workplace: Path) -> None:
-        """Put all places into the workplace of a run, with a list of places for the guest's
+        """Write all places into the workplace of a run, with a list of them for the guest's
         init."""
         top = workplace / FOLDER
         (top / COPIES).mkdir(parents=True)
@@ -107,5 +107,5 @@ class Places:
 
 
 def key(program: Program) -> str:
-    """Return the key of a program's package root in `roots`."""
+    """Return the key of a program's package root in `Places.roots`."""
     return " ".join(program.packages)

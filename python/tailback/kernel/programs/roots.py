@@ -96,8 +96,8 @@ class Root:
 
 
 def get(packages: Iterable[str], steps: Steps) -> Root:
-    """Return the root with these packages and the base packages. Make the root if it does not
-    exist.
+    """Return the root with these packages and the packages that every root has. Make it if
+    necessary.
 
     Raises one `InputError` for all packages that Debian does not have.
     """
@@ -111,8 +111,8 @@ def get(packages: Iterable[str], steps: Steps) -> Root:
         identity = _identity(debs)
         folder = cache / identity[:16]
         if not _sound(folder, identity):
-            # The package lists may have been deleted since the versions were chosen, but the
-            # packages still exist.
+            # The lists may have lost these versions since they were chosen, but the archive still
+            # has the packages.
             files = _archive().fetch(debs, steps)
             steps.step(f"unpacking {len(files)} packages for {', '.join(asked) or 'programs'}")
             _make(folder, files, identity, apt.versions_of(debs))
@@ -201,8 +201,7 @@ def _sound(folder: Path, identity: str) -> bool:
 
 
 def _make(folder: Path, files: Sequence[Path], identity: str, versions: Mapping[str, str]) -> None:
-    """Assemble a root in a temporary folder. When the new root is complete, it replaces the old
-    root."""
+    """Assemble a root in a temporary folder, then replace the old root."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     folders.remove(folder, inside=folder.parent)
     with folders.scratch(folder.parent) as scratch:

@@ -1,8 +1,8 @@
-"""Turns reports of the guest's kernel about programs into warnings of the run.
+"""Turns reports of the guest's kernel about programs into warnings.
 
-At its end, the kernel reports how much virtual time each program used by polling or computing. If a
-program computes without ever entering the kernel, the kernel reports it immediately. This code of
-the kernel is in programs.patch.
+When the guest ends, its kernel reports how much virtual time each program used by polling or
+computing. The kernel immediately reports a program that computes without making system calls.
+programs.patch adds these reports to the kernel.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ CALLS = {
 
 @dataclass(frozen=True)
 class Account:
-    """The virtual time that a program used, and the causes."""
+    """The virtual time that a program used, by cause."""
 
     program: str
     ns: int
@@ -63,7 +63,7 @@ class Account:
 
 @dataclass
 class Said:
-    """Collects everything that a kernel has reported about programs."""
+    """Collects the kernel's reports about programs."""
 
     accounts: list[Account] = field(default_factory=list)
     computing: str = ""
@@ -73,7 +73,8 @@ class Said:
     """Whether programs could read the processor's counter directly."""
 
     def line(self, text: str) -> bool:
-        """Read a line of the console. Return False if the line is not about programs."""
+        """Process a line of the console. Return False if the line is not a report about
+        programs."""
         if took := TOOK.fullmatch(text):
             self.accounts.append(Account(took[1], *map(int, took.groups()[1:])))
             return True
@@ -86,7 +87,6 @@ class Said:
         return False
 
     def warnings(self, duration_ns: int) -> list[str]:
-        """Return the warnings to store with the results."""
         warnings = [COUNTER_SEEN] if self.counter_seen else []
         for usage in self.accounts:
             name = f'program "{usage.program}"'
@@ -133,7 +133,7 @@ OTHER_PATCH = (
 
 
 def of_kit(kit: Kit) -> list[str]:
-    """Return the warnings that apply to every run with programs on this kit."""
+    """Return warnings that apply to every run with programs on this kit."""
     if not kit.lets_time_pass:
         return [WITHOUT_PATCH]
     same = kit.manifest["patches"][patches.PROGRAMS.stem] == patches.sha256()
@@ -141,8 +141,8 @@ def of_kit(kit: Kit) -> list[str]:
 
 
 def hung(said: Said, kit: Kit) -> str:
-    """Explain why virtual time may not advance in a run with programs. Empty if the reason is not
-    known."""
+    """Explain why virtual time may not advance in a run with programs. Return an empty text if the
+    reason is not known."""
     if said.computing:
         return f': program "{said.computing}" computes without system calls'
     if not kit.lets_time_pass:

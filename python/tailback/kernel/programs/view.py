@@ -1,7 +1,7 @@
-"""Resolves the paths that a program will see to files of this machine.
+"""Resolves paths that a program in the guest uses to files of this machine.
 
-Links are followed as in the guest, so an absolute link leads into the package root, not into the
-root of this machine.
+Links are followed as in the guest: an absolute link leads into the package root, not into this
+machine's root.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LIBRARY_PATH = (
 
 @dataclass(frozen=True)
 class View:
-    """A root file system together with the files of a scenario."""
+    """A package root or image, with the files that the scenario adds."""
 
     root: Path
     """The root of the packages, or the root of an image."""
@@ -39,8 +39,8 @@ class View:
     """Folders to search for programs, after the files of the scenario."""
 
     def find(self, path: str) -> Path | None:
-        """Return the file or folder of this machine behind a path of the guest, or None if it does
-        not exist."""
+        """Return the file or folder of this machine that a path of the guest refers to, or None if
+        it does not exist."""
         links = 0
         at = PurePosixPath("/")
         left = list(reversed(PurePosixPath(path).parts))
@@ -55,7 +55,8 @@ class View:
             here = self._here(at / part)
             if here is None:
                 return None
-            # Follow a link in the root. A file that the scenario names may itself be a link.
+            # Follow links only in the root file system. A file that the scenario names may be a
+            # link to follow on this machine.
             if here.is_symlink() and here not in self.files.values():
                 links += 1
                 if links > MOST_LINKS:
@@ -67,8 +68,8 @@ class View:
         return found if found is not None and found.exists() else None
 
     def program(self, word: str) -> tuple[str, Path] | None:
-        """Find a program by its name. Return its path in the guest, and its file on this
-        machine.
+        """Find a program by its name. Return its path in the guest, and the corresponding file of
+        this machine.
         """
         places = [f"{self.cwd}/{word}"] if "/" in word else [f"{at}/{word}" for at in self.path()]
         if word.startswith("/"):
@@ -80,7 +81,7 @@ class View:
         return None
 
     def path(self) -> Sequence[str]:
-        """Folders to search for programs, in order."""
+        """Folders in which to search for programs, in order."""
         folders = [f"{FILES}/{name}" for name, path in self.files.items() if path.is_dir()]
         return [FILES, *folders, *self.search]
 
@@ -96,7 +97,7 @@ class View:
                 yield from sorted(one.name for one in folder.iterdir())
 
     def _here(self, at: PurePosixPath) -> Path | None:
-        """Follow the links of a path, except for its last part."""
+        """Follow the links in all parts of a path except the last."""
         for top in (FILES, WORK):
             if self.files and at == PurePosixPath(top):
                 return self.root
