@@ -81,7 +81,7 @@ bool tailback_push_back(struct tailback_bottleneck *bottleneck,
                         uint64_t handle);
 
 // Writes the next datagram that has arrived or was dropped by `now` to `delivery`, in the order of
-// time. Returns false if there is none, or if `now` is earlier than in the last call.
+// time. Returns false if there is no such datagram, or if `now` is earlier than in the last call.
 //
 // # Safety
 // `bottleneck` comes from tailback_bottleneck_new, and `delivery` can be written.

@@ -138,7 +138,7 @@ pub unsafe extern "C" fn tailback_push_back(
 }
 
 /// Writes the next datagram that has arrived or was dropped by `now` to `delivery`, in the order of
-/// time. Returns false if there is none, or if `now` is earlier than in the last call.
+/// time. Returns false if there is no such datagram, or if `now` is earlier than in the last call.
 ///
 /// # Safety
 /// `bottleneck` comes from tailback_bottleneck_new, and `delivery` can be written.

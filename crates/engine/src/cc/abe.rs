@@ -142,8 +142,8 @@ fn checks(chosen: &Chosen<'_>) -> Vec<Finding> {
     }
 }
 
-/// Describes tailback's module for a congestion control with a separate factor for ECN-Echo. Linux
-/// does not support such a factor.
+/// Describes tailback's kernel module that replaces a congestion control of Linux if `beta_ecn` is
+/// set. Linux has no such option.
 pub(super) const fn stand_in(name: &'static str, module: &'static str) -> StandIn {
     StandIn {
         option: "beta_ecn",
@@ -247,8 +247,7 @@ impl Backoff {
         self.part(window, self.factor(signal)).max(2)
     }
 
-    /// Returns which changes of the window the congestion control makes itself. This depends on the
-    /// option `abe`.
+    /// Returns which changes of the window the congestion control makes itself, according to `abe`.
     pub fn control(&self) -> Control {
         match self.reading {
             Reading::Freebsd => Control::Cwr,

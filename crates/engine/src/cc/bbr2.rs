@@ -99,7 +99,7 @@ pub const ENTRY: Entry<Build> = Entry {
         options::ECN_FACTOR,
         options::ECN_ALPHA_GAIN,
     ],
-    // No kernel has BBR version 2 built in. So the option `module` must give a module that
+    // No kernel has BBR version 2 built in, so the option `module` must name a module that
     // registers itself as `bbr2`.
     kernel: Kernel::Module(&Module::named("bbr2", None)),
     rules: Rules::NONE,

@@ -55,18 +55,18 @@ pub enum EcnNeed {
 pub enum CeEcho {
     /// Each ACK reports whether the packet that it acknowledges was CE-marked.
     Precise,
-    /// As `Precise`, except that an SCE-marked packet does not change the echo.
+    /// As `Precise`, but an SCE-marked packet leaves the echo unchanged.
     SceHoldsCe,
     /// After a CE mark, every ACK carries the echo until a packet with CWR arrives (RFC 3168).
     Sticky,
 }
 
-/// Which changes of the window the congestion control makes itself. Each value includes the
-/// previous values.
+/// Which changes of the window the congestion control makes itself. Each variant includes the
+/// variants before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Control {
-    /// The growth (`cong_avoid`) and the value of ssthresh in a reduction. The stack uses PRR to
-    /// reduce the window to ssthresh.
+    /// The growth of the window (`cong_avoid`), and ssthresh after a congestion signal. The stack
+    /// uses PRR to reduce the window to ssthresh.
     #[default]
     Growth,
     /// Also the reduction on ECN-Echo. The stack sets ssthresh, enters CWR, and calls `cwr_begin`.
@@ -125,7 +125,7 @@ pub trait CongestionControl: Send {
     fn ssthresh(&mut self, view: View<'_>, window: &Window, signal: Signal) -> u32;
 
     /// Grows the window. Called in Open, Disorder and Loss for each ACK that acknowledged data.
-    /// `acked` is the number of acknowledged segments from which growth is computed (see
+    /// `acked` is the number of segments that count as acknowledged when growth is computed (see
     /// [`crate::plan::Growth`]).
     fn cong_avoid(&mut self, view: View<'_>, window: &mut Window, acked: u32);
 
@@ -162,8 +162,8 @@ pub trait CongestionControl: Send {
         default_of(Hook::SetState);
     }
 
-    /// Returns the window to restore when a reduction proves spurious. `prior_cwnd` is the window
-    /// when the reduction began.
+    /// Returns the window to restore if a reduction was spurious. `prior_cwnd` is the window when
+    /// the reduction began.
     fn undo_cwnd(&mut self, _view: View<'_>, window: &Window, prior_cwnd: u32) -> u32 {
         default_of(Hook::UndoCwnd);
         window.cwnd.max(prior_cwnd)
@@ -174,8 +174,8 @@ pub trait CongestionControl: Send {
         default_of(Hook::CwrBegin);
     }
 
-    /// Called for an ACK in CWR (only with [`Control::Cwr`]). `grow` is the number of acknowledged
-    /// segments from which growth is computed.
+    /// Called for an ACK in CWR (only with [`Control::Cwr`]). `grow` has the meaning of `acked` in
+    /// [`CongestionControl::cong_avoid`].
     fn cwr_ack(&mut self, _view: View<'_>, _window: &mut Window, _ack: &Ack, _grow: u32) {
         default_of(Hook::CwrAck);
     }

@@ -122,7 +122,6 @@ pub const ENTRY: Entry<Build> = Entry {
     },
 };
 
-/// How the kernel engine runs CUBIC.
 const KERNEL: Module = Module {
     parameters: &[
         fraction("beta_ecn"),
@@ -156,8 +155,8 @@ const fn switch(name: &'static str) -> Parameter {
 pub struct Cubic {
     /// The factors of a reduction, in units of 1/1024.
     backoff: Backoff,
-    /// 8/alpha of the Reno-friendly window. Each segment of increase requires acknowledgements for
-    /// this many eighths of a window.
+    /// 8/alpha of the Reno-friendly window. To grow it by one segment, this many eighths of a
+    /// window must be acknowledged.
     beta_scale: u32,
     /// The option `fast_convergence`.
     fast_convergence: bool,
@@ -171,11 +170,11 @@ pub struct Cubic {
     ack_delay: bool,
     /// Window before ssthresh was last set, segments (RFC 9438 `cwnd_prior`).
     cwnd_prior: u32,
-    /// Increase of `Epoch::ack_cnt` for one segment.
+    /// What an acknowledged segment adds to `Epoch::ack_cnt`.
     pub(super) unit: i64,
-    /// The curve. A timeout resets it.
+    /// The curve, which a timeout resets.
     pub(super) epoch: Epoch,
-    /// HyStart's observations. They restart with each round of slow start.
+    /// HyStart's measurements in this round of slow start.
     train: Train,
     /// The algorithm that ends slow start, unless this is HyStart.
     start: SlowStart,
@@ -205,7 +204,7 @@ impl Cubic {
 impl Cubic {
     /// Processes an ACK if an algorithm other than HyStart ends slow start.
     #[cold]
-    #[inline(never)] // not inlined, so that other ACKs need not save registers
+    #[inline(never)] // so that other ACKs save no registers
     fn start_acked(&mut self, view: View<'_>, window: &mut Window, ack: &Ack) {
         let before = window.ssthresh;
         self.start.pkts_acked(view, window, ack);
@@ -214,16 +213,16 @@ impl Cubic {
             self.cwnd_prior = window.cwnd;
         }
         if let Some(path) = self.start.take_path() {
-            // Set W_max as if the window had overshot by a factor of two. Otherwise fast
-            // convergence would make W_max too small.
+            // Set W_max to the path's capacity. With fast convergence, double it, because the next
+            // reduction would make it too small.
             self.epoch.last_max_cwnd = path << u32::from(self.fast_convergence);
         }
         self.note_delay(view, ack);
     }
 
-    /// Updates the smallest RTT, and returns the RTT of the ACK, us. Returns `None` if the ACK does
-    /// not have an RTT, or if its RTT does not describe the path.
-    #[inline(always)] // inline: it has two callers, and one of them rarely runs
+    /// Updates the smallest RTT. Returns the RTT of the ACK, us, or `None` if the ACK has no RTT
+    /// that describes the path.
+    #[inline(always)] // it has two callers, and one of them rarely runs
     fn note_delay(&mut self, view: View<'_>, ack: &Ack) -> Option<u32> {
         let rtt = ack.rtt?;
         // Right after a reduction the queue drains, so do not use the delays of this time.

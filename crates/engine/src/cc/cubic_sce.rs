@@ -82,7 +82,7 @@ pub struct CubicSce {
     cubic: Cubic,
     /// Factor after a loss or ECN-Echo, 1/1024.
     beta: u32,
-    /// Factor after a loss or ECN-Echo with recent SCE, 1/1024.
+    /// Factor after a loss or ECN-Echo if an ACK with ESCE arrived recently, 1/1024.
     beta_sce: u32,
     /// The option `unit_quirk`, bytes; 0 means the MSS.
     unit_quirk: i64,
@@ -95,8 +95,8 @@ pub struct CubicSce {
 }
 
 impl CubicSce {
-    /// Moves the inflection point of the curve towards the present. The time between the two
-    /// shrinks by the fraction `share`/`root`.
+    /// Moves the inflection point of the curve towards the present, by the fraction `share`/`root`
+    /// of the time between them.
     fn level_off(&mut self, start: u64, now: u64, share: u64) {
         let root = u64::from(self.root);
         let left = root.saturating_sub(share);

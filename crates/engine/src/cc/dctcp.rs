@@ -312,7 +312,7 @@ pub struct Dctcp {
     decay_to_zero: bool,
     /// Whether alpha is updated on every ACK instead of once per window.
     per_ack: bool,
-    /// Whether the weight of an ACK is its share of the segments in flight.
+    /// Whether an ACK is weighted by its share of the segments in flight.
     normalise: bool,
     /// How the sender responds to a loss.
     loss: Loss,
@@ -328,7 +328,7 @@ pub struct Dctcp {
     receiver: CeEcho,
     /// Moving average of the marked fraction, in units of 2^-bits.
     alpha: u64,
-    /// alpha is updated again once this is the first unacknowledged segment.
+    /// alpha is updated again when all segments before this one are acknowledged.
     next_seq: u64,
     /// Segments delivered at the last update of alpha.
     old_delivered: u64,
@@ -437,7 +437,8 @@ impl CongestionControl for Dctcp {
     }
 
     fn set_state(&mut self, view: View<'_>, window: &mut Window, new: CaState) {
-        // When Recovery follows Open or Disorder, the stack has just called `ssthresh`.
+        // When Recovery follows CWR, the stack does not call `ssthresh`, so respond to the loss
+        // here.
         let again = new == CaState::Recovery && view.ca_state == CaState::Cwr;
         if again && self.loss == Loss::Halve {
             self.loss_cwnd = window.cwnd;

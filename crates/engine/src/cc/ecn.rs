@@ -5,9 +5,9 @@ use crate::plan::{Algorithm, EcnFeedback, SceReceiver, TcpPlan};
 use crate::registry::rules::{At, Chosen, Finding};
 use crate::registry::{Options, find};
 
-/// Decides whether a flow negotiates ECN. If `given` is `None`, the congestion control's needs
-/// decide. Also returns an error if `given` contradicts these needs. `control` contains the name
-/// and the options of a registered congestion control.
+/// Returns whether a flow negotiates ECN. This is `given`, or what the congestion control needs if
+/// `given` is `None`. Also returns an error if `given` contradicts the congestion control's needs.
+/// `control` is the name and the options of a registered congestion control.
 pub fn negotiated(
     control: Option<(&'static str, &Options)>,
     tcp: &TcpPlan,

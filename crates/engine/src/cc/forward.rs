@@ -18,8 +18,8 @@
 /// ```
 ///
 /// If you write a hook but do not list it after `except`, the code does not compile. If you list a
-/// hook but do not write it, the hook's default applies. If the hook does not have a default, the
-/// code does not compile. Hooks that a later version of tailback adds are forwarded as well.
+/// hook but do not write it, its default implementation applies. A hook without a default must be
+/// written. Hooks that a later version of tailback adds are forwarded as well.
 #[macro_export]
 macro_rules! forward_hooks {
     ($field:ident) => {

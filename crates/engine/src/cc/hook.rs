@@ -45,14 +45,14 @@ hooks! {
     GaugeNames = "gauge_names";
 }
 
-/// Number of running probes. It is 0 during a simulation run.
+/// Number of calls of [`probe`] in progress, which is 0 during a simulation.
 static PROBES: AtomicU32 = AtomicU32::new(0);
 
 thread_local! {
     static NOTES: RefCell<Notes> = RefCell::default();
 }
 
-/// The result of a probe.
+/// What [`probe`] records.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Notes {
     /// Hooks whose default implementations were called.
@@ -77,7 +77,8 @@ pub(super) fn made(name: &'static str) {
     }
 }
 
-/// Returns the result of `work`, and the notes that this thread recorded during `work`.
+/// Calls `work`. Returns its result, and the hooks and congestion controls that this thread
+/// recorded meanwhile.
 pub(crate) fn probe<R>(work: impl FnOnce() -> R) -> (R, Notes) {
     NOTES.take();
     PROBES.fetch_add(1, Ordering::Relaxed);

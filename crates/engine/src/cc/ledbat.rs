@@ -23,13 +23,13 @@ use crate::units::Time;
 
 /// The smallest window after the first ACK, segments (`MIN_CWND`).
 const MIN_CWND: u32 = 2;
-/// How many segments the window may exceed the flight by (`ALLOWED_INCREASE`).
+/// By how many segments the window may exceed the data in flight (`ALLOWED_INCREASE`).
 const ALLOWED_INCREASE: u32 = 1;
 /// The largest `base_history`, minutes.
 const MAX_HISTORY: usize = 20;
 /// The largest `filter`, samples.
 const MAX_FILTER: usize = 16;
-/// How long each smallest delay of the history covers.
+/// Length of the periods whose smallest delays the history stores.
 const MINUTE: Time = Time::from_secs(60);
 
 /// The registry entry.
@@ -108,7 +108,7 @@ pub const ENTRY: Entry<Build> = Entry {
 struct Current {
     /// When each sample was taken, and the sample.
     samples: [(Time, Time); MAX_FILTER],
-    /// How many of `samples` are used.
+    /// Number of `samples` in use.
     length: usize,
     /// Index of the newest sample.
     newest: usize,
@@ -120,7 +120,7 @@ impl Current {
         self.samples[self.newest] = (now, delay);
     }
 
-    /// Returns the smallest delay of the samples that are not older than the newest round trip.
+    /// Returns the smallest delay among the samples of the last round trip.
     fn smallest(&self) -> Time {
         let (now, rtt) = self.samples[self.newest];
         self.samples[..self.length]
@@ -132,9 +132,9 @@ impl Current {
 
 /// The smallest delay of each of the last minutes.
 struct Base {
-    /// The smallest delays; `NEVER` for minutes to come.
+    /// Smallest delay of each minute, or `NEVER` for minutes to come.
     smallest: [Time; MAX_HISTORY],
-    /// How many of `smallest` are used.
+    /// Number of `smallest` in use.
     length: usize,
     /// Index of the newest minute.
     newest: usize,
@@ -172,14 +172,14 @@ struct Ledbat {
     delay: Option<Time>,
     /// Segments in flight before the last ACK.
     flight: u32,
-    /// Acknowledged segments, times gain and distance from the target, that count towards the next
-    /// change of the window by one segment; negative for a decrease.
+    /// Pending change of the window, times the window: the sum, over acknowledged segments, of gain
+    /// times distance from the target. Negative for a decrease.
     credit: f64,
 }
 
 impl CongestionControl for Ledbat {
     fn init(&mut self, _view: View<'_>, window: &mut Window) {
-        // The window never is in slow start.
+        // LEDBAT has no slow start.
         window.ssthresh = window.cwnd.max(MIN_CWND);
         self.flight = window.cwnd;
     }
@@ -228,7 +228,7 @@ mod tests {
 
     const BASE: Time = Time::from_ms(50);
 
-    /// Returns a sender with this window that has seen the delay without a queue.
+    /// Returns a sender with this window that has measured the delay of the empty path.
     fn host(set: &[(&'static str, Value)], cwnd: u32) -> Host {
         let mut host = Host::new((ENTRY.build)(&options(&ENTRY, set)), cwnd, BASE);
         host.round();
@@ -265,7 +265,7 @@ mod tests {
         let mut beyond = host(&[], 50);
         let shrunk = windows(&mut beyond, 200, 6);
         assert_eq!(shrunk[0] - shrunk[5], 5, "{shrunk:?}");
-        // However long the queue is, two segments are left.
+        // The window keeps two segments, however long the queue is.
         assert_eq!(windows(&mut beyond, 100_000, 5)[4], 2);
     }
 
@@ -316,7 +316,7 @@ mod tests {
             host.wait(MINUTE);
         }
         assert_eq!(seen, [30.0, 30.0, 0.0]);
-        // A shorter path is the base at once.
+        // If the path becomes shorter, its delay is the base delay at once.
         host.rtt = Time::from_ms(40);
         host.ack(1);
         assert_eq!(host.gauges(), [0.0]);

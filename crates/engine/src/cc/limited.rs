@@ -41,7 +41,7 @@ pub(super) fn around(
     }
 }
 
-/// A congestion control whose window grows even if the window did not limit sending.
+/// A congestion control whose window also grows when the window did not limit sending.
 struct Limited {
     inner: Box<dyn CongestionControl>,
     /// Whether the draft's bound applies. If false, the growth is not bounded.
@@ -86,7 +86,7 @@ impl CongestionControl for Limited {
     }
 
     fn cwnd_event(&mut self, view: View<'_>, window: &mut Window, event: CwndEvent) {
-        // After a pause, the restart window is treated as the first flight.
+        // After a pause, treat the restart window as the first flight.
         if matches!(event, CwndEvent::TxStart) && window.cwnd < self.window {
             self.largest = window.cwnd;
         }

@@ -238,7 +238,7 @@ pub struct Prague {
     fraction: bool,
     /// Whether the pacing rate is computed from the fractional window.
     pace_fraction: bool,
-    /// The longest time of a burst is 2^-burst_shift s.
+    /// A burst lasts at most 2^-burst_shift s.
     burst_shift: u32,
     /// Smallest number of segments in a burst.
     min_burst: u32,
@@ -250,8 +250,7 @@ pub struct Prague {
     alpha_stamp: Time,
     /// When marks last reduced the window.
     cwr_stamp: Time,
-    /// Pending change of the window, in 2^-20 segments. Each ACK changes the window by at most one
-    /// segment of it.
+    /// Pending change of the window, in 2^-20 segments. Each ACK applies at most one segment of it.
     carry: i64,
     /// Increase of the window for a whole window of unmarked segments, in 2^-20 segments.
     increase: u64,
@@ -275,13 +274,12 @@ pub struct Prague {
 }
 
 impl Prague {
-    /// Returns whether RTT scaling is on and has begun.
+    /// Returns whether RTT scaling applies.
     fn is_scaled(&self, window: &Window) -> bool {
         self.scaling != Scaling::Off && !window.in_slow_start() && self.round >= self.transition
     }
 
-    /// Returns the window to which a relative change applies, in 2^-20 segments. It includes the
-    /// fraction if the option to store the fraction is on.
+    /// Returns the window in 2^-20 segments, with its fraction if the fraction is stored.
     fn window(&self, window: &Window) -> u64 {
         let whole = i64::from(window.cwnd) << CWND_SHIFT;
         let carry = if self.fraction { self.carry } else { 0 };
@@ -305,8 +303,8 @@ impl Prague {
         view.now.since(stamp).ns() / 1000 >= self.target(view) << RTT_SHIFT
     }
 
-    /// Sets the increase per window to the square of RTT over target. One factor of RTT over target
-    /// gives one segment per target RTT, and the second factor gives equal rates.
+    /// Sets the increase per window to (RTT/target)^2. With the first factor, the window grows by
+    /// one segment per target RTT. The second factor gives flows with different RTTs equal rates.
     fn rescale(&mut self, view: View<'_>) {
         let one = ONE as u64;
         let rtt = Prague::rtt(view);
@@ -360,7 +358,7 @@ impl Prague {
             self.carry += increase.max(u64::from(acked)) as i64;
         }
         if self.fraction {
-            // In this mode, `carry` is the fractional window minus the whole window.
+            // Here `carry` is the fractional window minus the whole window.
             let floor = -i64::from(window.cwnd) << CWND_SHIFT;
             self.carry = self.carry.max(floor + ONE);
             if self.carry <= -ONE && window.cwnd > MIN_CWND {
@@ -521,8 +519,8 @@ impl CongestionControl for Prague {
     fn gauges(&self, _view: View<'_>, window: &Window, out: &mut Vec<f64>) {
         let alpha = self.upscaled_alpha >> self.shift_g;
         out.push(alpha as f64 / (1_u64 << self.bits) as f64);
-        // The carry may be a larger reduction than the window allows, so limit the result to the
-        // smallest window. Reno does not use the carry.
+        // The window does not fall below its minimum, even if `carry` is a larger reduction. Reno
+        // does not use `carry`.
         let floor = if self.fraction { 1 } else { MIN_CWND };
         let carry = if self.reno { 0 } else { self.carry };
         let window = f64::from(window.cwnd) + carry as f64 / ONE as f64;

@@ -78,7 +78,7 @@ pub(super) fn cong_avoid(view: View<'_>, window: &mut Window, acked: u32) {
 }
 
 /// Grows the window as Reno does, with the algorithm that ends slow start.
-#[inline(always)] // inline: in each of its two callers the algorithm is known
+#[inline(always)] // so that each of the two callers is compiled for its own algorithm
 fn grow(view: View<'_>, window: &mut Window, mut acked: u32, start: &mut SlowStart) {
     if !view.is_cwnd_limited(window) {
         return;
@@ -96,7 +96,7 @@ fn grow(view: View<'_>, window: &mut Window, mut acked: u32, start: &mut SlowSta
     window.cong_avoid_ai(window.cwnd, acked);
 }
 
-/// The congestion control. Nearly all of its state is in the connection.
+/// Reno's state, in addition to that of the connection.
 #[derive(Debug)]
 pub struct Reno {
     /// The factors of a reduction.

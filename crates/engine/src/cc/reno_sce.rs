@@ -42,7 +42,7 @@ pub const ENTRY: Entry<Build> = Entry {
     },
 };
 
-/// The square root of the window, which changes in steps of one.
+/// The approximate square root of the window. Each change of the window changes it by at most one.
 #[derive(Debug)]
 struct Root(u64);
 

@@ -94,9 +94,10 @@ pub(super) const CWR_QUIRK: Opt = Opt {
     tc: None,
 };
 
-/// Determines by how many bytes ESCE lowers the counter for each acknowledged byte.
+/// How strongly a congestion control responds to ESCE.
 pub(super) trait Response: Send {
-    /// Returns the factor for acknowledged bytes, before the option `response` scales it.
+    /// Returns by how many bytes ESCE lowers the counter for each acknowledged byte, before the
+    /// option `response` scales them.
     fn of(&self, cwnd: u32) -> u64;
     /// Called when the window has grown by one segment, to `cwnd`.
     fn grown(&mut self, _cwnd: u32) {}
@@ -111,7 +112,7 @@ pub(super) trait Response: Send {
 pub(super) struct Sce<R> {
     /// The response to ESCE.
     response: R,
-    /// The share of the response that is applied, millionths.
+    /// The option `response`, millionths.
     gain: u64,
     /// The option `unit_quirk`, bytes; 0 means the MSS.
     unit_quirk: u16,
@@ -125,7 +126,7 @@ pub(super) struct Sce<R> {
     beta_sce: u64,
     /// The option `cwr_quirk`.
     cwr_quirk: bool,
-    /// Bytes counted towards the next change of the window.
+    /// The counter of acknowledged bytes.
     cnt: i64,
     /// The window at the last ESCE or reduction, or the largest window since then, segments.
     loss_cwnd: u32,
@@ -179,7 +180,7 @@ impl<R: Response> Sce<R> {
         cwnd.saturating_sub(cut).max(2)
     }
 
-    /// Returns the factor after ECN-Echo, which depends on recent SCE.
+    /// Returns the factor after ECN-Echo, which is `beta_sce` if an ACK with ESCE arrived recently.
     fn factor(&self) -> u64 {
         if self.recent_sce > 0 {
             self.beta_sce
@@ -199,7 +200,8 @@ impl<R: Response> Sce<R> {
         self.response.reduced(window.cwnd);
     }
 
-    /// Changes the window by one segment for each `over` bytes in the counter.
+    /// Changes the window by one segment for each `over` bytes in the counter, and removes these
+    /// bytes.
     fn spend(&mut self, window: &mut Window, over: i64) {
         while self.cnt <= -over {
             if window.cwnd <= 2 {
@@ -253,8 +255,8 @@ impl<R: Response> CongestionControl for Sce<R> {
 
     fn in_ack_event(&mut self, view: View<'_>, window: &mut Window, ack: &Ack) {
         let unit = self.unit(view);
-        // A duplicate ACK is treated as one segment. Its size is the size that this host assumes
-        // for received segments (Linux `rcv_mss`).
+        // A duplicate ACK counts as one segment of the size that this host assumes for received
+        // segments (Linux `rcv_mss`).
         let bytes = match view.flight.una - self.prior_una {
             0 => unit,
             segments => segments as i64 * i64::from(view.mss),
@@ -264,7 +266,7 @@ impl<R: Response> CongestionControl for Sce<R> {
         // Use the window before this ACK changes it.
         let over = unit * i64::from(window.cwnd);
         if reducing && !self.cwr_quirk {
-            // During a reduction, PRR controls the window.
+            // PRR reduces the window, so ESCE has no effect.
         } else if ack.esce && !ack.ece {
             let response = u128::from(self.response.of(window.cwnd)) * u128::from(self.gain);
             let bytes = response * bytes as u128 / u128::from(WHOLE);
@@ -286,7 +288,7 @@ impl<R: Response> CongestionControl for Sce<R> {
     }
 
     fn cong_avoid(&mut self, view: View<'_>, window: &mut Window, acked: u32) {
-        // In slow start, grow the window here. In congestion avoidance, the counter grows it.
+        // In congestion avoidance, the counter grows the window.
         if view.is_cwnd_limited(window) && window.in_slow_start() {
             let left = window.slow_start(acked);
             self.cnt += i64::from(left) * self.unit(view);
@@ -296,7 +298,7 @@ impl<R: Response> CongestionControl for Sce<R> {
     fn cwnd_event(&mut self, _view: View<'_>, window: &mut Window, event: CwndEvent) {
         match (event, self.cwr_quirk) {
             (CwndEvent::CompleteCwr, true) => self.reduce(window, self.factor()),
-            // After this hook returns, the stack sets the window to the value for a timeout.
+            // After this hook returns, the stack sets the window as after any timeout.
             (CwndEvent::Loss, true) => self.reduce(window, self.beta),
             (CwndEvent::CompleteCwr | CwndEvent::Loss, false) => {
                 self.cnt = 0;
@@ -370,8 +372,8 @@ mod tests {
                 (2_896, 10, 10),
                 (-11_584, 10, 5),
                 (-4_344, 9, 5),
-                // 4 x 1448 x 9/2 = 26064 is subtracted, and the result of -30408 contains two
-                // windows of 13032.
+                // 4 x 1448 x 9/2 = 26064 bytes are subtracted. The counter falls to -30408, below
+                // minus two windows of 13032, so the window shrinks by two segments.
                 (-4_344, 7, 4),
                 (-1_448, 7, 4),
             ]
@@ -402,17 +404,17 @@ mod tests {
     #[test]
     fn a_marked_window_costs_reno_its_root() {
         let mut h = host(&reno_sce::ENTRY, &[], 2, 2);
-        // While the window grows by a segment per round, the root follows it. The root is 1 for
-        // windows below 3, 2 from 3 to 5, and so on. It is one step late, because it changes only
-        // when the window changes.
+        // While the window grows by a segment per round, the root follows the window's square root.
+        // The root is 1 for windows below 3, 2 from 3 to 5, and so on. It is one step late, because
+        // it changes only when the window changes.
         for _ in 0..60 {
             h.round();
         }
         let cwnd = h.window.cwnd;
         h.sce_round(cwnd);
         let cost = cwnd - h.window.cwnd;
-        // The response is 8 windows of bytes. The bytes already counted towards the next increase
-        // reduce it.
+        // A whole window with ESCE lowers the counter by 8 windows. The counter was above 0, so the
+        // window shrinks by only 7 segments.
         assert_eq!((cwnd, cost), (62, 7));
         // With half of the response, the window shrinks by half as much.
         let set = [("response", Value::Float(0.5))];
@@ -527,8 +529,8 @@ mod tests {
         assert!(count(&h) > -2 * 1448);
     }
 
-    /// Tests the window after each round. In every fourth round of 20 segments, the number of marks
-    /// is the number of the round.
+    /// Compares the window after each round with a snapshot. In every fourth round, as many
+    /// segments are marked as the number of the round.
     #[test]
     fn rounds() {
         let quirk = ("unit_quirk", Value::Int(536));

@@ -46,8 +46,8 @@ pub(super) struct Bbr {
     pub(super) bw: MaxFilter,
     rounds: u32,
     pub(super) round_start: bool,
-    /// The round ends with the ACK of a segment that was sent after this many segments had been
-    /// delivered.
+    /// The round ends when a segment is acknowledged that was sent after this many segments had
+    /// been delivered.
     next_round: u64,
     pub(super) pacing_gain: Gain,
     pub(super) cwnd_gain: Gain,
@@ -119,8 +119,8 @@ impl Bbr {
             .unwrap_or_else(|| burst(view, window, 0, least))
     }
 
-    /// Increases a target to allow for bursts, for delayed ACKs, and for a probe on a path with a
-    /// small BDP (Linux `bbr_quantization_budget`).
+    /// Increases a target window to allow for bursts, for delayed ACKs, and for a probe if the BDP
+    /// is small (Linux `bbr_quantization_budget`).
     fn with_quanta(&self, view: View<'_>, window: &Window, target: u32) -> u32 {
         let mut room = target + 3 * self.burst(view, window);
         room = (room + 1) & !1;
@@ -202,8 +202,8 @@ impl Bbr {
         let over = if self.pacing_gain == Gain::ONE {
             full_length
         } else if self.pacing_gain > Gain::ONE {
-            // Probe until as much data is in flight as the gain requires, or until losses show that
-            // this is impossible.
+            // Probe until the data in flight reaches the gain times the BDP, or until segments are
+            // lost.
             full_length
                 && (ack.losses > 0 || in_flight() >= self.inflight(view, window, self.pacing_gain))
         } else {
@@ -401,7 +401,7 @@ impl CongestionControl for Bbr {
         self.idle_restart = true;
         self.aggregation.restart(view.now);
         match self.phase {
-            // The application had little to send, so pace only at the estimated bandwidth.
+            // The application limited the flow, so pace at the estimated bandwidth, without a gain.
             Phase::ProbeBw(_) => self.set_pacing_rate(view, window, Gain::ONE),
             Phase::ProbeRtt(probe) if probe.is_over(view.now) => {
                 self.leave_probe_rtt(view, window);

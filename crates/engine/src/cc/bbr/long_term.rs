@@ -5,7 +5,7 @@ use crate::cc::bbr_model::{Bandwidth, Gain};
 use crate::cc::view::View;
 use crate::units::Time;
 
-/// Smallest number of rounds in an interval.
+/// Smallest length of a measuring interval, round trips.
 const ROUNDS: u32 = 4;
 /// Smallest share of lost segments in an interval, in 1/256.
 const LOSS: u64 = 50;
@@ -15,7 +15,7 @@ const DIFFERENCE: u64 = 4000 / 8;
 /// For this many rounds, BBR assumes that a detected policer is still active.
 const USE_ROUNDS: u32 = 48;
 
-/// What BBR concludes from a sample.
+/// What BBR concludes from an ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// Nothing has changed.
@@ -75,7 +75,7 @@ impl LongTerm {
             }
             return Verdict::None;
         }
-        // Measure from the first loss on, because by then the policer has no tokens left.
+        // Start measuring at the first loss, because by then the policer has no tokens left.
         if !self.sampling {
             if losses == 0 {
                 return Verdict::None;

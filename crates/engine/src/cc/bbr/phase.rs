@@ -9,8 +9,8 @@ const CYCLE: u32 = 8;
 /// Number of phases in which a cycle may begin: all except the draining phase.
 const CYCLE_RAND: u64 = 7;
 
-/// Position in a cycle of PROBE_BW. Phase 0 probes, phase 1 drains the queue that the probe built,
-/// and BBR cruises in all later phases.
+/// Phase of a PROBE_BW cycle: phase 0 probes for bandwidth, phase 1 drains the queue that the probe
+/// built, and later phases send at the estimated bandwidth.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cycle {
     pub index: u32,
@@ -59,11 +59,11 @@ impl Phase {
     }
 }
 
-/// Detects that the pipe is full: the bandwidth no longer grows.
+/// Detects that the pipe is full, because the bandwidth no longer grows.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct FullPipe {
     pub reached: bool,
-    /// The bandwidth with which later bandwidths are compared.
+    /// Bandwidth when it last grew by a quarter.
     pub bw: Bandwidth,
     /// Number of rounds in which the bandwidth did not exceed `bw` by a quarter.
     pub rounds: u32,

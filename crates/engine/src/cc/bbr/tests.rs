@@ -68,8 +68,8 @@ fn a_cycle_begins_anywhere_but_in_the_phase_that_drains() {
 fn room_for_bursts_and_delayed_acks() {
     let (mut cc, mut stack) = known_path();
     stack.window.pacing_rate = 12_500_000;
-    // 12.2 kB leave in 1 ms, so a burst has 8 segments. Three such bursts are added to 346
-    // segments. The sum is even, so it is not rounded up to an even number.
+    // 12.2 kB leave in 1 ms, so a burst has 8 segments. Three bursts are added to the BDP of 346
+    // segments. The sum is even, so it is not rounded up.
     cc.phase = probe_bw(3);
     assert_eq!(stack.with(|view, window| cc.burst(view, window)), 8);
     assert_eq!(
@@ -113,8 +113,8 @@ fn packets_are_conserved_in_the_first_round_of_recovery() {
     stack.conn.ca_state = CaState::Recovery;
     stack.flight.nxt = 500;
     stack.with(|view, window| cc.set_cwnd(view, window, &ack));
-    // The sender may send as many segments as were delivered. The number of lost segments does not
-    // matter.
+    // In the first round of recovery, the sender may send as many segments as were delivered,
+    // however many were lost.
     assert_eq!((stack.window.cwnd, cc.packet_conservation), (502, true));
     // In the next round the window grows towards the target as in slow start, minus the number of
     // lost segments.
@@ -132,7 +132,7 @@ fn three_rounds_without_growth_end_startup() {
     let mut stack = Stack::new(10);
     stack.conn.rate.interval_us = 40_000;
     let mut reached = Vec::new();
-    // The rates of the rounds first grow strongly, and then by less than a quarter.
+    // At first the rate doubles in each round. Then it grows by less than a quarter.
     for (round, rate) in [100, 200, 400, 480, 499, 400, 400].into_iter().enumerate() {
         cc.bw.update(10, round as u32, Bandwidth(rate));
         cc.round_start = true;
@@ -166,8 +166,8 @@ fn startup_doubles_each_round() {
     assert!((0.999..1.001).contains(&off), "{off}");
 }
 
-/// Linux `bbr_save_cwnd`: in Open and CWR, BBR saves the window. In Recovery the window may be
-/// reduced, so BBR saves the larger one of the window and the previously saved value.
+/// Linux `bbr_save_cwnd`: in Open and CWR, BBR saves the window. In Recovery, in which the window
+/// may be reduced, BBR saves it only if it is larger than the saved window.
 #[test]
 fn the_window_that_recovery_restores_is_the_last_good_one() {
     let (mut cc, mut stack) = known_path();

@@ -1,4 +1,4 @@
-//! The estimate of ACK aggregation, as in Google's branch or as in the draft.
+//! Estimates ACK aggregation, as in Google's v3 branch or as in the draft.
 
 use super::state::Bbr3;
 use crate::cc::bbr_model::Bandwidth;
@@ -6,7 +6,8 @@ use crate::cc::view::{Ack, View};
 use crate::cc::window::Window;
 use crate::units::Time;
 
-/// Number of rounds in each half of the branch's window. In STARTUP a half is one round.
+/// Number of rounds in each half of the window in which the branch looks for the maximum. In
+/// STARTUP, it is one round.
 const HALF: u32 = 5;
 
 impl Bbr3 {
@@ -27,7 +28,7 @@ impl Bbr3 {
         }
     }
 
-    /// Returns by how many segments ACK aggregation increases the window.
+    /// Returns the number of segments that are added to the window because of ACK aggregation.
     pub(super) fn extra_acked(&self, bw: Bandwidth) -> u32 {
         if self.params.draft {
             self.extra.segments()

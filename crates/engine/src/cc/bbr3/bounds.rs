@@ -1,12 +1,13 @@
-//! Bounds of the model, and the signs of congestion in the latest round.
+//! Upper bounds on the bandwidth and on the data in flight, and the losses and marks of the latest
+//! round.
 
 use crate::cc::bbr_model::Bandwidth;
 
 /// Value of a bound on the volume (segments in flight) that means "no bound".
 pub(super) const NO_BOUND: u32 = u32::MAX;
 
-/// Upper bounds that congestion sets on the bandwidth and on the volume (the number of segments in
-/// flight).
+/// Upper bounds, set after losses and marks, on the bandwidth and on the volume (the number of
+/// segments in flight).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bounds {
     /// Bound on the bandwidth, updated each round.
@@ -41,15 +42,15 @@ impl Bounds {
     }
 }
 
-/// Signs of congestion in the current round, and in the current cycle of probes.
+/// Losses, marks and deliveries in the current round, and losses and marks in the current cycle of
+/// probes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Signals {
     pub loss_in_round: bool,
     pub ecn_in_round: bool,
     pub loss_in_cycle: bool,
     pub ecn_in_cycle: bool,
-    /// Rate at which segments were delivered in the round. `inflight_latest` is the number of these
-    /// segments.
+    /// Delivery rate in the round. `inflight_latest` is the number of delivered segments.
     pub bw_latest: Bandwidth,
     pub inflight_latest: u32,
 }

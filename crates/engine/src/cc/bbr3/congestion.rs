@@ -38,7 +38,7 @@ impl Bbr3 {
         }
     }
 
-    /// Updates the delivery rate and the delivered volume of the latest round.
+    /// Updates `bw_latest` and `inflight_latest`.
     pub(super) fn update_latest(&mut self, view: View<'_>, ack: &Ack) {
         self.loss_round.start = false;
         let rate = &view.rate;
@@ -78,8 +78,8 @@ impl Bbr3 {
         self.signals.inflight_latest = view.rate.delivered;
     }
 
-    /// Linux `bbr_adapt_lower_bounds`: lowers the bounds, but not below the delivered rate and
-    /// volume of the latest round.
+    /// Linux `bbr_adapt_lower_bounds`: lowers `bw_lo` and `inflight_lo`, but not below `bw_latest`
+    /// and `inflight_latest`.
     pub(super) fn adapt_lower_bounds(&mut self, window: &Window) {
         if self.phase.is_probing() {
             return;
@@ -116,7 +116,7 @@ impl Bbr3 {
         self.bounds.bw_lo = self.bounds.bw_lo.min(marked_bw).max(Bandwidth::LEAST);
     }
 
-    /// Returns whether too many segments were lost or marked for a probe to continue.
+    /// Returns whether the share of lost or of marked segments is so large that a probe must end.
     pub(super) fn too_high(&self, lost: u32, in_flight: u32, marked: u32, delivered: u32) -> bool {
         (lost > 0 && in_flight > 0 && lost > self.params.loss_threshold.of(in_flight))
             || self.marks.too_many(&self.params, marked, delivered)
@@ -132,8 +132,7 @@ impl Bbr3 {
         )
     }
 
-    /// Records a loss. The first loss starts a new loss round, which measures how much the path
-    /// delivers.
+    /// Records a loss. The first loss of a round also starts a new loss round.
     pub(super) fn note_loss(&mut self, view: View<'_>, window: &Window) {
         if self.params.draft {
             self.save_before_episode(window);
@@ -145,8 +144,8 @@ impl Bbr3 {
         self.signals.loss_in_cycle = true;
     }
 
-    /// Returns how many segments were in flight when the share of lost segments became too high
-    /// (Linux `bbr_inflight_hi_from_lost_skb`).
+    /// Returns how many segments were in flight when the share of lost segments exceeded the
+    /// threshold (Linux `bbr_inflight_hi_from_lost_skb`).
     pub(super) fn excess_began(&self, segment: &LostSegment) -> u32 {
         let Some(before) = segment.tx_in_flight.checked_sub(1) else {
             return NO_BOUND - 1;

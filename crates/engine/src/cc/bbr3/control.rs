@@ -26,8 +26,7 @@ impl Bbr3 {
                 ProbeBw::Down(_) => (params.down_gain, params.steady_gain),
                 ProbeBw::Cruise(_) | ProbeBw::Refill(_) => (Gain::ONE, params.steady_gain),
             },
-            // In PROBE_RTT the branch only bounds the window, whereas the draft also changes the
-            // gains.
+            // In PROBE_RTT, the draft changes the gains, whereas the branch only bounds the window.
             Phase::ProbeRtt(..) if params.draft => (Gain::ONE, params.probe_rtt_gain),
             Phase::ProbeRtt(..) => (Gain::ONE, Gain::ONE),
         };
@@ -126,7 +125,8 @@ impl CongestionControl for Bbr3 {
         self.update_gains();
         self.set_pacing_rate(view, window, self.pacing_gain);
         self.set_cwnd(view, window, ack.delivered);
-        // If a tail loss probe repaired the loss, keep the volume measured before the loss.
+        // If a tail loss probe repaired the loss, keep the delivery rate and volume measured before
+        // the loss.
         if self.loss_round.start && !view.rate.probe_acked && !self.params.v2 {
             self.restart_latest(view);
         }
@@ -176,7 +176,7 @@ impl CongestionControl for Bbr3 {
         if new == CaState::Loss {
             self.prev_ca_state = CaState::Loss;
             self.full.restart(Bandwidth::ZERO);
-            // The bound is the window before the timeout.
+            // Set the bound to the window before the timeout.
             if !self.phase.is_probing() && self.bounds.inflight_lo == NO_BOUND {
                 self.bounds.inflight_lo = window.cwnd.max(self.prior_cwnd);
             }

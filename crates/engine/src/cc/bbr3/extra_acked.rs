@@ -9,7 +9,7 @@ use crate::units::Time;
 /// `BBR.ExtraAckedFilterLen`, rounds.
 const ROUNDS: u32 = 10;
 
-/// Counts the acknowledged segments that exceed the number expected from the bandwidth.
+/// Counts by how many segments the ACKs exceed the number expected from the bandwidth.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ExtraAcked {
     since: Time,
@@ -18,13 +18,13 @@ pub(super) struct ExtraAcked {
 }
 
 impl ExtraAcked {
-    /// Starts a new interval.
+    /// Starts a new measuring interval.
     pub(super) fn restart(&mut self, now: Time) {
         self.since = now;
         self.acked = 0;
     }
 
-    /// Implements `UpdateACKAggregation()`. `filled` is true if the pipe has ever been full.
+    /// Implements `UpdateACKAggregation()`. `filled` is true once the pipe has been full.
     pub(super) fn update(
         &mut self,
         view: View<'_>,

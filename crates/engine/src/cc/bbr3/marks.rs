@@ -11,7 +11,7 @@ const FULL_ROUNDS: u32 = 2;
 /// State of the response to marks.
 #[derive(Clone, Debug)]
 pub(super) struct Marks {
-    /// Whether the path is short enough for a response to marks.
+    /// Whether the RTT is short enough for BBR to respond to marks.
     pub eligible: bool,
     /// Moving average of the share of marked segments.
     pub alpha: Gain,
@@ -25,7 +25,8 @@ impl Marks {
     pub(super) fn new() -> Marks {
         Marks {
             eligible: false,
-            // Begin at 1 for a strong first response if the path is congested from the start.
+            // Start at 1, so that the first response is strong if the path is congested from the
+            // start.
             alpha: Gain::ONE,
             rounds: 0,
             counted: (0, 0),
@@ -65,12 +66,12 @@ impl Marks {
         self.rounds >= FULL_ROUNDS
     }
 
-    /// Returns the factor that reduces the volume after a round with marks.
+    /// Returns the factor by which a round with marks reduces the bound on the data in flight.
     pub(super) fn cut(&self, params: &Params) -> Gain {
         Gain::ONE - self.alpha.times(params.ecn_factor)
     }
 
-    /// Returns whether too many segments were marked for a probe to continue.
+    /// Returns whether the share of marked segments is so large that a probe must end.
     pub(super) fn too_many(&self, params: &Params, marked: u32, delivered: u32) -> bool {
         let most = params.ecn_threshold.of(delivered);
         let exceeds = marked > most || (params.v2 && marked == most);

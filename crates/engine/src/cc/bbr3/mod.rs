@@ -162,7 +162,7 @@ pub const ENTRY: Entry<Build> = Entry {
         options::ECN_FACTOR,
         options::ECN_ALPHA_GAIN,
     ],
-    // No kernel has BBR version 3 built in. So the option `module` must give a module that
+    // No kernel has BBR version 3 built in, so the option `module` must name a module that
     // registers itself as `bbr3`.
     kernel: Kernel::Module(&Module::named("bbr3", None)),
     rules: Rules::NONE,

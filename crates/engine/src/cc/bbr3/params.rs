@@ -5,7 +5,6 @@ use crate::cc::bbr_model::{Gain, tso_segs};
 use crate::registry::{OptionError, Options, Value};
 use crate::units::Time;
 
-/// The value of `draft` for version 06.
 pub(super) const DRAFT_06: &str = "06";
 
 /// Sets the gains that have different defaults in the draft and in the branch.
@@ -13,7 +12,7 @@ pub(super) fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     let gains = if options.word("draft") == DRAFT_06 {
         [2.77, 0.5, 0.9]
     } else {
-        // In DRAIN the branch always uses 1000/2885, even if STARTUP has another gain.
+        // The branch's drain gain is always 1000/2885, whatever the gain of STARTUP is.
         [2.773, 0.3466, 0.91]
     };
     for (name, gain) in ["startup_gain", "drain_gain", "down_gain"]
@@ -27,7 +26,6 @@ pub(super) fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     Ok(())
 }
 
-/// The options in the units of the model.
 #[derive(Clone, Debug)]
 pub(super) struct Params {
     /// Whether BBR follows version 06 of the draft. Otherwise it follows the branch.
@@ -37,7 +35,7 @@ pub(super) struct Params {
     /// Whether gauges record the whole state.
     pub trace: bool,
     pub startup_gain: Gain,
-    /// Number of bandwidth-delay products in flight in STARTUP and DRAIN.
+    /// Window in STARTUP and DRAIN, in bandwidth-delay products.
     pub startup_cwnd_gain: Gain,
     pub drain_gain: Gain,
     pub steady_gain: Gain,
@@ -86,7 +84,8 @@ impl Params {
         }
     }
 
-    /// Converts the options that both versions share. If `fine` is true, shares are exact.
+    /// Converts the options that both versions share. With `fine`, shares are not rounded to
+    /// multiples of 1/256.
     fn shared(options: &Options, fine: bool) -> Params {
         let whole = |name| options.int(name) as u32;
         let rounded = |name| Gain::rounded(options.float(name));

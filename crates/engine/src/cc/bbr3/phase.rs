@@ -4,9 +4,9 @@ use super::bounds::NO_BOUND;
 use crate::cc::bbr_model::{Bandwidth, ProbeRtt};
 use crate::units::Time;
 
-/// Largest number of doublings of a probe's slope.
+/// How often a probe may double the number of segments that it adds per round.
 pub(super) const MAX_SLOPE: u32 = 30;
-/// Largest number of rounds that is counted.
+/// Upper limit of the round counter.
 const MAX_ROUNDS: u32 = 255;
 
 /// How long BBR waits between two probes.
@@ -31,17 +31,17 @@ impl Wait {
         self.rounds = (self.rounds + 1).min(MAX_ROUNDS);
     }
 
-    /// Returns whether the wait is over, because its time or this many rounds have passed.
+    /// Returns whether BBR must probe again, because the time or this many rounds have passed.
     pub(super) fn is_over(&self, now: Time, rounds: u32) -> bool {
         now > self.since + self.time || self.rounds >= rounds
     }
 }
 
-/// A probe. The number of segments that it adds per round doubles each round.
+/// State of a probe, which adds twice as many segments in each round as in the round before.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Up {
     pub since: Time,
-    /// Doublings of the slope so far.
+    /// Number of doublings so far.
     slope: u32,
     /// Number of acknowledged segments after which one more segment may be in flight.
     count: u32,
@@ -67,12 +67,12 @@ impl Up {
         self.count = (cwnd / growth).max(1);
     }
 
-    /// Resets the count of acknowledged segments towards one more segment in flight.
+    /// Discards the segments counted towards the next additional segment in flight.
     pub(super) fn forget(&mut self) {
         self.acks = 0;
     }
 
-    /// Counts acknowledged segments. Returns how many more segments may be in flight.
+    /// Counts acknowledged segments. Returns how many additional segments may be in flight.
     pub(super) fn acked(&mut self, segments: u32) -> u32 {
         self.acks = self.acks.saturating_add(segments);
         let more = self.acks / self.count;
@@ -90,8 +90,8 @@ pub(super) enum ProbeBw {
     Down(Wait),
     /// BBR sends at the estimated bandwidth, below the bounds.
     Cruise(Wait),
-    /// BBR fills the pipe for a round at the estimated bandwidth. The number is the slope of the
-    /// next probe.
+    /// BBR fills the pipe for a round at the estimated bandwidth. The number is the initial slope
+    /// of the next probe ([`Up`]).
     Refill(u32),
 }
 
@@ -124,7 +124,8 @@ pub(super) enum Phase {
     Drain,
     /// BBR sends at the estimated bandwidth, and sometimes probes for more.
     ProbeBw(ProbeBw),
-    /// BBR drains the queue to measure the RTT. The number is the last value of the gauge `phase`.
+    /// BBR drains the queue to measure the RTT. The number is the gauge `phase`, which keeps its
+    /// last value.
     ProbeRtt(ProbeRtt, u8),
 }
 
@@ -153,7 +154,7 @@ impl Phase {
     }
 }
 
-/// The stage of a probe to which the current ACKs belong (Linux `bbr_ack_phase`).
+/// The stage of a probe on which the arriving ACKs report (Linux `bbr_ack_phase`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AckPhase {
     Init,
@@ -163,15 +164,17 @@ pub(super) enum AckPhase {
     ProbeStopping,
 }
 
-/// Results of the last probe so far.
+/// What ACKs have shown about the last probe.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Probe {
-    /// Whether ACKs of the probe still arrive and have not yet shown that too much is in flight.
+    /// Whether further ACKs of the probe are expected, and none so far has shown too many losses or
+    /// marks.
     pub samples: bool,
     pub was_too_high: bool,
-    /// Whether the probe stopped at a level that was too high in an earlier probe.
+    /// Whether the probe stopped because as much data was in flight as in an earlier probe with too
+    /// many losses.
     pub stopped_risky: bool,
-    /// Whether some sample of the probe did not show that too much is in flight. Only version 2
+    /// Whether any ACK of the probe reported losses and marks below the thresholds. Only version 2
     /// uses this field.
     pub ok_sample: bool,
 }
@@ -179,7 +182,7 @@ pub(super) struct Probe {
 /// Detects that the pipe is full: the bandwidth no longer grows.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct FullPipe {
-    /// The bandwidth with which later bandwidths are compared.
+    /// Bandwidth when it last grew by a quarter.
     pub bw: Bandwidth,
     /// Number of rounds in which the bandwidth did not exceed `bw` by a quarter.
     pub rounds: u32,
@@ -190,7 +193,7 @@ pub(super) struct FullPipe {
 }
 
 impl FullPipe {
-    /// Compares later bandwidths with `bw` from now on.
+    /// Restarts the detection with this bandwidth as the reference.
     pub(super) fn restart(&mut self, bw: Bandwidth) {
         *self = FullPipe {
             bw,

@@ -9,7 +9,7 @@ use crate::cc::view::{Ack, CaState, View};
 use crate::cc::window::Window;
 use crate::units::Time;
 
-/// The round counter of a wait starts at a random number below this one.
+/// The round counter of the wait for a probe starts at a random number below this.
 const RANDOM_ROUNDS: u64 = 2;
 /// A probe of version 2 ends when this many bandwidth-delay products are in flight.
 const UP_VOLUME: Gain = Gain(320);
@@ -33,7 +33,7 @@ impl Bbr3 {
         self.phase = Phase::ProbeBw(ProbeBw::Up(Up::new(view.now, slope, window.cwnd)));
     }
 
-    /// Enters the phase DOWN, which begins the wait for the next probe. Returns the wait.
+    /// Enters PROBE_DOWN. Starts and returns the wait for the next probe.
     pub(super) fn start_down(&mut self, view: View<'_>) -> Wait {
         self.signals = Signals::default();
         let rounds = self.random.below(RANDOM_ROUNDS) as u32;
@@ -111,12 +111,12 @@ impl Bbr3 {
             self.probe.samples = false;
             self.ack_phase = AckPhase::Init;
             let probing = matches!(self.phase, Phase::ProbeBw(_));
-            // All samples of the probe have arrived, so discard the bandwidth of the previous
+            // All ACKs of the probe have arrived, so discard the largest bandwidth of the previous
             // cycle.
             if probing && !view.rate.app_limited && self.bw_hi[1] > Bandwidth::ZERO {
                 self.bw_hi = [self.bw_hi[1], Bandwidth::ZERO];
             }
-            // The probe reached inflight_hi without too many losses, so probe again and go further.
+            // The probe reached inflight_hi without too many losses, so probe beyond it at once.
             if probing && self.probe.stopped_risky && !self.probe.was_too_high {
                 self.start_refill(view, 0);
                 return true;
@@ -132,8 +132,8 @@ impl Bbr3 {
             if self.bounds.inflight_hi == NO_BOUND {
                 return false;
             }
-            // Raise the bound to a level without too many losses in any phase, because earlier
-            // losses may have been random.
+            // In any phase, raise the bound if more data was in flight without too many losses. The
+            // losses that set the bound may have been random.
             self.bounds.inflight_hi = self.bounds.inflight_hi.max(view.rate.tx_in_flight);
             if self.sample > self.bounds.bw_hi {
                 self.bounds.bw_hi = self.sample;
@@ -151,8 +151,8 @@ impl Bbr3 {
             && !self.signals.loss_in_cycle
             && view.ca_state == CaState::Open;
         let slope = if marks_ceased {
-            // The flows that caused the marks may have ended. So begin by raising the volume by
-            // half of inflight_hi.
+            // The flows that caused the marks may have ended, so start the probe with steps of half
+            // of inflight_hi.
             let half = (self.bounds.inflight_hi / 2).max(1);
             half.ilog2().min(MAX_SLOPE)
         } else {
@@ -188,8 +188,8 @@ impl Bbr3 {
             ProbeBw::Up(up) => {
                 let mut done = false;
                 if self.probe.was_too_high && in_flight >= self.bounds.inflight_hi {
-                    // Stop at the level that was too high in the last probe, because too many
-                    // segments may already be in flight.
+                    // Stop where the last probe had too many losses, because too many segments may
+                    // already be in flight.
                     self.probe.stopped_risky = true;
                     done = true;
                 } else if self.params.v2 {

@@ -12,12 +12,12 @@ pub(super) enum Interrupted {
     Up,
 }
 
-/// The state before an episode of loss recovery.
+/// The state before a loss recovery, which BBR restores if the recovery was spurious.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Undo {
     pub bounds: Bounds,
     pub interrupted: Interrupted,
-    /// Whether an episode of loss recovery is in progress and the state before it is saved.
+    /// Whether a loss recovery is in progress and the state before it is saved.
     pub saved: bool,
 }
 

@@ -45,7 +45,7 @@ impl Share {
         (u64::from(number) * u64::from(self.part)).div_ceil(u64::from(self.whole)) as u32
     }
 
-    /// Returns the number whose share is `part`, rounded down.
+    /// Returns the number of which `part` is this share, rounded down.
     pub(super) fn whole_of(self, part: u32) -> u32 {
         (u64::from(part) * u64::from(self.whole) / u64::from(self.part)) as u32
     }

@@ -103,8 +103,8 @@ impl Bbr3 {
         self.params.draft && self.round_count.wrapping_sub(self.drain_began) > DRAIN_ROUNDS
     }
 
-    /// Returns whether BBR knows too little about the path. In this case STARTUP's window may
-    /// exceed its target.
+    /// Returns whether too little data was delivered to estimate the path. STARTUP's window may
+    /// then exceed its target.
     pub(super) fn knows_too_little(&self, view: View<'_>, window: &Window) -> bool {
         if self.params.draft {
             view.delivered < u64::from(self.initial_cwnd)

@@ -27,8 +27,8 @@ const UNSEEN: MinRtt = MinRtt {
     at: Time::ZERO,
 };
 
-/// A round trip. It ends with the ACK of a segment that was sent after `next` segments had been
-/// delivered.
+/// A round trip, which ends when a segment is acknowledged that was sent after `next` segments had
+/// been delivered.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Round {
     /// Whether this ACK starts a new round.
@@ -45,7 +45,7 @@ pub(super) struct Bbr3 {
     pub ack_phase: AckPhase,
     pub probe: Probe,
     pub initial_cwnd: u32,
-    /// Smallest RTT over `min_rtt_window`. `probe_rtt_min` is the smallest RTT over
+    /// Smallest RTT in the last `min_rtt_window`. `probe_rtt_min` is the smallest in the last
     /// `probe_rtt_interval`.
     pub min_rtt: MinRtt,
     pub probe_rtt_min: MinRtt,
@@ -58,12 +58,12 @@ pub(super) struct Bbr3 {
     pub idle_restart: bool,
     pub pace: Pace,
     pub full: FullPipe,
-    /// The bandwidth of this ACK's sample, or zero without a sample.
+    /// The bandwidth that this ACK measured, or zero.
     pub sample: Bandwidth,
     /// Largest bandwidths of the previous cycle of probes and of the current cycle.
     pub bw_hi: [Bandwidth; 2],
     pub bounds: Bounds,
-    /// The state before the last reduction.
+    /// The state to restore if the last reduction was spurious.
     pub undo: Undo,
     pub signals: Signals,
     /// Losses in this round of STARTUP. This is the number of ACKs that report losses, or with the
@@ -76,7 +76,7 @@ pub(super) struct Bbr3 {
     /// The round in which DRAIN began.
     pub drain_began: u32,
     pub marks: Marks,
-    /// ACK aggregation as in the branch. `extra` is ACK aggregation as in the draft.
+    /// ACK aggregation as in the branch. With the draft, `extra` is used instead.
     pub aggregation: Aggregation,
     pub extra: ExtraAcked,
     pub counts: Counts,
@@ -156,8 +156,8 @@ impl Bbr3 {
         self.with_quanta(view, window, self.bdp(bw, Gain::ONE))
     }
 
-    /// Returns how many packets will be in flight when the next packet may leave. With the draft,
-    /// returns how many packets are in flight now.
+    /// Returns how many packets will be in flight when the next packet may leave or, with the
+    /// draft, how many are in flight now.
     pub(super) fn in_network(&self, view: View<'_>, window: &Window, in_flight: u32) -> u32 {
         if self.params.draft {
             return view.flight.in_flight();
@@ -170,7 +170,7 @@ impl Bbr3 {
         in_network_at_departure(view, in_flight, self.bandwidth(), burst)
     }
 
-    /// Returns the volume that should be in flight, unless congestion requires less.
+    /// Returns how many segments should be in flight, unless congestion requires fewer.
     pub(super) fn target_inflight(&self, view: View<'_>, window: &Window) -> u32 {
         self.inflight(view, window, self.bandwidth())
             .min(window.cwnd)

@@ -83,7 +83,7 @@ fn a_round_with_losses_cuts_the_lower_bounds_by_three_tenths() {
         (Bandwidth(bw.0 * 180 / 256), 486)
     );
     assert_eq!(cc.bandwidth().0, bw.0 * 180 / 256);
-    // The bounds do not fall below the delivered rate and volume of the round.
+    // The bounds do not fall below what the round delivered.
     cc.signals.inflight_latest = 400;
     cc.signals.bw_latest = Bandwidth(bw.0 / 2);
     stack.with(|view, window| cc.update_congestion(view, window, &ack));
@@ -118,14 +118,15 @@ fn a_probe_that_loses_two_percent_sets_the_upper_bound() {
     // 9 of 509 segments are less than 5/256, so the upper bound is not set.
     assert!(cc.bounds.inflight_hi == NO_BOUND && cc.phase.is_up());
     stack.with(|view, window| cc.on_lost(view, window, &lost(10)));
-    // Before the tenth loss, 509 segments were in flight. With the next segment, the share of lost
-    // segments exceeds the threshold.
+    // 509 segments were in flight before the tenth lost segment. With this segment, the share of
+    // lost segments exceeds the threshold.
     assert_eq!(cc.bounds.inflight_hi, 510);
     assert!(matches!(cc.phase, Phase::ProbeBw(ProbeBw::Down(_))));
     // A probe sets the bound only once.
     stack.with(|view, window| cc.on_lost(view, window, &lost(200)));
     assert_eq!(cc.bounds.inflight_hi, 510);
-    // BBR leaves 15 % of the bound to other flows, except while it probes.
+    // Except while it probes, BBR keeps at most 85 % of the bound in flight, so that other flows
+    // can grow.
     assert_eq!(cc.with_headroom(), 510 - 75);
     cc.phase = Phase::ProbeBw(ProbeBw::Cruise(WAIT));
     stack.with(|_, window| cc.bound_cwnd(window));
@@ -190,8 +191,8 @@ fn marks_count_on_short_paths_that_ask_for_it() {
 #[test]
 fn a_repaired_loss_of_a_probe_sets_the_upper_bound() {
     let (mut cc, mut stack) = known_path();
-    // The rate is set to 5 %, so that the smallest bound that BBR derives from the rate is below
-    // the data in flight.
+    // The bandwidth is so low that the smallest bound that BBR derives from it is below the data in
+    // flight.
     cc.bw_hi = [Bandwidth::sampled(432, 1_000_000), Bandwidth::ZERO];
     stack.window.cwnd = 30;
     cc.phase = Phase::ProbeBw(ProbeBw::Up(Up::new(Time::ZERO, 0, 30)));
@@ -272,8 +273,8 @@ fn the_draft_drains_for_three_rounds_at_most() {
     }
 }
 
-/// Section 5.3.1.2: the draft compares samples only at the start of a round. With the branch, a
-/// larger sample within a round also restarts the test.
+/// Section 5.3.1.2: in the draft, only a sample at the start of a round can show that the bandwidth
+/// grows. In the branch, a sample within a round can, too.
 #[test]
 fn the_draft_looks_for_a_plateau_at_round_starts() {
     for (params, counted) in [(draft(), 2), (params(), 0)] {
@@ -370,8 +371,8 @@ fn a_timeout_sets_the_lower_bound_once() {
     }
 }
 
-/// Linux `bbr_save_cwnd`: BBR saves the window, but during recovery and PROBE_RTT only if it is
-/// larger than the saved window.
+/// Linux `bbr_save_cwnd`: BBR saves the window. During recovery and PROBE_RTT, it does so only if
+/// the window is larger than the saved one.
 #[test]
 fn the_window_of_before_is_kept() {
     use crate::cc::bbr_model::ProbeRtt;

@@ -69,7 +69,7 @@ fn three_rounds_without_growth_fill_the_pipe() {
     cc.phase = Phase::Startup;
     let mut rounds = |cc: &mut Bbr3, start| {
         cc.round.start = start;
-        // A small sample does not change the largest bandwidth.
+        // A smaller sample does not change the largest bandwidth.
         cc.sample = Bandwidth::LEAST;
         stack.with(|view, _| cc.check_full_pipe(view));
         (cc.full.rounds, cc.full.reached)
@@ -100,8 +100,8 @@ fn a_probe_ends_at_one_and_a_quarter_volumes() {
     }
 }
 
-/// `bbr2_handle_queue_too_high_in_startup`: the delivered volume does not raise the bound, unlike
-/// in version 3.
+/// `bbr2_handle_queue_too_high_in_startup`: the bound is the bandwidth-delay product, even if more
+/// segments were delivered. In version 3 these would raise the bound.
 #[test]
 fn losses_in_startup_leave_the_volume_as_the_bound() {
     let (mut cc, mut stack) = known_path();
@@ -121,7 +121,7 @@ fn marks_lower_the_bandwidth() {
     cc.marks.eligible = true;
     cc.signals.ecn_in_round = true;
     stack.with(|_, window| cc.adapt_lower_bounds(window));
-    // Alpha is 1, so a round with marks multiplies rate and volume by 1 - 85/256.
+    // Alpha is 1, so a round with marks multiplies both bounds by 1 - 85/256.
     let kept = Bandwidth(bw.0 * 171 / 256);
     assert_eq!(
         (cc.bandwidth(), cc.bounds.inflight_lo),
@@ -148,7 +148,7 @@ fn repaired_losses_do_not_count() {
     assert_eq!(cc.bounds.inflight_hi, NO_BOUND);
 }
 
-/// `bbr2_update_congestion_signals`: a new round begins with the values of its first ACK.
+/// `bbr2_update_congestion_signals`: the measurement of a round starts with the round's first ACK.
 #[test]
 fn the_latest_round_begins_again_at_its_end() {
     let (mut cc, mut stack) = known_path();

@@ -7,8 +7,8 @@ use crate::cc::view::{CaState, View};
 use crate::cc::window::Window;
 
 impl Bbr3 {
-    /// Implements `SaveStateUponLoss()`. Saves only once per episode, because later losses would
-    /// overwrite the saved state with a reduced state.
+    /// Implements `SaveStateUponLoss()`. Saves the state only at the first loss of a recovery,
+    /// because later losses find a reduced state.
     pub(super) fn save_before_episode(&mut self, window: &Window) {
         if self.undo.saved {
             return;
@@ -21,7 +21,7 @@ impl Bbr3 {
         };
     }
 
-    /// Records that the congestion state changes to `new`. Restores the saved window at the end of
+    /// Called before the congestion state changes to `new`. Restores the saved window at the end of
     /// recovery.
     pub(super) fn episode_changes(&mut self, view: View<'_>, window: &mut Window, new: CaState) {
         if new < CaState::Recovery {

@@ -22,13 +22,14 @@ pub(in crate::cc) struct Aggregation {
 }
 
 impl Aggregation {
-    /// Starts a new epoch.
+    /// Starts a new measuring interval (Linux's `ack_epoch`).
     pub(in crate::cc) fn restart(&mut self, now: Time) {
         self.epoch_at = now;
         self.epoch_acked = 0;
     }
 
-    /// Processes an ACK. `rounds` is the length of each half of the window.
+    /// Processes an ACK. `rounds` is the length of each half of the window in which the filter
+    /// looks for the maximum.
     pub(in crate::cc) fn update(
         &mut self,
         view: View<'_>,
@@ -78,7 +79,7 @@ mod tests {
 
     #[test]
     fn bursts_of_acks_are_provided_for() {
-        // The rate is a segment per ms (rounded up a little), but each ACK covers 20 segments.
+        // One segment per ms is delivered, but each ACK covers 20 segments.
         let bw = Bandwidth::sampled(1001, 1_000_000);
         let mut aggregation = Aggregation::default();
         let mut stack = Stack::new(100);

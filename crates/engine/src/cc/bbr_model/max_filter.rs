@@ -2,8 +2,8 @@
 
 use super::units::Bandwidth;
 
-/// Kathleen Nichols' filter for a maximum over a window. It stores the largest values of the whole
-/// window, of its last three quarters and of its last half.
+/// Kathleen Nichols' filter for a maximum over a window. It stores the largest value of the whole
+/// window, of its last three quarters, and of its last half.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::cc) struct MaxFilter<T = Bandwidth>([(u32, T); 3]);
 
@@ -29,8 +29,7 @@ impl<T: Copy + PartialOrd> MaxFilter<T> {
             s[2] = new;
         }
         if age(s[0]) > window {
-            // The largest value is too old, so the second and third largest values take the first
-            // two places.
+            // The largest value is too old, so the second value becomes the largest.
             *s = [s[1], s[2], new];
             if age(s[0]) > window {
                 *s = [s[1], s[2], new];
@@ -58,8 +57,8 @@ mod tests {
             filter.update(10, t, Bandwidth(100 - u64::from(t)));
             seen.push(filter.get().0);
         }
-        // The filter returns the largest value for ten rounds. Then it returns the largest of the
-        // values that it stored for later parts of the window.
+        // The filter returns the largest value for ten rounds, and then the largest of the later
+        // values that it stored.
         assert_eq!(seen[..10], [100; 10]);
         assert_eq!(seen[10..], [97, 97, 97]);
         filter.update(10, 14, Bandwidth(98));

@@ -7,9 +7,9 @@ use crate::units::Time;
 /// Progress of PROBE_RTT.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::cc) struct ProbeRtt {
-    /// When PROBE_RTT may end. `None` while too many segments are in flight.
+    /// When PROBE_RTT may end, or `None` until few enough segments are in flight.
     until: Option<Time>,
-    /// Whether a round has passed since the number of segments in flight became low enough.
+    /// Whether a round has passed since then.
     round_done: bool,
 }
 
@@ -18,7 +18,7 @@ pub(in crate::cc) struct ProbeRtt {
 pub(in crate::cc) enum Progress {
     /// PROBE_RTT continues.
     Going,
-    /// The number of segments in flight is now low enough, so the round of PROBE_RTT begins.
+    /// Few enough segments are in flight, so the time in PROBE_RTT is counted from now on.
     Begun,
     /// PROBE_RTT is over.
     Over,
@@ -35,8 +35,8 @@ impl ProbeRtt {
         time: Time,
     ) -> Progress {
         let in_flight = view.flight.in_flight();
-        // Rates measured in this phase are below the path's capacity, so mark them as
-        // application-limited.
+        // Treat rates measured in this phase as application-limited, because they are below the
+        // path's capacity.
         window.app_limited = (view.delivered + u64::from(in_flight)).max(1);
         if self.until.is_some() {
             self.round_done |= round_start;

@@ -37,8 +37,8 @@ impl Pace {
         window.pacing_rate = bw.bytes_per_second(view.mss, self.initial, self.margin);
     }
 
-    /// Sets the rate to `gain` times `bw`. The rate may fall only once the pipe is full (`full`),
-    /// because samples before that are too low.
+    /// Sets the rate to `gain` times `bw`. Until the pipe is full (`full`), the rate only rises,
+    /// because the samples of `bw` are still too low.
     pub(in crate::cc) fn set(
         &mut self,
         view: View<'_>,
@@ -66,8 +66,8 @@ pub(in crate::cc) fn min_rtt_us(view: View<'_>) -> u64 {
     }
 }
 
-/// Returns how many packets will be in the network when the next packet may leave, plus `burst`
-/// packets (Linux `bbr_packets_in_net_at_edt`).
+/// Returns how many packets will be in flight when the next packet may leave, plus `burst` packets
+/// (Linux `bbr_packets_in_net_at_edt`).
 pub(in crate::cc) fn in_network_at_departure(
     view: View<'_>,
     in_flight: u32,
@@ -81,7 +81,7 @@ pub(in crate::cc) fn in_network_at_departure(
 /// Returns the number of segments that a host sends as one burst. This is the number that leaves in
 /// 1 ms, plus `extra` bytes (Linux `tcp_tso_autosize` with `sk_pacing_shift` 10).
 pub(in crate::cc) fn burst(view: View<'_>, window: &Window, extra: u64, least: u32) -> u32 {
-    // GSO_LEGACY_MAX_SIZE - 1 - MAX_TCP_HEADER.
+    // Linux's GSO_LEGACY_MAX_SIZE - 1 - MAX_TCP_HEADER.
     const LIMIT: u64 = 65_536 - 1 - 320;
     let bytes = ((window.pacing_rate >> 10) + extra).min(LIMIT);
     ((bytes / u64::from(view.mss.max(1))) as u32)

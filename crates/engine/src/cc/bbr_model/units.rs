@@ -4,7 +4,7 @@ use std::ops::{Add, Sub};
 
 use crate::units::Time;
 
-/// Value that means "no RTT measured yet".
+/// No RTT has been measured yet.
 pub(in crate::cc) const NO_RTT: u64 = u64::MAX;
 /// Largest window, segments.
 const WINDOW_MAX: u64 = 1 << 30;

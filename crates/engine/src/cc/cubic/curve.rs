@@ -12,8 +12,8 @@ pub(in crate::cc) fn jiffies(time: Time) -> u64 {
     time.ns() / (1_000_000_000 / HZ)
 }
 
-/// Linux's first approximations of cube roots, for the leading binary digits of a number (8 to 63).
-/// Their errors affect the result of [`cubic_root`], so the table must equal Linux's.
+/// Linux's table of approximate cube roots, indexed by the leading binary digits of a number (8 to
+/// 63). Its errors affect the result of [`cubic_root`].
 #[rustfmt::skip]
 const ROOTS: [u8; 56] = [
     123, 129, 134, 138, 143, 147, 151, 156, 157, 161, 164, 168, 170, 173,
@@ -33,7 +33,7 @@ pub(super) fn cubic_root(a: u64) -> u64 {
             .find(|root| (2 * root + 1_u64).pow(3) > 8 * a)
             .unwrap_or(4);
     }
-    // A third of the number of binary digits, minus the digits that the table covers.
+    // A third of the number of binary digits of `a`, minus those that the table covers.
     let shift = ((digits * 84) >> 8) - 1;
     let leading = (a >> (3 * shift)) as usize;
     let x = ((u64::from(ROOTS[leading - 8]) + 10) << shift) >> 6;
@@ -79,7 +79,7 @@ pub(in crate::cc) struct Epoch {
     pub(super) delay_min: u32,
     /// Time at which growth began after the last reduction, jiffies.
     pub(in crate::cc) start: Option<u64>,
-    /// Acknowledged data that `w_est` does not yet include. The unit is segments, or bytes in
+    /// Acknowledged data that has not yet been added to `w_est`, in segments, or in bytes in
     /// CUBIC-SCE.
     pub(in crate::cc) ack_cnt: i64,
     /// Window that Reno would have now, segments.
@@ -94,7 +94,7 @@ pub(super) struct Friendly {
     pub alpha_one: bool,
     pub scale: u32,
     pub cwnd_prior: u32,
-    /// Increase of `ack_cnt` for one segment.
+    /// What an acknowledged segment adds to `ack_cnt`.
     pub unit: i64,
 }
 
@@ -134,8 +134,8 @@ impl Epoch {
                 now
             }
         };
-        // Evaluate the curve one RTT ahead. `now - start` is never negative, because the shift
-        // after an idle time never moves the start into the future.
+        // Evaluate the curve one RTT ahead. `now - start` is never negative, because an idle time
+        // never moves `start` into the future.
         let rtt = u64::from(self.delay_min).div_ceil(1_000_000 / HZ);
         let t = ticks(now - start + rtt);
         // RFC 9438 figure 1: W_cubic(t) = C (t - K)^3 + W_max.
@@ -175,9 +175,9 @@ impl Epoch {
         }
     }
 
-    /// Moves acknowledged segments from `ack_cnt` to `w_est`. `w_est` grows by one for each
-    /// `per_segment` in `ack_cnt`, but at most by `room`. As in Linux, `ack_cnt` must exceed
-    /// `per_segment` for this, so equality is not enough.
+    /// Grows `w_est` by one for each `per_segment` in `ack_cnt`, but at most by `room`, and
+    /// subtracts them from `ack_cnt`. As in Linux, `ack_cnt` must exceed `per_segment`; equality is
+    /// not enough.
     fn count(&mut self, per_segment: i64, room: i64) {
         let grown = ((self.ack_cnt - 1).max(0) / per_segment).min(room);
         self.ack_cnt -= grown * per_segment;

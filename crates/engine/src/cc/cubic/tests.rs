@@ -65,7 +65,8 @@ fn time_to_the_inflection_point() {
     }
 }
 
-/// Returns the window at the end of each round after a mark, with the time since growth began, s.
+/// Returns, for each round after a mark, the time since growth began, s, and the window at the end
+/// of the round.
 fn epoch(set: &[(&'static str, Value)], cwnd: u32, rtt: Time, rounds: u32) -> Vec<(f64, u32)> {
     let mut host = host(set, cwnd, rtt);
     host.marked_round(1);
@@ -102,7 +103,7 @@ fn follows_the_curve() {
 
 #[test]
 fn fast_convergence() {
-    // The window is reduced at 500, and again at 400, before it has reached the maximum of 500.
+    // The window is reduced at 500, and again at 400, before it has reached 500 again.
     let after = |set: &[_], seconds: u64| {
         let mut cc = build(set);
         let mut stack = Stack::new(500);
@@ -151,8 +152,9 @@ fn friendly_growth_of_one_beyond_the_last_maximum() {
     // takes 11 rounds.
     assert_eq!(linux[..11], rfc[..11]);
     let gained = |curve: &[(f64, u32)]| curve[49].1 - curve[19].1;
-    // In thirty rounds Linux gains 30 * 8/15 segments. RFC 9438 gains 30 segments minus one,
-    // because a round acknowledges fewer segments than the window has at the end of the round.
+    // In thirty rounds, Linux's window grows by 30 * 8/15 segments. With RFC 9438 it grows by 30
+    // segments minus one, because a round acknowledges fewer segments than the window has at the
+    // end of the round.
     assert_eq!((gained(&linux), gained(&rfc)), (16, 29));
 }
 

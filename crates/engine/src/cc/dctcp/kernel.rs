@@ -1,5 +1,4 @@
-//! Parameters for DCTCP as in Linux, and of tailback's own module for versions that are not in
-//! Linux.
+//! Parameters of Linux's DCTCP, and of tailback's own module for versions that are not in Linux.
 
 use super::shift_of;
 use crate::registry::Value;
@@ -7,7 +6,6 @@ use crate::registry::kernel::{
     Gauge, Module, Parameter, Reading, StandIn, THIS_LINUX, digits, flag_digit,
 };
 
-/// How the kernel engine runs DCTCP.
 pub(super) const KERNEL: Module = Module {
     version: Some(THIS_LINUX),
     parameters: &[
@@ -47,7 +45,7 @@ pub(super) const KERNEL: Module = Module {
     ..Module::named("dctcp", Some("3.18"))
 };
 
-/// Parameters of `tcp_dctcp_2014`, which implements every version except that of the kernel.
+/// Parameters of `tcp_dctcp_2014`, tailback's module for the versions that are not in Linux.
 const AS_IT_WAS: &[Parameter] = &[
     Parameter {
         option: "g",
@@ -119,7 +117,7 @@ const AS_IT_WAS: &[Parameter] = &[
     },
 ];
 
-/// Returns the index that the module uses for a word.
+/// Returns the number that the module uses for a word.
 fn place(value: &Value, words: &[&str]) -> Result<u64, (&'static str, &'static str)> {
     let at = match value {
         Value::Word(word) => words.iter().position(|known| known == word),

@@ -28,8 +28,8 @@ fn alpha(cc: &dyn CongestionControl, bits: u32) -> u64 {
     (out[0] * f64::from(1_u32 << bits)) as u64
 }
 
-/// Delivers windows of data with these numbers of delivered and marked segments. Returns alpha
-/// after each window.
+/// Acknowledges windows of data, each given as (delivered, marked) segments. Returns alpha after
+/// each window.
 fn windows(set: &[(&'static str, Value)], bits: u32, seen: &[(u64, u64)]) -> Vec<u64> {
     let mut cc = build(set);
     let mut stack = Stack::new(10);
@@ -88,7 +88,7 @@ fn linux_decays_to_zero_and_older_versions_do_not() {
     let at_16 = [("alpha_init", Value::Float(16.0 / 1024.0))];
     assert_eq!(windows(&at_16, 10, &[(20, 0); 3]), [15, 0, 0]);
     assert_eq!(decayed(&[word("version", "linux-3.19")]), 15);
-    // The patch starts with alpha = 0. One mark in 21 segments adds 64/21 = 3, and such a small
+    // `patch-2012` starts with alpha = 0. One mark in 21 segments adds 64/21 = 3, and such a small
     // alpha does not decay.
     let patch = [word("version", "patch-2012")];
     assert_eq!(
@@ -222,8 +222,8 @@ fn reduction(set: &[(&'static str, Value)], aces: &[bool]) -> Vec<u32> {
 
 #[test]
 fn ways_down() {
-    // alpha is 1/4, 7/16, 21/64 and 127/256. So the window shrinks by 2.5, 4.4 and 4.96 segments.
-    // It does not shrink at 21/64, because that ACK has no mark.
+    // After the four ACKs, alpha is 1/4, 7/16, 21/64 and 127/256. All but the third carry a mark,
+    // and shrink the window by 2.5, 4.4 and 4.96 segments.
     let mut set = vec![
         word("reduction", "progressive"),
         word("update", "ack"),
@@ -278,7 +278,7 @@ fn one_below_the_window_avoids_slow_start() {
         let mut host = Host::new(build(&set), 20, Time::from_ms(20));
         host.window = Window::new(20, 10, Growth::Acks);
         // The first ACK is marked and raises alpha to 512 - 32 + 64 = 544, so the window is 20 - 5.
-        // `held` is the window after the round of the reduction. One more ACK follows.
+        // `held` is the window at the end of the marked round, before one more ACK.
         host.marked_round(1);
         let held = host.window.cwnd;
         host.ack(1);
@@ -291,8 +291,8 @@ fn one_below_the_window_avoids_slow_start() {
 #[test]
 fn responses_to_loss() {
     // `alone` is ssthresh after a loss, with a window of 20 and an alpha of 1/4. `within` is
-    // ssthresh after a loss in the same round as marks. The marks have reduced the window to 20 -
-    // (20 * 256 >> 11) = 18.
+    // ssthresh after a loss in the same round as marks, which have reduced the window to 20 - (20 *
+    // 256 >> 11) = 18.
     for (loss, alone, within) in [
         ("halve", 10, 10),
         ("reno", 10, 18),

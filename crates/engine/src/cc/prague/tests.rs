@@ -47,8 +47,8 @@ fn growth_follows_the_scaling() {
     }
 }
 
-/// `prague_update_pacing_rate`: the rate is the larger one of the window and the segments in
-/// flight, divided by srtt. Each packet has 1500 bytes. If the window is below half of ssthresh,
+/// `prague_update_pacing_rate`: the rate is the window or the segments in flight, whichever is
+/// larger, divided by srtt. Each packet has 1500 bytes. If the window is below half of ssthresh,
 /// the rate is doubled. Bursts last a quarter of a millisecond (2^-12 s), but have at least two
 /// segments.
 #[test]
