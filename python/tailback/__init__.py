@@ -9,8 +9,7 @@
     tailback.compare("scenario.toml", variants).frame()
 
 `import tailback` loads neither Polars nor Altair, nor most of tailback's own modules. The first use
-of a name loads its module, so a command loads only the modules that it needs.
-"""
+of a name loads its module, so commands start quickly."""
 
 from __future__ import annotations
 

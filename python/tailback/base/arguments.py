@@ -53,14 +53,15 @@ def values(name: str, value: object) -> list[Any]:
 
 
 def table(name: str, value: object, of: str) -> Mapping[str, Any]:
-    """Return a mapping with strings as keys. `of` describes its entries in the error message."""
+    """Return an argument that is a mapping with strings as keys. `of` describes its entries in the
+    error message."""
     if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
         return value
     raise InputError(f"{name} is {_is(value)}; expected a dict {of}")
 
 
 def path(name: str, value: object) -> str | os.PathLike[str]:
-    """Return the path that an argument holds as a `Path` or as text."""
+    """Return an argument that is a path, as a `Path` or as text."""
     if isinstance(value, str | os.PathLike):
         return value
     raise InputError(f"{name} is {_is(value)}; expected a path")

@@ -14,11 +14,10 @@ from tailback.base.foreign import shown
 
 
 class PlainConsole(Console):
-    """A console without markup, emoji codes or highlighting. It escapes control characters.
+    """A console that prints markup such as `[bold]` and `:smile:` literally, and escapes control
+    characters.
 
-    It prints `[bold]`, `:smile:` and links in a title literally. Only `Text` and the columns of a
-    table set a style.
-    """
+    Only `Text` objects and the columns of a table can set a style."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(markup=False, emoji=False, highlight=False, **options)
@@ -30,8 +29,8 @@ class PlainConsole(Console):
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterable[Segment]:
-        """Escape texts that Rich does not pass to `render_str`, such as a `Text` or one of Rich's
-        own renderables."""
+        """Escape control characters in `Text` and other renderables, which Rich does not pass to
+        `render_str`."""
         for segment in super().render(renderable, options):
             if segment.control is None:
                 yield Segment(shown(segment.text), segment.style)

@@ -1,9 +1,8 @@
 """Makes temporary folders and removes folders. No other module removes folders.
 
-A name from a file must never determine which folder is deleted. A caller therefore passes a
-folder of its own, and `remove` deletes only what is below that folder. A path elsewhere is a bug,
-so `remove` raises an error before it touches a file.
-"""
+A name from a file must never determine which folder is deleted. Callers of `remove` therefore pass
+a second folder, `inside`. If the folder to remove is not below it, `remove` raises an error and
+deletes nothing."""
 
 from __future__ import annotations
 
@@ -19,10 +18,9 @@ from tailback import _native
 def remove(folder: Path, *, inside: Path) -> None:
     """Remove a folder with its content, as far as possible.
 
-    `folder` must be below `inside` after all links in its path are resolved. `folder` may not
-    be a link itself, because the target of the link would be removed. A missing folder is not an
-    error, and files that cannot be removed stay. Raises `ValueError` for a folder anywhere else.
-    """
+    `folder` must be below `inside` after all links in its path are resolved. `folder` may not be a
+    link itself, because the target of the link would be removed. A missing folder is not an error,
+    and files that cannot be removed stay. Raises `ValueError` if `folder` is not below `inside`."""
     place = Path(os.path.realpath(folder.parent)) / folder.name
     root = Path(os.path.realpath(inside))
     if folder.name in ("", ".", "..") or root not in place.parents or place.is_symlink():

@@ -1,9 +1,8 @@
 """Reads untrusted files, and prepares untrusted text for a terminal.
 
-A foreign file is data. It must be a regular file, and its size is limited, before and after it is
-decompressed. JSON must have a limited depth and finite numbers. A file that breaks these rules
-raises an `InputError` with one sentence that names the file.
-"""
+An untrusted file must be a regular file, and its size is limited, both compressed and decompressed.
+JSON must have a limited depth and finite numbers. A file that breaks these rules raises an
+`InputError` with one sentence that names the file."""
 
 from __future__ import annotations
 
@@ -68,7 +67,7 @@ def read(path: Path, *, limit: int = MAX_BYTES) -> bytes:
 
 
 def gunzip(data: bytes, path: Path, *, limit: int = MAX_BYTES) -> bytes:
-    """Return the content of a gzip file, at most `limit` bytes. `path` is for messages."""
+    """Return the content of a gzip file, at most `limit` bytes. Error messages name `path`."""
     out = bytearray()
     try:
         for _ in range(MAX_MEMBERS):
@@ -96,7 +95,7 @@ def gunzip(data: bytes, path: Path, *, limit: int = MAX_BYTES) -> bytes:
 
 
 def parse_json(data: bytes, path: Path) -> Any:
-    """Parse JSON of limited depth with finite numbers. `path` is for messages."""
+    """Parse JSON of limited depth with finite numbers. Error messages name `path`."""
     try:
         plain = _check_shape(data)
         if not _EXTREME.search(plain):
@@ -158,8 +157,7 @@ def _escaped(c: str) -> str:
 
 
 class _OutOfRange(ValueError):
-    """Raised for content that is valid JSON but that tailback rejects. The message gives the
-    reason."""
+    """Raised for valid JSON that tailback rejects, e.g. a number that is too large."""
 
 
 def _no_constant(word: str) -> NoReturn:
@@ -181,9 +179,8 @@ def _whole(text: str) -> int:
 
 
 def _check_shape(data: bytes) -> bytes:
-    """Reject JSON that is too deep or too large before parsing it. Return the JSON with its strings
-    removed.
-    """
+    """Reject JSON that is too deep or too large before parsing it. Return the JSON without the
+    contents of strings."""
     escapes = _PAIR.sub(b"", data.replace(b"\\\\", b""))
     if _HALF.search(escapes):
         raise _OutOfRange("half a character (a lone surrogate)")

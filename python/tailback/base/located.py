@@ -9,7 +9,7 @@ from tailback.base.foreign import line as one_line
 
 @dataclass(frozen=True)
 class Located:
-    """An error at a line and column of a file. It is printed like a diagnostic of a scenario."""
+    """An error at a line and column of a file, which is printed like an error in a scenario."""
 
     file: str
     line: int

@@ -1,8 +1,7 @@
-"""Code that depends on the machine or the operating system.
+"""Functions whose implementation depends on the operating system.
 
-This module finds the cores and memory that are free for runs, locks files, opens files without
-waiting, syncs folders, and checks that the kernel engine can run.
-"""
+They find the cores and memory that are free for runs, lock files, open files without blocking,
+flush folders to the disk, and check that the kernel engine can run."""
 
 from __future__ import annotations
 
@@ -54,7 +53,8 @@ def lock(file: IO[Any]) -> None:
 
 
 def sync(path: Path) -> None:
-    """Flush a file, or the entries of a folder, to the disk. Windows does not sync folders."""
+    """Flush a file, or a folder's list of files, to the disk. On Windows, do nothing for a
+    folder."""
     flags = os.O_RDONLY
     if sys.platform == "win32":
         if path.is_dir():
@@ -73,9 +73,8 @@ def cores() -> int:
 
 
 def memory_available() -> int | None:
-    """Return how many bytes can be used without swapping, within the limits of the machine, the
-    container and the process.
-    """
+    """Return how many bytes of memory this process can still use without swapping: the least of
+    what the machine, the container and the process limit allow."""
     found = [m for m in (_of_machine(), _of_container(), _of_process()) if m is not None]
     return min(found, default=None)
 

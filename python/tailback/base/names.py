@@ -16,9 +16,8 @@ def unknown(
     """Return the message about a name that does not exist. It lists the valid names, and suggests
     the nearest name from `valid` and `also`.
 
-    If there are many valid names, the message lists only the names similar to `name`. `where` then
-    tells the user how to list all names.
-    """
+    If there are many valid names, the message lists only the names similar to `name`, followed by
+    `where`, which says how to list all names."""
     import difflib
 
     near = nearest(name, valid, also)
@@ -42,9 +41,8 @@ it."""
 def nearest(name: str, valid: Sequence[str], also: Sequence[str] = ()) -> str | None:
     """Return the name that the user probably meant.
 
-    The comparison ignores the dashes of options, the suffix of files, and upper or lower case,
-    because these would make unrelated words look similar.
-    """
+    The comparison ignores the dashes of options, file suffixes and case, because two unrelated
+    names with the same suffix would look similar."""
     import difflib
 
     near = [one for one in valid if name and one.startswith(f"{name}_")][:1]

@@ -52,7 +52,8 @@ def say(text: str) -> None:
 
 @contextmanager
 def within(text: str) -> Iterator[None]:
-    """Put this text, e.g. "codel, 3 of 12", before the progress of every batch in this block."""
+    """Show this text, e.g. "codel, 3 of 12", before the progress of all batches in the `with`
+    block."""
     _around.append(text)
     try:
         yield
@@ -84,7 +85,7 @@ class _View(Protocol):
     """The interface of every display of progress: terminal, lines or notebook."""
 
     def update(self, what: str, fraction: float) -> None:
-        """Update the finished share. `what` describes it in words, such as "3/12 runs"."""
+        """Show the finished share. `what` describes it in words, such as "3/12 runs"."""
 
     def close(self) -> None:
         """End the display, whether the work succeeded or not."""
@@ -114,9 +115,8 @@ class _Bar:
 
 
 class _Lines:
-    """Prints progress as lines if stderr is not a terminal. All batches share one clock, because
-    many short batches together can take long enough for a line.
-    """
+    """Prints progress as lines if stderr is not a terminal. The time until the first line counts
+    from the first batch, because many short batches together may take long."""
 
     started: float | None = None
     last = 0.0
@@ -135,7 +135,7 @@ class _Lines:
         terminal.note(_text(what, fraction, now - self._since))
 
     def close(self) -> None:
-        """Do nothing, because printed lines stay."""
+        """Do nothing: there is no bar to remove."""
 
 
 class _Notebook:
@@ -149,7 +149,7 @@ class _Notebook:
 
     def update(self, what: str, fraction: float) -> None:
         now = time.monotonic()
-        # `close` shows this text again, even if this call is too early to show it.
+        # Store the text for `close`, even if this update comes too early to be shown.
         self._said = what
         if now - self._since < PATIENCE_S or now - self._last < 0.25:
             return
@@ -211,8 +211,8 @@ def duration(seconds: float) -> str:
 
 
 class Progress:
-    """Shows the progress of a batch of runs, or of the work that `what` names. `enabled` is None if
-    no option sets it."""
+    """Shows the progress of a batch of runs, or of the work that `what` names. If `enabled` is
+    None, the environment decides whether to show it."""
 
     def __init__(self, total: int, *, enabled: bool | None, what: str = "runs") -> None:
         self._total = total
@@ -228,7 +228,7 @@ class Progress:
             self._view = _Lines()
 
     def update(self, done: int, fraction: float) -> None:
-        """Update the number of finished runs and the finished share of all work."""
+        """Show the number of finished runs, and the finished share of the work of all runs."""
         if self._view is not None:
             around = "".join(f"{text}: " for text in _around)
             self._view.update(f"{around}{done}/{self._total} {self._what}", fraction)

@@ -21,7 +21,7 @@ from tailback.base.foreign import shown
 def prepare() -> None:
     """Let stdout and stderr accept any text. Characters that their encoding does not have are
     escaped."""
-    # A stream is None if the caller closed it. A message there would reach nobody.
+    # Python sets a stream to None if the caller closed it. Discard everything printed there.
     if sys.stdout is None:
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     if sys.stderr is None:
@@ -69,8 +69,8 @@ def _write(stream: TextIO, text: str) -> None:
         stream.write(text)
         stream.flush()
     except OSError as error:
-        # A closed pipe stays a `BrokenPipeError`. An error of the disk behind stdout has no path,
-        # so this code sets a name.
+        # If stdout is a file and the disk is full, the error has no path, so set one. A closed pipe
+        # still raises `BrokenPipeError`.
         if stream is not sys.stdout or isinstance(error, BrokenPipeError) or error.filename:
             raise
         raise type(error)(error.errno, error.strerror, disk.STDOUT) from error

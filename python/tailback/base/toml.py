@@ -16,7 +16,7 @@ def dumps(table: Mapping[str, object]) -> str:
 
 
 class Document:
-    """A table as TOML, and the line and column of each value in that text.
+    """Converts a table to TOML text, and remembers the line and column of each value.
 
     The first line is empty, so an error of the whole document (line 1) does not point to a value.
     """
@@ -45,7 +45,7 @@ class Document:
 
 
 class _Parts:
-    """Collects the parts of one line of a document."""
+    """Builds one line of TOML text, and records the column of each value in it."""
 
     def __init__(self, line: int, places: list[tuple[int, int, int, str]]) -> None:
         self.text = ""

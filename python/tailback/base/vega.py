@@ -1,4 +1,4 @@
-"""Makes untrusted texts in a Vega-Lite specification safe to draw.
+"""Escapes untrusted text in a Vega-Lite specification.
 
 The process that draws a figure imports this module alone, without the modules that build figures.
 """
@@ -11,12 +11,12 @@ from tailback.base.foreign import shown
 
 
 def cleaned(part: Any) -> Any:
-    """Return the specification with every text safe to draw, and titles as plain text on one line.
+    """Return the specification with control characters escaped, and titles as plain text on one
+    line.
 
     Control characters are removed, because XML does not allow them and the drawing process would
     end with an error. Vega-Lite puts titles into expressions for tooltips. It escapes neither a
-    backslash nor a line break there, so a title could end its own string.
-    """
+    backslash nor a line break there, so a title could end the string literal and inject code."""
     if isinstance(part, str):
         return part if part.isprintable() else shown(part)
     if isinstance(part, list):

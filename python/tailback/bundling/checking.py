@@ -38,7 +38,7 @@ _OF_VERSION = ("run_id", "engine_version", "version", "files", "baseline")
 
 @dataclass(frozen=True)
 class BundleDifference:
-    """A file of the bundle that differs from the file that this machine wrote."""
+    """A file that differs between the bundle and the repeated run, and why."""
 
     file: str
     why: str
@@ -68,7 +68,7 @@ class CheckedBundle:
 
     @property
     def same(self) -> bool:
-        """Return whether nothing is damaged and every result was reproduced."""
+        """Whether no file is damaged and all results were reproduced."""
         return not self.damaged and not self.differences
 
     def to_dict(self) -> dict[str, Any]:
@@ -193,8 +193,8 @@ def _unpacked(path: Path) -> dict[str, bytes]:
 def _compared(
     about: AboutBundle, files: Mapping[str, bytes], results: Results, version: str
 ) -> tuple[int, list[BundleDifference], list[str]]:
-    """Compare the files of each run with those of the bundle, in the order of the sweep. After each
-    run come its runs in which a competitor is absent.
+    """Compare the files of each run with those of the bundle, in the order of the sweep. Each run
+    is followed by its runs without a competitor.
 
     Returns the number of files compared, the differences, and the files that differ only in the
     version.
@@ -238,7 +238,8 @@ def _compared(
 
 
 def _repeated(results: Results) -> Iterator[tuple[str, str, str]]:
-    """Yield each repeated run once: its place in the sweep, its id, and its place as text."""
+    """Yield each repeated run once: its key from `_place`, its id, and a description for
+    messages."""
     seen: set[str] = set()
     for run in results:
         labels = [*(f"{key} = {value}" for key, value in run.labels.items()), f"seed {run.seed}"]
@@ -252,13 +253,14 @@ def _repeated(results: Results) -> Iterator[tuple[str, str, str]]:
 
 
 def _place(params: Mapping[str, Any], seed: Any, without: str | None = None) -> str:
-    """Return the place of a run in a sweep: its point, its seed and the absent competitor."""
+    """Return a key that identifies a run in a sweep: its point, its seed, and the competitor that
+    is absent."""
     return json.dumps([params, seed, without], sort_keys=True)
 
 
 def _points(index: bytes) -> dict[str, str]:
-    """Map point, seed and absent competitor of each run in a stored index to the id of the run."""
-    # A stored index begins with its own hash, like every stored JSON file.
+    """Map the key of each run (see `_place`) in a sweep's stored index to the id of the run."""
+    # Skip the hash at the beginning of the file.
     begin = index.find(b"{")
     found = {}
     try:
@@ -273,7 +275,8 @@ def _points(index: bytes) -> dict[str, str]:
 
 
 def _values(name: str, there: bytes, here: bytes) -> list[str] | None:
-    """List the values that differ in a JSON file, except those that depend on the engine's version.
+    """List the values that differ between two versions of a JSON file, except those that depend on
+    the engine's version.
 
     Returns `None` if the file is not one of the known JSON files.
     """

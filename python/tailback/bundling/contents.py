@@ -84,8 +84,8 @@ class AboutBundle:
 
 
 def run_ids(run: Run) -> Iterator[str]:
-    """Yield the ids of the runs that a run of a sweep needs: its own id, and the ids of the runs
-    without a competitor, from which harm is computed."""
+    """Yield the id of a run, and the ids of its runs without a competitor, from which tailback
+    computes harm."""
     yield run.run_id
     yield from run.without.values()
 
@@ -109,8 +109,7 @@ def outside(text: bytes, overrides: Iterator[str] | list[str]) -> str | None:
         try:
             tables.append(tomllib.loads(document))
         except (ValueError, RecursionError):
-            # Skip invalid TOML: the validator reports it later, and a value without quotes cannot
-            # name a file.
+            # Skip invalid TOML, which the validator reports later.
             continue
     named = (name for table in tables for name in _files(table))
     return next((name for name in named if not is_inside(name)), None)

@@ -1,8 +1,7 @@
-"""Turns every error of a command into a sentence on stderr and an exit status.
+"""Turns every exception of a command into a message on stderr and an exit status.
 
-An unexpected error is a bug. tailback prints one sentence about it, and writes a file to attach to
-a bug report. The terminal shows the traceback only with TAILBACK_DEBUG=1.
-"""
+An exception of an unexpected type is a bug. tailback prints one sentence about it, and writes a
+file to attach to a bug report. The terminal shows the traceback only with TAILBACK_DEBUG=1."""
 
 from __future__ import annotations
 
@@ -68,7 +67,7 @@ def _said(error: BaseException) -> int:
             terminal.out(error.format_message())
             return BAD_INPUT
         case KeyboardInterrupt() | click.exceptions.Abort():
-            # The interrupt may have left an incomplete object. Hide the error of its destructor.
+            # Hide errors of destructors, because the interrupt may have left incomplete objects.
             sys.unraisablehook = lambda _: None
             terminal.note("interrupted; what had finished is kept")
             return INTERRUPTED
@@ -91,7 +90,7 @@ def _said(error: BaseException) -> int:
             return FAILED
         case OSError():
             where = f"{foreign.line(error.filename)}: " if error.filename is not None else ""
-            # Rust's own message ends in the number of the error, which does not help the user.
+            # Remove the errno from messages of Rust's standard library.
             words = re.sub(r" \(os error \d+\)", "", str(error))
             words = f"{where}{error.strerror}" if error.strerror else words
             complaints.error(f"{words}{disk.where_full(error)}")

@@ -1,9 +1,9 @@
 """Prints errors and warnings on stderr: `error: FILE:LINE:COLUMN: what is wrong`, then the line of
 the file with a caret under the error, then advice.
 
-A text message ends in advice, in one of these forms: `WHAT; expected WHAT ELSE; did you mean
-"NAME"?`, `GIVEN: expected WHAT ELSE`, `WHAT; run: COMMAND`, or another imperative of `_VERBS`.
-"""
+The message of an error may end in advice, in one of these forms: `WHAT; expected WHAT ELSE; did you
+mean "NAME"?`, `GIVEN: expected WHAT ELSE`, `WHAT; run: COMMAND`, or another imperative of
+`_VERBS`."""
 
 from __future__ import annotations
 
@@ -81,8 +81,7 @@ def warn(problem: Problem) -> None:
 
 def text_of(kind: str, problem: Problem) -> str:
     """Return the lines to print for a problem. The first line begins with `kind`."""
-    # A `Problem` is a text or a diagnostic, and an engine with plugins has its own class of
-    # diagnostics.
+    # Test for text, because an engine with plugins has its own class of diagnostics.
     if not isinstance(problem, str):
         place = f"{problem.place}: " if problem.place else ""
         # The message of a diagnostic may end in advice, like a text message.
@@ -126,9 +125,10 @@ def _imperative(expected: str | None, nearest: str | None) -> str:
 def _excerpt(diagnostic: Diagnostic | Located) -> list[str]:
     """Return the source line of the error, and a line with carets under the wrong part."""
     begin = diagnostic.column - 1
-    # tailback converted a Python table to this text, so the user never saw its lines.
+    # Without a line in its place, the text was converted from a Python table, so the user does not
+    # know its lines.
     is_there = re.search(rf":\d+:{diagnostic.column}$", diagnostic.place) is not None
-    # A key that is missing in the whole file has no line, so do not show a line.
+    # An error about a missing key of the whole file has no line to show.
     is_there = is_there and (begin > 0 or diagnostic.width > 0)
     if not is_there or not diagnostic.source.strip():
         return []

@@ -1,4 +1,4 @@
-"""Formats help texts. It groups options by purpose, and adds examples."""
+"""Formats help texts, with options grouped by purpose, and examples."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Command(click.Command):
         self.examples = tuple(examples)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options in one section for each heading."""
+        """Write the options, grouped by heading."""
         sections: dict[str, list[tuple[str, str]]] = {"Options": [], **{h: [] for h in HEADINGS}}
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)

@@ -1,9 +1,8 @@
 """Registers the commands of `tailback`. Each command has a module and one entry in this file.
 
-Exit status: 0 done, 1 a run failed or an assertion did not hold, 2 bad input, 3 a `--fail-if`
-bound is exceeded, 4 the seeds cannot decide about a bound, 130 interrupted. With `--json`, stdout
-has only the JSON.
-"""
+Exit status: 0 done, 1 a run failed or an assertion did not hold, 2 bad input, 3 a `--fail-if` bound
+is exceeded, 4 more seeds are needed to decide about a bound, 130 interrupted. With `--json`, stdout
+has only the JSON."""
 
 from __future__ import annotations
 
@@ -86,8 +85,7 @@ def cli() -> None:
 
 def main() -> NoReturn:
     """Run the command line."""
-    # Collect garbage less often, because stored runs have no reference cycles that a collection
-    # could free.
+    # Run the garbage collector less often, because commands create few reference cycles.
     gc.set_threshold(50_000)
     sys.exit(boundary.status_of(lambda: cli(prog_name="tailback", standalone_mode=False)))
 

@@ -116,7 +116,7 @@ engine_option = click.option(
 
 @dataclass(frozen=True)
 class Auto:
-    """The request to use as many seeds as a decision needs, up to a limit."""
+    """The value of `--seeds auto`: add seeds until the verdict is known, up to a limit."""
 
     most: int | None = None
 
@@ -254,8 +254,8 @@ def run_options(
     spread: bool = True,
     read_only: bool = False,
 ) -> Callable[[Callable[..., int]], Callable[..., int]]:
-    """Add the options of every command that runs scenarios. The command receives them as the
-    argument `options`, a `RunOptions`.
+    """Add the options of every command that runs scenarios. The command gets them in its argument
+    `options`, which is a `RunOptions`.
 
     `engine` adds `--engine`. `auto_seeds` adds `--seeds auto`, and the command then also gets the
     argument `seeds`. `cores` adds `--cores`, `spread` adds `--cluster` and `--shard`, and

@@ -15,7 +15,8 @@ from tailback.errors import InputError
 
 
 def spread_options(command: Callable[..., int]) -> Callable[..., int]:
-    """Add the options to a command. They make the command use a cluster, or run only a shard."""
+    """Add `--cluster`, which runs on a Dask cluster, and `--shard`, which runs one part of a
+    batch."""
 
     @click.option(
         "--cluster",

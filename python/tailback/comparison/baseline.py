@@ -68,7 +68,7 @@ def is_named_so(path: Path) -> bool:
 
 
 def write(results: Results, wanted: Sequence[Metric], target: Path) -> int:
-    """Write the results of a sweep. Return the number of cells."""
+    """Write the results of a sweep to a baseline file. Return the number of lines with values."""
     for metric in wanted:
         refuse_of_two(metric, "baseline")
     points = [_point(Ran(runs), [r.seed for r in runs], wanted) for runs in results.groups()]
@@ -129,7 +129,7 @@ def _text(point: Mapping[str, Any]) -> str:
 
 
 def read(path: Path) -> VariantResults:
-    """Read a baseline file as a variant that has values and no runs."""
+    """Read a baseline file. The returned variant has the stored values instead of runs."""
     data = foreign.read(path, limit=LIMIT)
     document = foreign.parse_json(data, path)
     if not isinstance(document, dict) or document.get("tailback") != "baseline":
@@ -220,7 +220,7 @@ def _kept(point: Mapping[str, Any]) -> KeptRun:
 
 
 def cut(base: VariantResults, planned: Mapping[Key, Sequence[int]]) -> VariantResults:
-    """Restrict the baseline to the planned seeds, so that both variants are compared seed by
+    """Restrict the baseline to the seeds of the new runs, so that both are compared seed by
     seed."""
     assert base.kept is not None
     seeds, kept = {}, {}

@@ -1,16 +1,15 @@
 """Decides which differences are flagged, although they are not independent of each other.
 
 All quantities of one point come from the same runs. If chance gives a flow more throughput, its RTT
-and the queue's delay and marks change with it, and the other flow's share changes the other way.
-These quantities are one family. The first test of a family is whether any of its quantities
-differs. Because the dependence has both signs, this test uses the method of Benjamini and Yekutieli
-(2001), which is valid under any dependence. (Its p value is Simes's p value times 1 + 1/2 + ... +
-1/n; see Hommel 1983.) The method of Benjamini and Hochberg (1995) then chooses among all families.
-In a chosen family the method of Benjamini and Yekutieli is applied at a lower level: the level
-times the share of chosen families. Benjamini and Bogomolov (2014, J. R. Stat. Soc. B 76) have shown
-that this keeps the expected share of false discoveries, averaged over the chosen families, below
-the level.
-"""
+and the queue's delay and marks change with it, while another flow's throughput falls. All
+quantities of a point are therefore one family, and the first test is whether any of them differs.
+Because correlations have both signs, this test uses the method of Benjamini and Yekutieli (2001),
+which is valid under any dependence. (Its p value is Simes's p value times 1 + 1/2 + ... + 1/n; see
+Hommel 1983.) The method of Benjamini and Hochberg (1995) then chooses among all families. In a
+chosen family the method of Benjamini and Yekutieli is applied at a lower level: the level times the
+share of chosen families. Benjamini and Bogomolov (2014, J. R. Stat. Soc. B 76) have shown that this
+keeps the expected share of false discoveries, averaged over the chosen families, below the
+level."""
 
 from __future__ import annotations
 
@@ -23,9 +22,8 @@ def false_discovery(ps: Sequence[float | None], families: Sequence[Hashable]) ->
     """Compute the q value of each p value: the smallest level at which its difference would be
     flagged.
 
-    `families` has the family of each p value. A missing p value gets no q value and is not counted
-    as a test.
-    """
+    `families` has the family of each p value. A difference without a p value (None) gets no q value
+    and does not count as a test."""
     members: dict[Hashable, list[int]] = {}
     for at, (p, family) in enumerate(zip(ps, families, strict=True)):
         if p is not None:
@@ -42,10 +40,9 @@ def false_discovery(ps: Sequence[float | None], families: Sequence[Hashable]) ->
 
 
 def _level(p: float, q: float, ordered: Sequence[float]) -> float:
-    """Return the smallest level that flags a difference. At this level its family, which has the q
-    value `q`, is chosen. The adjusted p value `p` of the difference is below the level times the
-    share of chosen families. `ordered` has the q values of all families.
-    """
+    """Return the smallest level at which a difference is flagged. Two conditions hold at this
+    level: its family is chosen (`q` is the family's q value), and its adjusted p value `p` is below
+    the level times the share of chosen families. `ordered` has the q values of all families."""
     n = len(ordered)
     chosen = bisect_right(ordered, q)
     while chosen < n:

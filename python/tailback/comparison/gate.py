@@ -1,8 +1,8 @@
-"""`compare --fail-if`: decides whether a difference is beyond a threshold, or cannot decide.
+"""`compare --fail-if`: tests whether each difference exceeds its threshold.
 
-The claim that a cell is within its threshold needs a test. A cell holds if a one-sided test at the
-level `LEVEL` shows that the difference is not beyond the threshold. The claim that all cells hold
-needs no correction, because every cell must pass its own test (Berger 1982). A cell exceeds if the
+A cell is one quantity of one object at one point. A cell holds if a one-sided test at the level
+`LEVEL` shows that the difference is not beyond the threshold. The claim that all cells hold needs
+no correction, because every cell must pass its own test (Berger 1982). A cell exceeds if the
 opposite test shows that the difference is beyond the threshold. Holm's method (1979) corrects this
 second test over all cells, so that a large number of cells does not make one exceed by chance. If
 neither test is significant, the cell is undecided. A cell is also undecided if the baseline has a
@@ -46,9 +46,8 @@ Answer = Literal["exceeds", "holds", "unknown"]
 
 @dataclass(frozen=True)
 class Verdict:
-    """A threshold applied to one quantity of one flow, link, class or run, at one point, of one
-    variant.
-    """
+    """The verdict of a threshold on one cell (a quantity of a flow, link, class or run at one
+    point) of one variant."""
 
     threshold: Threshold
     cell: Cell
@@ -154,7 +153,8 @@ class Gate:
 
 @dataclass(frozen=True)
 class _Case:
-    """A cell of one variant to test. `samples` is None if there are too few values for a test."""
+    """A cell of one variant, and the threshold to test it against. `samples` is None if there are
+    too few values for a test."""
 
     threshold: Threshold
     cell: Cell
@@ -165,8 +165,8 @@ class _Case:
     """Whether the baseline and the variant are identical runs."""
 
     def contrasts(self) -> list[Contrast]:
-        """Return by how much the difference exceeds the threshold, in each direction that the
-        threshold limits."""
+        """Return by how much the difference exceeds the threshold, for each direction (rise or
+        fall) that the threshold limits."""
         assert self.samples is not None
         relative, margin = self.threshold.relative, self.threshold.margin
         return [
@@ -247,7 +247,7 @@ def _cases(comparison: Comparison, threshold: Threshold) -> list[_Case]:
             b = cell.samples.get(variant.name, {})
             case = (threshold, cell, variant.name)
             if not a:
-                # A cell without a value in the baseline cannot become worse.
+                # Without a value in the baseline, there is no difference to test.
                 continue
             if of_two and not variant.paired_with(base):
                 cases.append(_Case(*case, None, "harm needs runs with the same seeds"))
@@ -282,8 +282,7 @@ def _cases(comparison: Comparison, threshold: Threshold) -> list[_Case]:
 
 
 def _same_runs(comparison: Comparison) -> set[tuple[Any, str]]:
-    """Return the points and variants with the same runs as the baseline, that is, with the same run
-    ids."""
+    """Return each point and variant whose run ids are those of the baseline."""
     pairs = set()
     for params, (first, *others) in comparison.points():
         ids = [run.run_id for run in first]
@@ -322,7 +321,7 @@ def _needed(sides: Sequence[Contrast], level: float, strict: float) -> int | Non
 
 
 def looks(most: int) -> list[int]:
-    """Return the number of seeds in each test of `until_told`."""
+    """Return the number of seeds in each successive test of `until_told`."""
     found = [min(FIRST_LOOK, most)]
     while found[-1] < most:
         found.append(min(2 * found[-1], most))
@@ -335,8 +334,8 @@ def until_told(
     most: int = LAST_LOOK,
     say: Callable[[str], None] = lambda _: None,
 ) -> tuple[Comparison, Gate]:
-    """Test with more and more seeds, until each threshold has an answer or `most` seeds were
-    used."""
+    """Repeat the comparison with twice as many seeds, until each threshold has a verdict or `most`
+    seeds were used."""
     planned = looks(most)
     for seeds in planned:
         comparison = run(seeds)

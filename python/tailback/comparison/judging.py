@@ -1,7 +1,6 @@
-"""Turns runs into cells, which have a quantity of a flow or link in every variant. It matches flows
-and links by name, and tests the differences of all cells. The differences at one point are a
-family.
-"""
+"""Computes the cells of a comparison. A cell has the values of one quantity of one object, such as
+a flow, for all variants at one point. Objects of different variants are matched by name. For each
+cell, the difference from the baseline is tested, and the differences at one point are a family."""
 
 from __future__ import annotations
 
@@ -59,7 +58,7 @@ def _cells_of_point(
     sides: Sequence[Side | None],
     wanted: Sequence[Metric],
 ) -> Iterator[Cell]:
-    # Follow the order of the sweep. A point counts only if it has a run.
+    # Take the parameters of the first variant that has a run at this point.
     params = next((side.params for side in sides if side), params)
     labels = next((side.labels for side in sides if side), {})
     for kind in KINDS:
@@ -110,8 +109,8 @@ def _of_each(
     for column, by_seed in zip(columns[1:], readings[1:], strict=True):
         difference = _difference(columns[0], column, readings[0], by_seed)
         if difference is not None:
-            # For paired variants, count the seeds that either variant has. For unpaired variants,
-            # count the runs of the smaller side.
+            # Count the seeds that either variant has if they are paired, otherwise the runs of the
+            # variant with fewer runs.
             count = max if difference.paired else min
             runs = count(len(readings[0]), len(by_seed))
             differences[column.name] = Judged(**vars(difference), runs=runs)
@@ -128,12 +127,11 @@ def _of_both(
     columns: Sequence[VariantResults],
     readings: Sequence[Readings],
 ) -> Cell | None:
-    """Return the cell of a metric that is computed from two results, such as harm: a value for each
-    variant except the baseline, without a test. The quantities from which it is computed are tested
-    under their own names.
+    """Return the cell of a metric that compares two results, such as harm. It has a value for each
+    variant except the baseline, and no test, because the underlying quantities are tested in their
+    own cells.
 
-    For thresholds, the baseline's own value is 0, because an absent competitor does no harm.
-    """
+    Thresholds apply to the difference from 0."""
     base = readings[0]
     samples = {columns[0].name: dict.fromkeys(pooling.values(base), 0.0)}
     values = {columns[0].name: estimate(())}

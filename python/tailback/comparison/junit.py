@@ -1,5 +1,5 @@
-"""Writes the gate as JUnit XML, which every continuous integration service shows as a list of
-tests.
+"""Writes the verdicts of `--fail-if` as JUnit XML, which continuous integration services show as a
+list of tests.
 
 A cell that exceeds its threshold is a failure. An undecided cell is an error. Services show both in
 red.

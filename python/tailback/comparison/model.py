@@ -77,7 +77,8 @@ class VariantResults:
 
 @dataclass(frozen=True)
 class Judged(Difference):
-    """A difference with its q value, which takes all differences of the comparison into account."""
+    """A difference with its q value, for the false discovery rate over all differences of the
+    comparison."""
 
     runs: int | None = None
     """Number of seeds that either variant has. It is larger than `n` if some seeds do not have a
@@ -127,7 +128,7 @@ class Cell:
 
     @property
     def nothing(self) -> bool:
-        """Whether the quantity is 0 in every run, e.g. drops of a link that drops nothing."""
+        """Whether the quantity is 0 in every run."""
         return all(
             found.mean in (None, 0) and found.at_least is None for found in self.values.values()
         )
@@ -195,8 +196,7 @@ class Comparison:
     """A message for each run that failed. All other runs are compared."""
 
     def failed_assertions(self) -> list[str]:
-        """Return a message for each value that violates an `[[assert]]` table, by variant. Empty if
-        all hold."""
+        """Return a message for each value of each variant that violates an `[[assert]]` table."""
         return [
             f"{variant.name}: {message}"
             for variant in self.variants
@@ -248,8 +248,7 @@ class Comparison:
 
     @property
     def seeds_text(self) -> str:
-        """Return, as text, from how many seeds the means are computed, for each variant if the
-        numbers differ."""
+        """Return the number of seeds as text, separately for each variant if the numbers differ."""
         most: dict[str, int] = {}
         for cell in self.cells:
             for name, value in cell.values.items():
@@ -268,8 +267,8 @@ class Comparison:
         ]
 
     def summary(self) -> list[dict[str, Any]]:
-        """Return a row for each quantity and variant: how many cells there are, how many of them
-        are flagged, and how large the differences are.
+        """Return a row for each quantity and variant: the number of cells, the number of flagged
+        cells, and the size of the differences.
 
         `median_rel_difference` has a sign. `p90_rel_difference` is the 90th percentile of the
         magnitudes, by nearest rank.
@@ -450,10 +449,9 @@ def qualified(cell: Cell) -> str:
     """Return a quantity's name, with its scope if several scopes have this quantity:
     `flow.drops`."""
     on = cell.metric.on
-    # A metric that only programs or sources of traffic have is not another scope of a link's
-    # metric.
+    # Leave out flow metrics that only programs or sources of traffic have.
     alike = (m for m in metrics.METRICS if m.path == cell.quantity)
     kinds = {m.on for m in alike if m.on != "flow" or on == "flow" or "flow" in m.parts}
-    # A link's delay has no scope in its name, even if classes have a delay too.
+    # A link's or flow's quantity needs no scope if only classes also have it.
     several = len(kinds) > 1 if cell.metric.on == "class" else len(kinds - {"class"}) > 1
     return f"{cell.metric.on}.{cell.quantity}" if several else cell.quantity

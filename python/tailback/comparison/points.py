@@ -15,7 +15,7 @@ from tailback.store.results import Results, Run
 
 
 class Seeded(Swept, Protocol):
-    """One point of a sweep with one seed."""
+    """A planned run: one point of a sweep with one seed."""
 
     @property
     def seed(self) -> int:

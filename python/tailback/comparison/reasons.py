@@ -28,7 +28,7 @@ MOST_RUNS = 2000
 
 @dataclass(frozen=True)
 class At:
-    """The reasons that differ between variants at one point."""
+    """What explains the differences between variants at one point (see `explain.variants`)."""
 
     params: dict[str, float | str]
     labels: dict[str, str]
@@ -40,8 +40,8 @@ class At:
 
 
 def of(comparison: Comparison) -> list[At]:
-    """Return the points at which some reason differs between variants. Empty if the runs have no
-    account."""
+    """Return the points at which some reason differs between variants. The list is empty if runs
+    have no `account.json`."""
     if any(column.engine in MEASURED or column.kept is not None for column in comparison.variants):
         return []
     points = comparison.points()
@@ -51,8 +51,7 @@ def of(comparison: Comparison) -> list[At]:
     coarse = len({variant.engine for variant in comparison.variants}) > 1
     out = []
     for _, groups in points:
-        # A baseline from a file has no runs. If the runs of a variant failed, it has no runs at
-        # this point.
+        # A variant has no runs at this point if all of them failed.
         if not all(groups):
             continue
         by_variant = {name: _facts(g, coarse) for name, g in zip(names, groups, strict=True)}
@@ -66,8 +65,8 @@ def of(comparison: Comparison) -> list[At]:
 
 
 def _matched(by_variant: Mapping[str, Sequence[Facts]]) -> dict[str, list[Facts]]:
-    """Return the facts of all variants under the baseline's names. Facts about an object that a
-    variant does not have are left out, because they cannot explain a difference."""
+    """Return the facts of all variants, with objects renamed as in the baseline. Leave out facts
+    about an object that some variant does not have."""
     matched: dict[str, list[Facts]] = {
         name: [{} for _ in runs] for name, runs in by_variant.items()
     }
@@ -89,7 +88,7 @@ def _matched(by_variant: Mapping[str, Sequence[Facts]]) -> dict[str, list[Facts]
 
 
 def _names(runs: Sequence[Facts], kind: str) -> list[str]:
-    """List the names of one kind in the order of the scenario file."""
+    """List the names of all flows, or of all links, in the order of the scenario file."""
     return list(
         dict.fromkeys(
             name

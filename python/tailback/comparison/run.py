@@ -127,7 +127,7 @@ def load_one(
     seeds: int | None,
     plugins: Sequence[Path | str] = (),
 ) -> _native.Scenario:
-    """Load the scenario of a variant, and set the engine's options in it."""
+    """Load the scenario of a variant, with its `kernel` and other replaced values."""
     try:
         values = list(variant.sets.items())
         if variant.kernel is not None:
@@ -141,7 +141,7 @@ def load_one(
 
 
 def _of_variant(one: _native.Diagnostic, variant: Variant) -> _native.Diagnostic:
-    """Reword an error about a `--set`, so that it names the `--variant` that the user wrote."""
+    """Replace `--set` in an error's place by the `--variant` option that the user typed."""
     if one.option is None:
         return one
     return one.at(f"--variant {variant.name}:{one.place.removeprefix('--set ')}")

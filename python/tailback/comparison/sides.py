@@ -1,8 +1,7 @@
-"""Holds one variant at one point: its runs, or the values of a baseline file.
+"""The results of one variant at one point: its runs, or the values of a baseline file.
 
-A comparison reads the names of flows and links, and the values of a quantity, through `Side`. It
-works in the same way if they come from runs or from a file.
-"""
+A comparison reads names and values through the interface `Side`, which hides whether they come from
+runs or from a file."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ from tailback.store.results import Run
 
 
 class Side(Protocol):
-    """The interface of one variant at one point."""
+    """The names and values of one variant at one point."""
 
     @property
     def labels(self) -> dict[str, str]:

@@ -15,8 +15,7 @@ def with_spread_of(found: Estimate | None) -> str:
 
 
 def quantity_text(word: str) -> str:
-    """Return the name of a quantity of the summary in `tailback list metrics`:
-    `link.delay_mean_ms`."""
+    """Return the name of a quantity as in `tailback list metrics`, such as `link.delay_mean_ms`."""
     of, dot, path = word.partition(".")
     qualified = dot and of in ("flow", "link", "class", "run")
     return f"{of}.{identifier(path)}" if qualified else identifier(word)
@@ -57,5 +56,5 @@ def percent(share: float | None) -> str:
 
 
 def _decimals(size: float) -> int:
-    """Return how many decimals are significant for a number of this size."""
+    """Return the number of decimals to print for a number of this size."""
     return 0 if size >= 10 else 1 if size >= 1 else 2 if size >= 0.1 else 3

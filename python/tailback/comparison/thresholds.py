@@ -43,7 +43,7 @@ class Threshold:
 
     @property
     def sides(self) -> tuple[str, ...]:
-        """The directions that the limit forbids, as signs."""
+        """The directions that the limit forbids: `+` for a rise, `-` for a fall."""
         return (self.sign,) if self.sign else ("+", "-")
 
     @property
@@ -52,7 +52,7 @@ class Threshold:
         return self.limit / 100 if self.relative else self.limit
 
     def words(self, unit: str) -> str:
-        """Return the limit as text: "a rise beyond 10 %"."""
+        """Return the limit as text, such as "a rise beyond 10 %"."""
         what = {"+": "a rise", "-": "a fall", "": "a change"}[self.sign]
         unit = "%" if self.relative else unit
         return f"{what} beyond {self.limit:g}{f' {unit}' if unit else ''}"

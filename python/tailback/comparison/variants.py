@@ -27,8 +27,8 @@ class Variant:
 
 
 def parse(texts: Sequence[str], engine: str = "sim") -> list[Variant]:
-    """Return the variants of a command line: `NAME` or `NAME:KEY=VALUE`. The names are in order of
-    appearance."""
+    """Parse the `--variant` options, each `NAME` or `NAME:KEY=VALUE`. Return the variants in order
+    of first appearance."""
     sets: dict[str, dict[str, str]] = {}
     for text in texts:
         name, colon, rest = text.partition(":")

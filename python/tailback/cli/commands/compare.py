@@ -189,8 +189,7 @@ def compare(
             from tailback.comparison.gate import hold
 
             gate = hold(outcome, thresholds)
-    # Without --out, `_report` chooses the folder. The report of a battery always has its own
-    # folder.
+    # Without --out, `_report` chooses the folder. It also does so for a battery.
     named = asked.battery is None and options.out != layout.DEFAULT
     where = options.out if named else None
     page = _report(outcome, report_folder, no_report, pdf, where)
@@ -219,7 +218,8 @@ class _Asked:
     def maker(
         self, seeds: int | Auto | None
     ) -> tuple[Callable[[int | None], Comparison], int | None]:
-        """Return a function that compares with a number of seeds, and the largest such number."""
+        """Return a function that makes the comparison with a given number of seeds, and the largest
+        number of seeds that it accepts."""
         from tailback.comparison import baseline, quantities
 
         battery = self.battery
@@ -297,7 +297,7 @@ def _is_scenario(source: str) -> bool:
 
 
 def _refuse_lacking(base: VariantResults, file: Path, names: tuple[str, ...]) -> None:
-    """Reject quantities that the baseline file does not have."""
+    """Reject `--metric` and `--fail-if` quantities that the baseline file does not have."""
     from tailback.comparison import baseline
     from tailback.comparison.quantities import select
 
@@ -353,7 +353,7 @@ def _compare_stored(
 
 
 def _with_runs(places: list[Path], options: RunOptions) -> list[Path]:
-    """Run the scenarios that are compared with qlog files, and replace each scenario with the
+    """If a source is a qlog file, run each source that is a scenario, and replace it with the
     folder of its sweep."""
     from tailback.interop import qlog_results
 

@@ -154,7 +154,7 @@ def _suite(command: Callable[..., Any]) -> Callable[..., int]:
 
 
 def _report(evaluation: Evaluation, folder: Path, pdf: bool) -> Path:
-    """Write the report. Return the path of its page."""
+    """Write the report. Return the path of its HTML page."""
     from tailback.evaluate import report
     from tailback.report import also_pdf
 

@@ -87,7 +87,7 @@ def explain(run: str, flows: tuple[str, ...], where: tuple[str, ...], as_json: b
 
 
 def _chosen(run: str, where: tuple[str, ...]) -> tuple[Path, list[str]]:
-    """Return the folder of the run, and a note if it was chosen among several runs."""
+    """Return the folder of the run to explain, and a note for the user if several runs matched."""
     from tailback.store import layout
 
     points = layout.latest_points(layout.DEFAULT) if run == layout.LATEST else []
@@ -113,8 +113,8 @@ def _chosen(run: str, where: tuple[str, ...]) -> tuple[Path, list[str]]:
 
 
 def _is_at(point: PointRef, text: str, points: list[PointRef]) -> bool:
-    """Return whether a point has the value of a `--where` option. Reject keys and values that no
-    point has."""
+    """Return whether a point matches `--where KEY=VALUE`. Raise `InputError` for a key or value
+    that no point has."""
     word, _, value = text.partition("=")
     keys = list(dict.fromkeys([*points[0].labels, "seed"]))
     matches = [key for key in keys if key == word or key.endswith(f".{word}")]

@@ -50,7 +50,7 @@ def lab(name: str | None, no_browser: bool) -> int:
 
 
 def _opened(name: str) -> dict[str, object]:
-    """Return the scenario of a file or of a stored run, in the form that the page opens."""
+    """Return the scenario of a file or of a stored run, as the data that the page loads."""
     from tailback.interop.lab import page, stored
     from tailback.store import layout
 

@@ -19,7 +19,7 @@ FLAG = "*"
 
 
 class ComparisonLayout(NamedTuple):
-    """Choices that determine the width of the tables."""
+    """A layout of the tables. Layouts differ in width."""
 
     points: bool
     """Whether the parameters of a point are columns. If not, each point has its own table."""
@@ -66,8 +66,8 @@ def show(comparison: Comparison, page: Path | None) -> None:
 
 
 def _chosen(comparison: Comparison) -> tuple[list[Cell], int]:
-    """Return the cells with the clearest differences, in the order of the cells, and the number of
-    cells left out."""
+    """Return the `MAX_ROWS` cells with the clearest differences in their original order, and the
+    number of cells left out."""
     cells = [cell for cell in comparison.cells if not cell.nothing]
     if len(cells) <= MAX_ROWS:
         return cells, 0
@@ -187,7 +187,8 @@ MOST_REASONS = 8
 
 
 def _reasons(comparison: Comparison) -> list[str]:
-    """Return lines about the differences in the limits of flows and in the causes of queues."""
+    """Return lines about what explains the differences: what limited each flow, and what filled
+    each queue."""
     several = len(comparison.points()) > 1
     out = []
     for at in comparison.reasons:

@@ -103,8 +103,8 @@ def type_of(option: dict[str, Any]) -> str:
 
 
 def _engines(entry: dict[str, Any], has: Collection[str] | None) -> str:
-    """Return the engines that have an entry. Add the kernel's name for the entry if that name
-    differs."""
+    """Return the engines that have an entry, and the entry's name in Linux if it has another name
+    there."""
     if "kernel" not in entry:
         return "kernel"
     name = entry["kernel"]
@@ -116,8 +116,8 @@ def _engines(entry: dict[str, Any], has: Collection[str] | None) -> str:
 
 
 def _only_stacks(registry: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the kinds of programs that only the simulator has. They are stacks, which are compiled
-    in or in the repository."""
+    """Return the kinds of programs that only the simulator has: stacks that are compiled in, and
+    stacks in the folder `stacks` of the repository."""
     known = {entry["name"]: entry for entry in registry["programs"]}
     stacks = {entry["name"]: entry for entry in registry["stacks"]}
     others = {one["name"]: {**one, "options": []} for one in registry["adapters"]}
@@ -125,8 +125,8 @@ def _only_stacks(registry: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _engines_of_program(name: str, registry: dict[str, Any]) -> str:
-    """Return the engines that run a kind of program, and the folder of the stack if the kind needs
-    one."""
+    """Return the engines that run a kind of program, with the folder to pass to `--with` if the
+    stack is not compiled in."""
     [folder] = [one["folder"] for one in registry["adapters"] if one["name"] == name] or [""]
     if any(entry["name"] == name for entry in registry["stacks"]):
         folder = ""
@@ -138,7 +138,7 @@ def _engines_of_program(name: str, registry: dict[str, Any]) -> str:
 
 
 def _kernel_has(kind: str) -> Collection[str] | None:
-    """Return the entries of a kind that the kit's kernel has, or None if no kit is built."""
+    """Return the names that the built kernel has in a registry, or None if no kernel is built."""
     from tailback.errors import InputError
     from tailback.kernel import kit
 

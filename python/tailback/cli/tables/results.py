@@ -75,7 +75,8 @@ PROGRAM: tuple[TableQuantity, ...] = (
 
 
 def _share(part: str, *whole: str) -> Callable[[Mapping[str, Any]], float | None]:
-    """Return a function that reads a part of a summary as a share of the whole, in percent."""
+    """Return a function that computes the share of some counters in the sum of all `whole`
+    counters, in percent."""
 
     def value(of: Mapping[str, Any]) -> float | None:
         total = sum(n for name in whole if (n := of[name]) is not None)
@@ -119,7 +120,7 @@ value."""
 
 
 class ResultsLayout(NamedTuple):
-    """Choices that determine the width of the tables."""
+    """A layout of the tables. Layouts differ in width."""
 
     together: bool
     """Whether to print the run's only link in the row of the first flow, instead of in a separate
@@ -145,7 +146,7 @@ def show(results: Results) -> None:
     Numbers are never cut. If no layout fits, lines are longer than the terminal's width.
     """
     groups = results.groups()
-    # If each run has only one link, it may be printed in the row of the first flow.
+    # If each run has only one link, its numbers may be in the row of the first flow.
     one_link = all(
         len(_of_run(run)["queues"]) == 1 and _senders(_of_run(run)) for run in results.points
     )
@@ -172,8 +173,8 @@ def show(results: Results) -> None:
 
 
 def _notes(groups: Sequence[Sequence[Run]]) -> list[str]:
-    """Return notes about the means: means without some seeds, and points that do not vary with the
-    seed."""
+    """Return notes for the user: about means that leave out some seeds, and about points whose
+    results do not depend on the seed."""
     notes = []
     if any(_unfinished(group) for group in groups):
         notes.append(
@@ -350,8 +351,8 @@ def _harms(results: Results) -> list[TableQuantity]:
 def _sources(
     groups: Sequence[Sequence[Run]], shown: Callable[[Mapping[str, Any]], bool]
 ) -> list[tuple[Sequence[Run], int, Mapping[str, Any]]]:
-    """Return the sources that a table shows, as tuples: runs of the point, index in the run,
-    summary."""
+    """Return the sources of traffic that a table shows, each as a tuple: the runs of its point, its
+    index in a run, and its summary."""
     return [
         (group, i, part)
         for group in groups
@@ -366,7 +367,7 @@ def _latency(
     titles: Sequence[str],
     layout: ResultsLayout,
 ) -> tuple[list[Table], int]:
-    """Return the table of the sources that measure latency. The command prints it first."""
+    """Return the table of the sources that measure latency."""
     sources = _sources(
         groups,
         lambda part: any(quantity.metric.value(part) is not None for quantity in LATENCY),
@@ -412,7 +413,8 @@ def _rows(
     quantities: Sequence[TableQuantity],
     named: Sequence[str],
 ) -> list[list[str]]:
-    """Return a row for each source: the point's labels in its first row, then names and values."""
+    """Return a row for each source: the labels of its point (only in the point's first row), then
+    names and values."""
     rows = []
     last: Sequence[Run] | None = None
     for group, i, part in sources:
@@ -430,7 +432,7 @@ def _source(summary: Mapping[str, Any], index: int) -> Mapping[str, Any]:
 
 
 def _of_bin(upto_bytes: int) -> TableQuantity:
-    """Return the quantity "mean completion time of the requests in a bin of sizes, ms"."""
+    """Return the column with the mean completion time of requests up to this size, ms."""
     title = f"{_size(upto_bytes)} ms"
     name = next((name for name, bound in BINS if bound == upto_bytes), None)
     if name is not None:
@@ -458,7 +460,7 @@ def _table(
 
 
 def _fill(table: Table, rows: Sequence[Sequence[str]], layout: ResultsLayout) -> int:
-    """Add the rows to show. Return the number of rows that are left out."""
+    """Add at most `MAX_ROWS` rows. Return the number of rows left out."""
     for cells in rows[:MAX_ROWS]:
         table.add_row(*(cell if layout.one_line else _BREAK.sub("\n", cell) for cell in cells))
     return max(0, len(rows) - MAX_ROWS)
@@ -483,7 +485,7 @@ def _senders(summary: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _sender(summary: Mapping[str, Any], index: int) -> Mapping[str, Any]:
-    """Return the sender with an index. This is faster than building `_senders` for each cell."""
+    """Return a flow or source by its index, without building the list of `_senders`."""
     flows: Sequence[Mapping[str, Any]] = summary["flows"]
     traffic: Sequence[Mapping[str, Any]] = summary["traffic"]
     return flows[index] if index < len(flows) else traffic[index - len(flows)]
@@ -509,7 +511,7 @@ FAULTS = ("too_long", "qlog_records_lost")
 
 
 def _has(run: Run, counter: str) -> bool:
-    """Whether a counter of some program is not 0."""
+    """Return whether this counter is above 0 for any program."""
     return any(program["results"].get(counter) for program in programs(_of_run(run)))
 
 
@@ -546,14 +548,13 @@ def _estimate(group: Sequence[Run], quantity: TableQuantity, part: Part) -> Esti
 
 
 def _over_seeds(group: Sequence[Run], quantity: TableQuantity, part: Part) -> str:
-    # The column `finished` counts the transfers that finished.
     counted = quantity.metric.at_least is None
     return with_spread(_estimate(group, quantity, part), counted=counted)
 
 
 def _finished(group: Sequence[Run], part: Part) -> str:
-    """Return the number of runs in which a transfer finished, as text. The text is empty for a flow
-    without a size."""
+    """Return the number of runs in which a transfer finished, as text. Return an empty text for a
+    flow that is not a transfer of a given size."""
     found = _estimate(group, DONE, part)
     if found.n == 0 and found.at_least is None:
         return ""
