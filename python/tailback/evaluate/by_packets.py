@@ -1,8 +1,7 @@
-"""Evaluates a program in a section. The program takes the place of the subject's flows.
+"""Evaluates a program, such as a QUIC stack, by the sections for congestion controls.
 
-A section of a suite names the flows that are its subject. Here these flows become entries of
-`[[programs]]`, and the section measures their packets.
-"""
+A section names the flows that are its subject. This module replaces them by entries of
+`[[programs]]`, and the section measures their packets."""
 
 from __future__ import annotations
 
@@ -107,20 +106,21 @@ class ByPackets:
         return {path.split(".")[1] for path in self.inner.subject_at}
 
     def _renamed(self, values: Mapping[str, object]) -> dict[str, object]:
-        """Return the values to replace in the scenario with the program, by their paths there."""
+        """Return the values to set in the scenario. Paths of replaced flows become paths of
+        programs."""
         kept = {path: v for path, v in values.items() if path not in self.inner.subject_at}
         return {_path(path, self._flows()): _renamed(v, self._flows()) for path, v in kept.items()}
 
 
 def adapted(criterion: Criterion) -> Criterion:
-    """Return the section for congestion controls in its form for programs."""
+    """Return the version of a section that evaluates a program."""
     if not isinstance(criterion, Within | Against | HarmTo):
         return criterion
     return ByPackets(replace(criterion, **criterion.of_programs))
 
 
 def _program_of(job: str, subject: Subject) -> ProgramSubject | None:
-    """Return the program in a section's job, by the name of the job."""
+    """Return the program in a section's job: the subject's, the reference's, or None."""
     if job.rpartition(", ")[2] == "subject":
         return subject.program
     return subject.against.program if job == "reference" and subject.against else None

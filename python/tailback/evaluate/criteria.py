@@ -1,5 +1,5 @@
-"""Defines the kinds of sections: a comparison with a reference, harm to other flows, a bound, or
-text only.
+"""Defines the kinds of sections: a comparison with a reference, harm to other flows, a bound, or a
+section that no run can decide.
 
 A section declares a scenario, what to measure in a run, and a limit. `tailback run` can run the
 unchanged scenario. An evaluation sets the subject, which is the evaluated algorithm, as the value
@@ -165,7 +165,8 @@ class Asked:
         note: str,
         results: Mapping[str, Results] | None = None,
     ) -> SectionResult:
-        """Return the section's result, with the section's own attributes filled in."""
+        """Return the section's result, with the attributes of the section and the ids of the
+        sweeps."""
         sweeps = tuple(dict.fromkeys(one.id for one in (results or {}).values()))
         return SectionResult(
             self.id,
@@ -316,7 +317,7 @@ class Against(Asked):
                 f"{name} {_mean(old for _, old in values)}{self.unit}"
             )
             losses = [self.loss(new, old) for new, old in values]
-            # A share of the larger value is at most 1.
+            # Losses as a share of the larger value are at most 1.
             points.append(
                 replace(_point(label, losses, says), most=1.0 if self.share else math.inf)
             )
@@ -325,7 +326,8 @@ class Against(Asked):
         return self.decided(found, measure, self.margin, points, results, name)
 
     def loss(self, new: float | None, old: float | None) -> float | None:
-        """Return how much worse the new value is, or None if a value is missing."""
+        """Return how much worse the subject's value is than the reference's, or None if a value is
+        missing."""
         if new is None or old is None:
             return None
         loss = new - old if self.better == "less" else old - new
@@ -349,7 +351,7 @@ class AgainstThroughput(Against):
 @dataclass(frozen=True, kw_only=True)
 class HarmTo(Asked):
     """Harm of the subject to incumbents (existing congestion controls or traffic), minus the harm
-    that incumbents do to each other, seed by seed."""
+    that incumbents do to each other, computed for each seed."""
 
     measure: str
     value: Measure
@@ -468,16 +470,15 @@ class TextOnly(Asked):
         request: Request,  # noqa: ARG002
         results: Mapping[str, Results],  # noqa: ARG002
     ) -> SectionResult:
-        """Return the result that asks the author for the text."""
+        """Return a result that says what the author has to write."""
         return self.unsupported(self.write)
 
 
 def aligned(*results: Results) -> list[tuple[str, list[tuple[Run, ...]]]]:
     """Return the runs of several results of one sweep, grouped by point and then by seed.
 
-    Only some of the results replace the value at the subject's key. This key is not an axis of the
-    sweep, so the points of all results have the same keys.
-    """
+    The results differ in the value at the subject's key. This key is not swept, so runs of the same
+    point have the same label in all results."""
     out = []
     by_key = [{(label_of([run]), run.seed): run for run in one} for one in results]
     for group in results[0].groups():

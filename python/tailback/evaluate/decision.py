@@ -19,7 +19,8 @@ LEVEL = 0.05
 
 @dataclass(frozen=True)
 class PointOutcome:
-    """The values of one point, one for each seed. Larger values are worse."""
+    """The values of one point of a section's scenario, one for each seed. Larger values are
+    worse."""
 
     label: str
     values: tuple[float, ...]
@@ -80,12 +81,10 @@ def decide(
 ) -> Decision:
     """Decide whether the values of all points are within an upper limit.
 
-    `words` has two verdicts: for values above the limit, and for values within it. The first
-    verdict needs one point with its whole interval above the limit. The second verdict needs the
-    intervals of all points to be within the limit. `worst` uses the largest value over seeds,
-    without an interval. `one_seed_decides` accepts a single seed, for requirements that random
-    numbers do not affect.
-    """
+    `words` has two verdicts. The first is given if the whole interval of any point is above the
+    limit, the second if the intervals of all points are within it. With `worst`, the largest value
+    over seeds replaces the interval. With `one_seed_decides`, a single seed is enough, because
+    random numbers do not affect the requirement."""
     known = [point for point in points if point.values]
     if not known:
         return Decision("undecided", None, None, None)

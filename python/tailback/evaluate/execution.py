@@ -21,7 +21,7 @@ from tailback.store.results import Results
 
 @dataclass(frozen=True)
 class Standard:
-    """A suite in which each criterion has a scenario."""
+    """A suite whose sections have scenarios."""
 
     suite: str
     kind: Literal["cc", "aqm"]

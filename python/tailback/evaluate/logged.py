@@ -57,8 +57,8 @@ class LogTrace:
         return cls([(at / 1e3 + offset, value) for at, value in trace.cwnd], states)
 
     def spells(self, state: str) -> list[tuple[float, float, str]]:
-        """Return begin, end and next state of each period in a state. A period without an end is
-        left out."""
+        """Return start, end and next state of each period in a state, except a last period without
+        an end."""
         return [
             (self.states[i][0], self.states[i + 1][0], self.states[i + 1][1])
             for i in range(len(self.states) - 1)

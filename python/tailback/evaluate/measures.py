@@ -124,7 +124,8 @@ def resent_share(name: str) -> Callable[[Run], float | None]:
 
 
 def _lost_and_sent(run: Run, program: Part) -> tuple[float | None, float | None]:
-    """Return how many packets a program's qlog has as lost and as sent, or None for both."""
+    """Return the numbers of lost and sent packets in a program's qlog, or None for both if the qlog
+    is missing or incomplete."""
     found, _ = logs.sender(run.stored, program["name"], packets=True)
     if found is None or not found.sent or program["results"].get("qlog_records_lost"):
         return None, None

@@ -38,7 +38,7 @@ BAD: frozenset[SectionVerdict] = frozenset(("fail", "worse"))
 
 @dataclass(frozen=True)
 class Request:
-    """A request to evaluate a subject, with options."""
+    """What to evaluate: a subject and options."""
 
     name: str
     """The name of the subject in the registry, in a plugin or in a kernel module."""

@@ -11,8 +11,7 @@ from tailback.errors import InputError
 def split(text: str, command: str) -> tuple[str, dict[str, Any]]:
     """Split a subject into its name and options.
 
-    Raises `InputError` if an option has no value. The message begins with `command`.
-    """
+    Raises `InputError`, with a message that names `command`, if an option has no value."""
     name, _, rest = text.partition(":")
     options: dict[str, Any] = {}
     for part in filter(None, rest.split(",")):

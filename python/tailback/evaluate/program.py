@@ -117,7 +117,7 @@ def _own_errors(file: str, text: str, table: Mapping[str, Any]) -> list[Located]
 
 
 def _at(file: str, text: str, key: str, message: str, help_: str) -> Located:
-    """Return an error at the first place of the text that sets a key."""
+    """Return an error at the position where the text first sets a key."""
     pattern = rf"""(?m)(?:^|[\[{{,])[ \t]*["']?({re.escape(key)})["']?[ \t]*(?:[=.\]])"""
     match = re.search(pattern, text)
     start = match.start(1) if match else 0
@@ -128,7 +128,8 @@ def _at(file: str, text: str, key: str, message: str, help_: str) -> Located:
 
 
 def _absolute(entry: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """Return the entry with absolute files and roots, because scenarios are in another folder."""
+    """Return the entry with absolute paths of files and root folders, because the scenarios are in
+    another folder."""
     whole = dict(entry)
     if "files" in whole:
         whole["files"] = [str((folder / name).absolute()) for name in whole["files"]]

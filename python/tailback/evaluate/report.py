@@ -111,7 +111,8 @@ def _table(evaluation: Evaluation) -> Table:
 
 
 def _notes(evaluation: Evaluation) -> list[Block]:
-    # A note of several lines has aligned columns, or is the message of a failed run.
+    # Print notes of several lines unchanged: they have aligned columns, or are messages of failed
+    # runs.
     return [Listing(note) if "\n" in note else Text(plain(note)) for note in evaluation.notes]
 
 

@@ -37,8 +37,8 @@ class Subject:
     """The reference to compare with. None means the reference of the suite."""
 
     def with_options(self, key: str, **options: object) -> Mapping[str, object] | str:
-        """Return the algorithm with more options, in the form that a scenario needs. `key` is the
-        key of the algorithm's name.
+        """Return the algorithm with more options, as a value for a scenario. `key` is the key of
+        the algorithm's name in its table.
 
         An option that the user set keeps the user's value.
         """

@@ -50,12 +50,12 @@ class Explanation:
 
     run_id: str
     engine: str
-    #: Sources with datagrams that are echoed, or that carry frames of media.
+    #: Sources whose datagrams are echoed or carry media frames.
     latency: list[dict[str, Any]]
     flows: list[dict[str, Any]]
     links: list[dict[str, Any]]
     pairs: list[dict[str, Any]]
-    #: Programs. Only their packets in the network are known.
+    #: Programs. tailback knows only their packets in the network.
     programs: list[dict[str, Any]]
     #: Notes on missing or coarse data, and how to record better data.
     notes: list[str]
@@ -222,7 +222,7 @@ def _warned(run: StoredRun) -> list[str]:
     if not found:
         return []
     index = found[0]
-    # The index of a sweep does not record which of its points a warning concerns.
+    # The index of a sweep does not record for which point tailback printed a warning.
     one = len({tuple(point.labels.items()) for point in index.points}) == 1
     where = "the scenario" if one else "a point of this sweep"
     return [f"{where} is unusual: {text.partition('; expected ')[0]}" for text in index.warnings]

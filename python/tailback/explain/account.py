@@ -94,8 +94,8 @@ def read(run: StoredRun) -> dict[str, Any] | None:
 
 
 def _stranger(account: dict[str, Any], summary: dict[str, Any]) -> str | None:
-    """Describe a part of the account that the run does not have, or an unknown name. Return None if
-    all names are known."""
+    """Return a message if flows or links of the account differ from those of the summary, or if a
+    name in the account is unknown. Otherwise return None."""
     for kind, known in (("flows", summary["flows"]), ("links", summary["queues"])):
         # Account and summary list their parts in the order of the scenario.
         if len(account[kind]) != len(known):

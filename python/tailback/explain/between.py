@@ -20,7 +20,7 @@ FLOOR = 2
 
 
 def of(first: dict[str, Any], other: dict[str, Any], lead: dict[str, Any] | None) -> dict[str, Any]:
-    """Return the facts about two flows. `first` has the higher throughput."""
+    """Return facts that compare two flows. `first` has the higher throughput."""
     answers = [_answer(flow) for flow in (first, other)]
     high, low = first["throughput_mbit"], other["throughput_mbit"]
     turns = bool(lead and lead["changes"] >= 3 and min(lead["shares"].values()) >= STATES)

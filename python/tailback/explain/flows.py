@@ -11,7 +11,7 @@ SEEN = 0.005
 
 
 def of(recorded: dict[str, Any], summary: dict[str, Any], kind: str) -> dict[str, Any]:
-    """Return the facts of a flow, or of all connections of a source together."""
+    """Return the facts that explain a flow, or all connections of a source together."""
     told = recorded["tcp_info"]
     seconds = _seconds(recorded["limited_ns"]) if told is None else _told(told)
     whole = sum(seconds.values())
@@ -72,7 +72,8 @@ def _told(told: dict[str, Any]) -> dict[str, float]:
 
 
 def modelled(flow: dict[str, Any]) -> list[str]:
-    """Explain why the reductions of a window that a model sets have no fixed step."""
+    """For a congestion control that sets its window from a model, say how often its window
+    recovered after a loss."""
     restored, followed = reductions.restored(flow["reductions"]["groups"], words.LOSSES)
     if not followed:
         return []

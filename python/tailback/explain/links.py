@@ -40,9 +40,8 @@ DROPS = (
 
 
 def target_ms(options: Any) -> float | None:
-    """Return the target delay of a queue discipline in ms, from its options in the canonical point.
-    Return None if it has no target.
-    """
+    """Return the target delay of a queue discipline in ms, or None if it has no target. `options`
+    are those of the canonical scenario of the point."""
     target = options.get("target") if isinstance(options, dict) else None
     return target / 1e6 if isinstance(target, int | float) and target > 0 else None
 
@@ -57,8 +56,8 @@ def of(
     minima = recorded["minima"]
     mean = summary["delay_ms"]["mean"]
     windows = minima["windows"]
-    # Prefer the mean over packets, because the delay is also a mean over packets. Earlier versions
-    # recorded only a mean over time.
+    # Use the mean over packets, like that of the delay. Earlier versions recorded only a mean over
+    # time.
     over_time = minima["sum_ns"] / windows if windows else None
     least = minima.get("of_a_packet_ns", over_time)
     # The mean delay also includes packets of the last, incomplete window, so it may be lower.

@@ -36,8 +36,8 @@ def of(recorded: dict[str, Any]) -> dict[str, Any]:
 
 
 def _mark_undone(listed: list[dict[str, Any]]) -> None:
-    """Mark the reductions that were undone. An undo applies to the last reduction that a loss
-    caused."""
+    """Mark the window reductions that the sender undid. An undo applies to the last reduction that
+    a loss caused."""
     last: dict[str, Any] | None = None
     for reduction in listed:
         if reduction["reason"] in words.UNDONE:
@@ -73,16 +73,16 @@ def _group(reason: str, count: int, before: int, listed: list[dict[str, Any]]) -
         "from": median([reduction["from"] for reduction in matches]),
         "to": median([reduction["to"] for reduction in matches]),
         "undone": sum(reduction.get("undone", False) for reduction in matches),
-        # How many windows returned to their earlier size, and for how many this is known.
+        # `restored`: the windows that returned to their size before the reduction. `followed`: the
+        # windows for which this is known.
         "followed": len(again),
         "restored": sum(after >= WHOLE * window for window, after in again),
     }
 
 
 def restored(groups: list[dict[str, Any]], reasons: tuple[str, ...]) -> tuple[int, int]:
-    """Return two counts of reductions for these reasons: how many were restored before the next
-    reduction, and for how many this is known.
-    """
+    """For the reductions with these reasons, return how many windows returned to their earlier size
+    before the next reduction, and for how many reductions this is known."""
     own = [group for group in groups if group["reason"] in reasons]
     return sum(group["restored"] for group in own), sum(group["followed"] for group in own)
 

@@ -23,7 +23,7 @@ the AQM."""
 
 
 def of(run: StoredRun) -> pl.DataFrame | None:
-    """Read the series. Return None if the run recorded no series, or if it is too long."""
+    """Read the series. Return None if the run recorded no series, or more than `ROWS` rows."""
     if not 0 < run.rows(SERIES) <= ROWS:
         return None
     return run.series()
@@ -51,7 +51,7 @@ def states(series: pl.DataFrame, link: str, warmup_s: float) -> list[dict[str, A
             {
                 "quantity": quantity,
                 "n": len(values),
-                # A quantity that never falls is a counter. Another part reports its total.
+                # A quantity that never falls is a counter, whose total is reported elsewhere.
                 "grows": all(b >= a for a, b in pairwise(values)),
                 "mean": sum(values) / len(values),
                 "min": min(values),

@@ -47,8 +47,8 @@ def of(recorded: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def of_series(series: pl.DataFrame, flow: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the same facts as `of` for a flow of Linux. Its samples show when its first threshold
-    was set."""
+    """Return the same facts as `of` for a flow of the kernel engine, from the sample in which
+    ssthresh was first set."""
     import polars as pl
 
     samples = series.filter(pl.col("flow") == flow["name"])

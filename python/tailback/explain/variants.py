@@ -55,7 +55,7 @@ class Reason:
 
 
 def described(quantity: str) -> tuple[str, Any]:
-    """Return the words for a quantity, and a function that formats its value."""
+    """Return a quantity's name in sentences, and a function that formats its value."""
     head, _, tail = quantity.partition(".")
     if head == "limited":
         return f"held back by {words.SHORT_LIMITS[tail]}", words.percent
@@ -73,9 +73,8 @@ def described(quantity: str) -> tuple[str, Any]:
 
 
 def facts(found: Explanation, *, coarse: bool = False) -> dict[Key, float]:
-    """Return the numbers of an explanation that are compared between variants. Set `coarse` if any
-    variant ran on Linux, which reports less.
-    """
+    """Return the numbers of an explanation that are compared between variants. With `coarse`,
+    return only those that Linux also reports, because a variant ran on the kernel engine."""
     return dict(_facts(found, coarse))
 
 
@@ -92,7 +91,8 @@ def _facts(explanation: Explanation, coarse: bool) -> Iterator[tuple[Key, float]
             after = group["count"] - group["before_warmup"]
             if flow["time_s"]:
                 yield (*at, f"reductions_per_s.{group['reason']}"), after / flow["time_s"]
-            # If a model sets the window, a reduction by recovery is not a separate step.
+            # Skip congestion controls that set the window from a model, because their reductions
+            # have no fixed size.
             if flow["cc"] in words.MODELLED or group["reason"] in words.UNDONE:
                 continue
             if group["mean_step"] is not None:

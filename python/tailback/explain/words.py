@@ -1,4 +1,4 @@
-"""Translates the names of an account into words, and formats numbers in sentences."""
+"""Translates names in `account.json` into words, and formats numbers in sentences."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def cdf(
     width: int = WIDTH,
     height: int = 260,
 ) -> Chart:
-    """Draw a curve for each distribution. `cumulative` returns the frames."""
+    """Draw a curve for each distribution. The frames are those that `cumulative` returns."""
     frame = pl.concat(
         [d.with_columns(pl.lit(name).alias("series")) for name, d in distributions.items()]
     )

@@ -1,9 +1,9 @@
-"""Draws figures for another process. Each line of stdin is a specification, and each line of stdout
-is the SVG of one specification.
+"""Draws figures in a child process of tailback. For each line of stdin, a Vega-Lite specification,
+it prints the SVG as one line.
 
 This file runs as a script, so that it loads only the modules for drawing. For a figure that it
-cannot draw, it prints an empty line. The other process then draws the figure and reports the error.
-"""
+cannot draw, it prints an empty line. The parent process then draws the figure itself and reports
+the error."""
 
 import json
 import signal
@@ -11,12 +11,11 @@ import sys
 
 
 def main() -> None:
-    """Draw until stdin ends."""
-    # The other process handles Ctrl-C and ends this process.
+    # The parent process handles Ctrl-C and ends this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     import vl_convert
 
-    # The other process reads SVG from stdout, so nothing else may write to it.
+    # The parent process reads SVG from stdout, so nothing else may write to it.
     with open(1, "w", encoding="ascii", closefd=False) as pipe:
         for line in sys.stdin:
             try:

@@ -58,7 +58,7 @@ class Drawing:
             self._waiting.put(None)
         for thread in self._threads:
             thread.join()
-        # Draw the figures here that no other process could draw. Drawing them raises their error.
+        # Draw figures that the child processes could not draw, which raises the error of each.
         return {
             name: self._made[name] if name in self._made else export.svg_of(text)
             for name, text in self._asked.items()

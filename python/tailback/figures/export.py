@@ -28,7 +28,7 @@ def spec(chart: alt.TopLevelMixin) -> dict[str, Any]:
     """
     with alt.data_transformers.enable("default", max_rows=MAX_ROWS):
         # Skip Altair's check of the whole specification, because it takes as long as all other work
-        # together. Errors of a chart also appear when it is built or drawn.
+        # together. Altair and Vega report errors of a chart anyway when it is built and drawn.
         options: dict[str, Any] = (
             {"validate": False} if isinstance(chart, alt.TopLevelMixin) else {}
         )

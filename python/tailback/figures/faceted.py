@@ -26,7 +26,7 @@ LABEL = 230
 
 @dataclass(frozen=True)
 class Panels:
-    """The names of the panels, and of the series in different colours, in the order of display."""
+    """The names of the panels and of the series (one colour each), in the order of display."""
 
     panels: Sequence[str] = ("",)
     panels_title: str = ""
@@ -219,8 +219,8 @@ def _faceted(rows: Sequence[Row], inner: Spec, of: Panels, columns: int) -> Draw
     }
     made = {**head, "facet": facet, "columns": columns, "spacing": 18, "spec": inner}
     if len(of.panels) % columns:
-        # Without this setting, Vega draws the axis of a column in the last row even if that row has
-        # no panel there.
+        # With a shared axis, Vega would draw the x axis of a column below the last row, even if
+        # that row has no panel in this column.
         made["resolve"] = {"axis": {"x": "independent"}}
     return Drawn(made)
 

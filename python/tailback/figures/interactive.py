@@ -67,14 +67,13 @@ def _mark(unit: Spec) -> str:
 
 
 def _channels(view: Spec, unit: Spec) -> Spec:
-    """Return the encoding of a unit, including the part that it shares with other layers of its
-    view."""
+    """Return the encoding of a unit, merged with the encoding of its view."""
     return {**view.get("encoding", {}), **unit.get("encoding", {})}
 
 
 def _titles(spec: Spec) -> dict[str, str]:
-    """Return the titles of fields. Among panels in a column, only the last panel has a title for
-    x."""
+    """Return the titles of fields from all panels, because in a column of panels only the last has
+    an x title."""
     titles: dict[str, str] = {}
     for view in _views(spec):
         for unit in _units(view):

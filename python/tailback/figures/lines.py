@@ -65,9 +65,9 @@ def panel(
 ) -> Chart:
     """Draw one panel of curves.
 
-    `order` lists the series in the order of the legend. `ordered` colours the series as values of a
-    parameter. With `interpolate="step-after"`, the curve keeps each value from its x to the next x.
-    """
+    `order` lists the series in the order of the legend. With `ordered`, colours follow the order of
+    the series, for series that are values of a parameter. With `interpolate="step-after"`, the
+    curve keeps each value from its x to the next x."""
     rows = frame.filter(pl.col(spec.y).is_not_null())
     limits = {"domain": list(spec.domain), "clamp": True} if spec.domain else {"zero": False}
     ticks: dict[str, Any] = {"format": spec.format} if spec.format else {}
@@ -175,7 +175,7 @@ def _log_axis(rows: pl.DataFrame, spec: LinePanel) -> tuple[dict[str, Any], list
 
 
 def panels(frame: pl.DataFrame, specs: Sequence[LinePanel], **common: Any) -> Chart:
-    """Draw several panels over one axis. `common` has the keywords of `panel`."""
+    """Draw several panels over one axis. `common` are further arguments of `panel`."""
     last = len(specs) - 1
     charts = [
         panel(frame, spec, show_x_title=(i == last), **common) for i, spec in enumerate(specs)

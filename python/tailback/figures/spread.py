@@ -57,7 +57,7 @@ class Item:
 
 @dataclass(frozen=True)
 class Curve:
-    """A line of points."""
+    """A line in one panel."""
 
     row: str
     column: str

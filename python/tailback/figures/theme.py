@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 
 import altair as alt
 
-#: Any chart of Altair. Altair annotates charts with unions that differ between releases and that
-#: its own methods reject. The type checker therefore treats a chart as `Any`.
+#: Any Altair chart. It is `Any` for the type checker, because Altair's own annotations of charts
+#: differ between releases and contradict each other.
 Chart: TypeAlias = Any
 
 #: Okabe and Ito's palette without its yellow, which is too light on white.

@@ -36,8 +36,8 @@ PING = "Ping (ms) ICMP"
 
 NS = 10**9
 
-#: Recorded quantity, its name in Flent's socket statistics, the factor to Flent's unit, and Flent's
-#: unit.
+#: For each recorded quantity: its name in Flent's socket statistics, the factor to Flent's unit,
+#: and that unit.
 _STATISTICS = (
     ("srtt_ns", "tcp_rtt", 1e-6, "ms"),
     ("cwnd", "tcp_cwnd", 1.0, "packets"),
@@ -68,7 +68,7 @@ class Flent:
         except InputError:
             raise
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-            # The form of the canonical point is not checked here, because its hash was correct.
+            # The hash was correct, so the files are not damaged, but another program wrote them.
             raise DamagedResults(f"{run}: not a run that tailback wrote ({error!r})") from error
         with (
             layout.replacing(out) as part,
@@ -84,7 +84,7 @@ FORMAT = Flent()
 
 @dataclass(frozen=True)
 class _Stream:
-    """A flow in Flent's form."""
+    """A flow of the run as a stream of a Flent test."""
 
     series: str
     flow: str
@@ -316,8 +316,8 @@ class _Export:
                 **{
                     stream.series: {
                         "UNITS": "Mbits/s",
-                        # Flent's summary uses this value instead of the samples, because netperf
-                        # itself reports it.
+                        # Flent's summary shows this value, which netperf reports, and not the mean
+                        # of the samples.
                         "MEAN_VALUE": stream.mean,
                         "FLOW": stream.flow,
                         "CONG_CONTROL": stream.cc,

@@ -15,7 +15,8 @@ NEW = 2
 
 
 def samples(trace: StateTrace) -> list[float]:
-    """Return the extra segments of each ACK, before the filter takes the maximum over rounds."""
+    """Return the extra segments that each ACK acknowledged, without the filter that takes the
+    maximum over rounds."""
     found = []
     since, acked, before = trace.times[0], 0.0, 0.0
     for i, now in enumerate(trace.times):
@@ -35,9 +36,8 @@ def samples(trace: StateTrace) -> list[float]:
 def agreement(trace: StateTrace, wanted: Sequence[int], rounds: int) -> float:
     """Return the share of ACKs with an `extra_acked` that equals the maximum over the last rounds.
 
-    Windowed filters keep few samples, so an ACK agrees if its value is the maximum over any number
-    of rounds from 2 to `rounds`.
-    """
+    BBR's filter keeps only a few samples, so its window varies. A value counts as equal if it lies
+    between the maxima over the last 2 rounds and over the last `rounds`."""
     extra = samples(trace)
     numbers = trace.values["round"]
     fitting = 0

@@ -25,7 +25,7 @@ MSS, FRAME = 1448, 1514
 
 @dataclass(frozen=True)
 class Finding:
-    """What a case found in one run: verdict, numbers and note."""
+    """The result of a case in one run: verdict, numbers and note."""
 
     verdict: SectionVerdict
     measure: str
@@ -44,7 +44,8 @@ def passed(ok: bool) -> SectionVerdict:
 
 
 def missed(measure: str, note: str) -> Finding:
-    """Return the finding for a run in which the situation that the case needs did not occur."""
+    """Return the result `undecided`, for a run in which the situation that the case tests did not
+    occur."""
     return Finding("undecided", measure, None, None, note)
 
 
@@ -63,8 +64,8 @@ class Observed:
         return self.traces[FLOW]
 
     def at_event(self, state: str) -> tuple[Spell | None, Spell | None]:
-        """Return two spells: the last spell in this state that begins before the event, and its
-        successor."""
+        """Return the last spell in this state that begins before the event, and the spell after
+        it."""
         trace, event = self.trace, self.event_s
         spells = [s for s in trace.of_state(state) if event and trace.start(s) <= event]
         return (spells[-1], trace.after(spells[-1])) if spells else (None, None)
@@ -129,7 +130,8 @@ def seconds(value: float) -> str:
 def entry_of(
     *states: str, nth: int = 0, since: float = 0.0
 ) -> Callable[[StateTrace], float | None]:
-    """Return a function that finds when BBR enters one of these states, just after the ACK."""
+    """Return a function that finds the time just after the ACK at which BBR enters one of these
+    states."""
 
     def find(trace: StateTrace) -> float | None:
         spells = trace.of_state(*states, since=since)

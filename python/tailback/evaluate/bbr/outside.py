@@ -37,7 +37,7 @@ APPLICATION = "The test limits what the application writes, which tailback canno
 
 @dataclass(frozen=True)
 class Seen:
-    """What the packets and the qlog of a program show in the run of a case."""
+    """The packets and the qlog of a program in the run of a case."""
 
     packets: PacketTrace
     log: LogTrace | None
@@ -46,15 +46,15 @@ class Seen:
     """Why files of the program could not be read."""
 
     def full(self, mbit: float, since_s: float = 0.0) -> int | None:
-        """Return the first interval at whose end a link of this rate has been full for one RTT."""
+        """Return the first interval after which a link of this rate has been full for one RTT."""
         p = self.packets
         later = range(p.index(since_s), len(p.times)) if p.times else range(0)
         wanted = FULL * mbit
         return next((i for i in later if p.mbit(p.delivered, i, p.base_s) >= wanted), None)
 
     def slower(self, since: int) -> int | None:
-        """Return the first interval after `since` at whose end the program has sent more slowly
-        than the bottleneck delivered, for one RTT."""
+        """Return the first interval after `since` with a send rate below the bottleneck's delivery
+        rate, both measured over the last RTT."""
         p = self.packets
         for i in range(since + 1, len(p.times)):
             if p.mbit(p.sent, i, p.base_s) < SLOWER * p.mbit(p.delivered, i, p.base_s):
@@ -149,7 +149,7 @@ def drain(seen: Seen) -> Finding:
             return missed(GAIN, "The sender was slower for too short a time to measure a gain.")
         first = slow[0]
         again = next(i for i in range(first, len(p.times) + 1) if i not in slow) - 1
-        # The last interval includes packets that came up to half an RTT later, after DRAIN.
+        # Rates are means over half an RTT, so they may stay low for up to half an RTT after DRAIN.
         again = p.index(p.times[min(again, len(p.times) - 1)] - short)
     passed_s = p.times[again] - p.times[first]
     if passed_s < p.base_s / 2:
@@ -250,7 +250,8 @@ again."""
 
 
 def _no_probe_rtt(p: PacketTrace, full: int) -> Finding:
-    """Return the finding if the data in flight never fell: fail if PROBE_RTT was due."""
+    """Return the result if the data in flight never fell: `fail` if BBR should have entered
+    PROBE_RTT."""
     known = [(at, rtt) for at, rtt in zip(p.times, p.rtts, strict=True) if at >= p.first_s]
     smallest = min(rtt for _, rtt in known)
     again = max(at for at, rtt in known if rtt <= SAME_RTT * smallest)
@@ -371,7 +372,7 @@ OF_APPLICATION = ("A.2", "A.6", "A.7", "A.11", "A.20", "A.22")
 
 
 def unobservable(case: Case) -> str:
-    """Return why a case is not observable, or an empty text if it is judged."""
+    """Return why the packets of a program cannot decide a case, or an empty text if they can."""
     if case.id in JUDGES:
         return ""
     if case.id in OF_APPLICATION:

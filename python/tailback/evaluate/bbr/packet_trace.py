@@ -92,7 +92,8 @@ class PacketTrace:
         return max(bisect_right(self.times, at + 1e-9) - 1, 0)
 
     def mbit(self, counted: Sequence[float], until: int, span_s: float) -> float:
-        """Return the rate of counted bytes over a time that ends with an interval, Mbit/s."""
+        """Return the mean rate of `counted` bytes during the `span_s` seconds before the end of an
+        interval, Mbit/s."""
         since = self.index(self.times[until] - span_s)
         passed = self.times[until] - self.times[since]
         return (counted[until] - counted[since]) * 8e-6 / passed if passed > 0 else 0.0
@@ -128,8 +129,8 @@ class PacketTrace:
 
 
 def _payload(part: Mapping[str, Any]) -> float:
-    """Return the mean payload of a full packet. For a program, it is the mean over delivered
-    packets."""
+    """Return the payload of a full TCP packet, or a program's mean payload per delivered packet,
+    bytes."""
     count = part.get("received_packets")
     return float(part["delivered_bytes"]) / count if count else 1448.0
 

@@ -143,7 +143,7 @@ def verdict(case: Case, seen: Sequence[Seen], ran: Results) -> CaseResult:
 
 
 def finding(judge: outside.Judge, seen: Seen) -> Finding:
-    """Return what a case finds. A program that sends nothing fails."""
+    """Return the result of a case. A program that sends nothing fails."""
     if not seen.packets.times or not seen.packets.sent[-1]:
         return Finding("fail", "packets of the program", 0.0, None, "The program sent nothing.")
     return judge(seen)

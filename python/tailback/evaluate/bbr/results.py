@@ -28,8 +28,8 @@ class CaseResult(SectionResult):
 
 
 def worst(findings: Sequence[tuple[Finding, T]]) -> tuple[Finding, T]:
-    """Return the first finding that fails, else the first undecided one, else the first, with what
-    it was found in."""
+    """Return the first pair whose finding is `fail`, otherwise the first `undecided`, otherwise the
+    first. The pair's second part is the run's data."""
     order = {"fail": 0, "undecided": 1}
     return min(findings, key=lambda pair: order.get(pair[0].verdict, 2))
 
@@ -44,8 +44,8 @@ def decided(
     note: str,
     caption: str,
 ) -> CaseResult:
-    """Return the result of a case from the finding that decides it. `side` is the side of the bound
-    on which a value passes, and `rows` are the samples around the decision."""
+    """Return the result of a case from the finding that decides it. `side` says on which side of
+    the bound a value passes. `rows` are the samples around the decision."""
     return CaseResult(
         case.id,
         case.title,
@@ -66,7 +66,6 @@ def decided(
 
 
 def seeds_note(seeds: int) -> str:
-    """Return a sentence about how many runs decided the verdicts."""
     if seeds == 1:
         return "One run of each case. With --seeds N, a case fails if one of N runs fails."
     return f"{seeds} seeds of each case; a case fails if one seed fails."

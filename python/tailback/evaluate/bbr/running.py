@@ -1,5 +1,5 @@
-"""Runs the cases. If an event must happen in a certain state of BBR, a first run without the event
-finds the time of that state."""
+"""Runs the cases. If a case needs an event in a certain state of BBR, a first run without the event
+finds when BBR is in that state."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from tailback.running.options import RunOptions
 
 @dataclass(frozen=True)
 class Played:
-    """A case that was run with one seed. It has the observations, or the reason why there are
-    none."""
+    """A case that was run with one seed: its observations, or the reason why there are none."""
 
     case: Case
     seed: int

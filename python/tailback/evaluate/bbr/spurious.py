@@ -20,8 +20,8 @@ def judge(seen: Observed, state: int, word: str) -> Finding:
     """Pass if the bounds and the state after the undo equal the bounds and the state before the
     recovery.
 
-    `state` is the congestion state of that recovery, and `word` the recovery's name.
-    """
+    `state` is the sender's congestion state during that recovery, and `word` names the recovery in
+    the result."""
     trace, event = seen.trace, seen.event_s
     later = [i for i, at in enumerate(trace.times) if event is not None and at >= event]
     entered = next((i for i in later if trace.at(i, "ca_state") == state), None)

@@ -25,8 +25,8 @@ class BbrSubject:
 
 
 def parse(text: str, *, traced: bool) -> BbrSubject:
-    """Read a subject. With `traced`, the subject records its whole state, if the algorithm has an
-    option to do so.
+    """Read a subject. With `traced`, set the algorithm's option to record its whole state, if it
+    has one.
 
     Raises `InputError` if the algorithm is not a BBR, or if an option has no value.
     """

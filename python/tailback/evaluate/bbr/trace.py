@@ -92,7 +92,7 @@ class StateTrace:
 
     @cached_property
     def spells(self) -> list[Spell]:
-        """The spells of the trace in order of time. In each spell BBR is in one state."""
+        """The periods in which BBR stays in one state, in order of time."""
         found: list[Spell] = []
         first = 0
         for index in range(1, len(self.states) + 1):
@@ -153,9 +153,8 @@ AROUND = 3
 
 
 def around(trace: StateTrace, index: int) -> list[dict[str, float | str]]:
-    """Return the samples at the state changes around a decision, the deciding sample, and the
-    sample before it.
-    """
+    """Return the deciding sample, the sample before it, and the samples at the state changes around
+    them."""
     place = next(n for n, spell in enumerate(trace.spells) if spell.first <= index <= spell.last)
     spells = trace.spells[max(0, place - AROUND + 1) : place + AROUND]
     wanted = sorted({max(index - 1, 0), index, *(spell.first for spell in spells)})

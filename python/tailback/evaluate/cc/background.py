@@ -1,9 +1,8 @@
 """RFC 9743 section 5.2.1: background flows of LEDBAT (RFC 6817), a congestion control that is
 widely deployed without being a standard.
 
-LEDBAT yields to every flow that fills the queue. So the verdict does not compare the subject with a
-second flow of LEDBAT, but with CUBIC.
-"""
+LEDBAT slows down beside every flow that fills the queue. The verdict therefore compares the
+subject's harm to LEDBAT with the harm by CUBIC, not by a second LEDBAT flow."""
 
 from __future__ import annotations
 

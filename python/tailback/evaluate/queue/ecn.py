@@ -24,7 +24,8 @@ def _dropped_share(run: Run) -> float | None:
 
 @dataclass(frozen=True, kw_only=True)
 class _Marks(QueueWithin):
-    """A requirement for queues that drop or mark early. A plain FIFO is not tested."""
+    """A requirement for queues that drop or mark before they are full, so a plain FIFO is not
+    tested."""
 
     def jobs(self, folder: Path, subject: Subject, request: Request) -> Mapping[str, Job]:
         """Return the job that runs the scenario with the subject. For a plain FIFO, return no

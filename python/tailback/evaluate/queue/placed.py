@@ -1,5 +1,5 @@
-"""Defines sections about queues, in which the subject replaces the FIFO of the scenario and gets
-the same buffer."""
+"""Defines sections about queues. The subject replaces the FIFO of the scenario, with the same
+buffer size."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ class _Placed(Asked):
     """Whether the subject marks ECN-capable packets, if it has an option to do so."""
 
     def placed(self, subject: Subject) -> dict[str, object]:
-        """Return the scenario values that make the subject the queue of the link."""
+        """Return the values to set in the scenario so that the link uses the subject as its
+        queue."""
         options: dict[str, object] = {}
         limit = subject.options.get("limit")
         if limit is not None:
