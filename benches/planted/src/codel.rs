@@ -12,7 +12,6 @@ use tailback_engine::units::Time;
 /// The bug that a copy has.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Bug {
-    /// No bug.
     Clean,
     /// The drop interval does not shrink with the number of drops.
     Law,

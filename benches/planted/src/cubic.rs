@@ -9,7 +9,6 @@ use tailback_engine::registry::{Entry, complete_defaults, no_finish};
 /// The bug that a copy has.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Bug {
-    /// No bug.
     Clean,
     /// A timeout reduces neither the window nor ssthresh.
     Timeout,

@@ -31,7 +31,6 @@ pub const MOST_BURST: Bytes = Bytes(u32::MAX as u64);
 /// The longest idle time for which tokens are added (htb's `mbuffer`).
 pub const MOST_GATHERED: Time = Time::from_secs(60);
 
-/// The bucket of a link.
 #[derive(Clone, Debug)]
 pub(crate) struct Bucket {
     burst: Bytes,

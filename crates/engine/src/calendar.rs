@@ -29,7 +29,6 @@ pub struct Calendar {
     /// Time and index of each of the first components, packed as in `heap`, but into 64 bits, so
     /// the time must be below 73 years. `u64::MAX` means that the component is not due.
     scanned: [u64; SCANNED],
-    /// Number of components in the array.
     width: usize,
     /// Whether the array has at most [`FEW`] components, so that a scan reads only `FEW` entries.
     few: bool,

@@ -7,7 +7,6 @@
 //! queue, only flagged blocks are searched again. The result is the same, except that Cake's heap
 //! may choose another one of several equally long queues.
 
-/// Number of queues in a block.
 const BLOCK: usize = 64;
 
 #[derive(Clone, Debug)]
@@ -20,7 +19,6 @@ pub struct Backlogs {
 }
 
 impl Backlogs {
-    /// Creates counters for this many empty queues.
     pub fn new(queues: usize) -> Backlogs {
         Backlogs {
             bytes: vec![0; queues].into(),
@@ -29,20 +27,17 @@ impl Backlogs {
         }
     }
 
-    /// Returns the backlog of a queue, bytes.
     #[inline]
     pub fn of(&self, queue: usize) -> u64 {
         self.bytes[queue]
     }
 
-    /// Counts a packet that was added to a queue.
     #[inline]
     pub fn add(&mut self, queue: usize, len: u16) {
         self.bytes[queue] += u64::from(len);
         self.changed[queue / BLOCK] = true;
     }
 
-    /// Subtracts a packet that has left a queue.
     #[inline]
     pub fn remove(&mut self, queue: usize, len: u16) {
         self.bytes[queue] -= u64::from(len);

@@ -212,7 +212,6 @@ struct Config {
     memlimit: Option<u64>,
     ingress: bool,
     wash: bool,
-    /// Largest frame, bytes.
     mtu: u32,
 }
 
@@ -289,12 +288,10 @@ impl Config {
 struct Tin {
     flows: Flows,
     params: Params,
-    /// Time per byte at the tin's share of the rate.
     per_byte: PerByte,
     /// Time until which the tin has used its share of the rate, ns. Each sent packet advances it by
     /// the packet's duration at that share.
     next: i64,
-    /// Bytes queued.
     backlog: u64,
 }
 
@@ -314,7 +311,6 @@ impl Tin {
         }
     }
 
-    /// Sets the tin's share of the rate, byte/s.
     fn set_rate(&mut self, rate: u64, config: &Config) {
         let wanted = ((config.rtt_us / 20).max(1) * 1_000) as i64;
         self.per_byte = PerByte::of(rate);
@@ -329,7 +325,6 @@ impl Tin {
         };
     }
 
-    /// Charges a packet to the tin's share.
     #[inline]
     fn charge(&mut self, bytes: u32, now: i64) {
         let duration = self.per_byte.time(bytes);
@@ -358,7 +353,6 @@ pub struct Cake {
     config: Config,
     shaper: Shaper,
     tins: Box<[Tin]>,
-    /// The tin for each DSCP.
     index: [u8; 64],
     /// Properties of each flow's packets, and of its packets in the reverse direction.
     known: Vec<[Known; 2]>,
@@ -376,14 +370,11 @@ pub struct Cake {
     rng: Stream,
 }
 
-/// Largest number of tins.
 const TINS: usize = 8;
 
-/// The result of [`Cake::take`].
 enum Taken {
     /// A packet was delivered.
     Packet,
-    /// The queue is empty.
     Empty,
     /// A packet was dropped but was charged to the rate (`ingress`). The scheduler must choose a
     /// queue again.
@@ -422,7 +413,6 @@ impl Cake {
         cake
     }
 
-    /// Sets all values that depend on the rate.
     fn configure(&mut self, rate: Rate) {
         let rate = (rate.0 / 8).max(1);
         let shares = self.config.tins.rates(rate);
@@ -500,7 +490,6 @@ impl Cake {
         self.memory.0 -= u64::from(memory::truesize(packet));
     }
 
-    /// Charges a packet to its tin's share and to the shaper. Returns the charged bytes.
     #[inline]
     fn charge(&mut self, tin: usize, packet: &Packet, now: i64, dropped: bool) -> u32 {
         let bytes = self.config.sizes.charged(packet.len);

@@ -61,7 +61,6 @@ pub const ENTRY: Entry<Build> = Entry {
     },
 };
 
-/// tc arguments and counters of `codel` in the kernel engine.
 const KERNEL: Qdisc = Qdisc {
     kinds: &["codel"],
     since: Some("3.5"),

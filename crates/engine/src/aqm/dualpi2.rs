@@ -78,7 +78,6 @@ const fn time(name: &'static str, doc: &'static str, min: Time) -> Opt {
     }
 }
 
-/// Option: the largest number of packets in both queues together.
 pub(super) const LIMIT: Opt = Opt {
     name: "limit",
     doc: "Largest length of the queue, in packets of both queues; packets beyond it are dropped at the tail.",
@@ -90,7 +89,6 @@ pub(super) const LIMIT: Opt = Opt {
     tc: Some("limit PACKETS"),
 };
 
-/// Option: the coupling factor k.
 pub(super) const COUPLING: Opt = Opt {
     name: "coupling_factor",
     doc: "k: scalable packets are marked with probability k p, while classic packets are dropped or marked with p squared.",
@@ -310,7 +308,6 @@ enum Step {
     Packets(u64),
 }
 
-/// Parameters of the controller from the options that `dualpi2` and `pi2` share.
 fn controller(options: &Options, mtu: u32) -> Params {
     let arithmetic = match options.get("arithmetic") {
         Some(Value::Word(word)) => Arithmetic::of(word),
@@ -334,7 +331,6 @@ fn controller(options: &Options, mtu: u32) -> Params {
     }
 }
 
-/// Parameters of `pi2`.
 pub(super) fn single(options: &Options, mtu: u32) -> Params {
     controller(options, mtu)
 }
@@ -390,9 +386,7 @@ pub struct DualPi2 {
     /// Whether packets are counted for `min_step` when a packet leaves. The leaving packet is not
     /// counted.
     step_at_dequeue: bool,
-    /// The ramp that marks L instead of the step threshold.
     ramp: Option<Ramp>,
-    /// Queue protection, which sends packets of flows that build a queue in L to C.
     protection: Option<Box<Protection>>,
     any_ect: bool,
     /// Whether packets are dropped or marked on arrival instead of on departure.
@@ -403,7 +397,6 @@ pub struct DualPi2 {
     reset_interval: Option<Time>,
     next_reset: Time,
     statistics: Statistics,
-    /// Time to the first update.
     first_update: Time,
     next_update: Time,
     rng: Stream,
@@ -544,7 +537,6 @@ impl DualPi2 {
         true
     }
 
-    /// Returns whether queue protection lets a packet into L.
     #[inline(never)]
     fn admits(&mut self, packet: &Packet, now: Time) -> bool {
         let (delay, _) = self.delays(now);
@@ -554,7 +546,6 @@ impl DualPi2 {
         }
     }
 
-    /// Applies the step threshold to a packet that leaves L.
     #[inline]
     fn step(&mut self, packet: &mut Packet, now: Time, sink: &mut Sink) {
         let sojourn = now.since(packet.stamp);

@@ -163,14 +163,11 @@ const FAST: u32 = 8;
 /// Linux's jiffy at HZ = 1000, ns.
 const JIFFY: u64 = 1_000_000;
 
-/// A flow.
 #[derive(Clone, Copy, Debug, Default)]
 struct Flow {
     fifo: Fifo,
     packets: u32,
-    /// Next flow in the same list.
     next: u32,
-    /// Whether the flow is in one of the lists.
     listed: bool,
     /// Bytes that the flow may still send.
     credit: i64,
@@ -178,7 +175,6 @@ struct Flow {
     age: u64,
 }
 
-/// A list of flows, linked by index.
 #[derive(Clone, Copy, Debug)]
 struct List {
     first: u32,
@@ -201,7 +197,6 @@ impl List {
         self.last = flow;
     }
 
-    /// Removes the first flow.
     #[inline]
     fn pop(&mut self, flows: &[Flow]) {
         self.first = flows[self.first as usize].next;
@@ -220,7 +215,6 @@ pub struct Fq {
     old: List,
     /// Number of flows that have packets.
     busy: usize,
-    /// The FIFO of the fast path.
     fast: Fifo,
     fast_packets: u32,
     fast_path: bool,

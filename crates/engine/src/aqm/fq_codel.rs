@@ -92,7 +92,6 @@ pub const ENTRY: Entry<Build> = Entry {
     build: |options, context| Box::new(FqCodel::new(options, context)),
 };
 
-/// Rejects a `ce_threshold_selector` without a `ce_threshold`.
 fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     if options.get(codel::SELECTOR).is_some() && options.get("ce_threshold").is_none() {
         return Err(vec![OptionError {
@@ -140,11 +139,9 @@ const KERNEL: Qdisc = Qdisc {
 pub struct FqCodel {
     fair: Fair<Vars>,
     params: Params,
-    /// Largest number of packets in all flows.
     limit: u64,
     /// Limit of the memory that Linux would use, bytes.
     memory_limit: u64,
-    /// Largest number of packets dropped in one overflow.
     drop_batch: u32,
     sce: Option<Marker>,
 }
@@ -167,7 +164,6 @@ impl FqCodel {
         }
     }
 
-    /// Drops from the flow with the largest backlog, because a limit is exceeded.
     #[cold]
     fn overflow(&mut self, now: Time, sink: &mut Sink) {
         let (flow, backlog) = self.fair.fattest();

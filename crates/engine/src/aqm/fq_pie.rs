@@ -127,11 +127,9 @@ const ROUND: usize = 2048;
 /// Time between two rounds: Linux's jiffy at HZ = 1000.
 const JIFFY: Time = Time::from_ms(1);
 
-/// The state of a flow's PIE.
 #[derive(Clone, Copy, Debug)]
 struct State {
     vars: Vars,
-    /// Whether the flow is in [`FqPie::awake`].
     awake: bool,
 }
 
@@ -140,7 +138,6 @@ struct State {
 pub struct FqPie {
     fair: Fair<State>,
     params: Params,
-    /// Limit of the packets in all flows together.
     limit: u64,
     /// Flows whose state an update would change. Updates skip all others.
     awake: Vec<u32>,

@@ -163,7 +163,6 @@ const KERNEL: Qdisc = Qdisc {
     ..Qdisc::DEFAULT
 };
 
-/// Writes a gain for tc.
 pub(super) fn gain(words: &mut Words<'_>, option: &'static str) {
     if words.options.int(option) == 0 {
         words.refuse(option, "tc takes 0 for the default", "at least 1");
@@ -216,7 +215,6 @@ pub struct Pie {
     limit: Limit,
     params: Params,
     vars: Vars,
-    /// Time of the next update of the probability.
     next_update: Time,
     rng: Stream,
 }

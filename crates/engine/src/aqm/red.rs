@@ -199,7 +199,6 @@ pub enum Verdict {
     Forced,
 }
 
-/// How marks and drops are spread over packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Uniformise {
     /// One random number is drawn for each gap between marks. Gaps are uniformly distributed over
@@ -215,7 +214,6 @@ enum Uniformise {
 /// one, and WRED has one for each class.
 #[derive(Clone, Debug)]
 pub struct RedCore {
-    /// Unit of the average and of its thresholds.
     unit: Unit,
     /// Average queue length, bytes or packets.
     avg: f64,
@@ -225,11 +223,9 @@ pub struct RedCore {
     min: f64,
     /// Upper threshold, in the unit of `avg`.
     max: f64,
-    /// Probability when the average reaches `max`.
     probability: f64,
     /// Whether the probability rises to 1 between `max` and 2 `max`.
     gentle: bool,
-    /// How marks and drops are spread over packets.
     uniformise: Uniformise,
     /// Whether the queue length that updates the average includes the arriving packet.
     include_arriving: bool,

@@ -97,12 +97,9 @@ pub const ENTRY: Entry<Build> = Entry {
     },
 };
 
-/// What the queue compares with its threshold.
 #[derive(Clone, Copy, Debug)]
 enum Threshold {
-    /// The packet's sojourn time.
     Sojourn(Time),
-    /// The queue length.
     Length(Limit),
 }
 

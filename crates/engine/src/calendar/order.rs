@@ -18,7 +18,6 @@ use std::cmp::Ordering;
 use super::Component;
 use crate::units::Time;
 
-/// No component.
 const NONE: (Component, u32) = (Component::MAX, 0);
 
 /// Orders the packets that enter a pipe at the same time.
@@ -91,7 +90,6 @@ pub(crate) struct Order {
 }
 
 impl Order {
-    /// Returns the state before the first event.
     pub fn new() -> Order {
         Order {
             time: Time::NEVER,

@@ -26,13 +26,11 @@ use crate::registry::kernel::StandIn;
 use crate::registry::rules::{At, Chosen, Finding, Rules, Standard};
 use crate::registry::{Kind, Opt, OptionError, Options};
 
-/// Smallest and largest factor.
 const RANGE: Kind = Kind::Float {
     min: 0.001,
     max: 0.999,
 };
 
-/// Returns the option `beta`.
 pub const fn beta(default: &'static str, doc: &'static str) -> Opt {
     Opt {
         name: "beta",
@@ -43,7 +41,6 @@ pub const fn beta(default: &'static str, doc: &'static str) -> Opt {
     }
 }
 
-/// Returns the option `beta_ecn`.
 pub const fn beta_ecn(doc: &'static str) -> Opt {
     Opt {
         name: "beta_ecn",
@@ -54,7 +51,6 @@ pub const fn beta_ecn(doc: &'static str) -> Opt {
     }
 }
 
-/// The option `abe`.
 pub const READING: Opt = Opt {
     name: "abe",
     doc: "How ECN-Echo reduces the window by beta_ecn. \"linux\": multiply cwnd, gradually by PRR. \"rfc8511\": multiply FlightSize. \"freebsd\": multiply cwnd at once, with beta_ecn in whole percent.",
@@ -63,7 +59,6 @@ pub const READING: Opt = Opt {
     tc: None,
 };
 
-/// The option `abe_frlossreduce`.
 pub const FRLOSSREDUCE: Opt = Opt {
     name: "abe_frlossreduce",
     doc: "Whether a loss within an RTT after ECN-Echo lowers ssthresh further, to beta times the window before ECN-Echo (a sysctl of FreeBSD; only with abe = \"freebsd\").",
@@ -72,7 +67,6 @@ pub const FRLOSSREDUCE: Opt = Opt {
     tc: None,
 };
 
-/// Rejects combinations of options that contradict each other.
 pub(super) fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     let mut errors = Vec::new();
     let reading = options.word("abe");
@@ -159,7 +153,6 @@ pub(super) const fn stand_in(name: &'static str, module: &'static str) -> StandI
     }
 }
 
-/// How `beta_ecn` is applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reading {
     Linux,
@@ -167,7 +160,6 @@ enum Reading {
     Freebsd,
 }
 
-/// The factors, and how they are applied.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Backoff {
     /// The integer that represents a factor of 1.
@@ -220,7 +212,6 @@ impl Backoff {
         }
     }
 
-    /// Returns the factor for a reduction after this signal.
     #[inline]
     pub fn factor(&self, signal: Signal) -> u32 {
         match signal {

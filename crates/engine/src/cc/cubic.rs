@@ -153,20 +153,14 @@ const fn switch(name: &'static str) -> Parameter {
 /// The congestion control.
 #[derive(Debug)]
 pub struct Cubic {
-    /// The factors of a reduction, in units of 1/1024.
     backoff: Backoff,
     /// 8/alpha of the Reno-friendly window. To grow it by one segment, this many eighths of a
     /// window must be acknowledged.
     beta_scale: u32,
-    /// The option `fast_convergence`.
     fast_convergence: bool,
-    /// The option `tcp_friendliness`.
     tcp_friendliness: bool,
-    /// The option `friendly_alpha_one`.
     friendly_alpha_one: bool,
-    /// The option `hystart`.
     hystart: bool,
-    /// The option `hystart_ack_delay`.
     ack_delay: bool,
     /// Window before ssthresh was last set, segments (RFC 9438 `cwnd_prior`).
     cwnd_prior: u32,

@@ -78,7 +78,6 @@ pub const ENTRY: Entry<Build> = Entry {
 /// The congestion control.
 #[derive(Debug)]
 pub struct CubicSce {
-    /// The CUBIC on which this congestion control is based.
     cubic: Cubic,
     /// Factor after a loss or ECN-Echo, 1/1024.
     beta: u32,

@@ -304,7 +304,6 @@ enum Cut {
 pub struct Dctcp {
     /// Number of binary digits of alpha.
     bits: u32,
-    /// g is 2^-shift_g.
     shift_g: u32,
     /// Initial alpha, in units of 2^-bits.
     alpha_init: u64,
@@ -314,15 +313,11 @@ pub struct Dctcp {
     per_ack: bool,
     /// Whether an ACK is weighted by its share of the segments in flight.
     normalise: bool,
-    /// How the sender responds to a loss.
     loss: Loss,
-    /// How marks reduce the window.
     reduction: Reduction,
     /// Difference between the reduced window and ssthresh, segments (1 with `ssthresh = "cwnd-1"`).
     below: u32,
-    /// When marks reduce the window.
     cut: Cut,
-    /// Whether the window grows in CWR.
     grow_in_cwr: bool,
     /// The kind of echo that the sender needs from the receiver.
     receiver: CeEcho,

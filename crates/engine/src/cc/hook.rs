@@ -52,7 +52,6 @@ thread_local! {
     static NOTES: RefCell<Notes> = RefCell::default();
 }
 
-/// What [`probe`] records.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Notes {
     /// Hooks whose default implementations were called.
@@ -61,7 +60,6 @@ pub(crate) struct Notes {
     pub made: Vec<&'static str>,
 }
 
-/// Records a call of a hook's default implementation.
 #[inline]
 pub(super) fn default_of(hook: Hook) {
     if PROBES.load(Ordering::Relaxed) > 0 {
@@ -69,7 +67,6 @@ pub(super) fn default_of(hook: Hook) {
     }
 }
 
-/// Records that a built-in congestion control is constructed.
 #[inline]
 pub(super) fn made(name: &'static str) {
     if PROBES.load(Ordering::Relaxed) > 0 {

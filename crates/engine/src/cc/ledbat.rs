@@ -25,9 +25,7 @@ use crate::units::Time;
 const MIN_CWND: u32 = 2;
 /// By how many segments the window may exceed the data in flight (`ALLOWED_INCREASE`).
 const ALLOWED_INCREASE: u32 = 1;
-/// The largest `base_history`, minutes.
 const MAX_HISTORY: usize = 20;
-/// The largest `filter`, samples.
 const MAX_FILTER: usize = 16;
 /// Length of the periods whose smallest delays the history stores.
 const MINUTE: Time = Time::from_secs(60);
@@ -108,9 +106,7 @@ pub const ENTRY: Entry<Build> = Entry {
 struct Current {
     /// When each sample was taken, and the sample.
     samples: [(Time, Time); MAX_FILTER],
-    /// Number of `samples` in use.
     length: usize,
-    /// Index of the newest sample.
     newest: usize,
 }
 
@@ -134,9 +130,7 @@ impl Current {
 struct Base {
     /// Smallest delay of each minute, or `NEVER` for minutes to come.
     smallest: [Time; MAX_HISTORY],
-    /// Number of `smallest` in use.
     length: usize,
-    /// Index of the newest minute.
     newest: usize,
     /// Number of the newest minute since the run began.
     minute: u64,
@@ -160,7 +154,6 @@ impl Base {
     }
 }
 
-/// The congestion control.
 struct Ledbat {
     /// Queueing delay to aim at, ns.
     target: f64,

@@ -15,7 +15,6 @@ use super::view::{Ack, View};
 use super::window::Window;
 use crate::registry::{Kind, Opt, Options};
 
-/// The option `limited_growth`, for the congestion controls that support it.
 pub(super) const GROWTH: Opt = Opt {
     name: "limited_growth",
     doc: "Limit on window growth while the application limits the rate. \"linux\": grow only if the flow used the whole window, as Linux does. \"draft\": draft-ietf-ccwg-ratelimited-increase. \"none\": no limit, as in RFC 5681.",

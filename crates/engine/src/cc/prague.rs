@@ -193,7 +193,6 @@ fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
 const MIN_CWND: u32 = 2;
 /// Number of binary digits of the fraction of the window.
 const CWND_SHIFT: u32 = 20;
-/// One segment, in units of 2^-20 segments.
 const ONE: i64 = 1 << CWND_SHIFT;
 /// Half a segment, which is added for rounding to the nearest segment.
 const HALF: u128 = 1 << (CWND_SHIFT - 1);
@@ -220,7 +219,6 @@ enum Scaling {
 /// The congestion control.
 #[derive(Debug)]
 pub struct Prague {
-    /// How the increase depends on the RTT.
     scaling: Scaling,
     /// Target RTT of the scaling, in units of 2^7 us.
     target: u64,
@@ -228,19 +226,16 @@ pub struct Prague {
     transition: u64,
     /// Number of binary digits of alpha.
     bits: u32,
-    /// g is 2^-shift_g.
     shift_g: u32,
     /// Initial alpha, in units of 2^-bits.
     alpha_init: u64,
     /// Whether the first segments of the connection are paced.
     pace_iw: bool,
-    /// Whether the window is the fractional window rounded up.
     fraction: bool,
     /// Whether the pacing rate is computed from the fractional window.
     pace_fraction: bool,
     /// A burst lasts at most 2^-burst_shift s.
     burst_shift: u32,
-    /// Smallest number of segments in a burst.
     min_burst: u32,
     /// Whether Prague behaves as Reno because the other end does not support Accurate ECN.
     reno: bool,
@@ -274,7 +269,6 @@ pub struct Prague {
 }
 
 impl Prague {
-    /// Returns whether RTT scaling applies.
     fn is_scaled(&self, window: &Window) -> bool {
         self.scaling != Scaling::Off && !window.in_slow_start() && self.round >= self.transition
     }

@@ -99,9 +99,7 @@ fn grow(view: View<'_>, window: &mut Window, mut acked: u32, start: &mut SlowSta
 /// Reno's state, in addition to that of the connection.
 #[derive(Debug)]
 pub struct Reno {
-    /// The factors of a reduction.
     backoff: Backoff,
-    /// The algorithm that ends slow start.
     start: SlowStart,
 }
 

@@ -28,7 +28,6 @@ use crate::registry::{Kind, Opt, Options};
 /// The integer that represents a factor of 1.
 const WHOLE: u64 = 1_000_000;
 
-/// Option: the number of bytes in a segment of the window.
 pub(super) const UNIT_QUIRK: Opt = Opt {
     name: "unit_quirk",
     doc: "Segment size, in bytes, that converts the window from segments to bytes. Acknowledged segments always count as 1448 bytes. 0: the MSS. The SCE kernels of 2019 use 536 by mistake.",
@@ -40,7 +39,6 @@ pub(super) const UNIT_QUIRK: Opt = Opt {
     tc: None,
 };
 
-/// Option: how ESCE and reductions set ssthresh.
 pub(super) const SSTHRESH: Opt = Opt {
     name: "ssthresh",
     doc: "ssthresh after ESCE. \"half-loss-cwnd\": half of the window before ESCE (SCE kernels of 2019). \"max\": the larger of that and the present ssthresh (later SCE kernels), so that SCE does not end the first slow start.",
@@ -49,7 +47,6 @@ pub(super) const SSTHRESH: Opt = Opt {
     tc: None,
 };
 
-/// Option: the factor after a loss.
 pub(super) const BETA: Opt = Opt {
     name: "beta",
     doc: "Factor by which the window is multiplied after a loss.",
@@ -61,7 +58,6 @@ pub(super) const BETA: Opt = Opt {
     tc: None,
 };
 
-/// Option: the factor after ECN-Echo.
 pub(super) const BETA_ECN: Opt = Opt {
     name: "beta_ecn",
     doc: "Factor by which the window is multiplied after ECN-Echo.",
@@ -73,7 +69,6 @@ pub(super) const BETA_ECN: Opt = Opt {
     tc: None,
 };
 
-/// Option: the factor after ECN-Echo with recent SCE.
 pub(super) const BETA_SCE: Opt = Opt {
     name: "beta_sce",
     doc: "Factor by which the window is multiplied after ECN-Echo if one of the last cwnd ACKs carried ESCE.",
@@ -85,7 +80,6 @@ pub(super) const BETA_SCE: Opt = Opt {
     tc: None,
 };
 
-/// Option: whether two reductions apply instead of the intended one.
 pub(super) const CWR_QUIRK: Opt = Opt {
     name: "cwr_quirk",
     doc: "Whether to reduce the window twice on ECN-Echo and losses, as the SCE kernels of 2019 do: PRR halves it, and then it is multiplied by beta_ecn or beta_sce.",
@@ -107,10 +101,8 @@ pub(super) trait Response: Send {
     fn reduced(&mut self, _cwnd: u32) {}
 }
 
-/// The congestion control.
 #[derive(Debug)]
 pub(super) struct Sce<R> {
-    /// The response to ESCE.
     response: R,
     /// The option `response`, millionths.
     gain: u64,
@@ -124,7 +116,6 @@ pub(super) struct Sce<R> {
     beta_ecn: u64,
     /// Factor after ECN-Echo with recent SCE, millionths.
     beta_sce: u64,
-    /// The option `cwr_quirk`.
     cwr_quirk: bool,
     /// The counter of acknowledged bytes.
     cnt: i64,
@@ -155,7 +146,6 @@ impl<R: Response> Sce<R> {
         }
     }
 
-    /// Returns the number of bytes in a segment of the window.
     fn unit(&self, view: View<'_>) -> i64 {
         i64::from(match self.unit_quirk {
             0 => view.mss,
@@ -339,7 +329,6 @@ mod tests {
         host
     }
 
-    /// Returns the counter, bytes.
     fn count(host: &Host) -> i64 {
         host.gauges()[0] as i64
     }

@@ -16,7 +16,6 @@ use crate::ring::Ring;
 /// Mode of the filter (tc's `ack-filter`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AckFilter {
-    /// Does not drop ACKs.
     Off,
     /// Drops all redundant ACKs but one.
     On,

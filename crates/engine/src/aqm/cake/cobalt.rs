@@ -59,7 +59,6 @@ pub struct Params {
     pub fresh: Fresh,
 }
 
-/// State of one queue.
 #[derive(Clone, Copy, Debug)]
 pub struct Cobalt {
     /// Grows by one with each signal, and falls by one each time the timer expires below the
@@ -77,10 +76,8 @@ pub struct Cobalt {
     dropping: bool,
 }
 
-/// What Cobalt decides about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Verdict {
-    /// Whether Cobalt marks the packet with CE.
     pub mark: bool,
     /// Cause for which Cobalt drops the packet. Cake still delivers the packet if it is the last of
     /// its queue.
@@ -149,7 +146,6 @@ impl Cobalt {
         }
     }
 
-    /// Returns whether the state of an empty queue must still decay.
     #[inline]
     pub fn remembers(&self, now: i64) -> bool {
         self.p_drop > 0 || self.count > 0 || now < self.drop_next

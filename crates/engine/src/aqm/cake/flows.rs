@@ -16,7 +16,6 @@ use super::cobalt::{Cobalt, Fresh, Params};
 use crate::packet::Packet;
 use crate::ring::Ring;
 
-/// Number of queues of a tin.
 pub const QUEUES: usize = 1024;
 /// Associativity of the hash table: a flow's hash selects a set of this many queues.
 const WAYS: usize = 8;
@@ -39,17 +38,14 @@ pub struct Isolation {
 }
 
 impl Isolation {
-    /// Returns whether all flows share one queue.
     pub const fn blind(self) -> bool {
         !(self.flows || self.sources || self.destinations)
     }
 
-    /// Whether bulk queues are counted by source.
     const fn counts_sources(self) -> bool {
         self.flows && self.sources
     }
 
-    /// Whether bulk queues are counted by destination.
     const fn counts_destinations(self) -> bool {
         self.flows && self.destinations
     }
@@ -68,13 +64,10 @@ impl Isolation {
 pub struct Keys {
     /// Selects the queue.
     pub tag: u32,
-    /// Hash of the source.
     pub source: u32,
-    /// Hash of the destination.
     pub destination: u32,
 }
 
-/// State of a queue in DRR++.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Set {
     /// Empty, and its AQM has no state.
@@ -90,16 +83,13 @@ pub enum Set {
     Decaying,
 }
 
-/// One queue of a tin.
 #[derive(Clone, Debug)]
 pub struct Flow {
     /// Queued packets, the oldest first.
     pub packets: Ring<Packet>,
-    /// The AQM of the queue.
     pub cobalt: Cobalt,
     /// Bytes that the queue may still send in this round.
     pub deficit: i32,
-    /// State of the queue in DRR++.
     pub set: Set,
     next: u16,
     prev: u16,
@@ -125,7 +115,6 @@ struct Ends {
 /// The lists in which a tin's queues wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum List {
-    /// Sparse queues.
     New,
     /// Empty queues whose state decays.
     Decaying,
@@ -144,24 +133,19 @@ impl List {
     }
 }
 
-/// How many queues are in each state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Population {
     /// Number of sparse queues, including those that wait.
     pub sparse: u16,
-    /// Number of bulk queues.
     pub bulk: u16,
-    /// Number of decaying queues.
     pub decaying: u16,
 }
 
-/// The queues of a tin.
 #[derive(Debug)]
 pub struct Flows {
     isolation: Isolation,
     flows: Box<[Flow]>,
     tags: Box<[u32]>,
-    /// Bytes of each queue.
     backlogs: Backlogs,
     hosts: Box<[Host]>,
     /// The lists of sparse and of decaying queues, then one list of bulk queues for each of the
@@ -169,13 +153,10 @@ pub struct Flows {
     lists: Box<[Ends; 2 + ROUNDS]>,
     /// Bit set of the rounds whose lists contain bulk queues.
     waited_for: [u64; ROUNDS / 64],
-    /// Number of waiting bulk queues.
     waiting: u16,
-    /// The current round of the bulk queues.
     round: usize,
     /// State of the random generator for dither.
     dither: u64,
-    /// How many queues are in each state.
     pub population: Population,
     /// Bytes that a queue gets in a round, before division by the number of bulk queues of its
     /// host.
@@ -216,7 +197,6 @@ impl Flows {
         }
     }
 
-    /// Returns a queue.
     #[inline]
     pub fn get(&mut self, index: usize) -> &mut Flow {
         &mut self.flows[index]
@@ -393,7 +373,6 @@ impl Flows {
         self.backlogs.longest()
     }
 
-    /// Returns whether any queue may have packets.
     #[inline]
     pub fn active(&self) -> bool {
         self.population.sparse + self.population.bulk > 0
@@ -430,7 +409,6 @@ impl Flows {
         }
     }
 
-    /// Returns the list to serve next.
     #[inline]
     fn first_list(&mut self, decaying: bool) -> Option<List> {
         let filled = |flows: &Self, list: List| flows.lists[list.index()].first != NONE;

@@ -12,7 +12,6 @@ const ETHERNET: i32 = 14;
 /// Largest `overhead` that Cake adds to an IP packet, bytes.
 const MOST_OVERHEAD: i32 = 256 - ETHERNET;
 
-/// tc arguments and counters of `cake` in the kernel engine.
 pub const KERNEL: Qdisc = Qdisc {
     kinds: &["cake"],
     since: Some("4.19"),

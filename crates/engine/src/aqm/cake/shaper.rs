@@ -43,7 +43,6 @@ impl PerByte {
     }
 }
 
-/// How the link frames packets (tc's `noatm`, `atm`, `ptm`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
     /// No framing: Cake charges a frame's own bytes.
@@ -68,7 +67,6 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// Returns the bytes that Cake charges for a frame.
     #[inline]
     pub fn charged(&self, frame: u16) -> u32 {
         let own = self.overhead.map_or(0, |bytes| bytes - ETHERNET);

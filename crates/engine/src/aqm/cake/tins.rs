@@ -1,7 +1,6 @@
 //! Maps each DSCP to a tin, and divides the rate among the tins. A tin that has used more than its
 //! share of the rate waits while another tin with packets is below its share.
 
-/// How packets are assigned to tins (tc's `besteffort` and so on).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tins {
     /// One tin for all packets.
@@ -25,7 +24,6 @@ const TOS4: u8 = 4;
 const EF: u8 = 46;
 const VA: u8 = 44;
 
-/// Returns the DSCP of class selector n.
 const fn cs(n: u8) -> u8 {
     n << 3
 }
@@ -36,7 +34,6 @@ const fn af(n: u8) -> [u8; 3] {
 }
 
 impl Tins {
-    /// Returns the tin for each DSCP.
     pub fn index(self) -> [u8; 64] {
         let mut index = [0; 64];
         let mut put = |tin: u8, codes: &[u8]| {

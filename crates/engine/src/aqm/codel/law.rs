@@ -105,14 +105,12 @@ pub struct Vars {
     pub(super) count: u32,
     /// `count` when this dropping phase was entered.
     pub(super) lastcount: u32,
-    /// Whether the queue is in the dropping phase.
     pub(super) dropping: bool,
     /// 1/sqrt(count) in units of 2^-16.
     pub(super) rec_inv_sqrt: u16,
     /// Time at which the sojourn time will have been above the target for one interval, ticks.
     /// `None` while the sojourn time is below the target.
     pub(super) first_above: Option<u64>,
-    /// Time of the next drop, ticks.
     pub(super) drop_next: u64,
     /// Sojourn time of the last packet examined, ticks.
     pub(super) ldelay: u64,
@@ -211,7 +209,6 @@ impl Vars {
         did != Did::Empty
     }
 
-    /// Drops or marks the packet at the head, if a drop or mark is due.
     #[inline]
     fn act(
         &mut self,
@@ -264,7 +261,6 @@ impl Vars {
         }
     }
 
-    /// Enters the dropping phase after its first drop or mark.
     pub(super) fn enter(&mut self, p: &Params, now: u64) {
         self.dropping = true;
         // RFC 8289 section 5.5 (`deque`), re-entry. If the last phase ended less than 16 intervals
@@ -301,12 +297,9 @@ impl Vars {
     }
 }
 
-/// What CoDel did to the packet at the head.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Did {
-    /// The packet passes.
     Nothing,
-    /// The packet was marked.
     Mark,
     /// No packet is left, because all were dropped.
     Empty,

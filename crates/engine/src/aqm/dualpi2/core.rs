@@ -23,10 +23,8 @@ pub enum Arithmetic {
 }
 
 impl Arithmetic {
-    /// Values of the option `arithmetic`.
     pub const WORDS: &'static [&'static str] = &["div64", "div127", "ticks", "ns"];
 
-    /// Returns the arithmetic that this value of the option selects.
     pub fn of(word: &str) -> Arithmetic {
         match word {
             "div127" => Arithmetic::Div127,
@@ -80,22 +78,16 @@ pub enum Overload {
     NoEcn(u64),
 }
 
-/// Parameters of the controller.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Params {
-    /// Target delay.
     pub target: Time,
-    /// Time between two updates.
     pub tupdate: Time,
     /// Gain for the difference between the delay and the target, internal units.
     pub alpha: i64,
     /// Gain for the change of the delay, internal units.
     pub beta: i64,
-    /// Arithmetic of the gains.
     pub arithmetic: Arithmetic,
-    /// Coupling factor k.
     pub k: u64,
-    /// What happens when k p exceeds its limit.
     pub overload: Overload,
     /// Number added to the probability before it is compared with a random number. It is 1 in
     /// versions that test `<=` (Linux 6.17), and 0 in versions that test `<`.
@@ -104,11 +96,9 @@ pub struct Params {
     pub min_backlog: u64,
 }
 
-/// The decision about one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     Pass,
-    /// The packet is marked.
     Mark,
     /// The packet is dropped because it is not ECN-capable.
     Drop,
@@ -116,7 +106,6 @@ pub enum Verdict {
     Overload,
 }
 
-/// The controller's state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Vars {
     /// Base probability p, in units in which [`ONE`] is 1.
@@ -149,7 +138,6 @@ impl Vars {
         }
     }
 
-    /// Returns the coupled probability k p.
     pub fn coupled(self, p: &Params) -> f64 {
         (u64::from(self.prob) * p.k) as f64 / ONE as f64
     }

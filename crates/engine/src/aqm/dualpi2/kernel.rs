@@ -11,7 +11,6 @@ use crate::registry::{Options, Value};
 /// The qdisc kind of tailback's module.
 const OWN: &str = "dualpi2_2019";
 
-/// tc arguments and counters of DualPI2 in the kernel engine.
 pub const KERNEL: Qdisc = Qdisc {
     kinds: &["dualpi2", OWN],
     since: Some("6.17"),
@@ -159,12 +158,10 @@ fn is_of_2019(options: &Options) -> bool {
         || details.any(|(name, linux)| options.get(name) != Some(&Value::Word(linux)))
 }
 
-/// Returns whether the options are for tailback's own module.
 fn own(words: &Words<'_>) -> bool {
     words.kind == OWN
 }
 
-/// Writes an option for tc or for the module, depending on the kind of qdisc.
 fn by_kind(
     words: &mut Words<'_>,
     option: &'static str,

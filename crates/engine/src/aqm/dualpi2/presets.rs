@@ -23,7 +23,6 @@
 use crate::registry::{OptionError, Options, Value};
 use crate::units::Time;
 
-/// Names of the versions.
 pub const VERSIONS: &[&str] = &[
     "linux-6.17",
     "dualpi2-2019-02-21",
@@ -32,10 +31,8 @@ pub const VERSIONS: &[&str] = &[
     "dualpi2-2019-refactored",
 ];
 
-/// Values of the option `scheduler`.
 pub const SCHEDULERS: &[&str] = &["credit", "wrr-counter", "wrr-percent", "ts-fifo"];
 
-/// A scheduler, as the option `scheduler` selects it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheduling {
     /// Weighted round robin by bytes, as in Linux.
@@ -44,12 +41,10 @@ pub enum Scheduling {
     Counter,
     /// Weighted round robin by a percentage, counted in bytes.
     Percent,
-    /// Time-shifted FIFO.
     Shifted,
 }
 
 impl Scheduling {
-    /// Returns the scheduler that this value of the option selects.
     pub fn of(word: &str) -> Scheduling {
         match word {
             "wrr-counter" => Scheduling::Counter,
@@ -63,7 +58,6 @@ impl Scheduling {
 /// tc assumes that the largest round-trip time is this many times the typical one.
 const TYPICAL_TO_MAX: u64 = 6;
 
-/// Returns the scheduler of a version.
 fn scheduler(version: &str) -> &'static str {
     match version {
         "dualpi2-2019-02-21" => "ts-fifo",
@@ -73,7 +67,6 @@ fn scheduler(version: &str) -> &'static str {
     }
 }
 
-/// Returns a version's values for the options that a scenario does not set.
 fn preset(version: &str) -> Vec<(&'static str, Value)> {
     let ms = |n| Value::Time(Time::from_ms(n));
     let hz = |parts: f64| Value::Float(parts / 256.0);
@@ -115,7 +108,6 @@ fn preset(version: &str) -> Vec<(&'static str, Value)> {
     preset
 }
 
-/// Fills in the presets of the chosen version.
 pub fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     let mut errors = Vec::new();
     let mut error = |option, message: &str| {

@@ -20,7 +20,6 @@ use crate::packet::Packet;
 use crate::registry::{Kind, Opt};
 use crate::units::{Rate, Time};
 
-/// Option: whether queue protection may send packets from L to C.
 pub(super) const OPTION: Opt = Opt {
     name: "queue_protection",
     doc: "Whether packets of flows that build a queue in L are redirected to C (RFC 9957, DOCSIS; not in Linux).",
@@ -35,7 +34,6 @@ const CRITICAL: Time = Time::from_ms(1);
 const RANGE: Time = Time(1 << 19);
 /// Largest score at [`CRITICAL`] with which a packet stays in L (`CRITICALqLSCORE`).
 const CRITICAL_SCORE: Time = Time::from_ms(4);
-/// Largest score.
 const CEILING: Time = Time::from_secs(5);
 /// Bytes by which a score decays in a second.
 const AGING: u64 = 1 << 19;
@@ -54,14 +52,12 @@ struct Bucket {
     expires: Time,
 }
 
-/// The scores of all flows.
 #[derive(Debug)]
 pub(super) struct Protection {
     key: u64,
     /// Delay of L at which the ramp begins.
     min: Time,
     buckets: [Bucket; BUCKETS + 1],
-    /// Packets sent to C.
     pub redirected: u64,
 }
 

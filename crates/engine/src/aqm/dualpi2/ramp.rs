@@ -12,7 +12,6 @@ use tailback_record::Cause;
 use crate::registry::{Kind, Opt, Options};
 use crate::units::Time;
 
-/// Option: the AQM that marks packets of L by the delay of L.
 pub(super) const L_AQM: Opt = Opt {
     name: "l_aqm",
     doc: "AQM that marks packets of L by their own delay: a step (Linux), or the ramp of RFC 9332 with evenly spaced marks.",
@@ -21,7 +20,6 @@ pub(super) const L_AQM: Opt = Opt {
     tc: None,
 };
 
-/// Option: the sojourn time at which the ramp begins.
 pub(super) const MIN: Opt = Opt {
     name: "ramp_min",
     doc: "Largest sojourn time at which the ramp does not mark; default 800us.",
@@ -30,7 +28,6 @@ pub(super) const MIN: Opt = Opt {
     tc: None,
 };
 
-/// Option: the length of the ramp.
 pub(super) const RANGE: Opt = Opt {
     name: "ramp_range",
     doc: "Length of the ramp: it marks every packet from ramp_min + ramp_range on; default 400us.",

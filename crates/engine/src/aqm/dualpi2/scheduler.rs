@@ -6,7 +6,6 @@ use crate::packet::Packet;
 use crate::registry::{Options, Value};
 use crate::units::Time;
 
-/// One of the two queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     /// The low-latency queue.
@@ -15,16 +14,13 @@ pub enum Class {
     C,
 }
 
-/// A scheduler with its state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheduler {
     /// Linux 6.17: weighted round robin by bytes. L sends while the credit is not positive. After
     /// each packet, the credit changes by the packet's bytes times the weight of the other queue,
     /// if that queue has packets.
     Credit {
-        /// Weight of C, percent.
         wc: i64,
-        /// Weight of L, percent.
         wl: i64,
         /// Credit at the start: MTU x (wc - wl).
         init: i64,

@@ -64,7 +64,6 @@ pub struct Fair<S> {
     new: List,
     /// The active flows that are not in `new`.
     old: List,
-    /// Number of flows in both lists.
     active: usize,
     /// Bytes that a flow gets in each round.
     quantum: i64,
@@ -75,16 +74,13 @@ pub struct Fair<S> {
 #[derive(Clone, Debug)]
 struct Flow<S> {
     fifo: Fifo,
-    /// Next flow in its list.
     next: u32,
-    /// Whether the flow is in one of the lists.
     active: bool,
     /// Bytes that the flow may still send in its turn.
     deficit: i64,
     state: S,
 }
 
-/// A list of flows, linked by index.
 #[derive(Clone, Copy, Debug)]
 struct List {
     first: u32,

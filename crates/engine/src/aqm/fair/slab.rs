@@ -6,7 +6,6 @@ use crate::packet::Packet;
 /// Index that means "no node".
 const NONE: u32 = u32::MAX;
 
-/// The packets of many FIFOs.
 #[derive(Debug)]
 pub struct Slab {
     nodes: Vec<Node>,
@@ -21,7 +20,6 @@ struct Node {
     next: u32,
 }
 
-/// One FIFO of a slab.
 #[derive(Clone, Copy, Debug)]
 pub struct Fifo {
     first: u32,
@@ -47,7 +45,6 @@ impl Default for Slab {
 }
 
 impl Slab {
-    /// Appends a packet to a FIFO of this slab.
     #[inline]
     pub fn push(&mut self, fifo: &mut Fifo, packet: Packet) {
         let node = Node { packet, next: NONE };

@@ -187,7 +187,6 @@ fn a_selector_in_tcs_words() {
     );
 }
 
-/// Tests that every spelling in the registry selects the right bits.
 #[test]
 fn every_selector_has_its_bits() {
     let option = ENTRY.options.iter().find(|o| o.name == codel::SELECTOR);

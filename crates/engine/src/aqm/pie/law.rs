@@ -13,7 +13,6 @@ pub(super) const fn ticks(time: Time) -> u64 {
     time.0 >> 6
 }
 
-/// Ticks in a second.
 const TICKS_PER_SECOND: u64 = 15_625_000;
 
 /// The departure rate is measured while at least this many bytes are queued, over the departure of
@@ -33,7 +32,6 @@ pub struct Params {
     pub(super) beta: u64,
     /// Whether ECN-capable packets are marked instead of dropped.
     pub(super) ecn: bool,
-    /// Whether the probability is scaled by packet size.
     pub(super) bytemode: bool,
     /// Whether the delay is the backlog divided by the estimated rate.
     pub(super) estimate: bool,
@@ -45,7 +43,6 @@ pub struct Params {
     mark_at_most: u64,
     /// Burst allowance at the start, and after a period without congestion, ticks.
     pub(super) burst: u64,
-    /// Largest frame, bytes.
     pub(super) mtu: u64,
 }
 
@@ -100,11 +97,9 @@ impl Params {
 /// PIE's state for one queue.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Vars {
-    /// Queueing delay, ticks.
     pub(super) qdelay: u64,
     /// Queueing delay at the previous update, ticks.
     pub(super) qdelay_old: u64,
-    /// Remaining burst allowance, ticks.
     pub(super) burst: u64,
     /// Drop probability, where [`Params::one`] represents 1.
     pub(super) prob: u64,

@@ -34,7 +34,6 @@ pub(super) const KERNEL: Qdisc = Qdisc {
     ..Qdisc::DEFAULT
 };
 
-/// Writes a size or a time as a number and a letter for its unit.
 fn size(words: &mut Words<'_>, option: &'static str) {
     if words.showing {
         return words.value(option);
@@ -52,7 +51,6 @@ fn size(words: &mut Words<'_>, option: &'static str) {
     words.pair(option, &format!("{number}{unit}"));
 }
 
-/// Writes an option with two values as 1 or 0 for the module.
 fn word(words: &mut Words<'_>, option: &'static str, name: &str, on: &str) {
     if words.showing {
         return words.value(option);

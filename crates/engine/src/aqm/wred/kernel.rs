@@ -59,7 +59,6 @@ const ONE: f64 = 4_294_967_296.0;
 /// Largest length that the module accepts, because it computes twice `max` in 32 bits.
 const LONGEST: u64 = (1 << 31) - 1;
 
-/// Writes a size for the module.
 fn spelled(value: &Value) -> Option<(u64, String)> {
     match value {
         Value::Packets(n) => Some((*n, format!("{n}p"))),

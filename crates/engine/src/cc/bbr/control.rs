@@ -13,7 +13,6 @@ use crate::registry::Options;
 use crate::rng::Stream;
 use crate::units::Time;
 
-/// Linux `TCP_INIT_CWND`.
 const INIT_CWND: u32 = 10;
 /// STARTUP ends after this many rounds in which the rate grew by less than a quarter.
 const FULL_BW_ROUNDS: u32 = 3;
@@ -22,7 +21,6 @@ const AGGREGATION_ROUNDS: u32 = 5;
 /// Below this pacing rate (1.2 Mbit/s), a burst is one segment, bytes/s.
 const MIN_TSO_RATE: u64 = 1_200_000 / 8;
 
-/// The congestion control.
 #[derive(Debug)]
 pub(super) struct Bbr {
     high_gain: Gain,

@@ -18,15 +18,12 @@ const USE_ROUNDS: u32 = 48;
 /// What BBR concludes from an ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// Nothing has changed.
     None,
-    /// A policer was detected.
     Found,
     /// The policer may no longer be active, so BBR measures the path again.
     Forgotten,
 }
 
-/// State of the long-term sampling.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LongTerm {
     sampling: bool,
@@ -112,7 +109,6 @@ impl LongTerm {
         self.interval_done(Bandwidth::of(delivered, ms * 1000), view)
     }
 
-    /// Compares the interval that has just ended with the previous interval.
     fn interval_done(&mut self, bw: Bandwidth, view: View<'_>) -> Verdict {
         if self.bw > Bandwidth::ZERO {
             let difference = bw.abs_diff(self.bw);

@@ -4,7 +4,6 @@ use crate::cc::bbr_model::{Bandwidth, ProbeRtt};
 use crate::rng::Stream;
 use crate::units::Time;
 
-/// Number of phases in a cycle.
 const CYCLE: u32 = 8;
 /// Number of phases in which a cycle may begin: all except the draining phase.
 const CYCLE_RAND: u64 = 7;
@@ -14,7 +13,6 @@ const CYCLE_RAND: u64 = 7;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cycle {
     pub index: u32,
-    /// When the phase began.
     pub since: Time,
 }
 
@@ -34,7 +32,6 @@ impl Cycle {
     }
 }
 
-/// The phase that BBR is in.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Phase {
     /// BBR searches for the bandwidth.

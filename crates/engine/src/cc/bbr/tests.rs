@@ -27,7 +27,6 @@ fn known_path() -> (Bbr, Stack) {
     (cc, stack)
 }
 
-/// Returns a phase of PROBE_BW.
 fn probe_bw(index: u32) -> Phase {
     let since = Time::ZERO;
     Phase::ProbeBw(Cycle { index, since })

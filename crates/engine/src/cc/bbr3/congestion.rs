@@ -38,7 +38,6 @@ impl Bbr3 {
         }
     }
 
-    /// Updates `bw_latest` and `inflight_latest`.
     pub(super) fn update_latest(&mut self, view: View<'_>, ack: &Ack) {
         self.loss_round.start = false;
         let rate = &view.rate;

@@ -3,7 +3,6 @@
 /// Events counted for `trace`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counts {
-    /// Number of restarts from idle.
     pub idle_restarts: u32,
     /// Number of recoveries that proved spurious.
     pub undone: u32,

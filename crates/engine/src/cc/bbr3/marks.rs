@@ -8,7 +8,6 @@ use crate::cc::view::View;
 /// STARTUP ends after this many rounds with too many marks.
 const FULL_ROUNDS: u32 = 2;
 
-/// State of the response to marks.
 #[derive(Clone, Debug)]
 pub(super) struct Marks {
     /// Whether the RTT is short enough for BBR to respond to marks.

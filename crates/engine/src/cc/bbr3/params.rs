@@ -66,7 +66,6 @@ pub(super) struct Params {
 }
 
 impl Params {
-    /// Converts the options of version 3.
     pub(super) fn of(options: &Options) -> Params {
         Params {
             draft: options.word("draft") == DRAFT_06,
@@ -75,7 +74,6 @@ impl Params {
         }
     }
 
-    /// Converts the options of version 2.
     pub(super) fn version_2(options: &Options) -> Params {
         Params {
             v2: true,

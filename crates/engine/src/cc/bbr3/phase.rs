@@ -81,7 +81,6 @@ impl Up {
     }
 }
 
-/// Phases of PROBE_BW.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum ProbeBw {
     /// BBR increases the number of segments in flight.
@@ -115,7 +114,6 @@ impl ProbeBw {
     }
 }
 
-/// The phase that BBR is in.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Phase {
     /// BBR searches for the bandwidth.
@@ -186,7 +184,6 @@ pub(super) struct FullPipe {
     pub bw: Bandwidth,
     /// Number of rounds in which the bandwidth did not exceed `bw` by a quarter.
     pub rounds: u32,
-    /// Whether the pipe is full now.
     pub now: bool,
     /// Whether the pipe has ever been full.
     pub reached: bool,

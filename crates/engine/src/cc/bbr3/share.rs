@@ -27,7 +27,6 @@ impl Share {
         }
     }
 
-    /// Returns 1 minus this share.
     pub(super) fn rest(self) -> Share {
         Share {
             part: self.whole - self.part,

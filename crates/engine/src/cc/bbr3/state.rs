@@ -36,7 +36,6 @@ pub(super) struct Round {
     pub next: u64,
 }
 
-/// The congestion control.
 #[derive(Debug)]
 pub(super) struct Bbr3 {
     pub params: Params,
@@ -71,9 +70,7 @@ pub(super) struct Bbr3 {
     pub loss_events: u32,
     /// The last segment found lost in STARTUP. Only the draft uses this field.
     pub last_lost: u64,
-    /// Number of rounds so far.
     pub round_count: u32,
-    /// The round in which DRAIN began.
     pub drain_began: u32,
     pub marks: Marks,
     /// ACK aggregation as in the branch. With the draft, `extra` is used instead.

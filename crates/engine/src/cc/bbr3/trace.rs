@@ -7,7 +7,6 @@ use crate::cc::bbr_model::Bandwidth;
 use crate::cc::view::View;
 use crate::cc::window::Window;
 
-/// Gauges of every flow.
 pub(super) const GAUGES: &[&str] = &[
     "bw_mbit",
     "inflight_hi",
@@ -18,7 +17,6 @@ pub(super) const GAUGES: &[&str] = &[
     "phase",
 ];
 
-/// Gauges of a flow with `trace`.
 pub(super) const TRACED: &[&str] = &[
     "bw_mbit",
     "inflight_hi",

@@ -5,9 +5,7 @@ use crate::cc::view::{Ack, View};
 use crate::cc::window::Window;
 use crate::units::Time;
 
-/// Linux `bbr_extra_acked_max_us`.
 const EXTRA_ACKED_MAX_US: u64 = 100_000;
-/// Linux `bbr_ack_epoch_acked_reset_thresh`.
 const EPOCH_RESET: u32 = 1 << 20;
 
 /// Counts the acknowledged segments that exceed the number expected from the bandwidth (Linux

@@ -8,7 +8,6 @@ use super::units::Bandwidth;
 pub(in crate::cc) struct MaxFilter<T = Bandwidth>([(u32, T); 3]);
 
 impl<T: Copy + PartialOrd> MaxFilter<T> {
-    /// Returns the maximum over the window.
     pub(in crate::cc) fn get(&self) -> T {
         self.0[0].1
     }

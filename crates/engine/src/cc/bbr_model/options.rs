@@ -51,7 +51,6 @@ pub(in crate::cc) const fn time(
     }
 }
 
-/// Returns an option that is true or false.
 pub(in crate::cc) const fn switch(
     name: &'static str,
     doc: &'static str,
@@ -66,7 +65,6 @@ pub(in crate::cc) const fn switch(
     }
 }
 
-/// Option: the number of segments in a burst.
 pub(in crate::cc) const TSO_SEGS: Opt = Opt {
     name: "tso_segs",
     doc: "Burst size, in segments, that the window allows for; auto: as many segments as leave in 1 ms, as in Linux.",
@@ -79,7 +77,6 @@ pub(in crate::cc) const TSO_SEGS: Opt = Opt {
     tc: None,
 };
 
-/// Returns the value of [`TSO_SEGS`], or `None` for auto.
 pub(in crate::cc) fn tso_segs(options: &Options) -> Option<u32> {
     match options.get(TSO_SEGS.name) {
         Some(Value::Int(n)) => Some(*n as u32),

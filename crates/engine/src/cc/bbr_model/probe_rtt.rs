@@ -4,7 +4,6 @@ use crate::cc::view::View;
 use crate::cc::window::Window;
 use crate::units::Time;
 
-/// Progress of PROBE_RTT.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::cc) struct ProbeRtt {
     /// When PROBE_RTT may end, or `None` until few enough segments are in flight.
@@ -16,11 +15,9 @@ pub(in crate::cc) struct ProbeRtt {
 /// What an ACK changes in PROBE_RTT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::cc) enum Progress {
-    /// PROBE_RTT continues.
     Going,
     /// Few enough segments are in flight, so the time in PROBE_RTT is counted from now on.
     Begun,
-    /// PROBE_RTT is over.
     Over,
 }
 
@@ -50,7 +47,6 @@ impl ProbeRtt {
         Progress::Going
     }
 
-    /// Returns whether PROBE_RTT has lasted long enough.
     pub(in crate::cc) fn is_over(&self, now: Time) -> bool {
         self.until.is_some_and(|until| now > until)
     }

@@ -5,7 +5,6 @@ use crate::cc::view::View;
 use crate::cc::window::Window;
 use crate::units::Time;
 
-/// Computes the pacing rate.
 #[derive(Clone, Debug)]
 pub(in crate::cc) struct Pace {
     /// Gain that applies before a bandwidth is measured.

@@ -4,7 +4,6 @@ use std::ops::{Add, Sub};
 
 use crate::units::Time;
 
-/// No RTT has been measured yet.
 pub(in crate::cc) const NO_RTT: u64 = u64::MAX;
 /// Largest window, segments.
 const WINDOW_MAX: u64 = 1 << 30;
@@ -32,7 +31,6 @@ impl Gain {
         Gain(libm::floor(value * 256.0 + 1e-6) as u32)
     }
 
-    /// Returns `part` divided by `whole`, rounded down.
     pub fn share(part: u64, whole: u64) -> Gain {
         Gain((part * 256 / whole) as u32)
     }
@@ -41,7 +39,6 @@ impl Gain {
         Gain(256 * 256 / self.0)
     }
 
-    /// Returns this factor times a number, rounded down.
     pub fn of(self, number: u32) -> u32 {
         (u64::from(number) * u64::from(self.0) / 256) as u32
     }
@@ -51,7 +48,6 @@ impl Gain {
         Bandwidth(rate.0 * u64::from(self.0) / u64::from(Gain::ONE.0))
     }
 
-    /// Returns this factor times another gain, rounded down.
     pub fn times(self, other: Gain) -> Gain {
         Gain(self.of(other.0))
     }

@@ -6,7 +6,6 @@ use crate::units::Time;
 const BICTCP_HZ: u32 = 10;
 /// C in units of 1/1024 segments/s^3.
 const CUBE_RTT_SCALE: u64 = 410;
-/// Jiffies per second.
 pub(super) const HZ: u64 = 1000;
 pub(in crate::cc) fn jiffies(time: Time) -> u64 {
     time.ns() / (1_000_000_000 / HZ)
@@ -99,7 +98,6 @@ pub(super) struct Friendly {
 }
 
 impl Epoch {
-    /// Updates `cnt` for an ACK.
     pub(super) fn update(&mut self, cubic: &Friendly, now: u64, cwnd: u32, acked: u32) {
         self.ack_cnt += i64::from(acked) * cubic.unit;
         if self.last_cwnd == cwnd && now - self.last_time <= HZ / 32 {

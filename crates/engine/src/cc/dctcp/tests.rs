@@ -77,7 +77,6 @@ fn alpha_moves_once_a_window() {
     assert_eq!(ack(20, 30, false), 900);
 }
 
-/// Returns alpha after many windows without a mark.
 fn decayed(set: &[(&'static str, Value)]) -> u64 {
     *windows(set, 10, &[(20, 0); 200]).last().unwrap()
 }
