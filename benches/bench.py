@@ -26,8 +26,6 @@ HERE = Path(__file__).resolve().parent
 
 @dataclass(frozen=True)
 class Measured:
-    """The results of one run of a case."""
-
     packets: int
     events: int
     cpu_s: float
@@ -83,7 +81,6 @@ def processor() -> str:
 
 
 def main() -> None:
-    """Print a line for each case."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("cases", nargs="*", help="names of cases (default: all)")
     parser.add_argument("--repeat", type=int, default=3, help="runs of each case (default 3)")

@@ -90,7 +90,6 @@ def taking(runs: Mapping[str, Path], out: Path) -> float:
 
 
 def main() -> None:
-    """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sets", type=int, default=1000)
     parser.add_argument("--cores", type=int, default=500)

@@ -199,7 +199,6 @@ def page(seeds: int) -> str:
 
 
 def main() -> None:
-    """Print the table. With `--write`, write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=SEEDS)
     parser.add_argument("--write", action="store_true", help="write docs/evidence/completions.md")

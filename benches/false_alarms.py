@@ -170,7 +170,6 @@ def of_battery(seeds: int) -> Values:
 
 
 def main() -> int:
-    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--battery", type=int, metavar="N", help="seeds of a quick l4s-battery")
     chosen = parser.parse_args()

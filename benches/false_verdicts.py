@@ -34,7 +34,6 @@ SUITES = {"cc": (cc, "cc", "cubic"), "queue": (queue, "aqm", "codel")}
 
 
 def main() -> None:
-    """Print the table."""
     arguments = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     arguments.add_argument("--suite", choices=SUITES, default="cc")
     arguments.add_argument("--redraws", type=int, default=200)

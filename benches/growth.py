@@ -73,7 +73,6 @@ class Row:
 
     @property
     def ns(self) -> float:
-        """Return the CPU time of a data packet, ns."""
         return 1e9 * self.measured.cpu_s / max(self.measured.packets, 1)
 
 
@@ -309,12 +308,10 @@ PARTS = {
 
 
 def least(file: Path, times: int, *extra: str) -> Measured:
-    """Return the fastest of `times` runs, because host load can only slow down a run."""
     return min((measure(file, "--quiet", *extra) for _ in range(times)), key=lambda run: run.cpu_s)
 
 
 def run(point: Point, times: int) -> Row:
-    """Run a point."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "growth.toml"
         file.write_text(toml.dumps(point.scenario), encoding="utf-8")
@@ -352,7 +349,6 @@ def table(part: Part, rows: Sequence[Row]) -> Iterator[str]:
 
 
 def figure(part: Part, rows: Sequence[Row]) -> Any:
-    """Draw the time per packet and the memory over the growing quantity."""
     import altair as alt
 
     from tailback.figures import theme
@@ -424,12 +420,10 @@ def main() -> None:
 
 
 def read(row: Mapping[str, Any]) -> Row:
-    """Read a stored row."""
     return Row(row["x"], row["curve"], Measured(**row["measured"]), row["set_up_s"])
 
 
 def said(part: Part, row: Row) -> str:
-    """Return a row for the terminal."""
     done = row.measured
     text = f"{row.x:>9,g} {row.curve:<32} {part.ns(row):>8.0f} ns {done.peak_mb:>6.0f} MB"
     text += f" all {done.process_s:.2f} s"
@@ -437,7 +431,6 @@ def said(part: Part, row: Row) -> str:
 
 
 def write(found: Mapping[Part, Sequence[Row]], command: str) -> None:
-    """Write the page and its figures."""
     from tailback.figures import export
 
     page = ["# As a scenario grows", "", f"`{command}`", ""]

@@ -49,7 +49,6 @@ TIMES = {"dualpi2": (1.4, "codel")}
 
 
 def build() -> Path:
-    """Compile the runner. Return its path."""
     command = ["cargo", "build", "--release", "--quiet", "-p", "tailback-scenario"]
     subprocess.run([*command, "--example", "count"], check=True, cwd=HERE.parent)
     return HERE.parent / "target" / "release" / "examples" / "count"

@@ -81,8 +81,6 @@ guest."""
 
 @dataclass(frozen=True)
 class Measured:
-    """The results of one run of a case."""
-
     wall_s: float
     cpu_s: float
     packets: int
@@ -120,7 +118,6 @@ def measure(case: Case, scale: float) -> Measured:
 
 
 def row(case: Case, scale: float, runs: list[Measured]) -> str:
-    """Return a line of the table."""
     best = min(runs, key=lambda run: run.cpu_s)
     wall_s = min(run.wall_s for run in runs)
     goal = f"{case.goal_s:g}" if case.goal_s and (scale == 1 or case is BOOT) else "–"
@@ -135,7 +132,6 @@ def row(case: Case, scale: float, runs: list[Measured]) -> str:
 
 
 def main() -> None:
-    """Print a table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeat", type=int, default=2, help="runs of each case")
     parser.add_argument(

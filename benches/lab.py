@@ -90,7 +90,6 @@ def frames(text: str) -> list[float] | None:
 
 
 def main() -> int:
-    """Print the table."""
     print(
         "| simulated, 30 s each | data packets | native run | in the browser | watched "
         "| speed in the browser / native speed |"

@@ -21,7 +21,6 @@ REPEATS = 5
 
 
 def build() -> Path:
-    """Compile the runner. Return its path."""
     command = ["cargo", "build", "--release", "--quiet", "-p", "tailback-scenario"]
     subprocess.run([*command, "--example", "parts"], check=True, cwd=HERE.parent)
     return HERE.parent / "target" / "release" / "examples" / "parts"
@@ -69,7 +68,6 @@ DELAYS = ("1ms", "100us", "10us", "1us")
 
 
 def main() -> None:
-    """Print a line for each network and delay."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", action="store_true", help="print JSON, nothing else")
     args = parser.parse_args()

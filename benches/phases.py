@@ -152,7 +152,6 @@ def published_rows() -> Iterator[Published]:
 
 
 def pair(first: str, second: str) -> str:
-    """Return a name for the competing flows."""
     return f"two {first}" if first == second else " beside ".join(sorted((first, second)))
 
 
@@ -248,7 +247,6 @@ def cost() -> None:
 
 
 def main() -> None:
-    """Print the requested table."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

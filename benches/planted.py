@@ -36,7 +36,6 @@ CLEAN = {"cc": ("cubic-clean", "cubic"), "queue": ("codel-clean", "codel-clean")
 
 
 def main() -> None:
-    """Print the table."""
     print("| bug | section | clean copy | copy with the bug | value | bound |")
     print("|---|---|---|---|--:|--:|")
     for suite, bugs in BUGS.items():

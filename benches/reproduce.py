@@ -43,8 +43,6 @@ REPORT_GOAL = 0.1
 
 @dataclass(frozen=True)
 class Took:
-    """The times of a command, in seconds."""
-
     wall: float
     cpu: float
 
@@ -56,7 +54,6 @@ def compiled() -> dict[str, str]:
 
 
 def take(name: str, options: list[str], environment: dict[str, str]) -> Took:
-    """Run one experiment."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     begun = time.monotonic()
     command = ["tailback", "reproduce", name, *options, "--quiet"]
@@ -75,14 +72,12 @@ def take(name: str, options: list[str], environment: dict[str, str]) -> Took:
 
 
 def row(name: str, first: Took, second: Took) -> str:
-    """Return a line of the table."""
     share = second.wall / first.wall
     once, again = (f"{took.wall:.1f} | {took.cpu:.1f}" for took in (first, second))
     return f"| {name} | {once} | {again} | {share:.3f} |"
 
 
 def main() -> None:
-    """Print the table."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )

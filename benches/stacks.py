@@ -33,7 +33,6 @@ GOALS = {"quinn": 300_000, "smoltcp": 700_000}
 
 
 def scenario(stack: str) -> dict[str, Any]:
-    """Return the scenario of a stack."""
     return {
         "duration": "60s",
         "bottleneck": {"rate": "100Mbit", "queue": {"aqm": "fq_codel", "ecn": True}},
@@ -70,7 +69,6 @@ def instructions(stack: str) -> int | None:
 
 
 def main() -> None:
-    """Print a line for each stack."""
     plugins = [ROOT / "stacks" / stack for stack in GOALS]
     print(f"{'stack':<10} {'packets/CPU s':>13} {'goal':>8} {'instructions/packet':>19}")
     for stack, goal in GOALS.items():

@@ -135,7 +135,6 @@ def _reached(delivered: Sequence[tuple[int, float]], rate: int, rtt: int) -> flo
 
 
 def cells(quick: bool) -> Iterator[Cell]:
-    """Run all set-ups, and yield their results."""
     for rate in QUICK_RATES if quick else RATES:
         for rtt in RTTS:
             for buffer in BUFFERS:
@@ -144,7 +143,6 @@ def cells(quick: bool) -> Iterator[Cell]:
 
 
 def row(cell: Cell) -> str:
-    """Return a row of the table."""
     time = "" if cell.time is None else f"{cell.time:.1f}"
     return (
         f"| {cell.start} | {cell.rate:,} | {cell.rtt} | {cell.buffer:g} | {time} |"
@@ -227,7 +225,6 @@ def figure(found: Sequence[Cell]) -> Any:
 
 
 def main() -> None:
-    """Print the table. With --write, write the page and its figure."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="without 1 Gbit/s")
     parser.add_argument("--write", action="store_true", help="write the page and its figure")

@@ -67,7 +67,6 @@ def timed(runner: Path, case: str) -> tuple[float, int]:
 
 
 def main() -> None:
-    """Print a table."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -42,8 +42,6 @@ MODULES = (
 
 @dataclass(frozen=True)
 class Turn:
-    """One run of a simulator."""
-
     packets: int
     cpu_s: float
     peak_mb: float
@@ -86,7 +84,6 @@ def ns3(cache: Path) -> Path:
 
 
 def of_ns3(program: Path, seconds: float) -> Turn:
-    """Run the program of ns-3 once."""
     process = subprocess.Popen([str(program), str(seconds)], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     said = process.stdout.read()
@@ -105,7 +102,6 @@ def ours(seconds: float) -> Turn:
 
 
 def main() -> None:
-    """Print a line for each simulator."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=10, help="simulated by the others")
     parser.add_argument("--turns", type=int, default=3)

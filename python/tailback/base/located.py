@@ -24,7 +24,6 @@ class Located:
 
     @property
     def place(self) -> str:
-        """Return `FILE:LINE:COLUMN`."""
         return f"{one_line(self.file)}:{self.line}:{self.column}"
 
     def __str__(self) -> str:

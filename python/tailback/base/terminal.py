@@ -32,12 +32,10 @@ def prepare() -> None:
 
 
 def out(text: object = "", *, end: str = "\n") -> None:
-    """Prints text on stdout."""
     _write(sys.stdout, shown(text) + end)
 
 
 def err(text: object) -> None:
-    """Prints text on stderr."""
     _write(sys.stderr, f"{shown(text)}\n")
 
 

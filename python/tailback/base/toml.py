@@ -101,7 +101,6 @@ def text(item: str) -> str:
 
 
 def value(item: object) -> str:
-    """Return a value as TOML."""
     parts = _Parts(1, [])
     parts.item(item, "")
     return parts.text

@@ -49,8 +49,6 @@ class BundleDifference:
 
 @dataclass(frozen=True)
 class CheckedBundle:
-    """The result of the check of a bundle."""
-
     about: AboutBundle
     engine_version: str
     """The version of the engine on this machine, which repeated the runs."""
@@ -72,7 +70,6 @@ class CheckedBundle:
         return not self.damaged and not self.differences
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the object that `--json` prints."""
         return {
             "same": self.same,
             "title": self.about.title,

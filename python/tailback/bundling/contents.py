@@ -52,7 +52,6 @@ class AboutBundle:
     """SHA-256 of every file except bundle.json and the metadata of the crate."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the object that bundle.json contains."""
         return asdict(self)
 
     @classmethod
@@ -91,7 +90,6 @@ def run_ids(run: Run) -> Iterator[str]:
 
 
 def sha256(data: bytes) -> str:
-    """Return the SHA-256 of the content of a file."""
     return hashlib.sha256(data).hexdigest()
 
 

@@ -26,8 +26,6 @@ NO_LICENSE = "no license is stated"
 
 
 def metadata(about: AboutBundle, sizes: Mapping[str, int], date: str, license_: str) -> bytes:
-    """Return the content of ro-crate-metadata.json. `sizes` has the size of every other file in the
-    bundle."""
     engine = {
         "@id": f"#tailback-{about.engine}",
         "@type": "SoftwareApplication",

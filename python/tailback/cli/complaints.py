@@ -70,12 +70,10 @@ _EXPECTED = re.compile(
 
 
 def error(problem: Problem) -> None:
-    """Print an error on stderr."""
     terminal.err(text_of("error", problem))
 
 
 def warn(problem: Problem) -> None:
-    """Print a warning on stderr."""
     terminal.err(text_of("warning", problem))
 
 

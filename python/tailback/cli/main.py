@@ -37,7 +37,6 @@ class Commands(click.Group):
     the command runs."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (click passes it)
-        """List the names of the commands in the order of the help."""
         return [name for names in _purposes().values() for name in names]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -56,7 +55,6 @@ class Commands(click.Group):
         ctx: click.Context,  # noqa: ARG002 (click passes it)
         cmd_name: str,
     ) -> click.Command | None:
-        """Return the command with this name, or None."""
         if cmd_name not in COMMANDS:
             place = studies.commands().get(cmd_name)
             command = None if place is None else studies.load(place)
@@ -84,7 +82,6 @@ def cli() -> None:
 
 
 def main() -> NoReturn:
-    """Run the command line."""
     # Run the garbage collector less often, because commands create few reference cycles.
     gc.set_threshold(50_000)
     sys.exit(boundary.status_of(lambda: cli(prog_name="tailback", standalone_mode=False)))

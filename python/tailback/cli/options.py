@@ -129,7 +129,6 @@ class _Count(click.ParamType[Any]):
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> int:
-        """Return the number, or fail with a message."""
         if isinstance(value, int):
             return value
         text = str(value)
@@ -146,7 +145,6 @@ class _Seeds(click.ParamType[Any]):
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> int | Auto:
-        """Return a number of seeds, or `Auto` for `auto` and `auto:MAX`."""
         if isinstance(value, int | Auto):
             return value
         text = str(value)

@@ -63,7 +63,6 @@ _SHAPE: dict[str, Any] = {
 
 
 def is_named_so(path: Path) -> bool:
-    """Return whether a path has the ending of a baseline file."""
     return path.name.endswith(SUFFIX)
 
 

@@ -56,13 +56,11 @@ def _level(p: float, q: float, ordered: Sequence[float]) -> float:
 
 
 def _of_any_dependence(ps: Sequence[float]) -> list[float]:
-    """Adjust p values by the method of Benjamini and Yekutieli."""
     harmonic = math.fsum(1 / i for i in range(1, len(ps) + 1))
     return [min(1.0, p * harmonic) for p in _adjusted(ps)]
 
 
 def _adjusted(ps: Sequence[float]) -> list[float]:
-    """Adjust p values by the method of Benjamini and Hochberg."""
     n = len(ps)
     smallest = 1.0
     adjusted = [1.0] * n

@@ -78,7 +78,6 @@ class Verdict:
         return f"{low} to {high} {unit}".rstrip()
 
     def text(self) -> str:
-        """Return the verdict as a sentence."""
         too_much = self.threshold.words(self.cell.metric.unit)
         if self.reason:
             return f"{self.where()}: cannot exclude {too_much}: {self.reason}"
@@ -96,7 +95,6 @@ class Verdict:
         return f"{differs}{within}: cannot exclude {too_much}; {more}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the verdict in the form that `--json` prints."""
         return {
             "threshold": self.threshold.text,
             "params": self.cell.params,
@@ -126,7 +124,6 @@ class Gate:
         return "exceeds" if "exceeds" in answers else "unknown" if "unknown" in answers else "holds"
 
     def of(self, answer: Answer) -> list[Verdict]:
-        """Return the verdicts with this answer."""
         return [verdict for verdict in self.verdicts if verdict.answer == answer]
 
     def text(self) -> str:
@@ -143,7 +140,6 @@ class Gate:
         return f"gate: {words[self.answer]}; of {cells} {parts} ({level})"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the gate in the form that `--json` prints."""
         return {
             "answer": self.answer,
             "level": self.level,

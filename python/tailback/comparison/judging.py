@@ -22,7 +22,6 @@ from tailback.store.points import Key, point_key
 def judge(
     columns: Sequence[VariantResults], wanted: Sequence[Metric], failures: Sequence[str] = ()
 ) -> Comparison:
-    """Compare the results of all variants, and return the comparison."""
     sides = [_sides(column) for column in columns]
     drafts: list[Cell] = []
     for params in columns[0].seeds:

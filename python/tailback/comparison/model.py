@@ -38,8 +38,6 @@ SAME_TIME = 0.02
 
 @dataclass(frozen=True)
 class VariantResults:
-    """A variant and its results."""
-
     name: str
     engine: str
     engine_version: str
@@ -64,7 +62,6 @@ class VariantResults:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the variant in the form that `--json` prints."""
         kernel = {"kernel": self.kernel} if self.kernel is not None else {}
         return {
             "name": self.name,
@@ -139,7 +136,6 @@ class Cell:
         return " ".join(filter(None, [self.kind, self.name, f"({at})" if at else ""]))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the cell in the form that `--json` prints."""
         return {
             "params": self.params,
             "kind": self.kind,

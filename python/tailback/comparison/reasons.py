@@ -35,7 +35,6 @@ class At:
     reasons: list[Reason]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the point in the form that `--json` prints."""
         return {"params": self.params, "reasons": [r.to_dict() for r in self.reasons]}
 
 

@@ -42,23 +42,18 @@ class Ran:
 
     @property
     def labels(self) -> dict[str, str]:
-        """The parameters as written in the scenario file."""
         return self.runs[0].labels
 
     @property
     def params(self) -> dict[str, float | str]:
-        """The parameters in the order of the sweep."""
         return self.runs[0].params
 
     def names(self, kind: Kind) -> list[str]:
-        """Return the names of the flows, links or classes of this kind. If the kind is "run",
-        return one empty name."""
         if kind == "run":
             return [""]
         return [part["name"] for part in parts.of(self.runs[0].summary, kind)]
 
     def readings(self, kind: Kind, at: int, metric: Metric) -> dict[int, Reading]:
-        """Return the values of the object at this index among its names, by seed."""
         return {
             run.seed: pooling.read(metric, parts.of(run.summary, kind)[at]) for run in self.runs
         }
@@ -74,11 +69,8 @@ class KeptRun:
     """Readings by kind, object name, path of the quantity, and seed."""
 
     def names(self, kind: Kind) -> list[str]:
-        """Return the names of the flows, links or classes of this kind. If the kind is "run",
-        return one empty name."""
         return list(self.cells.get(kind, ()))
 
     def readings(self, kind: Kind, at: int, metric: Metric) -> dict[int, Reading]:
-        """Return the values of the object at this index among its names, by seed."""
         named = self.cells.get(kind, {})
         return dict(named[self.names(kind)[at]].get(metric.path, {}))

@@ -30,17 +30,14 @@ class ByPackets:
 
     @property
     def id(self) -> str:
-        """The section's number."""
         return self.inner.id
 
     @property
     def title(self) -> str:
-        """The section's title."""
         return self.inner.title
 
     @property
     def scenario(self) -> str:
-        """The file name of the section's scenario."""
         return self.inner.scenario
 
     def jobs(self, folder: Path, subject: Subject, request: Request) -> Mapping[str, Job]:
@@ -85,12 +82,10 @@ class ByPackets:
         return result
 
     def unsupported(self, why: str) -> SectionResult:
-        """Return the result of a section that cannot be observed."""
         result = self.inner.unsupported(why)
         return replace(result, scenario="") if self.inner.unobservable else result
 
     def command(self, subject: Subject, request: Request) -> str:  # noqa: ARG002
-        """Return the command that runs the scenario of `scenario_text`."""
         if not self.scenario or self.inner.unobservable:
             return ""
         values = self._renamed(self.inner.always(request))
@@ -102,7 +97,6 @@ class ByPackets:
         return placed(with_full_segments(text), program, self._flows())
 
     def _flows(self) -> set[str]:
-        """Return the names of the flows that are the subject."""
         return {path.split(".")[1] for path in self.inner.subject_at}
 
     def _renamed(self, values: Mapping[str, object]) -> dict[str, object]:

@@ -131,7 +131,6 @@ class Asked:
         return {**self.fixed, **(self.quick if request.quick else {})}
 
     def count(self, request: Request) -> int:
-        """Return the number of seeds."""
         return request.run.seeds or (self.quick_seeds if request.quick else self.seeds)
 
     def placed(self, subject: Subject) -> dict[str, object]:
@@ -152,7 +151,6 @@ class Asked:
         )
 
     def unsupported(self, why: str) -> SectionResult:
-        """Return the result of a section that the engine cannot run."""
         return self.result("not observable", "", None, None, None, why)
 
     def result(
@@ -230,7 +228,6 @@ class Within(Asked):
     """What to do if the subject does not meet the requirement, in full sentences."""
 
     def jobs(self, folder: Path, subject: Subject, request: Request) -> Mapping[str, Job]:
-        """Return the job that runs the scenario with the subject."""
         return {"subject": self.job(folder, request, self.placed(subject))}
 
     def outcome(
@@ -239,7 +236,6 @@ class Within(Asked):
         request: Request,
         results: Mapping[str, Results],
     ) -> SectionResult:
-        """Decide whether the bound holds at every point."""
         sign = 1 if self.better == "less" else -1
         points = [self._outcome_of(group, subject, sign) for group in results["subject"].groups()]
         found = decide(
@@ -307,7 +303,6 @@ class Against(Asked):
     def outcome(
         self, subject: Subject, request: Request, results: Mapping[str, Results]
     ) -> SectionResult:
-        """Decide whether the subject does worse than the reference at any point."""
         name = self.reference_name if subject.against is None else subject.against.name
         points = []
         for label, pairs in aligned(results["subject"], results["reference"]):
@@ -442,8 +437,6 @@ class HarmTo(Asked):
 
 @dataclass(frozen=True, kw_only=True)
 class HarmToThroughput(HarmTo):
-    """Harm of the subject to the throughput of the incumbent."""
-
     measure: str = (
         "harm by the subject to the incumbent's throughput, minus the harm by a second incumbent"
     )
@@ -461,7 +454,6 @@ class TextOnly(Asked):
     """The text that the author of the algorithm has to write."""
 
     def jobs(self, folder: Path, subject: Subject, request: Request) -> Mapping[str, Job]:  # noqa: ARG002
-        """Return no jobs, because no run can decide the section."""
         return {}
 
     def outcome(

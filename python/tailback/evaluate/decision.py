@@ -33,7 +33,6 @@ class PointOutcome:
 
     @property
     def mean(self) -> float:
-        """The mean over seeds."""
         return math.fsum(self.values) / len(self.values)
 
     def ends(self, points: int) -> tuple[float, float] | None:

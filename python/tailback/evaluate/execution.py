@@ -33,11 +33,9 @@ class Standard:
     """Criteria from other documents than the standard, which run only if `--part` names them."""
 
     def sections(self) -> Sequence[tuple[str, str]]:
-        """Return the id and title of every section."""
         return [(one.id, one.title) for one in (*self.criteria, *self.asked)]
 
     def evaluate(self, request: Request) -> Evaluation:
-        """Run the requested sections for one subject."""
         chosen = resolve(self.kind, request)
         criteria = (*self.criteria, *self.asked) if request.parts else self.criteria
         return evaluate(self.suite, criteria, self.folder, chosen, request)

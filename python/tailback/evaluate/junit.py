@@ -16,7 +16,6 @@ from tailback.store import layout
 
 
 def write(evaluation: Evaluation, target: Path) -> None:
-    """Write an evaluation to a file."""
     name = line(f"evaluate {evaluation.suite} {evaluation.subject}")
     suite = ElementTree.Element("testsuite", name=name)
     for section in evaluation.sections:

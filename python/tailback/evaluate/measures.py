@@ -20,7 +20,6 @@ def named(run: Run, name: str) -> list[Part]:
 
 
 def senders(run: Run) -> list[Part]:
-    """Return all flows and programs of a run."""
     return [*run.summary["flows"], *run.summary.get("programs", ())]
 
 
@@ -133,7 +132,6 @@ def _lost_and_sent(run: Run, program: Part) -> tuple[float | None, float | None]
 
 
 def jain(run: Run) -> float | None:
-    """Return Jain's index over all flows and programs."""
     if not run.summary.get("programs"):
         return at(run.summary, "jain")
     found = [at(one, "throughput_mbit") for one in senders(run)]

@@ -155,7 +155,6 @@ class SectionChange:
     value: float | None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the change in the form that `--json` prints."""
         return {
             "id": self.id,
             "before": self.before,
@@ -189,7 +188,6 @@ class Evaluation:
     """The scenarios by file name. If empty, use the scenarios in the folder."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the object that `--json` prints."""
         return {
             "suite": self.suite,
             "subject": self.subject,
@@ -200,7 +198,6 @@ class Evaluation:
         }
 
     def of(self, *verdicts: SectionVerdict) -> list[SectionResult]:
-        """Return the sections with any of these verdicts."""
         return [section for section in self.sections if section.verdict in verdicts]
 
     def changes(self, before: Mapping[str, tuple[str, float | None]]) -> list[SectionChange]:

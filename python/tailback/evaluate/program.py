@@ -42,8 +42,6 @@ scenario."""
 
 @dataclass(frozen=True)
 class ProgramSubject:
-    """A program that is evaluated."""
-
     file: str
     """The file as the user wrote it."""
     entry: Mapping[str, Any]

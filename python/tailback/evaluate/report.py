@@ -43,7 +43,6 @@ def write(evaluation: Evaluation, folder: Path) -> Path:
 
 
 def of(evaluation: Evaluation) -> Report:
-    """Return the parts of the report in order."""
     counts = {verdict: len(evaluation.of(verdict)) for verdict in VERDICTS}
     said = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
     files = _scenarios(evaluation)

@@ -30,7 +30,6 @@ class Suite(Protocol):
 
 
 def get(name: str) -> Suite:
-    """Return the suite of this name."""
     return cast("Suite", import_module(f"tailback.evaluate.{name}"))
 
 

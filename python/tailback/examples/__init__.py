@@ -12,7 +12,6 @@ _SUFFIX = ".toml"
 
 
 def names() -> list[str]:
-    """List the names of the examples."""
     found = (entry.name for entry in files(__name__).iterdir())
     return sorted(name.removesuffix(_SUFFIX) for name in found if name.endswith(_SUFFIX))
 
@@ -25,5 +24,4 @@ def text(name: str) -> str:
 
 
 def title(name: str) -> str:
-    """Return the title of an example."""
     return str(tomllib.loads(text(name)).get("title", ""))

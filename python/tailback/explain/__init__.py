@@ -46,8 +46,6 @@ class Part:
 
 @dataclass(frozen=True)
 class Explanation:
-    """The explanation of a run's results."""
-
     run_id: str
     engine: str
     #: Sources whose datagrams are echoed or carry media frames.
@@ -90,7 +88,6 @@ class Explanation:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the object that `--json` prints."""
         return {
             "run_id": self.run_id,
             "engine": self.engine,

@@ -61,7 +61,6 @@ def _answer(flow: dict[str, Any]) -> dict[str, Any]:
 
 
 def sentences(pair: dict[str, Any]) -> list[str]:
-    """Return the sentences about two flows."""
     first, other = pair["flows"]
     out = []
     ratio = pair["throughput_ratio"]

@@ -93,7 +93,6 @@ def modelled(flow: dict[str, Any]) -> list[str]:
 
 
 def sentences(flow: dict[str, Any], warmup_s: float) -> list[str]:
-    """Return the sentences about a flow."""
     out = []
     connections = flow["kind"] == "source"
     if not flow["shares"]:

@@ -32,7 +32,6 @@ def of(summary: dict[str, Any], only: Sequence[str] = ()) -> list[dict[str, Any]
 
 
 def title(source: dict[str, Any]) -> str:
-    """Return the heading of a source's part."""
     kind = f" ({source['kind']})" if source["kind"] != source["name"] else ""
     return f"latency of {source['name']}{kind}"
 

@@ -135,7 +135,6 @@ def _events(
 
 
 def sentences(link: dict[str, Any], warmup_s: float) -> list[str]:
-    """Return the sentences about a link."""
     out = []
     mean, standing = link["delay_mean_ms"], link["standing_ms"]
     if link["queue"] == "none":

@@ -93,7 +93,6 @@ def median(values: list[float] | list[int]) -> float | None:
 
 
 def sentences(reductions: dict[str, Any], kernel: bool) -> list[str]:
-    """Return the sentences about the reductions of a flow's window."""
     reasons = words.KERNEL_REASONS if kernel else words.REASONS
     if not reductions["count"] and not reductions["undone"]:
         return ["Its window was never reduced."]

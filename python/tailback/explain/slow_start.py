@@ -75,7 +75,6 @@ def of_series(series: pl.DataFrame, flow: dict[str, Any]) -> dict[str, Any] | No
 
 
 def sentences(flow: dict[str, Any]) -> list[str]:
-    """Return the sentences about the end of slow start."""
     if flow["kind"] != "flow" or "slow_start" not in flow:
         return []
     end = flow["slow_start"]

@@ -37,7 +37,6 @@ class Reason:
     differ: list[str]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the reason in the form that `--json` prints."""
         return {
             "kind": self.kind,
             "name": self.name,
@@ -47,7 +46,6 @@ class Reason:
         }
 
     def text(self) -> str:
-        """Return the reason as a sentence."""
         what, show = described(self.quantity)
         base, *_ = self.values
         found = ", ".join(f"{show(self.values[name])} in {name}" for name in self.differ)

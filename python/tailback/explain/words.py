@@ -83,7 +83,6 @@ CAUSES = {
 
 
 def percent(share: float) -> str:
-    """Format a share in percent."""
     value = 100 * share
     if 0 < value < 0.1:
         return "under 0.1 %"

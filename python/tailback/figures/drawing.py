@@ -24,8 +24,6 @@ ENOUGH = 40
 
 
 class Drawing:
-    """Figures that are being drawn."""
-
     def __init__(self, most: int) -> None:
         self._most = most
         self._marks = 0

@@ -40,12 +40,10 @@ def spec(chart: alt.TopLevelMixin) -> dict[str, Any]:
 
 
 def svg(made: dict[str, Any]) -> str:
-    """Return the figure as SVG."""
     return svg_of(json.dumps(made))
 
 
 def svg_of(text: str) -> str:
-    """Return the SVG of a specification as JSON."""
     return numbered(vl_convert.vegalite_to_svg(text, vl_version=VEGA_LITE))
 
 
@@ -66,7 +64,6 @@ _NAMED = re.compile(r'((?: id="|"url\(#))(gradient_|clip)(\d+)(\)?")')
 
 
 def pdf(made: dict[str, Any]) -> bytes:
-    """Return the figure as PDF."""
     return vl_convert.vegalite_to_pdf(json.dumps(made), vl_version=VEGA_LITE)
 
 

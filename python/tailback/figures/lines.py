@@ -138,7 +138,6 @@ def panel(
 
 
 def _rules(spec: LinePanel, y_scale: alt.Scale, width: int) -> list[Any]:
-    """Draw dashed horizontal lines with their labels."""
     layers: list[Any] = []
     for value, says in spec.rules:
         at = pl.DataFrame({"at": [float(value)], "says": [says]})

@@ -38,7 +38,6 @@ class Drawn:
     spec: Spec
 
     def to_dict(self) -> Spec:
-        """Return the specification."""
         return dict(self.spec)
 
 

@@ -53,7 +53,6 @@ MAX_ROWS = 5000
 
 @alt.theme.register("tailback", enable=True)
 def theme() -> alt.theme.ThemeConfig:
-    """Return the configuration of every chart."""
     return {
         "config": {
             "background": "white",

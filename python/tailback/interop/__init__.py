@@ -39,7 +39,6 @@ class Format(Protocol):
 
 
 def get(name: str) -> Format:
-    """Return the format with this name."""
     if name not in _MODULES:
         raise InputError(unknown("format", name, NAMES))
     chosen: Format = import_module(_MODULES[name]).FORMAT

@@ -55,7 +55,6 @@ def _plain(program: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _rows(summary: Mapping[str, Any]) -> Iterator[Row]:
-    """Yield a row for each value of a summary."""
     parts = [("flow", part["name"], part) for part in summary["flows"]]
     parts += [("link", name, part) for name, part in summary["queues"].items()]
     parts += [("traffic", part["name"], part) for part in summary["traffic"]]

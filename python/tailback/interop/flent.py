@@ -55,7 +55,6 @@ class Flent:
     suffix: str = SUFFIX
 
     def export(self, run: Path, out: Path, interfaces: Sequence[str]) -> list[Path]:
-        """Write the data file."""
         if interfaces:
             raise InputError("--interface: only for --format pcapng; remove it")
         if not out.name.endswith(SUFFIX):
@@ -98,8 +97,6 @@ class _Stream:
 
 
 class _Export:
-    """The conversion of one run to a data file."""
-
     def __init__(self, run: Path, name: str) -> None:
         self.run = run
         self.name = name
@@ -122,7 +119,6 @@ class _Export:
         return found
 
     def data(self) -> dict[str, Any]:
-        """Return the content of the file."""
         if self.point["record"]["series"] == "off":
             raise InputError(
                 f"{self.run}: no series were recorded, and Flent plots series; run the scenario "

@@ -212,7 +212,6 @@ class _Asked:
 
     @property
     def battery(self) -> str | None:
-        """Return the name of the battery, if the only source is a battery."""
         return _battery(self.sources)
 
     def maker(
@@ -312,7 +311,6 @@ def _refuse_lacking(base: VariantResults, file: Path, names: tuple[str, ...]) ->
 
 
 def _battery(sources: tuple[str, ...]) -> str | None:
-    """Return the name of the battery, if the only source is a battery."""
     word = sources[0]
     known = tuple(studies.batteries())
     if len(sources) > 1 or word in known:

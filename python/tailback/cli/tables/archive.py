@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 
 def show_list(sweeps: Sequence[StoredSweep]) -> None:
-    """Print one row for each sweep."""
     if not sweeps:
         terminal.out("no sweeps are stored here")
         return

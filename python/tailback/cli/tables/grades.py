@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 
 def show(grades: Grades) -> None:
-    """Print one row for each submission and one column for each assertion."""
     columns = grades.columns()
     seeds = f"mean of {grades.seeds} seeds" if grades.seeds > 1 else "one seed"
     terminal.out(f"{line(grades.title) or 'task'}: {seeds}; a value in brackets does not hold")

@@ -78,7 +78,6 @@ def option_lines(options: list[dict[str, Any]], prefix: str = "") -> Iterator[st
 
 
 def type_of(option: dict[str, Any]) -> str:
-    """Return the type and range of an option as text."""
     match option:
         case {"type": "word", "words": words}:
             return " | ".join(words)

@@ -476,7 +476,6 @@ def _lines(text: str, layout: ResultsLayout) -> str:
 
 
 def _of_run(run: Run) -> Mapping[str, Any]:
-    """Return the summary of a run with only the flows that the tables show."""
     return run.brief[0]
 
 

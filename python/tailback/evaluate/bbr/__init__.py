@@ -17,7 +17,6 @@ from tailback.evaluate.model import Evaluation, Request
 
 
 def sections() -> Sequence[tuple[str, str]]:
-    """Return the id and title of every case."""
     from tailback.evaluate.bbr.cases import CASES
 
     return [(case.id, case.title) for case in CASES]

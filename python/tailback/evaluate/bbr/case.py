@@ -60,7 +60,6 @@ class Observed:
 
     @property
     def trace(self) -> StateTrace:
-        """The trace of the flow `bbr`."""
         return self.traces[FLOW]
 
     def at_event(self, state: str) -> tuple[Spell | None, Spell | None]:
@@ -89,8 +88,6 @@ class Aim:
 
 @dataclass(frozen=True)
 class Case:
-    """A test case."""
-
     id: str
     """The section of the draft's appendix, `A.1` to `A.22`."""
     title: str
@@ -108,7 +105,6 @@ class Case:
 
     @property
     def file(self) -> Path:
-        """The path of the scenario file."""
         return CASES / f"a{int(self.id.removeprefix('A.')):02d}.toml"
 
     @property

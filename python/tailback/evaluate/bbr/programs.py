@@ -122,7 +122,6 @@ def observed(run: Run, name: str) -> Seen:
 
 
 def unseen(case: Case, why: str) -> CaseResult:
-    """Return the result of a case that is not observable."""
     return CaseResult(
         case.id, case.title, case.source, "not observable", "", None, None, None, "", why
     )

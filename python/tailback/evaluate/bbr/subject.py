@@ -13,14 +13,11 @@ from tailback.evaluate import naming
 
 @dataclass(frozen=True)
 class BbrSubject:
-    """A BBR congestion control with its options."""
-
     name: str
     options: dict[str, Any]
 
     @property
     def cc(self) -> dict[str, Any]:
-        """The value of `cc` in a scenario."""
         return {"name": self.name, **self.options}
 
 

@@ -61,11 +61,9 @@ class StateTrace:
         return cls(times, {name: wide[name].to_list() for name in names})
 
     def has(self, names: Iterable[str]) -> bool:
-        """Return whether all of these quantities were recorded."""
         return not self.lacks(names)
 
     def lacks(self, names: Iterable[str]) -> list[str]:
-        """Return the quantities that were not recorded."""
         return [name for name in names if name not in self.values]
 
     def at(self, index: int, name: str) -> float:
@@ -102,7 +100,6 @@ class StateTrace:
         return found
 
     def start(self, spell: Spell) -> float:
-        """Return the time at which a spell begins."""
         return self.times[spell.first]
 
     def after(self, spell: Spell) -> Spell | None:
@@ -124,7 +121,6 @@ class StateTrace:
         return (i for i, at in enumerate(self.times) if since <= at <= until)
 
     def inside(self, spell: Spell) -> range:
-        """Return the indices of the samples of a spell."""
         return range(spell.first, spell.last + 1)
 
     def delivered(self, first: int, last: int) -> float:
@@ -170,7 +166,6 @@ def around(trace: StateTrace, index: int) -> list[dict[str, float | str]]:
 
 
 def table(rows: Sequence[dict[str, float | str]]) -> list[str]:
-    """Return the samples as aligned lines."""
     if not rows:
         return []
     heads = list(rows[0])

@@ -28,7 +28,6 @@ class _Dual(QueueWithin):
     def outcome(
         self, subject: Subject, request: Request, results: Mapping[str, Results]
     ) -> SectionResult:
-        """Decide whether the measure is within the bound."""
         if not results:
             return self.unsupported("For dual queues only.")
         return super().outcome(subject, request, results)

@@ -59,7 +59,6 @@ class QueueAgainst(_Placed, Against):
     def outcome(
         self, subject: Subject, request: Request, results: Mapping[str, Results]
     ) -> SectionResult:
-        """Decide whether the subject does worse than the reference at any point."""
         found = super().outcome(subject, request, results)
         rtt, made = self.ellipse_rtt_ms, found.blocks
         if rtt is None or made is None:
@@ -86,7 +85,6 @@ def delay_ms(run: Run) -> float | None:
 
 
 def goodput_mbit(run: Run) -> float | None:
-    """Return the throughput of all flows."""
     return total(at(flow, "throughput_mbit") for flow in run.summary["flows"])
 
 
@@ -131,5 +129,4 @@ def pair(
 
 
 def of_short(run: Run) -> float | None:
-    """Return the completion time of the short flow, s."""
     return at(named(run, "short")[0], "completion_s")
