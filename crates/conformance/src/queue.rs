@@ -362,7 +362,6 @@ pub fn conserves_packets_order_and_ecn(entry: &'static Entry<Build>) {
         let options = some_options(entry, seed);
         let mut bench = Bench::new(entry, &options, seed);
         bench.run(&ops);
-        // Repeat the run with the same random numbers.
         let mut again = Bench::new(entry, &options, seed);
         again.run(&ops);
         prop_assert_eq!(&bench.log, &again.log);

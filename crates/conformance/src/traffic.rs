@@ -80,7 +80,6 @@ pub fn has_steps_of_its_transport_and_seed(entry: &'static Entry<Build>) {
             (step, _) => panic!("{}: {step:?}", entry.name),
         }
     }
-    // The mean rate must not exceed the declared rate.
     let last = all[all.len() - 1].0.since(all[0].0).as_secs_f64();
     match entry.build.transport {
         Transport::Datagrams(of) => {

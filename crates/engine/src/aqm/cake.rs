@@ -331,7 +331,6 @@ impl Tin {
         if self.next < now {
             self.next += duration;
         } else {
-            // The tin is above its share.
             self.next = self.next.max(now + duration);
         }
     }

@@ -217,7 +217,7 @@ pub struct RedCore {
     unit: Unit,
     /// Average queue length, bytes or packets.
     avg: f64,
-    /// Weight of a sample in the average.
+    /// Weight of the current queue length in the average.
     weight: f64,
     /// Lower threshold, in the unit of `avg`.
     min: f64,

@@ -165,7 +165,7 @@ impl Sink {
         self.meter.count(packet.flow, cause, now.ns());
     }
 
-    /// Counts an arrival. The link calls this before `enqueue`.
+    /// Counts an arriving packet. The link calls this before `enqueue`.
     #[inline]
     pub fn arrive(&mut self, packet: &Packet, now: Time) {
         self.note_backlog(now);

@@ -102,9 +102,9 @@ pub const ENTRY: Entry<Build> = Entry {
 /// The queue discipline.
 #[derive(Debug)]
 pub struct Wred {
-    /// The curve for ECN-capable packets, which are marked.
+    /// Average and probability for ECN-capable packets, which are marked.
     ecn: RedCore,
-    /// The curve for all other packets, which are dropped.
+    /// Average and probability for all other packets, which are dropped.
     classic: RedCore,
     /// Whether a packet updates only the average of its own class.
     own_arrivals: bool,

@@ -196,7 +196,7 @@ impl Cubic {
 }
 
 impl Cubic {
-    /// Processes an ACK if an algorithm other than HyStart ends slow start.
+    /// Processes an ACK in slow start, if an algorithm other than HyStart ends slow start.
     #[cold]
     #[inline(never)] // so that other ACKs save no registers
     fn start_acked(&mut self, view: View<'_>, window: &mut Window, ack: &Ack) {

@@ -342,8 +342,8 @@ impl Dctcp {
         (cwnd - cut as u32).max(2)
     }
 
-    /// Updates alpha = (1 - weight) alpha + weight F (RFC 8257 section 3.3 step 6). `fall` is
-    /// weight times alpha, and `rise` is weight times F.
+    /// Updates alpha = (1 - weight) alpha + weight F, where F is the fraction of marked segments
+    /// (RFC 8257 section 3.3 step 6). `fall` is weight times alpha, and `rise` is weight times F.
     fn average(&mut self, fall: u64, rise: u64) {
         let fall = if fall == 0 && self.decay_to_zero {
             self.alpha

@@ -104,7 +104,7 @@ pub const ENTRY: Entry<Build> = Entry {
 
 /// The delays of the last ACKs.
 struct Current {
-    /// When each sample was taken, and the sample.
+    /// Time and value of each sample.
     samples: [(Time, Time); MAX_FILTER],
     length: usize,
     newest: usize,
@@ -132,7 +132,7 @@ struct Base {
     smallest: [Time; MAX_HISTORY],
     length: usize,
     newest: usize,
-    /// Number of the newest minute since the run began.
+    /// Number of the newest minute, counted from the start of the run.
     minute: u64,
 }
 
@@ -254,7 +254,7 @@ mod tests {
         let mut at = host(&[], 50);
         let held = windows(&mut at, 100, 10);
         assert!(held.iter().all(|cwnd| *cwnd == held[0]), "{held:?}");
-        // At twice the target, off_target is -1: one segment less in each round.
+        // At twice the target, off_target is -1, so the window shrinks by one segment per round.
         let mut beyond = host(&[], 50);
         let shrunk = windows(&mut beyond, 200, 6);
         assert_eq!(shrunk[0] - shrunk[5], 5, "{shrunk:?}");

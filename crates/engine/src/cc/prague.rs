@@ -434,7 +434,6 @@ impl Prague {
         self.cwr_stamp = view.now;
         let alpha = u128::from(self.upscaled_alpha >> self.shift_g);
         let window = u128::from(self.window(window));
-        // Round to the nearest integer.
         self.carry -= ((alpha * window + (1 << self.bits)) >> (self.bits + 1)) as i64;
     }
 }

@@ -153,7 +153,7 @@ impl<R: Response> Sce<R> {
         })
     }
 
-    /// Returns ssthresh computed from `loss_cwnd`.
+    /// Returns ssthresh: half of `loss_cwnd`, but not less than now if `keep_larger` is set.
     fn half(&self, window: &Window) -> u32 {
         let half = (self.loss_cwnd / 2).max(2);
         if self.keep_larger {
@@ -253,7 +253,6 @@ impl<R: Response> CongestionControl for Sce<R> {
         };
         self.prior_una = view.flight.una;
         let reducing = matches!(view.ca_state, CaState::Cwr | CaState::Recovery);
-        // Use the window before this ACK changes it.
         let over = unit * i64::from(window.cwnd);
         if reducing && !self.cwr_quirk {
             // PRR reduces the window, so ESCE has no effect.

@@ -135,7 +135,7 @@ impl List {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Population {
-    /// Number of sparse queues, including those that wait.
+    /// Number of queues in the states `Sparse` and `SparseWait`.
     pub sparse: u16,
     pub bulk: u16,
     pub decaying: u16,

@@ -158,8 +158,8 @@ fn the_failsafe_clock_keeps_two_thirds_of_the_rate() {
         left.push(shaper.opens() / 800_000);
         shaper.charge(1_000, false);
     }
-    // After the drops, the failsafe clock allows a packet every 1.5 slots. The first clock is still
-    // ten slots ahead, so it does not allow packets yet.
+    // Until the virtual clock has caught up, the failsafe clock allows a packet every 1.5 packet
+    // times.
     assert_eq!(left, [0, 1, 3, 4, 6, 7, 9, 10, 12, 13, 15, 16]);
     shaper.wake(100_000_000);
     assert_eq!(shaper.opens(), 100_000_000);
@@ -315,7 +315,7 @@ fn one_against_seven(mode: &'static str, reverse: bool) -> f64 {
     let info: Vec<FlowInfo> = (0..8)
         .map(|flow| {
             let host = u32::from(flow > 0);
-            // The host on the other side is the same for all flows.
+            // All flows share the other host.
             let (source, destination) = if reverse { (5, host) } else { (host, 5) };
             FlowInfo {
                 source,
@@ -557,7 +557,6 @@ fn blue_grows_with_overflows_and_shrinks_with_idleness() {
     assert_eq!(c.gauges(), [1.0, 5.0 / 256.0]);
     let mut dropped = 0;
     for ms in 0..20_000 {
-        // The sojourn time is never above the target, so CoDel does not act.
         let v = c.decide(&p, 1_000 * MS + ms, 0, true, 0, &mut rng);
         assert!(!v.mark, "BLUE never marks");
         dropped += u32::from(v.drop == Some(Cause::Blue));
@@ -701,7 +700,6 @@ fn overflow_drops_the_oldest_of_the_longest_queue() {
         bench.get(ns).ok().filter(|(p, _)| p.flow == 0)
     });
     assert_eq!(of_flow_0.unwrap().0.seq, 1, "the head went");
-    // ACKs use almost no memory.
     let used = bench.cake.memory.0;
     bench.put(20 * MS, ack(2, 1, &[]));
     assert_eq!(bench.cake.memory.0, used + 2);
@@ -918,7 +916,6 @@ fn an_empty_queue_without_a_memory_is_free_again() {
     assert_eq!(index, 21);
     flows.push(index, Packet::new(0, 60, Ecn::NotEct));
     let mut packet = Packet::new(0, 0, Ecn::NotEct);
-    // A new queue gets its first quantum at once.
     let (turn, list) = flows.next(false).expect("a queue with a packet");
     assert!(turn == index && matches!(list, List::New));
     assert!(flows.pop_to(index, &mut packet));

@@ -219,7 +219,6 @@ fn re_entry_goes_on_from_what_the_last_phase_added() {
         let before = bench.queue.vars;
         assert_eq!(before.count, dropped.len() as u32);
         assert_eq!(before.lastcount, 1);
-        // The sojourn time is below the target, so the phase ends.
         while bench.get(2_000 * MS).is_some() {}
         assert!(!bench.queue.vars.dropping);
         let start = 2_000 * MS + pause_intervals * 100 * MS;

@@ -114,7 +114,6 @@ fn versions_preset_their_options() {
             "dualpi2-2019-refactored: 15000000ns 16000000ns 0.16015625 3.19921875 10000p div127 jiffies credit enqueue 2 drop - 10 -",
         ]
     );
-    // Options that a scenario sets override the presets.
     let own = options(&[
         version("dualpi2-2019-02-21"),
         ("target", Value::Time(MS(15))),
@@ -167,7 +166,6 @@ fn the_controller_by_hand() {
         v.prob,
         ((44 * 5_000_000 + 879 * 20_000_000_u64) / 64) as u32
     );
-    // The delay stays the same, so only alpha contributes.
     let before = v.prob;
     v.update(&p, MS(20));
     assert_eq!(v.prob - before, 44 * 5_000_000 / 64);
@@ -178,10 +176,8 @@ fn the_controller_by_hand() {
         before - v.prob,
         (44 * 3_000_000 + 879 * 8_000_000_u64).div_euclid(64) as u32
     );
-    // p does not fall below 0.
     v.update(&p, Time::ZERO);
     assert_eq!(v.prob, 0);
-    // p does not rise above 1.
     v.prob = u32::MAX - 10;
     v.update(&p, MS(20));
     assert_eq!(v.prob, u32::MAX);
@@ -398,12 +394,12 @@ fn step_by_packets_and_the_smallest_queue() {
         marked(&[by_packets]),
         [true, true, true, false, false, false]
     );
-    // On arrival, the first two packets find fewer than two packets in L, so they pass.
+    // On arrival, the first two packets find fewer than two packets in L, so they are not marked.
     let two = ("min_qlen_step", Value::Int(2));
     assert_eq!(marked(&[two]), [false, false, true, true, true, true]);
-    // On departure, only the last packet leaves no packet behind, so it passes. With
-    // dualpi2-2019-wrr-percent, the last two packets pass because they leave fewer than two packets
-    // behind.
+    // On departure, only the last packet leaves no packet behind, so only this packet is not
+    // marked. With dualpi2-2019-wrr-percent, the last two packets are not marked, because they
+    // leave fewer than two packets behind.
     let rule = ("step_rule", Value::Word("dequeue"));
     assert_eq!(
         marked(std::slice::from_ref(&rule)),

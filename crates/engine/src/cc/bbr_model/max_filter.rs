@@ -51,7 +51,6 @@ mod tests {
         let mut filter = MaxFilter::<Bandwidth>::default();
         filter.update(10, 0, Bandwidth(100));
         let mut seen = Vec::new();
-        // Each value is smaller than the value before it.
         for t in 1..=13 {
             filter.update(10, t, Bandwidth(100 - u64::from(t)));
             seen.push(filter.get().0);

@@ -190,7 +190,6 @@ mod tests {
         assert_eq!(Bandwidth::sampled(1, 3), Bandwidth((1 << 24) / 3));
         assert_eq!(Bandwidth::sampled_up(1, 3), Bandwidth((1 << 24) / 3 + 1));
         assert_eq!(Bandwidth::sampled_up(1, 2), Bandwidth(1 << 23));
-        // A rate has at most 32 bits.
         for most in [Bandwidth::sampled(300, 1), Bandwidth::sampled_up(300, 1)] {
             assert_eq!(most, Bandwidth(u64::from(u32::MAX)));
         }
@@ -205,7 +204,6 @@ mod tests {
         assert!((one.as_mbit(1448) - 11_584.0).abs() < 1e-6);
         assert_eq!(one.mean(Bandwidth::ZERO), Bandwidth(1 << 23));
         assert_eq!(Bandwidth(3).abs_diff(Bandwidth(8)), Bandwidth(5));
-        // A rate must be at least a quarter higher to be growth.
         assert!(Bandwidth(125).is_growth_from(Bandwidth(100)));
         assert!(!Bandwidth(124).is_growth_from(Bandwidth(100)));
         assert!(Bandwidth(0).is_growth_from(Bandwidth(0)));

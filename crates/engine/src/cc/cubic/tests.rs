@@ -228,7 +228,6 @@ fn hystart_leaves_on_delay() {
     let least = |us| {
         let mut host = slow_start(&[("hystart_ack_delay", OFF)], Time::from_ms(20));
         host.rtt = Time::from_us(us);
-        // The ACKs are too far apart for a train.
         for _ in 0..9 {
             host.wait(Time::from_ms(3));
             host.ack(1);
@@ -285,7 +284,6 @@ fn smallest_delay() {
     assert_eq!(sample(&mut cc, &mut stack, 20), 30_000);
     stack.conn.now = Time::from_ms(6_000);
     assert_eq!(sample(&mut cc, &mut stack, 20), 20_000);
-    // A timeout resets the smallest delay.
     stack.with(|view, window| cc.set_state(view, window, CaState::Loss));
     assert_eq!(sample(&mut cc, &mut stack, 50), 50_000);
 }
