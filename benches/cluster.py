@@ -54,7 +54,8 @@ cc = "reno"
 
 @contextmanager
 def cluster(folder: Path, memory: Path) -> Iterator[str]:
-    """Start a scheduler and two workers with one thread each. Their folders are in memory."""
+    """Start a Dask scheduler and two workers with one thread each. Their working folders are in
+    memory."""
     file = folder / "scheduler.json"
     common = ["--host", "127.0.0.1", "--no-dashboard", "--scheduler-file", str(file)]
     worker = ["worker", "--nthreads", "1", "--no-nanny", "--local-directory", str(memory)]
@@ -75,7 +76,7 @@ def cluster(folder: Path, memory: Path) -> Iterator[str]:
 
 
 def taking(runs: Mapping[str, Path], out: Path) -> float:
-    """Return the time that the client needs to verify and store a run that a worker sent."""
+    """Return the mean time that the client needs to verify and store a run from a worker, s."""
     target, version = _native.Store(out), tailback.engine_version()
     whole = {run_id: parcel.files(path) for run_id, path in runs.items()}
     begun = time.monotonic()

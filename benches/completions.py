@@ -128,7 +128,7 @@ def times(case: Case, cc: str | dict[str, Any], seeds: int) -> list[float | None
 
 
 def least_s(case: Case) -> float:
-    """Return the time that the path needs for the data, s."""
+    """Return the time to send the data at the rate of the path, s."""
     path = tomllib.loads((PROFILES / f"{case.path}.toml").read_text(encoding="utf-8"))
     rate, rtt = path["bottleneck"]["rate"], path["path"]["rtt"]
     steps = rate["steps"] if isinstance(rate, dict) else [["0s", rate]]
@@ -147,7 +147,7 @@ def least_s(case: Case) -> float:
 
 
 def shown(found: list[float | None], limit_s: float) -> str:
-    """Return the median and the worst time as text."""
+    """Return the median and the longest completion time as text."""
     median, worst = found[len(found) // 2], found[-1]
     text = f"{_time(median)} ({_time(worst)})"
     return text if worst is not None and worst <= limit_s else f"**{text}**"
@@ -158,7 +158,7 @@ def _time(time: float | None) -> str:
 
 
 def page(seeds: int) -> str:
-    """Run every case and return the page."""
+    """Run every case, and return the text of docs/evidence/completions.md."""
     rows, within, runs = [], dict.fromkeys(CCS, 0), 0
     for case in CASES:
         columns = []

@@ -146,15 +146,14 @@ def _flagged(ps: Sequence[float | None], families: Sequence[str]) -> list[bool]:
 
 
 def of_sweep(per_side: int) -> Values:
-    """Make the runs of the sweep, and return their values."""
+    """Run the sweep, and return the values of its runs."""
     ran = tailback.run(SWEEP.format(seeds=PAIRS * 2 * per_side), out=OUT)
     column = VariantResults("a", ran.engine, ran.version, {}, ran, seeds_by_point(list(ran)))
     return values_of(column, select([]))
 
 
 def of_battery(seeds: int) -> Values:
-    """Return the values of a battery with runs that are even shorter than the runs of a quick
-    battery."""
+    """Run parts of l4s-battery with shorter runs than with `--quick`, and return the values."""
     made = run_battery(
         BATTERY,
         parse(["a", "b:seed=10001"]),

@@ -83,14 +83,13 @@ def scenario(flows: Sequence[Table], **keys: object) -> Table:
 
 
 def lasting(bits: float, packets: float, least: float) -> str:
-    """Return the time in which a link of this rate sends this number of packets, but at least a
-    minimum time."""
+    """Return the time in which a link sends this number of packets, but at least `least`."""
     seconds = max(least, packets * FRAME_BITS / bits)
     return f"{round(1e3 * seconds)}ms"
 
 
 def steps(most: float, quick: bool, each: int = 1) -> list[int]:
-    """Return powers of ten up to a number. A quick run leaves out the largest power."""
+    """Return the powers of ten up to `most`, without the largest if `quick`."""
     found = [10**k for k in range(0, 12, each) if 10**k <= most]
     return found[:-1] if quick else found
 
@@ -386,7 +385,7 @@ def figure(part: Part, rows: Sequence[Row]) -> Any:
 
 
 def main() -> None:
-    """Print a table for each part. With --write, write the parts of the page."""
+    """Print a table for each part. With --write, also write them to the docs page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("parts", nargs="*", help=f"of {', '.join(PARTS)} (default: all)")
     parser.add_argument("--quick", action="store_true", help="small and short, under two minutes")

@@ -75,7 +75,7 @@ class Counts:
 
 
 def callgrind(command: Sequence[str]) -> Counts:
-    """Return the counts of a command that prints its number of data packets."""
+    """Run a command under callgrind. Return its counts per data packet, whose number it prints."""
     tool = ["valgrind", "--tool=callgrind", "--cache-sim=yes", *CACHES]
     run = subprocess.run(
         [*tool, "--callgrind-out-file=/dev/null", *command],

@@ -88,7 +88,7 @@ class Measured:
 
 
 def measure(case: Case, scale: float) -> Measured:
-    """Run a case once. The wall time of several guests is the wall time of the slowest guest."""
+    """Run a case once. If a case has several guests, its wall time is that of the slowest."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "case.toml"
         text = SCENARIO.format(

@@ -73,8 +73,8 @@ def native(text: str) -> tuple[float, int]:
 
 
 def frames(text: str) -> list[float] | None:
-    """Return the frames per second of the page while it plays a run, for each repeat. Return None
-    without Chromium."""
+    """Return the frames per second of the page while it animates a run, for each repetition, or
+    None without Chromium."""
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     if chromium is None:
         return None

@@ -62,7 +62,8 @@ class Jitter:
     packets: float = MOST_PACKETS
 
     def at(self, rate_mbit: float) -> str:
-        """Return the largest delay on a path with this rate. It is always below a packet time."""
+        """Return the value of `host_jitter` for a link of this rate. It is always below a packet's
+        transmission time."""
         packet_us = FRAME_BITS / rate_mbit
         return f"{round(1000 * min(self.us, self.packets * packet_us))}ns"
 
@@ -223,7 +224,7 @@ def compare(rows: Sequence[Published], seeds: int, jitters: Sequence[Jitter]) ->
 
 
 def rates(summary: Mapping[str, Any], scenario: Mapping[str, Any]) -> list[float]:
-    """Return the rate of each entry of the scenario's flows, Mbit/s."""
+    """Return the total rate of each `[[flows]]` table, Mbit/s."""
     flows = iter(summary["flows"])
     counts = [flow.get("count", 1) for flow in scenario["flows"]]
     return [sum(next(flows)["throughput_mbit"] for _ in range(count)) for count in counts]

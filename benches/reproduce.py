@@ -48,7 +48,7 @@ class Took:
 
 
 def compiled() -> dict[str, str]:
-    """Return the environment of a command, with its modules compiled."""
+    """Compile tailback's modules, and return the environment in which commands find them."""
     compileall.compile_dir(PACKAGE, quiet=2)
     return {key: text for key, text in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
 

@@ -125,8 +125,8 @@ def measure(start: str, rate: int, rtt: int, buffer: float) -> Cell:
 
 
 def _reached(delivered: Sequence[tuple[int, float]], rate: int, rtt: int) -> float | None:
-    """Return the number of round-trip times until the flow delivered `SHARE` of the rate in one of
-    them."""
+    """Return the number of round-trip times until the flow delivers `SHARE` of the link rate during
+    a round-trip time."""
     each = SHARE * rate * 1e6 * (rtt / 1e3) / 8 * MSS / FRAME
     for (_, before), (at, after) in zip(delivered, delivered[4:], strict=False):
         if after - before >= each:

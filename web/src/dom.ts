@@ -1,4 +1,4 @@
-// Helpers for elements. Text from scenarios is inserted only as text, never as HTML.
+// Helpers that make DOM elements. They insert text only as text nodes, never as HTML.
 
 type Child = Node | string | null;
 

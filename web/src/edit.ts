@@ -8,7 +8,7 @@ export interface Draft {
   values: Value[];
 }
 
-/** Replaces a range of the text, and updates the places of later values. */
+/** Replaces a range of the text, and updates the positions of later values. */
 function splice(draft: Draft, start: number, end: number, by: string): Draft {
   const shift = by.length - (end - start);
   const moved = draft.values.map((value) => ({
@@ -19,13 +19,13 @@ function splice(draft: Draft, start: number, end: number, by: string): Draft {
   return { text: draft.text.slice(0, start) + by + draft.text.slice(end), values: moved };
 }
 
-/** Replaces a value. */
+/** Replaces the value at a path. */
 export function replace(draft: Draft, path: string, by: string): Draft {
   const value = draft.values.find((value) => value.path === path);
   return value === undefined ? draft : splice(draft, value.start, value.end, by);
 }
 
-/** Writes a text as TOML. */
+/** Writes a string as TOML. */
 export function quoted(text: string): string {
   return JSON.stringify(text);
 }
@@ -124,7 +124,7 @@ export function add(draft: Draft, table: string, key: Key, word: "aqm" | "name")
   if (itself?.kind === "text") {
     return replace(draft, table, `{ ${word} = ${quoted(String(itself.value))}, ${line} }`);
   }
-  // The table has a header, so add the key after the line of its last value.
+  // Add the key below the last value of the table.
   const prefix = table === "" ? "" : `${table}.`;
   const own = draft.values.filter((value) => value.path.startsWith(prefix) && !value.path.slice(prefix.length).includes("["));
   const direct = own.filter((value) => !value.path.slice(prefix.length).includes(".") || own.some((other) => other.kind === "table" && value.path.startsWith(`${other.path}.`)));

@@ -1,4 +1,4 @@
-// The editor for the scenario's text. It marks problems at their lines.
+// The editor for the scenario's text. It marks the lines that have errors or warnings.
 
 import { el } from "./dom";
 import type { Problem } from "./protocol";
@@ -29,7 +29,7 @@ export class Editor {
     this.area.addEventListener("scroll", () => (this.lines.scrollTop = this.area.scrollTop));
   }
 
-  /** Shows a text that the user did not type. */
+  /** Replaces the text, without treating it as typed by the user. */
   set(text: string): void {
     if (this.area.value !== text) this.area.value = text;
     this.number();
@@ -50,7 +50,7 @@ export class Editor {
     return el("li", {}, place, " ", problem.text, help === null ? null : " ", help);
   }
 
-  /** Selects the place of a problem. */
+  /** Selects the text that a problem concerns. */
   private go(problem: Problem): void {
     const lines = this.area.value.split("\n");
     const before = lines.slice(0, problem.line - 1).reduce((sum, line) => sum + line.length + 1, 0);

@@ -35,7 +35,7 @@ export class Events {
     this.fill();
   }
 
-  /** Marks the last row before a time. */
+  /** Marks the row of the last event before a time. */
   follow(time: number): void {
     let last: HTMLElement | null = null;
     for (const { at, element } of this.shown) {

@@ -4,7 +4,7 @@
 import { type Curve, thinned } from "./curves";
 import { charts, foreign as words } from "./words";
 
-/** The largest size of a file, bytes, also when unpacked. */
+/** The largest size of a file, bytes, both compressed and decompressed. */
 const MOST_BYTES = 32 << 20;
 
 /** The largest number of series of one file. */
@@ -31,11 +31,11 @@ export interface Series {
 export interface Foreign {
   name: string;
   series: Series[];
-  /** What was read, and what was ignored. */
+  /** Describes what was read and what was ignored, for the user. */
   said: string;
 }
 
-/** Collects what a file contains. */
+/** Collects the series of a file. */
 class Found {
   readonly notes: string[] = [];
   private readonly columns = new Map<string, { chart: string; name: string; points: [number, number][] }>();
@@ -68,7 +68,7 @@ class Found {
       const curve = { label: `${cut(file)}: ${cut(name)}`, group: 0, dash: true, ...thinned(column(0), column(1)) };
       return { chart, curve, times: column(0) };
     });
-    // A curve of the same name may be in several charts.
+    // Add up the points of curves with the same name, which may be in several charts.
     const counts = new Map<string, number>();
     for (const { name, points } of columns) counts.set(name, (counts.get(name) ?? 0) + points.length);
     const read = [...counts].map(([name, count]) => words.points(cut(name), count));
@@ -106,7 +106,7 @@ export async function read(file: File): Promise<Foreign> {
   const found = parse(file.name, await content(file));
   const known = new Map<string, number>();
   for (const { curve } of found.series) {
-    // Leave out the colour of the first flow.
+    // Skip the colour of the first flow.
     if (groups % 8 === 0) groups += 1;
     if (!known.has(curve.label)) known.set(curve.label, groups++);
     curve.group = known.get(curve.label) ?? 0;
@@ -114,7 +114,7 @@ export async function read(file: File): Promise<Foreign> {
   return found;
 }
 
-/** Returns the text of a file, unpacked. */
+/** Returns the text of a file, decompressed if necessary. */
 async function content(file: File): Promise<string> {
   const tooLarge = new Error(words.tooLarge(MOST_BYTES >> 20));
   if (file.size > MOST_BYTES) throw tooLarge;

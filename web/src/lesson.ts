@@ -15,7 +15,7 @@ function paragraphs(markdown: string): HTMLElement[] {
     });
 }
 
-/** Shows the question. Calls `shown` after an answer. */
+/** Shows the question, and calls `shown` when the user has answered. */
 export function lesson(task: string, answer: string, shown: () => void): HTMLElement {
   const made = el("section", { class: "lesson" }, ...paragraphs(task));
   const ready = button(words.predicted, "", () => {

@@ -1,4 +1,4 @@
-// The module that build.mjs makes.
+// The module that build.mjs generates.
 
 declare module "made:worker" {
   const source: string;

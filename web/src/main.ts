@@ -307,7 +307,7 @@ class Lab {
     document.body.dataset["run"] = result.summary.run_id;
   }
 
-  /** Shows the menus for the point of a sweep and for the link. */
+  /** Shows the menus that choose the point of a sweep, and the link to draw. */
   private pick(result: Result): void {
     const { points, count } = result.loaded;
     const links = points[result.point]?.links ?? [];
@@ -509,7 +509,7 @@ class Lab {
     if (kind === "png") this.png();
   }
 
-  /** Saves the picture and the charts, one below the other. */
+  /** Saves the animation's current frame and the charts as one PNG. */
   private png(): void {
     const parts = [this.now.canvas, ...this.charts.canvases()];
     const width = Math.max(...parts.map((part) => part.width));

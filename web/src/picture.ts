@@ -11,9 +11,9 @@ const HEIGHT = 210;
 /** Vertical position of the top and the bottom of the queue. */
 const TOP = 42;
 const BOTTOM = 150;
-/** Time for which drops stay visible, seconds on the screen. */
+/** Time for which drops stay visible, seconds of real time. */
 const FALL = 0.6;
-/** Time in which packets move to the queue and away from it, seconds on the screen. */
+/** Time in which packets move to the queue and away from it, seconds of real time. */
 const MOVE = 0.5;
 /** Largest number of moving packets to draw. */
 const MOST_MOVING = 80;
@@ -36,7 +36,7 @@ export class Picture {
     this.queue = new Queue(result.watched);
   }
 
-  /** Returns the stays of the shown link's packets. */
+  /** Returns the packets of the shown link, with their times in the queue. */
   stays(): Queue | null {
     return this.queue;
   }
@@ -45,7 +45,7 @@ export class Picture {
     this.hidden = groups;
   }
 
-  /** Largest number of packets to show, in this or the other picture. Both have one scale. */
+  /** Largest queue to show, packets. In a comparison, both drawings have the same scale. */
   most = 1;
 
   /** Draws a moment. `pace` is the number of seconds of the run in a second on the screen. */
@@ -186,7 +186,7 @@ export class Picture {
     });
   }
 
-  /** Draws drops, which fall out of the queue, each with its cause. */
+  /** Draws dropped packets, which fall out of the queue, each with the cause of its drop. */
   private falling(at: CanvasRenderingContext2D, queue: Queue, gone: number[], begin: number, time: number, pace: number): void {
     const ink = inks();
     const drops = gone.filter((one) => (queue.fate[one] ?? 0) > 0);
@@ -216,7 +216,7 @@ export class Picture {
     });
   }
 
-  /** Describes the picture as text. */
+  /** Describes the drawing as text, for screen readers. */
   private tell(waiting: number, time: number, aqm: string, name: string): void {
     const result = this.result;
     const took = result === null ? "" : ` · ${words.took(short(result.summary.duration_s), short(result.took_ms))}`;

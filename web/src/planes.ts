@@ -9,7 +9,7 @@ import { charts } from "./words";
 /** Largest number of points of a curve. A longer curve keeps points at equal distances. */
 const MOST_POINTS = 1500;
 
-/** Returns the charts without time on the x axis. A chart without data is left out. */
+/** Returns the charts without time on the x axis. Charts without data are left out. */
 export function planes(result: Result): Chart[] {
   const all: Chart[] = [
     { id: "cdf", title: title(result), across: { unit: "ms", line: true }, curves: distributions(result) },

@@ -145,7 +145,7 @@ export interface Trace {
   value: Float64Array;
 }
 
-/** The stays of packets in the queue, column by column. */
+/** When packets entered and left the queue, as columns with one entry per packet. */
 export interface Stays {
   came: Float64Array;
   left: Float64Array;

@@ -16,7 +16,7 @@ export class Queue {
   readonly flags: Uint8Array;
   /** Largest number of packets that are in the queue at the same time. */
   readonly most: number;
-  /** Indices of stays in the order of their end, which is a departure or a drop. */
+  /** Indices of packets in the order in which they left the queue or were dropped. */
   private readonly gone: Uint32Array;
   private readonly goneAt: Float64Array;
   private readonly longest: number;
@@ -55,7 +55,7 @@ export class Queue {
     return most;
   }
 
-  /** Returns whether the stays around a time were recorded. */
+  /** Returns whether packets were recorded at a time. */
   knows(time: number): boolean {
     return time >= this.watched.from_s && time <= this.watched.until_s;
   }

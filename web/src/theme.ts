@@ -9,7 +9,7 @@ export function isDark(): boolean {
   return chosen === undefined ? matchMedia("(prefers-color-scheme: dark)").matches : chosen === "dark";
 }
 
-/** Switches between dark and light. */
+/** Switches between dark and light colours. */
 export function turn(): void {
   document.documentElement.dataset["theme"] = isDark() ? "light" : "dark";
 }
@@ -29,7 +29,7 @@ export interface Inks {
   mark: string;
 }
 
-/** Returns the colours that do not belong to flows. */
+/** Returns the colours of everything except flows. */
 export function inks(): Inks {
   return isDark()
     ? { ink: "#e4e7eb", muted: "#a5b1bd", grid: "#2c343d", page: "#14181d", bad: "#ff7b72", mark: "#f2b63c" }

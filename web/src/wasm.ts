@@ -19,7 +19,7 @@ interface Exports {
   lab_column(number: number): number;
 }
 
-/** The link number that means that no link is watched. */
+/** A link number that tells the engine to record no link's packets. */
 export const NO_LINK = 0xffff_ffff;
 
 export class Engine {

@@ -4,10 +4,10 @@
 import type { About, FromWorker, Loaded, Log, Problem, Request, Summary, ToWorker, Trace, Value, Watched } from "./protocol";
 import { Engine } from "./wasm";
 
-/** Calendar events between two checks for new messages. They take about 20 ms. */
+/** Number of simulated events between two checks for new messages. They take about 20 ms. */
 const SLICE = 60_000;
 
-/** Largest number of packets for which a run stores the stays. */
+/** Largest number of packets whose times in the queue a run stores. */
 const MOST_STAYS = 600_000;
 
 /** Largest number of series that the charts draw. */
@@ -66,7 +66,7 @@ async function work(): Promise<void> {
     try {
       await one(engine, id, request);
     } catch (error) {
-      // After a panic, answer with its message. The instance cannot be used any more.
+      // After a panic, answer with its message, and load a new instance for the next request.
       const message = error instanceof WebAssembly.RuntimeError ? engine.panic() : String(error);
       engine = null;
       say({ kind: "failed", id, message });

@@ -17,7 +17,7 @@ thread_local! {
 }
 
 fn add(bytes: i64) {
-    // In a thread that is ending, the counters no longer exist.
+    // While a thread ends, its counters no longer exist, and `try_with` fails.
     let _ = NOW.try_with(|now| {
         now.set(now.get() + bytes);
         let _ = MOST.try_with(|most| most.set(most.get().max(now.get())));

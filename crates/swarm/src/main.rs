@@ -27,7 +27,7 @@ usage: tailback-swarm run [--from SEED] [--seeds N] [--seconds S] [--jobs J]
        tailback-swarm words               a dictionary for fuzzing scenarios
 Exit status: 0 without findings, 1 with findings, 2 for bad arguments.";
 
-/// Time before progress is shown, and between its updates.
+/// Time until the first line of progress, and between lines.
 const PROGRESS: Duration = Duration::from_secs(2);
 
 fn main() -> ExitCode {
@@ -218,7 +218,7 @@ fn reduce_broken(law: &'static Law, seed: u64) -> Result<bool, String> {
     Ok(false)
 }
 
-/// Returns the folder of scenarios that once failed.
+/// Returns the folder of regression tests: scenarios that once failed.
 fn regressions() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("regressions")
 }

@@ -4,7 +4,7 @@ use toml::{Table, Value};
 
 use crate::finding::Finding;
 
-/// Largest number of trials.
+/// Largest number of trials for one scenario.
 const MOST: usize = 2_000;
 
 /// One component of a path into a TOML value.
@@ -132,7 +132,7 @@ fn simplify(value: &mut Value, path: &[Step]) -> bool {
     changed
 }
 
-/// Returns the number with its first digit and zeros after it.
+/// Replaces all digits of a number except the first by zeros.
 fn round(number: u64) -> u64 {
     let unit = 10_u64.pow(number.checked_ilog10().unwrap_or(0));
     number / unit * unit

@@ -25,7 +25,7 @@ use crate::{heap, invariants, traces};
 pub enum End {
     /// The scenario is invalid, with this first diagnostic.
     Refused(String),
-    /// The run would need more memory than a trial may use.
+    /// The run needs more memory than a trial may use, so it did not start.
     Large,
     /// The run was stopped at the limit of events. Its results up to then were checked.
     Cut,

@@ -19,8 +19,8 @@ def _is(value: object) -> str:
 
 
 def count(name: str, value: object, least: int = 1) -> int:
-    """Return a whole number of at least `least`. NumPy's integers are accepted, but `True` is
-    not."""
+    """Return an argument that is a whole number of at least `least`. NumPy's integers are accepted,
+    but `True` is not."""
     expected = f"expected a whole number of at least {least}"
     if isinstance(value, bool):
         raise InputError(f"{name} is {value}; {expected}")
@@ -34,7 +34,7 @@ def count(name: str, value: object, least: int = 1) -> int:
 
 
 def names(name: str, value: object) -> list[str]:
-    """Return a list of names. A single name becomes a list with one entry."""
+    """Return an argument that is a list of names. A single name becomes a list with one entry."""
     if isinstance(value, str):
         return [value]
     if isinstance(value, Sequence) and all(isinstance(one, str) for one in value):
@@ -43,8 +43,8 @@ def names(name: str, value: object) -> list[str]:
 
 
 def values(name: str, value: object) -> list[Any]:
-    """Return a list of values. A string is rejected, because its characters would become the
-    values."""
+    """Return an argument that is a list of values. A string is rejected, because its characters
+    would become the values."""
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):
         return list(value)
     if not isinstance(value, str | bytes | Mapping) and hasattr(value, "tolist"):

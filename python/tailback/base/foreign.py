@@ -138,7 +138,7 @@ def line(text: object) -> str:
 
 
 def quoted(text: object, most: int = 60) -> str:
-    """Return the beginning of an untrusted text in quotes, on one line, for a message."""
+    """Return the first characters of an untrusted text in quotes, on one line, for a message."""
     words = " ".join(str(text)[: most + 1].split())
     return f'"{shown(words[:most])}{"..." if len(words) > most else ""}"'
 

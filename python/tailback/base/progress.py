@@ -65,7 +65,7 @@ _around: list[str] = []
 
 
 def bar() -> RichProgress:
-    """Return a progress bar that has not been started."""
+    """Return a Rich progress bar that is not started yet."""
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
     from rich.progress import TimeRemainingColumn as TimeLeft
 
@@ -170,7 +170,7 @@ class _Notebook:
 
 
 class _Shown:
-    """A line of progress in the form that a notebook displays."""
+    """A line of progress that IPython can display."""
 
     def __init__(self, text: str, fraction: float | None) -> None:
         self._text = text

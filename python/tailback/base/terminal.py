@@ -19,8 +19,8 @@ from tailback.base.foreign import shown
 
 
 def prepare() -> None:
-    """Let stdout and stderr accept any text. Characters that their encoding does not have are
-    escaped."""
+    """Make stdout and stderr escape characters that their encoding does not have, instead of
+    raising an error."""
     # Python sets a stream to None if the caller closed it. Discard everything printed there.
     if sys.stdout is None:
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115

@@ -153,8 +153,8 @@ def _refuse_costly(
 
 
 def _unpacked(path: Path) -> dict[str, bytes]:
-    """Return the files of a bundle by name. Raise `InputError` if there are too many files or
-    bytes."""
+    """Unpack a bundle, and return its files by name. Raise `InputError` if there are too many files
+    or bytes."""
     data = foreign.read(path, limit=contents.MAX_BYTES)
     files: dict[str, bytes] = {}
     left = contents.MAX_BYTES

@@ -108,7 +108,7 @@ def _said(error: BaseException) -> int:
 
 
 def _mended(problem: complaints.Problem) -> complaints.Problem:
-    """Add advice to a message about damaged results, unless the message already has advice."""
+    """Add advice to a message about damaged results, if it has none."""
     if isinstance(problem, str) and complaints.split(problem)[1] is None:
         return f"{problem}; run the scenario again, which repeats damaged runs"
     return problem
@@ -156,8 +156,8 @@ def _show_warning(
     file: TextIO | None = None,  # noqa: ARG001 (`warnings` passes it)
     line: str | None = None,
 ) -> None:
-    """Print a warning without the Python file and line, because it concerns a scenario or a
-    store."""
+    """Print a warning without the Python file and line, because it is about a scenario or stored
+    results."""
     if issubclass(category, ScenarioWarning | DamageWarning | VersionWarning):
         found = message.args[0] if isinstance(message, Warning) and message.args else message
         complaints.warn(

@@ -22,8 +22,8 @@ LISTS = ("cc", "aqm", "traffic", "impairments", "paths", "programs", "metrics")
 
 
 def completer(names: Callable[[click.Context], Iterable[tuple[str, str]]]) -> Completer:
-    """Return a callback that completes names and shows their help texts. If the names cannot be
-    listed, it completes nothing."""
+    """Return a callback for click that completes names and shows their help texts. If listing the
+    names fails, it completes nothing."""
 
     def complete(
         context: click.Context, _parameter: click.Parameter, begun: str
@@ -96,7 +96,7 @@ def _runs(context: click.Context) -> Iterable[tuple[str, str]]:
 
 
 def _keys(context: click.Context) -> Iterable[tuple[str, str]]:
-    """Yield the swept keys of the sweep that the command line names."""
+    """Yield the swept keys of the sweep whose name is on the command line."""
     from tailback.store import archive, layout
 
     name = Path(context.params.get("results") or layout.LATEST)

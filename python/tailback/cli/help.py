@@ -27,8 +27,8 @@ class Command(click.Command):
     def __init__(
         self, *args: Any, examples: Sequence[tuple[str, str]] = (), **attributes: Any
     ) -> None:
-        """Create the command. `examples` are pairs of a command line without `tailback`, and a
-        description of it."""
+        """Create the command. Each of `examples` is a pair: a command line without `tailback`, and
+        its description."""
         if examples:
             attributes["epilog"] = "\n\n".join(
                 [

@@ -16,7 +16,7 @@ from tailback.cli.completing import engine_names
 
 
 def _unconfine(_context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
-    """Switch the sandbox off for all guests that this command runs, in any thread."""
+    """Disable the sandbox for all guests that this command runs, in any thread."""
     if wanted:
         from tailback.kernel import confine
 
@@ -50,13 +50,13 @@ _trust_option = click.option(
 
 
 def walls_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that switch off parts of the sandbox of guests."""
+    """Add the options that disable parts of the guests' sandbox."""
     return _unconfined_option(_trust_option(command))
 
 
 def for_this_command(context: click.Context, variable: str, value: str) -> None:
-    """Set an environment variable until the command ends. Then restore its old value for Python
-    callers."""
+    """Set an environment variable until the command ends. The old value is restored, because Python
+    code may have called the command."""
     before = os.environ.get(variable)
 
     def restore() -> None:

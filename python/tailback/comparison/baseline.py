@@ -121,7 +121,8 @@ def _rounded(value: float | None) -> float | None:
 
 
 def _text(point: Mapping[str, Any]) -> str:
-    """Write a line for each cell, so that a diff shows which cells changed."""
+    """Return a point as JSON with a line for each quantity of each object, so that a diff shows
+    which of them changed."""
     head = ", ".join(f"{json.dumps(k)}: {json.dumps(v)}" for k, v in point.items() if k != "cells")
     cells = ",\n".join(f"   {json.dumps(cell)}" for cell in point["cells"])
     return f'  {{{head}, "cells": [\n{cells}\n  ]}}'
@@ -187,8 +188,8 @@ def _short(points: Sequence[Mapping[str, Any]]) -> Any:
 
 
 def _twice(points: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield entries that occur more than once, because a later entry would replace an earlier
-    one."""
+    """Describe each entry that occurs more than once. Without this check, a later entry would
+    replace an earlier one."""
     at: dict[Key, int] = {}
     for i, point in enumerate(points):
         first = at.setdefault(key_of(point["params"], point["labels"]), i)
@@ -241,7 +242,7 @@ def cut(base: VariantResults, planned: Mapping[Key, Sequence[int]]) -> VariantRe
 
 
 def most_seeds(base: VariantResults) -> int:
-    """Return the number of seeds at the point that has the most seeds."""
+    """Return the largest number of seeds of any point."""
     return max(map(len, base.seeds.values()), default=0)
 
 

@@ -66,7 +66,7 @@ class Verdict:
     """Why the cell cannot be tested. Empty if the cell can be tested."""
 
     def where(self) -> str:
-        """Return the quantity, the flow or link, and the point as text."""
+        """Return the names of the quantity, of the flow or link, and of the point."""
         return f"{self.cell.metric.name} of {self.cell.where()}"
 
     def range_text(self) -> str:
@@ -112,7 +112,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Gate:
-    """The verdicts of all thresholds on all cells."""
+    """The verdicts on all cells that a threshold applies to."""
 
     verdicts: list[Verdict]
     level: float
@@ -289,9 +289,8 @@ def _same_runs(comparison: Comparison) -> set[tuple[Any, str]]:
 
 
 def _holm(ps: Sequence[float], level: float) -> list[bool]:
-    """Return which hypotheses Holm's method rejects. The probability of any false rejection is
-    below the level.
-    """
+    """Return which hypotheses Holm's method rejects. The probability of even one false rejection is
+    below `level`."""
     rejected = [False] * len(ps)
     for rank, at in enumerate(sorted(range(len(ps)), key=ps.__getitem__)):
         if ps[at] > level / (len(ps) - rank):

@@ -45,7 +45,7 @@ def judge(
 
 
 def _sides(column: VariantResults) -> Mapping[Key, Side]:
-    """Return a variant's runs, or the values of its baseline file, at every point."""
+    """Return a variant's runs, or its values from a baseline file, by point."""
     if column.kept is not None:
         return column.kept
     return {params: Ran(runs) for params, runs in runs_by_point(column.results).items()}
@@ -97,7 +97,8 @@ def _of_each(
     columns: Sequence[VariantResults],
     readings: Sequence[Readings],
 ) -> Cell | None:
-    """Return a metric's value for every variant, and its differences from the baseline's value."""
+    """Return the cell of a metric: its value for every variant, and the differences from the
+    baseline."""
     values = {
         column.name: pooling.over_runs(metric, by_seed.values())
         for column, by_seed in zip(columns, readings, strict=True)

@@ -34,7 +34,7 @@ def runs_by_point(results: Results) -> dict[Key, list[Run]]:
 
 
 def refuse_other_points(labels: Sequence[str], planned: Sequence[dict[Key, list[int]]]) -> None:
-    """Check that every variant has the points of the baseline and no others."""
+    """Raise `InputError` unless every variant has the same points as the baseline."""
     first = planned[0]
     for name, points in zip(labels[1:], planned[1:], strict=True):
         for has, lacks, missing in (
@@ -52,7 +52,7 @@ def refuse_other_points(labels: Sequence[str], planned: Sequence[dict[Key, list[
 
 
 def refuse_mixed_axes(variants: Sequence[Variant], loaded: Sequence[_native.Scenario]) -> None:
-    """Check that a value set for one variant is not swept in another."""
+    """Raise `InputError` if a key that one variant sets is swept in another."""
     axes = [{path for axis in case.axes for path in axis} for case in loaded]
     for variant in variants:
         for path in variant.sets:

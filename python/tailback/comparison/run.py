@@ -153,7 +153,7 @@ def load_with_seeds(
     seeds: int | None,
     runner: engines.Engine,
 ) -> _native.Scenario:
-    """Load a scenario like `running.load`, with the default number of seeds of a comparison."""
+    """Load a scenario like `running.load`, but with 10 seeds unless it sets their number."""
     loaded = scenarios.load(scenario, values, seeds, runner)
     if seeds is None and not _says_seeds(loaded):
         loaded = scenarios.load(scenario, values, SEEDS, runner)
@@ -161,7 +161,7 @@ def load_with_seeds(
 
 
 def _says_seeds(loaded: _native.Scenario) -> bool:
-    """Return whether the file or a replaced value sets the number of seeds, even to 1."""
+    """Return whether the file or a `--set` value sets the number of seeds, even if it is 1."""
     return "seeds" in json.loads(loaded.sweep)
 
 

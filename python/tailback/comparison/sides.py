@@ -36,7 +36,7 @@ class Side(Protocol):
 
 @dataclass(frozen=True)
 class Ran:
-    """The runs of a point, at least one."""
+    """A variant's runs at one point, at least one."""
 
     runs: Sequence[Run]
 
@@ -61,7 +61,7 @@ class Ran:
 
 @dataclass(frozen=True)
 class KeptRun:
-    """The values of one point in a baseline file."""
+    """A baseline file's values at one point."""
 
     params: dict[str, float | str]
     labels: dict[str, str]

@@ -42,7 +42,7 @@ def difference_text(difference: Difference | None) -> str:
 
 
 def _of(difference: Difference) -> str:
-    """Return from how many seeds a difference is computed if some seeds are missing, otherwise an
+    """If some seeds are missing, return the number of seeds of a difference as text, otherwise an
     empty text."""
     runs = getattr(difference, "runs", None)
     return f" ({difference.n} of {runs})" if runs is not None and difference.n < runs else ""

@@ -56,7 +56,7 @@ def parse(texts: Sequence[str], engine: str = "sim") -> list[Variant]:
 
 
 def toml_text(path: str, value: object) -> str:
-    """Return a Python value as TOML text. The values of `engine` and `kernel` are plain words."""
+    """Return a Python value as TOML text, but without quotes for the keys `engine` and `kernel`."""
     return str(value) if path in ("engine", "kernel") else toml.value(value)
 
 

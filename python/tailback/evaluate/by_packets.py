@@ -162,7 +162,7 @@ def _value(block: str, key: str) -> str:
 
 
 def _renamed(value: Any, flows: set[str]) -> Any:
-    """Return a table with `programs` instead of `flows` in the paths of some flows."""
+    """Replace `flows` by `programs` in the paths of these flows."""
     if isinstance(value, Mapping):
         return {_path(key, flows): _renamed(one, flows) for key, one in value.items()}
     if isinstance(value, list):

@@ -127,14 +127,14 @@ class Asked:
         )
 
     def always(self, request: Request) -> dict[str, object]:
-        """Return the values to set in the scenario, by path, for every run of the section."""
+        """Return the values to set in all runs of the section, by path in the scenario."""
         return {**self.fixed, **(self.quick if request.quick else {})}
 
     def count(self, request: Request) -> int:
         return request.run.seeds or (self.quick_seeds if request.quick else self.seeds)
 
     def placed(self, subject: Subject) -> dict[str, object]:
-        """Return the values to set in the scenario, by path, so that it uses the subject."""
+        """Return the values that make the scenario use the subject, by path in the scenario."""
         value = subject.with_options(self.key, **self.options)
         return dict.fromkeys(self.subject_at, value)
 
@@ -189,7 +189,8 @@ class Asked:
         results: Mapping[str, Results],
         against: str = "",
     ) -> SectionResult:
-        """Return the section's result from a decision, with the figure of its points."""
+        """Return the section's result from a decision, with a figure of the values at all
+        points."""
         note = _note(decision, points)
         result = self.result(
             decision.verdict, measure, decision.value, bound, decision.interval, note, results
@@ -498,7 +499,7 @@ def _labelled(path: str, label: str) -> str:
 
 
 def _short(path: str) -> str:
-    """Return the last parts of a path, which are enough for a label."""
+    """Return the last parts of a key's path, for a label."""
     parts = path.replace("[", ".").replace("]", "").split(".")
     known = {"bottleneck", "links", "flows", "path", "programs", "traffic", "impairments"}
     kept = [part for part in parts if part not in known and not part.isdigit()]

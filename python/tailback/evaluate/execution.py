@@ -137,8 +137,8 @@ def rejection(jobs: Iterable[Job], request: Request) -> str:
 def with_failures(
     result: SectionResult, own: Iterable[Results], failures: Sequence[str]
 ) -> SectionResult:
-    """If one of a section's runs failed, make the section fail, because the subject crashed or hung
-    in that run."""
+    """Return the section's result, with the verdict `fail` if a run failed, because the subject
+    crashed or hung in it."""
     absent = {run_id for one in own for run_id in _absent(one)} if failures else set()
     lost = [failure for failure in failures if any(run_id in failure for run_id in absent)]
     if not lost:

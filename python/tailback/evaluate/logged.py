@@ -28,7 +28,7 @@ _PREFIX = re.compile(r"^bbr(v?\d)?(?=[a-z])")
 
 @dataclass(frozen=True)
 class LogTrace:
-    """The log of a sender. Times are seconds since the start of the run."""
+    """The windows and states in a sender's qlog. Times are seconds since the start of the run."""
 
     cwnd: Samples
     """Time and congestion window, bytes."""

@@ -15,7 +15,8 @@ Part = Mapping[str, Any]
 
 
 def named(run: Run, name: str) -> list[Part]:
-    """Return the flows or programs with a name: `subject`, or `subject/1`, `subject/2` etc."""
+    """Return the flows or programs of an entry: those called `subject`, or `subject/1`, `subject/2`
+    etc."""
     return [one for one in senders(run) if one["name"].partition("/")[0] == name]
 
 

@@ -213,7 +213,7 @@ def _coarse(senders: list[dict[str, Any]]) -> list[str]:
 
 
 def _warned(run: StoredRun) -> list[str]:
-    """Return the warnings about the scenario that tailback printed before the run."""
+    """Return the warnings about the scenario that tailback printed when the sweep was run."""
     place = Path(os.path.abspath(run.path))
     found = layout.sweep_of(place.parent.parent, run.manifest["run_id"])
     if not found:

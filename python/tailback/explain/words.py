@@ -90,7 +90,7 @@ def percent(share: float) -> str:
 
 
 def seconds(value: float) -> str:
-    """Format a time in a suitable unit."""
+    """Format a time in s, ms or us."""
     if value == 0:
         return "0 s"
     if abs(value) < 1e-3:

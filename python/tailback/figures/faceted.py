@@ -188,7 +188,7 @@ def beside(charts: Sequence[Drawn], columns: int) -> Drawn:
 
 
 def _with_intervals(rows: Sequence[Row], layers: list[Spec]) -> list[Spec]:
-    """Drop the first layer, which draws intervals, if no row has an interval."""
+    """Return the layers without the first, which draws intervals, if no row has an interval."""
     return layers if any("low" in row for row in rows) else layers[1:]
 
 

@@ -44,7 +44,7 @@ def interactive(made: Spec) -> Spec:
 
 
 def _views(spec: Spec) -> Iterator[Spec]:
-    """Yield every part that has its own axes: a unit, or layers of units."""
+    """Yield every view with its own axes: a unit, or layers of units."""
     for several in _SEVERAL:
         for part in spec.get(several, ()):
             yield from _views(part)
@@ -147,7 +147,7 @@ def _add_zoom(spec: Spec, numbers: Iterator[int], common: str = "") -> None:
 
 
 def _runs(channels: Spec) -> bool:
-    """Return whether x is a number and not binned."""
+    """Return whether x is numeric and not binned."""
     x = channels.get("x", {})
     return x.get("type") == "quantitative" and "field" in x and not x.get("bin")
 

@@ -41,7 +41,8 @@ class LinePanel:
 
     @classmethod
     def band(cls, y: str, title: str, **more: Any) -> LinePanel:
-        """Return the panel of a quantity with its interval in the columns `y_low` and `y_high`."""
+        """Return the panel of the column `y`, with intervals from the columns `y_low` and
+        `y_high`."""
         return cls(y, title, f"{y}_low", f"{y}_high", **more)
 
 

@@ -324,7 +324,7 @@ def _domain(values: Iterable[float], look: Look) -> tuple[float, float]:
 
 
 def _ticks(domain: tuple[float, float]) -> list[float]:
-    """Return ticks at 1 of every decade, and at 2 and 5 if the axis has few decades."""
+    """Return ticks at 1 in every decade, and also at 2 and 5 if the axis has few decades."""
     low, high = domain
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     steps = (1, 2, 5) if high / low < 60 else (1,)

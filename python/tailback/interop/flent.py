@@ -111,7 +111,7 @@ class _Export:
 
     @cached_property
     def rows(self) -> dict[tuple[str | None, str | None, str], Rows]:
-        """Samples by flow, link and quantity."""
+        """The recorded samples, by flow, link and quantity."""
         found: dict[tuple[str | None, str | None, str], Rows] = {}
         for row in self.stored.series().iter_rows(named=True):
             key = (row["flow"], row["link"], row["quantity"])
@@ -174,7 +174,7 @@ class _Export:
         return BOTH_WAYS, names
 
     def _is_download(self, flow: str) -> bool:
-        """Return whether a flow sends its data in the reverse direction."""
+        """Return whether a flow's data takes the return direction of the links."""
         plan = self._plan(flow)
         links = [self.point["links"][i]["name"] for i in plan["route"]]
         if links:
@@ -266,7 +266,7 @@ class _Export:
         return min(-(-at // self.interval), self.steps)
 
     def _column(self, rows: Rows) -> list[float | None]:
-        """Return the last value in each interval, or None for an interval without a value."""
+        """Return a column of the data file: the last value in each interval, or None."""
         column: list[float | None] = [None] * (self.steps + 1)
         for at, value in rows:
             column[self._step(at)] = value

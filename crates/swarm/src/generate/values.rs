@@ -1,4 +1,4 @@
-//! Draws values of options and keys by their type.
+//! Draws random values for options and scenario keys, according to their types.
 
 use serde_json::Value as Json;
 use tailback_engine::registry::{Entry, Kind, Opt};
@@ -76,7 +76,7 @@ fn size(draw: &mut Draw, packets: bool, bytes: bool, taste: Taste) -> Value {
     Value::String(text)
 }
 
-/// Draws a value of an option.
+/// Draws a value of an option of this kind.
 pub fn of_kind(draw: &mut Draw, kind: Kind, taste: Taste) -> Value {
     match kind {
         Kind::Bool => Value::Boolean(draw.chance(0.5)),
@@ -119,7 +119,7 @@ pub fn of_kind(draw: &mut Draw, kind: Kind, taste: Taste) -> Value {
     }
 }
 
-/// Sorts times, because the list of quantiles must ascend.
+/// Sorts times, because a list of quantiles must be in ascending order.
 fn ascending(mut values: Vec<Value>) -> Vec<Value> {
     let number = |value: &Value| match value {
         Value::String(text) => text.trim_end_matches("ns").parse().unwrap_or(f64::MAX),

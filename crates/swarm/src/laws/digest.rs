@@ -18,7 +18,7 @@ pub(super) enum Kind {
     Class,
 }
 
-/// The measurements of a run, by name.
+/// The measurements of a run, by the name of the object.
 pub(super) struct Digest {
     /// All counters of each object, as JSON.
     pub parts: BTreeMap<String, String>,
@@ -139,7 +139,7 @@ impl Digest {
             .retain(|key, _| !ends.iter().any(|end| key.ends_with(end)));
     }
 
-    /// Returns the first difference to another digest.
+    /// Describes the first difference from another digest, if there is one.
     pub fn difference(&self, other: &Digest) -> Option<String> {
         let parts = first(&self.parts, &other.parts, |a, b| around(a, b));
         parts.or_else(|| {

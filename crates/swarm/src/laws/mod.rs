@@ -52,7 +52,7 @@ type Check = Result<(), Verdict>;
 pub struct Law {
     /// Name of the law.
     pub name: &'static str,
-    /// The statement of the law.
+    /// The law in one sentence.
     pub doc: &'static str,
     /// Generates the scenario of a seed.
     pub draw: fn(u64) -> Table,
@@ -99,7 +99,7 @@ impl Law {
 /// The results of a law's checks.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
-    /// Number of scenarios drawn.
+    /// Number of generated scenarios.
     pub tried: u64,
     /// Number of scenarios for which the law holds.
     pub held: u64,
@@ -149,7 +149,6 @@ fn broken(kind: &str, detail: impl std::fmt::Display) -> Verdict {
     Verdict::Broken(Finding::new(kind, detail))
 }
 
-/// Loads a scenario for the simulator.
 fn loaded(table: &Table) -> Result<Scenario, Verdict> {
     let scenario = load(&table.to_string(), EngineKind::Sim);
     scenario.map_err(|message| outside(format!("refused: {message}")))
@@ -177,7 +176,6 @@ fn played_as(
     }
 }
 
-/// Returns the tables of an array of tables.
 fn tables<'t>(root: &'t mut Table, key: &str) -> impl Iterator<Item = &'t mut Table> {
     let all = root.get_mut(key).and_then(Value::as_array_mut);
     all.into_iter().flatten().filter_map(Value::as_table_mut)
@@ -198,7 +196,7 @@ fn links(root: &mut Table) -> Vec<&mut Table> {
     all
 }
 
-/// Reads a time that the swarm has written. Returns ns.
+/// Reads a time that a generated scenario has, ns.
 fn ns_of(value: Option<&Value>) -> Option<u64> {
     value?.as_str()?.strip_suffix("ns")?.parse().ok()
 }

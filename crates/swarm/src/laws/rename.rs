@@ -97,7 +97,7 @@ fn check(scenario: &Table, seed: u64, limits: &Limits) -> Check {
     }
 }
 
-/// Returns when the measured time of each flow and source begins.
+/// Returns the start of the measured time of each flow and source, ns.
 fn starts(outcome: &Outcome) -> BTreeMap<String, u64> {
     let flows = outcome.flows.iter().map(|flow| (&flow.name, flow.from_ns));
     let sources = outcome
@@ -123,7 +123,8 @@ fn others(
         return Err(outside("the seed decides something, and there is one flow"));
     }
     let mut root = scenario.clone();
-    // `start_jitter` is the largest start offset. A value of 0 would hide the effect of names.
+    // `start_jitter` is the largest start offset. A value of 0 would hide the effect of names, so
+    // use the default.
     root.remove("start_jitter");
     root.remove("warmup");
     let start = |root: &Table| {

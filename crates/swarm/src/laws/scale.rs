@@ -53,7 +53,7 @@ fn rate(near: f64) -> Value {
     text(format!("{}bit", 8_000_000_000 / least))
 }
 
-/// Returns a time that is a multiple of four nanoseconds.
+/// Returns a time, rounded to a multiple of four nanoseconds.
 fn time(ns: f64) -> Value {
     text(format!("{}ns", (ns as u64).max(4) / 4 * 4))
 }

@@ -152,7 +152,7 @@ fn same(how: &str, whole: &[Point], parts: &[Point], in_order: bool) -> Check {
     Ok(())
 }
 
-/// Loads each seed separately.
+/// Compares the sweep with separate sweeps for each seed.
 fn by_seed(scenario: &Table, whole: &Scenario) -> Check {
     let seeds: BTreeMap<u64, ()> = whole.points.iter().map(|point| (point.seed, ())).collect();
     for seed in seeds.keys() {
@@ -168,7 +168,7 @@ fn by_seed(scenario: &Table, whole: &Scenario) -> Check {
     Ok(())
 }
 
-/// Loads one point separately, with its values as overrides.
+/// Compares a point of the sweep with the scenario in which its values are overrides.
 fn by_point(scenario: &Table, point: &Point) -> Check {
     let labels = point.params.iter().zip(point.labels.iter());
     let mut overrides: Vec<Override> = labels

@@ -54,7 +54,7 @@ fn check(scenario: &Table, seed: u64, _limits: &Limits) -> Check {
 /// Tables whose entries must keep their order.
 const ORDERED: [&str; 3] = ["links", "sweep", "zip"];
 
-/// Writes the same scenario in another way.
+/// Writes a scenario in another notation.
 fn written(root: &Table, draw: &mut Draw) -> String {
     let mut root = root.clone();
     root.insert(
@@ -123,7 +123,6 @@ fn bare(key: &str) -> String {
     }
 }
 
-/// Writes a value on one line.
 fn inline(key: &str, value: &Value, draw: &mut Draw) -> String {
     match value {
         Value::String(text) if draw.chance(0.5) => format!("'{text}'"),
@@ -161,7 +160,7 @@ fn grouped(number: i64) -> String {
     text
 }
 
-/// Returns the same value, written in another way.
+/// Returns the same value in another notation.
 fn reworded(key: &str, value: &Value, draw: &mut Draw) -> Value {
     match value {
         Value::Table(table) => {

@@ -68,7 +68,7 @@ pub(super) fn job(bytes: &[u8]) {
     assert_eq!(again, job);
 }
 
-/// A guest's result is either rejected or passed on unchanged.
+/// Reads a guest's result, which must be either rejected or returned unchanged.
 pub(super) fn result(bytes: &[u8]) {
     let Ok(result) = postcard::from_bytes::<GuestResult>(bytes) else {
         return;
@@ -127,7 +127,7 @@ pub(super) fn statistics(bytes: &[u8]) {
     }
 }
 
-/// Reads numbers from bytes. After the end of the bytes, it reads zeros.
+/// Reads numbers from bytes, and zeros after their end.
 struct Words<'a>(&'a [u8]);
 
 impl Words<'_> {

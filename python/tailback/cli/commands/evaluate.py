@@ -86,8 +86,7 @@ _OPTIONS = (
 
 
 def _suite(command: Callable[..., Any]) -> Callable[..., int]:
-    """Add the options of every suite to a command. The body of the command is only its help
-    text."""
+    """Make a command that evaluates a suite, from a function that has only the help text."""
 
     @functools.wraps(command)
     def run(

@@ -39,7 +39,7 @@ def show_list(sweeps: Sequence[StoredSweep]) -> None:
 def show_differences(
     set_up: Sequence[tuple[str, Any, Any]], results: Sequence[tuple[str, Any, Any]]
 ) -> None:
-    """Print the differences of the set-up, then the differences of the results."""
+    """Print the differences between two runs: first in their scenarios, then in their results."""
     for title, rows in (("what was run", set_up), ("what came out", results)):
         if not rows:
             terminal.out(f"{title}: the same")

@@ -18,7 +18,7 @@ UNLIMITED = 10_000
 
 
 def width_of(table: Table) -> int:
-    """Return the width in columns that a table needs so that no cell is cut."""
+    """Return how many terminal columns a table needs so that no cell is cut."""
     wide = PlainConsole(width=UNLIMITED)
     return Measurement.get(wide, wide.options, table).maximum
 

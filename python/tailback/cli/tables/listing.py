@@ -151,7 +151,7 @@ def _kernel_has(kind: str) -> Collection[str] | None:
 
 
 def _only_kernel(entries: list[dict[str, Any]], has: Collection[str] | None) -> list[str]:
-    """Return the names of the kit's algorithms that are not in the registry."""
+    """Return the names of the kernel's algorithms that tailback's registry does not have."""
     known = {name for e in entries for name in (e["name"], e["kernel"])}
     return sorted(name for name in has or () if name not in known and name not in PARTS)
 

@@ -245,8 +245,8 @@ def show_where(results: Results, reused: int, runs: int) -> None:
 
 
 def _warnings(results: Results) -> list[str]:
-    """Return the warnings of guests' kernels in the order of the runs, each with its number of
-    runs."""
+    """Return the warnings of the guests' kernels in the order of the runs, each with the number of
+    runs that gave it."""
     counts: dict[str, int] = {}
     for run in results.points if results.engine == "kernel" else ():
         for text in (run.manifest.get("environment") or {}).get("warnings", ()):
@@ -342,7 +342,8 @@ def _tables(
 
 
 def _harms(results: Results) -> list[TableQuantity]:
-    """Return the harm to throughput by each competitor that is absent in some run."""
+    """Return a column for each competitor that is absent in some runs: the harm that it does to
+    throughput."""
     names = harm.competitors(run.without for run in results.points)
     metric = find("harm.throughput", "flow")
     return [TableQuantity(f"harm by {line(name)}", harm.by(metric, name)) for name in names]
@@ -495,7 +496,7 @@ def _program(summary: Mapping[str, Any], index: int) -> Any:
 
 
 def _own(results: Results) -> list[TableQuantity]:
-    """Return a column for each number that programs wrote to files."""
+    """Return a column for each number that programs wrote to their result files."""
     groups = results.groups()
     first = (_of_run(group[0]) for group in groups)
     names = dict.fromkeys(n for summary in first for p in programs(summary) for n in p["results"])
@@ -533,7 +534,7 @@ def _class(summary: Mapping[str, Any], name: str) -> Any:
 
 
 def _first(index: int, labels: list[str]) -> list[str]:
-    """Return a point's labels in its first row, and empty cells in its other rows."""
+    """Return a point's labels if this is its first row, otherwise empty cells."""
     return labels if index == 0 else [""] * len(labels)
 
 

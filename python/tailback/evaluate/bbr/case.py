@@ -109,12 +109,12 @@ class Case:
 
     @property
     def source(self) -> str:
-        """The document and its section."""
+        """The section of the draft that describes the case."""
         return f"{SOURCE} {self.id}"
 
 
 def payload_mbit(rate_mbit: float) -> float:
-    """Return the payload rate of a link of this rate, Mbit/s."""
+    """Return the TCP payload rate of a link with this rate, Mbit/s."""
     return rate_mbit * MSS / FRAME
 
 

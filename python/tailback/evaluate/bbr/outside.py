@@ -72,7 +72,7 @@ class Seen:
         return full, None if full is None else self.slower(full), ""
 
     def window(self, index: int) -> str:
-        """Return a sentence with the logged window around an interval."""
+        """Return a sentence with the congestion window in the qlog around an interval."""
         if self.log is None:
             return ""
         at, rtt = self.packets.times[index], self.packets.rtts[index]
@@ -207,7 +207,8 @@ DIP = 10
 
 
 def _dip(p: PacketTrace, since: int, target: float) -> tuple[int, int] | None:
-    """Return the first and last interval of the first period with little data in flight."""
+    """Return the first and last interval of the first period in which at most `target` bytes are in
+    flight."""
     first = None
     for i in range(since, len(p.times) + 1):
         low = i < len(p.times) and p.in_flight[i] <= target

@@ -26,7 +26,8 @@ programs (UDP)."""
 
 @dataclass(frozen=True)
 class PacketTrace:
-    """Packets of a sender, counted at the end of each interval. Bytes are those of frames."""
+    """Cumulative counts of a sender's packets at the end of each interval. Bytes include frame
+    headers."""
 
     times: Sequence[float]
     """End of each interval, seconds."""

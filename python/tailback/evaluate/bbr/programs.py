@@ -113,7 +113,7 @@ def scenario_text(case: Case, program: ProgramSubject) -> str:
 
 
 def observed(run: Run, name: str) -> Seen:
-    """Return what the packets and the qlog of a flow or program show in a run."""
+    """Read the packets and the qlog of a flow or program in a run."""
     packets = PacketTrace.of(run, name)
     # A packet arrives half of the base RTT after it was sent. Assume that it arrives in the middle
     # of its interval.
