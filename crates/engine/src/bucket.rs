@@ -54,8 +54,8 @@ impl Bucket {
         }
     }
 
-    /// Takes the tokens of a packet of `len` bytes that leaves now or, on a wire, begins to leave
-    /// now. Returns when the next packet may leave.
+    /// Takes the tokens for a packet of `len` bytes that leaves now (`link = "wire"`: begins to
+    /// leave now). Returns when the next packet may leave.
     #[inline(never)]
     pub fn take(&mut self, rate: &RatePlan, now: Time, len: u32) -> Time {
         let (step, current) = match rate {

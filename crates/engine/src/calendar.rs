@@ -26,8 +26,8 @@ const DIGITS: u32 = SCANNED.ilog2();
 /// Finds the component that is due next.
 #[derive(Clone, Debug)]
 pub struct Calendar {
-    /// Time and index of each of the first components, packed as in `heap`, but into 64 bits, so
-    /// the time must be below 73 years. `u64::MAX` means that the component is not due.
+    /// Time and number of each component in the array, packed as in `heap`, but into 64 bits, so
+    /// times must be below 73 years. `u64::MAX` if the component is not due.
     scanned: [u64; SCANNED],
     width: usize,
     /// Whether the array has at most [`FEW`] components, so that a scan reads only `FEW` entries.
@@ -158,7 +158,7 @@ impl Calendar {
         }
     }
 
-    /// Returns components of the heap that may be due next, the earliest first.
+    /// Returns the components in the heap that may be due next, the earliest first.
     pub fn coming(&self) -> impl Iterator<Item = Component> + '_ {
         self.heap
             .iter()

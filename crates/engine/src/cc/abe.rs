@@ -3,7 +3,7 @@
 //!
 //! If only `beta_ecn` is set (`abe = "linux"`), the sender responds to ECN-Echo as in Linux, but
 //! with another factor. As in Linux, ssthresh is computed from cwnd, and PRR spreads the reduction
-//! over a round trip. In all other points the response follows RFC 8511 section 3. The sender
+//! over a round trip. In all other respects, the response follows RFC 8511 section 3. The sender
 //! responds once per RTT, because CWR lasts until all data sent before CWR is acknowledged. A loss
 //! found during CWR is repaired without a further reduction. For any other loss, the factor `beta`
 //! applies. ssthresh is at least two segments.

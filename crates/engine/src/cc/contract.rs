@@ -1,7 +1,7 @@
-//! The interface between the stack and a congestion control. It defines what a congestion control
-//! needs ([`Needs`], read once), and when the stack calls it ([`CongestionControl`]). In each call
-//! the congestion control reads a [`View`] of its connection. In most calls it may also write the
-//! [`Window`].
+//! The interface between the TCP stack and a congestion control. It defines what a congestion
+//! control needs ([`Needs`], read once), and when the stack calls it ([`CongestionControl`]). In
+//! each call the congestion control reads a [`View`] of its connection. In most calls it may also
+//! write the [`Window`].
 //!
 //! The hooks have the names and the meaning of Linux's `tcp_congestion_ops`. Congestion states, PRR
 //! and loss recovery are part of the stack ([`crate::tcp`]).

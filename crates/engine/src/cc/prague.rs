@@ -313,7 +313,8 @@ impl Prague {
                 if rtt >= target {
                     return;
                 }
-                // With a target of many hours the increase becomes 0.
+                // If the square of the target overflows (a target of many hours), the increase
+                // becomes 0.
                 let square = target.saturating_mul(target);
                 (one * rtt * rtt + (square >> 1)) / square
             }

@@ -7,9 +7,9 @@
 //!
 //! Deviations: BBR paces segments one by one, whereas Linux sends bursts of up to 1 ms. It still
 //! allows as many extra segments in flight as Linux does for these bursts (`tso_segs`). The RTT
-//! filter counts ns, whereas Linux counts ms. When the smallest RTT has expired, the RTT of a
-//! single small segment may replace it here. Linux skips this sample, because the receiver probably
-//! delayed the ACK.
+//! filter counts ns, whereas Linux counts ms. When the smallest RTT has expired, it may be replaced
+//! here by the RTT of a single small segment. Linux ignores such an RTT, because the receiver
+//! probably delayed the ACK.
 
 mod control;
 mod long_term;

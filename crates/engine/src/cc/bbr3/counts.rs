@@ -1,6 +1,5 @@
-//! Counts that are recorded only with the option `trace`.
+//! Counts of events, which are recorded only with the option `trace`.
 
-/// Events counted for `trace`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counts {
     pub idle_restarts: u32,

@@ -1,5 +1,5 @@
-//! Shares of the packets in flight. Google's branch rounds them to multiples of 1/256, whereas the
-//! draft uses exact values.
+//! Fractions of the packets in flight, such as the threshold for losses. Google's branch rounds
+//! them to multiples of 1/256, whereas the draft uses exact values.
 
 use crate::cc::bbr_model::{Bandwidth, Gain};
 
