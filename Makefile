@@ -18,7 +18,7 @@ export PIP_QUIET := 1
 # An hour of random input and kills, nightly; SOAK_SECONDS=N sets another duration.
 SOAK_SECONDS ?= 3600
 
-.PHONY: build wheel wheels cross-wheels wheel-arm targets test-arm test-windows deb demo test soak coverage mutants bench bench-kernel bench-lab lab header msrv packages docs pages fmt lint
+.PHONY: build wheel wheels cross-wheels wheel-arm targets test-arm test-windows deb demo test soak coverage mutants bench bench-kernel bench-lab lab header msrv packages recipes docs pages fmt lint
 .DEFAULT_GOAL := build
 
 build: $(VENV)/.built
@@ -68,6 +68,11 @@ deb: $(VENV)/.dev
 	@rm -rf target/deb
 	PATH="$(CURDIR)/$(BIN):$$PATH" sh scripts/deb.sh
 	@ls dist
+
+# Checks the recipes for conda, Homebrew and containers. It builds nothing.
+recipes: $(VENV)/.dev
+	$(BIN)/pip install --no-deps -r requirements-recipes.txt
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python scripts/recipes.py
 
 # Runs the wheel for Windows in dist under Wine, with a Python for Windows from Maven Central.
 test-windows: $(VENV)/.dev
