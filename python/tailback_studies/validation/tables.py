@@ -252,7 +252,7 @@ def cost(validation: Validation) -> Table:
             took = [f"{seconds:.0f} s" for seconds in (*each, sum(each))]
             of = sum(batch.cells for batch in batches)
             rows.append([family or "all", of, len(cells), runs, *took])
-    caption = "Processor time is the sum over all runs, including runs that were stored before."
+    caption = "Processor time includes runs that were stored before."
     return Table("cost", "What was run", columns, rows, caption)
 
 

@@ -117,11 +117,10 @@ def _alone(fetched: Sequence[Fetched], facts: Facts) -> list[Table]:
                 f"A transfer alone at {link.rate_mbit} Mbit/s",
                 columns,
                 rows,
-                "*Time* is from the first to the last byte of payload, with half of a 95 % "
-                "interval over the seeds. *Queue* is the mean queueing delay of all packets. "
-                "*ECN-capable* is the share of the sender's packets with an ECN-capable "
-                "codepoint, at the RTT with the smallest share. A cell is empty if no seed "
-                f"delivered every byte within `{points.FETCH_S} s`.",
+                "Time is from the first to the last byte of payload, with half of a 95 % "
+                "interval over the seeds. Queue is the mean queueing delay. ECN-capable is the "
+                "sender's lowest share of such packets over RTTs. Empty: no seed delivered every "
+                f"byte within `{points.FETCH_S} s`.",
                 facts,
             )
         )
@@ -238,10 +237,9 @@ def _harm(name: str, met: Sequence[Met], facts: Facts) -> Table:
     ]
     shared = ", ".join(SHARED)
     caption = (
-        "Harm is the share of throughput that the Linux flow loses because the stack replaces a "
-        "second Linux flow; medians over the RTTs. "
-        f"Negative values are gains. Flows compete in {shared}; the other queues isolate flows. "
-        f"Marks and drops are those of the stack's packets."
+        "Harm is the share of throughput that the Linux flow loses when the stack replaces a "
+        "second Linux flow (median over RTTs; negative: gain). "
+        f"Flows compete in {shared}; other queues isolate them. Marks, drops: the stack's."
     )
     return Table(f"{name}-harm", "Harm", columns, rows, caption, facts)
 
