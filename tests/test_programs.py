@@ -413,6 +413,36 @@ def test_a_root_is_unpacked_once_and_whole(shelf: Shelf) -> None:
         roots.verify(root)
 
 
+class Mixed(Apt):
+    """An archive of two suites, in which the newest versions are not compatible. Only the packages
+    of `sound` are, if any."""
+
+    def __init__(self, folder: Path, sound: str | None) -> None:
+        super().__init__(folder, ("stable", "unstable"), downloads=folder)
+        self.sound = sound
+
+    def _apt(self, program: str, *args: str, **_: object) -> list[str]:
+        assert program == "apt-get"
+        if self.sound is not None and args[args.index("install") - 2 :][:2] == ("-t", self.sound):
+            return ["'http://x/a_1%3a2_amd64.deb' a_1%3a2_amd64.deb 10 SHA256:0"]
+        raise process.CommandFailed("", [" a : Depends: b (= 1) but 2 is to be installed", HELD])
+
+
+HELD = "E: Unable to correct problems, you have held broken packages."
+
+
+def test_packages_of_one_suite_if_the_newest_do_not_fit(tmp_path: Path) -> None:
+    for suite in ("stable", "unstable"):
+        assert Mixed(tmp_path, suite).closure(["a"]) == ["a=1:2"]
+    with pytest.raises(process.CommandFailed) as caught:
+        Mixed(tmp_path, None).closure(["a"])
+    message = roots._refusal(caught.value, Mixed(tmp_path, None))
+    assert message.splitlines() == [
+        "a : Depends: b (= 1) but 2 is to be installed",
+        HELD.removeprefix("E: "),
+    ]
+
+
 @pytest.mark.skipif(not shutil.which("dpkg-deb"), reason="needs dpkg")
 def test_what_fails_leaves_no_root(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(_root: Path) -> None:

@@ -6,6 +6,7 @@ settings for proxies, credentials and certificates still apply. Root rights are 
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import re
@@ -284,13 +285,33 @@ Acquire::Retries "3";
         """Return these packages and all packages that apt would install with them, each as
         NAME=VERSION.
 
+        apt takes the newest version of each package. If these are not compatible with each other,
+        the versions of one suite are preferred, because those belong together.
+
         Raises `CommandFailed` for packages that do not exist or are not compatible with each other.
         """
-        options = ("-q", "--print-uris", "--yes", "--no-install-recommends")
-        lines = self._apt("apt-get", *options, "install", *packages, at=self._folder)
+        try:
+            lines = self._installation(packages)
+        except process.CommandFailed as error:
+            lines = self._installation_from_one_suite(packages, error)
         files = [found[1] for line in lines if (found := re.match(r"'[^']+' (\S+\.deb) \d", line))]
         words = [file.removesuffix(".deb").split("_") for file in files]
         return [f"{name}={urllib.parse.unquote(version)}" for name, version, _arch in words]
+
+    def _installation(self, packages: Sequence[str], *options: str) -> list[str]:
+        """Return what apt would download to install packages."""
+        words = ("-q", "--print-uris", "--yes", "--no-install-recommends", *options)
+        return self._apt("apt-get", *words, "install", *packages, at=self._folder)
+
+    def _installation_from_one_suite(
+        self, packages: Sequence[str], error: process.CommandFailed
+    ) -> list[str]:
+        """Return what apt would download if it preferred the packages of one suite, for the first
+        suite that has compatible ones. Raises `error` if no suite has."""
+        for suite in self._suites:
+            with contextlib.suppress(process.CommandFailed):
+                return self._installation(packages, "-t", suite)
+        raise error
 
     def locate(self, packages: Sequence[str]) -> list[Deb]:
         """Find the files of packages (each NAME or NAME=VERSION), in the order of the arguments."""

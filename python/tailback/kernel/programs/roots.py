@@ -182,7 +182,7 @@ def _refusal(error: process.CommandFailed, archive: Apt) -> str:
             name = missing[1].strip("'‘’")
             near = archive.names(name[:2])
             messages.append(names.unknown("package", name, near) if near else line[3:])
-        elif line.startswith("E: ") or " but it is not " in line:
+        elif line.startswith("E: ") or re.search(r" but \S+ is (not|to be) ", line):
             messages.append(line.removeprefix("E: ").strip())
     return "\n".join(dict.fromkeys(messages)) or str(error)
 
