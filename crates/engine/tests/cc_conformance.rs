@@ -7,7 +7,7 @@ use tailback_conformance::cc::{after_a_mark, survives_anything_and_repeats_it};
 use tailback_engine::cc::{Build, CongestionControl, ENTRIES};
 use tailback_engine::registry::kernel::Kernel;
 use tailback_engine::registry::rules::Rules;
-use tailback_engine::registry::{Entry, Options, Value, complete_defaults, find};
+use tailback_engine::registry::{Entry, Opt, Options, Value, complete_defaults, find};
 use tailback_engine::units::Time;
 use testing::Host;
 
@@ -39,6 +39,36 @@ fn the_draft_of_bbr_survives_anything_and_repeats() {
         rules: Rules::NONE,
         finish: bbr3.finish,
         build: draft_of_bbr3 as Build,
+    }));
+    survives_anything_and_repeats_it(entry);
+}
+
+fn copied(option: &Opt) -> Opt {
+    Opt {
+        name: option.name,
+        doc: option.doc,
+        kind: option.kind,
+        default: option.default,
+        tc: option.tc,
+    }
+}
+
+/// Tests every option of prague at both ends of its range, in version 0.7.
+#[test]
+fn version_0_7_of_prague_survives_anything_and_repeats() {
+    let prague = *find(ENTRIES, "prague").expect("an entry");
+    let mut options: Vec<Opt> = prague.options.iter().map(copied).collect();
+    let version = options.iter_mut().find(|option| option.name == "version");
+    version.expect("an option").default = Some("0.7");
+    let entry: &'static Entry<Build> = Box::leak(Box::new(Entry {
+        name: prague.name,
+        doc: prague.doc,
+        follows: prague.follows,
+        options: Box::leak(options.into_boxed_slice()),
+        kernel: Kernel::None,
+        rules: Rules::NONE,
+        finish: prague.finish,
+        build: prague.build,
     }));
     survives_anything_and_repeats_it(entry);
 }

@@ -303,6 +303,36 @@ fn dctcp_response_to_random_marks() {
     assert!(dctcp_under_random_marks(0.01, 10, 1, 300) > 4.0);
 }
 
+/// Version 0.7 of Prague under random marking, at RTTs up to its target of 25 ms. In a target RTT its
+/// rate grows by 1 - p packets per target RTT. A reduction by alpha/2 with alpha = p comes at the
+/// first mark that is at least a target RTT after the last reduction. So with x marks in a target
+/// RTT, 1 - p = x/2 / (1 + 1/x). The law is the same at any RTT. (The module states 1/p - 1 Mbit/s,
+/// which is x = 2 (1 - p), for reductions exactly one target RTT apart.)
+#[test]
+fn prague_0_7_response_to_random_marks() {
+    for (p, rtt_ms) in [(0.1, 5), (0.1, 10), (0.1, 25), (0.03, 10), (0.5, 10)] {
+        let packets = |seed| {
+            let version = [("version", Value::Word("0.7"))];
+            let f = flow("f", "prague", Time::from_ms(rtt_ms), &version);
+            let link = link(FAST, "fifo", &[]);
+            let mut plan = plan(Time::from_secs(120), vec![link], vec![f]);
+            plan.warmup = Time::from_secs(30);
+            let mut network = network(&plan);
+            let queue = RandomMarks {
+                packets: Packets::default(),
+                p,
+                stream: Stream::new(seed, "marks", "test"),
+            };
+            network.replace_queue(0, Box::new(queue));
+            run(network).flows[0].packets as f64 * 0.025 / 90.0
+        };
+        let mean = (1..=3).map(packets).sum::<f64>() / 3.0;
+        let free = 1.0 - p;
+        let law = (free + (free * free + 2.0 * free).sqrt()) / p;
+        within(&format!("p = {p}, {rtt_ms} ms"), mean, law, 0.08);
+    }
+}
+
 /// The behaviour of DCTCP over a step threshold.
 struct Sawtooth {
     /// Mean over time of the first flow's alpha.

@@ -1,5 +1,6 @@
-//! TCP Prague (draft-briscoe-iccrg-prague-congestion-control), as in version 0.6 of the Linux
-//! module (`net/ipv4/tcp_prague.c` in the L4S team's Linux 5.10).
+//! TCP Prague (draft-briscoe-iccrg-prague-congestion-control), as in the modules of the L4S team's
+//! Linux (`net/ipv4/tcp_prague.c`). Version 0.6 is the one of Linux 5.10 in 2020 and 2021. Version
+//! 0.7 is the one of Linux 5.15 in 2024 (github.com/L4STeam/tcp-prague, commit 90aea47f).
 //!
 //! Prague is DCTCP for the Internet, with Accurate ECN, ECT(1) and pacing. The window and alpha are
 //! not rounded to integers. Each unmarked segment contributes to additive increase, even in CWR. If
@@ -13,25 +14,56 @@
 //! and a few of these also compute the pacing rate from it. By default, tailback computes the
 //! pacing rate from whole packets, as in earlier commits and in 0.7 (option `pace`).
 //!
-//! Deviations: slow start keeps the fractional part of the window, as in 0.7. Undoing a reduction
-//! restores the fractional part from before it, whereas the module subtracts it a second time.
+//! Version 0.7 differs from 0.6 as follows. alpha has 24 binary digits and starts at 0, and the
+//! first mark halves the window. The scaling begins 4 rounds after slow start instead of 500.
+//! Reductions are then at least one target RTT of 25 ms apart. Single segments leave instead of
+//! pairs. The window grows unless the application limits the flow, even if the window does not. A
+//! small window has at most four packets of 1500 bytes. Increase and reductions then apply to a
+//! rate instead. The rate grows by one packet per virtual RTT, which is the larger one of the
+//! target and the smoothed RTT. The window is the rate times a slow RTT, which is an average over
+//! 128 rounds. The pacing rate is 3 % higher in the first half of a virtual RTT, and 3 % lower in
+//! the second half, so that a queue with a step marks some packets of each. The rate is at least
+//! 100 kbit/s. Below 1 Mbit/s packets get smaller, so that two of them leave in 25 ms.
+//!
+//! Other commits have the version number 0.7 too. In 2023 the rate replaced the window at every
+//! window (option `mode = "rate"`). Later commits have parameters for the mode and for alpha at the
+//! start. In some of them the pacing rate swings at every window, alpha starts at 1, or the window
+//! grows only if it limits the flow. tailback does not have every combination.
+//!
+//! Deviations: slow start of 0.6 keeps the fractional part of the window. Undoing a reduction of
+//! 0.6 restores the fractional part from before it, whereas the module subtracts it a second time.
 //! Pacing assumes packets of the IPv4 MTU with timestamps. TSO is not modelled: all segments of a
-//! burst leave at once.
+//! burst leave at once. The receiver is the one of the newest Linux for both versions. Like the L4S
+//! team's kernels it delays ACKs, and acknowledges a change of the ECN field at once. When it
+//! decides whether to delay an ACK, it counts small packets as full ones (Linux estimates the size
+//! of segments). Segments keep their size when they are sent again (Linux may join them). ACKs and
+//! SYNs do not have ECT(1).
 
+mod fallback;
+mod version_0_7;
+
+use self::fallback::Fallback;
 use super::contract::{Build, CongestionControl, Control, CwndEvent, EcnNeed, Needs, Signal};
 use super::view::{Ack, CaState, View};
 use super::window::{MAX_CWND, Window};
 use crate::registry::kernel::Kernel;
 use crate::registry::rules::Rules;
-use crate::registry::{Entry, Kind, Opt, OptionError, Options};
+use crate::registry::{Entry, Kind, Opt, OptionError, Options, Value};
 use crate::units::Time;
 
 /// The registry entry.
 pub const ENTRY: Entry<Build> = Entry {
     name: "prague",
     doc: "The reference congestion control of L4S: responds in proportion to marks, paces, and equalises the rates of flows whose RTT is below a target.",
-    follows: "TCP Prague 0.6 (Linux 5.10 of the L4S team, tcp_prague.c)",
+    follows: "TCP Prague 0.6 and 0.7 (Linux 5.10 and 5.15 of the L4S team, tcp_prague.c)",
     options: &[
+        Opt {
+            name: "version",
+            doc: "Version of the module: \"0.6\" of 2020 and 2021, or \"0.7\" of 2024. It sets the defaults of the options below.",
+            kind: Kind::Word(&["0.6", "0.7"]),
+            default: Some("0.6"),
+            tc: None,
+        },
         Opt {
             name: "rtt_scaling",
             doc: "How Prague equalises the rates of flows whose RTT is below the target. \"rate\": they increase as if their RTT were the target. \"additive\": as if it were the target plus their RTT. \"scalable\": like \"rate\", but with at least one mark in eight RTTs. \"off\": not at all.",
@@ -50,12 +82,12 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "rtt_transition",
-            doc: "Rounds after slow start until RTT scaling begins.",
+            doc: "Rounds after slow start until RTT scaling begins; default: 500, or 4 in version 0.7.",
             kind: Kind::Int {
                 min: 0,
                 max: 1_000_000,
             },
-            default: Some("500"),
+            default: None,
             tc: None,
         },
         Opt {
@@ -70,28 +102,28 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "alpha_init",
-            doc: "Value of alpha at the start. alpha does not change before the first mark.",
+            doc: "Value of alpha at the start. alpha does not change before the first mark. In version 0.7 the first mark halves the window if this is 0. Default: 1, or 0 in version 0.7.",
             kind: Kind::Float { min: 0.0, max: 1.0 },
-            default: Some("1"),
+            default: None,
             tc: None,
         },
         Opt {
             name: "alpha_bits",
-            doc: "Binary digits of alpha: 20 in version 0.6, 24 in later versions.",
+            doc: "Binary digits of alpha; default: 20, or 24 in version 0.7.",
             kind: Kind::Int { min: 10, max: 24 },
-            default: Some("20"),
+            default: None,
             tc: None,
         },
         Opt {
             name: "window",
-            doc: "How fractional changes of the window become whole segments. \"fraction\": the window is stored with its fraction and rounded up (later commits of version 0.6, and all versions since). \"carry\": fractions add up in a separate counter until they reach a whole segment (first commits of version 0.6).",
+            doc: "How fractional changes of the window become whole segments. \"fraction\": the window is stored with its fraction and rounded up (later commits of version 0.6, and all versions since). \"carry\": fractions add up in a separate counter until they reach a whole segment (first commits of version 0.6; not in version 0.7).",
             kind: Kind::Word(&["fraction", "carry"]),
             default: Some("fraction"),
             tc: None,
         },
         Opt {
             name: "pace",
-            doc: "Window from which the pacing rate is computed. \"packets\": the window in whole packets, or the packets in flight if there are more. \"fraction\": the window with its fraction, as in some commits of version 0.6 (needs window = \"fraction\").",
+            doc: "Window from which the pacing rate is computed. \"packets\": the window in whole packets, or the packets in flight if there are more. \"fraction\": the window with its fraction, as in some commits of version 0.6 (needs window = \"fraction\"; not in version 0.7).",
             kind: Kind::Word(&["packets", "fraction"]),
             default: Some("packets"),
             tc: None,
@@ -112,9 +144,30 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "min_burst",
-            doc: "Number of segments that may leave in one burst at any rate (Linux's tcp_min_tso_segs).",
+            doc: "Number of segments that may leave in one burst at any rate (Linux's tcp_min_tso_segs, which version 0.7 ignores). Default: 2, or 1 in version 0.7.",
             kind: Kind::Int { min: 1, max: 64 },
-            default: Some("2"),
+            default: None,
+            tc: None,
+        },
+        Opt {
+            name: "mode",
+            doc: "What additive increase and reductions apply to, once RTT scaling has begun and a mark was seen: the \"window\", the \"rate\", or the rate if the window has at most four packets (\"switch\"). Default: \"window\", or \"switch\" in version 0.7. Version 0.6 has only \"window\".",
+            kind: Kind::Word(&["window", "rate", "switch"]),
+            default: None,
+            tc: None,
+        },
+        Opt {
+            name: "swing",
+            doc: "By how many 128ths the pacing rate is higher in the first half of a virtual RTT and lower in the second half, if increase and reductions apply to the rate. Default: 0, or 4 in version 0.7. Version 0.6 has only 0.",
+            kind: Kind::Int { min: 0, max: 126 },
+            default: None,
+            tc: None,
+        },
+        Opt {
+            name: "ecn_fallback",
+            doc: "Whether alpha is raised, up to 0.625, if the queue seems to mark as classic ECN does. Prague concludes this from the variation of the RTT (version 2 of the algorithm in arXiv 1911.00710). \"unscaled\" uses reference values for 20 digits of alpha even if alpha has 24, as builds of 2023 to 2025 do. Almost every queue then seems classic.",
+            kind: Kind::Word(&["off", "on", "unscaled"]),
+            default: Some("off"),
             tc: None,
         },
     ],
@@ -125,17 +178,28 @@ pub const ENTRY: Entry<Build> = Entry {
         super::hook::made("prague");
         let bits = options.int("alpha_bits") as u32;
         let one = 1_u64 << bits;
+        let scaling = match options.word("rtt_scaling") {
+            "off" => Scaling::Off,
+            "scalable" => Scaling::Scalable,
+            "additive" => Scaling::Additive,
+            _ => Scaling::Rate,
+        };
+        let shift_g = shift_of(options.float("g")).unwrap_or(0);
+        let fallback = match options.word("ecn_fallback") {
+            "off" => None,
+            word => Some(Box::new(Fallback::new(bits, word == "unscaled"))),
+        };
+        if options.word("version") == "0.7" {
+            return Box::new(version_0_7::Prague::new(
+                options, scaling, shift_g, fallback,
+            ));
+        }
         Box::new(Prague {
-            scaling: match options.word("rtt_scaling") {
-                "off" => Scaling::Off,
-                "scalable" => Scaling::Scalable,
-                "additive" => Scaling::Additive,
-                _ => Scaling::Rate,
-            },
+            scaling,
             target: (options.time("rtt_target").ns() / 1000) >> RTT_SHIFT,
             transition: options.int("rtt_transition") as u64,
             bits,
-            shift_g: shift_of(options.float("g")).unwrap_or(0),
+            shift_g,
             alpha_init: libm::round(options.float("alpha_init") * one as f64) as u64,
             pace_iw: options.bool("pace_iw"),
             fraction: options.word("window") == "fraction",
@@ -143,6 +207,7 @@ pub const ENTRY: Entry<Build> = Entry {
             burst_shift: options.int("burst_shift") as u32,
             min_burst: options.int("min_burst") as u32,
             reno: false,
+            fallback,
             upscaled_alpha: 0,
             alpha_stamp: Time::ZERO,
             cwr_stamp: Time::ZERO,
@@ -165,8 +230,50 @@ fn shift_of(g: f64) -> Option<u32> {
     (0..=10).find(|k| g * f64::from(1_u32 << k) == 1.0)
 }
 
+/// Sets the options that depend on the version, and checks options that depend on each other.
 fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
+    let later = options.word("version") == "0.7";
+    for (name, of_0_6, of_0_7) in [
+        ("rtt_transition", Value::Int(500), Value::Int(4)),
+        ("alpha_init", Value::Float(1.0), Value::Float(0.0)),
+        ("alpha_bits", Value::Int(20), Value::Int(24)),
+        ("min_burst", Value::Int(2), Value::Int(1)),
+        ("mode", Value::Word("window"), Value::Word("switch")),
+        ("swing", Value::Int(0), Value::Int(4)),
+    ] {
+        if options.get(name).is_none() {
+            options.set(name, if later { of_0_7 } else { of_0_6 });
+        }
+    }
     let mut errors = Vec::new();
+    let mut only = |is_wrong: bool, option: &'static str, message: &str| {
+        if is_wrong {
+            errors.push(OptionError {
+                option,
+                message: message.to_owned(),
+            });
+        }
+    };
+    only(
+        !later && options.word("mode") != "window",
+        "mode",
+        "version 0.6 has no rate that replaces the window: expected \"window\", or version = \"0.7\"",
+    );
+    only(
+        !later && options.int("swing") != 0,
+        "swing",
+        "the pacing rate of version 0.6 does not swing: expected 0, or version = \"0.7\"",
+    );
+    only(
+        later && options.word("window") == "carry",
+        "window",
+        "version 0.7 stores the window with its fraction: expected \"fraction\"",
+    );
+    only(
+        later && options.word("pace") == "fraction",
+        "pace",
+        "version 0.7 paces whole packets: expected \"packets\"",
+    );
     if shift_of(options.float("g")).is_none() {
         errors.push(OptionError {
             option: "g",
@@ -175,7 +282,7 @@ fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
                     .to_owned(),
         });
     }
-    if options.word("pace") == "fraction" && options.word("window") != "fraction" {
+    if !later && options.word("pace") == "fraction" && options.word("window") != "fraction" {
         errors.push(OptionError {
             option: "pace",
             message: "the window has no fraction: expected \"packets\", or window = \"fraction\""
@@ -239,6 +346,8 @@ pub struct Prague {
     min_burst: u32,
     /// Whether Prague behaves as Reno because the other end does not support Accurate ECN.
     reno: bool,
+    /// Detects queues with classic ECN (option `ecn_fallback`).
+    fallback: Option<Box<Fallback>>,
     /// Moving average of the marked fraction, divided by g, in units of 2^-bits.
     upscaled_alpha: u64,
     /// When alpha was last updated.
@@ -390,6 +499,9 @@ impl Prague {
             return;
         }
         if self.saw_ce {
+            if let Some(fallback) = &mut self.fallback {
+                fallback.update(view);
+            }
             let marked = view.delivered_ce - self.old_delivered_ce;
             let delivered = (view.delivered - self.old_delivered).max(1);
             let alpha = self.upscaled_alpha - (self.upscaled_alpha >> self.shift_g)
@@ -433,7 +545,11 @@ impl Prague {
             return;
         }
         self.cwr_stamp = view.now;
-        let alpha = u128::from(self.upscaled_alpha >> self.shift_g);
+        let mut alpha = self.upscaled_alpha >> self.shift_g;
+        if let Some(fallback) = &self.fallback {
+            alpha = fallback.limited(alpha);
+        }
+        let alpha = u128::from(alpha);
         let window = u128::from(self.window(window));
         self.carry -= ((alpha * window + (1 << self.bits)) >> (self.bits + 1)) as i64;
     }
@@ -459,6 +575,9 @@ impl CongestionControl for Prague {
         self.alpha_stamp = view.now;
         self.saw_ce = view.delivered_ce > 0;
         self.begin_round(view, window);
+        if let Some(fallback) = &mut self.fallback {
+            fallback.begin(view.srtt);
+        }
         if self.pace_iw && !self.reno {
             window.pace_first = true;
             self.update_pacing(view, window);
@@ -467,10 +586,12 @@ impl CongestionControl for Prague {
 
     fn ssthresh(&mut self, _view: View<'_>, window: &Window, _signal: Signal) -> u32 {
         if self.reno {
-            (window.cwnd / 2).max(2)
-        } else {
-            window.ssthresh
+            return (window.cwnd / 2).max(2);
         }
+        if let Some(fallback) = &mut self.fallback {
+            fallback.rescale(window.ssthresh);
+        }
+        window.ssthresh
     }
 
     /// Grows the window as Reno does. The stack calls this hook only if Prague behaves as Reno.
@@ -482,6 +603,12 @@ impl CongestionControl for Prague {
         self.update_window(view, window, ack);
         self.update_alpha(view, window);
         self.update_pacing(view, window);
+    }
+
+    fn pkts_acked(&mut self, _view: View<'_>, _window: &mut Window, ack: &Ack) {
+        if let (Some(fallback), Some(rtt)) = (&mut self.fallback, ack.rtt) {
+            fallback.sample(rtt);
+        }
     }
 
     fn cwnd_event(&mut self, view: View<'_>, window: &mut Window, event: CwndEvent) {

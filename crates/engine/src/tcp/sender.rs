@@ -482,7 +482,7 @@ impl Sender {
     /// Sends the next segment. The caller sets the timer.
     #[inline(always)]
     pub(super) fn send_new(&mut self, port: &mut impl Port) {
-        let payload = self.queue.take(self.plan.mss);
+        let payload = self.queue.take(self.plan.mss.min(self.window.max_payload));
         let alone = self.board.flight.packets_out() == 0;
         let seq = self.board.flight.nxt;
         self.board.push(payload, self.conn.now);

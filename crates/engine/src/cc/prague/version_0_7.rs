@@ -1,0 +1,532 @@
+//! Version 0.7 of TCP Prague. The head of the parent module has its sources and deviations.
+
+use super::fallback::Fallback;
+use super::{HEADERS, MIN_CWND, Scaling};
+use crate::cc::contract::{CongestionControl, Control, CwndEvent, EcnNeed, Needs, Signal};
+use crate::cc::view::{Ack, CaState, View};
+use crate::cc::window::{MAX_CWND, Window};
+use crate::registry::Options;
+use crate::units::Time;
+
+/// Number of binary digits of the fraction of the window.
+const FRACTION: u32 = 20;
+/// One segment, in units of 2^-20 segments.
+const ONE: u64 = 1 << FRACTION;
+/// Smallest pacing rate, bytes/s: 100 kbit/s.
+const MIN_RATE: u64 = 12_500;
+/// Smallest payload of a segment, bytes.
+const MIN_PAYLOAD: u64 = 150;
+/// The additive increase is one packet of this many bytes per virtual RTT, whatever the packets'
+/// size is.
+const FULL_PACKET: u64 = 1500;
+/// The rate replaces the window if the window has at most this many full packets.
+const SMALL_WINDOW: u64 = 4;
+/// The payload is such that at least this many packets leave in a virtual RTT.
+const PACKETS_PER_VIRTUAL_RTT: u64 = 2;
+/// The slow RTT is a moving average over this many rounds, as a binary logarithm.
+const SLOW_RTT: u32 = 7;
+/// The pacing rate changes in units of 2^-7.
+const SWING: u32 = 7;
+/// A rate in bytes/s times an RTT in units of us/8, shifted by this, is in bytes. The module shifts
+/// by 23 instead of dividing by 8,000,000, so its products are 4.6 % too small.
+const RTT_TO_BYTES: u32 = 23;
+/// Eighths of a microsecond per second.
+const SECOND: u128 = 8_000_000;
+/// Largest RTT at which the increase is scaled, us/8.
+const MAX_SCALED_RTT: u64 = 100_000 << 3;
+/// Parameters of the scaling "scalable", us/8. At the RTT `SCALABLE_R0` the increase reaches one
+/// segment per RTT. Above `SCALABLE_R1` it grows faster.
+const SCALABLE_R0: u64 = (1 << 14) << 3;
+const SCALABLE_R1: u64 = ((1 << 10) + (1 << 9)) << 3;
+
+/// Whether the window or the rate follows additive increase and reductions (option `mode`, the
+/// module's `prague_cwnd_mode`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    Window,
+    Rate,
+    Switch,
+}
+
+/// The congestion control.
+#[derive(Debug)]
+pub(super) struct Prague {
+    scaling: Scaling,
+    /// Target RTT of the scaling, us.
+    target_us: u64,
+    /// Number of rounds before the scaling begins.
+    transition: u64,
+    mode: Mode,
+    /// Number of binary digits of alpha.
+    bits: u32,
+    /// g is 2^-shift_g.
+    shift_g: u32,
+    /// Initial alpha, in units of 2^-bits.
+    alpha_init: u64,
+    /// The pacing rate swings by this many 128ths.
+    swing: u64,
+    /// Whether the first segments of the connection are paced.
+    pace_iw: bool,
+    /// The longest time of a burst is 2^-burst_shift s.
+    burst_shift: u32,
+    /// Smallest number of segments in a burst.
+    min_burst: u32,
+    /// Whether Prague behaves as Reno because the other end does not support Accurate ECN.
+    reno: bool,
+    /// Detects queues with classic ECN (option `ecn_fallback`).
+    fallback: Option<Box<Fallback>>,
+    /// Moving average of the marked fraction, divided by g, in units of 2^-bits.
+    upscaled_alpha: u64,
+    /// When alpha was last updated.
+    alpha_stamp: Time,
+    /// When marks last reduced window and rate.
+    cwr_stamp: Time,
+    /// Increase of the window for a whole window of unmarked segments, in 2^-20 segments.
+    increase: u64,
+    /// Window with its fraction, in 2^-20 segments.
+    fraction: u64,
+    /// Rate, bytes/s.
+    rate: u64,
+    /// The slow RTT, us/8, times 2^`SLOW_RTT`.
+    slow_rtt: u64,
+    /// Whether the window is small, so that with `Mode::Switch` the rate replaces it.
+    small: bool,
+    /// Rate before the last loss.
+    loss_rate: u64,
+    /// Window before the last loss, segments.
+    loss_cwnd: u32,
+    /// Payload of a full segment, bytes. 0 before the connection begins.
+    full: u64,
+    /// Payload of the next segments, bytes.
+    payload: u64,
+    /// Segments delivered when the round began.
+    old_delivered: u64,
+    /// Marked segments delivered when the round began.
+    old_delivered_ce: u64,
+    /// The round ends once this is the first unacknowledged segment.
+    next_seq: u64,
+    /// Rounds since slow start.
+    round: u64,
+    /// Whether a mark was reported, which shows that the path has an AQM.
+    saw_ce: bool,
+    /// Whether a loss was found since the congestion state was last Open. If so, neither window
+    /// nor rate grows.
+    in_loss: bool,
+}
+
+/// Returns the smoothed RTT, us/8.
+fn srtt(view: View<'_>) -> u64 {
+    view.srtt.ns() / 125
+}
+
+impl Prague {
+    pub fn new(
+        options: &Options,
+        scaling: Scaling,
+        shift_g: u32,
+        fallback: Option<Box<Fallback>>,
+    ) -> Prague {
+        let bits = options.int("alpha_bits") as u32;
+        let one = (1_u64 << bits) as f64;
+        Prague {
+            scaling,
+            target_us: options.time("rtt_target").ns() / 1000,
+            transition: options.int("rtt_transition") as u64,
+            mode: match options.word("mode") {
+                "window" => Mode::Window,
+                "rate" => Mode::Rate,
+                _ => Mode::Switch,
+            },
+            bits,
+            shift_g,
+            alpha_init: libm::round(options.float("alpha_init") * one) as u64,
+            swing: options.int("swing") as u64,
+            pace_iw: options.bool("pace_iw"),
+            burst_shift: options.int("burst_shift") as u32,
+            min_burst: options.int("min_burst") as u32,
+            reno: false,
+            fallback,
+            upscaled_alpha: 0,
+            alpha_stamp: Time::ZERO,
+            cwr_stamp: Time::ZERO,
+            increase: ONE,
+            fraction: 0,
+            rate: MIN_RATE,
+            slow_rtt: 0,
+            small: false,
+            loss_rate: 0,
+            loss_cwnd: 0,
+            full: 0,
+            payload: 0,
+            old_delivered: 0,
+            old_delivered_ce: 0,
+            next_seq: 0,
+            round: 0,
+            saw_ce: false,
+            in_loss: false,
+        }
+    }
+
+    /// Returns whether RTT scaling is on and has begun.
+    fn is_scaled(&self, window: &Window) -> bool {
+        self.scaling != Scaling::Off && !window.in_slow_start() && self.round >= self.transition
+    }
+
+    /// Returns whether increase and reductions apply to the rate. The window then follows from it.
+    fn is_by_rate(&self, window: &Window) -> bool {
+        let chosen = match self.mode {
+            Mode::Window => false,
+            Mode::Rate => true,
+            Mode::Switch => self.small,
+        };
+        chosen && self.saw_ce && self.is_scaled(window)
+    }
+
+    /// Returns the target RTT, us/8.
+    fn target(&self, view: View<'_>) -> u64 {
+        let target = self.target_us << 3;
+        match self.scaling {
+            Scaling::Additive => target + srtt(view),
+            _ => target,
+        }
+    }
+
+    /// Returns the larger one of the target RTT and the smoothed RTT, us/8.
+    fn virtual_rtt(&self, view: View<'_>) -> u64 {
+        self.target(view).max(srtt(view)).max(1)
+    }
+
+    /// Returns whether the target RTT has passed since `stamp`.
+    fn target_elapsed(&self, view: View<'_>, stamp: Time) -> bool {
+        view.now.since(stamp).ns() / 1000 >= self.target(view) >> 3
+    }
+
+    /// Returns the bytes of a packet, with headers.
+    fn packet(&self) -> u64 {
+        self.payload + HEADERS
+    }
+
+    /// Returns the window that the rate fills in the slow RTT, in 2^-20 segments. The module does
+    /// so in `prague_pacing_rate_to_frac_cwnd`.
+    fn window_of_rate(&self, view: View<'_>) -> u64 {
+        let rtt = match self.slow_rtt >> SLOW_RTT {
+            0 => srtt(view),
+            slow => slow,
+        };
+        let bytes = (u128::from(self.rate) * u128::from(rtt)) >> (RTT_TO_BYTES - FRACTION);
+        bytes
+            .div_ceil(u128::from(self.packet()))
+            .min(u64::MAX.into()) as u64
+    }
+
+    /// Returns the whole window for the fraction, segments.
+    fn whole(&self) -> u32 {
+        let whole = self.fraction.div_ceil(ONE).min(u64::from(MAX_CWND)) as u32;
+        whole.max(MIN_CWND)
+    }
+
+    /// Sets the increase per window to the square of RTT over target. One factor of RTT over target
+    /// gives one segment per target RTT, and the second factor gives equal rates.
+    fn rescale(&mut self, view: View<'_>) {
+        let rtt = srtt(view);
+        self.increase = ONE;
+        if self.round < self.transition || rtt == 0 || rtt > MAX_SCALED_RTT {
+            return;
+        }
+        let one = u128::from(ONE);
+        let increase = match self.scaling {
+            Scaling::Off => one,
+            Scaling::Rate | Scaling::Additive => {
+                let target = self.target(view);
+                if rtt >= target {
+                    return;
+                }
+                let square = u128::from(target) * u128::from(target);
+                (one * u128::from(rtt) * u128::from(rtt) + (square >> 1)) / square
+            }
+            Scaling::Scalable => {
+                let faster = rtt.saturating_sub(SCALABLE_R1).min(SCALABLE_R0);
+                let growth = (one >> 3) * u128::from(SCALABLE_R0) + one * u128::from(faster);
+                let square = u128::from(SCALABLE_R0 * SCALABLE_R0);
+                (growth * u128::from(rtt) + (square >> 1)) / square
+            }
+        };
+        self.increase = increase as u64;
+    }
+
+    fn begin_round(&mut self, view: View<'_>, window: &Window) {
+        self.next_seq = view.flight.nxt;
+        self.old_delivered = view.delivered;
+        self.old_delivered_ce = view.delivered_ce;
+        if !window.in_slow_start() {
+            self.round += 1;
+        }
+        self.rescale(view);
+    }
+
+    fn update_window(&mut self, view: View<'_>, window: &mut Window, ack: &Ack) {
+        if ack.ce > 0 && !self.saw_ce {
+            self.saw_ce = true;
+            if self.alpha_init == 0 {
+                self.fraction = self.fraction.div_ceil(2);
+            }
+        }
+        let mut acked = ack.delivered.saturating_sub(ack.ce);
+        if acked > 0 && !self.in_loss && window.app_limited == 0 {
+            if window.in_slow_start() {
+                acked = window.slow_start(acked);
+                self.fraction = u64::from(window.cwnd) << FRACTION;
+                if acked == 0 {
+                    return self.rescale(view);
+                }
+            }
+            self.grow(view, window, u64::from(acked));
+        }
+        let whole = self.whole();
+        if window.cwnd > whole {
+            window.cwnd -= 1;
+            window.ssthresh = window.cwnd;
+            self.rescale(view);
+        } else if window.cwnd < whole {
+            window.cwnd += 1;
+            self.rescale(view);
+        }
+    }
+
+    /// Additive increase for this many unmarked segments.
+    fn grow(&mut self, view: View<'_>, window: &Window, acked: u64) {
+        if self.is_by_rate(window) {
+            let rtt = u128::from(self.virtual_rtt(view));
+            let bytes = u128::from(acked * FULL_PACKET) << RTT_TO_BYTES;
+            let increase = bytes / rtt;
+            let packet = u128::from(self.packet()) << RTT_TO_BYTES;
+            let cwnd = (u128::from(self.rate) * rtt).div_ceil(packet).max(1);
+            self.rate = self
+                .rate
+                .saturating_add(((increase + (cwnd >> 1)) / cwnd) as u64);
+            self.fraction = (self.fraction + acked).max(self.window_of_rate(view));
+        } else {
+            let cwnd = u64::from(window.cwnd.max(1));
+            let increase = (acked * self.increase + (cwnd >> 1)) / cwnd;
+            self.fraction += increase.max(acked);
+        }
+        self.fraction = self.fraction.min(u64::from(MAX_CWND) << FRACTION);
+    }
+
+    /// Updates alpha once a round has passed. With scaling, the target RTT must also have passed.
+    fn update_alpha(&mut self, view: View<'_>, window: &mut Window) {
+        if view.flight.una < self.next_seq
+            || (self.is_scaled(window) && !self.target_elapsed(view, self.alpha_stamp))
+        {
+            return;
+        }
+        if self.saw_ce {
+            if let Some(fallback) = &mut self.fallback {
+                fallback.update(view);
+            }
+            let marked = view.delivered_ce - self.old_delivered_ce;
+            let delivered = (view.delivered - self.old_delivered).max(1);
+            let alpha = self.upscaled_alpha - (self.upscaled_alpha >> self.shift_g)
+                + (marked << self.bits) / delivered;
+            self.upscaled_alpha = alpha.min(1 << (self.bits + self.shift_g));
+            self.alpha_stamp = view.now;
+            if self.is_scaled(window) && !self.in_loss {
+                self.fit_payload(view, window);
+            }
+        }
+        self.slow_rtt = self.slow_rtt + srtt(view) - (self.slow_rtt >> SLOW_RTT);
+        self.begin_round(view, window);
+    }
+
+    /// Makes packets so small that the rate fills two of them in a virtual RTT. With 25 ms this
+    /// happens below 1 Mbit/s.
+    fn fit_payload(&mut self, view: View<'_>, window: &mut Window) {
+        let bytes = (u128::from(self.rate) * u128::from(self.virtual_rtt(view))) >> RTT_TO_BYTES;
+        let packet = (bytes as u64).div_ceil(PACKETS_PER_VIRTUAL_RTT);
+        let payload = (packet.saturating_sub(HEADERS))
+            .min(self.full)
+            .max(MIN_PAYLOAD.min(self.full));
+        if payload == self.payload {
+            return;
+        }
+        let before = u128::from(self.packet());
+        self.payload = payload;
+        self.fraction = (u128::from(self.fraction) * before / u128::from(self.packet())) as u64;
+        window.max_payload = payload as u16;
+        window.cwnd = self.whole();
+    }
+
+    /// Sets the pacing rate: cwnd/srtt in whole packets, or by rate the rate with its swing, which
+    /// is up in the first half of a virtual RTT and down in the second half. In early slow start
+    /// the pacing rate is twice as high.
+    fn update_pacing(&mut self, view: View<'_>, window: &mut Window) {
+        let twice = u32::from(window.cwnd < window.ssthresh / 2);
+        let rate = if self.is_by_rate(window) {
+            let swing = ((u128::from(self.rate) * u128::from(self.swing)) >> SWING) as u64;
+            let late = view.now.since(self.alpha_stamp).ns() / 1000;
+            let rate = if self.virtual_rtt(view) >> 4 <= late {
+                self.rate - swing
+            } else {
+                self.rate + swing
+            };
+            rate << twice
+        } else {
+            let srtt = srtt(view);
+            if srtt == 0 {
+                return;
+            }
+            let packets = u64::from(window.cwnd.max(view.flight.in_flight()));
+            let bytes = u128::from((self.packet() * packets) << twice);
+            self.rate = ((bytes * SECOND / u128::from(srtt)) as u64).max(MIN_RATE);
+            self.rate
+        };
+        window.pacing_rate = rate;
+        let burst = (rate / self.packet()) >> self.burst_shift;
+        window.pacing_burst = (burst.min(1 << 16) as u32).max(self.min_burst);
+    }
+
+    fn enter_loss(&mut self, view: View<'_>, window: &Window) {
+        self.loss_cwnd = window.cwnd;
+        self.loss_rate = self.rate;
+        if self.is_by_rate(window) {
+            self.rate -= self.rate >> 1;
+            self.fraction = self.window_of_rate(view);
+        } else {
+            self.fraction -= self.fraction >> 1;
+        }
+        self.in_loss = true;
+    }
+
+    fn enter_cwr(&mut self, view: View<'_>, window: &Window) {
+        if self.is_scaled(window) && !self.target_elapsed(view, self.cwr_stamp) {
+            return;
+        }
+        self.cwr_stamp = view.now;
+        let mut alpha = self.upscaled_alpha >> self.shift_g;
+        if let Some(fallback) = &self.fallback {
+            alpha = fallback.limited(alpha);
+        }
+        let alpha = u128::from(alpha);
+        if self.is_by_rate(window) {
+            let reduction = (u128::from(self.rate) * alpha) >> (self.bits + 1);
+            self.rate = (self.rate - reduction as u64).max(MIN_RATE);
+            self.fraction = self.window_of_rate(view);
+        } else {
+            // Round to the nearest integer.
+            let reduction = alpha * u128::from(self.fraction) + (1 << self.bits);
+            self.fraction -= (reduction >> (self.bits + 1)) as u64;
+        }
+    }
+}
+
+impl CongestionControl for Prague {
+    fn needs(&self) -> Needs {
+        Needs {
+            ecn: EcnNeed::Accurate,
+            control: Control::Window,
+            pacing: true,
+            // The module reads `app_limited`, which only a sender with rate samples keeps.
+            rate_samples: true,
+        }
+    }
+
+    fn ecn_refused(&mut self) -> Control {
+        self.reno = true;
+        Control::Growth
+    }
+
+    fn init(&mut self, view: View<'_>, window: &mut Window) {
+        self.full = u64::from(view.mss);
+        self.payload = self.full;
+        self.upscaled_alpha = self.alpha_init << self.shift_g;
+        self.alpha_stamp = view.now;
+        self.fraction = u64::from(window.cwnd) << FRACTION;
+        self.saw_ce = view.delivered_ce > 0;
+        // Without an RTT, the module assumes 1 us.
+        self.slow_rtt = srtt(view).max(1 << 3) << SLOW_RTT;
+        self.begin_round(view, window);
+        if self.reno {
+            return;
+        }
+        if let Some(fallback) = &mut self.fallback {
+            fallback.begin(view.srtt);
+        }
+        // The first ten segments are not paced, unless the option says so.
+        window.pace_first = self.pace_iw;
+        self.update_pacing(view, window);
+    }
+
+    fn ssthresh(&mut self, _view: View<'_>, window: &Window, _signal: Signal) -> u32 {
+        if self.reno {
+            return (window.cwnd / 2).max(2);
+        }
+        if let Some(fallback) = &mut self.fallback {
+            fallback.rescale(window.ssthresh);
+        }
+        window.ssthresh
+    }
+
+    /// Grows the window as Reno does. The stack calls this hook only if Prague behaves as Reno.
+    fn cong_avoid(&mut self, view: View<'_>, window: &mut Window, acked: u32) {
+        crate::cc::reno::cong_avoid(view, window, acked);
+    }
+
+    fn cong_control(&mut self, view: View<'_>, window: &mut Window, ack: &Ack) {
+        self.update_window(view, window, ack);
+        self.update_alpha(view, window);
+        self.update_pacing(view, window);
+        let bytes = u64::from(window.cwnd) * self.packet();
+        self.small = bytes <= SMALL_WINDOW * FULL_PACKET;
+    }
+
+    fn pkts_acked(&mut self, _view: View<'_>, _window: &mut Window, ack: &Ack) {
+        if let (Some(fallback), Some(rtt)) = (&mut self.fallback, ack.rtt) {
+            fallback.sample(rtt);
+        }
+    }
+
+    fn cwnd_event(&mut self, view: View<'_>, window: &mut Window, event: CwndEvent) {
+        if event == CwndEvent::Loss {
+            self.enter_loss(view, window);
+        }
+    }
+
+    fn set_state(&mut self, view: View<'_>, window: &mut Window, new: CaState) {
+        if new == view.ca_state {
+            return;
+        }
+        match new {
+            CaState::Recovery => self.enter_loss(view, window),
+            CaState::Cwr => self.enter_cwr(view, window),
+            CaState::Open => self.in_loss = false,
+            CaState::Disorder | CaState::Loss => {}
+        }
+    }
+
+    fn undo_cwnd(&mut self, view: View<'_>, window: &Window, prior_cwnd: u32) -> u32 {
+        if self.reno {
+            return window.cwnd.max(prior_cwnd);
+        }
+        self.in_loss = false;
+        self.rate = self.rate.max(self.loss_rate);
+        self.fraction = self.window_of_rate(view);
+        window.cwnd.max(self.loss_cwnd)
+    }
+
+    fn gauges(&self, _view: View<'_>, window: &Window, out: &mut Vec<f64>) {
+        let alpha = self.upscaled_alpha >> self.shift_g;
+        out.push(alpha as f64 / (1_u64 << self.bits) as f64);
+        out.push(if self.reno {
+            f64::from(window.cwnd)
+        } else {
+            (self.fraction as f64 / ONE as f64).max(1.0)
+        });
+    }
+
+    fn gauge_names(&self) -> &'static [&'static str] {
+        &["alpha", "window_segments"]
+    }
+}
+
+#[cfg(test)]
+mod tests;
