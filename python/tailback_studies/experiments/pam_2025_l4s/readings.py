@@ -43,19 +43,19 @@ READINGS: tuple[Reading[PamVariant, PamRow], ...] = (
         PamVariant(prague_tcp={"delack": False}),
     ),
     Reading(
-        "single",
-        "Prague sends single segments (`min_burst = 1`)",
-        PamVariant(prague={"min_burst": 1}),
+        "earlier",
+        "Prague as in version 0.6 with 24 bits of alpha (`version`, `alpha_bits`)",
+        PamVariant(prague={"version": "0.6", "alpha_bits": 24}),
+    ),
+    Reading(
+        "rate",
+        "the rate replaces Prague's window at every size, as in 2023 (`mode`)",
+        PamVariant(prague={"mode": "rate", "rtt_transition": 500}),
     ),
     Reading(
         "jitter",
         "the path behind the queue adds up to 1 ms, in order (`jitter`)",
         PamVariant(set={"bottleneck.jitter": "1ms"}),
-    ),
-    Reading(
-        "bits",
-        "alpha has 20 bits, as in version 0.6 (`alpha_bits`)",
-        PamVariant(prague={"alpha_bits": 20}),
     ),
 )
 
