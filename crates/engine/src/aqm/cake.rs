@@ -358,7 +358,6 @@ pub struct Cake {
     /// Seed of the hashes of flows and hosts.
     salt: u64,
     backlog: Backlog,
-    /// Memory in use, and the memory limit, bytes.
     memory: (u64, u64),
     /// Bit set of the tins that may have packets.
     active: u32,
@@ -479,7 +478,6 @@ impl Cake {
         }
     }
 
-    /// Subtracts a leaving packet from the counters.
     #[inline]
     fn leave(&mut self, tin: usize, packet: &Packet) {
         let len = u64::from(packet.len);

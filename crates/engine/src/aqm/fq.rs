@@ -156,7 +156,6 @@ const KERNEL: Qdisc = Qdisc {
     ..Qdisc::DEFAULT
 };
 
-/// Index that means "no flow".
 const NONE: u32 = u32::MAX;
 /// Largest number of packets in the FIFO of the fast path.
 const FAST: u32 = 8;
@@ -169,7 +168,6 @@ struct Flow {
     packets: u32,
     next: u32,
     listed: bool,
-    /// Bytes that the flow may still send.
     credit: i64,
     /// Jiffy in which the flow left the lists.
     age: u64,
@@ -213,7 +211,6 @@ pub struct Fq {
     flows: Vec<Flow>,
     new: List,
     old: List,
-    /// Number of flows that have packets.
     busy: usize,
     fast: Fifo,
     fast_packets: u32,

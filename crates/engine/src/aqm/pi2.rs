@@ -111,7 +111,6 @@ pub struct Pi2 {
     limit: Limit,
     params: Params,
     vars: Vars,
-    /// Whether ECN-capable packets are marked instead of dropped.
     ecn: bool,
     /// Whether ECT(0) packets are scalable too. `None` if no packets are scalable.
     scalable: Option<bool>,

@@ -215,7 +215,6 @@ enum Uniformise {
 #[derive(Clone, Debug)]
 pub struct RedCore {
     unit: Unit,
-    /// Average queue length, bytes or packets.
     avg: f64,
     /// Weight of the current queue length in the average.
     weight: f64,
@@ -479,7 +478,6 @@ impl Store {
 /// The queue discipline.
 #[derive(Debug)]
 pub struct Red {
-    /// Whether ECN-capable packets are marked instead of dropped.
     ecn: bool,
     adaptive: Option<Adaptive>,
     core: RedCore,

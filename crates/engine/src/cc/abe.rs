@@ -175,7 +175,6 @@ pub(super) struct Backoff {
 }
 
 impl Backoff {
-    /// Uses one factor for losses and for ECN-Echo.
     pub fn same(beta: u32, scale: u32) -> Backoff {
         Backoff {
             scale,

@@ -170,7 +170,6 @@ pub struct Cubic {
     pub(super) epoch: Epoch,
     /// HyStart's measurements in this round of slow start.
     train: Train,
-    /// The algorithm that ends slow start, unless this is HyStart.
     start: SlowStart,
 }
 

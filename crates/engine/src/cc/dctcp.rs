@@ -188,7 +188,6 @@ pub const ENTRY: Entry<Build> = Entry {
     },
 };
 
-/// Returns the exponent k, if g is 2^-k.
 fn shift_of(g: f64) -> Option<u32> {
     (0..=20).find(|k| g * f64::from(1_u32 << k) == 1.0)
 }
@@ -302,7 +301,6 @@ enum Cut {
 /// The congestion control.
 #[derive(Debug)]
 pub struct Dctcp {
-    /// Number of binary digits of alpha.
     bits: u32,
     shift_g: u32,
     /// Initial alpha, in units of 2^-bits.
@@ -329,7 +327,6 @@ pub struct Dctcp {
     old_delivered: u64,
     /// Segments delivered with ECN-Echo at the last update of alpha.
     old_delivered_ce: u64,
-    /// Window when CWR began, segments.
     max_cwnd: u32,
     /// Window before the last response to marks or a loss, segments.
     loss_cwnd: u32,

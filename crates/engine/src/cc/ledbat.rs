@@ -102,7 +102,6 @@ pub const ENTRY: Entry<Build> = Entry {
     },
 };
 
-/// The delays of the last ACKs.
 struct Current {
     /// Time and value of each sample.
     samples: [(Time, Time); MAX_FILTER],
@@ -163,7 +162,6 @@ struct Ledbat {
     base: Base,
     /// The queueing delay; `None` before the first sample.
     delay: Option<Time>,
-    /// Segments in flight before the last ACK.
     flight: u32,
     /// Pending change of the window, times the window: the sum, over acknowledged segments, of gain
     /// times distance from the target. Negative for a decrease.

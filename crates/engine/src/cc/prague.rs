@@ -225,7 +225,6 @@ pub const ENTRY: Entry<Build> = Entry {
     },
 };
 
-/// Returns the exponent k, if g is 2^-k.
 fn shift_of(g: f64) -> Option<u32> {
     (0..=10).find(|k| g * f64::from(1_u32 << k) == 1.0)
 }
@@ -331,7 +330,6 @@ pub struct Prague {
     target: u64,
     /// Number of rounds before the scaling begins.
     transition: u64,
-    /// Number of binary digits of alpha.
     bits: u32,
     shift_g: u32,
     /// Initial alpha, in units of 2^-bits.
@@ -350,9 +348,7 @@ pub struct Prague {
     fallback: Option<Box<Fallback>>,
     /// Moving average of the marked fraction, divided by g, in units of 2^-bits.
     upscaled_alpha: u64,
-    /// When alpha was last updated.
     alpha_stamp: Time,
-    /// When marks last reduced the window.
     cwr_stamp: Time,
     /// Pending change of the window, in 2^-20 segments. Each ACK applies at most one segment of it.
     carry: i64,
@@ -401,7 +397,6 @@ impl Prague {
         }
     }
 
-    /// Returns whether the target RTT has passed since `stamp`.
     fn target_elapsed(&self, view: View<'_>, stamp: Time) -> bool {
         view.now.since(stamp).ns() / 1000 >= self.target(view) << RTT_SHIFT
     }

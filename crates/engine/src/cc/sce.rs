@@ -93,11 +93,8 @@ pub(super) trait Response: Send {
     /// Returns by how many bytes ESCE lowers the counter for each acknowledged byte, before the
     /// option `response` scales them.
     fn of(&self, cwnd: u32) -> u64;
-    /// Called when the window has grown by one segment, to `cwnd`.
     fn grown(&mut self, _cwnd: u32) {}
-    /// Called when the window has shrunk by one segment, to `cwnd`.
     fn shrunk(&mut self, _cwnd: u32) {}
-    /// Called when the window was reduced to `cwnd` at once.
     fn reduced(&mut self, _cwnd: u32) {}
 }
 

@@ -55,7 +55,6 @@ pub struct Params {
     pub interval: i64,
     /// Serialisation time of the largest packet, ns.
     pub mtu_time: i64,
-    /// What happens when the sojourn time exceeds the target for the first time.
     pub fresh: Fresh,
 }
 

@@ -23,13 +23,11 @@ const WAYS: usize = 8;
 const ROUNDS: usize = 256;
 /// If a host has more bulk queues than this, its queues get the bytes of several rounds in advance.
 const MANY: u16 = 16;
-/// Index that means "no queue". It marks the end of a list.
 const NONE: u16 = u16::MAX;
 
 /// Which flows or hosts have separate queues or shares (tc's `flowblind`, `triple-isolate`, ...).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Isolation {
-    /// Whether every flow has its own queue.
     pub flows: bool,
     /// Whether each source gets its own share of the rate, or its own queue if `flows` is false.
     pub sources: bool,
@@ -85,10 +83,8 @@ pub enum Set {
 
 #[derive(Clone, Debug)]
 pub struct Flow {
-    /// Queued packets, the oldest first.
     pub packets: Ring<Packet>,
     pub cobalt: Cobalt,
-    /// Bytes that the queue may still send in this round.
     pub deficit: i32,
     pub set: Set,
     next: u16,
@@ -351,7 +347,6 @@ impl Flows {
         }
     }
 
-    /// Moves the oldest packet of a queue to `next`. Returns whether there was a packet.
     #[inline]
     pub fn pop_to(&mut self, index: usize, next: &mut Packet) -> bool {
         let any = self.flows[index].packets.pop_to(next);

@@ -36,7 +36,6 @@ impl PerByte {
         PerByte { ns, shift }
     }
 
-    /// Returns the time that this many bytes take, ns, rounded down.
     #[inline]
     pub fn time(self, bytes: u32) -> i64 {
         ((u64::from(bytes) * self.ns) >> self.shift) as i64
@@ -62,7 +61,6 @@ pub struct Sizes {
     pub link: i32,
     /// Smallest charge for a frame, bytes.
     pub mpu: i32,
-    /// How the link divides frames into cells or codewords.
     pub framing: Framing,
 }
 

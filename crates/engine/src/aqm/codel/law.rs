@@ -74,7 +74,6 @@ pub struct Params {
     /// The packets that `ce_threshold` marks, as a value and a mask for the ECN field. The masked
     /// field must equal the value. If both are 0, all packets are selected.
     select: [u8; 2],
-    /// Whether CoDel marks ECN-capable packets instead of dropping them.
     ecn: bool,
     /// CoDel does not act while at most this many bytes stay queued.
     mtu: u64,

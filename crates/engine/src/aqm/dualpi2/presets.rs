@@ -35,7 +35,6 @@ pub const SCHEDULERS: &[&str] = &["credit", "wrr-counter", "wrr-percent", "ts-fi
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheduling {
-    /// Weighted round robin by bytes, as in Linux.
     Credit,
     /// Round robin by a count of packets, in addition to the time shift.
     Counter,
@@ -212,7 +211,6 @@ pub fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     Ok(())
 }
 
-/// Derives target, tupdate, alpha and beta as tc does, in microseconds.
 fn tune(options: &mut Options) -> Result<(), Vec<OptionError>> {
     let micros = |name| match options.get(name) {
         Some(Value::Time(time)) => time.ns() / 1_000,

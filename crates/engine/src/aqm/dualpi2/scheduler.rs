@@ -8,9 +8,7 @@ use crate::units::Time;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// The low-latency queue.
     L,
-    /// The classic queue.
     C,
 }
 

@@ -21,7 +21,6 @@ pub(super) mod slab;
 
 use slab::{Fifo, Slab};
 
-/// Index that means "no flow".
 const NONE: u32 = u32::MAX;
 
 /// Option: the number of buckets.
@@ -76,7 +75,6 @@ struct Flow<S> {
     fifo: Fifo,
     next: u32,
     active: bool,
-    /// Bytes that the flow may still send in its turn.
     deficit: i64,
     state: S,
 }

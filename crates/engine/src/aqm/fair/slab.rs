@@ -3,7 +3,6 @@
 
 use crate::packet::Packet;
 
-/// Index that means "no node".
 const NONE: u32 = u32::MAX;
 
 #[derive(Debug)]

@@ -22,7 +22,6 @@ const ESTIMATE_BYTES: u64 = 16_384;
 /// Parameters that all queues of a discipline share.
 #[derive(Clone, Copy, Debug)]
 pub struct Params {
-    /// Target delay, ticks.
     pub(super) target: u64,
     /// Time between two updates, before it is rounded to the timer's jiffies.
     pub(super) tupdate: Time,
@@ -30,7 +29,6 @@ pub struct Params {
     pub(super) alpha: u64,
     /// Gain for the change of the delay, 16ths of 1/s.
     pub(super) beta: u64,
-    /// Whether ECN-capable packets are marked instead of dropped.
     pub(super) ecn: bool,
     pub(super) bytemode: bool,
     /// Whether the delay is the backlog divided by the estimated rate.

@@ -11,7 +11,6 @@ use crate::units::Time;
 /// Time between two steps (HZ/2).
 pub(super) const STEP: Time = Time::from_ms(500);
 
-/// A probability of 1 in fixed point.
 const ONE: f64 = 4_294_967_296.0;
 const ONE_PERCENT: u32 = 42_949_673;
 const LOWEST: u32 = ONE_PERCENT;

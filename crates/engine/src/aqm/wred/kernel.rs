@@ -54,7 +54,6 @@ pub const KERNEL: Qdisc = Qdisc {
     ..Qdisc::DEFAULT
 };
 
-/// A probability of 1 as a 32-bit fraction.
 const ONE: f64 = 4_294_967_296.0;
 /// Largest length that the module accepts, because it computes twice `max` in 32 bits.
 const LONGEST: u64 = (1 << 31) - 1;

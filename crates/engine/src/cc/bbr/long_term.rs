@@ -36,7 +36,6 @@ pub(super) struct LongTerm {
 }
 
 impl LongTerm {
-    /// Returns the policer's rate, if BBR assumes a policer.
     pub(super) fn bandwidth(&self) -> Option<Bandwidth> {
         self.in_use.then_some(self.bw)
     }

@@ -23,7 +23,6 @@ impl Cycle {
         Cycle { index, since: at }.next(at)
     }
 
-    /// Returns the next phase, which begins at `at`.
     pub(super) fn next(self, at: Time) -> Cycle {
         Cycle {
             index: (self.index + 1) % CYCLE,
@@ -34,13 +33,9 @@ impl Cycle {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Phase {
-    /// BBR searches for the bandwidth.
     Startup,
-    /// BBR drains the queue that STARTUP has built.
     Drain,
-    /// BBR sends at the estimated bandwidth, and sometimes probes for more.
     ProbeBw(Cycle),
-    /// BBR empties the queue to measure the RTT.
     ProbeRtt(ProbeRtt),
 }
 

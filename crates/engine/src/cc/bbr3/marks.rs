@@ -12,7 +12,6 @@ const FULL_ROUNDS: u32 = 2;
 pub(super) struct Marks {
     /// Whether the RTT is short enough for BBR to respond to marks.
     pub eligible: bool,
-    /// Moving average of the share of marked segments.
     pub alpha: Gain,
     /// Number of successive rounds with too many marks.
     rounds: u32,

@@ -14,7 +14,6 @@ const MAX_ROUNDS: u32 = 255;
 pub(super) struct Wait {
     since: Time,
     time: Time,
-    /// Rounds since the last probe.
     rounds: u32,
 }
 
@@ -116,11 +115,8 @@ impl ProbeBw {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Phase {
-    /// BBR searches for the bandwidth.
     Startup,
-    /// BBR drains the queue that STARTUP has built.
     Drain,
-    /// BBR sends at the estimated bandwidth, and sometimes probes for more.
     ProbeBw(ProbeBw),
     /// BBR drains the queue to measure the RTT. The number is the gauge `phase`, which keeps its
     /// last value.
@@ -185,7 +181,6 @@ pub(super) struct FullPipe {
     /// Number of rounds in which the bandwidth did not exceed `bw` by a quarter.
     pub rounds: u32,
     pub now: bool,
-    /// Whether the pipe has ever been full.
     pub reached: bool,
 }
 

@@ -62,7 +62,6 @@ pub(super) struct Bbr3 {
     /// Largest bandwidths of the previous cycle of probes and of the current cycle.
     pub bw_hi: [Bandwidth; 2],
     pub bounds: Bounds,
-    /// The state to restore if the last reduction was spurious.
     pub undo: Undo,
     pub signals: Signals,
     /// Losses in this round of STARTUP. This is the number of ACKs that report losses, or with the

@@ -45,7 +45,6 @@ pub(super) const TRACED: &[&str] = &[
     "undone",
 ];
 
-/// Returns a bound in segments, or 0 without a bound.
 pub(super) fn bound(bound: u32) -> f64 {
     if bound == NO_BOUND {
         0.0

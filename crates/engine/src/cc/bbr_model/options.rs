@@ -3,7 +3,6 @@
 use crate::registry::{Kind, Opt, Options, Value};
 use crate::units::Time;
 
-/// Returns an option for a number in a range.
 pub(in crate::cc) const fn number(
     name: &'static str,
     doc: &'static str,
@@ -19,7 +18,6 @@ pub(in crate::cc) const fn number(
     }
 }
 
-/// Returns an option for a whole number in a range.
 pub(in crate::cc) const fn whole(
     name: &'static str,
     doc: &'static str,
@@ -35,7 +33,6 @@ pub(in crate::cc) const fn whole(
     }
 }
 
-/// Returns an option for a time of at least `min`.
 pub(in crate::cc) const fn time(
     name: &'static str,
     doc: &'static str,

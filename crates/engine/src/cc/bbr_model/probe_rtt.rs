@@ -12,7 +12,6 @@ pub(in crate::cc) struct ProbeRtt {
     round_done: bool,
 }
 
-/// What an ACK changes in PROBE_RTT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::cc) enum Progress {
     Going,

@@ -43,7 +43,6 @@ impl Gain {
         (u64::from(number) * u64::from(self.0) / 256) as u32
     }
 
-    /// Returns this share of a rate, rounded down.
     pub fn of_rate(self, rate: Bandwidth) -> Bandwidth {
         Bandwidth(rate.0 * u64::from(self.0) / u64::from(Gain::ONE.0))
     }

@@ -66,9 +66,7 @@ pub(in crate::cc) struct Epoch {
     /// W_max: window before the last reduction, which fast convergence may lower, segments. It is 0
     /// before the first reduction.
     pub(super) last_max_cwnd: u32,
-    /// Window at the last update, segments.
     pub(super) last_cwnd: u32,
-    /// Time of the last update, jiffies.
     pub(super) last_time: u64,
     /// Window at the inflection point of the curve, segments.
     pub(in crate::cc) origin: u32,
@@ -87,7 +85,6 @@ pub(in crate::cc) struct Epoch {
     pub(super) found: bool,
 }
 
-/// Parameters of the Reno-friendly window.
 pub(super) struct Friendly {
     pub on: bool,
     pub alpha_one: bool,

@@ -14,7 +14,6 @@ fn build(set: &[(&'static str, Value)]) -> Box<dyn CongestionControl> {
     (ENTRY.build)(&options(&ENTRY, set))
 }
 
-/// Returns a sender in congestion avoidance.
 fn host(set: &[(&'static str, Value)], cwnd: u32, rtt: Time) -> Host {
     let mut host = Host::new(build(set), cwnd, rtt);
     host.window.ssthresh = cwnd;

@@ -12,7 +12,6 @@ fn build(set: &[(&'static str, Value)]) -> Box<dyn CongestionControl> {
     (ENTRY.build)(&options(&ENTRY, set))
 }
 
-/// Returns an ACK with or without ECN-Echo.
 fn acked(acked: u32, ece: bool) -> Ack {
     Ack {
         acked,
