@@ -74,8 +74,7 @@ pub(super) fn made(name: &'static str) {
     }
 }
 
-/// Calls `work`. Returns its result, and the hooks and congestion controls that this thread
-/// recorded meanwhile.
+/// Calls `work`. Returns its result, and what this thread recorded meanwhile.
 pub(crate) fn probe<R>(work: impl FnOnce() -> R) -> (R, Notes) {
     NOTES.take();
     PROBES.fetch_add(1, Ordering::Relaxed);

@@ -468,7 +468,8 @@ mod tests {
         assert_eq!(after(&later, |h| h.marked_round(1)), (75, 50));
     }
 
-    /// SCE is recent for one window of ACKs, including the ACK with ECN-Echo.
+    /// After an ACK with ESCE, SCE is recent for one window of ACKs, including the ACK with
+    /// ECN-Echo.
     #[test]
     fn recent_is_a_window_of_acks() {
         let reduced = |acks: u32| {

@@ -296,7 +296,8 @@ impl Flows {
         (self.dither >> 48) as u32
     }
 
-    /// Returns the number of bulk queues of a queue's busier host.
+    /// Returns the number of bulk queues of a queue's source or of its destination, whichever is
+    /// larger.
     #[inline]
     fn load(&self, index: usize) -> u16 {
         let flow = &self.flows[index];

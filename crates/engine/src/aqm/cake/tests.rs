@@ -276,7 +276,7 @@ fn a_tin_gives_way_above_its_share() {
         let mut bench = two_classes(100_000_000, "diffserv3", dscp);
         let sent = bench.shares(&[MTU, MTU], 2_000 * MS);
         let share = sent[0] as f64 / (sent[0] + sent[1]) as f64;
-        // The tolerance covers one packet of about 16,000, and the packets that Cobalt drops.
+        // The tolerance covers one of about 16,000 packets, and the packets that Cobalt drops.
         assert!((share - part).abs() < 0.002, "dscp {dscp}: {share}");
         let mut bench = two_classes(100_000_000, "diffserv3", dscp);
         let sent = bench.shares(&[MTU], 1_000 * MS);

@@ -80,7 +80,7 @@ impl Protection {
     /// Returns the bucket of the packet's flow. If the flow has none, assigns it one of its two
     /// buckets whose score has decayed to 0. If neither has, returns the shared bucket.
     fn bucket(&mut self, packet: &Packet, now: Time) -> &mut Bucket {
-        // 0 marks a bucket without a flow.
+        // 0 means that a bucket has no flow.
         let flow = fair::number(packet) + 1;
         let mut hash = fair::hash(self.key, packet) as usize;
         let mut free = BUCKETS;
