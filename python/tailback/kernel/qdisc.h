@@ -131,7 +131,7 @@ static inline int read_length(char *value, u32 *length, bool *packets)
 	return 0;
 }
 
-/* These qdiscs show no options. */
+/* tc shows no options of these qdiscs. */
 static inline int dump_nothing(struct Qdisc *sch, struct sk_buff *skb)
 {
 	struct nlattr *nest = nla_nest_start_noflag(skb, TCA_OPTIONS);
@@ -141,7 +141,8 @@ static inline int dump_nothing(struct Qdisc *sch, struct sk_buff *skb)
 
 /* --- packets ------------------------------------------------------------------------------ */
 
-/* The ECN field of a packet; INET_ECN_NOT_ECT if the header is not within reach. */
+/* Returns the ECN field of a packet, or INET_ECN_NOT_ECT if the header is not
+ * accessible. */
 static inline u8 ecn_field(const struct sk_buff *skb)
 {
 	const u8 *end = skb_tail_pointer(skb), *header = skb_network_header(skb);
@@ -159,7 +160,7 @@ static inline u8 ecn_field(const struct sk_buff *skb)
 	return INET_ECN_NOT_ECT;
 }
 
-/* Whether a queue with this limit takes a packet of `len` bytes. */
+/* Returns whether a queue with this limit has room for a packet of `len` bytes. */
 static inline bool has_room(const struct Qdisc *sch, u32 limit, bool packets, u32 len)
 {
 	if (packets)
@@ -167,7 +168,8 @@ static inline bool has_room(const struct Qdisc *sch, u32 limit, bool packets, u3
 	return (u64)sch->qstats.backlog + len <= limit;
 }
 
-/* When a packet came, ns, for qdiscs that keep nothing else with it. */
+/* The arrival time of a packet, ns, for qdiscs that store nothing else in its
+ * control block. */
 static inline u64 *arrival_of(struct sk_buff *skb)
 {
 	qdisc_cb_private_validate(skb, sizeof(u64));
@@ -176,13 +178,13 @@ static inline u64 *arrival_of(struct sk_buff *skb)
 
 /* --- drops on the way out ----------------------------------------------------------------- */
 
-/* Packets dropped by dequeue that the parents still count. */
+/* Packets that dequeue has dropped, and that the parent qdiscs still count. */
 struct late {
 	u32	drops;
 	u32	bytes;
 };
 
-/* Frees a packet that has left the queue. */
+/* Drops a packet that has left the queue. */
 static inline void drop_late(struct Qdisc *sch, struct late *late, struct sk_buff *skb)
 {
 	late->drops++;
@@ -191,12 +193,13 @@ static inline void drop_late(struct Qdisc *sch, struct late *late, struct sk_buf
 	kfree_skb(skb);
 }
 
-/* At the end of dequeue: the parents stop counting what was dropped. */
+/* Called at the end of dequeue: tells the parent qdiscs which packets were
+ * dropped. */
 static inline void tell_parents(struct Qdisc *sch, struct late *late)
 {
 	if (!late->drops)
 		return;
-	/* An htb before 6.17 fails if its leaf becomes empty while it asks it for a packet. */
+	/* Before Linux 6.17, htb fails if its leaf becomes empty during dequeue. */
 	if (LINUX_VERSION_CODE < KERNEL_VERSION(6, 17, 0) && !sch->q.qlen)
 		return;
 	qdisc_tree_reduce_backlog(sch, late->drops, late->bytes);
@@ -205,7 +208,8 @@ static inline void tell_parents(struct Qdisc *sch, struct late *late)
 
 /* --- updates by a timer -------------------------------------------------------------------- */
 
-/* Updates under the lock of the qdisc; the next update follows after `period`, ns. */
+/* Calls `update` under the lock of the qdisc, and starts the timer again for `period`
+ * ns later. */
 static inline enum hrtimer_restart update_on_timer(struct hrtimer *timer, struct Qdisc *sch,
 						   u64 period,
 						   void (*update)(struct Qdisc *sch, u64 now))
@@ -224,7 +228,7 @@ static inline enum hrtimer_restart update_on_timer(struct hrtimer *timer, struct
 	return HRTIMER_RESTART;
 }
 
-/* The first update, `first` ns from now. */
+/* Starts the timer, which first fires in `first` ns. */
 static inline void start_updates(struct hrtimer *timer, u64 first)
 {
 	hrtimer_start(timer, ns_to_ktime(ktime_get_ns() + first), HRTIMER_MODE_ABS_PINNED_SOFT);

@@ -72,7 +72,8 @@ static const unsigned short ALLOWED[] = {
 static const unsigned int PRCTL[] = {
 	PR_SET_NAME, PR_SET_PDEATHSIG, PR_SET_NO_NEW_PRIVS, PR_SET_TSC,
 };
-/* TCGETS, FIONREAD, FIONBIO, FIOASYNC: none of them types into a terminal. */
+/* TCGETS, FIONREAD, FIONBIO, FIOASYNC: none of them can insert input into a
+ * terminal. */
 static const unsigned int IOCTL[] = { 0x5401, 0x541b, 0x5421, 0x5452 };
 /* PER_LINUX with ADDR_NO_RANDOMIZE, and the value that only queries. */
 static const unsigned int PERSONALITY[] = { 0x0040000, 0xffffffff };
@@ -126,7 +127,8 @@ static void add(struct program *program, unsigned short code, unsigned char if_t
 static void check_argument(struct program *program, unsigned int call, unsigned int argument,
 			   const unsigned int *values, unsigned char count)
 {
-	/* The accumulator still holds the call's number only if all of this is skipped. */
+	/* Skip all of this for other calls, because it overwrites the call's number in the
+	 * accumulator. */
 	add(program, EQUAL, 0, 2 * count + 2, call);
 	add(program, LOAD, 0, 0, DATA(args) + 8 * argument);
 	for (unsigned char i = 0; i < count; i++) {
@@ -136,7 +138,8 @@ static void check_argument(struct program *program, unsigned int call, unsigned 
 	add(program, RETURN, 0, 0, REFUSED);
 }
 
-/* execve only starts the kernel: only the name at this address is permitted. */
+/* Permits execve only with the name at this address, which is the guest's
+ * kernel. */
 static void check_exec(struct program *program, const char *name)
 {
 	uint64_t at = (uintptr_t)name;
@@ -190,7 +193,8 @@ int filter_calls(const char *name, bool traces)
 	filter = (struct sock_fprog){ program.length, program.code };
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		return errno;
-	/* Without the speculation mitigation, which slows every call: there is no secret here. */
+	/* Disable the speculation mitigation, which slows every call. This process has no secrets
+	 * to protect. */
 	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW, &filter))
 		return errno;
 	return 0;

@@ -18,7 +18,8 @@
 
 #include "launch.h"
 
-/* Names that the headers of Linux 5.13 have; later ones by their numbers. */
+/* Rights that the headers of Linux 5.13 define. Later rights are given as
+ * numbers. */
 #define FILE_RIGHTS (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE)
 #define READ (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR)
 #define ALL ((LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1)
@@ -28,11 +29,13 @@
 #define NET_TCP UINT64_C(3)
 #define SCOPED UINT64_C(3)
 
-/* What a guest may create in its workplace: nothing that leads elsewhere. */
+/* A guest may create only files and folders in its workplace, e.g. no symbolic
+ * links. */
 #define MAKES (LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_REMOVE_FILE | \
 	       LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_MAKE_REG)
 
-/* The attribute as of ABI 6; older kernels get only its first members. */
+/* struct landlock_ruleset_attr of ABI 6. Older kernels get only its first
+ * members. */
 struct rules {
 	uint64_t fs;
 	uint64_t net;

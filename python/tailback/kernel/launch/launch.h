@@ -22,7 +22,8 @@ struct place {
 
 #define MAX_PLACES 32
 
-/* Each process of the guest is a process of this machine. */
+/* Limit of processes. Each process of the guest is also a process of this
+ * machine. */
 #define PROCESSES 512
 
 struct places {

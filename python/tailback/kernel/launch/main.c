@@ -83,7 +83,7 @@ static void memory_file(const char *variable, unsigned long bytes)
 	setenv(variable, number, 1);
 }
 
-/* Prints the state of all walls as one line, with a single write. */
+/* Prints the state of all sandbox mechanisms as one line, with a single write. */
 static void report(void)
 {
 	char line[512] = "tailback: walls";
@@ -97,14 +97,15 @@ static void report(void)
 		_exit(BAD_USE);
 }
 
-/* Replaces this process by the kernel, behind the walls that this machine supports. */
+/* Enters the rest of the sandbox, and executes the guest's kernel. */
 static void become_kernel(void)
 {
 	if (chdir(workplace))
 		die(workplace);
 	restrict_files(&places);
 	limit((memory_mib + SPARE_MIB) << 20);
-	/* Otherwise the kernel would set that itself and start again. */
+	/* Without this, User-mode Linux would set the personality itself and
+	 * execute itself again. */
 	personality(PER_LINUX | ADDR_NO_RANDOMIZE);
 	if (drop_capabilities())
 		die("capabilities");
@@ -124,7 +125,8 @@ static void be_first(int parent)
 	pid_t kernel, ended;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	/* The parent may be gone already; its number is not visible in this namespace. */
+	/* Test by pidfd whether the parent has already ended, because its process id is
+	 * not visible in this namespace. */
 	if (poll(&gone, 1, 0))
 		_exit(BAD_USE);
 	limit_processes();
@@ -193,13 +195,13 @@ int main(int argc, char **argv)
 	memory_file("TAILBACK_MEMORY", (memory_mib + SPARE_MIB) << 20);
 	memory_file("TAILBACK_STUB", 0);
 	enter_namespaces();
-	/* Only now: new credentials reset it. */
+	/* Set the signal only now, because a change of credentials resets it. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	/* The parent may be gone already. */
+	/* The parent may have ended before the signal was set. */
 	if (getppid() != atoi(argv[1]))
 		return BAD_USE;
 	if (walls[PID]) {
-		/* Without a PID namespace this process becomes the kernel. */
+		/* Without a PID namespace, this process executes the kernel. */
 		if (!walls[MOUNT])
 			walls[MOUNT] = make_root(&places, workplace);
 		become_kernel();

@@ -102,7 +102,8 @@ void enter_namespaces(void)
 	};
 
 	walls[USER] = enter_user();
-	/* Root can create the others without it. */
+	/* Continue if this fails, because root can create the other namespaces
+	 * without a user namespace. */
 	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
 		walls[others[i].wall] = unshare(others[i].flag) ? errno : 0;
 }

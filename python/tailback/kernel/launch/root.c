@@ -20,7 +20,8 @@
 
 #include "launch.h"
 
-/* System calls of Linux 5.2 and 5.12. Without them the root cannot be made. */
+/* System calls of Linux 5.2 and 5.12. Without them, the root folder cannot be
+ * built. */
 #define NR_OPEN_TREE 428
 #define NR_MOVE_MOUNT 429
 #define NR_MOUNT_SETATTR 442
@@ -63,7 +64,7 @@ static int make_folders(char *path)
 	return 0;
 }
 
-/* Mounts a copy at its path below `base`. */
+/* Mounts a copied mount at its path below `base`. */
 static int put(const char *base, const char *path, int tree)
 {
 	char target[PATH_MAX];
@@ -83,7 +84,8 @@ static int put(const char *base, const char *path, int tree)
 	return syscall(NR_MOVE_MOUNT, tree, "", AT_FDCWD, target, FROM_FD) ? errno : 0;
 }
 
-/* The kernel finds its workplace under this name. */
+/* Links /proc/self/cwd to the workplace, because the kernel finds its workplace
+ * by this name. */
 static int link_workplace(const char *base, const char *workplace)
 {
 	char link[PATH_MAX];
@@ -118,9 +120,11 @@ int make_root(const struct places *places, const char *workplace)
 	null = copy("/dev/null", MS_NOSUID | MS_NOEXEC);
 	if (null < 0)
 		return errno;
-	/* Copy the places before they are hidden. Missing places are not needed. */
+	/* Copy the mounts of all paths before the new root hides them. Skip missing
+	 * paths. */
 	for (size_t i = 0; i < places->count; i++) {
-		/* Not MS_NOEXEC: the guest could not execute its own programs. */
+		/* Without MS_NOEXEC, because the guest must be able to execute
+		 * its programs. */
 		trees[i] = copy(places->at[i].path,
 				MS_NOSUID | MS_NODEV |
 					(places->at[i].kind == WRITABLE ? 0 : MS_RDONLY));
@@ -139,7 +143,8 @@ int make_root(const struct places *places, const char *workplace)
 			    MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC,
 			    NULL))
 		error = errno;
-	/* Mounts the old root over the new one; it is then unmounted. */
+	/* pivot_root(".", ".") mounts the old root over the new one. It is
+	 * unmounted below. */
 	if (!error && (chdir(workplace) || syscall(SYS_pivot_root, ".", ".")))
 		error = errno;
 	if (error) {

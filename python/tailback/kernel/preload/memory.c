@@ -15,7 +15,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Duplicates the descriptor, because the caller closes its own. -2: no file was opened. */
+/* Returns a duplicate of the descriptor, because the caller closes it, or -2 if the
+ * launcher opened no file. */
 static int given(const char *variable)
 {
 	const char *number = getenv(variable);

@@ -251,7 +251,8 @@ static s64 in_unit(const struct dualpi2 *q, u64 ns)
 	return q->o.arithmetic == TICKS ? ns >> TICK_SHIFT : ns;
 }
 
-/* Cut to 32 bits: a change of p by more than 1 wraps. */
+/* The result has 32 bits, so a change of p by more than 1 wraps, as in the
+ * original. */
 static u32 scale_delta(const struct dualpi2 *q, u64 delta)
 {
 	switch (q->o.arithmetic) {
@@ -290,7 +291,8 @@ static void update(struct dualpi2 *q, u64 delay)
 		if (prob > before)
 			prob = 0;
 	}
-	/* Windows stay fair while the buffer overflows: L is marked with 1 at most. */
+	/* While the buffer overflows, limit p so that the marking probability of L is
+	 * at most 1. C and L then still share the link fairly. */
 	if (overflows(q))
 		prob = min_t(u32, prob, ONE / (u32)q->o.coupling_factor);
 	WRITE_ONCE(q->prob, prob);
@@ -326,7 +328,8 @@ static enum hrtimer_restart on_timer(struct hrtimer *timer)
 
 static bool roll(const struct dualpi2 *q, u64 prob)
 {
-	/* Linux tests <=, the versions before the refactoring <. */
+	/* Linux compares with <=, and the versions before the refactoring with
+	 * <. */
 	return get_random_u32() < prob + !q->before_refactoring;
 }
 
@@ -346,7 +349,8 @@ static bool mark(struct dualpi2 *q, struct sk_buff *skb)
 	return true;
 }
 
-/* Marks or drops by p; whether the packet is still wanted. */
+/* Marks the packet with the probability that follows from p. Returns whether to
+ * keep it. */
 static bool survives(struct Qdisc *sch, struct sk_buff *skb)
 {
 	struct dualpi2 *q = qdisc_priv(sch);
@@ -354,7 +358,8 @@ static bool survives(struct Qdisc *sch, struct sk_buff *skb)
 	struct dualpi2_cb *cb = cb_of(skb);
 	bool overload;
 
-	/* Two frames are no standing queue. */
+	/* A queue of less than two frames is not a standing queue, so its
+	 * packets are neither marked nor dropped. */
 	if (sch->qstats.backlog < 2 * mtu_of(sch))
 		return true;
 	if (overflows(q))
@@ -377,7 +382,8 @@ static bool survives(struct Qdisc *sch, struct sk_buff *skb)
 	}
 	if (roll_squared(q))
 		return false;
-	/* Linux marks the survivors; before it they pass as packets without ECN do. */
+	/* Linux marks the packets that are not dropped. Earlier versions let them pass
+	 * unmarked. */
 	if (!has_l_drop(q))
 		mark(q, skb);
 	return true;
@@ -394,7 +400,8 @@ static void step(struct dualpi2 *q, struct sk_buff *skb, u64 now)
 	if (in_packets)
 		above = left > q->o.step_packets;
 	else if (q->before_refactoring)
-		/* They shifted instead of dividing: units of 1024 ns against microseconds. */
+		/* These versions shifted instead of dividing, so they compared units of 1024
+		 * ns with microseconds. */
 		above = sojourn >> 10 > div_u64(q->o.step_ns, NSEC_PER_USEC);
 	else
 		above = sojourn > q->o.step_ns;
@@ -414,7 +421,7 @@ static void weigh(struct Qdisc *sch)
 	s32 wc = q->o.classic_protection;
 
 	if (q->o.scheduler == PERCENT) {
-		/* Without a share C waits for as long as L has packets. */
+		/* Without a share, C is not served while L has packets. */
 		q->wl = wc ? 100 / wc - 1 : 1LL << 32;
 		q->credit_init = (s64)mtu_of(sch) * (1 - q->wl);
 	} else {
@@ -447,13 +454,14 @@ static bool l_is_earlier(struct dualpi2 *q, u64 now)
 		return true;
 	if (q->o.tshift == NO_NUMBER)
 		return false;
-	/* Longer than any delay: 64 bits do not hold it. */
+	/* The shifted delay would overflow 64 bits, so it is longer than any
+	 * delay of C. */
 	if (delay >> (62 - q->o.tspeed))
 		return true;
 	return q->o.tshift + (delay << q->o.tspeed) >= head_delay(q, C, now);
 }
 
-/* The queue to serve, or -1. */
+/* Returns the queue to serve, or -1. */
 static int pick(struct dualpi2 *q, u64 now)
 {
 	bool l = q->queue[L].qlen, c = q->queue[C].qlen;
@@ -467,7 +475,7 @@ static int pick(struct dualpi2 *q, u64 now)
 		class = q->credit <= 0 ? L : C;
 	else
 		class = l_is_earlier(q, now) ? L : C;
-	/* Counted whether or not C has a packet. */
+	/* Count packets of L even if C is empty. */
 	if (class == L && q->served < U32_MAX)
 		q->served++;
 	else if (class == C)
@@ -500,7 +508,8 @@ static u8 ecn_of(struct sk_buff *skb)
 	if (!ipv4 && skb_protocol(skb, true) != htons(ETH_P_IPV6))
 		return INET_ECN_NOT_ECT;
 	end += ipv4 ? sizeof(struct iphdr) : sizeof(struct ipv6hdr);
-	/* What cannot be marked is dropped instead, as one without ECN. */
+	/* A packet that cannot be written is treated as not ECN-capable,
+	 * because it cannot be marked. */
 	if (!pskb_may_pull(skb, end) || skb_try_make_writable(skb, end))
 		return INET_ECN_NOT_ECT;
 	return (ipv4 ? ipv4_get_dsfield(ip_hdr(skb)) : ipv6_get_dsfield(ipv6_hdr(skb))) &
@@ -548,7 +557,7 @@ static struct sk_buff *take(struct Qdisc *sch, int class)
 	return skb;
 }
 
-/* Packets of several segments become one for each. */
+/* Splits a GSO packet into its segments. */
 static int enqueue_split(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
 {
 	netdev_features_t features = netif_skb_features(skb) & ~NETIF_F_GSO_MASK;
@@ -572,7 +581,8 @@ static int enqueue_split(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff 
 			count++;
 		}
 	}
-	/* The parents count the whole packet, and then what is different from it. */
+	/* The parents count one packet of the full length, so correct their counts
+	 * by the difference. */
 	if (count)
 		qdisc_tree_reduce_backlog(sch, 1 - count, len);
 	consume_skb(skb);
@@ -626,7 +636,8 @@ static int dualpi2_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ex
 	u64 memory, first;
 	int err;
 
-	/* Before what may fail: it is cancelled then, too. */
+	/* Set up the timer before anything that can fail, because destroy()
+	 * cancels it. */
 	hrtimer_setup(&q->timer, on_timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_PINNED_SOFT);
 	q->sch = sch;
 	q->o = defaults;
@@ -639,7 +650,7 @@ static int dualpi2_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ex
 	q->alpha = scale_gain(q, q->o.alpha);
 	q->beta = scale_gain(q, q->o.beta);
 	q->ecn_mask = q->o.any_ect ? INET_ECN_ECT_1 | INET_ECN_ECT_0 : INET_ECN_ECT_1;
-	/* Only Linux has a limit of memory without being told. */
+	/* Only the version of Linux has a memory limit by default. */
 	memory = q->o.version == LINUX ? 2 * q->o.limit * mtu_of(sch) : U32_MAX;
 	if (q->o.memlimit != NO_NUMBER)
 		memory = q->o.memlimit;

@@ -75,13 +75,13 @@ static inline bool read_segment(const struct sk_buff *skb, struct segment *segme
 	return true;
 }
 
-/* Whether a packet acknowledges data and carries none. */
+/* Returns whether a packet is a pure ACK. */
 static inline bool is_ack(const struct sk_buff *skb, struct segment *segment)
 {
 	return read_segment(skb, segment) && segment->ack && !segment->payload;
 }
 
-/* The packets that an impairment concerns, and whether it acts at present. */
+/* The packets to which an impairment applies, and whether it is active. */
 struct scope {
 	enum { ALL_PACKETS, ONLY_DATA, ONLY_ACKS } only;
 	bool	idle;

@@ -47,14 +47,14 @@ static bool replaces(struct ack_batch_data *q, struct sk_buff *skb, const struct
 	return false;
 }
 
-/* Moves the ACKs of the present batch to the packets that leave. */
+/* Moves the ACKs of the current batch to the queue of packets that may leave. */
 static void release(struct Qdisc *sch, struct ack_batch_data *q)
 {
 	struct sk_buff *skb;
 
 	while ((skb = __qdisc_dequeue_head(&q->held)) != NULL) {
 		__qdisc_enqueue_tail(skb, &sch->q);
-		/* The length had counted it while it was held. */
+		/* The ACK was already counted in qlen while it was held. */
 		sch->q.qlen--;
 	}
 	q->gathered = 0;
@@ -114,7 +114,7 @@ static int take_option(void *data, const char *name, char *value)
 	return take_number(numbers, ARRAY_SIZE(numbers), data, name, value);
 }
 
-/* Only the scope changes: a batch that has begun keeps its size and time. */
+/* Changes only the scope. The current batch keeps its size and time. */
 static int take_change(void *data, const char *name, char *value)
 {
 	return take_scope(data, name, value);

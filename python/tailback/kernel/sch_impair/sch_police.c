@@ -23,7 +23,7 @@ struct police_data {
 	struct scope scope;
 };
 
-/* Whether there are tokens for a packet; takes them. */
+/* Returns whether the bucket has tokens for a packet, and takes them. */
 static bool conforms(struct police_data *q, u32 bytes)
 {
 	u64 now = ktime_get_ns();
@@ -40,7 +40,7 @@ static int police_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff
 {
 	struct police_data *q = qdisc_priv(sch);
 
-	/* A packet that is marked already stays marked. */
+	/* With marking, a packet that already carries CE passes. */
 	if (concerns(&q->scope, skb) && !conforms(q, qdisc_pkt_len(skb)) &&
 	    !(q->mark && INET_ECN_set_ce(skb)))
 		return qdisc_drop(skb, sch, to_free);

@@ -62,7 +62,8 @@ static int outage_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_e
 	sch_tree_lock(sch);
 	q->closed = closed;
 	sch_tree_unlock(sch);
-	/* The child does not ask again for packets that it was not asked for. */
+	/* Schedule a dequeue, because the child does not do so for packets that
+	 * arrived during the outage. */
 	if (!closed)
 		__netif_schedule(sch);
 	return 0;

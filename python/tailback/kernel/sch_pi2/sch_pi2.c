@@ -21,10 +21,10 @@
 #define PARTS	8		/* gains are given in 256ths of a Hz */
 #define SHIFT	6		/* and kept in 64ths of a probability unit per ns */
 
-/* Whose packets are marked the scalable way. */
+/* Which packets are treated as scalable. */
 enum { NOBODYS, ECT_1, ANY_ECT };
 
-/* What tailback reads: its order is that of aqm/pi2/kernel.rs. */
+/* Statistics that tailback reads, in the order of aqm/pi2/kernel.rs. */
 struct pi2_xstats {
 	u32	prob;
 	u32	delay;		/* us */
@@ -72,12 +72,13 @@ static u64 head_delay(const struct pi2_data *q, u64 now)
 
 static void update(struct pi2_data *q, u64 delay)
 {
-	/* Sums wrap, as signed ones of Linux do. */
+	/* Overflow wraps, as in Linux. */
 	s64 delta = (delay - q->target) * q->alpha + (delay - q->last) * q->beta;
 	u32 before = q->prob, prob;
 
 	q->last = delay;
-	/* Cut to 32 bits: a change of p by more than 1 wraps. */
+	/* The result has 32 bits, so a change of p by more than 1 wraps, as in
+	 * Linux. */
 	if (delta > 0) {
 		prob = before + (u32)((u64)delta >> SHIFT);
 		if (prob < before)
@@ -137,12 +138,13 @@ static void mark(struct pi2_data *q, struct sk_buff *skb, u8 ecn)
 static bool survives(struct Qdisc *sch, struct sk_buff *skb)
 {
 	struct pi2_data *q = qdisc_priv(sch);
-	/* Without coupling p is never above its limit. */
+	/* Without "scalable", there is no coupling, and p never exceeds 1. */
 	u64 coupled = (u64)q->prob * (q->scalable ? q->k : 1);
 	bool overload = coupled > ONE;
 	u8 ecn = ecn_field(skb);
 
-	/* Two frames are no standing queue. */
+	/* A queue of less than two frames is not a standing queue, so its
+	 * packets are neither marked nor dropped. */
 	if (sch->qstats.backlog < 2 * psched_mtu(qdisc_dev(sch)))
 		return true;
 	if (is_scalable(q, ecn)) {
@@ -212,7 +214,8 @@ static int pi2_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ac
 	struct pi2_data *q = qdisc_priv(sch);
 	int error;
 
-	/* Before what may fail: it is cancelled then, too. */
+	/* Set up the timer before anything that can fail, because destroy()
+	 * cancels it. */
 	hrtimer_setup(&q->timer, on_timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_PINNED_SOFT);
 	q->sch = sch;
 	error = read_options(opt, extack, take_option, q);

@@ -14,7 +14,7 @@
 
 #include "qdisc.h"
 
-/* What tailback reads: its order is that of aqm/step/kernel.rs. */
+/* Statistics that tailback reads, in the order of aqm/step/kernel.rs. */
 struct step_xstats {
 	u32	marks;
 	u32	drops;		/* above the threshold, not ECN-capable */
@@ -33,7 +33,7 @@ struct step_data {
 	struct late late;
 };
 
-/* Whether the packet, which is not in the queue, is above the threshold. */
+/* Returns whether a packet that is not in the queue is above the threshold. */
 static bool is_above(const struct step_data *q, const struct Qdisc *sch, struct sk_buff *skb)
 {
 	switch (q->unit) {
@@ -47,7 +47,7 @@ static bool is_above(const struct step_data *q, const struct Qdisc *sch, struct 
 	}
 }
 
-/* Marks what is above the threshold; whether the packet is still wanted. */
+/* Marks a packet above the threshold. Returns whether to keep it. */
 static bool survives(struct Qdisc *sch, struct sk_buff *skb)
 {
 	struct step_data *q = qdisc_priv(sch);
@@ -127,7 +127,8 @@ static int step_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_a
 	struct step_data *q = qdisc_priv(sch);
 	int error = read_options(opt, extack, take_option, q);
 
-	/* The sojourn time of a packet is known when it leaves. */
+	/* A threshold in time needs "at_dequeue 1", because the sojourn time is
+	 * known only when a packet leaves. */
 	if (!error && (!q->limit || (q->unit == IN_NANOSECONDS && !q->at_dequeue)))
 		error = -EINVAL;
 	return error;

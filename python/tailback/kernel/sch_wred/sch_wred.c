@@ -50,7 +50,7 @@ struct curve {
 	u32	draw;			/* what count * probability is compared with, of ONE */
 };
 
-/* What tailback reads: its order is that of aqm/wred/kernel.rs. */
+/* Statistics that tailback reads, in the order of aqm/wred/kernel.rs. */
 struct wred_xstats {
 	u32	prob_mark;
 	u32	forced_mark;
@@ -76,13 +76,13 @@ struct wred_data {
 	struct wred_xstats stats;
 };
 
-/* What an arriving packet finds. */
+/* The queue that an arriving packet finds. */
 struct arrival {
 	u32	packets, bytes, len;
 	u64	idle;		/* ns; 0: no idle time ends, or it does not count */
 };
 
-/* (1 - weight)^(idle / packet time) of an average. */
+/* Returns the average times (1 - weight)^(idle / packet time). */
 static u64 decayed(const struct wred_data *q, const struct curve *c, u64 idle)
 {
 	u64 idle_ps = min_t(u64, idle, U64_MAX / 1000) * 1000;
@@ -96,7 +96,7 @@ static u64 decayed(const struct wred_data *q, const struct curve *c, u64 idle)
 			avg = mul_u64_u32_shr(avg, factor, 32);
 		factor = factor * factor >> 32;
 	}
-	/* What is left of a packet time, with 16 binary digits. */
+	/* The remaining fraction of a packet time, with 16 binary digits. */
 	left = q->packet_ps >> 16 ? div64_u64(rest, q->packet_ps >> 16) :
 				    div64_u64(rest << 16, q->packet_ps);
 	left = min_t(u64, left, 1 << 16);
@@ -134,7 +134,7 @@ static u64 part(u64 x, u32 span, u64 of)
 	return share >= ONE ? of : share * of >> 32;
 }
 
-/* The probability before gaps are shaped, of ONE. */
+/* Returns the probability without the shaping of gaps, as a fraction of ONE. */
 static u64 probability(const struct curve *c)
 {
 	u64 min = (u64)c->min << AVG_DIGITS, max = (u64)c->max << AVG_DIGITS;
@@ -199,7 +199,8 @@ static enum verdict decide(struct curve *c)
 	return EARLY;
 }
 
-/* Nothing is queued: an idle time begins once the link is done. */
+/* The queue is empty, so an idle time begins when the link has sent the last
+ * packet. */
 static void begin_idle(struct wred_data *q, u64 now)
 {
 	q->idle_since = max(now, q->busy_until);
@@ -223,7 +224,8 @@ static int wred_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff *
 		arrival.idle = now - q->idle_since;
 	q->idle_since = 0;
 	update(q, own, &arrival);
-	/* An idle time is over for both, whoever ends it. */
+	/* After an idle time, update both averages, whichever class the packet
+	 * has. */
 	if (!q->own_arrivals || arrival.idle)
 		update(q, other, &arrival);
 	verdict = decide(own);

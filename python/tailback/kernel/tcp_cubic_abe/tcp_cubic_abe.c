@@ -102,7 +102,7 @@ static u32 cube_root(u64 a)
 /* C t^3 in segments. */
 static u32 rise(u64 t)
 {
-	/* Products beyond 64 bits saturate: t of some 350 s. */
+	/* Saturate before the products exceed 64 bits, at t of about 350 s. */
 	if (t > 358000)
 		return U32_MAX;
 	return (C_SCALED * t * t * t) >> CURVE_BITS;
@@ -176,7 +176,7 @@ static u32 by_curve(struct cubic_abe *ca, u32 cwnd, u32 acked, u32 now)
 	delta = rise(t < ca->k ? ca->k - t : t - ca->k);
 	target = t < ca->k ? ca->origin - min(delta, ca->origin) : ca->origin + delta;
 	cnt = target > cwnd ? cwnd / (target - cwnd) : 100 * cwnd;
-	/* The bandwidth is still unknown: grow by at least 5 % per RTT. */
+	/* While the bandwidth is unknown, grow by at least 5 % per RTT. */
 	return ca->w_max ? cnt : min_t(u32, cnt, 20);
 }
 
@@ -187,7 +187,7 @@ static void update(struct cubic_abe *ca, u32 cwnd, u32 acked)
 	ca->acked += acked;
 	if (ca->last_cwnd == cwnd && (s32)(now - ca->last_time) <= HZ / 32)
 		return;
-	/* The curve moves with the clock, the Reno-friendly window with ACKs. */
+	/* The curve depends on the time, the Reno-friendly window on ACKs. */
 	if (!ca->epoch_start || now != ca->last_time) {
 		ca->last_cwnd = cwnd;
 		ca->last_time = now;
@@ -276,7 +276,8 @@ static void look(struct sock *sk, u32 delay)
 		u32 most = ca->delay_min + burst_us(sk);
 
 		ca->last_ack = now;
-		/* Pacing alone spreads the packets of a round over half an RTT. */
+		/* With pacing, a round's packets already spread over half an RTT,
+		 * so the full delay is allowed. */
 		if (READ_ONCE(sk->sk_pacing_status) == SK_PACING_NONE)
 			most >>= 1;
 		found = (s32)(now - ca->round_start) > (s32)most;
@@ -299,7 +300,8 @@ static void cubic_abe_pkts_acked(struct sock *sk, const struct ack_sample *sampl
 
 	if (sample->rtt_us < 0)
 		return;
-	/* Right after a reduction the queue has changed. */
+	/* Ignore delay samples in the second after a reduction, because the
+	 * queue has changed. */
 	if (ca->epoch_start && (s32)(tcp_jiffies32 - ca->epoch_start) < HZ)
 		return;
 	delay = max_t(u32, sample->rtt_us, 1);

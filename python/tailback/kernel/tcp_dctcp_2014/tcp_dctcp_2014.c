@@ -73,7 +73,8 @@ module_param(grow_in_cwr, bool, 0444);
 MODULE_PARM_DESC(grow_in_cwr, "the window may grow in the round of a reduction");
 
 static bool sticky_echo __read_mostly;
-/* module_param() would check the name by a function that the kernel has already. */
+/* Not module_param(): for this name it would define a function that the kernel
+ * already has. */
 module_param_cb(sticky, &param_ops_bool, &sticky_echo, 0444);
 MODULE_PARM_DESC(sticky, "the receiver echoes CE until CWR (RFC 3168)");
 
@@ -111,7 +112,7 @@ static void dctcp_2014_init(struct sock *sk)
 	struct dctcp_2014 *ca = inet_csk_ca(sk);
 
 	if (!tcp_ecn_mode_any(tp) && sk->sk_state != TCP_LISTEN && sk->sk_state != TCP_CLOSE) {
-		/* The other end refuses ECN: what the handshake has set is undone. */
+		/* The peer does not support ECN, so undo what the handshake has set. */
 		WRITE_ONCE(inet_csk(sk)->icsk_ca_ops, &without_ecn);
 		INET_ECN_dontxmit(sk);
 		return;
@@ -124,7 +125,7 @@ static void dctcp_2014_init(struct sock *sk)
 	begin_window(tp, ca);
 }
 
-/* A window less alpha/2 of it. */
+/* Returns the window, reduced by alpha/2 of it. */
 static u32 reduced(const struct dctcp_2014 *ca, u32 cwnd)
 {
 	return max_t(u32, cwnd - (((u64)cwnd * ca->alpha) >> (alpha_bits + 1)), 2);
@@ -146,7 +147,7 @@ static void update_per_ack(const struct tcp_sock *tp, struct dctcp_2014 *ca)
 		average(ca, ca->alpha >> shift_g, full >> shift_g);
 		return;
 	}
-	/* What was in flight before this ACK; a duplicate stands for one segment. */
+	/* The data in flight before this ACK. A duplicate ACK counts as one segment. */
 	in_flight = max(tcp_packets_in_flight(tp) + acked, 1U);
 	acked = clamp(acked, 1U, in_flight);
 	average(ca, div_u64((u64)ca->alpha * acked, in_flight) >> shift_g,
@@ -226,7 +227,8 @@ static void dctcp_2014_set_state(struct sock *sk, u8 state)
 			tp->snd_cwnd_cnt = ca->cnt;
 		reduce(tp, ca);
 	}
-	/* The stack leaves the window as it is: it has been set, it thinks. */
+	/* Set the window after Recovery, because with cong_control the stack
+	 * does not. */
 	if (before == TCP_CA_Recovery && state < TCP_CA_CWR && tp->undo_marker &&
 	    tp->snd_ssthresh < TCP_INFINITE_SSTHRESH)
 		tcp_snd_cwnd_set(tp, tp->snd_ssthresh);
@@ -259,7 +261,8 @@ static void dctcp_2014_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 		grow_by_ack(tp);
 }
 
-/* RFC 6937 as the stack has it, whose own is not for modules. */
+/* PRR (RFC 6937), copied from the stack, which does not export its function to
+ * modules. */
 static void reduce_by_prr(struct tcp_sock *tp, int delivered, int lost, bool advanced)
 {
 	int delta = tp->snd_ssthresh - tcp_packets_in_flight(tp), send;
@@ -326,7 +329,8 @@ static void demand_cwr(struct tcp_sock *tp, bool ce)
 		tp->ecn_flags &= ~TCP_ECN_DEMAND_CWR;
 }
 
-/* RFC 8257 section 3.2: before the mark changes, what came until now is acknowledged. */
+/* RFC 8257 section 3.2: when CE changes, acknowledge the data received so far with the
+ * previous value. */
 static void dctcp_2014_event(struct sock *sk, enum tcp_ca_event event)
 {
 	struct dctcp_2014 *ca = inet_csk_ca(sk);
@@ -354,7 +358,7 @@ static u32 dctcp_2014_undo(struct sock *sk)
 	return max(tcp_snd_cwnd(tcp_sk(sk)), ca->loss_cwnd);
 }
 
-/* alpha with ten binary digits, where Linux's own module tells it. */
+/* Reports alpha with ten binary digits, as Linux's own DCTCP does. */
 static size_t dctcp_2014_info(struct sock *sk, u32 ext, int *attr, union tcp_cc_info *info)
 {
 	const struct dctcp_2014 *ca = inet_csk_ca(sk);
