@@ -6,14 +6,14 @@ use tailback_record::Outcome;
 /// Name of the file in the result folder.
 pub const FILE: &str = "result.postcard";
 
-/// The data that a guest leaves after a complete run.
+/// The data that the guest writes after a complete run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct GuestResult {
     /// The measurements.
     pub outcome: Outcome,
     /// The environment of the run, for the manifest.
     pub environment: Environment,
-    /// Warnings about programs, addressed to the authors of these programs.
+    /// Warnings about how the programs behaved, for their authors.
     pub about_programs: Vec<String>,
 }
 
@@ -30,7 +30,7 @@ pub struct Environment {
     pub statistics: Vec<(String, String)>,
     /// TCP sysctls during the run: namespace, path and value.
     pub sysctls: Vec<(String, String, String)>,
-    /// Offload settings: each device, and its offloads with their state.
+    /// Offload settings: each device, with the state of its offloads.
     pub offloads: Vec<(String, String)>,
     /// Reasons to doubt the results of the run, e.g. memory pressure or lost captures.
     pub warnings: Vec<String>,

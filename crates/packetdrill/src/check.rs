@@ -12,11 +12,10 @@ use std::collections::BTreeMap;
 pub struct Statement {
     /// Line of the script, from 1.
     pub line: u32,
-    /// What the statement does.
     pub action: Action,
 }
 
-/// What a statement does.
+/// What a statement does when it is run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Checks that the expression is true.
@@ -32,7 +31,7 @@ pub enum Action {
 pub enum Expression {
     /// A number.
     Number(i64),
-    /// A value of `tcp_info`, a constant or a variable of the script.
+    /// The name of a `tcp_info` field, a constant or a variable of the script.
     Name(String),
     /// A negated expression.
     Not(Box<Expression>),

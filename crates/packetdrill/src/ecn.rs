@@ -1,5 +1,5 @@
-//! The negotiation of ECN between two ends. Also converts ECN fields between scripts and the
-//! simulator.
+//! Negotiates ECN between the script's end and the host under test. Also converts ECN fields of
+//! scripts to those of the simulator.
 
 use tailback_engine::packet::{Ecn, Packet};
 use tailback_engine::plan::EcnFeedback;
@@ -7,7 +7,7 @@ use tailback_engine::tcp::accecn::{self, Answer, Counters};
 
 use crate::script::Segment;
 
-/// Which form of ECN an end supports.
+/// The form of ECN that an end supports, the simplest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Much {
     None,
@@ -15,19 +15,19 @@ pub(crate) enum Much {
     Accurate,
 }
 
-/// The result of the negotiation. Each end requests or accepts the form of ECN to which it is set.
+/// The result of the ECN negotiation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Agreed {
-    /// The setting of this end.
+    /// The form of ECN that the host under test requests or accepts.
     pub ours: Much,
     /// The form that both ends agree on.
     pub ecn: Much,
-    /// Whether the handshake has an ACE field.
+    /// Whether the flags of the handshake are an ACE field.
     pub negotiates: bool,
 }
 
 impl Agreed {
-    /// Returns the result if this end connects and gets this SYN-ACK.
+    /// Returns the result if the host under test is the client and receives this SYN-ACK.
     pub fn as_client(ours: Much, syn_ack: &Segment) -> Agreed {
         let answer = accecn::answer(accecn::flags_of(syn_ack.ace()));
         let ecn = match (ours, answer) {
@@ -42,13 +42,13 @@ impl Agreed {
         }
     }
 
-    /// Returns the result if the other end connects with this SYN.
+    /// Returns the result if the host under test is the server and receives this SYN.
     pub fn as_server(ours: Much, syn: &Segment) -> Agreed {
         let asks = accecn::requests(accecn::flags_of(syn.ace()));
         let ecn = match asks {
             true if ours == Much::Accurate => Much::Accurate,
-            // An end that does not support a later extension treats the SYN of that extension as a
-            // SYN of RFC 3168.
+            // A server without support for an extension beyond RFC 3168 treats its SYN as an RFC
+            // 3168 SYN.
             _ if syn.has('E') && syn.has('W') => ours.min(Much::Rfc3168),
             _ => Much::None,
         };

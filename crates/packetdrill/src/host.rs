@@ -1,7 +1,7 @@
-//! The host under test: the simulator's sender and receiver. Also translates between the bytes of a
-//! script and the segments of the simulator.
+//! The host under test: the simulator's sender and receiver. Translates between the byte ranges in
+//! a script and the simulator's segments.
 //!
-//! Outgoing: a segment always has the same payload, also when it is retransmitted.
+//! Outgoing: a segment has the same payload when it is retransmitted.
 //!
 //! Incoming: the stream is divided into segments at the positions where packets of the script begin
 //! or end. So a packet usually arrives as one segment. If other packets overlap it, it arrives as
@@ -29,7 +29,7 @@ use crate::verdict::{Beyond, Category};
 /// Segment size that a host announces on a link with an MTU of 1500 bytes, which is packetdrill's
 /// MTU.
 const OUR_MSS: u32 = 1460;
-/// Segment size of an end that does not announce a size (RFC 9293 section 3.7.1).
+/// Maximum segment size if an end does not announce one (RFC 9293 section 3.7.1).
 const DEFAULT_MSS: u32 = 536;
 /// Bytes of the timestamp option in each segment.
 const TIMESTAMPS_LEN: u32 = 12;
@@ -48,18 +48,18 @@ pub(crate) struct Sent {
     pub ack: u32,
     /// SACK blocks, bytes.
     pub sack: Vec<(u32, u32)>,
-    /// The send time to which the echoed timestamp belongs.
+    /// The send time of the packet whose timestamp this packet echoes.
     pub echo: Time,
     pub syn: bool,
     pub ece: bool,
     pub cwr: bool,
     pub ecn: Ecn,
-    /// The ACE field, if the flags encode one.
+    /// The ACE field, if the ECN flags encode one.
     pub ace: Option<u32>,
-    /// Counters of the AccECN option, as on the wire.
+    /// Counters of the AccECN option, in the order on the wire.
     pub accecn: Option<[Option<u32>; 3]>,
-    /// Whether the simulator decided about the time or the content of the packet. If not, the
-    /// packet belongs to the handshake.
+    /// Whether the script's expectation is checked. False for packets of the handshake that this
+    /// crate sends instead of the simulator.
     pub judged: bool,
 }
 
@@ -78,39 +78,36 @@ pub(crate) struct Host {
     receiver: Receiver,
     /// Packets that were sent, but that the script has not checked yet.
     pub out: VecDeque<Sent>,
-    /// The first byte of each sent segment. The last entry is the position at which the next
-    /// segment will begin.
+    /// The start of each sent segment. The last entry is the start of the next segment to send.
     begins: Vec<u32>,
-    /// The positions at which the segments to be received begin and end, bytes.
+    /// The stream positions, in bytes, at which the script's incoming packets begin or end.
     edges: Vec<u32>,
-    /// Indices of the segments that have arrived.
     arrived: BTreeSet<usize>,
-    /// The send times of this host's timestamps. The keys are the values that the script uses for
-    /// these timestamps.
+    /// Maps this host's timestamp values in the script to the send times in the simulator.
     stamps: BTreeMap<u32, Time>,
     mss: u32,
     /// Whether both ends support SACK.
     sack: bool,
     /// Whether both ends send timestamps.
     pub timestamps: bool,
-    /// Number of bits by which to shift the other end's window.
+    /// Window scale of the other end, bits.
     scale: u32,
-    /// The other end's window, bytes.
+    /// Receive window of the other end, bytes.
     window: u64,
     /// Time at which this host sent its SYN or SYN-ACK.
     syn_at: Time,
-    /// Whether this end requests Accurate ECN, or has accepted Accurate ECN or RFC 3168 because the
-    /// other end requested it. If so, the simulator decides the flags of the handshake.
+    /// Whether the simulator decides the ECN flags of the handshake. True if this end requests
+    /// Accurate ECN, or accepts a request for Accurate ECN or RFC 3168.
     pub negotiates: bool,
     /// Whether both ends agreed on Accurate ECN.
     pub accurate: bool,
-    /// The other end's last timestamp.
+    /// The last timestamp received from the other end.
     ts_recent: Option<u32>,
 }
 
 impl Host {
-    /// Makes a host before the handshake. `syn` is the other end's SYN or SYN-ACK, and `inbound` is
-    /// everything that the connection will receive.
+    /// Makes a host in the state before the handshake. `syn` is the other end's SYN or SYN-ACK, and
+    /// `inbound` are all packets that the script will send.
     pub fn new<'a>(
         setup: &Setup,
         syn: &Segment,
@@ -130,7 +127,8 @@ impl Host {
         let sack = syn.options().contains(&TcpOption::SackPermitted);
         let accurate = agreed.ecn == Much::Accurate;
         let inbound: Vec<&Segment> = inbound.collect();
-        // If all full segments carry the option, reduce their payload by its length.
+        // If every full segment carries the AccECN option, its payload is shorter by the option's
+        // length.
         let option = accurate && matches!(setup.option, AccEcnOption::Full | AccEcnOption::Persist);
         let opens = |p: &&Segment| p.accecn().is_some();
         let heard = opens(&syn) || inbound.first().is_some_and(opens);
@@ -141,7 +139,8 @@ impl Host {
             mss: mss as u16,
             timestamps,
             rwnd: Bytes(1 << 30),
-            // As a client, the sender requests ECN and reads the result from the SYN-ACK.
+            // As a client, the simulator's sender requests ECN and reads the result from the
+            // SYN-ACK.
             ecn_feedback: match agreed.ours {
                 Much::Accurate if agreed.negotiates => EcnFeedback::AccEcn,
                 _ => agreed.feedback(),
@@ -266,7 +265,7 @@ impl Host {
         self.take_data(packet, now)
     }
 
-    /// Adds a packet to the sent packets. The packet does not come from the simulator.
+    /// Adds a packet of the handshake that this crate sends instead of the simulator.
     fn push(&mut self, at: Time, seq: u32, set: impl FnOnce(&mut Sent)) {
         let mut sent = Sent {
             at,
@@ -300,7 +299,7 @@ impl Host {
         }
     }
 
-    /// Notes that the other end supports the AccECN option, if it has sent the option.
+    /// Tells the receiver that the other end supports the AccECN option, if the packet carries it.
     fn hear_option(&mut self, packet: &Segment) {
         if packet.accecn().is_some() {
             self.receiver.hears_option(true);
@@ -324,7 +323,7 @@ impl Host {
                 .then(|| accecn::ace(packet.flags)),
             accecn: on_the_wire(packet),
             // The script decides the time of the first SYN. The simulator decides the flags of the
-            // first SYN, and everything about later SYNs.
+            // first SYN, and the time and flags of later SYNs.
             judged: self.negotiates || !(packet.has(flags::SYN) && now == self.syn_at),
         };
         if packet.has(flags::ACK) {
@@ -373,8 +372,8 @@ impl Host {
         }
     }
 
-    /// Writes data for the application. With `nodelay`, the application has turned Nagle's
-    /// algorithm off.
+    /// Writes data for the application. With `nodelay`, the application has turned off Nagle's
+    /// algorithm.
     pub fn write(&mut self, bytes: u64, nodelay: bool, now: Time) -> Result<(), Beyond> {
         if !nodelay {
             self.check_nagle(bytes)?;
@@ -383,8 +382,8 @@ impl Host {
         self.check_window()
     }
 
-    /// Rejects a write if Nagle's algorithm in Linux (Minshall's variant) would hold back the last
-    /// part. This happens if a short segment is in flight.
+    /// Rejects a write if Linux's variant of Nagle's algorithm (Minshall) would delay its last,
+    /// partial segment. It does so while a partial segment is in flight.
     fn check_nagle(&self, bytes: u64) -> Result<(), Beyond> {
         let rest = self.sender.unsent().unwrap_or(0) + bytes;
         let first = self.sender.flight().una as usize;
@@ -411,7 +410,7 @@ impl Host {
     }
 
     /// Updates the window as Linux's `tcp_ack_update_window` does. A packet that has a smaller
-    /// window and acknowledges nothing new is old, so it does not change the window.
+    /// window and acknowledges nothing new is treated as old and does not change the window.
     fn take_window(&mut self, packet: &Segment, advanced: bool) {
         let told = u64::from(packet.win.unwrap_or(0)) << self.scale;
         if advanced || told > self.window {
@@ -429,7 +428,7 @@ impl Host {
         }
     }
 
-    /// Records the script's name for the timestamp of a packet sent at `at`.
+    /// Records the timestamp value that the script uses for a packet sent at `at`.
     pub fn name_stamp(&mut self, name: u32, at: Time) {
         self.stamps.insert(name, at);
     }
@@ -471,7 +470,7 @@ impl Host {
         }
         let old_window = self.window;
         self.take_window(packet, ack > una);
-        // A packet with data that acknowledges nothing new is not a duplicate ACK.
+        // A packet with data is not a duplicate ACK, even if it acknowledges nothing new.
         if !packet.is_empty() && ack <= una {
             if self.window != old_window {
                 self.with_sender(now, |s, wire| s.write(0, now, wire));
@@ -479,7 +478,7 @@ impl Host {
             return Ok(());
         }
         if self.window != old_window && ack == una && packet.sack().is_empty() {
-            // The packet updates the window, so the sender may be able to send.
+            // The packet may have opened the window, so let the sender send.
             self.with_sender(now, |s, wire| s.write(0, now, wire));
             return Ok(());
         }
@@ -561,7 +560,7 @@ impl Host {
         Ok(())
     }
 
-    /// Returns the values of `tcp_info`, and its constants.
+    /// Returns the fields of `tcp_info` and the constants that assertions can use.
     pub fn values(&self) -> Values {
         let (info, conn, window) = (self.sender.info(), &self.sender.conn, &self.sender.window);
         let us = |t: Time| (t.ns() / 1000) as i64;

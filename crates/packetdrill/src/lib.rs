@@ -1,13 +1,13 @@
 //! Tests the simulator's TCP with packetdrill scripts.
 //!
-//! packetdrill (Cardwell et al., USENIX ATC 2013) lets a script play one end of a connection. The
-//! other end is a kernel. packetdrill checks which packets the kernel sends, and when. The kernel's
-//! selftests contain about two hundred such scripts.
+//! packetdrill (Cardwell et al., USENIX ATC 2013) runs a script that plays one end of a connection
+//! with a kernel. It checks which packets the kernel sends, and when. The kernel's selftests
+//! contain about two hundred such scripts.
 //!
 //! packetdrill can also test a TCP in a shared library (`--so_filename`). This crate does not use
-//! packetdrill, because the Debian suites on which tailback is built do not package it. Instead,
-//! this crate is a small interpreter, written from scratch. It supports the part of the language
-//! that concerns TCP and no other part of a kernel.
+//! packetdrill, because the Debian suites on which tailback is built do not package it. Instead, it
+//! interprets scripts itself. It supports the TCP part of the language, and not the parts for other
+//! kernel features.
 //!
 //! | file | what |
 //! |---|---|
@@ -24,19 +24,18 @@
 //!
 //! The interpreter checks which data segments and ACKs are sent, and when. It checks their SACK
 //! blocks, echoed timestamps, ECN flags and codepoints, the ACE field and the AccECN option. It
-//! also checks assertions on `tcp_info`. It does not check the following, which the simulator does
-//! not support:
-//! - the handshake, which this crate answers itself and uses to set up the ends; but the flags of
-//!   the handshake are checked if an end requests Accurate ECN;
+//! also checks assertions on `tcp_info`. It does not check:
+//! - the handshake, which this crate answers itself; but if an end requests Accurate ECN, the flags
+//!   of the handshake are checked;
 //! - the PSH flag, the advertised window, options of SYN and SYN-ACK;
 //! - how many segments share one packet; the simulator does not have TSO or GRO, so an expected
 //!   packet of several segments is compared with several segments of the simulator, all at the
 //!   expected time;
 //! - the exchange of FIN, because a script is checked only while the connection is open;
-//! - values of `tcp_info` that the simulator does not have; the result lists them.
+//! - fields of `tcp_info` that the simulator does not have; the verdict lists them.
 //!
-//! Time is virtual, and events happen exactly at the script's times. The time of a packet from the
-//! simulator may differ from the expected time by packetdrill's tolerance.
+//! Time is virtual, and events happen exactly at the script's times. The send time of a simulator's
+//! packet may differ from the expected time by packetdrill's tolerance.
 
 pub mod check;
 mod ecn;
@@ -58,9 +57,9 @@ use std::path::{Path, PathBuf};
 /// Folder of the scripts in a kernel's source tree.
 const SELFTESTS: &str = "tools/testing/selftests/net/packetdrill";
 
-/// Returns the folder of the kernel's scripts. It is the folder in `TAILBACK_PACKETDRILL`.
-/// Otherwise, it is in a source tree of the kernel kit (`TAILBACK_KIT`, or `tailback/kernel` in the
-/// user's cache).
+/// Returns the folder of the kernel's scripts: `TAILBACK_PACKETDRILL` if it is set, otherwise a
+/// folder in a source tree of the kernel kit (`TAILBACK_KIT`, or `tailback/kernel` in the user's
+/// cache).
 pub fn kernel_scripts() -> Option<PathBuf> {
     if let Some(named) = std::env::var_os("TAILBACK_PACKETDRILL") {
         return Some(PathBuf::from(named)).filter(|d| d.is_dir());
@@ -94,7 +93,8 @@ pub fn kernel_version(scripts: &Path) -> Option<String> {
     Some(format!("{}.{}", value("VERSION")?, value("PATCHLEVEL")?))
 }
 
-/// Returns the first source tree with scripts, at most `levels` folders down.
+/// Returns the `SELFTESTS` folder of the newest source tree at most `levels` folders below
+/// `folder`.
 fn below(folder: &Path, levels: u32) -> Option<PathBuf> {
     let scripts = folder.join(SELFTESTS);
     if scripts.is_dir() {
@@ -109,8 +109,8 @@ fn below(folder: &Path, levels: u32) -> Option<PathBuf> {
         // Ignore a tree that is being unpacked, whose name ends in `.part`.
         .filter(|p| p.is_dir() && p.extension().is_none_or(|x| x != "part"))
         .collect();
-    // Sort by name, so that the choice is reproducible. The search begins at the last folder, which
-    // is the newest.
+    // Sort by name, so that the choice is reproducible, and search the newest version (the last)
+    // first.
     inner.sort();
     inner.iter().rev().find_map(|p| below(p, levels - 1))
 }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use tailback_packetdrill::{judge, kernel_scripts, kernel_version, parse, report, scripts_in};
 use tailback_record::foreign::{read_text, shown};
 
-/// Largest script that is read, bytes.
+/// Largest script to read, bytes.
 const MAX_SCRIPT: u64 = 256 << 10;
 
 const USAGE: &str = "\
@@ -23,7 +23,7 @@ runs (and asserts nothing), FAIL with line, expected and got, or n/a with the re
 Exit status: 0 none fails, 1 a script fails, 2 bad input.
 ";
 
-/// How to print the verdicts.
+/// Output format of the verdicts.
 enum Form {
     Table,
     Json,
@@ -39,8 +39,7 @@ fn main() -> ExitCode {
             ExitCode::from(u8::from(failed))
         }
         Err(message) => {
-            // Escape control characters, because names of files and texts of scripts may contain
-            // them.
+            // Escape control characters, which file names and quoted script text may contain.
             for line in message.trim_end().lines() {
                 eprintln!("{}", shown(line));
             }

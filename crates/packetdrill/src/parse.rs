@@ -1,4 +1,4 @@
-//! The parser of scripts. An error has the line, the column and a description of the expected text.
+//! Parses scripts. Errors state the line, the column and the text that was expected.
 
 mod python;
 
@@ -11,9 +11,7 @@ pub struct SyntaxError {
     pub line: u32,
     /// Column in characters, from 1.
     pub column: u32,
-    /// What was expected there.
     pub expected: String,
-    /// The text that was found there.
     pub found: String,
 }
 
@@ -50,11 +48,10 @@ pub fn parse(text: &str) -> Parsed<Script> {
 struct Reader {
     text: Vec<char>,
     at: usize,
-    /// Whether some part of the file was valid. Errors quote the file only if this is true.
-    /// Otherwise, the file may be another kind of file that the user named by mistake, such as a
-    /// file with passwords.
+    /// Whether part of the file was a valid script. Only then do errors quote the file, because
+    /// otherwise the user may have named another file by mistake, such as one with passwords.
     known: bool,
-    /// Number of operands and brackets of the current expression.
+    /// Number of operands and brackets in the current expression, limited to `MOST_PARTS`.
     parts: u32,
 }
 
@@ -71,7 +68,8 @@ impl Reader {
                 script.options.push(self.option()?);
                 continue;
             }
-            // Shell commands at the beginning and at the end of a script have no time.
+            // Shell commands at the beginning and at the end of a script have no time in front of
+            // them.
             let at = if c == '`' {
                 When::Relative(0, 0)
             } else {
@@ -202,7 +200,7 @@ impl Reader {
         let relative = self.take("+");
         let from = self.seconds()?;
         self.blanks();
-        // `a...b` means that a system call blocks from time a to time b. The call begins at a.
+        // `a...b` means that a system call starts at time a and blocks until time b.
         let until = if self.take("...") {
             self.blanks();
             self.take("+");
@@ -248,7 +246,7 @@ impl Reader {
             .take(9)
             .collect();
         let below: u64 = nine.parse().map_err(|_| self.error("a time in seconds"))?;
-        // The limit keeps sums of times below the largest number of 64 bits.
+        // With this limit, sums of times fit in 64 bits.
         if whole > MOST_SECONDS {
             return Err(self.error("a time of at most 100000 seconds"));
         }

@@ -1,4 +1,4 @@
-//! Verdicts as a table, as JSON and as a page of documentation.
+//! Formats verdicts as a table, as JSON and as a page of the documentation.
 
 use serde_json::{Value, json};
 
@@ -7,8 +7,8 @@ use crate::verdict::{Category, Judged, Verdict};
 /// A script's name (without `.pkt`) and its verdict.
 pub type Row = (String, Judged);
 
-/// Known reasons why scripts of the kernel fail. Each is a deviation from Linux that the module
-/// comment of the simulator's TCP lists.
+/// Kernel scripts that fail for a known reason, and that reason. The module comment of the
+/// simulator's TCP lists each of these deviations from Linux.
 const KNOWN: &[(&str, &str)] = &[(
     "tcp_accecn_sack_space_grab",
     "An ACK of the simulator has room for three SACK blocks, or for two and the AccECN option. \
@@ -16,10 +16,9 @@ const KNOWN: &[(&str, &str)] = &[(
      option with the next ACK that has fewer blocks",
 )];
 
-/// The words for the verdicts.
 const WORDS: [&str; 4] = ["pass", "runs", "FAIL", "n/a"];
 
-/// Returns the word for a verdict.
+/// Returns the word for a verdict in the table.
 fn word(judged: &Judged) -> &'static str {
     match judged.verdict {
         Verdict::Pass { .. } if judged.asserts() => "pass",
@@ -29,7 +28,7 @@ fn word(judged: &Judged) -> &'static str {
     }
 }
 
-/// Returns the explanation of a verdict.
+/// Returns the reason for a verdict.
 fn why(judged: &Judged) -> String {
     let mut parts = Vec::new();
     match &judged.verdict {
@@ -90,7 +89,7 @@ pub fn table(rows: &[Row]) -> String {
 }
 
 /// Returns JSON: `{"kernel", "scripts": [...], "pass", "runs", "fail", "not_applicable"}`.
-/// `version` is the version of the kernel to which the scripts belong, if any.
+/// `version` is the version of the kernel that the scripts come from.
 pub fn json(rows: &[Row], version: Option<&str>) -> Value {
     let scripts: Vec<Value> = rows
         .iter()
@@ -169,7 +168,7 @@ fn cell(text: &str) -> String {
 }
 
 /// Returns a page that lists scripts that pass, scripts that fail with the reason, and scripts that
-/// do not apply. `version` is the version of the kernel to which the scripts belong.
+/// do not apply. `version` is the version of the kernel that the scripts come from.
 pub fn markdown(rows: &[Row], version: Option<&str>) -> String {
     let of = version.map_or(String::new(), |v| {
         format!("The scripts are those of Linux {v}.\n")

@@ -13,9 +13,9 @@ use crate::setup::{Setup, beyond};
 use crate::verdict::{Beyond, Category, Judged, Verdict};
 use crate::words::{describe, told};
 
-/// packetdrill's tolerance for times.
+/// packetdrill's default tolerance for times.
 const TOLERANCE: Time = Time::from_ms(4);
-/// Time to wait for a packet that may be sent at any time (`*`).
+/// Longest wait for a packet that the script expects at any time (`*`).
 const PATIENCE: Time = Time::from_secs(10);
 
 enum Stop {
@@ -34,7 +34,6 @@ fn no<T>(category: Category, why: &str) -> Result<T, Stop> {
     Err(Stop::Beyond((category, why.to_owned())))
 }
 
-/// The state of the connection.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Link {
     None,
@@ -52,18 +51,17 @@ struct Run<'a> {
     host: Option<Host>,
     link: Link,
     listener: Option<i64>,
-    /// Whether the script has set `TCP_NODELAY`.
     nodelay: bool,
     now: Time,
     packets: u32,
     fields: u32,
     assertions: u32,
     unjudged: BTreeSet<String>,
-    /// Variables that assertions have set.
+    /// Variables that the script's assertion code has set.
     variables: Values,
 }
 
-/// Plays a script against the simulator's TCP.
+/// Runs a script against the simulator's TCP.
 pub fn judge(script: &Script) -> Judged {
     let tolerance = script
         .options
@@ -142,7 +140,7 @@ impl Run<'_> {
         }
     }
 
-    /// Returns the earliest and the latest time of a step.
+    /// Returns the earliest and the latest time at which a step may happen.
     fn span(&self, at: When) -> (Time, Time) {
         match at {
             When::Absolute(from, to) => (Time(from), Time(to)),
@@ -202,7 +200,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Advances the time to `to`, and runs the timers that are due up to `to`.
+    /// Advances the time to `to` and runs the timers that expire until then.
     fn pass_time(&mut self, to: Time) {
         while let Some(host) = &mut self.host {
             let due = host.deadline();
@@ -215,8 +213,8 @@ impl Run<'_> {
         self.now = self.now.max(to);
     }
 
-    /// Returns the packets that the script will still send on this connection, up to the next
-    /// socket.
+    /// Returns the packets that the script will still send on this connection, until it opens the
+    /// next socket.
     fn inbound_after(&self, index: usize) -> impl Iterator<Item = &Segment> {
         self.script.events[index..]
             .iter()
@@ -306,7 +304,7 @@ impl Run<'_> {
                 };
                 match call.errno.as_deref() {
                     None => {}
-                    // The call failed, so no data was written.
+                    // The script expects the call to fail, so no data is written.
                     Some("EFAULT" | "EAGAIN") => return Ok(()),
                     Some(errno) => {
                         return no(
@@ -345,8 +343,8 @@ impl Run<'_> {
                 value.clone_into(&mut self.setup.cc);
                 Ok(())
             }
-            // These options concern buffers, routes and the results of reads, which the simulator
-            // does not have.
+            // These options concern socket buffers, routing and what reads return, which the
+            // simulator does not have.
             (
                 "SO_REUSEADDR" | "SO_SNDBUF" | "IP_MTU_DISCOVER" | "IP_TOS" | "IP_FREEBIND"
                 | "TCP_INQ",
@@ -356,7 +354,8 @@ impl Run<'_> {
         }
     }
 
-    /// Checks that the simulator sends the packet that the script expects.
+    /// Checks that the simulator sends the packet that the script expects, in the expected
+    /// interval.
     fn expect(&mut self, packet: &Segment, from: Time, to: Time) -> Result<(), Stop> {
         let foreign = packet.has('R') || packet.has('F');
         if foreign || matches!(self.link, Link::Closed) {
@@ -413,9 +412,8 @@ impl Run<'_> {
         host.out.pop_front()
     }
 
-    /// Checks whether `sent` is `packet`, or the part of `packet` that begins at `at` after the
-    /// bytes before it have been sent. If so, returns the number of fields that the script states,
-    /// all of which match.
+    /// Checks whether `sent` matches `packet`, or its part from `at` if earlier segments carried
+    /// the bytes before. Returns the number of fields compared, or `None` if one differs.
     fn matches(&self, packet: &Segment, sent: &Sent, at: u32) -> Option<u32> {
         let begins = sent.start == at && sent.end <= packet.end;
         let ace = sent.ace.is_none_or(|ace| ace == packet.ace());
@@ -428,7 +426,7 @@ impl Run<'_> {
         let flags = if sent.ace.is_some() {
             ace
         } else {
-            // Only the first segment of a burst has the CWR flag.
+            // If an expected packet becomes several segments, only the first one has the CWR flag.
             let cwr = packet.has('W') == sent.cwr || (at > packet.start && !sent.cwr);
             cwr && packet.has('E') == sent.ece
         };

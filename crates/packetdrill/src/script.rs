@@ -18,22 +18,21 @@ pub struct Event {
     pub line: u32,
     /// Time of the step.
     pub at: When,
-    /// What happens in the step.
     pub what: What,
 }
 
-/// The time of a step. Numbers are in ns.
+/// When a step happens, in ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
-    /// The earliest and the latest time since the script began.
+    /// Earliest and latest time, counted from the beginning of the script.
     Absolute(u64, u64),
-    /// The earliest and the latest time since the previous step.
+    /// Earliest and latest time, counted from the previous step.
     Relative(u64, u64),
     /// The step may happen at any time (`*`).
     Any,
 }
 
-/// What happens in a step.
+/// The action of a step.
 #[derive(Clone, Debug)]
 pub enum What {
     /// A TCP packet.
@@ -51,7 +50,7 @@ pub enum What {
 /// A TCP packet as scripts write it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Segment {
-    /// Whether the packet goes to the host under test.
+    /// Whether the script sends the packet to the host under test.
     pub inbound: bool,
     /// ECN codepoint in brackets: `ect0`, `ect1`, `ce`, `noecn`.
     pub ecn: Option<String>,
@@ -59,7 +58,7 @@ pub struct Segment {
     pub flags: String,
     /// First sequence number, bytes, relative to the SYN.
     pub start: u32,
-    /// The sequence number after the last one.
+    /// Sequence number after the last payload byte.
     pub end: u32,
     /// Acknowledgement number, if the script states it.
     pub ack: Option<u32>,
@@ -163,14 +162,14 @@ pub struct Call {
     pub name: String,
     /// Arguments, as the script writes them.
     pub args: Vec<String>,
-    /// Value that the call returns.
+    /// Return value that the script expects.
     pub result: i64,
-    /// Error that the call sets.
+    /// Error code that the script expects, e.g. `EAGAIN`.
     pub errno: Option<String>,
 }
 
 impl Call {
-    /// Returns an argument. Empty if the call does not have this argument.
+    /// Returns an argument, or an empty string if the call does not have it.
     pub fn arg(&self, n: usize) -> &str {
         self.args.get(n).map_or("", String::as_str)
     }

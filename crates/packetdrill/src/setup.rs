@@ -1,4 +1,4 @@
-//! The settings in a script, and the parts of a script that the simulator does not support.
+//! Reads a script's settings, and finds the parts that the simulator does not support.
 
 use tailback_engine::plan::AccEcnOption;
 
@@ -6,18 +6,18 @@ use crate::ecn::Much;
 use crate::script::{Script, TcpOption, What};
 use crate::verdict::{Beyond, Category};
 
-/// The settings of Linux that the simulator also has.
+/// Linux settings that the simulator also has.
 #[derive(Clone, Debug)]
 pub(crate) struct Setup {
     /// Name of the congestion control.
     pub cc: String,
-    /// Whether the window of an idle connection decays.
+    /// Whether the congestion window is reduced after an idle time.
     pub idle_restart: bool,
     /// The form of ECN that this end requests when it connects.
     pub ecn: Much,
-    /// The best form of ECN that this end accepts when the other end requests ECN.
+    /// The most advanced form of ECN that this end accepts when the other end requests it.
     pub ecn_accept: Much,
-    /// When this end sends the option of Accurate ECN.
+    /// When this end sends the AccECN option.
     pub option: AccEcnOption,
     /// Whether ECN is turned off if it seems not to work on the path (`tcp_ecn_fallback`).
     pub fallback: bool,
@@ -63,8 +63,8 @@ impl Setup {
         };
         match name.rsplit('/').next().unwrap_or(name) {
             "defaults.sh" => {
-                // The simulator always behaves as with these settings of defaults.sh, so the script
-                // is not run.
+                // The simulator always behaves as defaults.sh sets the kernel, so do not interpret
+                // that script.
                 self.idle_restart = false;
                 (self.ecn, self.ecn_accept) = (Much::None, Much::None);
                 self.timestamps = true;
@@ -75,7 +75,7 @@ impl Setup {
             "set_sysctls.py" | "sysctl" => {
                 let mut quoted = false;
                 for &arg in args {
-                    // This word continues a quoted list.
+                    // If a quote is open, this word belongs to the quoted list.
                     let inner = quoted;
                     quoted ^= arg.matches('"').count() % 2 == 1;
                     if !(inner || arg.starts_with('-')) {
@@ -94,7 +94,7 @@ impl Setup {
             }
             "tc" if args.ends_with(&["root", "pfifo"]) => Ok(()),
             "tc" => Err((Category::Command, "a queue that drops".to_owned())),
-            // The command sets offloads, which the simulator does not have.
+            // ethtool only sets offloads, which the simulator does not have.
             "ethtool" => Ok(()),
             "ip" if args.starts_with(&["tcp_metrics"]) => Ok(()),
             "ip" => Err((Category::Pmtu, "sets the MTU of a device".to_owned())),
@@ -115,8 +115,8 @@ impl Setup {
         match (name, value) {
             ("tcp_slow_start_after_idle", _) => self.idle_restart = value != "0",
             ("tcp_ecn", value) => {
-                // In Linux's `enum tcp_ecn_mode`, the two values are the form that an end requests,
-                // and the form that it accepts.
+                // The values are those of Linux's `enum tcp_ecn_mode`: the form to request, then
+                // the form to accept.
                 (self.ecn, self.ecn_accept) = match value {
                     "0" => (Much::None, Much::None),
                     "1" => (Much::Rfc3168, Much::Rfc3168),
@@ -137,7 +137,7 @@ impl Setup {
                 };
             }
             ("tcp_ecn_fallback", _) => self.fallback = value != "0",
-            // Skip this setting, which is a lower limit of how often the option is sent.
+            // Ignore this setting, the minimum rate at which the option is sent.
             ("tcp_ecn_option_beacon", _) => {}
             ("tcp_timestamps", _) => self.timestamps = value != "0",
             ("tcp_sack", _) => self.sack = value != "0",
@@ -155,7 +155,7 @@ impl Setup {
             ("tcp_pacing_ss_ratio", "200") | ("tcp_pacing_ca_ratio", "120") => {}
             ("tcp_reordering", "3") | ("tcp_recovery", "1") | ("tcp_frto", "2") => {}
             ("tcp_dsack", "1") | ("tcp_early_retrans", "3" | "4") => {}
-            // These set sizes of TSO packets and buffers, and limits of challenge ACKs.
+            // These set the sizes of TSO packets and buffers, and the rate limit of challenge ACKs.
             ("tcp_tso_win_divisor" | "tcp_min_tso_segs" | "tcp_rmem" | "tcp_wmem", _) => {}
             ("tcp_invalid_ratelimit" | "tcp_notsent_lowat", _) => {}
             ("tcp_rto_max_ms", _) => return unknown("another ceiling of the timeout"),
@@ -165,9 +165,8 @@ impl Setup {
     }
 }
 
-/// If a part of a script makes the whole script inapplicable, returns the line of the part and the
-/// reason. If there are several such parts, returns the part of the kind that explains the script
-/// best.
+/// Returns the line and the reason if a part of the script makes the whole script inapplicable. If
+/// several parts do, returns the one whose category comes first in [`Category`].
 pub(crate) fn beyond(script: &Script) -> Option<(u32, Beyond)> {
     if script
         .options
@@ -181,7 +180,6 @@ pub(crate) fn beyond(script: &Script) -> Option<(u32, Beyond)> {
         .iter()
         .filter_map(|e| Some((e.line, of_event(&e.what)?)))
         .collect();
-    // Take the first occurrence of the kind that explains the script best.
     found
         .into_iter()
         .min_by_key(|(line, (kind, _))| (*kind, *line))

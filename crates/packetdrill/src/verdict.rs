@@ -1,7 +1,7 @@
-//! The verdict about the simulator, and the reasons why a script may not apply to it.
+//! The result of a script, and the reasons why a script may not apply to the simulator.
 
 /// Why a script does not apply to the simulator. If there are several reasons, the first in this
-/// order is reported. The reasons that explain a script best are first.
+/// order is reported, because it explains the script best.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Category {
     /// The script is only about IPv6.
@@ -14,9 +14,9 @@ pub enum Category {
     SynCookies,
     /// Urgent data.
     Urgent,
-    /// Zero copy and timestamps of sends, which use the error queue of a socket.
+    /// Zero copy and send timestamps, which use the error queue of a socket.
     ErrorQueue,
-    /// Nagle's algorithm, corking, and boundaries of messages.
+    /// Nagle's algorithm, corking, and message boundaries.
     Nagle,
     /// Path MTU discovery and ICMP.
     Pmtu,
@@ -30,7 +30,7 @@ pub enum Category {
     Command,
     /// Loss recovery without SACK.
     NoSack,
-    /// Parts of segments, because the simulator sends and receives only complete segments.
+    /// Partial segments, because the simulator sends and receives only complete segments.
     PartOfSegment,
     /// The handshake, and resets during the handshake.
     Handshake,
@@ -38,7 +38,7 @@ pub enum Category {
     Challenge,
     /// FIN and RST.
     Close,
-    /// The script contains nothing that the simulator decides.
+    /// None of the script's packets or assertions depend on the simulator.
     Nothing,
 }
 
@@ -68,7 +68,7 @@ impl Category {
     }
 }
 
-/// The result of the test of a script.
+/// The result of a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The simulator behaves as expected.
@@ -77,16 +77,16 @@ pub enum Verdict {
         /// `None` if the whole script was checked.
         until: Option<u32>,
     },
-    /// The simulator behaves differently.
+    /// The simulator sends or does something that the script does not expect.
     Fail {
         /// Line in the script.
         line: u32,
         /// What the script expects.
         expected: String,
-        /// What the simulator sent or did.
+        /// What the simulator sent or did instead.
         got: String,
     },
-    /// The script does not apply.
+    /// The script tests something that the simulator does not have.
     NotApplicable {
         /// Line in the script.
         line: u32,
@@ -97,25 +97,25 @@ pub enum Verdict {
     },
 }
 
-/// A verdict, and the number of checks on which it is based.
+/// A verdict, and the number of checks that led to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Judged {
     /// The verdict.
     pub verdict: Verdict,
-    /// Number of expected packets that the simulator sent.
+    /// Number of packets from the simulator that matched the script.
     pub packets: u32,
-    /// Number of fields of these packets that the script states. Fields are ECN field, flags of
-    /// ECN, AccECN option, SACK blocks and echoed timestamp.
+    /// Number of fields compared in these packets: ECN field, ECN flags, AccECN option, SACK blocks
+    /// and echoed timestamp.
     pub fields: u32,
     /// Number of assertions that held.
     pub assertions: u32,
-    /// Values in assertions that were not checked, because the simulator does not have them.
+    /// Names in assertions that were not checked, because the simulator does not have their values.
     pub unjudged: Vec<String>,
 }
 
 impl Judged {
-    /// Returns whether a different sender or receiver could have failed the script. A single packet
-    /// with only a sequence range is not enough, because every TCP sends it.
+    /// Returns whether the script checks enough to tell one sender or receiver from another. A
+    /// single packet with only a sequence range is not enough, because every TCP sends it.
     pub fn asserts(&self) -> bool {
         self.assertions + self.fields > 0 || self.packets > 1
     }

@@ -1,5 +1,4 @@
-//! Describes packets in words. These are packets that a script expects, or that the simulator has
-//! sent.
+//! Describes expected and sent packets in words, for error messages.
 
 use tailback_engine::packet::Ecn;
 use tailback_engine::units::Time;
@@ -31,7 +30,7 @@ fn counters(option: Option<[Option<u32>; 3]>) -> String {
     })
 }
 
-/// Describes an expected packet. With `accurate`, its ECN flags are the ACE field.
+/// Describes an expected packet. If `accurate`, describes its ECN flags as the ACE field.
 pub(crate) fn describe(packet: &Segment, accurate: bool, from: Time, to: Time) -> String {
     let what = if packet.has('S') {
         "a SYN".to_owned()

@@ -1,6 +1,6 @@
-//! Tests the kernel's own scripts, if the kernel's source is available. Compares the verdicts with
-//! the table `tests/scripts.txt` and with the page `docs/evidence/packetdrill.md`. Also tests that
-//! every checked packet was compared. With `TAILBACK_BLESS=1`, the test writes both files again.
+//! Runs the kernel's scripts, if the kernel's source is available. Compares the verdicts with
+//! `tests/scripts.txt` and `docs/evidence/packetdrill.md`; with `TAILBACK_BLESS=1`, rewrites both
+//! files. Also tests that a change to any checked packet makes its script fail.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use tailback_packetdrill::{
     Verdict, judge, kernel_scripts, kernel_version, parse, report, scripts_in,
 };
 
-/// The kernel version of the table. Other versions may have different scripts.
+/// Kernel version from which the table's verdicts come. Other versions may have other scripts.
 const VERSION: &str = "7.3";
 
 fn scripts() -> Option<Vec<(String, Script)>> {
@@ -66,7 +66,7 @@ fn verdicts_are_those_of_the_table() {
     );
 }
 
-/// Returns variants of an expected packet. Each variant differs in one of the fields that the
+/// Returns variants of an expected packet, each with another value in one of the fields that the
 /// packet states.
 fn otherwise(packet: &Segment) -> Vec<Segment> {
     let mut all = Vec::new();
@@ -103,8 +103,8 @@ fn otherwise(packet: &Segment) -> Vec<Segment> {
     all
 }
 
-/// As in `own.rs`, the interpreter must detect wrong expectations. A packet must not match if it is
-/// expected a second later, with one byte more acknowledged, or with another field.
+/// Tests that a script fails if one of its packets is expected a second later, with one byte more
+/// acknowledged, or with another value of a field.
 #[test]
 fn every_judged_packet_is_compared() {
     let Some(scripts) = scripts() else { return };
@@ -139,7 +139,7 @@ fn every_judged_packet_is_compared() {
                 packet.ack = packet.ack.map(|ack| ack + 1);
             }
             let fails = |script: &Script| matches!(judge(script).verdict, Verdict::Fail { line, .. } if line == event.line);
-            // A SYN without an ACK has no acknowledgement number, so only its time can be changed.
+            // A SYN without an ACK has no acknowledgement number, so change only its time.
             compared += u32::from(fails(&late) && (packet.ack.is_none() || fails(&more)));
             for other in otherwise(packet) {
                 let mut wrong = script.clone();

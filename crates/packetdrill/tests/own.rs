@@ -1,4 +1,4 @@
-//! Tests tailback's own scripts, and that the interpreter detects wrong expectations.
+//! Tests tailback's own scripts, and that wrong expectations make a script fail.
 
 use std::path::{Path, PathBuf};
 
@@ -28,7 +28,7 @@ fn open(rest: &str) -> String {
     )
 }
 
-/// Every script must pass, with the numbers of checked packets, fields and assertions in the table.
+/// Every script must pass, and check as many packets, fields and assertions as the table lists.
 #[test]
 fn own_scripts_hold() {
     let rows: Vec<report::Row> = scripts_in(&own())
@@ -59,8 +59,8 @@ timeout              pass           5       0        9
     assert_eq!(report::table(&rows), expected);
 }
 
-/// Tests that every packet that is counted as checked was compared. It must not match if it is
-/// expected a second later or one byte longer.
+/// Tests that a script fails if one of its checked packets is expected a second later or one byte
+/// longer.
 #[test]
 fn every_packet_is_compared() {
     for path in scripts_in(&own()).expect("tests/own") {
@@ -122,7 +122,7 @@ fn a_failure_says_what_was_expected_and_what_came() {
     );
 }
 
-/// The tolerance of times is 4 ms, unless the script sets another value.
+/// Times may differ by 4 ms, unless the script sets another tolerance.
 #[test]
 fn times_have_a_tolerance() {
     let at = |offset: &str| {
@@ -138,7 +138,7 @@ fn times_have_a_tolerance() {
     assert!(fails(&at(".005~.2")));
 }
 
-/// The verdict names the unsupported part of a script. The interpreter does not skip such parts.
+/// If a script contains an unsupported part, the verdict names it instead of ignoring it.
 #[test]
 fn what_does_not_apply_is_said() {
     let category = |text: &str| match judged(text).verdict {
@@ -190,8 +190,7 @@ fn what_does_not_apply_is_said() {
     );
 }
 
-/// If any part of a script is removed or replaced, the result is an error or a verdict, never a
-/// panic.
+/// Removing or replacing any part of a script gives an error or a verdict, never a panic.
 #[test]
 fn no_script_is_too_broken() {
     let (mut errors, mut verdicts) = (0, 0);

@@ -1,7 +1,7 @@
-//! Outages, during which the rate of a link is 0. htb does not support a rate of 0, and after a
-//! very low rate it sends nothing for up to a minute. So one of tailback's own queue disciplines is
-//! the root, with htb as its child. During an outage, the agent lets the root hold the packets
-//! back.
+//! Maps outages, during which the rate of a link is 0, to a queue discipline. htb rejects a rate of
+//! 0, and after a very low rate it sends nothing for up to a minute. So tailback's `outage` module
+//! is the root queue discipline, with htb as its child. The agent closes the root at the start of
+//! an outage and opens it at the end.
 
 use tailback_engine::plan::{LinkPlan, RatePlan};
 use tailback_engine::units::Rate;
@@ -19,7 +19,8 @@ pub(super) fn has(link: &LinkPlan) -> bool {
     matches!(&link.rate, RatePlan::Steps(steps) if steps.iter().any(|step| step.1 == Rate(0)))
 }
 
-/// Adds the module that a link with an outage needs to the modules to load, or rejects the link.
+/// Adds the kernel module `outage` to the modules to load if the link has an outage. Rejects the
+/// link if its queue does not work below that module.
 pub(super) fn check(
     path: &str,
     queue: &Qdisc,
@@ -45,11 +46,11 @@ pub(super) fn check(
     }
 }
 
-/// The line that makes the root of a device, and the parent's name for its child.
+/// The line of tc that adds the root, and the parent's name in the line that adds its child.
 pub(super) const ROOT: &str = "qdisc add dev out root handle f: outage";
 pub(super) const CHILD: &str = "parent f:1";
 
-/// Returns the line that makes the root hold packets back, or let them pass again.
+/// Returns the line of tc that closes the root (holds all packets back) or opens it.
 pub(super) fn change(closed: bool) -> String {
     format!(
         "qdisc change dev out root handle f: outage closed {}",

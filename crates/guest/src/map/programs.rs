@@ -1,4 +1,4 @@
-//! Maps entries of programs to the guest's job.
+//! Maps the programs of a plan to the job of the guest.
 
 use std::collections::BTreeMap;
 
@@ -14,21 +14,21 @@ use super::refuse::Refusals;
 use super::{cc, routes};
 use crate::job::{Interop, Program, Ready, Side};
 
-/// The paths, in the guest's root, of the packages and files of programs.
+/// Paths in the guest's file system of the packages, files and folders that programs use.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct Places {
-    /// Folders of unpacked packages. The key consists of the package names, joined by spaces.
+    /// Folders of unpacked packages. The key is the package names, joined by spaces.
     #[serde(default)]
     pub roots: BTreeMap<String, String>,
-    /// Files and folders, by their path on the host.
+    /// Files and folders. The key is their path on the host.
     #[serde(default)]
     pub files: BTreeMap<String, String>,
-    /// Folders that are roots of sides, by their path on the host.
+    /// Root folders of the programs. The key is their path on the host.
     #[serde(default)]
     pub folders: BTreeMap<String, String>,
 }
 
-/// Returns the TCP options of an entry's hosts in the form of a flow.
+/// Returns a flow with the TCP options of a program's hosts.
 fn as_flow(program: &ProgramPlan) -> FlowPlan {
     FlowPlan {
         name: program.name.clone(),
@@ -41,8 +41,8 @@ fn as_flow(program: &ProgramPlan) -> FlowPlan {
     }
 }
 
-/// Returns the congestion controls by entry. Adds a refusal for each option that Linux does not
-/// support.
+/// Returns the congestion control of each program. Adds a refusal for each option that Linux does
+/// not support.
 pub(super) fn controls(
     plan: &Plan,
     kit: &Kits<'_>,
@@ -63,8 +63,8 @@ pub(super) fn controls(
     controls
 }
 
-/// Returns the sysctl for the congestion controls that hosts of programs may choose. In every
-/// namespace except the first, Linux permits only the congestion controls that
+/// Returns the sysctl for the congestion controls that programs may select. In every namespace
+/// except the first, Linux permits only the congestion controls that
 /// `tcp_allowed_congestion_control` lists.
 pub(super) fn allowed(controls: &[String]) -> Option<(String, String)> {
     let mut names = vec!["reno"];
@@ -77,7 +77,7 @@ pub(super) fn allowed(controls: &[String]) -> Option<(String, String)> {
     (!controls.is_empty()).then(|| (path.to_owned(), names.join(" ")))
 }
 
-/// Returns the entries of a plan for the run of a seed.
+/// Returns the programs of a plan for the run with this seed.
 pub(super) fn programs(plan: &Plan, seed: u64, layout: &Layout, places: &Places) -> Vec<Program> {
     let mut numbers = BTreeMap::new();
     for member in plan.each_program() {

@@ -1,14 +1,13 @@
-//! Collects what Linux does not support, with the path in the plan.
+//! Collects the parts of a plan that Linux does not support, with their paths in the plan.
 
 use tailback_engine::plan::Refusal;
 use tailback_engine::registry::kernel::Refused;
 
-/// The refusals so far.
 #[derive(Default)]
 pub(super) struct Refusals(pub Vec<Refusal>);
 
 impl Refusals {
-    /// Adds a refusal and its alternative.
+    /// Adds a refusal. `expected` is what the user can write instead.
     pub fn add(&mut self, path: &str, message: impl Into<String>, expected: impl Into<String>) {
         self.0.push(Refusal {
             path: path.to_owned(),
@@ -17,7 +16,7 @@ impl Refusals {
         });
     }
 
-    /// Adds the refusals of an algorithm, which is at `path` in the scenario.
+    /// Adds the refusals of the algorithm at `path` in the scenario.
     pub fn at(&mut self, path: &str, refused: Vec<Refused>) {
         for Refused {
             at,
@@ -29,7 +28,7 @@ impl Refusals {
         }
     }
 
-    /// Adds a refusal without an alternative.
+    /// Adds a refusal that does not suggest an alternative.
     pub fn never(&mut self, path: &str, message: impl Into<String>) {
         self.0.push(Refusal {
             path: path.to_owned(),
@@ -39,8 +38,7 @@ impl Refusals {
     }
 }
 
-/// Returns the names that are available instead of an unknown name. A name that is similar to the
-/// unknown one comes first.
+/// Returns a message that lists the available names, the most similar to the unknown name first.
 pub(super) fn instead<'a>(name: &str, there_is: impl Iterator<Item = &'a String>) -> String {
     let mut all: Vec<&str> = there_is.map(String::as_str).collect();
     if all.is_empty() {

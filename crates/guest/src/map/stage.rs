@@ -1,5 +1,5 @@
-//! The effects after a link as arguments of netem: delay, jitter, loss, serialisation of a wire,
-//! and transmission in slots.
+//! Maps what follows a link (delay, jitter, loss, serialisation of a wire, transmission in slots)
+//! to arguments of netem.
 
 use tailback_engine::plan::{LinkMode, LinkPlan, SlotsPlan};
 use tailback_engine::rng::Stream;
@@ -7,8 +7,8 @@ use tailback_engine::units::{Rate, Time};
 
 use super::tc::time;
 
-/// netem with a rate keeps the order of packets. This rate adds less than a nanosecond to a frame
-/// of 12,500 bytes.
+/// Makes netem keep the order of packets, which it does only with a rate. This rate adds less than
+/// a nanosecond to a frame of 12,500 bytes.
 const KEEPS_ORDER: &str = "rate 100tbit";
 
 /// Returns netem's arguments for a delay, and a jitter of up to `jitter`, without reordering.
@@ -25,9 +25,8 @@ pub(super) fn delay_words(delay: Time, jitter: Time, seed: Option<u64>) -> Strin
     }
 }
 
-/// One netem after a link.
 pub(super) struct Stage {
-    /// Rate in bit/s and overhead in bytes, if the netem serialises.
+    /// Rate in bit/s and overhead in bytes, if this netem serialises packets.
     pub wire: Option<(Rate, i32)>,
     delay: Time,
     jitter: Time,
@@ -37,12 +36,11 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    /// Returns whether the netem loses packets.
     pub fn loses(&self) -> bool {
         self.loss > 0.0
     }
 
-    /// Returns the arguments of netem. `rate`, if given, replaces the rate.
+    /// Returns the arguments of netem, with `rate` instead of the netem's rate if it is given.
     pub fn words(&self, rate: Option<Rate>) -> String {
         let seed = self.seed;
         let mut words = Vec::new();
@@ -74,9 +72,9 @@ impl Stage {
     }
 }
 
-/// Returns the netems after a link. Serialisation and jitter need separate netems, because a netem
-/// that serialises would space out packets that the jitter has bunched. Slots need a third netem,
-/// because they hold packets that have passed the delay.
+/// Returns the netems after a link, in the order in which packets pass them. Serialisation and
+/// jitter need separate netems, because a netem that serialises would space out packets that the
+/// jitter has bunched. Slots need a third netem, because a slot holds packets after their delay.
 pub(super) fn stages(link: &LinkPlan, seed: u64) -> Vec<Stage> {
     let wire = (link.mode == LinkMode::Wire).then(|| (link.rate.nominal(), link.overhead));
     let jittered = link.jitter > Time::ZERO;

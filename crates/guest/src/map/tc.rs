@@ -11,17 +11,16 @@ use super::modules::Modules;
 use super::refuse::{Refusals, instead};
 use crate::job::{DropsAt, Limit};
 
-/// A queue discipline for tc.
+/// A queue discipline, as arguments of tc.
 pub(super) struct Qdisc {
-    /// The kind's name in tc.
     pub kind: String,
     /// The arguments that follow the kind.
     pub words: String,
-    /// The largest amount that the queue may hold.
+    /// The queue's limit in packets or bytes.
     pub limit: Limit,
-    /// Whether it is adaptive RED, whose timer the agent has to start.
+    /// Whether the queue is adaptive RED, whose adaptation timer the agent has to start.
     pub adapts: bool,
-    /// Whether the algorithm drops on arrival or on departure.
+    /// Whether the AQM drops packets when they arrive or when they depart.
     pub drops_at: DropsAt,
     /// The registry's description of the kernel's qdisc of this kind.
     face: Option<&'static kernel::Qdisc>,
@@ -40,7 +39,7 @@ impl Qdisc {
         }
     }
 
-    /// Returns how the queue keeps the link's rate, if it has its own shaper.
+    /// Returns the options of the queue's own shaper, if it has one.
     pub fn shaper(&self) -> Option<&'static Shaper> {
         self.face?.shaper
     }
@@ -50,7 +49,8 @@ impl Qdisc {
         self.face.is_some_and(|face| face.order == Order::Arrival)
     }
 
-    /// Returns whether the agent makes the queue, because tc does not support its kind.
+    /// Returns whether the agent creates the queue itself, because tc does not support its
+    /// kind.
     pub fn is_text(&self) -> bool {
         let kind = self.kind.as_str();
         self.face.is_some_and(|face| face.texts.contains(&kind))
@@ -61,8 +61,8 @@ impl Qdisc {
         self.face.is_some()
     }
 
-    /// Rejects settings that a queue with its own shaper does not support, and settings that the
-    /// captures cannot follow.
+    /// Rejects settings that the queue's own shaper does not support, and settings under which
+    /// packets cannot be matched between the captures.
     pub fn check(&self, path: &str, link: &LinkPlan, plan: &Plan, refusals: &mut Refusals) {
         let Some(shaper) = self.shaper() else { return };
         let whole = plan.offloads && plan.record.captures;
@@ -112,9 +112,9 @@ pub(super) fn queue(
     qdisc
 }
 
-/// Returns the module that provides a link's queue discipline instead of Linux's own code, if one
-/// is needed. If the scenario names a module, it is that module. If Linux does not have the kind or
-/// its options, it is one of tailback's own modules.
+/// Returns the module that replaces Linux's queue discipline on a link. This is the module that the
+/// scenario names. Without one, it is a tailback module if Linux does not support the kind or one
+/// of its options.
 pub(super) fn stand_in<'a>(queue: &'a Algorithm, module: Option<&'a str>) -> Option<&'a str> {
     module.or_else(|| {
         let (name, options) = queue.known()?;

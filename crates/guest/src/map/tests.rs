@@ -78,7 +78,7 @@ fn simple() -> Plan {
 /// Returns the job as text, without the lines that every namespace has.
 fn script(plan: &Plan) -> String {
     let job = map(plan, 1, &kit()).unwrap_or_else(|no| panic!("{no:#?}"));
-    // Every device in a line exists once, and no device is in two pairs.
+    // Every device that a line names exists exactly once, and no device is in two veth pairs.
     let mut devices: Vec<(usize, &str)> = Vec::new();
     for veth in &job.veths {
         for end in [&veth.a, &veth.b] {
@@ -155,8 +155,8 @@ fn one_flow_with_codel() {
     assert_eq!(job.links[0].rates, [(0, 100_000_000)]);
     assert_eq!(job.links[0].limit, crate::job::Limit::Packets(1000));
     assert_eq!(job.links[0].drops_at, crate::job::DropsAt::Dequeue);
-    // The buffer is 6 x 100 Mbit/s x 0.27 s / 8 bit. The 0.27 s are 20 ms of RTT and 250 ms of
-    // queue.
+    // The send buffer is 6 x 100 Mbit/s x 0.27 s / 8 bit. The 0.27 s are 20 ms of base RTT and 250
+    // ms of queueing delay.
     assert_eq!(job.flows[0].send_buffer, 20_250_000);
 }
 
@@ -172,7 +172,7 @@ fn a_burst_is_that_of_rate_and_ceiling() {
     let job = script(&plan);
     let class = "htb rate 10000000bit ceil 10000000bit burst 1600b cburst 1600b quantum 1514";
     assert!(job.contains(class), "{job}");
-    // The burst is at least one step of the guest's clock.
+    // The burst covers at least one tick of the guest's clock.
     let class = "htb rate 20000000000bit ceil 20000000000bit burst 2500b cburst 2500b";
     assert!(job.contains(class), "{job}");
 }
@@ -338,7 +338,7 @@ fn a_policer_and_batches_of_acks_are_modules_of_tailbacks_own() {
     );
     let own = job.setup.iter().filter(|batch| batch.tool == Tool::Qdisc);
     let lines: Vec<_> = own.flat_map(|batch| &batch.lines).collect();
-    // 64,000 bytes at 20 Mbit/s are 25.6 ms.
+    // A depth of 64,000 bytes lasts 25.6 ms at 20 Mbit/s.
     let police = "police rate 20000000 depth 25600000 mark 0 only data active 0";
     let batch = "ack_batch packets 4 time 2000000 newest 0 active 1";
     let add = |words| format!("qdisc add dev out root handle f: {words}");
@@ -352,8 +352,8 @@ fn a_policer_and_batches_of_acks_are_modules_of_tailbacks_own() {
         "qdisc change dev out root handle f: police active 0",
     );
     assert_eq!(changes, [(2, on), (4, on), (5, off)]);
-    // The agent captures packets at the policer. It need not capture at the queue discipline that
-    // batches ACKs, because that one drops no ACK.
+    // The agent captures packets at the policer. It does not capture at `ack_batch`, which drops no
+    // ACK.
     assert_eq!(job.links[0].loss_kind.as_deref(), Some("police"));
 }
 
@@ -426,7 +426,7 @@ fn an_outage_holds_the_shaper_back() {
     );
     let mut setup = job.setup.iter().flat_map(|batch| &batch.lines);
     assert!(setup.any(|line| line == "qdisc add dev out parent f:1 handle 1: htb default 1"));
-    // Cake has its own shaper, which the module for outages does not support.
+    // Cake has its own shaper, which the module `outage` does not support.
     plan.links[0].queue = link(1_000_000, "cake", &[]).queue;
     let refused = judge(&plan, &with_module);
     assert_eq!(refused[0].path, "links[0].rate");
@@ -585,13 +585,13 @@ fn flows_are_on_the_hosts_they_name() {
         job.flows.iter().map(|f| f.dscp).collect::<Vec<_>>(),
         [46, 46, 46, 0]
     );
-    // The simulator numbers the hosts in the same way.
+    // The simulator assigns the same host numbers.
     let info = plan.flow_info();
     assert_eq!(
         info.iter().map(|i| i.source).collect::<Vec<_>>(),
         [0, 0, 2, 4]
     );
-    // The simulator permits a host in two pairs, but namespaces do not.
+    // In the simulator, a host may be in two sender-receiver pairs; in namespaces, it may not.
     plan.flows[2] = on("c", ["x", "v"]);
     assert_eq!(plan.flow_info()[2].source, 0);
     let no = judge(&plan, &kit());
@@ -682,8 +682,8 @@ fn web(name: &str) -> TrafficPlan {
     }
 }
 
-/// Tests that each client has its own port, after the ports of flows and sources, and that the
-/// connections of a source use the hosts of flows with the same stack.
+/// Tests that each client has its own port, numbered after those of flows and sources, and that the
+/// connections of a source use the hosts of flows that have the same TCP settings.
 #[test]
 fn clients_have_ports_behind_all_others() {
     let mut plan = simple();
@@ -706,12 +706,11 @@ fn clients_have_ports_behind_all_others() {
         (100_000_000, 20_000_000, 1_000_000)
     );
     assert_eq!(a.flow.kernel_cc, "cubic");
-    // The simulator numbers packets in the same way.
+    // The simulator assigns the same owner numbers to packets.
     assert_eq!(job.owners(), plan.owners());
     assert_eq!(job.owners().len(), 4 + 20 + 3);
     assert_eq!(job.owners()[..5], [0, 1, 2, 3, 2]);
-    // ECN is set per host, so connections with ECN and connections without ECN are on different
-    // hosts.
+    // The kernel sets ECN per host, so connections with and without ECN use different hosts.
     assert_eq!(job.sources[1].sender, job.flows[0].sender);
     assert_ne!(job.sources[2].sender, job.flows[0].sender);
 }
@@ -800,7 +799,7 @@ fn refusals_name_their_place() {
             "links[0].jitter",
             Box::new(|p| p.links[0].jitter = Time::from_secs(5)),
         ),
-        // These modules are tailback's own, and this kit does not have them.
+        // The kernel kit of this test does not have these tailback modules.
         (
             "links[0].queue.module",
             Box::new(|p| p.links[0] = link(1_000_000, "wred", &[])),
@@ -1032,7 +1031,7 @@ fn refusals_name_their_place() {
             "flows[0].cc.module",
             Box::new(|p| p.flows[0].module = Some("mine".into())),
         ),
-        // This module exists but registers another algorithm.
+        // This module exists but is a queue discipline.
         (
             "flows[0].cc.module",
             Box::new(|p| p.flows[0].module = Some("my-codel".into())),
@@ -1041,7 +1040,7 @@ fn refusals_name_their_place() {
             "flows[0].cc.beta",
             Box::new(|p| p.flows[0] = controlled("reno", &[("beta", Value::Float(0.7))])),
         ),
-        // The module is tailback's own, and this kit does not have it.
+        // The kernel kit of this test does not have this tailback module.
         (
             "flows[0].cc.module",
             Box::new(|p| p.flows[0] = controlled("reno", &[("beta_ecn", Value::Float(0.8))])),
@@ -1150,7 +1149,7 @@ fn no_module_for_a_schedule() {
     assert_eq!(judge(&plan, &bare)[0].path, "links[0].schedule");
 }
 
-/// Linux's bbr has no parameters, and bbr3 exists only as a user's module.
+/// Linux's BBR has no parameters, and BBRv3 is available only as a module that the user supplies.
 #[test]
 fn bbr_is_linux_own_and_bbr3_a_module_of_ones_own() {
     let mut plan = simple();
@@ -1192,7 +1191,8 @@ fn options_of_dctcp_are_parameters() {
     );
 }
 
-/// Other versions of DCTCP, and growth that counts ACKs, need modules of tailback's own.
+/// Other versions of DCTCP, and window growth that counts ACKs instead of segments, need tailback
+/// modules.
 #[test]
 fn linux_as_it_was_is_a_module_of_ours() {
     let mut kit = kit();
@@ -1276,7 +1276,7 @@ fn linux_as_it_was_is_a_module_of_ours() {
     }
 }
 
-/// tc does not support this kind of queue, so the agent passes the options to the module as text.
+/// tc does not support this kind of queue, so the agent passes its options to the module as text.
 #[test]
 fn weighted_red_is_a_module_of_ours() {
     let curve = |set: &[(&'static str, Value)]| {
@@ -1326,14 +1326,15 @@ fn weighted_red_is_a_module_of_ours() {
           packet_ps 32000000 rate 10000000"
         ]
     );
-    // The size is larger than the module can count.
+    // The size is larger than the module's integer type allows.
     let long = curve(&[("max", Value::Bytes(Bytes(1 << 33)))]);
     plan.links[0] = link(10_000_000, "wred", &[("ecn", long)]);
     assert_eq!(judge(&plan, &kit)[0].path, "links[0].queue.ecn");
 }
 
-/// Linux has no queue with only a threshold, and none with only a controller. Both queues are
-/// modules of tailback's own, and an option selects where they drop.
+/// Linux has no queue discipline with only the step threshold or only the PI2 controller of
+/// DualPI2. tailback modules provide both, and an option selects whether they drop on arrival or on
+/// departure.
 #[test]
 fn step_and_pi2_are_modules_of_ours() {
     let mut kit = kit();
@@ -1369,7 +1370,7 @@ fn step_and_pi2_are_modules_of_ours() {
     let words =
         "pi2 limit 10000 target 15000000 tupdate 16000000 alpha 41 beta 819 k 2 ecn 1 scalable 2";
     assert_eq!(of("pi2", &scalable), (words.to_owned(), late));
-    // The size is larger than the modules can count.
+    // The size is larger than the modules' integer types allow.
     for name in ["step", "pi2"] {
         let mut plan = simple();
         plan.links[0] = link(10_000_000, name, &[("limit", Value::Packets(1 << 33))]);
@@ -1377,7 +1378,7 @@ fn step_and_pi2_are_modules_of_ours() {
     }
 }
 
-/// tc sets the options of Linux's own dualpi2; all other options need a module of tailback's own.
+/// tc sets the options of Linux's dualpi2. Every other option needs a tailback module.
 #[test]
 fn dualpi2_of_2019_is_a_module_of_ours() {
     let entry = find(aqm::TABLE.entries(), "dualpi2").unwrap();
@@ -1427,7 +1428,7 @@ fn dualpi2_of_2019_is_a_module_of_ours() {
          coupling_factor 2 step_ns 1000000 min_qlen_step 1 any_ect 1 drop_enqueue 0 \
          classic_protection 10 split_gso 1"
     );
-    // A single option that Linux does not have is enough to need the module.
+    // One option that Linux does not support is enough to require the tailback module.
     let (tool, line, needed) = leaf(&[("reset_interval", Value::Time(Time::from_secs(1)))]);
     assert_eq!((tool, needed), (Tool::Qdisc, own));
     assert!(

@@ -5,8 +5,8 @@ use super::{Parsed, Reader};
 use crate::check::{Action, Expression, Statement};
 use crate::script::What;
 
-/// Largest number of operands and brackets of an expression. It is limited, because each of them
-/// needs a stack frame when the expression is parsed, evaluated and dropped.
+/// Largest number of operands and brackets of an expression. It bounds the recursion when the
+/// expression is parsed, evaluated and dropped.
 const MOST_PARTS: u32 = 500;
 
 impl Reader {
