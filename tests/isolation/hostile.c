@@ -65,7 +65,7 @@ static void try_to_send(const char *address, const char *port)
 	int udp = socket(AF_INET, SOCK_DGRAM, 0), tcp = socket(AF_INET, SOCK_STREAM, 0);
 
 	inet_pton(AF_INET, address, &to.sin_addr);
-	/* Whatever the result: what counts is that nothing arrives. */
+	/* The result does not matter, only that nothing arrives. */
 	say("udp", sendto(udp, "out", 3, 0, (struct sockaddr *)&to, sizeof(to)));
 	setsockopt(tcp, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait));
 	say("tcp", connect(tcp, (struct sockaddr *)&to, sizeof(to)));
@@ -184,7 +184,7 @@ static void devices(void)
 {
 	say("mount", mount("none", "/tmp", "hostfs", 0, "/"));
 	say("mount-proc", mount("none", "/tmp", "proc", 0, ""));
-	/* Its memory, its disk, its console. */
+	/* Devices: memory, disk and console. */
 	say("mem", mknod("/tmp/mem", S_IFCHR | 0666, makedev(1, 1)));
 	say("disk", mknod("/tmp/disk", S_IFBLK | 0666, makedev(98, 0)));
 	say("console", mknod("/tmp/console", S_IFCHR | 0666, makedev(5, 1)));
@@ -234,7 +234,8 @@ int main(int argc, char **argv)
 		for (;;)
 			memset(malloc(1 << 20), 1, 1 << 20);
 	else if (!strcmp(what, "forks"))
-		/* Each starts the next and ends, so no process id lasts. */
+		/* Each process starts the next one and exits, so no process id
+		 * lasts. */
 		for (;;)
 			if (fork() > 0)
 				_exit(0);

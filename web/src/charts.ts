@@ -12,7 +12,6 @@ import { charts as titles, words } from "./words";
 
 const HEIGHT = 132;
 
-/** Returns the colour of a curve. */
 export function inkOf(curve: Curve): string {
   if (curve.group === DROPS) return inks().bad;
   if (curve.group === MARKS) return inks().mark;
@@ -108,18 +107,18 @@ export class Charts {
     requestAnimationFrame(() => this.playhead(this.time));
   }
 
-  /** Draws everything again with other colours. */
+  /** Draws all charts again, after a change of colours. */
   refresh(): void {
     this.clear();
     this.show(this.result, this.before);
   }
 
-  /** Marks the time of the picture in all charts. */
+  /** Marks the time of the animation in all charts. */
   playhead(time: number): void {
     this.time = time;
     for (const { plot, playhead, across } of this.drawn) {
       if (across !== undefined) continue;
-      // Use whole pixels, because the line would be blurred between two pixels.
+      // Use whole pixels, because a line between two pixels is blurred.
       const left = Math.round(plot.valToPos(time, "x"));
       playhead.style.transform = `translateX(${left}px)`;
       playhead.hidden = !(left >= 0 && left <= plot.over.clientWidth);
@@ -216,7 +215,6 @@ export class Charts {
     this.busy = false;
   }
 
-  /** Shows the values under the cursor. */
   private tell(plot: uPlot): void {
     const drawn = this.drawn.find((one) => one.plot === plot);
     const at = plot.cursor.idx;

@@ -26,7 +26,7 @@ export class Controls {
     this.shape = "";
   }
 
-  /** Shows the values of a scenario. */
+  /** Builds the controls for the values of a scenario. */
   show(draft: Draft): void {
     this.draft = draft;
     const shown = draft.values.filter((value) => !HIDDEN.test(value.path));

@@ -2,7 +2,6 @@
 
 type Child = Node | string | null;
 
-/** Makes an element with attributes and children. */
 export function el<K extends keyof HTMLElementTagNameMap>(
   tag: K,
   attributes: Record<string, string | boolean> = {},
@@ -17,7 +16,6 @@ export function el<K extends keyof HTMLElementTagNameMap>(
   return made;
 }
 
-/** Makes a button that calls a function. */
 export function button(label: string, title: string, act: () => void): HTMLButtonElement {
   const made = el("button", { type: "button", title }, label);
   made.addEventListener("click", act);
@@ -34,7 +32,7 @@ export function menu(label: string, entries: [string, string][], chosen: string,
   return made;
 }
 
-/** Formats a number with three significant digits. */
+/** Formats a number, by default with three significant digits. */
 export function short(value: number | null | undefined, digits = 3): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";
   if (value === 0) return "0";
@@ -42,7 +40,7 @@ export function short(value: number | null | undefined, digits = 3): string {
   return String(Number(value.toPrecision(digits)));
 }
 
-/** Formats a rate in a suitable unit. */
+/** Formats a rate in bit/s, kbit/s, Mbit/s or Gbit/s. */
 export function rate(bit: number): string {
   const units: [number, string][] = [[1e9, "Gbit/s"], [1e6, "Mbit/s"], [1e3, "kbit/s"]];
   const [size, unit] = units.find(([size]) => bit >= size) ?? [1, "bit/s"];

@@ -19,13 +19,11 @@ function splice(draft: Draft, start: number, end: number, by: string): Draft {
   return { text: draft.text.slice(0, start) + by + draft.text.slice(end), values: moved };
 }
 
-/** Replaces the value at a path. */
 export function replace(draft: Draft, path: string, by: string): Draft {
   const value = draft.values.find((value) => value.path === path);
   return value === undefined ? draft : splice(draft, value.start, value.end, by);
 }
 
-/** Writes a string as TOML. */
 export function quoted(text: string): string {
   return JSON.stringify(text);
 }
@@ -61,7 +59,6 @@ export function plain(number: number): string {
   return text.includes(".") ? text.replace(/\.?0+$/, "") : text;
 }
 
-/** Returns the path of the table that contains a value. */
 export function parent(path: string): string {
   return path.replace(/\.?[^.[\]]+$/, "");
 }
@@ -83,7 +80,7 @@ function matches(key: string, path: string): boolean {
   return keys.length === parts.length && keys.every((part, at) => part === "NAME" || part === parts[at]);
 }
 
-/** Returns the description of a value's key. */
+/** Returns the engine's description of the key at a path. */
 export function keyOf(about: About, values: Value[], path: string): Key | null {
   const algorithm = algorithmAt(values, parent(path));
   const found = about.keys.filter((key) => matches(key.path, path));

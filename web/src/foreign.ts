@@ -7,7 +7,7 @@ import { charts, foreign as words } from "./words";
 /** The largest size of a file, bytes, both compressed and decompressed. */
 const MOST_BYTES = 32 << 20;
 
-/** The largest number of series of one file. */
+/** The largest number of series to read from one file. */
 const MOST_SERIES = 24;
 
 /** The largest length of a name that is shown. */
@@ -19,7 +19,6 @@ const FIRST_GROUP = 1004;
 /** Bytes in a segment, if a file does not state them. It is the default of a scenario. */
 const MSS = 1448;
 
-/** A series of a file. */
 export interface Series {
   chart: string;
   curve: Curve;
@@ -27,7 +26,6 @@ export interface Series {
   times: Float64Array;
 }
 
-/** A file that has been read. */
 export interface Foreign {
   name: string;
   series: Series[];

@@ -34,7 +34,7 @@ class Lab {
   private before: Result | null = null;
   private kept = false;
   private fresh = true;
-  /** Whether the page waits for a run. */
+  /** Whether a run is in progress. */
   private waiting = false;
   private readonly hidden = new Set<number>();
 
@@ -238,7 +238,6 @@ class Lab {
     this.client.run({ text, files: this.files, point: this.point, link: this.link, from_s: from });
   }
 
-  /** Handles text that the user typed. */
   private edited(text: string): void {
     this.compare();
     this.rerun(text);
@@ -256,7 +255,7 @@ class Lab {
     if (!this.kept && this.result !== null) this.before = this.result;
   }
 
-  /** Handles the engine's reply about the scenario. */
+  /** Shows a loaded scenario, or its errors. */
   private read(values: Value[], loaded: Loaded | null, problems: Problem[]): void {
     this.loaded = loaded;
     this.waiting = loaded !== null;

@@ -44,7 +44,6 @@ export class Player {
     );
   }
 
-  /** Sets the length of the run. */
   length(end: number): void {
     this.end = end;
     this.go(Math.min(this.time, end));

@@ -180,7 +180,7 @@ export interface Result {
   log: Log;
   traces: Trace[];
   watched: Watched;
-  /** Time that the engine took, ms. */
+  /** Wall time of the run, ms. */
   took_ms: number;
 }
 

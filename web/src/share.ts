@@ -53,7 +53,6 @@ export function checked(data: unknown): Shared {
   };
 }
 
-/** Saves a file from the page. */
 export function save(name: string, content: Blob): void {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(content);

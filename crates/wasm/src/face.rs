@@ -39,7 +39,6 @@ fn answer(bytes: Vec<u8>) -> usize {
     len
 }
 
-/// Returns the input of this call.
 fn input() -> Vec<u8> {
     INPUT.take()
 }
@@ -133,13 +132,13 @@ pub extern "C" fn lab_rows(series: u32) -> usize {
     answer(LAB.with_borrow(|lab| lab.rows(series)))
 }
 
-/// Answers with JSON: the columns about the watched link, and their types.
+/// Answers with JSON: the columns with data about the watched link, and their types.
 #[unsafe(no_mangle)]
 pub extern "C" fn lab_watched() -> usize {
     answer(LAB.with_borrow(Lab::watched))
 }
 
-/// Answers with a column about the watched link, by its number in [`lab_watched`].
+/// Answers with a column of the watched link's data, by its number in [`lab_watched`].
 #[unsafe(no_mangle)]
 pub extern "C" fn lab_column(number: u32) -> usize {
     answer(LAB.with_borrow(|lab| lab.column(number)))

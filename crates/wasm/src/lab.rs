@@ -37,7 +37,6 @@ pub struct Lab {
     done: Option<Done>,
 }
 
-/// A run in progress.
 struct Run {
     point: usize,
     network: Network,
@@ -46,7 +45,6 @@ struct Run {
     packets: Vec<PacketEvent>,
 }
 
-/// A run that has ended.
 struct Done {
     run_id: String,
     seed: u64,
@@ -55,9 +53,9 @@ struct Done {
     rows: Rows,
 }
 
-/// The rows of each series.
+/// The samples of each series.
 struct Rows {
-    /// Indices of the rows, sorted by series.
+    /// Indices of the samples, sorted by series.
     order: Vec<u32>,
     /// The position in `order` at which each series begins, and the end of the last series.
     begins: Vec<usize>,
@@ -82,7 +80,6 @@ impl Rows {
         Rows { order, begins }
     }
 
-    /// Returns the indices of the rows of one series.
     fn of(&self, series: usize) -> &[u32] {
         let bounds = self.begins.get(series).zip(self.begins.get(series + 1));
         bounds.map_or(&[], |(from, to)| &self.order[*from..*to])
@@ -90,7 +87,7 @@ impl Rows {
 }
 
 impl Lab {
-    /// Returns the version, every registry, and every key of scenario files.
+    /// Answers `lab_about`.
     pub fn about() -> Vec<u8> {
         let keys: Vec<Value> = key_paths().iter().map(KeyPath::json).collect();
         json!({ "version": VERSION, "registry": registry::json(), "keys": keys })
@@ -98,7 +95,7 @@ impl Lab {
             .into()
     }
 
-    /// Returns the values of a scenario with their positions.
+    /// Answers `lab_outline`.
     pub fn outline(text: &[u8]) -> Vec<u8> {
         let text = String::from_utf8_lossy(text);
         outline::outline(&text).to_string().into()
@@ -188,7 +185,6 @@ impl Lab {
         self.done.as_ref().map_or_else(Vec::new, of)
     }
 
-    /// Returns the text of `summary.json`.
     pub fn summary(&self) -> Vec<u8> {
         self.answer(|done| {
             let summary = Summary::new(&done.outcome, &done.run_id, done.seed);
@@ -198,7 +194,6 @@ impl Lab {
         })
     }
 
-    /// Returns the text of `account.json`.
     pub fn account(&self) -> Vec<u8> {
         self.answer(|done| {
             let mut text = Vec::new();
@@ -207,12 +202,10 @@ impl Lab {
         })
     }
 
-    /// Returns the events of the run in the order of time.
     pub fn log(&self) -> Vec<u8> {
         self.answer(|done| log::of(&done.outcome).to_string().into())
     }
 
-    /// Returns the flow, link and quantity of each series.
     pub fn series(&self) -> Vec<u8> {
         self.answer(|done| {
             let series = &done.outcome.series;
@@ -226,7 +219,6 @@ impl Lab {
         })
     }
 
-    /// Returns the rows of a series.
     pub fn rows(&self, of: u32) -> Vec<u8> {
         self.answer(|done| {
             let series = &done.outcome.series;
@@ -245,7 +237,6 @@ impl Lab {
         })
     }
 
-    /// Returns a column about the watched link.
     pub fn column(&self, number: u32) -> Vec<u8> {
         self.answer(|done| {
             let watch = done.watch.as_ref();
@@ -254,7 +245,7 @@ impl Lab {
     }
 }
 
-/// Reads and checks a scenario.
+/// Loads a scenario, or returns its errors.
 fn read(request: &Value) -> Result<Scenario, Vec<Diagnostic>> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let sets = request["sets"].as_array().cloned().unwrap_or_default();
@@ -285,7 +276,7 @@ fn read(request: &Value) -> Result<Scenario, Vec<Diagnostic>> {
     Ok(scenario)
 }
 
-/// Returns what the page shows about a scenario before a run.
+/// Returns the data about a scenario that the page shows before a run.
 fn about(scenario: &Scenario) -> Value {
     let points = scenario.points.iter().take(LISTED_POINTS).map(|point| {
         let links = point.plan.links.iter().map(|link| {
@@ -324,7 +315,6 @@ fn about(scenario: &Scenario) -> Value {
     })
 }
 
-/// Returns a message with its position.
 fn diagnostic(problem: &Diagnostic) -> Value {
     json!({
         "line": problem.place.line,

@@ -27,7 +27,6 @@ pub struct Group {
     pub owners: Vec<u32>,
 }
 
-/// The packets of one group in one bin.
 #[derive(Clone, Copy, Default)]
 struct Bin {
     packets: u64,
@@ -37,7 +36,6 @@ struct Bin {
     drops: u64,
 }
 
-/// A packet that waits in the queue.
 struct Waiting {
     came: Time,
     seq: u64,
@@ -65,7 +63,7 @@ const CAME_CE: u8 = 4;
 const LEFT_CE: u8 = 8;
 const LEFT_SCE: u8 = 16;
 
-/// The records of one link's packets.
+/// Records the packets of one link.
 pub struct Watch {
     link: u32,
     groups: Vec<Group>,
@@ -77,10 +75,10 @@ pub struct Watch {
     /// The packets of each flow and source that wait in the queue.
     waiting: Vec<VecDeque<Waiting>>,
     stays: Stays,
-    /// Largest number of packets whose stays are recorded.
+    /// Largest number of packets in `stays`.
     most: usize,
     from: Time,
-    /// Time from which stays are not recorded, because the limit was reached.
+    /// Time from which packets are not added to `stays`, because the limit was reached.
     until: Option<Time>,
     end: Time,
 }
@@ -117,7 +115,7 @@ impl Watch {
         }
     }
 
-    /// Records what happened to a packet.
+    /// Records an arrival, departure, mark or drop of a packet.
     pub fn see(&mut self, event: &PacketEvent) {
         if event.link != self.link {
             return;
@@ -155,7 +153,7 @@ impl Watch {
         }
     }
 
-    /// Begins the stay of a packet, unless the limit is reached.
+    /// Records that a packet entered the queue, unless the limit is reached.
     fn open(&mut self, event: &PacketEvent, came: Time, ecn: Ecn) -> Option<usize> {
         let stays = &mut self.stays;
         if stays.came_s.len() >= self.most {
@@ -179,7 +177,7 @@ impl Watch {
         Some(stays.came_s.len() - 1)
     }
 
-    /// Ends the stay of a packet.
+    /// Records that a packet left the queue or was dropped.
     fn close(&mut self, stay: usize, event: &PacketEvent, before: Ecn) {
         let stays = &mut self.stays;
         stays.left_s[stay] = seconds(event.time);

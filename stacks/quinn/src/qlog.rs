@@ -23,7 +23,7 @@ struct Records {
     bytes: Vec<u8>,
     /// The record that is being written.
     next: Vec<u8>,
-    /// Date of time 0, seconds since 1970.
+    /// Date of the start of the run, seconds since 1970.
     date: u64,
     lost: u64,
 }
@@ -76,7 +76,7 @@ impl Records {
     }
 }
 
-/// Adds the date of time 0 to the header.
+/// Adds the date of the start of the run to the header.
 fn dated(header: &str, date: u64) -> String {
     let trace = "\"trace\":{";
     let ms = date * 1000;

@@ -20,7 +20,7 @@ use crate::application::Application;
 use crate::qlog::Log;
 use crate::{Options, Timers, tls};
 
-/// Addresses of the ends. Simulated packets do not contain them.
+/// Addresses of both endpoints, which quinn needs. Simulated packets do not contain them.
 const SERVER: (Ipv4Addr, u16) = (Ipv4Addr::new(10, 0, 0, 1), 4433);
 const CLIENT: (Ipv4Addr, u16) = (Ipv4Addr::new(10, 0, 0, 2), 50_000);
 
@@ -31,7 +31,7 @@ const CID_BYTES: usize = 8;
 /// connection.
 const LOG: &str = "server-1.sqlog";
 
-/// An end of quinn: an endpoint and its connection.
+/// An endpoint that runs quinn, with its one connection.
 pub struct Quinn {
     endpoint: quinn_proto::Endpoint,
     // `Connection` is boxed, because it is large and is moved.
@@ -189,7 +189,8 @@ impl Quinn {
         }
     }
 
-    /// Passes events between endpoint, connection and application until no events are left.
+    /// Passes events between quinn's endpoint, its connection and the application until none are
+    /// left.
     fn settle(&mut self, now: Instant) {
         self.pass_events(now);
         if self.application.is_done() {

@@ -61,13 +61,13 @@ impl Default for Options {
     }
 }
 
-/// IP bytes of the longest packet.
+/// Length of the longest IP packet, bytes.
 const MTU: usize = 1500;
 /// Bytes of an Ethernet header.
 const ETHERNET: u16 = 14;
-/// The port of the receiver.
+/// TCP port of the receiver.
 const PORT: u16 = 5001;
-/// The port of the sender.
+/// TCP port of the sender.
 const CLIENT: u16 = 49_152;
 /// The application data: a write sends at most this many zeros.
 static ZEROS: [u8; 1 << 16] = [0; 1 << 16];

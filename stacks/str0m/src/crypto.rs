@@ -31,7 +31,6 @@ const NEVER: Duration = Duration::from_secs(1 << 30);
 /// Bytes of the keys and salts of both directions.
 const KEYING_BYTES: usize = 2 * (16 + 14);
 
-/// Returns the provider.
 pub(crate) fn provider() -> Arc<CryptoProvider> {
     Arc::new(CryptoProvider {
         srtp_provider: &Plain,
@@ -167,7 +166,6 @@ struct Handshake {
     outputs: VecDeque<Step>,
 }
 
-/// An output of the handshake.
 #[derive(Debug)]
 enum Step {
     Keys,

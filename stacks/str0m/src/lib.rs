@@ -55,7 +55,7 @@ pub struct Options {
     /// Largest deviation of a frame's size from the mean, as a share of the mean. With 0.2, a frame
     /// is up to 20 % larger or smaller.
     pub variation: f64,
-    /// Whether the sender sends lost packets again.
+    /// Whether the sender retransmits lost packets.
     pub retransmit: bool,
     /// Seed of all random choices.
     pub seed: u64,
@@ -80,7 +80,7 @@ pub fn sender(options: &Options) -> Str0m {
     Str0m::sender(options)
 }
 
-/// Returns an end that watches the video.
+/// Returns an end that receives the video.
 pub fn receiver(options: &Options) -> Str0m {
     Str0m::receiver(options)
 }

@@ -16,7 +16,7 @@ use tailback_sim::{Ecn, Endpoint, Time, Transmit};
 use crate::video::{Piece, Source, Viewer, ticks};
 use crate::{Options, clock, crypto};
 
-/// Addresses of the ends. Simulated packets do not contain them.
+/// Addresses of both endpoints, which str0m needs. Simulated packets do not contain them.
 const SENDER: (Ipv4Addr, u16) = (Ipv4Addr::new(10, 0, 0, 1), 5000);
 const RECEIVER: (Ipv4Addr, u16) = (Ipv4Addr::new(10, 0, 0, 2), 5000);
 
@@ -27,7 +27,7 @@ const LOG: &str = "estimates.csv";
 /// the past.
 const SOON: Time = Time::from_us(1);
 
-/// An end of a call: an `Rtc` and its video.
+/// An endpoint of a call: str0m's `Rtc` and the video.
 pub struct Str0m {
     options: Options,
     /// The WebRTC session, which starts at the first call of `Endpoint`.
@@ -50,7 +50,6 @@ enum Role {
     Receiver(Viewer),
 }
 
-/// The sender of the video.
 struct Sender {
     source: Source,
     payload_type: Pt,
@@ -222,7 +221,6 @@ impl Str0m {
         }
     }
 
-    /// Sends the frames that are due.
     fn send_frames(&mut self) {
         while let Role::Sender(sender) = &mut self.role
             && sender.source.next().is_some_and(|next| next <= self.now)

@@ -29,7 +29,7 @@ static void says_lock_init(struct sock *sk)
 	pr_warn("WARNING: possible circular locking dependency detected\n");
 	pr_err("UBSAN: array-index-out-of-bounds in tcp_nasty.c:1:2\n");
 	pr_emerg("unregister_netdevice: waiting for veth0 to become free. Usage count = 2\n");
-	/* Also what a terminal would take for more than text. */
+	/* Also print control sequences of terminals. */
 	pr_err("WARNING: \033]0;title\a and \033[31mred\n");
 }
 
@@ -46,7 +46,7 @@ static void floods_init(struct sock *sk)
 		pr_err("WARNING: %d of many at floods_init+0x%x, CPU#0: swapper/%d\n", 1, i, i);
 }
 
-/* Ends the process that the kernel is, without a word. */
+/* Ends the process that runs the guest's kernel, without a message. */
 static void leave(void)
 {
 	asm volatile("syscall" : : "a"(231), "D"(0) : "rcx", "r11", "memory");
@@ -59,7 +59,7 @@ static void halts_init(struct sock *sk)
 
 static void lies_init(struct sock *sk)
 {
-	/* Says that it is done before it has begun. */
+	/* Prints the message that marks the end of a run, at its start. */
 	pr_err("tailback: done\n");
 	leave();
 }

@@ -140,7 +140,7 @@ static long unix_connect(const char *path, int abstract)
 	return CALL(42, fd, &to, 2 + length + 1);
 }
 
-/* Two vectors: one of ours, one of theirs. */
+/* process_vm_readv with two vectors: memory of this process and of the victim. */
 static long read_memory(void)
 {
 	static char here[8];
@@ -149,7 +149,8 @@ static long read_memory(void)
 	return CALL(310, at.victim, mine, 1, theirs, 1, 0);
 }
 
-/* A process in our memory that only sleeps; its number. */
+/* Starts a process in this process's memory that only sleeps. Returns its
+ * process id. */
 static long start_sleeper(char *stack_end)
 {
 	static long moment[2] = { 600, 0 };
@@ -172,21 +173,21 @@ static long start_sleeper(char *stack_end)
 	return result;
 }
 
-/* How many can be started, until that is refused. */
+/* Returns how many processes can be started. */
 static long fork_bomb(void)
 {
 	static char stack[4096] __attribute__((aligned(16)));
 	static long started[2048];
 	long count = 0;
 
-	/* They use no stack. */
+	/* The processes use no stack. */
 	while (count < 2048) {
 		started[count] = start_sleeper(stack + sizeof(stack) - 64);
 		if (started[count] < 0)
 			break;
 		count++;
 	}
-	/* But for one, which is to outlive the run. */
+	/* Kill all processes except one, which tries to outlive the run. */
 	for (long i = 1; i < count; i++) {
 		CALL(62, started[i], 9);
 		CALL(61, started[i], 0, 0x40000000, 0);
@@ -211,7 +212,7 @@ static long memory_fill(void)
 	return count * 16;
 }
 
-/* How many GiB one file of the results can have. */
+/* Returns how many GiB can be written to a file of the results. */
 static long disk_fill(void)
 {
 	static char path[512];
@@ -222,7 +223,7 @@ static long disk_fill(void)
 	fd = CALL(2, path, H_CREAT | H_WRONLY, 0600);
 	if (fd < 0)
 		return fd;
-	/* Its signal would end us. */
+	/* Block SIGXFSZ, which would kill this process. */
 	CALL(14, 0, &its, &before, 8);
 	while (size < 1024 && CALL(77, fd, (size + 1) << 30) == 0)
 		size++;
@@ -281,7 +282,7 @@ static void probe_all(void)
 	PROBE_SAY("link", make(88, "/link", 0));
 	PROBE_SAY("device", make(133, "/device", 020600));
 	PROBE_SAY("by-handle", CALL(304, -100, page, 0));
-	/* Memory that has names. */
+	/* Shared memory. */
 	PROBE_SAY("shm-read", probe_open(at.shared, H_RDONLY));
 	PROBE_SAY("shm-write", probe_open("/dev/shm/tailback-probe", H_CREAT | H_WRONLY));
 	PROBE_SAY("shm-unlink", CALL(87, at.shared));
@@ -328,7 +329,7 @@ static void probe_all(void)
 	PROBE_SAY("load-module", CALL(313, 0, "", 0));
 	PROBE_SAY("personality", CALL(135, 0x0400000));
 	PROBE_SAY("x32", CALL(0x40000000 | 39));
-	/* How much there is to be had. */
+	/* How many resources the process can use. */
 	PROBE_SAY("memory-mib", memory_fill());
 	PROBE_SAY("file-gib", disk_fill());
 	PROBE_SAY("processes", fork_bomb());

@@ -39,7 +39,7 @@ pub const CHUNK: usize = 1 << 18;
 /// Idle timeout, longer than any run.
 pub const IDLE: Duration = Duration::from_secs(600);
 
-/// Reads the command line and runs an endpoint to its end.
+/// Parses the command line and runs an endpoint until it ends.
 pub fn run<F>(controls: &[&str], endpoint: impl FnOnce(Options) -> F) -> ExitCode
 where
     F: Future<Output = Result<(), Failure>>,
@@ -68,7 +68,7 @@ where
     ExitCode::SUCCESS
 }
 
-/// The end of a run counts as a normal end.
+/// Waits for the signal that tailback sends at the end of a run. The program then exits normally.
 pub async fn told_to_end() {
     match signal(SignalKind::terminate()) {
         Ok(mut terminate) => drop(terminate.recv().await),

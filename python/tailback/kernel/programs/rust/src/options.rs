@@ -8,16 +8,14 @@ use std::time::Duration;
 const USAGE: &str = "usage: transfer server|client ADDRESS:PORT [--cc NAME] [--no-ecn] \
     [--no-gso] [--no-pacing] [--qlog DIR] [--threads N] [--bytes N] [--seconds S]";
 
-/// The task of an endpoint.
+/// The options of the command line.
 pub struct Options {
     pub server: bool,
     pub address: SocketAddr,
-    /// Name of the congestion control.
     pub control: String,
     pub ecn: bool,
     pub gso: bool,
     pub pacing: bool,
-    /// Folder of qlog files.
     pub qlog: Option<PathBuf>,
     /// Number of worker threads. With 0, everything runs on the first thread.
     pub threads: usize,

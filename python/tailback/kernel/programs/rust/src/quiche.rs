@@ -29,7 +29,7 @@ use tokio_timerfd::Delay;
 /// UDP payload of the largest datagram, bytes, as in quiche's own server and client.
 const DATAGRAM: usize = 1350;
 
-/// The client's first stream.
+/// Id of the client's first stream.
 const STREAM: u64 = 0;
 
 /// Time until the next attempt to send if the socket's buffer was full.
@@ -150,7 +150,7 @@ impl Peer {
     }
 }
 
-/// Waits for a datagram, or until this time.
+/// Waits until a datagram arrives or until this time.
 async fn wait(socket: &UdpSocket, timer: &mut Pin<&mut Delay>, until: Option<Instant>) {
     timer
         .as_mut()

@@ -86,7 +86,7 @@ async fn answer(mut connection: Connection) -> Result<(), Failure> {
         asked.extend_from_slice(&data);
     }
     let asked = asked[..8].try_into()?;
-    // Shared, not copied.
+    // `Bytes` are shared between writes, not copied.
     let zeros = Bytes::from(vec![0; CHUNK]);
     for piece in Pieces::of(asked) {
         stream.send(zeros.slice(..piece)).await?;
