@@ -147,7 +147,6 @@ def least_s(case: Case) -> float:
 
 
 def shown(found: list[float | None], limit_s: float) -> str:
-    """Return the median and the longest completion time as text."""
     median, worst = found[len(found) // 2], found[-1]
     text = f"{_time(median)} ({_time(worst)})"
     return text if worst is not None and worst <= limit_s else f"**{text}**"

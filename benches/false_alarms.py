@@ -112,7 +112,6 @@ def pairs(seeds: int, n: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
 
 
 def count(found: Values, n: int, in_pairs: bool) -> list[str]:
-    """Return the table's row for one scenario."""
     keys, values = found
     families = [key[0] for key in keys]
     alarms: dict[str, list[int]] = {"plain": [], "families": []}

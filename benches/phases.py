@@ -109,7 +109,6 @@ def neighbours(ratios: Sequence[float]) -> list[float]:
 
 
 def artefact(seeds: int, jitters: Sequence[Jitter]) -> None:
-    """Print ratios by round-trip time, queue and jitter."""
     cases = [(rate, limit, jitter) for rate, limit in QUEUES for jitter in jitters]
     batch = [Job(beside(*case, rtt), {}, seeds) for case in cases for rtt in RTTS_MS]
     results = iter(tailback.run_many(batch))
@@ -191,7 +190,6 @@ def pam_rows(file: Path) -> Iterator[Published]:
 
 
 def compare(rows: Sequence[Published], seeds: int, jitters: Sequence[Jitter]) -> None:
-    """Print errors by kind of measurement and by jitter."""
     batch = [
         Job(row.scenario, {"host_jitter": jitter.at(row.rate_mbit)}, seeds)
         for jitter in jitters

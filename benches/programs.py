@@ -75,7 +75,6 @@ CASES = (
 
 
 def bytes_of(run: Any) -> str:
-    """Return a hash of a run's measurements."""
     total = hashlib.sha256()
     for path in sorted(Path(run.path).rglob("*")):
         if path.is_file() and path.name not in ("timing.json", "manifest.json"):
@@ -84,7 +83,6 @@ def bytes_of(run: Any) -> str:
 
 
 def main() -> None:
-    """Print a line for each case. Exit with status 1 if results differ."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--twice", action="store_true", help="each again, two at a time")
     parser.add_argument("--only", metavar="NAME", help="cases of this entry")

@@ -42,7 +42,6 @@ def scenario(stack: str) -> dict[str, Any]:
 
 
 def speed(stack: str, plugins: Sequence[Path]) -> float:
-    """Return the data packets per CPU second of the fastest run."""
     found: list[float] = []
     for _ in range(RUNS):
         with tempfile.TemporaryDirectory() as folder:

@@ -151,7 +151,6 @@ def row(cell: Cell) -> str:
 
 
 def means(found: Sequence[Cell]) -> Iterator[str]:
-    """Yield rows of means over all set-ups."""
     for start in STARTS:
         own = [cell for cell in found if cell.start == start]
         times = [cell.time for cell in own if cell.time is not None]

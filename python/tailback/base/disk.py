@@ -37,7 +37,6 @@ STDOUT = "standard output"
 
 
 def mount_point(path: Path) -> Path:
-    """Return the mount point of the file system that contains a path, or will contain it."""
     place = Path(os.path.realpath(path))
     while not os.path.ismount(place) and place != place.parent:
         place = place.parent

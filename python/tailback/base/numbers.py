@@ -21,7 +21,6 @@ def grouped(count: int) -> str:
 
 
 def bytes_text(count: int) -> str:
-    """Format a size in bytes in decimal units."""
     value, unit = float(count), "B"
     for larger in ("kB", "MB", "GB", "TB"):
         if value < 1000:

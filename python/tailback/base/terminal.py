@@ -45,7 +45,6 @@ def note(text: object) -> None:
 
 
 def out_json(data: Any) -> None:
-    """Prints data as JSON on stdout."""
     text = json.dumps(data, indent=1, ensure_ascii=not _is_unicode(sys.stdout))
     # Control characters occur only inside strings, where JSON escapes them.
     _write(sys.stdout, _NOT_ASCII.sub(_escaped, text).replace("\x7f", "\\u007f") + "\n")

@@ -59,7 +59,6 @@ def status_of(command: Callable[[], int | None]) -> int:
 
 
 def _said(error: BaseException) -> int:
-    """Print a message about the error, and return the exit status."""
     match error:
         case SystemExit() | BrokenPipeError():
             raise error

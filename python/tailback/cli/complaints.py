@@ -121,7 +121,6 @@ def _imperative(expected: str | None, nearest: str | None) -> str:
 
 
 def _excerpt(diagnostic: Diagnostic | Located) -> list[str]:
-    """Return the source line of the error, and a line with carets under the wrong part."""
     begin = diagnostic.column - 1
     # Without a line in its place, the text was converted from a Python table, so the user does not
     # know its lines.

@@ -57,8 +57,6 @@ class Command(click.Command):
 
 
 class Group(click.Group):
-    """A group of commands. Its help shows the whole first sentence of each command."""
-
     command_class = Command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -40,7 +40,6 @@ class Commands(click.Group):
         return [name for names in _purposes().values() for name in names]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands grouped by purpose, each with the first sentence of its help."""
         for heading, names in _purposes().items():
             with formatter.section(heading):
                 formatter.write_dl([(name, self._sentence(ctx, name)) for name in names])
@@ -68,7 +67,6 @@ class Commands(click.Group):
 
 
 def _purposes() -> dict[str, list[str]]:
-    """Return the commands grouped by purpose, including commands of studies."""
     purposes = {heading: list(names) for heading, names in PURPOSES.items()}
     if added := sorted(studies.commands()):
         purposes["Published experiments and validation"] = added

@@ -242,12 +242,10 @@ def cut(base: VariantResults, planned: Mapping[Key, Sequence[int]]) -> VariantRe
 
 
 def most_seeds(base: VariantResults) -> int:
-    """Return the largest number of seeds of any point."""
     return max(map(len, base.seeds.values()), default=0)
 
 
 def quantities(base: VariantResults) -> list[str]:
-    """Return the quantities of the file. `link.drops` means drops of links only."""
     paths: dict[str, None] = {}
     for point in (base.kept or {}).values():
         for kind, names in point.cells.items():

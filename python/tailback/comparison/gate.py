@@ -66,11 +66,9 @@ class Verdict:
     """Why the cell cannot be tested. Empty if the cell can be tested."""
 
     def where(self) -> str:
-        """Return the names of the quantity, of the flow or link, and of the point."""
         return f"{self.cell.metric.name} of {self.cell.where()}"
 
     def range_text(self) -> str:
-        """Return the bounds as text, in percent or the quantity's unit."""
         if None in self.bounds:
             return ""
         scale, unit = (100, "%") if self.threshold.relative else (1, self.cell.metric.unit)
@@ -127,7 +125,6 @@ class Gate:
         return [verdict for verdict in self.verdicts if verdict.answer == answer]
 
     def text(self) -> str:
-        """Return one line that counts the verdicts by answer."""
         words = {"exceeds": "exceeded", "holds": "holds", "unknown": "cannot tell"}
         counts = {
             "beyond": len(self.of("exceeds")),

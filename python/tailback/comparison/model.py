@@ -131,7 +131,6 @@ class Cell:
         )
 
     def where(self) -> str:
-        """Return the point and the flow or link as text."""
         at = ", ".join(f"{path} = {label}" for path, label in self.labels.items())
         return " ".join(filter(None, [self.kind, self.name, f"({at})" if at else ""]))
 

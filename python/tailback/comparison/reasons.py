@@ -98,7 +98,6 @@ def _names(runs: Sequence[Facts], kind: str) -> list[str]:
 
 
 def _facts(group: Sequence[Run], coarse: bool) -> list[Facts]:
-    """Return the facts of every seed that has an account."""
     # A run without a folder has only a summary, and no account.
     stored = [run.stored for run in group if (run.path / MANIFEST).exists()]
     found = [explain(run, series=False) for run in stored]

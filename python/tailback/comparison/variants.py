@@ -13,8 +13,6 @@ from tailback.running import engines
 
 @dataclass(frozen=True)
 class Variant:
-    """A requested variant: the scenario with some values replaced, and an engine."""
-
     name: str
     sets: dict[str, str] = field(default_factory=dict)
     """TOML text of each replaced value, by its path in the scenario, in the order of the command

@@ -23,8 +23,6 @@ _NOT_FOR_PROGRAMS = ("cc", "ecn")
 
 @dataclass(frozen=True)
 class ByPackets:
-    """A section with a program as its subject."""
-
     inner: Within | Against | HarmTo
     """The section in its form for a congestion control."""
 
@@ -63,7 +61,6 @@ class ByPackets:
     def outcome(
         self, subject: Subject, request: Request, results: Mapping[str, Results]
     ) -> SectionResult:
-        """Return the section's result, or the reason why its runs cannot show a result."""
         if self.inner.unobservable:
             return self.unsupported(self.inner.unobservable)
         if self.inner.needs_ect and not any(map(_sent_ect, results.get("subject", ()))):
@@ -92,7 +89,6 @@ class ByPackets:
         return run_command(self.scenario, values, self.inner.count(request), request)
 
     def scenario_text(self, folder: Path, program: ProgramSubject) -> str:
-        """Return the section's scenario with the program in it."""
         text = (folder / self.scenario).read_text(encoding="utf-8")
         return placed(with_full_segments(text), program, self._flows())
 
@@ -107,7 +103,6 @@ class ByPackets:
 
 
 def adapted(criterion: Criterion) -> Criterion:
-    """Return the version of a section that evaluates a program."""
     if not isinstance(criterion, Within | Against | HarmTo):
         return criterion
     return ByPackets(replace(criterion, **criterion.of_programs))

@@ -294,7 +294,6 @@ class Against(Asked):
     unit: str = ""
 
     def jobs(self, folder: Path, subject: Subject, request: Request) -> Mapping[str, Job]:
-        """Return the jobs that run the scenario with the subject and with the reference."""
         own = subject.against
         return {
             "subject": self.job(folder, request, self.placed(subject)),
@@ -485,7 +484,6 @@ def aligned(*results: Results) -> list[tuple[str, list[tuple[Run, ...]]]]:
 
 
 def label_of(group: Sequence[Run]) -> str:
-    """Return the swept values of a point as text."""
     return ", ".join(_labelled(path, label) for path, label in group[0].labels.items())
 
 

@@ -25,7 +25,6 @@ def senders(run: Run) -> list[Part]:
 
 
 def at(part: Part, path: str) -> float | None:
-    """Return the number at a path such as `rtt_ms.p99` in a part of a summary."""
     value: Any = part
     for key in path.split("."):
         if value is None:
@@ -35,14 +34,12 @@ def at(part: Part, path: str) -> float | None:
 
 
 def mean(values: Iterable[float | None]) -> float | None:
-    """Return the mean, or None if there are no values or a value is missing."""
     found = list(values)
     known = [value for value in found if value is not None]
     return math.fsum(known) / len(known) if known and len(known) == len(found) else None
 
 
 def total(values: Iterable[float | None]) -> float | None:
-    """Return the sum, or None if there are no values or a value is missing."""
     found = list(values)
     known = [value for value in found if value is not None]
     return math.fsum(known) if known and len(known) == len(found) else None

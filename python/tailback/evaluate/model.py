@@ -146,8 +146,6 @@ class SectionResult:
 
 @dataclass(frozen=True)
 class SectionChange:
-    """A section with different verdicts in two evaluations."""
-
     id: str
     before: str
     value_before: float | None
@@ -213,7 +211,6 @@ class Evaluation:
 
     @property
     def is_bad(self) -> bool:
-        """Whether any section fails or is worse."""
         return any(section.verdict in BAD for section in self.sections)
 
 

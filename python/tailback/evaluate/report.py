@@ -69,7 +69,6 @@ def of(evaluation: Evaluation) -> Report:
 
 
 def _scenarios(evaluation: Evaluation) -> dict[str, str]:
-    """Return the text of every scenario, keyed by file name."""
     if evaluation.texts:
         return dict(sorted(evaluation.texts.items()))
     folder = evaluation.scenarios

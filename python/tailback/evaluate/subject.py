@@ -109,7 +109,6 @@ def _may_be_a_kernels(name: str) -> bool:
 
 
 def _added(kind: str, request: Request) -> list[dict[str, Any]]:
-    """Return the registry entries that the request's plugins add."""
     from tailback.plugins import asked, copies
 
     folders = [*map(Path, request.run.plugins), *asked.by_environment()]

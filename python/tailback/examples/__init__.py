@@ -17,7 +17,6 @@ def names() -> list[str]:
 
 
 def text(name: str) -> str:
-    """Return the text of an example's file, unchanged."""
     if name not in names():
         raise InputError(unknown("example", name, names()))
     return files(__name__).joinpath(name + _SUFFIX).read_text(encoding="utf-8")

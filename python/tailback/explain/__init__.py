@@ -185,7 +185,6 @@ def explain(run: StoredRun, only: Sequence[str] = (), *, series: bool = True) ->
 
 
 def _targets(run: StoredRun) -> dict[str, float]:
-    """Return the target delay of each link's AQM, ms. Leave out AQMs without a target."""
     targets = {}
     for link in run.manifest["canonical"].get("links", ()):
         target = links.target_ms(link.get("queue", {}).get("options"))

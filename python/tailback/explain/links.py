@@ -107,7 +107,6 @@ def _kind(
 def _events(
     recorded: dict[str, Any], summary: dict[str, Any], duration_s: float
 ) -> list[dict[str, Any]]:
-    """Count drops and marks by cause: in the whole run, and after the warm-up."""
     width = recorded["width_ns"] / 1e9
     measured, packets = summary["causes"], summary["packets"]
     out = []

@@ -32,7 +32,6 @@ def of(summary: dict[str, Any], links: Sequence[dict[str, Any]]) -> list[dict[st
 
 
 def sentence(found: Sequence[dict[str, Any]]) -> str:
-    """Return the sentence that names the programs and their shares of the queues."""
     parts = []
     for program in found:
         held = [

@@ -12,8 +12,6 @@ WHOLE = 0.9
 
 
 def of(recorded: dict[str, Any]) -> dict[str, Any]:
-    """Return the reductions of a sender: their counts, their groups by reason, and a list of the
-    recorded reductions."""
     counts, before = recorded["counts"], recorded["before"]
     columns = ("time_ns", "reason", "from", "to")
     listed = [
@@ -88,7 +86,6 @@ def restored(groups: list[dict[str, Any]], reasons: tuple[str, ...]) -> tuple[in
 
 
 def median(values: list[float] | list[int]) -> float | None:
-    """Return the median, or the lower of the two middle values."""
     return float(sorted(values)[(len(values) - 1) // 2]) if values else None
 
 

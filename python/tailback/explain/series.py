@@ -30,7 +30,6 @@ def of(run: StoredRun) -> pl.DataFrame | None:
 
 
 def states(series: pl.DataFrame, link: str, warmup_s: float) -> list[dict[str, Any]]:
-    """Return the state of a link's AQM over time."""
     import polars as pl
 
     samples = series.filter(

@@ -106,10 +106,8 @@ def moment(value: float) -> str:
 
 
 def count(number: int, one: str, many: str | None = None) -> str:
-    """Format a count with its unit, in singular or plural."""
     return f"{grouped(number)} {one if number == 1 else many or one + 's'}"
 
 
 def listed(parts: list[str]) -> str:
-    """Join words to a list: a, b and c."""
     return " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1] if parts else ""]))

@@ -76,7 +76,6 @@ class Drawing:
                     self._made[name] = export.numbered(json.loads(drawn))
 
     def end(self) -> None:
-        """End the drawing processes, even in the middle of a figure."""
         for process in self._processes:
             process.kill()
             process.communicate()

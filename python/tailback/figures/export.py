@@ -93,6 +93,5 @@ def javascript() -> str:
 
 
 def _cache_folder() -> Path:
-    """Return the user's cache folder according to the XDG rules."""
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path("~/.cache").expanduser()) / "tailback"

@@ -182,7 +182,6 @@ def _add_legends(spec: Spec, numbers: Iterator[int]) -> None:
 
 
 def _field(view: Spec, unit: Spec) -> str | None:
-    """Return the field that the colours of a unit distinguish."""
     colour = _channels(view, unit).get("color")
     if not isinstance(colour, dict) or colour.get("type") not in ("nominal", "ordinal"):
         return None

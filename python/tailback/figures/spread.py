@@ -43,8 +43,6 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Item:
-    """The statistics of one setting and version. Missing percentiles are not drawn."""
-
     row: str
     column: str
     x: str

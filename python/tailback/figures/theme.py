@@ -111,5 +111,4 @@ def colour_scale(names: Sequence[str], *, ordered: bool = False) -> alt.Scale:
 
 
 def shape_scale(names: Sequence[str]) -> alt.Scale:
-    """Assign a shape to each name, in this order."""
     return alt.Scale(domain=list(names), range=[SHAPES[i % len(SHAPES)] for i in range(len(names))])

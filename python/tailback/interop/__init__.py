@@ -25,8 +25,6 @@ NAMES = tuple(_MODULES)
 
 
 class Format(Protocol):
-    """A format that a run can be exported to."""
-
     @property
     def suffix(self) -> str:
         """Ending of the file name, with the dot."""

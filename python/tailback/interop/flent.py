@@ -262,7 +262,6 @@ class _Export:
         return [(at, base / 1e6 + wait) for at, wait in zip(times, waits, strict=True)]
 
     def _step(self, at: int) -> int:
-        """Return the index of the first point of the time axis at or after a time."""
         return min(-(-at // self.interval), self.steps)
 
     def _column(self, rows: Rows) -> list[float | None]:
@@ -337,7 +336,6 @@ class _Export:
         }
 
     def _title(self, streams: Sequence[_Stream]) -> str:
-        """Return the scenario's title and the point, with the values from the sweep of the run."""
         seed = f"seed {self.manifest['seed']}"
         found = layout.sweep_of(self.run.resolve().parent.parent, self.manifest["run_id"])
         if found is None:

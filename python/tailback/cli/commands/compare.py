@@ -290,7 +290,6 @@ class _Asked:
 
 
 def _is_scenario(source: str) -> bool:
-    """Return whether this source is a scenario file to run, rather than stored results."""
     path = Path(source)
     return path.suffix == ".toml" or path.is_file()
 
@@ -375,7 +374,6 @@ MOST_SAID = 20
 def _report(
     outcome: Comparison, folder: Path | None, no_report: bool, pdf: bool, out: Path | None
 ) -> Path | None:
-    """Write the report and return its path. Return None if the user does not want a report."""
     if no_report:
         return None
     from tailback.report import also_pdf
@@ -397,7 +395,6 @@ def _report(
 def _say(
     outcome: Comparison, gate: Gate | None, page: Path | None, junit: Path | None, as_json: bool
 ) -> int:
-    """Print the comparison and its verdicts, and return the exit status."""
     broken = outcome.failed_assertions()
     if junit is not None:
         from tailback.comparison.junit import write

@@ -259,7 +259,6 @@ def _listed(values: str) -> list[str]:
 
 
 def _found(name: Path) -> Results:
-    """Open a sweep or a run by its folder or id."""
     from tailback.store import archive, layout
     from tailback.store.results import open_results, open_run
 

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 
 def show(result: Tuned) -> None:
-    """Print the Pareto front, and how far its candidates are from the defaults."""
     heads, rows = page.rows(result)
     count = len(result.plan.vary)
     names = short_names(heads[1 : 1 + count], set(heads))

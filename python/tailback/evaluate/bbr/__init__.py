@@ -23,7 +23,6 @@ def sections() -> Sequence[tuple[str, str]]:
 
 
 def evaluate(request: Request) -> Evaluation:
-    """Run the requested cases."""
     from tailback.evaluate.bbr.judging import judged
 
     return judged(request)

@@ -39,7 +39,6 @@ class Finding:
 
 
 def passed(ok: bool) -> SectionVerdict:
-    """Return the verdict `pass` or `fail`."""
     return "pass" if ok else "fail"
 
 
@@ -109,7 +108,6 @@ class Case:
 
     @property
     def source(self) -> str:
-        """The section of the draft that describes the case."""
         return f"{SOURCE} {self.id}"
 
 
@@ -119,7 +117,6 @@ def payload_mbit(rate_mbit: float) -> float:
 
 
 def seconds(value: float) -> str:
-    """Format a time in seconds in the form that a scenario needs."""
     return f"{round(value * 1e9)}ns"
 
 

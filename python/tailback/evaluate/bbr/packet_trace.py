@@ -51,7 +51,6 @@ class PacketTrace:
 
     @classmethod
     def of(cls, run: Run, name: str) -> PacketTrace:
-        """Read the packets of a flow or program from a run of one sender."""
         point = run.manifest["canonical"]
         base_s = float(sender_plan(point, name, run.path)["rtt"]) / 1e9
         [part] = [one for one in senders(run) if one["name"] == name]
@@ -119,13 +118,11 @@ class PacketTrace:
         return 0.0 if not self.times or at < self.times[0] else counted[self.index(at)]
 
     def rounds(self, since: int, until: int) -> float:
-        """Return how many round trips pass between two intervals."""
         return sum(
             (self.times[i] - self.times[i - 1]) / self.rtts[i] for i in range(since + 1, until + 1)
         )
 
     def lost(self, since_s: float, until_s: float) -> int:
-        """Return the number of drops after `since_s` and up to `until_s`."""
         return bisect_right(self.drops, until_s) - bisect_right(self.drops, since_s)
 
 

@@ -77,7 +77,6 @@ class StateTrace:
 
     @cached_property
     def states(self) -> list[str]:
-        """The state after each ACK."""
         modes = [MODES[int(mode)] for mode in self.values["mode"]]
         # BBR version 1 does not record named phases.
         if "inflight_hi" not in self.values or "phase" not in self.values:
@@ -103,17 +102,14 @@ class StateTrace:
         return self.times[spell.first]
 
     def after(self, spell: Spell) -> Spell | None:
-        """Return the spell after `spell`, or None after the last spell."""
         place = self.spells.index(spell) + 1
         return self.spells[place] if place < len(self.spells) else None
 
     def first(self, state: str) -> tuple[Spell | None, Spell | None]:
-        """Return the first spell in a state, and the spell that follows it."""
         spells = self.of_state(state)
         return (spells[0], self.after(spells[0])) if spells else (None, None)
 
     def of_state(self, *states: str, since: float = 0.0) -> list[Spell]:
-        """Return the spells in any of these states that begin at `since` or later."""
         return [s for s in self.spells if s.state in states and self.start(s) >= since]
 
     def between(self, since: float, until: float) -> Iterator[int]:

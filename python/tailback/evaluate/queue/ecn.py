@@ -28,14 +28,11 @@ class _Marks(QueueWithin):
     tested."""
 
     def jobs(self, folder: Path, subject: Subject, request: Request) -> Mapping[str, Job]:
-        """Return the job that runs the scenario with the subject. For a plain FIFO, return no
-        job."""
         return {} if subject.name == "fifo" else super().jobs(folder, subject, request)
 
     def outcome(
         self, subject: Subject, request: Request, results: Mapping[str, Results]
     ) -> SectionResult:
-        """Decide whether the queue marks ECN-capable packets."""
         if not results:
             return self.unsupported("A FIFO neither marks nor decides to drop.")
         found = super().outcome(subject, request, results)

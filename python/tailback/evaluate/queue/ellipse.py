@@ -24,7 +24,6 @@ STEPS = 60
 
 
 def figure(section: str, sides: Mapping[str, Results], rtt_ms: float) -> list[ReportFigure]:
-    """Draw the ellipses of the subject and the reference at every point of the sweep."""
     rows: list[dict[str, object]] = []
     centres: list[dict[str, object]] = []
     names = list(dict.fromkeys(sides))

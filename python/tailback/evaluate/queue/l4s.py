@@ -21,8 +21,6 @@ class _Dual(QueueWithin):
     buffer: int = 1000
 
     def jobs(self, folder: Path, subject: Subject, request: Request) -> Mapping[str, Job]:
-        """Return the job that runs the scenario with the subject. For other queues, return no
-        job."""
         return super().jobs(folder, subject, request) if subject.dual else {}
 
     def outcome(
@@ -38,7 +36,6 @@ def _of_class(run: Run, name: str, path: str) -> float | None:
 
 
 def _ratio(run: Run) -> float | None:
-    """Return the larger throughput of the two flows divided by the smaller."""
     rates = [at(flow, "throughput_mbit") for flow in run.summary["flows"]]
     known = [rate for rate in rates if rate]
     return max(known) / min(known) if len(known) == 2 else None
@@ -53,7 +50,6 @@ def _packets_beyond_threshold(run: Run) -> float | None:
 
 
 def _overload_drops(run: Run) -> float | None:
-    """Return the share of the unresponsive packets that the queue dropped."""
     [udp] = run.summary["traffic"]
     return udp["drops"] / udp["sent_packets"] if udp["sent_packets"] else None
 
