@@ -1,4 +1,5 @@
-"""Lists the entries that the engine registers, and which of them the kernel supports."""
+"""Lists the algorithms and other entries that the engine registers, with their support in the
+kernel."""
 
 from __future__ import annotations
 
@@ -18,21 +19,20 @@ def entries(kind: str) -> list[dict[str, Any]]:
 
 
 def entry(kind: str, name: str) -> Mapping[str, Any]:
-    """Return the entry with this name in scenario files or in the kernel. Empty if the registry has
-    no such entry."""
+    """Return the entry with this name in scenarios or in the kernel, or an empty table."""
     named = (e for e in entries(kind) if name in (e["name"], e["kernel"], *e.get("kinds", ())))
     return next(named, {})
 
 
 def built_in(kind: str) -> Iterator[str]:
-    """Yield the names that every kernel supports without a module."""
+    """Yield the kernel names of entries that every kernel supports without a module."""
     for found in entries(kind):
         if found.get("built_in"):
             yield from found.get("kinds", [found["kernel"]])
 
 
 def in_order(queue: Mapping[str, Any]) -> bool:
-    """Return whether a packet in this queue waits behind all packets that arrived before it."""
+    """Return whether packets leave this queue in the order of their arrival."""
     order = entry("aqm", queue["name"]).get("in_order", False)
     if isinstance(order, bool):
         return order
@@ -41,13 +41,12 @@ def in_order(queue: Mapping[str, Any]) -> bool:
 
 
 def is_dual(entry: Mapping[str, Any]) -> bool:
-    """Return whether a queue is dual: the ECN field of a packet decides in which of its parts the
-    packet waits."""
+    """Return whether a queue has two parts, between which the ECN field of a packet decides."""
     return bool(entry.get("dual", False))
 
 
 def stand_ins() -> dict[str, str | None]:
-    """Return tailback's own modules for algorithms that Linux does not have. Each module has the
-    first Linux release for which it can be built, or None if it can be built for every release."""
+    """Return tailback's kernel modules for algorithms that Linux does not have. Each has the first
+    Linux release for which it compiles, or None if it compiles for all."""
     found = [own for kind in ("cc", "aqm") for e in entries(kind) for own in e.get("stand_ins", [])]
     return {own["module"]: own.get("since") for own in found}

@@ -1,11 +1,11 @@
-"""Finds packages of studies. They add commands, lists and experiments to the command line.
+"""Finds installed packages of studies, which add commands, lists and experiments to the command
+line.
 
-A study is Python code outside of `tailback`, such as published experiments, batteries or a
-validation. Its distribution declares an entry point in the group `tailback.studies`. The value of
-the entry point is a `Studies`. `tailback_studies` is installed with tailback, but `tailback` does
-not import it by name. Every value in a `Studies` is a place, which is text of the form
-`"module:attribute"`. The attribute is imported at its first use, so that a command loads only the
-modules that it needs.
+Studies are Python code outside `tailback`, such as published experiments, batteries or a
+validation. A package of studies declares an entry point in the group `tailback.studies`. The entry
+point is a `Studies` object. `tailback` does not import `tailback_studies` by name, although both
+are installed together. Values in a `Studies` are texts `"module:attribute"`, called places. An
+attribute is imported when it is first used, so that a command loads only what it needs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ GROUP = "tailback.studies"
 
 @dataclass(frozen=True)
 class Studies:
-    """The commands, lists, experiments and batteries that a package of studies adds, by name."""
+    """What a package of studies adds: commands, lists, experiments and batteries, by name."""
 
     commands: Mapping[str, str] = field(default_factory=dict)
     """Commands of `tailback`: places of `click.Command` objects."""
@@ -40,13 +40,12 @@ class Studies:
 
 @functools.cache
 def installed() -> Mapping[str, Studies]:
-    """Return the studies of this installation, by the name of their entry point.
+    """Return the installed studies by the name of their entry point.
 
-    Raises `InputError` for an entry point that cannot be loaded or is not a `Studies`, and for a
-    name that two packages define.
+    Raises `InputError` if an entry point is not a `Studies` or cannot be loaded, or if two packages
+    define the same name.
     """
-    # Import this only here, because it takes longer than all other imports of a command, and most
-    # commands need no study.
+    # This import is slow, and most commands need no study.
     from importlib import metadata
 
     packages: dict[str, Studies] = {}
@@ -63,7 +62,7 @@ def installed() -> Mapping[str, Studies]:
                 f"entry point {GROUP}: {entry.name} = {entry.value} is not a "
                 f"tailback.studies.Studies; repair or remove that package"
             )
-        # Two copies of a distribution on the import path declare the same entry point twice.
+        # A distribution that is twice on the import path declares its entry point twice.
         packages.setdefault(entry.name, studies)
     for kind in fields(Studies):
         owners: dict[str, str] = {}
@@ -85,31 +84,31 @@ def _merged(kind: Callable[[Studies], Mapping[str, str]]) -> dict[str, str]:
 
 
 def commands() -> dict[str, str]:
-    """Return the places of all commands that studies add, by name."""
+    """Return the place of each command that studies add."""
     return _merged(lambda studies: studies.commands)
 
 
 def lists() -> dict[str, str]:
-    """Return the places of all lists that studies add, by name."""
+    """Return the place of each list that studies add."""
     return _merged(lambda studies: studies.lists)
 
 
 def experiments() -> dict[str, str]:
-    """Return the modules of all experiments, by name."""
+    """Return the module of each experiment."""
     return _merged(lambda studies: studies.experiments)
 
 
 def batteries() -> dict[str, str]:
-    """Return the places of the functions that run each battery, by name."""
+    """Return the place of the function that runs each battery."""
     return _merged(lambda studies: studies.batteries)
 
 
 def listed(word: str) -> Iterator[tuple[str, str]]:
-    """Yield the names and titles of a list."""
+    """Yield the name and title of each item of a list."""
     yield from load(lists()[word])()
 
 
 def load(place: str) -> Any:
-    """Import and return the object at a place."""
+    """Import and return the object that a text `"module:attribute"` names."""
     module, _, attribute = place.partition(":")
     return getattr(import_module(module), attribute)

@@ -1,7 +1,7 @@
 """Studies that come with tailback: published experiments, batteries, the validation.
 
 Studies may use the modules of `tailback` that docs/contributing/studies.md lists. The command line
-finds them through the entry point `tailback.studies`, in the same way as studies of other packages.
+finds them through the entry point `tailback.studies`, like studies of other packages.
 """
 
 from __future__ import annotations

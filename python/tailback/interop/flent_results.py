@@ -27,13 +27,13 @@ ENGINE = "flent"
 """The engine name of these results."""
 
 #: Flent's socket statistic, the quantity of a run that corresponds to it, and the factor that
-#: converts : its unit.
+#: converts its unit.
 _STATISTICS = (("tcp_cwnd", "cwnd", 1.0), ("tcp_rtt", "srtt_ns", 1e6))
 
 
 @dataclass(frozen=True)
 class FlentRun(foreign.ForeignRun):
-    """Values that the file does not contain are missing."""
+    """A data file as a run. Values that the file does not contain are missing."""
 
     file: DataFile
     warmup_s: float

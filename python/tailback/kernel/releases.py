@@ -1,7 +1,8 @@
 """Lists releases of Linux: in which suites Debian has their sources, and which features a release
 does not have.
 
-These tables declare all differences between releases. To add a release, start here.
+Differences between releases are declared only in these tables. To support another release, add it
+here.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ HOST_RANDOM: Release = (5, 19)
 
 @dataclass(frozen=True)
 class Help:
-    """Changes that make an older kernel build and run like the newest kernel."""
+    """Settings with which an older kernel builds and runs like the newest kernel."""
 
     before: Release
     """The changes apply to kernels before this release."""
@@ -89,7 +90,7 @@ def numbers(version: str) -> list[int]:
 
 
 def text(version: str) -> str:
-    """Return the release of a version as text, such as 6.1."""
+    """Return the first two numbers of a version as text, such as 6.1."""
     return ".".join(map(str, of(version)))
 
 

@@ -1,4 +1,5 @@
-"""Makes the guest's root: a folder with a few unpacked packages and no files of this machine."""
+"""Makes the guest's root file system: a folder with a few unpacked packages and no files of this
+machine."""
 
 from __future__ import annotations
 
@@ -97,7 +98,7 @@ def assemble(debs: Sequence[Path], into: Path) -> None:
 
 
 def missing_libraries(root: Path, program: str) -> list[str]:
-    """Return the libraries that a program of the root needs and that are not inside the root."""
+    """Return the libraries that a program needs and that the root does not contain."""
     loader = root / "usr/lib64/ld-linux-x86-64.so.2"
     folders = [root / "usr/lib/x86_64-linux-gnu", root / "usr/lib"]
     try:

@@ -1,8 +1,8 @@
 """Prepares kernel sources: a release of Debian, a tree, or a tarball. Each source is unpacked once
 into the cache.
 
-To save a third of the size, it leaves out parts that User-mode Linux never compiles (other
-processors, graphics, sound). Their Kconfig files stay, because other Kconfig files include them.
+Parts that User-mode Linux never compiles (other processors, graphics, sound) are left out, which
+saves a third of the size. Their Kconfig files are kept, because other Kconfig files include them.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def newest_package(apt: Apt) -> tuple[str, str]:
         if match and (number := (int(match[1]), int(match[2]))) >= OLDEST:
             candidates.append((number, name))
     for _number, name in sorted(candidates, reverse=True):
-        # The archive may still list a package that the suite no longer has.
+        # The lists may name a package that this suite no longer provides.
         if versions := apt.versions(name):
             return name, newest(versions)
     raise TailbackError(
@@ -134,7 +134,7 @@ def users(path: Path, cache: Path, steps: Steps) -> KernelSource:
 
 
 def prepare(source: KernelSource, apt: Apt | None, env: dict[str, str], steps: Steps) -> None:
-    """Put the tree into its folder, unless it is already there."""
+    """Unpack the tree into its folder, unless the folder exists."""
     if source.folder.exists():
         return
     begun = source.folder.with_name(source.folder.name + ".part")
@@ -162,7 +162,8 @@ def prepare(source: KernelSource, apt: Apt | None, env: dict[str, str], steps: S
 
 
 def tree_files(tree: Path) -> Iterator[str]:
-    """Yield the relevant files of a tree, sorted, without results of a build."""
+    """Yield the paths of a tree's files without build products and parts that are left out,
+    sorted."""
     for folder, inner, files in os.walk(tree):
         at = os.path.relpath(folder, tree)
         prefix = "" if at == "." else at + "/"
@@ -181,7 +182,7 @@ def tree_files(tree: Path) -> Iterator[str]:
 
 
 def left_out(relative: str) -> bool:
-    """Return whether a file belongs to a part of the kernel that is never compiled here."""
+    """Return whether a file belongs to a part of the kernel that is left out here."""
     for endings, places in NEVER_FOR_UML.items():
         if relative.endswith(endings):
             return any(relative.startswith(place + "/") for place in places)
@@ -189,7 +190,7 @@ def left_out(relative: str) -> bool:
 
 
 def tree_hash(tree: Path) -> str:
-    """Return a hash over the names and contents of the relevant files."""
+    """Return a hash of the names and contents of the files that `tree_files` yields."""
     total = hashlib.sha256()
     for relative in tree_files(tree):
         path = tree / relative

@@ -1,4 +1,5 @@
-"""Shows the steps of a build on stderr: a bar on a terminal, one line per step elsewhere."""
+"""Shows the steps of a build on stderr: as a progress bar on a terminal, otherwise as one line per
+step."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ class Steps:
         self._text = ""
 
     def step(self, text: str, total: float | None = None) -> None:
-        """Begin a step. Without `total`, its progress is unknown."""
+        """Begin a step. Without `total`, the bar does not show how much is done."""
         if not self._enabled or text == self._text:
             return
         self._text = text

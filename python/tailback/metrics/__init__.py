@@ -1,9 +1,9 @@
-"""Defines metrics: numbers computed from the records of runs. `pooling` defines how the numbers of
-several runs are pooled.
+"""Defines metrics: numbers computed from the results of runs. `pooling` combines the numbers of
+several runs.
 
-Metrics read summaries, series and histograms. They do not depend on an engine. `recorded` makes the
-metrics that are plain fields from the declarations of the summary's fields. To add a metric with a
-computation, write a module here and add a line to `_COMPUTED`.
+Metrics are computed from summaries, series and histograms. They do not depend on the engine.
+`recorded` makes a metric of each field that the summary's declarations mark as a metric. To add a
+metric that needs a computation, write a module here and add a line to `_COMPUTED`.
 """
 
 from __future__ import annotations
@@ -28,8 +28,7 @@ from tailback.metrics.statistics import Estimate, estimate
 _COMPUTED = (throughput, gain, ratio, completion, requests, classes, harm)
 
 METRICS: tuple[Metric, ...] = tuple(
-    # A computed metric replaces the plain field with the same path, and takes its position in the
-    # order.
+    # A computed metric replaces the field's metric at the same path, and keeps its position.
     {
         (metric.on, metric.path): metric
         for metrics in (recorded.METRICS, *(module.METRICS for module in _COMPUTED))
@@ -43,9 +42,9 @@ means the metric of the first of them."""
 
 
 def offered(word: str) -> list[Metric]:
-    """Return the metrics with a name or path. A scope may precede the name or path (`link.drops`).
+    """Return the metrics with a name or path. The word may begin with a scope, as in `link.drops`.
 
-    `results.NAME` is a number that a program wrote to a file. The function accepts any NAME.
+    `results.NAME` is a number that a program wrote to a file. Any NAME is accepted.
     """
     scope, dot, rest = word.partition(".")
     matches = [
@@ -60,7 +59,7 @@ def offered(word: str) -> list[Metric]:
 
 def find(name: str, on: On | None = None) -> Metric:
     """Return the metric with this name or path. `on` chooses among flow, link, class and run.
-    Without `on`, return the first match in the order of `ONS`.
+    Without `on`, prefer flow metrics, then the other scopes in the order of `ONS`.
     """
     if matches := [metric for metric in offered(name) if on in (None, metric.on)]:
         return min(matches, key=lambda metric: ONS.index(metric.on))

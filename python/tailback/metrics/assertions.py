@@ -17,7 +17,7 @@ Side = Literal["min", "max"]
 
 @dataclass(frozen=True)
 class BoundVerdict:
-    """Whether one bound holds in one run, or for the mean over the seeds of a point."""
+    """Whether a metric meets one bound in one run, or in the mean over the seeds of a point."""
 
     metric: str
     on: On
@@ -39,7 +39,7 @@ class BoundVerdict:
 
     @property
     def held(self) -> bool:
-        """Whether the value is within the bound. False for a missing value."""
+        """Whether the value is within the bound. False if the value is missing."""
         if self.value is None:
             return False
         return self.value >= self.bound if self.side == "min" else self.value <= self.bound
@@ -100,7 +100,7 @@ class Assertion:
                 yield f"{self.metric}{subject} is {text}, expected {bounds} ({at})"
 
     def verdicts(self, summaries: Sequence[Mapping[str, Any]]) -> Iterator[BoundVerdict]:
-        """Yield the verdicts of each bound: for each run of one point, then for the mean of the
+        """Yield the verdict on each bound for each run of a point, then for the mean of these
         runs."""
         sides: list[tuple[Side, float]] = []
         if self.min is not None:
@@ -124,7 +124,7 @@ class Assertion:
                         *(self.metric, on, name, params, seed, value, side, bound, n),
                         without=self.without,
                     )
-                # A mean is valid only if every run has the value.
+                # Use the mean only if every run has the value.
                 mean = pooled.mean if pooled.whole else None
                 ci95 = pooled.ci95 if pooled.whole else None
                 yield BoundVerdict(
@@ -135,8 +135,8 @@ class Assertion:
     def _readings(
         self, summary: Mapping[str, Any]
     ) -> Iterator[tuple[On, str, str | None, Reading]]:
-        """Yield for each part of a run: its kind in JSON, its kind as text, its name and its
-        value."""
+        """Yield the kind (for JSON and as text), the name and the value of each flow, link or class
+        to check."""
         metric = self._metric()
         match metric.on:
             case "flow":
@@ -155,10 +155,10 @@ class Assertion:
     def _flows(
         self, metric: Metric, summary: Mapping[str, Any]
     ) -> list[tuple[str, Mapping[str, Any]]]:
-        """Return the parts to which the assertion applies, each with its kind.
+        """Return the flows, programs or sources to which the assertion applies, each with its kind.
 
-        If the table has a name, return all parts with this name. Otherwise return all flows, or the
-        programs if no flow has the metric, or else the sources of traffic.
+        If the assertion names one of them, return all with this name. Otherwise return all flows,
+        or the programs if no flow has the metric, or else the sources of traffic.
         """
         kinds = [kind for kind in parts.LIKE_FLOWS if kind in metric.parts]
         if self.flow is not None:
@@ -168,7 +168,7 @@ class Assertion:
             own = metric.path.partition(".")[2]
             programs = parts.of(summary, "program")
             return [("program", part) for part in programs if own in part["results"]]
-        # `kinds` has flows first, then programs, then sources of traffic.
+        # The kinds are in the order flows, programs, sources of traffic.
         for kind in kinds:
             every = parts.of(summary, kind)
             if self.without is not None:
@@ -185,7 +185,7 @@ class Assertion:
         return metric
 
     def _on(self) -> On | None:
-        """Return the kind of object that the table names, or None if it names no object."""
+        """Return whether the table names a flow, a link or a class, or None if it names nothing."""
         subjects: tuple[tuple[On, str | None], ...] = (
             ("flow", self.flow),
             ("link", self.link),

@@ -1,4 +1,4 @@
-"""Defines a metric: how to compute it from the records of a run, and how to combine the numbers of
+"""Defines a metric: how to compute it from the results of a run, and how to combine the numbers of
 several runs.
 """
 
@@ -35,7 +35,8 @@ Better = Literal["less", "more"]
 
 @dataclass(frozen=True)
 class OfTwo:
-    """How to compute a metric that compares two results, from a quantity that both have."""
+    """A metric that compares two results: the compared quantity, and the function of its two
+    values."""
 
     quantity: Metric
     between: Callable[[float, float], float | None]
@@ -45,12 +46,13 @@ class OfTwo:
 
 @dataclass(frozen=True)
 class Metric:
-    """A number about a flow, link, class of flows or run. It is `None` if the run does not have it.
+    """A number that describes a flow, link, class of flows or run. It is `None` if the run does not
+    have the number.
 
-    `pooling` combines the numbers of runs with different seeds in the same way for every metric, as
-    a mean with Student's t interval. A run without a value is left out, unless `at_least` gives a
-    bound. The estimate records how many runs have a value. Paired comparisons use the seeds for
-    which both results have a value.
+    `pooling` combines runs with different seeds to a mean with Student's t interval, in the same
+    way for every metric. Runs without a value do not count, unless `at_least` gives a lower bound.
+    The estimate records how many runs have a value. Paired comparisons use only seeds with a value
+    in both results.
     """
 
     path: str
@@ -82,26 +84,25 @@ class Metric:
 
     @property
     def name(self) -> str:
-        """The metric's name outside of the JSON, e.g. `rtt_p99_ms`."""
+        """The metric's name in tables and Python, e.g. `rtt_p99_ms`."""
         return identifier(self.path)
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """The kinds of parts that have the metric. Programs and sources of traffic count as
-        flows.
+        """What can have the metric: flow, program, traffic, link, class or run. A metric of flows
+        also applies to programs and sources of traffic, unless `only` restricts it.
         """
         return self.only or (("flow", "program", "traffic") if self.on == "flow" else (self.on,))
 
     @property
     def title(self) -> str:
-        """The title in tables: the name and the unit, or only the name if the name ends in the
-        unit."""
+        """The title in tables: the name, with the unit unless the name ends in it."""
         said = not self.unit or has_unit(self.name)
         return self.name if said else f"{self.name} ({self.unit})"
 
     @property
     def missing(self) -> str:
-        """How a run without a value is treated, as text."""
+        """A phrase that says how runs without a value are treated."""
         if self.of_two is not None:
             return "only pairs of runs that both have a value count"
         if self.at_least is not None:
@@ -114,12 +115,11 @@ class Metric:
 
 
 class OfTwoResults(InputError):
-    """Raised if a metric that compares two results was requested for one result."""
+    """Raised if a metric that compares two results is requested for one result."""
 
 
 def refuse_of_two(metric: Metric, where: str) -> None:
-    """Raise an error for a metric that needs two results: one without a competitor and one with a
-    competitor."""
+    """Raise an error if the metric compares two results, with and without a competitor."""
     if metric.of_two is not None:
         raise OfTwoResults(
             f"{where}: {metric.name} needs two results, one of them without the competitor; "
@@ -135,7 +135,7 @@ def field(path: str) -> Callable[[Mapping[str, Any]], float | None]:
     def read(part: Mapping[str, Any]) -> float | None:
         value: Any = part
         for name in names:
-            # A report reads millions of fields. Checking for a dict first halves the time for this.
+            # A report reads millions of fields. This check of the usual type halves the time.
             if type(value) is not dict and not isinstance(value, Mapping):
                 return None
             value = value.get(name)

@@ -18,10 +18,9 @@ METRICS = (replace(recorded.metric("completion_s", "flow"), at_least=field(UNFIN
 
 
 def transfers(canonical: Mapping[str, Any]) -> dict[str, float]:
-    """Return the latest possible start of each flow with a size, s, by name.
+    """Return the latest possible start in s of each flow with a fixed size, by name.
 
-    Return an empty dictionary for a point of another version of tailback, because the sizes
-    of flows are unknown there.
+    The result is empty if the point has another version's format, from which sizes cannot be read.
     """
     try:
         return {
@@ -34,11 +33,11 @@ def transfers(canonical: Mapping[str, Any]) -> dict[str, float]:
 
 
 def add(summary: Mapping[str, Any], starts_s: Mapping[str, float]) -> None:
-    """Add the duration so far of each unfinished transfer to a summary.
+    """For each unfinished transfer, add the time that it has taken so far to a summary.
 
-    This time is a lower bound of the completion time. It begins at the flow's start, or at the
-    latest possible start if the flow started in the warm-up. It ends at the end of the flow or of
-    the run. `transfers` returns `starts_s`.
+    The time is a lower bound of the completion time. It begins at the flow's start, or at the
+    latest possible start if the start was in the warm-up. It ends at the end of the flow or of the
+    run. `transfers` returns `starts_s`.
     """
     for flow in summary["flows"] if starts_s else ():
         latest_s = starts_s.get(flow["name"], starts_s.get(group_of(flow["name"])))

@@ -1,7 +1,8 @@
 """Finds where a monotone curve crosses a level, from noisy values on a grid of a parameter.
 
-The module first makes the values monotone (isotonic regression, pool adjacent violators), then
-joins them by straight lines. Therefore noise on a flat part cannot cause several crossings.
+The values are first replaced by the closest monotone sequence (isotonic regression by pooling
+adjacent violators), then joined by straight lines. Noise in a flat part therefore cannot cause
+several crossings.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Crossing:
-    """A crossing between two neighbours of the grid."""
+    """Where a curve crosses a level, between two values of the grid."""
 
     #: Where the interpolated curve reaches the level.
     x: float
@@ -25,7 +26,7 @@ class Crossing:
     weight: float
 
     def at(self, values: Sequence[float]) -> float:
-        """Interpolate another quantity of the same grid at the crossing."""
+        """Return another quantity of the same grid, interpolated at the crossing."""
         return (1 - self.weight) * values[self.left] + self.weight * values[self.right]
 
 

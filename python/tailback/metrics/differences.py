@@ -1,8 +1,8 @@
-"""Computes differences between two sets of runs: their size, interval and p value.
+"""Computes the difference between two sets of runs, with its confidence interval and p value.
 
 Runs that share their seeds are compared seed by seed (paired t test). Other runs are treated as two
 samples, each with its own variance (Welch's t test). `tailback.comparison.families` decides which
-of many differences are flagged.
+differences are flagged if there are many.
 """
 
 from __future__ import annotations
@@ -47,10 +47,11 @@ class Difference:
 
 
 def paired(base: Sequence[float], other: Sequence[float]) -> Difference | None:
-    """Compute the difference of runs that are paired one by one. Return `None` if there is no pair.
+    """Compute the difference between two sets of runs that share their seeds, in the same order.
+    Return `None` if there is no pair.
 
-    A t test needs spread. If all n pairs have the same difference other than 0, the p value is
-    therefore that of the sign test, 2^(1 - n).
+    A t test needs differences that vary. If all n differences are equal but not 0, the p value is
+    that of a sign test, 2^(1 - n).
     """
     n = len(base)
     if n != len(other):
@@ -71,7 +72,7 @@ def paired(base: Sequence[float], other: Sequence[float]) -> Difference | None:
     t = t_quantile(n - 1) / math.sqrt(n)
     ratio_ci95 = None
     if relative is not None:
-        # Delta method: to first order, the ratio of means varies as these residuals do.
+        # Delta method: to first order, the ratio of means has the variance of these residuals.
         rests = [b - (1 + relative) * a for a, b in zip(base, other, strict=True)]
         ratio_ci95 = t * deviation(rests) / abs(mean)
     from scipy.stats import ttest_rel
@@ -81,10 +82,11 @@ def paired(base: Sequence[float], other: Sequence[float]) -> Difference | None:
 
 
 def unpaired(base: Sequence[float], other: Sequence[float]) -> Difference | None:
-    """Compute the difference of independent runs. Return `None` if a side has no runs.
+    """Compute the difference between two independent sets of runs. Return `None` if either set is
+    empty.
 
-    If neither sample has any spread, the p value comes from the permutation test. It is 2 divided
-    by the number of ways to choose the baseline's runs among all runs.
+    If the values of neither set vary, the p value comes from a permutation test. It is 2 divided by
+    the number of ways to split all runs into sets of these sizes.
     """
     n, m = len(base), len(other)
     if not n or not m:
@@ -110,7 +112,7 @@ def unpaired(base: Sequence[float], other: Sequence[float]) -> Difference | None
     effect = absolute / math.sqrt((a * a + b * b) / 2)
     from scipy.stats import ttest_ind_from_stats
 
-    # Compute the test from the moments, because ttest_ind warns about a sample without spread.
+    # ttest_ind would warn about a sample without variation, so pass the moments.
     p = float(ttest_ind_from_stats(mean_other, b, m, mean, a, n, equal_var=False).pvalue)
     return Difference(min(n, m), False, absolute, relative, t * error, ratio_ci95, effect, p)
 

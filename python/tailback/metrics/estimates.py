@@ -7,22 +7,22 @@ from tailback.metrics import Estimate
 
 
 def mean_text(found: Estimate) -> str:
-    """Format a mean without its interval. If a bound replaces the mean, format the bound."""
+    """Format a mean without its interval. If only a lower bound is known, format the bound."""
     return short(found.mean) if found.at_least is None else f"> {short(found.at_least)}"
 
 
 def has_spread(found: Estimate) -> bool:
-    """Return whether runs differ in the digits that the text shows."""
+    """Return whether the runs differ in the digits that the formatted mean shows."""
     return found.mean is not None and _spread(found) != short(found.mean)
 
 
 def with_spread(estimate: Estimate, *, counted: bool = True) -> str:
     """Format a mean and the half-width of its interval, both to the same decimal place.
 
-    With `counted`, the text has the number of runs with a value if some runs have no value.
+    With `counted`, append the number of runs with a value, unless all have one.
 
-    An interval that is smaller than the last digit shown is omitted. If some transfers did not
-    finish, the text shows the bound of the mean over all runs instead.
+    Omit an interval that is smaller than the last digit of the mean. If some transfers did not
+    finish, format the lower bound of the mean over all runs instead.
     """
     of = "" if estimate.whole or not counted else f" ({estimate.n} of {estimate.of})"
     if estimate.at_least is not None:
@@ -36,14 +36,14 @@ def _spread(estimate: Estimate) -> str:
     mean = short(estimate.mean)
     if estimate.half_width is None:
         return mean
-    # A mean that is a whole number also gets decimals if its interval has decimals.
+    # Show decimals in a whole mean too, if its interval needs them.
     if "." not in mean and estimate.mean is not None and estimate.half_width < 10:
         mean = f"{estimate.mean:.1f}"
     decimals = len(mean.partition(".")[2])
     half = f"{estimate.half_width:.{decimals}f}"
     if float(half) == 0 or estimate.mean is None or estimate.ci95 is None:
         return mean
-    # The interval is cut at the smallest and largest possible value, so its two halves may differ.
+    # The interval ends at the smallest and largest possible value, so its halves may differ.
     below = f"{estimate.mean - estimate.ci95[0]:.{decimals}f}"
     above = f"{estimate.ci95[1] - estimate.mean:.{decimals}f}"
     return f"{mean} ±{half}" if above == below else f"{mean} −{below} +{above}"

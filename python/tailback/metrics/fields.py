@@ -1,7 +1,6 @@
-"""Reads the declarations of the fields of a run's summary, with their JSON types, and of the
-metrics that are plain fields.
+"""Reads which fields a run's summary has, with their JSON types, and which fields are metrics.
 
-Each field is declared once, in Rust, in `tailback_record::summary`.
+The fields are declared in Rust, in `tailback_record::summary`.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from tailback import _native
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field of a part of the summary."""
+    """A field of the summary, with the fields inside it."""
 
     name: str
     kind: str
@@ -43,7 +42,7 @@ def _declared() -> Mapping[str, Any]:
 
 @cache
 def summary() -> tuple[Field, ...]:
-    """Return the fields of `summary.json`."""
+    """Return the top-level fields of `summary.json`."""
     return _fields(_declared()["fields"])
 
 
@@ -62,7 +61,7 @@ def _fields(declared: Sequence[Mapping[str, Any]]) -> tuple[Field, ...]:
 
 
 def inside(*path: str) -> tuple[Field, ...]:
-    """Return the fields at a path of the summary: `flows`, or `programs`, `tuples`."""
+    """Return the fields at a path of the summary, such as `flows`, or `programs` and `tuples`."""
     found = summary()
     for name in path:
         found = tuple(next(field for field in found if field.name == name).fields)
@@ -70,10 +69,10 @@ def inside(*path: str) -> tuple[Field, ...]:
 
 
 def metrics() -> Sequence[Mapping[str, Any]]:
-    """Return the declarations of the metrics that are plain fields.
+    """Return the declarations of the fields that are metrics.
 
-    Each has the keys on, parts, path, name, field (the path within the part), doc, unit, weight,
-    most and better.
+    Each has the keys on, parts, path, name, field (the path in the flow, link or class), doc, unit,
+    weight, most and better.
     """
     found: Sequence[Mapping[str, Any]] = _declared()["metrics"]
     return found
@@ -86,7 +85,7 @@ def bins() -> tuple[tuple[str, int], ...]:
 
 @cache
 def names() -> Mapping[str, str]:
-    """Return the names of metrics, by field, where the name differs from the field: `requests` for
+    """Return the names of metrics whose name differs from their field, by field: `requests` for
     `completions.started`.
     """
     return {one["field"]: one["name"] for one in metrics()}

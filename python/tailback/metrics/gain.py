@@ -1,4 +1,4 @@
-"""Metric: gain in throughput of a flow, relative to its throughput with the standard backoff."""
+"""Metric: relative gain in a flow's throughput over the standard backoff."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 
 def group_of(name: str) -> str:
-    """Return the group of a flow: its name without the number that `count` added."""
+    """Return the group of a flow: its name without the number that `count` adds."""
     group, slash, number = name.rpartition("/")
     return group if slash and number.isdigit() else name
 

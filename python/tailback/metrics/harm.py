@@ -1,10 +1,11 @@
-"""Metrics of harm (Ware and others, HotNets 2019): how much a competitor worsens a result.
+"""If less is better, as for a time, harm is the share of the value with the competitor that the
+competitor added.
 
-If less is better, such as for a time, harm is the part that the competitor added, as a share of the
-value with the competitor. If more is better, such as for a rate, harm is the part that was lost, as
-a share of the value without the competitor. Harm needs two results, one without the competitor and
-one with it, so a single run has no harm. A harm of 0 means that nothing was lost, 1 that everything
-was lost. If harm is negative, the competitor helped.
+If more is better, as for a rate, harm is the share of the value without the competitor that was
+lost. If more is better, such as for a rate, harm is the part that was lost, as a share of the value
+without the competitor. A single run has no harm, because harm compares a result with the competitor
+to one without it. A harm of 0 means that nothing was lost, 1 that everything was lost. If harm is
+negative, the competitor helped.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from tailback.metrics.groups import is_of
 
 
 def harm(alone: float, contended: float, better: Better) -> float | None:
-    """Compute the harm from the value without the competitor and the value with it. Return `None`
-    if it is undefined.
+    """Compute the harm from a value without the competitor and the value with it. Return `None` if
+    the divisor is not positive.
     """
     whole = contended if better == "less" else alone
     if whole <= 0:
@@ -98,10 +99,10 @@ quantity."""
 
 
 def add(summary: dict[str, Any], competitor: str, alone: Mapping[str, Any]) -> None:
-    """Add the harm by a competitor to the summary of a run, for every other flow, program and
-    source. `alone` is the summary of the run without the competitor.
+    """Add the harm that a competitor does to every other flow, program and source to the summary of
+    a run. `alone` is the summary of the run without the competitor.
 
-    The harm is None for a quantity that either run does not have.
+    Harm to a quantity is None unless both runs have the quantity.
     """
     for kind in parts.LIKE_FLOWS:
         before = {part["name"]: part for part in parts.of(alone, kind)}
@@ -117,17 +118,15 @@ def add(summary: dict[str, Any], competitor: str, alone: Mapping[str, Any]) -> N
 
 
 def competitors(absences: Iterable[Iterable[str]]) -> list[str]:
-    """Return the names of all flows and sources that are absent in some run, without repetition.
+    """Return the names of the competitors that some run leaves out, each once.
 
-    `absences` has the absent names of each run (`Run.without`).
+    `absences` has the names of the competitors that each run leaves out (`Run.without`).
     """
     return list(dict.fromkeys(name for names in absences for name in names))
 
 
 def by(metric: Metric, competitor: str) -> Metric:
-    """Return a metric of harm as a metric of a single run. It reads the harm by a competitor from
-    the run's summary.
-    """
+    """Return a harm metric that reads the harm by one competitor from a run's summary."""
     quantity = _quantity(metric)
 
     def value(part: Mapping[str, Any]) -> float | None:

@@ -1,14 +1,13 @@
-"""Decides whether a difference is beyond a margin, by two one-sided tests.
+"""Decides whether a difference exceeds a margin, by two one-sided tests.
 
 A test that finds no difference does not show that the values are equal. Therefore this module tests
-both claims: that the variant is beyond the margin, and that it is within the margin. (For a margin
-on both sides, these are Schuirmann's two one-sided tests, 1987, J. Pharmacokinet. Biopharm. 15.) If
-neither test is significant, the difference is undecided.
+two claims: that the difference exceeds the margin, and that it is within the margin. Pharmacokinet.
+Biopharm. 15.) If neither test is significant, the difference is undecided.
 
-A margin in percent refers to the baseline's mean, which is itself measured. For "10 % more", the
-values `b - 1.1 a` are tested against 0 (Sasabuchi 1988). This test does not need the approximate
-variance of a ratio, and it is valid even if the baseline is 0. Runs that share their seeds are
-compared seed by seed. Other runs are compared as two samples (Welch).
+A margin in percent is relative to the baseline's mean, which is itself a measurement. For "10 %
+more", the values `b - 1.1 a` are tested against 0 (Sasabuchi 1988). This test does not need the
+approximate variance of a ratio, and it is valid even if the baseline is 0. Runs that share their
+seeds are compared seed by seed. Other runs are compared as two samples (Welch).
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ MOST_RUNS = 100_000
 
 @dataclass(frozen=True)
 class Contrast:
-    """How far a variant is beyond a limit: an estimate with its error."""
+    """The estimated distance of a variant beyond a limit, with its standard error."""
 
     n: int
     """Number of runs of each side. For unpaired runs, the number of runs of the smaller side."""
@@ -44,25 +43,25 @@ class Contrast:
     """Standard error times the square root of n."""
 
     def more(self) -> float:
-        """The p value of the test that shows that the variant is beyond the limit."""
+        """The p value for the claim that the variant is beyond the limit."""
         if self.error == 0:
             return self.alike if self.mean > 0 else 1.0
         return _tail(self.freedom, self.mean / self.error)
 
     def less(self) -> float:
-        """The p value of the test that shows that the variant is within the limit. A value at the
-        limit counts as within.
+        """The p value for the claim that the variant is within the limit. A value at the limit
+        counts as within.
         """
         if self.error == 0:
             return self.alike if self.mean <= 0 else 1.0
         return _tail(self.freedom, -self.mean / self.error)
 
     def runs(self, level: float) -> int | None:
-        """Estimate how many runs could decide, if the true mean equals the measured mean. Return
-        None if no number of runs could decide.
+        """Estimate how many runs are needed to decide, if the true mean equals the measured mean.
+        Return None if no number of runs suffices.
         """
         if self.error == 0:
-            # With this many runs, equal signs occur by chance with a probability below the level.
+            # All signs of this many runs are equal by chance with a probability below the level.
             return math.ceil(-math.log2(level))
         size = abs(self.mean) / self.deviation
         if not _enough(MOST_RUNS, size, level):
@@ -82,16 +81,16 @@ def _enough(n: int, size: float, level: float) -> bool:
 
 @dataclass(frozen=True)
 class Samples:
-    """The values of a baseline and of a variant, with at least two of each."""
+    """At least two values each of a baseline and of a variant."""
 
     base: tuple[float, ...]
     other: tuple[float, ...]
     paired: bool
 
     def against(self, limit: float, *, relative: bool, falls: bool = False) -> Contrast:
-        """Return how far the variant's difference is above `limit`, or below it if `falls`.
+        """Return how far the variant lies above the baseline plus `limit`, or below it if `falls`.
 
-        `limit` is in the quantity's unit, or a share of the baseline if `relative`.
+        `limit` is in the unit of the quantity, or with `relative` a share of the baseline.
         """
         base, other = self.base, self.other
         n, m = len(base), len(other)
@@ -120,8 +119,9 @@ class Samples:
         return Contrast(min(n, m), mean, error, freedom, alike, error * math.sqrt(min(n, m)))
 
     def bounds(self, level: float, *, relative: bool) -> tuple[float | None, float | None]:
-        """Return a lower and an upper bound of the difference, each at this level. A bound that
-        does not exist is None. At these bounds, `more` and `less` become significant.
+        """Return the lower and upper confidence bound of the difference at this one-sided level. A
+        bound that cannot be determined is None. `more` and `less` become significant at these
+        bounds.
         """
         middle = self.against(0.0, relative=relative)
         mean = math.fsum(self.base) / len(self.base)
@@ -148,8 +148,8 @@ class Samples:
 
 
 def _edge(start: float, step: float, told: Callable[[float], bool]) -> float | None:
-    """Return the limit at which a test becomes significant. The search begins at a limit where the
-    test is not significant."""
+    """Return the limit at which a one-sided test becomes significant. The search moves from
+    `start`, where the test is not significant, in the direction of `step`."""
     for _ in range(30):
         if told(start + step):
             break

@@ -1,4 +1,4 @@
-"""Converts the names of metrics: paths in the JSON, elsewhere identifiers that end in a unit."""
+"""Converts names of metrics from JSON paths to identifiers that end in a unit."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ def has_unit(name: str) -> bool:
 
 
 def flat(part: Mapping[str, Any]) -> dict[str, Any]:
-    """Flatten a part of a summary to columns: `{"rtt_ms": {"mean": 1}}` to `{"rtt_mean_ms": 1}`.
+    """Flatten nested fields of a summary to columns: `{"rtt_ms": {"mean": 1}}` to
+    `{"rtt_mean_ms": 1}`.
 
-    If a field is a metric with its own name, use that name, such as `requests` for
+    A field that is a metric with another name gets the metric's name, such as `requests` for
     `completions.started`.
     """
     return {flat_name(path): value for path, value in _paths(part)}
 
 
 def flat_name(path: str) -> str:
-    """Return the column name of a path in a part of a summary."""
+    """Return the column name of a field's path."""
     return fields.names().get(path) or identifier(path)
 
 
@@ -35,7 +36,7 @@ def _paths(part: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any
     for key, value in part.items():
         if isinstance(value, Mapping):
             yield from _paths(value, f"{prefix}{key}.")
-        # The key `samples` is dropped, because the value itself is missing if there are no samples.
+        # Leave out `samples`: without samples, the value itself is missing.
         elif key != "samples":
             yield f"{prefix}{key}", value
 

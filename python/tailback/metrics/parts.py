@@ -1,4 +1,5 @@
-"""Lists the parts of a run by kind: flows, sources of traffic, programs, links and classes.
+"""Lists the flows, sources of traffic, programs, links and classes of a run, which are called
+parts.
 
 A program of `[[programs]]` is treated like a flow. Its throughput is the payload that reached the
 receiver's host. Its RTT is computed from its packets.
@@ -31,22 +32,22 @@ _KEYS: Mapping[Kind, str] = {
 
 
 def on(kind: Kind) -> On:
-    """Return the scope of metrics for the parts of a kind."""
+    """Return the scope of the metrics that describe this kind of part."""
     return "flow" if kind in LIKE_FLOWS else kind  # type: ignore[return-value]
 
 
 def of(summary: Part, kind: Kind) -> Sequence[Part]:
-    """Return the parts of a kind in the order of the file. For the kind "run", return the whole
-    summary."""
+    """Return the parts of a kind in the order of the file. The kind "run" has the whole summary as
+    its only part."""
     if kind == "run":
         return [summary]
-    # Summaries of runs without programs do not have this key.
+    # A run without programs has no such key in its summary.
     found: Any = summary.get(_KEYS[kind], ())
     return list(found.values()) if isinstance(found, Mapping) else found
 
 
 def programs(summary: Part) -> Sequence[Part]:
-    """Return the programs of a summary. Empty for a run without programs."""
+    """Return the programs of a summary."""
     found: Sequence[Part] = summary.get("programs", ())
     return found
 
@@ -62,6 +63,5 @@ def senders(summary: Part) -> list[Part]:
 
 
 def kind(part: Part) -> str:
-    """Return the name of the kind of a flow, source or program. It is the congestion control of a
-    flow, otherwise the kind."""
+    """Return a flow's congestion control, a source's kind of traffic, or "program"."""
     return part.get("cc") or part.get("kind") or "program"

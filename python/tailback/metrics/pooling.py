@@ -1,8 +1,7 @@
-"""Pools the numbers of runs: combines the values of several seeds. Only this module computes means
-over seeds.
+"""Combines the values of runs with different seeds. Only this module computes means over seeds.
 
-A command requests a metric of one flow, link, class or run over several runs, and prints the
-result. `Metric` defines how to treat a run without a value, and the possible range of the interval.
+Commands ask for a metric of one flow, link, class or run over several runs. `Metric` defines how
+runs without a value are treated, and the possible values to which an interval is cut.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ RULE = (
 
 @dataclass(frozen=True)
 class Reading:
-    """The value of a metric in one run."""
+    """The value of a metric in one run, or a lower bound."""
 
     value: float | None
     at_least: float | None = None
@@ -39,7 +38,8 @@ NOTHING = Reading(None)
 
 
 def read(metric: Metric, part: Mapping[str, Any] | None) -> Reading:
-    """Read a metric from a part of a summary. The result is empty if the part does not exist."""
+    """Read a metric of a flow, link, class or run from the summary. The value is missing if there
+    is no such part."""
     if part is None:
         return NOTHING
     value = metric.value(part)
@@ -49,9 +49,9 @@ def read(metric: Metric, part: Mapping[str, Any] | None) -> Reading:
 
 
 def together(readings: Sequence[Reading]) -> Reading:
-    """Average the values of several parts of one run, such as flows.
+    """Average the values of several flows, links or classes of one run.
 
-    The result is a lower bound if any part had not finished.
+    The result is a lower bound if any of them has only a lower bound.
     """
     known = [one.value for one in readings if one.value is not None]
     bounds = [one.at_least for one in readings if one.at_least is not None]
@@ -61,7 +61,7 @@ def together(readings: Sequence[Reading]) -> Reading:
 
 
 def over_runs(metric: Metric, readings: Iterable[Reading]) -> Estimate:
-    """Pool the values of runs at one point with different seeds."""
+    """Pool the values of runs that differ only in their seeds."""
     every = list(readings)
     bounds = [one.at_least for one in every if one.at_least is not None]
     if not bounds:
@@ -72,8 +72,8 @@ def over_runs(metric: Metric, readings: Iterable[Reading]) -> Estimate:
 
 
 def between(metric: Metric, base: Readings, other: Readings, *, paired: bool) -> Estimate:
-    """Pool a metric that compares two results. Compute it seed by seed if their runs are paired,
-    otherwise from their means."""
+    """Pool a metric that compares two results. If the results share their seeds, compare the values
+    of each seed, otherwise the means."""
     assert metric.of_two is not None
     make, quantity = metric.of_two.between, metric.of_two.quantity
     if paired:
@@ -85,7 +85,7 @@ def between(metric: Metric, base: Readings, other: Readings, *, paired: bool) ->
 
 
 def by_pair(metric: Metric, base: Readings, other: Readings) -> dict[int, float]:
-    """Compute a metric that compares two results, for each seed with a value in both."""
+    """Compute a metric that compares two results for each seed that has a value in both."""
     assert metric.of_two is not None
     a, b = values(base), values(other)
     found = {seed: metric.of_two.between(a[seed], b[seed]) for seed in b if seed in a}
@@ -93,5 +93,5 @@ def by_pair(metric: Metric, base: Readings, other: Readings) -> dict[int, float]
 
 
 def values(readings: Readings) -> dict[int, float]:
-    """Return the values by seed, without runs that have no value."""
+    """Return the known values by seed."""
     return {seed: one.value for seed, one in readings.items() if one.value is not None}

@@ -1,4 +1,4 @@
-"""Metric: ratio of the throughputs of two groups of flows or programs."""
+"""Metric: throughput of one group of flows or programs, divided by that of another group."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -20,8 +20,7 @@ def mean_throughput(summary: Mapping[str, Any], group: str) -> float | None:
 
 
 def ratio(summary: Mapping[str, Any], one: str, other: str) -> float | None:
-    """Return the mean throughput of one group of flows or programs, divided by the throughput of
-    another group."""
+    """Return the mean throughput of one group of flows or programs divided by that of another."""
     above, below = mean_throughput(summary, one), mean_throughput(summary, other)
     return above / below if above is not None and below else None
 
@@ -29,8 +28,8 @@ def ratio(summary: Mapping[str, Any], one: str, other: str) -> float | None:
 def _first_two(summary: Mapping[str, Any]) -> float | None:
     groups = _groups(summary["flows"])
     if len(groups) < 2:
-        # Prefer flows, so that a program that only probes does not count as a third group beside
-        # two groups of flows.
+        # Count only flows first, so that a program that merely measures does not become a third
+        # group.
         groups = _groups(parts.flows(summary))
     return ratio(summary, groups[0], groups[1]) if len(groups) == 2 else None
 

@@ -1,4 +1,4 @@
-"""Makes the metrics that are plain fields of the summary from the declarations of the fields."""
+"""Makes a metric of each field that the summary's declarations mark as a metric."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ _STATISTICS = {
 
 
 def of_bin(upto_bytes: int, path: str) -> Callable[[Mapping[str, Any]], float | None]:
-    """Return a function that reads a statistic of the bin that ends at this size."""
+    """Return a function that reads a statistic of the requests in this size bin."""
     read = field(path)
 
     def value(part: Mapping[str, Any]) -> float | None:

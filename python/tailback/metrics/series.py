@@ -1,8 +1,8 @@
-"""Computes statistics of recorded series, weighted by time. No other module computes them.
+"""Computes statistics of recorded series, weighted by time. A sample of a state (a window, a
+backlog, a gauge) is valid until the next sample of its series.
 
-A sample of a state (a window, a backlog, a gauge) is valid until the next sample of its series,
-however far apart these samples are. With `record.series = "changes"` or `"acks"`, samples are close
-together while the state changes. A value for a whole interval counts once. An event also counts
+With `record.series = "changes"` or `"acks"`, samples are denser while the state changes, so
+unweighted means would be wrong. A value that describes a whole interval, and an event, each count
 once.
 """
 
@@ -41,14 +41,15 @@ means."""
 
 
 def held(quantity: str) -> Held:
-    """Return how long a value of a recorded series is valid."""
+    """Return "state" if a sample is valid until the next one, or "each" if every sample counts
+    once."""
     return "each" if _EACH.fullmatch(quantity) else "state"
 
 
 def measured(summary: Mapping[str, Any], part: Mapping[str, Any]) -> tuple[int, int]:
-    """Return the beginning and end of the time in which a part of a run is measured, ns. A flow is
-    measured from its start, or from the end of the warm-up, until it stops or completes. All other
-    parts are measured until the end of the run.
+    """Return the start and end of the measured time of a flow, link or other part of a run, ns. A
+    flow is measured from its start, or from the end of the warm-up, until it stops or completes.
+    Other parts are measured from the end of the warm-up to the end of the run.
     """
     begin = part.get("from_s", summary["warmup_s"])
     end = part.get("to_s", summary["duration_s"])
@@ -58,10 +59,10 @@ def measured(summary: Mapping[str, Any], part: Mapping[str, Any]) -> tuple[int, 
 def weighted(frame: pl.DataFrame, by: Sequence[str], how: Held) -> pl.DataFrame:
     """Return the samples within the measured time, with their weights.
 
-    `frame` is in the order of time. It has time_ns, value, the columns `by` that distinguish
-    series, and from_ns and to_ns, the bounds of the measured time. The result also has the column
-    weight_ns. It is the time for which a value is valid within the measured time, or 1 if the value
-    counts once. Samples that are valid for no time are left out.
+    `frame` is sorted by time. Its columns are time_ns, value, the columns `by` that identify a
+    series, and from_ns and to_ns, the limits of the measured time. The result has an additional
+    column weight_ns: the time in ns for which the value is valid within the measured time, or 1 if
+    the sample counts once. Samples with no valid time are left out.
     """
     import polars as pl
 
@@ -83,10 +84,11 @@ def means_between(
     edges: NDArray[np.float64],
     end: float,
 ) -> NDArray[np.float64]:
-    """Compute the mean of a state between neighbouring edges. It is NaN where the state is unknown.
+    """Compute the time-weighted mean of a state between each two neighbouring edges. The mean is
+    NaN where no sample is valid.
 
     A sample is valid until the next sample, and the last sample until `end`. If an interval
-    contains only the moment of the last sample, its mean is that sample's value.
+    contains only the instant of the last sample, its mean is that value.
     """
     import numpy as np
 
@@ -110,8 +112,7 @@ def statistics(frame: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     """Compute mean and percentiles for each series, from the weighted samples that `weighted`
     returns.
 
-    The p-th percentile is the smallest value that the series does not exceed during p % of the
-    time.
+    The p-th percentile is the smallest value that the series does not exceed for p % of the time.
     """
     import polars as pl
 

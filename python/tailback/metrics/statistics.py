@@ -18,7 +18,7 @@ their spread is too uncertain."""
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean over seeds with its interval."""
+    """A mean over seeds with its confidence interval."""
 
     n: int
     """How many runs have a value."""
@@ -36,23 +36,22 @@ class Estimate:
 
     @property
     def half_width(self) -> float | None:
-        """Half the length of the interval, before it is cut to the possible values."""
+        """The larger of the distances from the mean to the ends of the interval."""
         if self.ci95 is None or self.mean is None:
             return None
         return max(self.mean - self.ci95[0], self.ci95[1] - self.mean)
 
     @property
     def of(self) -> int:
-        """The number of all runs, including runs without a value."""
         return self.n if self.runs is None else self.runs
 
     @property
     def whole(self) -> bool:
-        """Whether every run has a value."""
+        """Whether all runs have a value."""
         return self.n == self.of
 
     def scaled(self, times: float) -> Estimate:
-        """Return the estimate in another unit, with all values multiplied by `times`."""
+        """Return the estimate multiplied by `times`, to convert its unit."""
         if times == 1:
             return self
         return Estimate(
@@ -67,8 +66,8 @@ class Estimate:
 def estimate(
     values: Iterable[float | None], *, least: float | None = None, most: float | None = None
 ) -> Estimate:
-    """Compute mean and interval of the available values. `least` and `most` are the smallest and
-    the largest possible value, and the interval does not extend beyond them.
+    """Compute mean and 95 % interval of the values that are not None. `least` and `most` are the
+    smallest and largest possible value, at which the interval ends.
     """
     every = list(values)
     numbers = [value for value in every if value is not None]
@@ -81,7 +80,7 @@ def estimate(
     variance = math.fsum((value - mean) ** 2 for value in numbers) / (n - 1)
     half = t_quantile(n - 1) * math.sqrt(variance / n)
     low, high = mean - half, mean + half
-    # Rounding may put the mean of equal values slightly above or below these values.
+    # The rounded mean of equal values may differ slightly from them.
     if least is not None:
         low = min(max(low, least), mean)
     if most is not None:
@@ -91,7 +90,8 @@ def estimate(
 
 @cache
 def t_quantile(freedom: float) -> float:
-    """Return the t that |T| does not exceed in 95 % of cases, for this many degrees of freedom."""
+    """Return the t that |T| does not exceed with a probability of 95 %, for this many degrees of
+    freedom."""
     if freedom in _T95:
         return _T95[freedom]
     from scipy.special import stdtrit
@@ -149,8 +149,8 @@ def median(values: Iterable[float]) -> float | None:
 
 
 def nearest_rank(values: Sequence[float], share: float) -> float | None:
-    """Return the smallest value that at least this share of the values does not exceed. Return
-    `None` without values."""
+    """Return the smallest value such that at least this share of the values is no larger. Return
+    `None` if there are no values."""
     if not values:
         return None
     # Round up. The 1e-9 absorbs rounding errors, as in 0.9 * 10.

@@ -1,4 +1,4 @@
-"""Metric: the total throughput of all flows and programs."""
+"""Metric: total throughput of all flows and programs."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Draws custom figures from stored runs: any metric or recorded series over the swept keys.
+"""Draws figures from stored runs: any metric or recorded series over swept keys.
 
     chart = results.plot(x="path.rtt", y="delay_ms.p99", color="bottleneck.queue.aqm")
     chart.save("figure.svg")
@@ -33,7 +33,7 @@ LEAST_FONT, MOST_FONT = 4.0, 40.0
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure with its size and its plan."""
+    """A drawn figure and the plan from which it was made."""
 
     made: LaidOut
     plan: PlotPlan
@@ -49,7 +49,7 @@ class Figure:
         return self.made.svg
 
     def save(self, target: Path, title: str = "") -> Path:
-        """Write the figure to a file. The ending of the name decides the format."""
+        """Write the figure to a file, in the format of the file name's ending."""
         from tailback.plot import output
 
         return output.save(self.made, target, title)
@@ -57,7 +57,7 @@ class Figure:
 
 def _warm_up() -> None:
     """Start the drawing process before results are read, because the process starts slowly."""
-    # If the process cannot start, drawing reports the error later.
+    # Drawing reports an error later.
     with suppress(Exception):
         import vl_convert
 
@@ -99,7 +99,7 @@ def figure(
             wrong.append(f"{option}: {unknown('scale', word, scales)}")
     Thread(target=_warm_up, daemon=True).start()
     results.require_whole()
-    # This imports Altair, which is slow, so the import comes as late as possible.
+    # This imports Altair, which is slow, so import it only after all checks.
     from tailback.plot.resolve import resolve
 
     try:
@@ -165,7 +165,7 @@ def plot(
         ),
     )
     made = figure(results, asked, width=width, height=height, font_size=font_size, style_name=style)
-    # Import this here and not at the top, because it imports Altair, which is slow.
+    # Importing Altair is slow, so do it only here.
     from tailback.plot.composing import composable
 
     return composable(made.chart)

@@ -1,6 +1,6 @@
-"""Puts charts beside and under one another: `a | b` and `a & b`.
+"""Places charts next to and below one another, with `a | b` and `a & b`.
 
-Altair composes only charts without a configuration. A figure has a configuration of fonts and
+Altair can compose only charts without a configuration. A figure's configuration has its fonts and
 sizes, so this module moves it to the composed chart.
 """
 
@@ -17,7 +17,7 @@ purpose."""
 
 
 class ComposableChart:
-    """Methods of composed charts that Altair does not have."""
+    """Operators `|` and `&` of charts that carry a configuration."""
 
     def __or__(self, other: Any) -> Any:
         return _composed(alt.hconcat, self, other)
@@ -27,9 +27,9 @@ class ComposableChart:
 
 
 def composable(chart: Any) -> Any:
-    """Return the chart with methods that compose figures."""
+    """Return the chart with the operators of `ComposableChart`."""
     if not isinstance(chart, ComposableChart):
-        # A plain assignment to an attribute would set a property of the specification.
+        # Altair would treat a plain assignment as a property of the specification.
         object.__setattr__(chart, "__class__", _class(type(chart)))  # type: ignore[arg-type]
     return chart
 

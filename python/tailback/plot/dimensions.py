@@ -1,5 +1,5 @@
-"""Defines dimensions: the swept keys, the seed, the flow, the link and the class. They distinguish
-points of a sweep, which are combinations of swept values, and parts of runs, such as flows.
+"""Defines the dimensions of a figure's data: swept keys, seed, flow, link and class. A dimension
+distinguishes runs of a sweep, or flows, links and classes within a run.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ SEED = "seed"
 
 @dataclass(frozen=True)
 class Dimension:
-    """The values of a key in the order of the sweep, or of several keys that advance together: at
-    each step, every key takes its next value."""
+    """A swept key, or several keys that advance together, with the values in the order of the
+    sweep."""
 
     name: str
     title: str
@@ -49,16 +49,17 @@ class Dimension:
         return words.with_unit(self.title, self.unit)
 
     def number(self, text: str) -> float:
-        """Return the number of a value."""
+        """Return the numeric value of a text of the dimension."""
         assert self.numbers is not None
         return self.numbers[list(self.texts).index(text)]
 
     def short(self, text: str) -> str:
-        """Return a value without its unit, because the title has the unit."""
+        """Return a value without unit, because the title names the unit."""
         return text if self.numbers is None else f"{self.number(text):.12g}"
 
     def text_of(self, word: str) -> str | None:
-        """Return the text of the value with this spelling, or None if no value has it."""
+        """Return the text of a value that the user spelled this way, or None if there is no such
+        value."""
         return next((t for t in self.texts if word == t or word in self.raw.get(t, ())), None)
 
 
@@ -72,7 +73,7 @@ def swept(runs: Sequence[Run]) -> dict[str, Dimension]:
         texts = [words.value(label) for label in labels]
         spellings: dict[str, set[str]] = {}
         for text, label in zip(texts, labels, strict=True):
-            # Two spellings of one value (0.02s, 20ms) stay separate values if their texts differ.
+            # One value may have two spellings (0.02s, 20ms).
             spellings.setdefault(text, set()).update((label, raw[label]))
         numbers = None
         unit = ""
@@ -94,8 +95,8 @@ def swept(runs: Sequence[Run]) -> dict[str, Dimension]:
 
 
 def joined(parts: Sequence[Dimension], runs: Sequence[Mapping[str, str]]) -> Dimension:
-    """Join keys that advance together into one dimension. `runs` has the texts of each run by
-    key."""
+    """Join keys that advance together into one dimension. `runs` maps keys to texts, for each
+    run."""
     if len(parts) == 1:
         return parts[0]
     texts = dict.fromkeys(_joined(parts, run) for run in runs)
@@ -109,23 +110,24 @@ def _joined(parts: Sequence[Dimension], run: Mapping[str, str]) -> str:
 
 
 def text_at(dimension: Dimension, run: Mapping[str, str]) -> str:
-    """Return a run's value of a dimension. `run` has the run's texts by key."""
+    """Return the text of a run's value in a dimension. `run` maps keys to texts."""
     if dimension.name in run:
         return run[dimension.name]
     return ", ".join(run[key] for key in dimension.keys)
 
 
 def texts(run: Run, dimensions: Mapping[str, Dimension]) -> dict[str, str]:
-    """Return a run's values of the swept keys, in the form that the scenario uses."""
+    """Return the text of each swept value of a run, and of its seed."""
     made = {path: words.value(label) for path, label in run.labels.items() if path in dimensions}
     return {**made, SEED: str(run.seed)}
 
 
 def parts(summary: Mapping[str, Any], on: On) -> Iterator[tuple[dict[str, str], Mapping[str, Any]]]:
-    """Yield the parts of a run that have a quantity of this scope, with their dimensions.
+    """Yield the flows, links or classes that have a quantity of this scope, with their names by
+    dimension.
 
-    Flows that come from one table (`count`) are one part: `cubic` for cubic/1 and cubic/2. Flows
-    come first, then sources of traffic, then programs.
+    Flows from one table (`count`) share a name: `cubic` for cubic/1 and cubic/2. Flows come first,
+    then sources of traffic, then programs.
     """
     if on == "run":
         yield {}, summary
@@ -145,7 +147,7 @@ def parts(summary: Mapping[str, Any], on: On) -> Iterator[tuple[dict[str, str], 
 
 
 def of_parts(names: Sequence[str], found: Sequence[Mapping[str, str]]) -> dict[str, Dimension]:
-    """Build the dimensions that distinguish these parts."""
+    """Build a dimension for each of these names, with all values that occur."""
     return {
         name: Dimension(name, words.key(name), list(dict.fromkeys(one[name] for one in found)))
         for name in names

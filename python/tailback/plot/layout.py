@@ -1,7 +1,7 @@
-"""Sets the sizes of panels and legend, so that a figure has exactly the requested width.
+"""Chooses the sizes of panels and legend so that the figure has exactly the requested width.
 
-In Vega, the caller sets the size of a panel, and Vega adds axes, titles and legend outside of it.
-This module therefore draws a figure once, measures its size, and gives the panels the remaining
+A Vega panel has a given size, and Vega adds axes, titles and legend outside it. This module
+therefore draws the figure, measures it, and draws it again with panels that fill the remaining
 space.
 """
 
@@ -48,14 +48,14 @@ class Size:
 
 @dataclass(frozen=True)
 class LaidOut:
-    """A figure with its final size and its SVG."""
+    """A drawn figure as a chart and as SVG."""
 
     chart: Any
     svg: str
 
 
 def laid_out(plan: PlotPlan, drawing: PlannedDrawing, size: Size) -> LaidOut:
-    """Draw a figure repeatedly until it has the requested size."""
+    """Draw a figure repeatedly until it has the requested width and height."""
     letter = (size.points - 1) * style.POINT
     columns, rows = _grid(plan, size)
     width = max(LEAST_PANEL, (size.width - 8 * letter) / columns - 8)
@@ -95,15 +95,16 @@ def laid_out(plan: PlotPlan, drawing: PlannedDrawing, size: Size) -> LaidOut:
 
 
 def specification(chart: Any) -> dict[str, Any]:
-    """Return a chart as Vega-Lite. Ignore the enabled theme, and make untrusted texts safe."""
+    """Return a chart as Vega-Lite. Themes have no effect, and control characters in untrusted texts
+    are removed."""
     with alt.theme.enable("none"):
         made: dict[str, Any] = cleaned(chart.to_dict(validate=False))
     return made
 
 
 def drawn(chart: Any) -> str:
-    """Return a chart as SVG. Renumber the names of its elements, because Vega continues the numbers
-    of earlier figures."""
+    """Return a chart as SVG. Renumber element ids, because Vega continues the numbers of earlier
+    figures in the process."""
     made = vl_convert.vegalite_to_svg(json.dumps(specification(chart)), vl_version=VEGA_LITE)
     numbers: dict[str, str] = {}
     return _NAMES.sub(lambda found: numbers.setdefault(found[0], f"{found[1]}{len(numbers)}"), made)
@@ -131,12 +132,12 @@ def _scaled(svg: str, times: float) -> str:
 
 
 def _grid(plan: PlotPlan, size: Size) -> tuple[int, int]:
-    """Return the numbers of columns and rows of panels."""
+    """Return the number of panels in a row, and the number of rows."""
     column, row = plan.roles.get("column"), plan.roles.get("row")
     columns = len(column.texts) if column else 1
     if row is not None or column is None:
         return columns, len(row.texts) if row else 1
-    # Put as many panels of one key into a row as fit, and fill all rows if possible.
+    # Put as many panels into a row as fit, with equally long rows if possible.
     most = max(1, int(size.width / NARROW))
     even = -(-columns // -(-columns // most))
     whole = [n for n in range(most, most // 2, -1) if columns % n == 0]
@@ -151,7 +152,7 @@ def _height(width: float, rows: int, size: Size, letter: float) -> float:
 
 
 def _legend_columns(plan: PlotPlan, size: Size) -> int:
-    """Estimate how many entries of the legend fit into a row, from the length of their names."""
+    """Estimate how many legend entries fit into a row."""
     if plan.series is None:
         return 1
     letter = (size.points - 1) * style.POINT
@@ -169,7 +170,7 @@ def _chart(
     chart = layered.properties(width=round(panel.width, 2), height=round(panel.height, 2))
     column, row = plan.roles.get("column"), plan.roles.get("row")
     spacing = round(0.9 * panel.letter, 1)
-    # All panels have the same axis titles, so put the titles into the headers of columns and rows.
+    # Panels share their axis titles, so write each title once, in the headings.
     below = alt.Header(
         title=panel.lines(plan.across or "", columns * panel.width),
         titleOrient="bottom",
@@ -209,14 +210,14 @@ def _chart(
         text = panel.lines(plan.look.title, 0.9 * size.width)
         bold = alt.Title(text, fontWeight="bold", frame="group")
         taken = chart.title is not alt.Undefined
-        # If panels are in several rows, put the title of their common axis here.
+        # With several rows of panels, this is the title of the x axis.
         chart = alt.vconcat(chart, title=bold) if taken else chart.properties(title=bold)
     config = style.config(size.points, size.weight)
     legend = {**config["legend"], "orient": "top", "direction": "horizontal", "titleOrient": "left"}
     if plan.kind.coloured:
         legend |= {"columns": per_row, "symbolOpacity": 1}
         if not plan.kind.lines:
-            # Without this setting, the outline of a symbol would be dashed like its line.
+            # Otherwise Vega would draw a symbol's outline with the dashes of its line.
             legend |= {"symbolStrokeWidth": 0}
         if plan.kind.lines:
             legend |= {
@@ -231,7 +232,7 @@ def _chart(
 
 
 def _lifted(chart: Any, **facets: Any) -> Any:
-    """Split a chart into panels. Move its data to the top level, where all panels read them."""
+    """Split a chart into panels that share its data."""
     data = chart.data
     chart = chart.copy(deep=False)
     chart.data = alt.Undefined
@@ -239,7 +240,7 @@ def _lifted(chart: Any, **facets: Any) -> Any:
 
 
 def _said(dimension: Dimension | None, room: float, panel: PlotPanel) -> dict[str, Any]:
-    """Return the labels of panels, with the title of the dimension if it fits."""
+    """Return the headings of panels, with the dimension's title if it fits."""
     if dimension is None:
         return {}
     longest = max(len(text) for text in dimension.texts) + len(dimension.title) + 1

@@ -1,5 +1,5 @@
-"""Defines the settings of a figure apart from its data: time span, limits, reference lines,
-title."""
+"""Defines the settings of a figure that do not concern its data: time range, axis limits, reference
+lines, title."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ALL = "all"
 
 @dataclass(frozen=True)
 class Rule:
-    """A straight reference line at a value of an axis."""
+    """A horizontal or vertical reference line."""
 
     axis: Axis
     value: float
@@ -55,7 +55,7 @@ class FigureLook:
 
 @dataclass(frozen=True)
 class ResolvedLook:
-    """The settings of one figure, with values in the units of its axes."""
+    """The settings of a figure, in the units of its axes."""
 
     begin_s: float | None = None
     end_s: float | None = None
@@ -66,13 +66,13 @@ class ResolvedLook:
     events: Sequence[str] = ()
 
     def at(self, axis: Axis) -> list[float]:
-        """Return the values of the reference lines on an axis. The axis must include these
-        values."""
+        """Return the positions of the reference lines on an axis, which the axis range must
+        include."""
         return [rule.value for rule in self.rules if rule.axis == axis]
 
 
 def resolved(look: FigureLook, plan: PlotPlan) -> PlotPlan:
-    """Convert the settings to the units of a plan's axes. Raise one `InputErrors` with every
+    """Convert the settings to the units of the plan's axes. Raise one `InputErrors` with every
     mistake."""
     return _Resolution(look, plan).plan()
 
@@ -102,7 +102,7 @@ class _Resolution:
         return replace(self.of, look=found)
 
     def _unit(self, axis: Axis) -> str | None:
-        """Return the unit of an axis of numbers. Return None for an axis of names, and for a
+        """Return the unit of a numeric axis. Return None for an axis of names and for a heat
         map."""
         plan = self.of
         if not plan.kind.coloured:
@@ -185,7 +185,7 @@ class _Resolution:
 
 
 def check(look: FigureLook) -> None:
-    """Check the settings that do not depend on the figure's plan, for callers from Python."""
+    """Check the types of the settings, for callers from Python."""
     for name in ("begin", "end", "x_limits", "y_limits"):
         value = getattr(look, name)
         if value is not None and not isinstance(value, str):

@@ -1,4 +1,4 @@
-"""Writes figures to files with names that end in .pdf, .svg, .png, .html or .vl.json."""
+"""Writes figures as .pdf, .svg, .png, .html or .vl.json, by the ending of the file name."""
 
 from __future__ import annotations
 
@@ -42,8 +42,7 @@ def _png(figure: LaidOut, _title: str) -> bytes:
 def _pdf(figure: LaidOut, _title: str) -> bytes:
     """Return a PDF page of the figure's size, with vector graphics and real text.
 
-    Typst makes the page, because its output does not depend on the time, and its pages can have any
-    length.
+    Typst makes the page, because its output contains no date and its pages can have any size.
     """
     import typst
 
@@ -62,8 +61,7 @@ def _pdf(figure: LaidOut, _title: str) -> bytes:
 
 
 def _html(figure: LaidOut, title: str) -> bytes:
-    """Return a page that needs no other files. Its tooltips show values."""
-    # Reports use the same library.
+    """Return a web page with the figure and tooltips, which needs no other files."""
     from tailback.figures import export
 
     scripts = [export.javascript(), _START]
@@ -140,7 +138,7 @@ WRITERS: dict[str, Writer] = {
 
 
 def writer(target: Path) -> Writer:
-    """Return the function that writes a file with this ending."""
+    """Return the function that writes files with this ending."""
     for ending, found in WRITERS.items():
         if target.name.endswith(ending):
             return found

@@ -1,4 +1,4 @@
-"""Defines the request for a figure, the plan of a figure, and the interface of a kind of plot."""
+"""Defines the request for a figure, the plan made from it, and the interface of a kind of plot."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ROLES = ("x", "series", "column", "row")
 
 @dataclass(frozen=True)
 class PlotRequest:
-    """A request for a figure. `resolve` chooses options that the user left out to suit the
+    """The options that a user gave for a figure. `resolve` chooses the other options to suit the
     sweep."""
 
     x: str | None = None
@@ -45,13 +45,13 @@ class PlotRequest:
 
     @property
     def nothing(self) -> bool:
-        """Whether the user gave no option."""
+        """Whether the user chose neither data nor kind of plot."""
         return not (self.x or self.y or self.color or self.facet or self.kind or self.without)
 
 
 @dataclass(frozen=True)
 class Member:
-    """A run to draw, with its values of the swept keys in the form that the scenario uses."""
+    """A run to draw, with its swept values as text."""
 
     run: Run
     texts: Mapping[str, str]
@@ -59,7 +59,7 @@ class Member:
 
 @dataclass(frozen=True)
 class PlotPlan:
-    """Everything that determines a figure."""
+    """What to draw: the kind of plot, the quantities, the runs, and the role of each dimension."""
 
     kind: Kind
     y: PlotQuantity
@@ -88,7 +88,7 @@ class PlotPlan:
 
     @property
     def series(self) -> Dimension | None:
-        """The dimension that colours distinguish."""
+        """The dimension that colours show."""
         return self.roles.get("series")
 
     @property
@@ -106,7 +106,7 @@ class PlotPlan:
         return self._titled("y", (self.y if self.down is None else self.down).label)
 
     def _titled(self, axis: str, label: str) -> str | None:
-        """Return the title of an axis, with a remark if its scale is logarithmic."""
+        """Return the title of an axis, which says if the scale is logarithmic."""
         return f"{label}, log scale" if label and axis in self.log else label or None
 
     @property
@@ -134,7 +134,7 @@ class PlotPlan:
 
 @dataclass(frozen=True)
 class PlotPanel:
-    """The size in pixels of one panel and of its letters."""
+    """The size of one panel and of its letters, in pixels."""
 
     width: float
     height: float
@@ -148,26 +148,25 @@ class PlotPanel:
     """Whether the panel is drawn only to measure its size, so that its content does not matter."""
 
     def across(self, title: str) -> list[str] | None:
-        """Return the title of the horizontal axis, or an empty text if this panel does not show
+        """Return the lines of the horizontal axis's title, or None if the panel does not show
         it."""
         return self.lines(title, self.width) if self.own_x and title else None
 
     def up(self, title: str) -> list[str] | None:
-        """Return the title of the vertical axis, or an empty text if this panel does not show
-        it."""
+        """Return the lines of the vertical axis's title, or None if the panel does not show it."""
         return self.lines(title, self.height) if self.own_y and title else None
 
     def lines(self, title: str, room: float) -> list[str]:
-        """Break a title into lines that fit this length."""
-        # A title may be slightly longer than its panel. The letters of a title are a point larger
-        # than other letters.
+        """Break a title into lines that fit a length in pixels."""
+        # A title may be slightly longer than its axis, and its letters are a point larger than
+        # labels.
         most = max(8, int(1.2 * room / (LETTER * self.letter)))
         return textwrap.wrap(title, most, break_long_words=False) or [title]
 
 
 @dataclass(frozen=True)
 class PlannedDrawing:
-    """Values computed from the runs. They can be drawn in a panel of any size."""
+    """The numbers of a figure, and how to draw them in a panel of any size."""
 
     layers: Callable[[PlotPanel], Any]
     free: tuple[str, ...] = ()

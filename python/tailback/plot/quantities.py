@@ -1,4 +1,4 @@
-"""Finds quantities to draw by their names. They are metrics, distributions and recorded series."""
+"""Finds a quantity to draw by name: a metric, a distribution or a recorded series."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NS_PER_MS = 1e6
 
 @dataclass(frozen=True)
 class PlotQuantity:
-    """A quantity that can be drawn. A run has one value or many values of the quantity."""
+    """A metric, distribution or recorded series that can be drawn."""
 
     name: str
     """The quantity's name on the command line."""
@@ -55,7 +55,7 @@ class PlotQuantity:
 
     @property
     def spread(self) -> bool:
-        """Whether a single run has many values of the quantity."""
+        """Whether one run has many values of the quantity, such as a distribution."""
         return self.source != "metric"
 
 
@@ -90,11 +90,11 @@ def find(
     classes: Collection[str] = (),
     competitor: str | None = None,
 ) -> PlotQuantity:
-    """Return the quantity with a name. `recorded` has the recorded series with their scopes.
+    """Return the quantity with a name. `recorded` has the recorded series and their scopes.
 
-    The name is looked up among metrics, then distributions, then series. With `over_time`, it is
-    looked up only among series. For a quantity of harm, `competitor` is the flow or source that
-    does the harm. Harm without a competitor is an error.
+    The name is looked up first among metrics, then distributions, then series, or only among series
+    with `over_time`. For a metric of harm, `competitor` is the flow or source that causes the harm,
+    and is required.
     """
     series = _series(name, recorded)
     if over_time:
@@ -114,7 +114,7 @@ def find(
 
 
 def unknown(name: str, recorded: Recorded) -> InputError:
-    """Return the error for a quantity that does not exist. It suggests the nearest name."""
+    """Return the error for an unknown quantity, with the most similar name."""
     valid = [word for found in metrics.METRICS for word in (found.path, found.name)]
     valid += [DELAY.name, RTT.name, *_names(recorded)]
     near = difflib.get_close_matches(name, valid, n=1)
@@ -146,7 +146,8 @@ def _metric(name: str, competitor: str | None) -> PlotQuantity | None:
 
 
 def of_metric(name: str, metric: Metric, competitor: str | None = None) -> PlotQuantity:
-    """Return a metric as a quantity with this name. For harm, `competitor` does the harm."""
+    """Return a metric as a quantity with this name. For a metric of harm, `competitor` causes the
+    harm."""
     title, unit = words.metric(metric)
     if metric.of_two is not None and competitor is not None:
         title = f"{title} by {line(competitor)}"
@@ -179,7 +180,7 @@ def _distribution(name: str, classes: Collection[str]) -> PlotQuantity | None:
 
 
 def _shown(stored: str) -> tuple[str, str, float]:
-    """Return the name, unit and scale for the display of a series. Times are shown in ms."""
+    """Return name, unit and factor with which a stored series is shown. Times are shown in ms."""
     if stored.endswith("_ns"):
         return f"{stored.removesuffix('_ns')}_ms", "ms", NS_PER_MS
     known = next((entry["unit"] for entry in entries("series") if entry["name"] == stored), "")

@@ -1,5 +1,5 @@
-"""Turns a request into a plan. It looks up names, and chooses the options that the user left
-out."""
+"""Turns the user's request into a plan. Finds the named keys and quantities, and chooses the
+options that the user left out."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ BUFFER = "limit"
 
 
 def resolve(results: Results, asked: PlotRequest) -> PlotPlan:
-    """Return the plan of a figure. Report every mistake in the request together."""
+    """Return the plan for a request. All mistakes of the request are reported together."""
     return _Search(results, asked).plan()
 
 
@@ -80,8 +80,8 @@ class _Search:
         return {tuple(member.texts.get(key, "") for key in axis) for member in self.members}
 
     def _known_key(self, word: str) -> str | None:
-        """Find a swept key by its name or by a unique end of its name. If no key matches, return
-        the name if it is a dimension of parts.
+        """Return the swept key with this name or a unique ending of it. Otherwise return the word
+        itself if it is flow, link or class.
         """
         ends = [name for name in self.keys if word == name or name.endswith(f".{word}")]
         if word in self.keys or len(ends) == 1:
@@ -89,8 +89,7 @@ class _Search:
         return word if word in self.part_names else None
 
     def _key(self, word: str, option: str) -> str | None:
-        """Find a swept key, or a dimension of parts, by its name or by a unique end of its name.
-        Report an unknown name."""
+        """Like `_known_key`, but report an unknown name."""
         valid = [*self.keys, *self.part_names]
         found = self._known_key(word)
         if found is not None:
@@ -118,12 +117,12 @@ class _Search:
         if not self.members:
             self._check()
             raise InputError("--where: no run is left; choose other values")
-        # Keep only the axis values of runs that `--where` selects.
+        # Keep only the swept values of the runs that `--where` selects.
         self.keys = dimensions.swept([member.run for member in self.members])
 
     def _competitor(self) -> str | None:
-        """Return the competitor for a figure of harm. It is the value of `--without`, or the only
-        flow or source that is absent in some run."""
+        """Return the competitor for a figure of harm: `--without`, or the only competitor that some
+        run leaves out."""
         known = harm.competitors(run.without for run in self.results.points)
         asked = self.asked.without
         if asked is None:
@@ -147,7 +146,7 @@ class _Search:
         return kinds.KINDS[name]
 
     def _names(self, kind: Kind | None) -> None:
-        """Look up the options that are always keys, so that every mistake is reported."""
+        """Check the options that are always keys, so that all mistakes are reported together."""
         asked = self.asked
         for word in asked.facet:
             self._key(word, "--facet")
@@ -158,11 +157,11 @@ class _Search:
         if asked.x is not None and keyed and not self._is_known(asked.x):
             self._key(asked.x, "--x")
         if asked.y is not None and self.wrong and not self._is_known(asked.y):
-            # In a figure over time, y must be a series or left out.
+            # Over time, y must be a series, or be left out.
             self._quantity(asked.y, values.recorded(self.members), "--y")
 
     def _recorded(self, kind: Kind | None) -> Recorded:
-        """Return the recorded series. Read them only if the request may need a series."""
+        """Return the recorded series, which are read only if the request may need one."""
         asked = [word for word in (self.asked.x, self.asked.y, self.asked.color) if word]
         known = all(self._is_known(word) for word in asked)
         if known and asked and kind is not None and not kind.over_time:
@@ -180,7 +179,7 @@ class _Search:
         try:
             quantities.find(word, {}, classes=self.classes, competitor=self.competitor)
         except OfTwoResults:
-            # The quantity exists. A later lookup reports why it cannot be drawn.
+            # The quantity exists. A later step reports why it cannot be drawn.
             return True
         except InputError:
             return False
@@ -207,7 +206,7 @@ class _Search:
         return self._of_named(found, name, option) if at else found
 
     def _of_named(self, quantity: PlotQuantity, name: str, option: str) -> PlotQuantity | None:
-        """Restrict a quantity to the link, flow or class with this name."""
+        """Restrict a quantity to one link, flow or class."""
         stem = quantity.name
         offered = [quantity]
         if quantity.metric is not None:
@@ -248,12 +247,13 @@ class _Search:
     def _quantities(
         self, kind: Kind | None, recorded: Recorded
     ) -> tuple[Kind, PlotQuantity, str | PlotQuantity | None, str | None]:
-        """Return the kind, the quantity, x (a key, a quantity or None) and y."""
+        """Return the kind of plot, the quantity, x (a key, a quantity or None), and for a heat map
+        the key of its rows."""
         x, y, color = self.asked.x, self.asked.y, self.asked.color
         kind = kind or self._kind(recorded)
         down = None
         if not kind.coloured:
-            # In a map, either y or colour is a key, and the other is the quantity.
+            # In a heat map one of y and colour is a key, the other the quantity.
             if self._is_key(y):
                 y, down = color, self._key(str(y), "--y")
             elif self._is_key(color):
@@ -293,7 +293,7 @@ class _Search:
         return kind, chosen, across, down
 
     def _kind(self, recorded: Recorded) -> Kind:
-        """Choose the kind that fits the request."""
+        """Choose a kind of plot that suits the request."""
         x, y = self.asked.x, self.asked.y
         numeric = any(self._numeric(axis) for axis in self.axes)
         if x == TIME:
@@ -328,7 +328,7 @@ class _Search:
         return kinds.KINDS["cdf"]
 
     def _default(self, kind: Kind, recorded: Recorded) -> str:
-        """Return the default quantity."""
+        """Return the quantity to draw if the user names none."""
         buffers = [k for axis in self.axes for k in axis if k.rpartition(".")[2] == BUFFER]
         if kind.x == "key" and buffers:
             return "utilisation"
@@ -339,9 +339,8 @@ class _Search:
         return kind.default
 
     def _are_of_flows(self) -> bool:
-        """Return whether the sweep changes only named values of flows, such as their congestion
-        controls, and several flows share the network. In this case the rates of flows are more
-        useful than the delay of a queue."""
+        """Return whether several flows share the network and the sweep varies only their names of
+        algorithms. Rates of flows then tell more than the delay of a queue."""
         keys = [key for axis in self.axes for key in axis]
         several = len({flow["name"] for flow in flows_of(self.members[0].run.summary)}) > 1
         named = not any(map(self._numeric, self.axes))
@@ -427,8 +426,8 @@ class _Search:
     def _own_link(
         self, across: PlotQuantity, y: PlotQuantity, links: Mapping[str, Dimension]
     ) -> bool:
-        """Return whether each flow gets the value of the first link on its route. For a quantity of
-        the whole run, restrict the figure to the first link."""
+        """Return whether each flow or class uses the link quantity of its own first link. Otherwise
+        restrict the figure to the first link."""
         if across.on != "link" or len(links["link"].texts) < 2:
             return False
         if y.on in ("flow", "class"):
@@ -440,7 +439,7 @@ class _Search:
         return False
 
     def _of_link(self, quantity: PlotQuantity, *, own_link: bool = False) -> PlotQuantity:
-        """If there are several links, add the name of the drawn link to the title of a quantity."""
+        """If runs have several links, add the name of the drawn link to the quantity's title."""
         wanted = self.wanted.get("link", frozenset())
         several = any(len(member.run.summary["queues"]) > 1 for member in self.members)
         if quantity.on != "link" or not several:
@@ -457,7 +456,7 @@ class _Search:
         return {name for name in (*found, x if isinstance(x, str) else None) if name}
 
     def _uses(self, axis: Sequence[str], keys: set[str]) -> bool:
-        """Return whether these keys alone distinguish all values of an axis."""
+        """Return whether these keys alone identify every step of a swept axis."""
         own = [key for key in axis if key in keys]
         return bool(own) and len(self._tuples(own)) == len(self._tuples(axis))
 
@@ -482,14 +481,15 @@ class _Search:
         several: list[str],
         parts: Mapping[str, Dimension],
     ) -> Dimension:
-        """Choose an axis that the user did not set, from the dimensions that have no role yet."""
+        """Choose the x axis from the dimensions that have no role yet."""
 
         def fits(axis: Sequence[str]) -> tuple[bool, int]:
             numeric = self._numeric(axis)
             return numeric == (kind.x == "key"), len(self._tuples(axis))
 
         if free:
-            # Among equally suitable keys, take the last key, because the sweep varies it fastest.
+            # If several keys are equally suitable, choose the last, which varies fastest in the
+            # sweep.
             best = max(reversed(free), key=fits)
             free.remove(best)
             numeric = [key for key in best if self.keys[key].numbers is not None]
@@ -511,7 +511,7 @@ class _Search:
         several: list[str],
         parts: Mapping[str, Dimension],
     ) -> None:
-        """Give every remaining dimension a role, because only seeds may be pooled."""
+        """Assign a role to every remaining dimension, because only seeds may be averaged."""
         open_ = [role for role in ("series", "column", "row") if role not in roles]
         if kind.x == "quantity":
             open_ = open_[:1] if self.asked.color is None else []
@@ -520,14 +520,14 @@ class _Search:
         if self.asked.facet:
             open_ = [role for role in open_ if role == "series"]
         if y.on == "link" and several and ("series" not in open_ or free):
-            # Other links are in the reverse direction, or come later on the path. Draw only the
-            # first link.
+            # The other links are in the reverse direction or further along the path, so draw only
+            # the first.
             first = parts["link"].texts[0]
             self.notes.append(f"of link only {first}")
             self.wanted["link"] = frozenset([first])
             several = []
         waiting = [parts[name] for name in several]
-        # Colours are assigned to dimensions of names before dimensions of numbers.
+        # Give colours to names rather than to numbers.
         for axis in sorted(free, key=self._numeric):
             waiting.append(self._axis(axis))
         for dimension in list(waiting):
@@ -535,7 +535,7 @@ class _Search:
                 roles[open_.pop(0)] = dimension
                 waiting.remove(dimension)
         if kind.x == "quantity":
-            # Each value becomes a separate point, so this dimension needs no role.
+            # Each value becomes its own dot, so no role is needed.
             return
         for dimension in waiting:
             if self.asked.nothing and dimension.keys:
@@ -554,7 +554,7 @@ class _Search:
             )
 
     def _parts(self, quantity: PlotQuantity, recorded: Recorded) -> dict[str, Dimension]:
-        """Return the dimensions of the runs' parts, restricted to the requested parts."""
+        """Return the flows, links or classes to draw, as dimensions."""
         parts: dict[tuple[tuple[str, str], ...], None] = {}
         for known in self._parts_with_values(quantity, recorded):
             if all(known.get(name, "") in self.wanted[name] for name in self._wanted(quantity.on)):

@@ -1,8 +1,8 @@
-"""Defines the style of figures for papers: usual widths, sizes of letters in points, and colours
-that differ in grey print.
+"""Defines the look of figures for papers: widths, letter sizes, and colours that differ in grey
+print.
 
-A figure is laid out in CSS pixels, 96 to an inch. Therefore letters of 8 points also have 8 points
-on paper, if the paper includes the figure without scaling.
+A figure is laid out in CSS pixels, 96 to an inch. Letters of 8 points have that size on paper if
+the figure is not scaled.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SLIDE, SLIDE_HEIGHT = "254mm", "143mm"
 
 @dataclass(frozen=True)
 class Style:
-    """Sizes of a figure for one use, such as a paper or a slide."""
+    """Sizes for one purpose, such as a paper or a slide."""
 
     points: float
     """Size of letters in points."""
@@ -77,8 +77,8 @@ def length(text: str, option: str) -> float:
 
 
 def config(points: float, weight: float = 1.0) -> dict[str, Any]:
-    """Return Vega-Lite's configuration for letters of this size and lines of this weight."""
-    # Frames and ticks grow less than curves and points.
+    """Return a Vega-Lite configuration with letters of this size and lines of this weight."""
+    # With a larger weight, axes thicken less than curves.
     thin = weight**0.5
     title, label = points * POINT, (points - 1) * POINT
     axis = {
@@ -142,7 +142,7 @@ def config(points: float, weight: float = 1.0) -> dict[str, Any]:
 
 
 def colours(count: int, *, ordered: bool) -> list[str]:
-    """Return this many colours. They repeat if there are not enough."""
+    """Return this many colours. Unordered colours repeat if there are too few."""
     if not ordered:
         return [COLOURS[i % len(COLOURS)] for i in range(count)]
     return [_between(i / max(1, count - 1)) for i in range(count)]
@@ -157,5 +157,5 @@ def _between(share: float) -> str:
 
 
 def cycled(items: Sequence[Any], count: int) -> list[Any]:
-    """Return this many dashes or shapes. They repeat if there are not enough."""
+    """Return this many dashes or shapes. They repeat if there are too few."""
     return [items[i % len(items)] for i in range(count)]

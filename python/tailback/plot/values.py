@@ -1,9 +1,8 @@
-"""Computes the numbers of a figure from runs. They are grouped by role and pooled over seeds, with
-intervals.
+"""Computes the numbers of a figure from the results of runs.
 
-The role of a dimension determines how it appears in a figure: as position (x), as colour (series),
-or as panel (column, row). Values with the same texts in all roles are pooled. Intervals show the
-variation over seeds.
+Each dimension has a role: it determines the position (x), the colour (series), or the panel
+(column, row). Values with the same position, colour and panel are averaged over seeds. Confidence
+intervals show the variation between seeds.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ NS = 1e9
 
 @dataclass(frozen=True)
 class PlotPlace:
-    """A part of a run (such as a flow or a link), with the texts of its roles."""
+    """A flow, link or class of a run, with its value in each role."""
 
     run: int
     part: str
@@ -45,7 +44,7 @@ class PlotPlace:
 
 
 def places(plan: PlotPlan, quantity: PlotQuantity) -> Iterator[PlotPlace]:
-    """Yield every part to draw, of every run."""
+    """Yield every flow, link or class to draw, of every run."""
     wanted = plan.parts[quantity.on]
     for number, member in enumerate(plan.members):
         for known, part in parts(member.run.summary, quantity.on):
@@ -63,14 +62,14 @@ def _role(plan: PlotPlan, role: str, member: Member, known: dict[str, str]) -> s
 
 @dataclass(frozen=True)
 class Value:
-    """A number of a part of a run, with the texts of its roles."""
+    """A number of a flow, link or class of a run."""
 
     place: PlotPlace
     value: float
 
 
 def numbers(plan: PlotPlan, quantity: PlotQuantity) -> list[Value]:
-    """Return the numbers of all drawn parts that have a value."""
+    """Return the numbers of all flows, links or classes that have one."""
     return [
         Value(place, reading.value)
         for place, reading in readings(plan, quantity)
@@ -79,7 +78,7 @@ def numbers(plan: PlotPlan, quantity: PlotQuantity) -> list[Value]:
 
 
 def readings(plan: PlotPlan, quantity: PlotQuantity) -> list[tuple[PlotPlace, Reading]]:
-    """Return the value of each part of each run. It is the metric, or the mean of the recorded
+    """Return the value of each flow, link or class of each run: the metric, or the mean of recorded
     samples."""
     sites = list(places(plan, quantity))
     if quantity.metric is not None:
@@ -96,9 +95,10 @@ def readings(plan: PlotPlan, quantity: PlotQuantity) -> list[tuple[PlotPlace, Re
 
 
 def estimates(plan: PlotPlan, quantity: PlotQuantity) -> dict[Roles, Estimate]:
-    """Return means over runs with intervals. Pooled parts of the same run count as one value.
+    """Return means over seeds, with confidence intervals, for each combination of roles. Several
+    flows of one run are averaged first.
 
-    Adds a note to the plan if some means do not cover all runs.
+    Add a note to the plan if some means do not cover all runs.
     """
     runs: dict[Roles, dict[int, list[Reading]]] = {}
     for place, reading in readings(plan, quantity):
@@ -112,14 +112,14 @@ def estimates(plan: PlotPlan, quantity: PlotQuantity) -> dict[Roles, Estimate]:
 
 
 def pooled(quantity: PlotQuantity, found: Sequence[Reading]) -> Estimate:
-    """Pool the readings of runs with different seeds."""
+    """Combine the values of runs with different seeds."""
     if quantity.metric is None:
         return estimate(one.value for one in found)
     return pooling.over_runs(quantity.metric, found)
 
 
 def say_what_is_missing(plan: PlotPlan, quantity: PlotQuantity, means: Sequence[Estimate]) -> None:
-    """Add a note to the plan about means that do not cover all seeds, or are missing."""
+    """Add a note to the plan if means are missing or do not cover all seeds."""
     unfinished = [mean for mean in means if mean.at_least is not None]
     if unfinished:
         runs, of = sum(mean.n for mean in unfinished), sum(mean.of for mean in unfinished)
@@ -154,11 +154,11 @@ def first_link(plan: PlotPlan, place: PlotPlace) -> str | None:
 
 
 def samples(plan: PlotPlan, quantity: PlotQuantity) -> pl.DataFrame:
-    """Return all values of a quantity, in the columns run, part, the roles, lower, upper, count.
+    """Return all values of a quantity, with the columns run, part, the roles, lower, upper, count.
 
-    For a distribution, the rows are its buckets. For a series, the rows are the samples in the
-    measured time (lower = upper, weighted by the time for which a sample is valid). For a metric,
-    the rows are its values.
+    A distribution has a row for each bucket. A series has a row for each sample in the measured
+    time, where lower = upper and count is the time for which the sample is valid. A metric has a
+    row for each value.
     """
     import polars as pl
 
@@ -201,10 +201,10 @@ def samples(plan: PlotPlan, quantity: PlotQuantity) -> pl.DataFrame:
 
 
 def events(plan: PlotPlan, kinds: Sequence[str]) -> tuple[pl.DataFrame, list[str]]:
-    """Return when packets were dropped or marked and when slow starts ended. The columns are the
-    roles, time_s, event.
+    """Return the times of drops, marks and ends of slow start. The columns are the roles, time_s
+    and event.
 
-    The second result lists the kinds of events that the runs did not record. Events of flows that
+    The second result names the kinds of events that the runs did not record. Events of flows that
     are not drawn are left out.
     """
     import polars as pl
@@ -227,7 +227,7 @@ def events(plan: PlotPlan, kinds: Sequence[str]) -> tuple[pl.DataFrame, list[str
     where = _of_places(sites)
     by = "flow" if plan.y.on == "flow" else "link"
     if by == "link":
-        # The end of slow start does not belong to a link, so assign it to the first link.
+        # The end of slow start belongs to no link, so draw it at the first link.
         links = pl.col("link").fill_null(pl.lit(sites[0].part if sites else ""))
         every = every.with_columns(links)
     found = where.join(
@@ -238,8 +238,7 @@ def events(plan: PlotPlan, kinds: Sequence[str]) -> tuple[pl.DataFrame, list[str
 
 
 def _slow_start_exits(stored: pl.DataFrame) -> pl.DataFrame:
-    """Find when each flow first has a slow-start threshold, or, for a flow of BBR, when it leaves
-    STARTUP."""
+    """Find when each flow first has a slow-start threshold, or when a BBR flow leaves STARTUP."""
     import polars as pl
 
     name, value = pl.col("quantity"), pl.col("value")
@@ -252,12 +251,12 @@ def _held(quantity: PlotQuantity) -> series.Held:
 
 
 def is_state(quantity: PlotQuantity) -> bool:
-    """Return whether a sample of a series is valid until the next sample."""
+    """Return whether samples are valid until the next sample."""
     return _held(quantity) == "state"
 
 
 def ends_s(plan: PlotPlan, quantity: PlotQuantity) -> dict[tuple[int, str], float]:
-    """Return the end of the measured time in s, by run and part."""
+    """Return the end of the measured time in s, by run and flow or link."""
     return {
         (place.run, place.part): series.measured(
             plan.members[place.run].run.summary, place.summary
@@ -268,7 +267,7 @@ def ends_s(plan: PlotPlan, quantity: PlotQuantity) -> dict[tuple[int, str], floa
 
 
 def _measured(plan: PlotPlan, quantity: PlotQuantity) -> pl.DataFrame:
-    """Return the measured time of each part, in the columns run, part, from_ns, to_ns."""
+    """Return the measured times, with the columns run, part, from_ns, to_ns."""
     import polars as pl
 
     found = list(places(plan, quantity))
@@ -284,7 +283,7 @@ def _measured(plan: PlotPlan, quantity: PlotQuantity) -> pl.DataFrame:
 
 
 def over_time(plan: PlotPlan, quantity: PlotQuantity) -> pl.DataFrame:
-    """Return a recorded series in order of time, in the columns run, part, the roles, time_ns,
+    """Return a recorded series sorted by time, with the columns run, part, the roles, time_ns,
     time_s, value."""
     import polars as pl
 
@@ -311,7 +310,7 @@ def over_time(plan: PlotPlan, quantity: PlotQuantity) -> pl.DataFrame:
 
 
 def _drained(plan: PlotPlan, rows: pl.DataFrame) -> pl.DataFrame:
-    """Convert backlogs to the times in ms that their links need to send them."""
+    """Convert backlogs in bytes to the time in ms that the link needs to send them."""
     import polars as pl
 
     steps: dict[str, list[Any]] = {"run": [], "part": [], "time_ns": [], "rate": []}
@@ -329,7 +328,7 @@ def _drained(plan: PlotPlan, rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _rates(member: Member) -> Iterator[tuple[str, int, float]]:
-    """Yield the rates of a run's links: link, time in ns from which the rate applies, bit/s."""
+    """Yield each change of a link's rate: link, time in ns, rate in bit/s."""
     for link in member.run.manifest["canonical"]["links"]:
         rate = link["rate"]
         steps = rate.get("steps") if isinstance(rate, dict) else [[0, rate]]
@@ -361,10 +360,10 @@ def _of_places(sites: Sequence[PlotPlace]) -> pl.DataFrame:
 
 
 def recorded(members: Sequence[Member]) -> Recorded:
-    """Find the series in the records of one run of every point. Return their scopes, and the parts
-    that have them.
+    """Find the recorded series, from one run of each point. Return the scope of each series, and
+    the flows or links that have it.
 
-    Flows of one table (`count`) count as one part.
+    Flows of one table (`count`) count as one flow.
     """
     import polars as pl
 

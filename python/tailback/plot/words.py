@@ -1,5 +1,4 @@
-"""Writes the texts on axes: keys, values and quantities in the terms of the scenario, with
-units."""
+"""Writes the texts of a figure in the scenario's terms: keys, values and quantities, with units."""
 
 from __future__ import annotations
 
@@ -33,7 +32,7 @@ _OF = re.compile(
 
 
 def key(path: str) -> str:
-    """Return the title of a swept key, or of a dimension of parts."""
+    """Return the title of a swept key, or of the flow, link, class or seed."""
     if path in _PARTS:
         return _PARTS[path]
     if found := _OF.fullmatch(path):
@@ -63,7 +62,7 @@ _SIZES = {"p": "packets", "bdp": "BDP", "b": "bytes", "kb": "KiB", "mb": "MiB", 
 
 def split(label: str) -> tuple[float, str] | None:
     """Split a value of a scenario into number and unit, e.g. (10.0, "Mbit/s"). Return None for a
-    name."""
+    value that is a name."""
     found = _NUMBER.fullmatch(label.strip())
     if found is None:
         return None
@@ -92,7 +91,7 @@ _SAME = {
 
 def converted(number: float, unit: str, wanted: str) -> float | None:
     """Convert a number to another unit. Without a unit, return it unchanged. Return None if the
-    units cannot be compared."""
+    units measure different things."""
     if unit in ("", wanted):
         return number
     if unit == "%" and not wanted:
@@ -103,22 +102,22 @@ def converted(number: float, unit: str, wanted: str) -> float | None:
 
 
 def numbers(labels: Sequence[str]) -> tuple[list[float], str] | None:
-    """Return the values of a key as numbers in one unit. Return None if the values are names or
-    have units that cannot be compared."""
+    """Return the values of a key as numbers in a common unit. Return None if the values are names
+    or their units measure different things."""
     found = [split(label) for label in labels]
     known = [one for one in found if one is not None]
     if not found or len(known) < len(found):
         return None
     units = list(dict.fromkeys(unit for _, unit in known))
     if all(_SAME.get(unit, ("",))[0] == "size" for unit in units):
-        # Sizes written with and without a prefix share one axis, in bytes.
+        # Sizes with and without a unit share one axis, in bytes.
         return [float(f"{number * _SAME[unit][1]:.12g}") for number, unit in known], "bytes"
     if len(units) == 1:
         return [number for number, _ in known], units[0]
     families = {_SAME[unit][0] for unit in units if unit in _SAME}
     if len(families) != 1 or any(unit not in _SAME for unit in units):
         return None
-    # Choose the largest unit in which no number is far below 1.
+    # Choose the largest unit in which no number is much smaller than 1.
     family, least = families.pop(), min(abs(n) * _SAME[unit][1] for n, unit in known)
     every = sorted((s, unit) for unit, (kind, s) in _SAME.items() if kind == family)
     base = next((unit for s, unit in reversed(every) if least >= 0.1 * s), every[0][1])
@@ -191,7 +190,7 @@ _RANKS = {"mean": "mean {}", "p50": "median {}", "max": "largest {}"}
 
 
 def metric(found: Metric) -> tuple[str, str]:
-    """Return the title and unit of a metric."""
+    """Return the title and the unit of a metric."""
     if found.of_two is not None:
         return f"harm to {metric(found.of_two.quantity)[0]}", ""
     stem, _, rest = found.path.partition(".")
@@ -229,11 +228,10 @@ _SERIES = {
 
 
 def series(name: str) -> str:
-    """Return the title, without a unit, of a recorded series. The name of the series has no unit
-    either."""
+    """Return the title of a recorded series, without its unit."""
     return _SERIES.get(name, name.replace("_", " ").replace(".", " "))
 
 
 def with_unit(title: str, unit: str) -> str:
-    """Return the text of an axis: title and unit."""
+    """Return a title with its unit, as for an axis."""
     return f"{title} ({unit})" if unit else title

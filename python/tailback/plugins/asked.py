@@ -1,4 +1,4 @@
-"""Finds the plugins that a command, a caller, the environment or a scenario names."""
+"""Finds the plugins that a command line, the environment or a scenario names."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ def by_environment() -> list[Path]:
 
 
 def with_environment(folders: Iterable[str]) -> str:
-    """Return the value of `VARIABLE` with these folders added."""
+    """Return the list of folders for the environment variable `VARIABLE`, with these folders
+    added."""
     known = [*map(str, by_environment()), *(str(Path(folder).absolute()) for folder in folders)]
     return os.pathsep.join(dict.fromkeys(known))
 
@@ -33,10 +34,10 @@ def by_scenario(
 ) -> list[Path]:
     """Return the folders of plugins that a scenario names, relative to the scenario's folder.
 
-    Raises `ScenarioError` for folders that do not exist. The reader of the scenario reports all
-    other errors in the key.
+    Raises `ScenarioError` for folders that do not exist. The scenario parser reports other errors
+    of the key.
     """
-    # Few scenarios have this key, so parse only scenarios that may contain it.
+    # Most scenarios do not have the key, so do not parse these.
     if KEY.encode() not in text and not any(path == KEY for path, _ in values):
         return []
     named = _native.named_plugins(text, file, list(values))

@@ -1,4 +1,4 @@
-"""Loads copies of the compiled module with plugins. Each copy is loaded once."""
+"""Loads modules that were compiled with plugins (copies of `tailback._native`), each once."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ _LOCK = threading.Lock()
 
 
 def native_of(scenario: object) -> ModuleType:
-    """Return the compiled module that has read a scenario. Only classes of the same module work
-    with this scenario."""
+    """Return the compiled module that has read a scenario. Objects of other modules do not work
+    with the scenario."""
     return _OF.get(type(scenario), _native)
 
 
 def native(folders: Iterable[Path]) -> ModuleType:
-    """Return the compiled module with the plugins in these folders. Build it if necessary."""
+    """Return the compiled module with the plugins in these folders, built if necessary."""
     # Import these modules only if something may have to be compiled.
     from tailback.plugins import crate, workspace
 
@@ -55,7 +55,7 @@ def native(folders: Iterable[Path]) -> ModuleType:
 
 
 def build(crates: Sequence[Crate]) -> Path:
-    """Build the copy with these plugins. Print a message first, because the build takes a while."""
+    """Compile the module with these plugins."""
     names = ", ".join(crate.name for crate in crates)
     terminal.note(f"compiling {names} with the engine")
     from tailback.plugins import workspace
@@ -67,7 +67,7 @@ def build(crates: Sequence[Crate]) -> Path:
 
 
 def entries(copy: ModuleType) -> dict[str, list[dict[str, Any]]]:
-    """Return the entries that a copy adds to the engine, by registry."""
+    """Return the entries that a copy registers in addition to `tailback._native`, by registry."""
     own, shipped = (json.loads(one.registry_json()) for one in (copy, _native))
     return {
         kind: [one for one in own[kind] if one not in shipped[kind]]
@@ -76,7 +76,7 @@ def entries(copy: ModuleType) -> dict[str, list[dict[str, Any]]]:
 
 
 def _load(name: str, path: Path, crates: Sequence[Crate]) -> ModuleType:
-    # The last part of the name decides which function of the file makes the module.
+    # The loader derives the name of the init function from the last part of the name.
     full = f"tailback.plugins.copy_{name}._native"
     loader = ExtensionFileLoader(full, str(path))
     spec = importlib.util.spec_from_file_location(full, path, loader=loader)
@@ -103,8 +103,7 @@ def _load(name: str, path: Path, crates: Sequence[Crate]) -> ModuleType:
 
 
 def placed(text: str) -> str:
-    """Return a message of a copy. Replace paths in the workspace with the folders of the
-    plugins."""
+    """Return a message of a copy, with the plugins' folders in place of paths in the workspace."""
     return _IN_WORKSPACE.sub(r"\1/", text)
 
 
@@ -112,6 +111,6 @@ _IN_WORKSPACE = re.compile(r"\bmine/([\w-]+)/")
 
 
 def _by_folder(line: str, places: dict[str, str]) -> str:
-    """Replace the name of a plugin at the beginning of a line, `NAME: what`, with its folder."""
+    """Replace a plugin's name at the beginning of a line by its folder."""
     name, _, rest = line.partition(": ")
     return f"{places[name]}: {rest}" if name in places else line

@@ -24,7 +24,7 @@ APART = ("target", "tests", "benches", "examples", "Cargo.lock")
 
 @dataclass(frozen=True)
 class Crate:
-    """A plugin of the user."""
+    """A plugin: a Rust crate of the user."""
 
     name: str
     folder: Path
@@ -39,7 +39,7 @@ class Crate:
 
     @property
     def hash(self) -> str:
-        """Return the part of an engine's version that identifies this plugin."""
+        """Return the digits of the plugin's hash that go into the engine's version."""
         return self.digest[:12]
 
     @property
@@ -80,8 +80,7 @@ def read(folder: Path) -> Crate:
 
 
 def _lock(folder: Path, table: dict[str, Any]) -> str | None:
-    """Return the plugin's lock file, if it sets versions of dependencies that tailback does not
-    have."""
+    """Return the plugin's Cargo.lock if the plugin has dependencies besides tailback's crates."""
     foreign_ones = [name for name, _ in _dependencies(table) if not name.startswith("tailback-")]
     path = folder / "Cargo.lock"
     if not foreign_ones or not path.is_file():
@@ -95,7 +94,7 @@ def _lock(folder: Path, table: dict[str, Any]) -> str | None:
 
 
 def _near(folder: Path) -> Path:
-    """Return a path relative to the current folder, if it is below the current folder."""
+    """Return the path relative to the current folder, if it lies inside."""
     try:
         return folder.absolute().relative_to(Path.cwd())
     except ValueError:
@@ -103,7 +102,7 @@ def _near(folder: Path) -> Path:
 
 
 def read_all(folders: Iterable[Path]) -> list[Crate]:
-    """Read the plugins in some folders, without repetition, sorted by name."""
+    """Read the plugins in these folders, each once, sorted by name."""
     crates: dict[str, Crate] = {}
     for folder in folders:
         crate = read(folder)
@@ -124,7 +123,7 @@ def _table(path: Path) -> dict[str, Any]:
 
 
 def _parts(folder: Path, known: set[Path]) -> Iterator[Path]:
-    """Yield the folder of a plugin, and the folders of crates on which it depends by path."""
+    """Yield the folders of a plugin and of the crates that it depends on by path."""
     known.add(folder)
     yield folder
     engine = sources.find().root / "crates"
@@ -132,14 +131,14 @@ def _parts(folder: Path, known: set[Path]) -> Iterator[Path]:
         if not isinstance(dependency, dict) or not isinstance(dependency.get("path"), str):
             continue
         path = (folder / dependency["path"]).resolve()
-        # The version of the engine already identifies its own crates.
+        # The engine's version already covers the engine's own crates.
         of_engine = path.parent == engine.resolve()
         if path not in known and not of_engine and (path / MANIFEST).exists():
             yield from _parts(path, known)
 
 
 def _dependencies(table: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Return the dependencies of a library, by name."""
+    """Yield the names and entries of a crate's dependencies."""
     tables = [table, *table.get("target", {}).values()]
     kinds = ("dependencies", "build-dependencies")
     wanted = [one.get(kind, {}) for one in tables if isinstance(one, dict) for kind in kinds]
@@ -149,7 +148,7 @@ def _dependencies(table: dict[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _files(folder: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield the files from which a plugin is compiled, sorted."""
+    """Yield the path and content of each source file of a plugin, sorted."""
     for base, inner, names in os.walk(folder):
         at = Path(base).relative_to(folder)
         top = at == Path()

@@ -1,5 +1,4 @@
-"""Joins the Cargo.lock files of the engine and of plugins, which set the versions of
-dependencies."""
+"""Merges the Cargo.lock files of the engine and of plugins."""
 
 from __future__ import annotations
 
@@ -19,25 +18,25 @@ class Package:
 
     @property
     def line(self) -> tuple[str, str]:
-        """The package's name, and the part of its version that determines compatibility. If both
-        agree, cargo uses one version for all dependents."""
+        """The package's name and the part of its version that decides compatibility. cargo uses
+        only one version for each such pair."""
         major, minor, *_ = [*self.version.split("."), "0"]
         return self.name, (major if major != "0" else f"0.{minor}")
 
 
 def merged(engine: str, plugins: Iterable[str]) -> str:
-    """Join lock files. If several files have compatible versions of a package, keep the version of
-    the engine, or of the first plugin if the engine does not have the package.
+    """Join lock files. If files have compatible versions of a package, keep that of the engine,
+    otherwise that of the first plugin.
     """
     head, _, _ = engine.partition("[[package]]")
     packages = _packages(engine)
     kept = {one.line: one for one in packages}
-    # Each package, with the lock file from which its dependencies come.
+    # Each package with the packages of its own lock file, which resolve its dependencies.
     whole = [(one, packages) for one in packages]
     for text in plugins:
         own = _packages(text)
         for one in own:
-            # Packages without a source are folders, and cargo finds folders without the lock file.
+            # Crates by path have no source, and need no entry here.
             if "\nsource = " in one.text and one.line not in kept:
                 kept[one.line] = one
                 whole.append((one, own))
@@ -46,7 +45,8 @@ def merged(engine: str, plugins: Iterable[str]) -> str:
         versions.setdefault(one.name, set()).add(one.version)
 
     def exact(dependency: str, known: list[Package]) -> str:
-        """Return a dependency, with its version if the joined file has several versions of it."""
+        """Return a dependency as the merged file has to write it: with a version if several
+        exist."""
         name, _, version = dependency.partition(" ")
         if len(versions.get(name, ())) < 2:
             return name

@@ -1,5 +1,5 @@
-"""Copies the engine's sources into a package. This file runs as a program before a wheel is made.
-At that time no module of tailback can be imported.
+"""Copies the engine's sources into a package. This file runs as a script before a wheel is built,
+so it cannot import tailback.
 """
 
 from __future__ import annotations

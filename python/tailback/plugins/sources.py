@@ -20,14 +20,14 @@ class Sources:
     checkout: bool
 
     def manifest(self, members: list[str]) -> str:
-        """Return the Cargo.toml of this workspace, with other members."""
+        """Return the workspace's Cargo.toml with these members."""
         text = (self.root / "Cargo.toml").read_text(encoding="utf-8")
         listed = ", ".join(f'"{member}"' for member in members)
         return re.sub(r"(?m)^members = \[.*?\]", lambda _: f"members = [{listed}]", text, count=1)
 
     @property
     def lock(self) -> bytes:
-        """Return the content of Cargo.lock, which has the versions of all dependencies."""
+        """Return the content of the workspace's Cargo.lock."""
         return (self.root / "Cargo.lock").read_bytes()
 
     @property

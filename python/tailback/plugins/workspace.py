@@ -1,9 +1,9 @@
-"""Runs cargo, which compiles plugins with the engine's sources into a copy of `tailback._native`.
+"""Runs cargo to compile plugins and the engine's sources into a copy of `tailback._native`.
 
-It makes the copy in a workspace in the user's cache. The workspace has links to the engine's crates
-and to the plugins, and one file that combines them. The engine's Cargo.lock sets the versions of
-dependencies. A plugin's own Cargo.lock sets the versions of dependencies that only the plugin has.
-Dependencies come from cargo's cache, or from crates.io if the cache does not have them.
+cargo runs in a workspace in the user's cache. The workspace links to the engine's crates and to the
+plugins, and has a package that combines them. The engine's Cargo.lock fixes the versions of
+dependencies. A plugin's Cargo.lock fixes the versions of dependencies that only the plugin has.
+Missing dependencies are downloaded from crates.io.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def key(crates: Sequence[Crate]) -> str:
 
 
 def copy_of(crates: Sequence[Crate]) -> Path:
-    """Return the file of the copy with these plugins, whether it is built or not."""
+    """Return the path of the compiled module with these plugins, built or not."""
     return cache() / "built" / key(crates) / "_native.abi3.so"
 
 
@@ -70,13 +70,13 @@ def test(crates: Sequence[Crate]) -> list[str]:
     """Run the tests of these plugins, and return cargo's output."""
     with _workspace(crates) as folder:
         packages = [word for crate in crates for word in ("--package", crate.name)]
-        # Include the package that combines them, so that cargo reuses the compiled engine.
+        # Also test the combining package, because cargo then reuses the compiled engine.
         return _cargo(crates, folder, "test", "--tests", "--package", OWN, *packages)
 
 
 @contextmanager
 def _workspace(crates: Sequence[Crate]) -> Iterator[Path]:
-    """Yield the workspace with these plugins. Until the block ends, no other process can use it."""
+    """Yield a workspace with these plugins, locked against other processes."""
     engine = sources.find()
     version = hashlib.sha256(f"{engine.root}\n{_native.engine_version()}".encode() + engine.lock)
     folder = cache() / f"workspace-{version.hexdigest()[:12]}"
@@ -101,9 +101,7 @@ def _workspace(crates: Sequence[Crate]) -> Iterator[Path]:
 
 
 def patches(root: Path) -> str:
-    """Return the `[patch]` table from which cargo learns where a plugin's dependencies on tailback
-    are.
-    """
+    """Return the `[patch]` table that points tailback's crates to the engine's sources."""
     lines = [
         f'{name} = {{ path = "{root}/{name.removeprefix("tailback-")}" }}\n' for name in SHARED
     ]
@@ -168,8 +166,8 @@ def _link(link: Path, to: Path) -> None:
 
 
 def _target(folder: Path) -> Path:
-    """Return cargo's target folder. In a checkout it is the usual folder, so that cargo reuses the
-    build there.
+    """Return cargo's target folder. In a checkout it is the checkout's own, so that cargo reuses
+    what is built there.
     """
     found = sources.find()
     if named := os.environ.get("CARGO_TARGET_DIR"):
@@ -179,8 +177,7 @@ def _target(folder: Path) -> Path:
 
 def _environment(folder: Path) -> dict[str, str]:
     extra = {"CARGO_TARGET_DIR": str(_target(folder)), "CARGO_TERM_COLOR": "never"}
-    # Use the toolchain that built this tree's module, because another toolchain would compile
-    # everything again.
+    # Use the toolchain that compiled this checkout, because another would compile everything again.
     configs = sorted(_target(folder).glob("maturin/pyo3-config-*.txt"), key=_age)
     if configs:
         extra["PYO3_CONFIG_FILE"] = str(configs[-1])
@@ -194,7 +191,7 @@ def _age(path: Path) -> float:
 
 
 def _cargo(crates: Sequence[Crate], folder: Path, command: str, *words: str) -> list[str]:
-    """Run cargo, first without a network. Return its output."""
+    """Run cargo and return its output. Return its output."""
     if shutil.which("cargo") is None:
         names = ", ".join(crate.name for crate in crates)
         raise TailbackError(
@@ -202,11 +199,10 @@ def _cargo(crates: Sequence[Crate], folder: Path, command: str, *words: str) -> 
             f"install Rust {sources.find().oldest_rust} or later (rustup.rs)"
         )
     try:
-        # Add the plugins and their dependencies to the lock file. Its other entries stay.
+        # Add the plugins and their dependencies to Cargo.lock, without changing other entries.
         _offline_first(folder, "update", "--workspace")
-        # The engine's version is a hash that includes its lock file. The changed lock file must
-        # keep its modification time. Otherwise cargo would compile the engine again for every set
-        # of plugins.
+        # The engine's version is a hash that includes its lock file. Keep the lock file's
+        # modification time. Otherwise cargo would compile the engine again for each set of plugins.
         old = sources.find().root / "Cargo.lock"
         shutil.copystat(old, folder / "Cargo.lock")
         return _offline_first(folder, command, *words)
@@ -215,7 +211,7 @@ def _cargo(crates: Sequence[Crate], folder: Path, command: str, *words: str) -> 
 
 
 def _offline_first(folder: Path, *words: str) -> list[str]:
-    """Run cargo with the files of its cache. If some files are missing, run it with a network."""
+    """Run cargo offline, and again with network access if files are missing."""
     env = _environment(folder)
     try:
         return process.run(["cargo", *words, "--offline"], cwd=folder, env=env)
@@ -235,7 +231,8 @@ QUIET = re.compile(
 
 
 def diagnostics(crates: Sequence[Crate], lines: Sequence[str]) -> str:
-    """Return the output of rustc and the tests, with the paths of the user's folders."""
+    """Return the output of rustc and of tests, with the users' folders in place of workspace
+    paths."""
     text = "\n".join(line for line in lines if not QUIET.fullmatch(line)).strip("\n")
     text = re.sub(r"\n{3,}", "\n\n", text)
     for crate in crates:

@@ -1,3 +1,3 @@
-"""Reads the untrusted files that programs wrote. `numbers` reads numbers that a scenario requests,
-`qlog` reads logs of QUIC stacks, and `kept` lists the files.
+"""Reads untrusted files that programs wrote. `numbers` reads numbers for the scenario's `results`,
+`qlog` reads logs of QUIC, and `kept` finds the files.
 """

@@ -1,5 +1,5 @@
-"""Finds the files that a program wrote: `programs/NAME/SIDE` in the folder of its run. The
-subfolder `out` has the content of the program's output folder.
+"""Finds the files that a program left in a run's folder: `programs/NAME/SIDE`. The subfolder `out`
+holds what the program wrote to its output folder.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ OUT = "out"
 
 @dataclass(frozen=True)
 class KeptFile:
-    """A file that one side of a program wrote, in the folder of a stored run."""
+    """A file that the client or server of a program wrote, in a stored run."""
 
     side: str
     name: str
@@ -41,10 +41,9 @@ def files(run: StoredRun, program: str) -> Iterator[KeptFile]:
 
 
 def out(root: Path, program: str, name: str) -> Path | None:
-    """Return a file from the output folder of the sender, otherwise from the output folder of the
-    receiver.
+    """Return the file from the sender's output folder, otherwise from the receiver's.
 
-    Returns None if it is missing or a link.
+    Return None if there is no such file, or if it is a link.
     """
     for side in SIDES:
         folder = root / FOLDER / program / side / OUT
@@ -58,7 +57,7 @@ def _inside(folder: Path, path: Path) -> bool:
     """Return whether a path is an existing file within a folder, and no part of the path is a
     link."""
     there = os.path.abspath(path)
-    # If a part of the path is a link, the real path differs.
+    # A link in the path would make the real path differ.
     return os.path.realpath(there) == os.path.join(
         os.path.realpath(folder), os.path.relpath(there, folder)
     ) and Path(there).is_relative_to(os.path.abspath(folder))

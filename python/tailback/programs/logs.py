@@ -1,4 +1,4 @@
-"""Reads the qlog files that a program has written, from the folder of its run."""
+"""Finds and reads the qlog files of a program in a stored run."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 
 def files(run: StoredRun, program: str) -> Iterator[KeptFile]:
-    """Return the files in a program's output folders that may be qlog."""
+    """Yield files in a program's output folders whose name ends like that of a qlog file."""
     for file in kept.files(run, program):
         if file.name.startswith(f"{kept.OUT}/") and file.name.endswith(qlog.ENDINGS):
             yield file
 
 
 def traces(run: StoredRun, file: KeptFile, *, packets: bool = False) -> list[Trace]:
-    """Read the connections of a file; return an empty list if it is no qlog. `packets` is as in
-    `qlog.parse`.
+    """Return the connections in a file, or an empty list if the file is not qlog. `packets` has the
+    same meaning as in `qlog.parse`.
 
     Raises `InputError` if the file is too large or cannot be read.
     """
@@ -36,10 +36,10 @@ def traces(run: StoredRun, file: KeptFile, *, packets: bool = False) -> list[Tra
 def sender(
     run: StoredRun, program: str, *, packets: bool = False
 ) -> tuple[Trace | None, list[str]]:
-    """Return the log of the connection whose window was logged most often, or None without one.
-    Also return why files could not be read.
+    """Return the log of the connection with the most window updates, or None. Also return a message
+    for each file that could not be read.
 
-    The side that sends the data updates its window most often.
+    The sender of the data updates its window most often.
     """
     found, unread = [], []
     for file in files(run, program):

@@ -1,4 +1,4 @@
-"""Reads the numbers that the key `results` of a scenario requests from JSON files of programs."""
+"""Reads numbers from JSON files of programs, as the scenario's key `results` asks."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _STEP = re.compile(r"(?P<key>[^.\[\]]+)|\[(?P<index>\d+)\]")
 
 
 def read(programs: Iterable[Mapping[str, Any]], root: Path) -> tuple[Numbers, list[str]]:
-    """Read the numbers of every program from its files in `root`. Also return messages about
-    missing numbers."""
+    """Return the numbers of all programs, from their files in `root`. Also return a message for
+    each missing number."""
     numbers: Numbers = {}
     missing: list[str] = []
     for program in programs:
@@ -46,21 +46,20 @@ def read(programs: Iterable[Mapping[str, Any]], root: Path) -> tuple[Numbers, li
 
 
 def _file(files: dict[str, Any], root: Path, program: str, name: str) -> Any:
-    """Return the parsed content of a program's file. Read each file only once."""
+    """Return the parsed content of a program's file, which is read once."""
     if name not in files:
         path = kept.out(root, program, name)
         if path is None:
             raise InputError(f"no file {foreign.line(name)} in its output folder")
         data = foreign.read(path, limit=MAX_BYTES)
-        # The message has only the name of the file, because its path on this machine would not help
-        # the user.
+        # Name only the file, because its full path would not help the user.
         files[name] = foreign.parse_json(data, Path(name))
     return files[name]
 
 
 def _number(value: Any, path: str) -> float:
-    """Return the number at a path such as `end.streams[0].bits_per_second`. An index may also be
-    written between dots."""
+    """Return the number at a path such as `end.streams[0].bits_per_second`. An index may also
+    follow a dot, as in `streams.0`."""
     node = value
     at = ""
     for step in _STEP.finditer(path):

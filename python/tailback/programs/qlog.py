@@ -1,5 +1,5 @@
-"""Reads qlog, the log format of QUIC stacks (draft-ietf-quic-qlog-main-schema, -quic-events). It
-reads the congestion window and the RTT that the sender measured.
+"""Reads qlog, the log format of QUIC implementations (draft-ietf-quic-qlog-main-schema,
+-quic-events). Only the congestion window and the sender's RTTs are read.
 
 The files are JSON (`.qlog`, `.json`) or JSON text sequences (`.sqlog`, or one record on each line),
 with the names of qlog 0.3 (`recovery:metrics_updated`, `time_format`) and of 0.4 (`quic:
@@ -79,11 +79,11 @@ class Trace:
 
 
 def rtt_unit_ms(trace: Trace, base_ms: float) -> float:
-    """Return the unit of a log's RTTs in ms. It is 1 if the log follows the schema, or 1000 if the
-    RTTs are in seconds, as in logs of quinn.
+    """Return the unit in which a log gives RTTs, in ms. It is 1 as in the schema, or 1000 if the
+    RTTs are in seconds, as quinn logs them.
 
-    An RTT cannot be below the RTT of the empty path. Values that would be below it in ms are
-    therefore in seconds.
+    `base_ms` is the path's RTT without queues. RTTs far below it would be impossible in ms, so they
+    are in seconds.
     """
     rtts = [value for samples in (trace.smoothed_rtt, trace.latest_rtt) for _, value in samples]
     most = max(rtts, default=0.0)
@@ -91,15 +91,17 @@ def rtt_unit_ms(trace: Trace, base_ms: float) -> float:
 
 
 def parse(data: bytes, path: Path, *, packets: bool = False) -> list[Trace]:
-    """Return the traces of a file that have samples. Return an empty list if the file is not qlog.
+    """Return the connections of a file that have samples. Return an empty list if the file is not
+    qlog.
 
-    With `packets`, also count packets, which takes longer.
+    With `packets`, also count packets, which is slower.
 
-    Raises `InputError` if a file that claims to be qlog cannot be read. `path` is for messages.
+    Raises `InputError` if the file claims to be qlog but cannot be read. Messages name the file as
+    `path`.
     """
     head = data[:4096]
     named = path.suffix in (".qlog", ".sqlog")
-    # A JSON file need not be qlog. A qlog file contains one of these words.
+    # A JSON file need not be qlog, but qlog contains one of these words.
     if not named and not any(word in head for word in (b'"qlog_', b"qlog:file", b"qlog+json")):
         return []
     words = (*WORDS, *OF_PACKETS) if packets else WORDS
@@ -112,15 +114,16 @@ Log = tuple[Mapping[str, Any], Iterable[Any]]
 
 
 def logs(data: bytes, path: Path, words: Sequence[bytes]) -> list[Log]:
-    """Read the traces of a file. From a sequence, read only records with one of these words.
+    """Return the connections of a file. In a text sequence, skip records that contain none of these
+    words.
 
-    Raises `InputError` if the file is not qlog. `path` is for messages.
+    Raises `InputError` if the file is not qlog. Messages name the file as `path`.
     """
     return _sequence(data, path, words) if _is_sequence(data) else _whole(data, path)
 
 
 def timed(trace: Mapping[str, Any], events: Iterable[Any]) -> Iterator[Event]:
-    """Return time in ms, name and data of each event that has all of them."""
+    """Yield time in ms, name and data of each complete event."""
     delta = _is_delta(trace)
     now = 0.0
     for event in events:
@@ -133,8 +136,8 @@ def timed(trace: Mapping[str, Any], events: Iterable[Any]) -> Iterator[Event]:
 
 
 def _is_sequence(data: bytes) -> bool:
-    """Return whether the file is a sequence of records. Each record begins with RS, or is a
-    line."""
+    """Return whether the file is a sequence of JSON texts. In a sequence each record begins with
+    the character RS, or is one line."""
     if data.startswith(b"\x1e"):
         return True
     first, newline, rest = data.partition(b"\n")
@@ -172,8 +175,8 @@ def _sequence(data: bytes, path: Path, words: Sequence[bytes]) -> list[Log]:
 
 
 def _records(records: Iterable[bytes], words: Sequence[bytes], path: Path) -> Iterator[Any]:
-    """Yield the records that contain one of these words. Without words, yield all records, because
-    times may be relative to the previous record.
+    """Yield records that contain one of these words. Without words, yield every record: times may
+    be relative to the previous record.
     """
     for number, record in enumerate(records):
         if number == MAX_RECORDS:
@@ -229,13 +232,14 @@ def _is_1rtt(data: Mapping[str, Any]) -> bool:
 
 
 def _epoch(common: Mapping[str, Any]) -> float | None:
-    """Return the origin of the times, ms since 1970. In qlog 0.3 it is a number, in 0.4 a date."""
+    """Return the time from which the log counts, ms since 1970. In qlog 0.3 it is a number, in 0.4
+    a date."""
     reference = common.get("reference_time")
     if isinstance(reference, Mapping):
         texts = [reference.get("epoch"), reference.get("wall_clock_time")]
         parsed = (_parsed(text) for text in texts if isinstance(text, str))
         return next((ms for ms in parsed if ms is not None), None)
-    # A reference time of 0 means that the origin is unknown.
+    # Some logs write 0 if the origin is unknown.
     return float(reference) if shape.number(reference) and reference else None
 
 
@@ -254,10 +258,10 @@ def _parsed(text: str) -> float | None:
 def over_run(
     trace: Trace, samples: Samples, *, date_s: float, start_s: float, end_s: float
 ) -> Samples:
-    """Convert the times of samples to seconds of the run.
+    """Convert the times of samples to seconds since the start of the run.
 
-    If the origin of the log is known, the guest's date at time 0 is subtracted. Otherwise the log
-    is assumed to begin at the start of the program.
+    If the log has an absolute origin, subtract the guest's date at the start of the run. Otherwise
+    assume that the log begins when the program starts.
     """
     if not samples:
         return []

@@ -191,12 +191,12 @@ def _figures(comparison: Comparison, facts: Facts) -> list[Block]:
 
 
 def _is_changed(cell: Cell) -> bool:
-    """Return whether a difference of the cell is more than noise."""
+    """Return whether any difference in the cell is flagged as more than noise."""
     return any(d.flagged for d in cell.differences.values())
 
 
 def _changed_first(cells: Sequence[Cell]) -> list[Cell]:
-    """Sort the cells by point, and within a point put changed cells first."""
+    """Sort cells by point, with flagged cells first."""
     points = list(dict.fromkeys(tuple(cell.labels.items()) for cell in cells))
     place = {point: i for i, point in enumerate(points)}
     return sorted(
@@ -205,7 +205,7 @@ def _changed_first(cells: Sequence[Cell]) -> list[Cell]:
 
 
 def _dots(comparison: Comparison, cells: Sequence[Cell], facts: Facts) -> ReportFigure:
-    """Draw all cells of one quantity."""
+    """Draw the differences of one metric as dots."""
     metric = cells[0].metric
     relative = all(d.relative is not None for cell in cells for d in cell.differences.values())
     drawn = list(cells)
@@ -264,7 +264,7 @@ def _largest(cell: Cell) -> float:
 
 
 def _values_of(cell: Cell, variant: str, baseline: str) -> str:
-    """Format the values of both sides of a difference."""
+    """Format the mean of the variant and of the baseline."""
     found = (cell.values.get(name) for name in (variant, baseline))
     return " against ".join(mean_text(value) if value else "\u2013" for value in found)
 
@@ -351,8 +351,8 @@ def _traces_of_point(
 
 
 def _panels(runs: Sequence[Run]) -> list[tuple[str, str, list[str | None], float]]:
-    """Choose the panels. Each has a quantity, a scope, the name in each variant, and a factor to
-    the unit shown."""
+    """Choose the panels. Each panel has a quantity, its scope, the name of the flow or link in each
+    variant, and a factor to the unit shown."""
     flows = _called([[f["name"] for f in parts.flows(run.summary)] for run in runs])
     links = _called([[*run.summary["queues"]] for run in runs])
     return [
@@ -362,7 +362,7 @@ def _panels(runs: Sequence[Run]) -> list[tuple[str, str, list[str | None], float
 
 
 def _called(named: Sequence[Sequence[str]]) -> list[list[str | None]]:
-    """Return the names of the first few flows or links in every variant."""
+    """Return the names of the first few flows or links, in each variant."""
     return [
         [
             names[at] if at is not None else None
@@ -382,8 +382,8 @@ def _delays(group: Sequence[Run]) -> pl.DataFrame | None:
 
 
 def csv_of(comparison: Comparison) -> str:
-    """Return CSV with a row for each cell and variant. Numbers have all digits, and missing values
-    are empty."""
+    """Return CSV with a row for each compared number and variant. Numbers have all digits, and
+    missing values are empty."""
     rows = comparison.rows()
     out = io.StringIO()
     columns = list(dict.fromkeys(column for row in rows for column in row))

@@ -1,5 +1,5 @@
-"""Defines the parts of a report. The writers (HTML, Markdown, PDF, CSV) define the look of a
-report."""
+"""Defines the contents of a report: sections, figures, tables. The writers (HTML, Markdown, PDF,
+CSV) determine how it looks."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ Status = Literal["pass", "miss", "info"]
 
 @dataclass(frozen=True)
 class Facts:
-    """The facts behind a figure or a table, which the report prints next to it."""
+    """What is known about the runs of a figure or table, which the report prints next to it."""
 
     #: Number of runs.
     runs: int = 0
-    #: Seeds of each point.
+    #: Number of seeds of each point.
     seeds: int = 0
-    #: Simulated time of a run, s. It is text if it differs between runs.
+    #: Simulated time of a run, s. Text if it differs between runs.
     duration: str = ""
-    #: Start of the measured time, as text with its unit.
+    #: When measuring starts, as text with its unit.
     warmup: str = ""
     #: Name and version of the engine.
     engine: str = ""
     #: Settings that differ from the default.
     options: Sequence[str] = ()
-    #: Differences between this set-up and the published set-up.
+    #: Differences from the published set-up.
     deviations: Sequence[str] = ()
-    #: The runs that a link beside the figure opens in the laboratory.
+    #: Runs that a link next to the figure opens in the laboratory.
     reruns: Sequence[Rerun] = field(default=(), repr=False, compare=False)
 
     def lines(self, said: Mapping[str, str] | None = None) -> list[tuple[str, str]]:
-        """Return label and text of each known fact. Leave out a fact if `said` has the same text
-        for its label."""
+        """Return the known facts as pairs of label and text. Leave out facts that `said` already
+        contains."""
         known = self._known()
         return [line for line in known if (said or {}).get(line[0]) != line[1]]
 
@@ -64,9 +64,9 @@ class Facts:
 
 @dataclass(frozen=True)
 class Text:
-    """Trusted text: paragraphs, separated by empty lines, with `code`, **bold** and [links](url).
+    """Trusted text: paragraphs separated by empty lines, with `code`, **bold** and [links](url).
 
-    Untrusted data inside must pass through `text.plain` or `text.code`.
+    Untrusted data in it must pass through `text.plain` or `text.code`.
     """
 
     text: str
@@ -74,14 +74,14 @@ class Text:
 
 @dataclass(frozen=True)
 class Listing(Text):
-    """Lines of a file, shown unchanged. Unlike `Text`, they may be untrusted."""
+    """The lines of a file, printed unchanged. Unlike `Text`, they may be untrusted."""
 
 
 @dataclass(frozen=True)
 class ReportFigure:
     """A chart with its caption."""
 
-    #: The file name without its ending. It has letters, digits and dashes.
+    #: Name of the figure's file without ending: letters, digits and dashes.
     id: str
     title: str
     chart: Chart
@@ -96,27 +96,25 @@ class ReportFigure:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table."""
-
     title: str
     #: Format of numbers in the syntax of `format()`.
     format: str = ""
     align: Literal["left", "right"] = "right"
     unit: str = ""
-    #: Whether the texts of the column come from tailback itself, so that they may have `code`,
-    #: **bold** and [links](url). If not, they are untrusted data.
+    #: Whether the texts come from tailback itself and may contain `code`, **bold** and
+    #: [links](url). Otherwise they are untrusted.
     words: bool = False
 
 
 @dataclass(frozen=True)
 class Mark:
-    """A cell of a table with a verdict."""
+    """A table cell with a verdict."""
 
     text: str
     status: Status
 
 
-#: A value of None is shown as an em dash, for "not measured".
+#: None is shown as an em dash, for "not measured".
 Value = float | int | str | Mark | None
 
 
@@ -137,8 +135,6 @@ Block = Text | ReportFigure | Table
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a report."""
-
     id: str
     title: str
     blocks: Sequence[Block]
@@ -146,24 +142,23 @@ class Section:
 
 @dataclass(frozen=True)
 class TableCell:
-    """A published number with its measured value. It is a row of cells.csv and of `--json`."""
+    """A published number and the measured value. cells.csv and `--json` have a row for it."""
 
-    #: Table, row and column of the number, with the names that the publication uses.
+    #: The number's table, row and column, as the publication names them.
     id: str
     quantity: str
     unit: str
     published: float | None
     measured: float | None
-    #: Number of independent values behind `measured`.
+    #: Number of independent values averaged in `measured`.
     n: int
-    #: Half the length of the 95 % confidence interval. None for n = 1 or identical runs.
+    #: Half the width of the 95 % confidence interval. None for n = 1 or identical runs.
     ci95: float | None
-    #: Largest |measured - published| that counts as agreement. None sets no limit.
+    #: Largest |measured - published| that passes. None if there is no limit.
     tolerance: float | None = None
-    #: The known cause of the difference, as text.
+    #: Why the values differ, if this is known.
     note: str = ""
-    #: Whether the published value was held out, so that it did not influence the set-up and its
-    #: calibration.
+    #: Whether the published value was held out while the set-up and its calibration were chosen.
     blind: bool = False
 
     @classmethod
@@ -177,7 +172,7 @@ class TableCell:
         tolerance: float | None = None,
         note: str = "",
     ) -> TableCell:
-        """Make a cell from an estimate over seeds."""
+        """Make a cell from a mean over seeds."""
         mean, n, half = estimate.mean, estimate.n, estimate.half_width
         return cls(name, quantity, unit, published, mean, n, half, tolerance, note)
 
@@ -200,8 +195,7 @@ class TableCell:
             return "info"
         if self.error is None:
             return "miss"
-        # An error that equals the tolerance in decimal digits passes, even if binary rounding makes
-        # it larger.
+        # Rounding must not fail an error that equals the tolerance.
         return "pass" if abs(self.error) <= self.tolerance * (1 + 1e-9) else "miss"
 
     def json(self) -> dict[str, str | float | int | None]:
@@ -220,24 +214,23 @@ class TableCell:
 
 @dataclass(frozen=True)
 class Report:
-    """A report. `write` makes its files."""
+    """A report."""
 
     #: Name of the report's folder.
     name: str
     title: str
     #: One sentence of trusted text under the title.
     lead: str
-    #: Labels and texts shown at the top: engine, seeds, date of the source ...
+    #: Labels and texts printed at the top: engine, seeds, date of the source ...
     meta: Sequence[tuple[str, str]]
     sections: Sequence[Section]
     cells: Sequence[TableCell] = ()
-    #: The text of each further file, by name. An entry cells.csv replaces the file made from
-    #: `cells`.
+    #: The content of additional files, by name. With a cells.csv here, none is made from `cells`.
     files: Mapping[str, str] = field(default_factory=dict)
 
-    #: Id of the figure at the top of a page. By default it is the first figure.
+    #: Id of the figure at the top of the page. Empty for the first figure.
     first: str = ""
-    #: Facts about the whole report. Figures and tables have their own facts if these differ.
+    #: Facts about all runs of the report. Figures and tables have their own where these differ.
     facts: Facts = field(default_factory=Facts)
 
     def figures(self) -> list[ReportFigure]:
@@ -250,13 +243,11 @@ class Report:
         return next((f for f in figures if f.id == self.first), next(iter(figures), None))
 
     def common(self) -> dict[str, str]:
-        """Return the facts that figures and tables share, by label. The top of the report prints
-        them once.
+        """Return the facts to print once at the top of the report, by label.
 
-        If only some figures have a label, the report prints it with each of these figures. If a
-        figure's text differs from the most frequent text of the label, the report also prints it
-        with the figure. If the report itself has a fact with a label, that fact is printed instead
-        of the shared one.
+        A fact that only some figures have is printed with these figures. A figure whose text
+        differs from the most frequent text for a label has the text printed with it, too. A fact of
+        the report itself takes precedence.
         """
         known = [
             dict(block.facts.lines())
@@ -274,7 +265,7 @@ class Report:
         return common
 
     def head(self) -> list[tuple[str, str]]:
-        """Return the head of the report: `meta`, then the shared facts."""
+        """Return the lines at the top of the report: `meta`, then the shared facts."""
         said = self.common()
         blocks = [b for s in self.sections for b in s.blocks if not isinstance(b, Text)]
         others = {label for b in blocks for label, _ in b.facts.lines(said)}
@@ -286,10 +277,8 @@ class Report:
 
 
 def summarise(cells: Sequence[TableCell]) -> list[dict[str, Any]]:
-    """Summarise the errors of measured values by quantity, for `summary` in `reproduce --json`.
-
-    Only cells with a published and a measured value count.
-    """
+    """Summarise how far measured values are from published ones, by quantity, for `summary` in
+    `reproduce --json`."""
     groups: dict[str, list[TableCell]] = {}
     for cell in cells:
         if cell.error is not None:
@@ -298,8 +287,7 @@ def summarise(cells: Sequence[TableCell]) -> list[dict[str, Any]]:
 
 
 def errors(quantity: str, cells: Sequence[TableCell]) -> dict[str, Any]:
-    """Return a row of the summary: the errors of these cells. The percentile is computed by nearest
-    rank."""
+    """Return the errors of these cells as a row of the summary. Percentiles are nearest-rank."""
     gaps = [abs(cell.error) for cell in cells if cell.error is not None]
     relatives = [abs(cell.relative) for cell in cells if cell.relative is not None]
     return {

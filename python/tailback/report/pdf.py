@@ -1,8 +1,8 @@
-"""Writes a report as PDF on A4, with numbered figures and pages, and with all content of the HTML
-page.
+"""Writes a report as an A4 PDF with the content of the HTML page, and with numbered figures and
+pages.
 
-Typst sets the text with the fonts in its own wheel, so lines break at the same places on every
-machine. Figures are vector graphics.
+Typst uses the fonts in its own package, so lines break at the same places on every machine. Figures
+are vector graphics.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _SIZE = re.compile(r'<svg[^>]*?\bwidth="([\d.]+)"[^>]*?\bheight="([\d.]+)"', re.
 
 
 def to_pdf(report: Report, svgs: Mapping[str, str] | None = None) -> bytes:
-    """Return the report as PDF. `svgs` has the figures by id, if they have already been drawn."""
+    """Return the report as PDF. `svgs` has figures by id, if they are drawn already."""
     if svgs is None:
         svgs = drawing.svgs({f.id: json.dumps(export.spec(f.chart)) for f in report.figures()})
     template = (files("tailback.report") / "templates" / "report.typ").read_bytes()
@@ -59,9 +59,9 @@ def to_pdf(report: Report, svgs: Mapping[str, str] | None = None) -> bytes:
         (root / "report.typ").write_bytes(template)
         (root / "report.json").write_text(json.dumps(_data(report, svgs)), encoding="utf-8")
         for name, svg in svgs.items():
-            # Convert the figure to PDF, which keeps text as text if the layout used the same font.
+            # The conversion keeps text as text if the font is the one used for layout.
             (root / f"{name}.pdf").write_bytes(vl_convert.svg_to_pdf(svg))
-        # The type annotations of typst do not cover options in a dict.
+        # typst's type annotations do not describe these options.
         compiler: Any = typst.compile
         pdf = compiler(
             str(root / "report.typ"),
@@ -108,8 +108,8 @@ def _data(report: Report, svgs: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _fitted(svg: str) -> tuple[float, float]:
-    """Return the width and height of a figure on the page, points. A figure is never enlarged, and
-    is reduced if it is larger than the page."""
+    """Return the width and height of a figure on the page in points. A figure is shrunk if it does
+    not fit, but never enlarged."""
     found = _SIZE.search(svg)
     if found is None:
         return PAGE_WIDTH, PAGE_WIDTH / 2
@@ -119,7 +119,8 @@ def _fitted(svg: str) -> tuple[float, float]:
 
 
 def table_parts(table: Table, common: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Return the table in the form that Typst needs, in several parts if it is too wide."""
+    """Return a table as the Typst template needs it, split into several tables if it is too
+    wide."""
     shown = [[show(v, c) for v, c in zip(row, table.columns, strict=True)] for row in table.rows]
     letters = []
     heads = []
@@ -138,7 +139,7 @@ def table_parts(table: Table, common: Mapping[str, str]) -> list[dict[str, Any]]
     most = max(sum(needed[i] for i in part) for part in parts)
     size = min(CELL, max(SMALLEST, room / (ADVANCE * max(1, most))))
     if ADVANCE * size * most > room:
-        # The table is still too wide, so break the texts of every left-aligned column.
+        # The table is still too wide, so break texts in left-aligned columns.
         wordy = [column.align == "left" for column in table.columns]
     tables = []
     for number, part in enumerate(parts, 1):
@@ -166,12 +167,12 @@ def table_parts(table: Table, common: Mapping[str, str]) -> list[dict[str, Any]]
 
 
 def _broken(head: str, width: int) -> list[str]:
-    """Break a heading between words into lines of about this many letters."""
+    """Break a heading into lines of about `width` letters."""
     return textwrap.wrap(head, width, break_long_words=False, break_on_hyphens=False) or [""]
 
 
 def _parts(needed: Sequence[int], first: int) -> list[list[int]]:
-    """Divide columns into parts that fit at the smallest font size. Each part begins with the first
+    """Divide columns into tables that fit at the smallest font size. Each table repeats the first
     `first` columns.
 
     `needed` has the width of each column in letters.
@@ -189,8 +190,8 @@ def _parts(needed: Sequence[int], first: int) -> list[list[int]]:
     room = PAGE_WIDTH - wide(labels)
     alone = [[i] for i in rest]
     least = math.ceil(wide(rest) / room) if room > 0 else len(rest)
-    # Columns are divided evenly, so that no part has a single column. If these parts are too wide,
-    # use more parts.
+    # Divide the columns evenly, so that no table has a single column, into more tables if
+    # necessary.
     for count in range(max(1, least), len(rest) + 1):
         parts: list[list[int]] = [[]]
         for i in rest:

@@ -1,5 +1,5 @@
-"""Makes two sections of reports. One explains a sweep's runs. The other shows which reasons for
-their results differ between the variants of a comparison."""
+"""Makes the sections that explain the results of runs. One explains the runs of a sweep. The other
+lists which explanations differ between the variants of a comparison."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ SEEN = 0.005
 
 
 def of_sweep(groups: Sequence[Sequence[Run]], facts: Facts) -> Section:
-    """Explain what limited the flows and what filled the queues, in the first run of each point."""
+    """Explain for the first run of each point what limited each flow and what filled each queue."""
     chosen = [group[0] for group in groups]
     if len(chosen) > MOST_POINTS:
         chosen = [chosen[0], chosen[-1]]
-    # Read the series only for explanations that are printed in full.
+    # Explanations that are only summarised do not need the series.
     told = {id(run) for run in (chosen[0], chosen[-1])} if chosen else set()
     found = [(run, explain(run.stored, series=id(run) in told)) for run in chosen]
     known = [
@@ -41,7 +41,7 @@ def of_sweep(groups: Sequence[Sequence[Run]], facts: Facts) -> Section:
     blocks: list[Block] = []
     for run, explanation in known[:1] + (known[-1:] if len(known) > 1 else []):
         blocks.append(Text(_told(run, explanation)))
-    # With a single flow, the sentences of the explanation already contain these numbers.
+    # For a single flow, the explanation's sentences contain these numbers.
     if sum(len(explanation.flows) for _, explanation in known) > 1:
         blocks.append(_bars(known, facts))
     blocks += [_times(known, facts), _queues(known, facts)]
@@ -137,7 +137,7 @@ def _queues(known: Sequence[tuple[Run, Explanation]], facts: Facts) -> Table:
 
 
 def of_comparison(comparison: Comparison, facts: Facts) -> Section:
-    """Return the section about reasons that differ between variants."""
+    """Return the section on explanations that differ between variants."""
     rows: list[list[Value]] = []
     several = len(comparison.points()) > 1
     names = [variant.name for variant in comparison.variants]

@@ -1,5 +1,5 @@
-"""Adds the laboratory, a page that runs scenarios in the browser, to reports. Figures get links to
-their scenarios."""
+"""Adds the laboratory to reports: a page that runs scenarios in the browser. Links next to figures
+open their scenarios in it."""
 
 from __future__ import annotations
 
@@ -33,20 +33,19 @@ def without_lab() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Rerun:
-    """Runs behind a figure that the laboratory can run again."""
+    """Runs of a figure that the laboratory can repeat."""
 
-    #: The name of the link if a figure has several links.
+    #: Distinguishes several links of a figure.
     name: str
     runs: Sequence[Run]
 
 
 def of(named: Iterable[tuple[str, Results]]) -> tuple[Rerun, ...]:
-    """Return the runs of these results that the laboratory can run again, which are the runs of the
-    simulator."""
+    """Return the runs that the laboratory can repeat, which are those of the simulator."""
     simulated = [(name, results) for name, results in named if results.engine == "sim"]
     names = [name for name, _ in simulated]
     return tuple(
-        # Sweeps of one experiment may share a title.
+        # Sweeps may have the same title.
         Rerun(f"{name} ({number})" if names.count(name) > 1 else name, results.points)
         for number, (name, results) in enumerate(simulated, 1)
         if results.points
@@ -54,7 +53,7 @@ def of(named: Iterable[tuple[str, Results]]) -> tuple[Rerun, ...]:
 
 
 class Links:
-    """Makes the links of one report. Figures that are made from the same runs share a link."""
+    """Makes the links of a report to the laboratory. Figures of the same runs share a link."""
 
     def __init__(self, wanted: bool | None = None) -> None:
         self.page: Path | None = None
@@ -63,7 +62,8 @@ class Links:
         self._made: dict[tuple[str, ...], str | None] = {}
 
     def of(self, reruns: Sequence[Rerun]) -> list[dict[str, str]]:
-        """Return name and address of each link. The list is empty if the report has no page."""
+        """Return the name and address of each link. Return nothing if the report has no
+        laboratory."""
         if self._found is None:
             return []
         links = []

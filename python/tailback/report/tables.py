@@ -1,4 +1,4 @@
-"""Builds tables of reports: columns, verdicts, CSV."""
+"""Builds tables of reports."""
 
 from __future__ import annotations
 
@@ -27,32 +27,31 @@ def words(*titles: str) -> list[Column]:
 
 
 def labels(table: Table) -> int:
-    """Return the number of columns that describe a row. They are at the left, before the first
-    column of numbers."""
+    """Return the number of columns that describe a row. They come before the first column of
+    numbers."""
     first = (i for i, column in enumerate(table.columns) if column.align == "right")
     return max(1, min(next(first, 1), len(table.columns)))
 
 
 def mark(holds: bool, no: str = "missed") -> Mark:
-    """Return the mark of a verdict."""
+    """Return a table cell that shows a verdict."""
     return Mark("holds", "pass") if holds else Mark(no, "miss")
 
 
 def setup(rows: Iterable[Sequence[str]], facts: Facts, caption: str = "") -> Table:
-    """Return the table of the set-up. It lists each item, its value in this experiment, and the
-    source of the value."""
+    """Return the table that describes the set-up. Each row has an item, its value here, and the
+    basis of the value."""
     columns = words("what", "here", "basis")
     return Table("declared", SETUP, columns, [list(row) for row in rows], caption, facts)
 
 
 def present(*blocks: Block | None) -> list[Block]:
-    """Return the blocks that are not None."""
     return [block for block in blocks if block is not None]
 
 
 def csv_text(rows: Iterable[Sequence[object]]) -> str:
-    """Write rows as CSV. Numbers have all digits, and None is an empty field."""
+    """Write rows as CSV. Numbers are not rounded."""
     out = io.StringIO()
-    # The CSV writer writes None as an empty field.
+    # None becomes an empty field.
     csv.writer(out, lineterminator="\n").writerows(rows)
     return out.getvalue()

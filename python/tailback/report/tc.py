@@ -1,6 +1,6 @@
-"""Describes a queue of a run's canonical point in the form that iproute2's `tc qdisc show` prints.
+"""Describes a run's queue like iproute2's `tc qdisc show`.
 
-Options that only the simulator has follow in brackets.
+Options that only the simulator has are added in brackets.
 """
 
 from __future__ import annotations
@@ -13,5 +13,5 @@ from tailback._native import tc_line
 
 
 def qdisc(queue: Mapping[str, Any]) -> str:
-    """Return the line for a queue, given as `{"name", "options"}`."""
+    """Return the line for a queue, which is a table with `name` and `options`."""
     return tc_line(json.dumps(queue))

@@ -1,8 +1,8 @@
-"""Formats texts and numbers for the writers of reports.
+"""Formats texts and numbers in reports.
 
-There are two kinds of text. Trusted text comes from tailback itself, and the writers interpret
-`code`, **bold** and [links](url) in it. Data, such as names, titles and labels from files, is never
-interpreted. To put data into trusted text, use `plain` or `code`.
+There are two kinds of text. Trusted text comes from tailback itself, and may contain `code`,
+**bold** and [links](url). Data, such as names and labels from files, is printed literally. Use
+`plain` or `code` to put data into trusted text.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ only if a program of a run wrote it and a browser shows it as text.
 
 
 def plain(text: object) -> str:
-    """Escape data for trusted text or for Markdown. Put it on one line, and escape all characters
+    """Escape data for use in trusted text or Markdown. The result is one line without characters
     that would be interpreted.
     """
     return re.sub(_SPECIAL, r"\\\g<0>", _one_line(text))
 
 
 def code(text: object) -> str:
-    """Return data as code, for trusted text."""
+    """Return data as `code` in trusted text."""
     return f"`{_one_line(text).replace('`', chr(39))}`"
 
 
 def shown_lines(text: str) -> str:
-    """Return lines of data with the control characters for terminals escaped."""
+    """Return lines of data with control characters escaped."""
     return "\n".join(shown(line) for line in text.rstrip().split("\n"))
 
 
@@ -52,8 +52,8 @@ def _one_line(text: object) -> str:
 
 
 def pieces(text: str) -> list[list[str]]:
-    """Split a paragraph of trusted text into pieces. Each has a kind (text, code, bold, link), its
-    letters, and the target if it is a link.
+    """Split a paragraph of trusted text into pieces. Each piece has a kind (text, code, bold,
+    link), its text, and the target of a link.
     """
     out: list[list[str]] = []
     at = 0
@@ -90,19 +90,17 @@ _HTML = {
 
 
 def inline_html(text: str) -> str:
-    """Return a paragraph of trusted text as HTML. Characters that HTML would interpret are
-    escaped.
-    """
+    """Return a paragraph of trusted text as escaped HTML."""
     return "".join(_HTML[kind].format(*map(html.escape, rest)) for kind, *rest in pieces(text))
 
 
 def paragraphs(text: str) -> list[str]:
-    """Split a text into paragraphs. Join the lines of each paragraph."""
+    """Split a text into paragraphs, each on one line."""
     return [" ".join(p.split()) for p in re.split(r"\n\s*\n", text.strip()) if p.strip()]
 
 
 def show(value: Value, column: Column) -> str:
-    """Format a value by the rules of its column."""
+    """Format a value as its column requires."""
     if value is None:
         return MISSING
     if isinstance(value, Mark):

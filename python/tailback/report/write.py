@@ -76,7 +76,7 @@ def write(
     Raises `InputError` if the folder contains files that do not belong to an older report.
     """
     folder = Path(folder)
-    # Check the folder before the work, and again before it is replaced.
+    # Check the folder before the work, and again before replacing it.
     marker.require_own(folder)
     links = Links(lab)
     with drawing.drawing(jobs) as drawn:
@@ -116,8 +116,8 @@ def write(
 def _replace(new: Path, folder: Path, old: Path) -> None:
     """Move `new` to `folder`, and the existing folder to `old`.
 
-    A folder cannot be replaced in one step, so the old folder is moved aside first. Another process
-    therefore finds no report for a moment.
+    A folder cannot be replaced in one step, so the old folder is moved aside first. For a moment,
+    other processes find no report.
     """
     if marker.require_own(folder):
         os.rename(folder, old)
@@ -137,7 +137,7 @@ def _template() -> jinja2.Template:
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
-        # A `Markup` is trusted, or was made from escaped data. Escape only a plain `str`.
+        # `Markup` is trusted or already escaped. Escape only plain `str`.
         finalize=lambda value: shown(value) if type(value) is str else value,
     )
     return environment.get_template("report.html")
@@ -146,10 +146,9 @@ def _template() -> jinja2.Template:
 def to_html(
     report: Report, specs: dict[str, dict[str, Any]] | None = None, links: Links | None = None
 ) -> str:
-    """Return the report as one HTML file.
+    """Return the report as one self-contained HTML file.
 
-    The file needs no other file. With `links`, figures link to the page of the laboratory beside
-    it.
+    With `links`, figures link to the laboratory's page in the same folder.
     """
     links = links or Links(wanted=False)
     if specs is None:
@@ -178,7 +177,8 @@ def _script(name: str) -> str:
 
 
 def _policy(scripts: Sequence[str]) -> str:
-    """Return the content security policy of the page. It allows these scripts, and no downloads.
+    """Return the content security policy of the page. It allows only these scripts, and no
+    downloads.
 
     Styles are allowed, because Vega and its menu set styles when they draw. A style cannot execute
     code, and the policy forbids it to load a file.
@@ -199,8 +199,8 @@ def _script_json(value: Any) -> str:
 def _section(
     section: Section, common: Mapping[str, str], opening: ReportFigure | None, links: Links
 ) -> dict[str, Any]:
-    """Prepare a section for HTML. Format texts and numbers, and leave out the figure at the top of
-    the page."""
+    """Return a section as the HTML template needs it. The figure at the top of the page is left
+    out."""
     blocks: list[dict[str, Any]] = []
     for block in section.blocks:
         if isinstance(block, Listing):
@@ -234,7 +234,7 @@ def _table(table: Table, common: Mapping[str, str]) -> dict[str, Any]:
             text = show(value, column)
             made = inline_html(text) if is_words(value, column) else html.escape(shown(text))
             status = value.status if isinstance(value, Mark) else ""
-            # Keep a percent sign on the line of its number.
+            # Do not break a line between a number and its percent sign.
             made = made.replace(" %", "\u00a0%")
             cells.append({"html": made, "align": column.align, "status": status})
         rows.append(cells)
@@ -250,7 +250,7 @@ def _table(table: Table, common: Mapping[str, str]) -> dict[str, Any]:
 
 
 def to_markdown(report: Report) -> str:
-    """Return the report as Markdown. The figures are SVG files next to it."""
+    """Return the report as Markdown. It refers to the figures as SVG files."""
     out = [f"# {plain(report.title)}", "", report.lead, ""]
     common = report.common()
     out += [f"- **{plain(label)}**: {plain(text)}" for label, text in report.head()]
@@ -293,7 +293,7 @@ def _markdown_table(table: Table) -> list[str]:
 
 
 def to_csv(cells: tuple[TableCell, ...] | list[TableCell] | Any) -> str:
-    """Return the cells as CSV. Numbers have all digits, and missing values are empty."""
+    """Return the cells as CSV. Numbers are not rounded, and missing values are empty."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(

@@ -1,4 +1,4 @@
-"""Makes runs in which a competitor sends nothing. Harm is measured relative to these runs."""
+"""Makes scenarios without a competitor, from which harm is computed."""
 
 from __future__ import annotations
 
@@ -14,23 +14,21 @@ from tailback.running import engines
 
 
 def silencing(scenario: _native.Scenario, name: str) -> dict[str, str]:
-    """Return the values, by path, that make a flow or source of traffic send nothing.
+    """Return the values, by path, with which a flow or source sends nothing.
 
-    Raises `InputError` for a name that the scenario does not have.
+    Raises `InputError` if the scenario has no such flow or source.
     """
     canonical = json.loads(scenario.points[0].canonical)
     places = {part["name"]: key for key in ("flows", "traffic") for part in canonical[key]}
     if name not in places:
         raise InputError(f"--without: {unknown('flow or source of traffic', name, list(places))}")
     path = f"{places[name]}.{name}"
-    # The stop must be later than the start. No path is fast enough to send data within 1 ns.
+    # The stop must be later than the start, and nothing is sent within 1 ns.
     return {f"{path}.start": '"0s"', f"{path}.stop": '"1ns"'}
 
 
 def without(scenario: _native.Scenario, runner: engines.Engine, name: str) -> _native.Scenario:
-    """Return the scenario with the same points, but with a flow or source of traffic that sends
-    nothing.
-    """
+    """Return the scenario with this flow or source silenced."""
     title = toml.value(f"{scenario.title}, without {name}".removeprefix(", "))
     values = [*scenario.overrides, *silencing(scenario, name).items(), ("title", title)]
     native = copies.native_of(scenario)
@@ -56,7 +54,7 @@ def without(scenario: _native.Scenario, runner: engines.Engine, name: str) -> _n
 
 
 def competitors(scenario: _native.Scenario, more: Iterable[str] = ()) -> list[str]:
-    """Return the competitors in the scenario's assertions on harm, and those in `more`."""
+    """Return the competitors that assertions on harm name, and those in `more`."""
     asserted = (one.without for one in scenario.asserts)
     return list(dict.fromkeys([*(name for name in asserted if name is not None), *more]))
 

@@ -77,13 +77,13 @@ def sweep(
 def run_many(batch: Sequence[Job], **options: Unpack[RunKeywords]) -> list[Results]:
     """Run many scenarios with one pool and one progress bar. The keywords are those of `run`.
 
-    The number of seeds of a job overrides the number of the batch.
+    The number of seeds of a job takes precedence over the option.
     """
     return run_jobs(batch, RunOptions.of(**options))
 
 
 def run_jobs(batch: Sequence[Job], options: RunOptions) -> list[Results]:
-    """Run many scenarios like `run_many`, with options that have been checked."""
+    """Run scenarios like `run_many`, with options that are already checked."""
     for job in arguments.values("the batch", batch):
         if not isinstance(job, Job):
             raise InputError(f"the batch has {job!r}; expected tailback.Job(scenario, set, seeds)")

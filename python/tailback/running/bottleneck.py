@@ -1,4 +1,4 @@
-"""Provides a bottleneck alone, for a program or a test harness with its own loop and clock.
+"""Runs a bottleneck in the loop and the clock of another program, such as a test harness.
 
     bottleneck = tailback.Bottleneck(text)
     bottleneck.push(now, 1200, "ect0", handle=1)
@@ -6,8 +6,8 @@
         ...                    # delivery.ecn is None if the datagram was dropped
     wake_at = bottleneck.next()
 
-`text` is a scenario with one entry of `[[programs]]`. The datagrams belong to this program. Times
-are integers in nanoseconds and begin at 0.
+`text` is a scenario with one entry in `[[programs]]`. The datagrams count as those of this program.
+Times are integers in nanoseconds and begin at 0.
 """
 
 from __future__ import annotations

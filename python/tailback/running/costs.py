@@ -1,4 +1,4 @@
-"""Estimates the cost of runs before any run begins: packets, CPU time, memory."""
+"""Estimates packets, CPU time and memory of runs before they begin."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _UNITS = (("s", 1.0), ("min", 60.0), ("h", HOUR_S), ("days", 24 * HOUR_S))
 
 
 class Estimated(Protocol):
-    """The part of an engine's interface that estimates costs."""
+    """What an engine must provide to estimate costs."""
 
     def cpu_s(self, packets: int) -> float:
-        """Estimate the CPU time of a run with this many packets at links, s."""
+        """Estimate the CPU time in s of a run, from the packets over all its links."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """The cost of some runs together."""
+    """The total cost of some runs."""
 
     runs: int
     packets: int
@@ -45,7 +45,7 @@ class Cost:
 
 
 def total(runs: Iterable[tuple[int, Estimated, int]]) -> Cost:
-    """Add up the costs of runs. Each run is a tuple of packets, engine and bytes of memory."""
+    """Add up the costs of runs. Each run is a tuple of packets, engine and memory in bytes."""
     estimates = list(runs)
     return Cost(
         len(estimates),
@@ -56,7 +56,7 @@ def total(runs: Iterable[tuple[int, Estimated, int]]) -> Cost:
 
 
 def warn_of_hours(cost: Cost) -> None:
-    """Print a warning if runs need more than an hour of CPU time."""
+    """Warn if runs need more than an hour of CPU time."""
     if cost.cpu_s <= HOUR_S:
         return
     warnings.warn(
@@ -68,7 +68,7 @@ def warn_of_hours(cost: Cost) -> None:
 
 
 def duration_text(seconds: float) -> str:
-    """Format a time for people."""
+    """Format a duration for people."""
     if seconds < 1:
         return "less than 1 s"
     unit, scale = next((u, s) for u, s in reversed(_UNITS) if seconds >= s)
@@ -76,7 +76,7 @@ def duration_text(seconds: float) -> str:
 
 
 def _count(packets: int) -> str:
-    """Format a number of packets with two digits, because it is an estimate."""
+    """Format an estimated number of packets with two digits."""
     packets = int(float(f"{packets:.2g}"))
     for scale, word in ((1e12, " million million"), (1e9, " billion"), (1e6, " million")):
         if packets >= scale:

@@ -1,6 +1,6 @@
 """Runs the points of scenarios on all cores of this machine.
 
-Stored runs are not run again. If an error stops a sweep, its finished runs stay stored.
+Stored runs are not run again. If an error stops a sweep, finished runs stay stored.
 """
 
 from __future__ import annotations
@@ -61,14 +61,13 @@ def run_loaded(
     options: RunOptions,
     without: Sequence[str] = (),
 ) -> list[Results]:
-    """Run scenarios that `load` has read like `run_many`, each on its own engine.
+    """Run loaded scenarios, each on its own engine.
 
-    For assertions on harm, this also makes the runs without a competitor. `without` names further
-    competitors.
+    Assertions on harm also cause runs without their competitor. `without` names more competitors.
 
-    With `read_only`, or with a folder that cannot be written, nothing is written. Every run must
-    then be stored already. The options `seeds`, `engine` and `plugins` are ignored, because the
-    scenarios have already been read with them.
+    If `read_only` is set or the folder cannot be written, nothing is written. Every run must then
+    be stored. The options `seeds`, `engine` and `plugins` had their effect when the scenarios were
+    loaded.
     """
     root, cores = options.out, options.cores
     if cores > 1:
@@ -82,7 +81,7 @@ def run_loaded(
         }
         for scenario, runner in zip(loaded, runners, strict=True)
     ]
-    # Sweeps without a competitor come first, so that the requested sweep becomes the latest sweep.
+    # Write sweeps without a competitor first, so that the requested sweep is the latest.
     indexes = [_index(one) for by_name in absent for one in by_name.values()]
     indexes += [_index(one, by_name) for one, by_name in zip(loaded, absent, strict=True)]
     runners = [
@@ -91,8 +90,7 @@ def run_loaded(
     ]
     loaded = [*(one for by_name in absent for one in by_name.values()), *loaded]
     if loaded and (folder := _open(root, loaded, read_only=options.read_only)) is not None:
-        # Write the index first, so that a report shows finished runs even if an error stops the
-        # other runs.
+        # Write the index first, so that a report can show the finished runs of a stopped sweep.
         for index in indexes:
             layout.write_index(folder, root, index)
         missing = _missing(loaded, runners, folder, root, cores)
@@ -108,7 +106,7 @@ def run_loaded(
             failures = _execute(missing, folder, at_once, options.progress)
         else:
             failures = elsewhere.execute(missing, folder, options.progress)
-        # Release the store, which deletes temporary files, before the caller handles an error.
+        # Dropping the store deletes its temporary files before an error is handled.
         del folder, missing
         if part is not None:
             _refuse_part(part, mine, sizes, root, failures)
@@ -128,7 +126,7 @@ def _refuse_part(
     root: Path,
     failures: Mapping[str, str],
 ) -> None:
-    """Raise `PartDone` if this store does not have the runs of other shards."""
+    """Raise `PartDone` if the store lacks runs of other shards."""
     absent = sum(not os.path.lexists(layout.run_path(root, one)) for one in costs)
     if absent > len(failures):
         share = shards.share(costs, mine)
@@ -139,14 +137,14 @@ def _refuse_part(
 
 
 def stored(loaded: Sequence[_native.Scenario], root: Path) -> list[Results]:
-    """Return the stored results of scenarios that `load` has read, without running anything."""
+    """Return the stored results of loaded scenarios, without running anything."""
     return [Results.of(_index(scenario), root, _assertions(scenario)) for scenario in loaded]
 
 
 def _open(
     root: Path, loaded: Sequence[_native.Scenario], *, read_only: bool
 ) -> _native.Store | None:
-    """Open the store for writing. Return None if it is read-only and has every run."""
+    """Open the store for writing, or return None if it cannot be written but has every run."""
     refused: OSError | None = None
     if not read_only:
         try:
@@ -185,13 +183,13 @@ def _missing(
     root: Path,
     cores: int,
 ) -> list[Planned]:
-    """Return the runs that are not stored, without repetition. The longest runs come first, so that
-    all threads end at about the same time.
+    """Return the runs that are not stored, each once. The longest come first, so that all threads
+    finish at about the same time.
 
-    Each process orders runs of equal length differently. Two processes with the same sweep then
-    share the work, and do not execute each run twice.
+    Processes order runs of equal length differently. Two processes with the same sweep therefore
+    share the work.
     """
-    # A copy of the compiled module has its own class `Store`, which it needs for its runs.
+    # Runs of a copy of the compiled module need the copy's own `Store`.
     stores: dict[ModuleType, _native.Store] = {_native: folder}
     planned: dict[str, Planned] = {}
     for scenario, runner in zip(loaded, runners, strict=True):
@@ -208,7 +206,7 @@ def _missing(
                 run_id=point.run_id,
                 cost=point.cost,
                 packets=point.packets,
-                # With several cores, each core simulates the whole network.
+                # Each core simulates the whole network, and needs the memory for it.
                 memory=runner.memory(point) * (cores if cores > 1 and point.splits(cores) else 1),
                 label=_label(point),
             )
@@ -223,7 +221,8 @@ def _missing(
 
 
 def _look_at_cores(loaded: Sequence[_native.Scenario], cores: int) -> None:
-    """Reject runs that cannot use several cores. Warn if no point of a scenario can use them."""
+    """Reject `--cores` with a cluster, and with engines other than the simulator. Warn if no point
+    of a scenario can use several cores."""
     if place.chosen() is not None:
         raise InputError("--cores and --cluster do not go together; expected one of them")
     for scenario in loaded:
@@ -243,7 +242,7 @@ CHUNK = 256
 
 
 def _held(folder: _native.Store, run_ids: Sequence[str]) -> set[str]:
-    """Return the runs that are stored and match their hashes."""
+    """Return the ids of stored runs whose content matches their hashes."""
     held: set[str] = set()
     wanted = shape.native_summary()
     for begin in range(0, len(run_ids), CHUNK):
@@ -254,13 +253,13 @@ def _held(folder: _native.Store, run_ids: Sequence[str]) -> set[str]:
 
 
 def _is_stored(folder: _native.Store, run_id: str) -> bool:
-    """Return whether a run is stored and undamaged. A damaged run is moved aside."""
+    """Return whether a run is stored and undamaged. Move a damaged run aside."""
     reason = None
     if folder.contains(run_id):
         try:
             _ = StoredRun(folder.path(run_id)).summary
         except InputError as damage:
-            # The hash is correct but the content is not, so somebody changed the file on purpose.
+            # The hashes match but the content is invalid, so the file was changed deliberately.
             reason = str(damage)
         else:
             return True
@@ -271,7 +270,7 @@ def _is_stored(folder: _native.Store, run_id: str) -> bool:
 
 
 def _fitting(planned: Sequence[Planned]) -> int:
-    """Return how many of the largest runs fit into memory at the same time."""
+    """Return how many of the largest runs fit into memory together."""
     available = machine.memory_available()
     if available is None:
         return len(planned)
@@ -289,7 +288,7 @@ def _execute(
     jobs: int,
     progress: bool | None,
 ) -> dict[str, str]:
-    """Execute all runs. Return the failures, by run."""
+    """Execute all runs. Return error messages by run id."""
     failures: dict[str, str] = {}
     if not planned:
         return failures
@@ -297,13 +296,11 @@ def _execute(
 
     def work(run: Planned) -> None:
         active[run.run_id] = run
-        # Another process may have stored the run in the meantime.
         if not _is_stored(folder, run.run_id):
             run.runner.run(run.scenario, run.index, run.store, run.control)
 
     workers = max(1, min(jobs, len(planned), _fitting(planned)))
-    # Runs of a copy of the compiled module contain plugins, and the code of a plugin may never
-    # return.
+    # A plugin's code may never return, so runs with plugins can hang.
     doubtful = {run.run_id for run in planned if not isinstance(run.store, _native.Store)}
     patience = pool.patience_s()
     watch: pool.Watch[str] = pool.Watch(patience)
@@ -322,13 +319,13 @@ def _execute(
                     pass
                 else:
                     if run.run_id in failures:
-                        # This run was abandoned earlier, but has finished in the meantime.
+                        # This abandoned run has finished after all.
                         continue
                     done += 1
                     active.pop(run.run_id, None)
                     cost_done += run.cost
                     if isinstance(error, EnginePanic):
-                        # Such an error affects only this run. Any other error stops the sweep.
+                        # A panic affects only this run. Any other error stops the sweep.
                         what = copies.placed(str(error))
                         failures[run.run_id] = f"run {run.run_id} ({run.label}): {what}"
                     elif error is not None:
@@ -345,7 +342,7 @@ def _execute(
                 running = sum(r.cost * r.control.fraction for r in now)
                 bar.update(done, (cost_done + running) / total)
     finally:
-        # After an error or Ctrl-C, the remaining runs stop at the end of their time slice.
+        # After an error or Ctrl-C, running runs stop at the end of their time slice.
         for run in planned:
             run.control.cancel()
         threads.stop(run for run in planned if run.run_id in doubtful)
@@ -355,7 +352,7 @@ def _execute(
 
 
 def _stuck(run: Planned, patience_s: float) -> str:
-    """Return the message about an abandoned run."""
+    """Return the error message for a run that was abandoned."""
     at = run.control.fraction * run.scenario.points[run.index].duration_ns / 1e9
     since = f"for {patience_s:g} s, at {at:.6f} s of the run"
     if (here := run.control.at_work) is not None:
@@ -371,7 +368,8 @@ _LOOP = f"look for a loop that never ends ({pool.VARIABLE}=SECONDS waits longer)
 def _index(
     scenario: _native.Scenario, absent: Mapping[str, _native.Scenario] = MappingProxyType({})
 ) -> layout.Index:
-    """Make the index of a scenario. `absent` maps each competitor to the scenario without it."""
+    """Make the index of a scenario. `absent` has the scenario without each competitor, by the
+    competitor's name."""
     return layout.Index(
         id=scenario.id,
         title=scenario.title,

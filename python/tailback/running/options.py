@@ -1,4 +1,4 @@
-"""Defines the options for executing runs, which all commands and functions share."""
+"""Defines the options for executing runs, which commands and functions share."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class RunKeywords(TypedDict, total=False):
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """How to execute runs. Only `seeds`, `engine` and `plugins` affect results."""
+    """How to execute runs. Only `seeds`, `engine` and `plugins` can change results."""
 
     seeds: int | None = None
     """Number of seeds of every point. None means the scenario's number."""
@@ -50,7 +50,7 @@ class RunOptions:
 
     @classmethod
     def of(cls, **keywords: Unpack[RunKeywords]) -> RunOptions:
-        """Check keywords and return them as options. None means the default.
+        """Check keyword arguments and return them as options. None stands for the default.
 
         Raises `InputError` for a value of a wrong type.
         """

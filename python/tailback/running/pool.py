@@ -1,7 +1,7 @@
-"""A pool of threads that can be abandoned, because the code of a plugin may never return.
+"""A pool of threads of which some can be abandoned, because a plugin's code may never return.
 
-A loop in compiled code cannot be stopped from outside. The pool abandons the thread with this loop,
-which ends with the process. Its other threads continue.
+Compiled code cannot be stopped from outside. The pool therefore abandons a thread that hangs, and
+the thread ends with the process. Other threads continue.
 """
 
 from __future__ import annotations
@@ -36,14 +36,13 @@ class Pool(Generic[T]):
         self._todo: queue.SimpleQueue[T | None] = queue.SimpleQueue()
         self._at: dict[threading.Thread, T | None] = {}
         self._given_up: list[T] = []
-        #: Finished jobs, each with the exception that ended it.
+        #: Finished jobs, each with its exception or None.
         self.done: queue.SimpleQueue[tuple[T, BaseException | None]] = queue.SimpleQueue()
         for _ in range(workers):
             self._start()
 
     def _start(self) -> None:
-        # `ThreadPoolExecutor` is unsuitable, because the interpreter would wait for its threads at
-        # exit.
+        # At exit, the interpreter would wait for the threads of a `ThreadPoolExecutor`.
         name = f"run_{len(self._at)}"
         thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._at[thread] = None
@@ -67,13 +66,13 @@ class Pool(Generic[T]):
         self._todo.put(item)
 
     def give_up(self, item: T) -> None:
-        """Abandon the thread that works on this job. A new thread replaces it."""
+        """Abandon the thread of this job, and start another thread."""
         self._given_up.append(item)
         self._start()
 
     def stop(self, doubtful: Iterable[T]) -> None:
-        """Drop queued jobs and wait for running jobs. Do not wait for abandoned jobs, and wait only
-        briefly for doubtful jobs.
+        """Drop queued jobs and wait for running jobs. Abandoned jobs are not waited for, and
+        doubtful jobs only briefly.
         """
         try:
             while True:
@@ -89,7 +88,7 @@ class Pool(Generic[T]):
 
 
 class Watch(Generic[T]):
-    """Detects runs that have not advanced for too long."""
+    """Detects runs that make no progress."""
 
     def __init__(self, limit_s: float) -> None:
         self._limit = limit_s
@@ -97,18 +96,17 @@ class Watch(Generic[T]):
         self._seen: dict[T, tuple[float, float]] = {}
 
     def stuck(self, fractions: Iterable[tuple[T, float]]) -> list[T]:
-        """Return the runs that have had the same fraction for too long. Call this several times a
+        """Return the runs whose fraction has not changed for too long. Call this several times a
         second.
         """
         now = time.monotonic()
-        # A long time between two calls means that the process or the machine was suspended, not
-        # that the run hangs.
+        # After a long time between calls, the machine was suspended, so count at most 1 s.
         step = min(now - self._last, 1.0)
         self._last = now
         runs = []
         for run, fraction in fractions:
             before, waited = self._seen.get(run, (-1.0, 0.0))
-            # A fraction of 1 means that the run is being stored, which may take any time.
+            # A run with fraction 1 is being stored, which may take long.
             waited = waited + step if fraction == before and fraction < 1.0 else 0.0
             self._seen[run] = fraction, waited
             if waited >= self._limit:

@@ -52,7 +52,7 @@ def check(
 
 
 def overrides(words: Sequence[str]) -> list[tuple[str, str]]:
-    """Parse the values of `--set`, for `load`."""
+    """Parse the values of `--set` to pairs for `load`."""
     pairs = []
     for text in words:
         path, equals, value = text.partition("=")
@@ -63,12 +63,12 @@ def overrides(words: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def texts(values: Mapping[str, object]) -> list[tuple[str, str]]:
-    """Convert replaced values to TOML text, for `load`."""
+    """Convert values to TOML text, as pairs for `load`."""
     return [(path, toml.value(value)) for path, value in values.items()]
 
 
 def table_of(given: object) -> Mapping[str, object]:
-    """Check the argument `set` of Python functions, which is a table of replaced values by path."""
+    """Check the argument `set` of Python functions: a table of values by path."""
     return {} if given is None else arguments.table("set", given, "of paths and values")
 
 
@@ -81,12 +81,12 @@ def load(
     plugins: Sequence[Path | str] = (),
     asserts: Path | None = None,
 ) -> _native.Scenario:
-    """Validate a scenario like `check`. `values` has pairs of path and value. A value is TOML text,
-    or a word without quotes.
+    """Validate a scenario like `check`. `values` has pairs of path and value, which replace values
+    of the scenario. A value is TOML text, or a word without quotes.
 
     Without an engine, the scenario is validated for the simulator. Plugins come from the scenario,
-    the argument and the environment. `asserts` is a file with further `[[assert]]` tables. Issues a
-    `ScenarioWarning` for settings that are allowed but unusual.
+    the argument and the environment. `asserts` is a file with more `[[assert]]` tables. Issues a
+    `ScenarioWarning` for unusual settings.
     """
     text, name, folder = _read(scenario)
     placed = _in_table(scenario) if isinstance(scenario, Mapping) else _in_file
@@ -111,7 +111,7 @@ def _loaded(
     plugins: Sequence[Path | str],
 ) -> _native.Scenario:
     if seeds is not None:
-        # The validator rejects this many seeds. Larger numbers would not fit into 64 bits.
+        # Larger numbers would not fit into 64 bits, and the validator rejects this one.
         seeds = min(arguments.count("seeds", seeds), 2**63 - 1)
     chosen = runner or engines.get("sim")
     wanted = asked.by_scenario(text, name, values, folder)
@@ -130,14 +130,14 @@ def _loaded(
 def _with_assertions(
     text: bytes, name: str, asserts: Path
 ) -> tuple[bytes, Callable[[_native.Diagnostic], _native.Diagnostic]]:
-    """Append the tables of a file to a scenario. Errors in them are reported at their lines in that
-    file.
+    """Append a file's `[[assert]]` tables to a scenario. The returned function converts places of
+    errors in them to lines of that file.
     """
     more = foreign.read(asserts)
     try:
         tables = tomllib.loads(more.decode())
     except (UnicodeDecodeError, ValueError):
-        # The validator reports this error with its place.
+        # The validator reports this error with its line.
         tables = {}
     others = [key for key in tables if key != "assert"]
     if others:
@@ -157,12 +157,12 @@ def _with_assertions(
 
 
 def _in_file(diagnostic: _native.Diagnostic) -> _native.Diagnostic:
-    """Return the diagnostic unchanged, because its place is in the scenario's own file."""
+    """Return the diagnostic unchanged: it already names the place in the scenario's file."""
     return diagnostic
 
 
 def _in_table(table: Mapping[str, object]) -> Callable[[_native.Diagnostic], _native.Diagnostic]:
-    """Return a function that gives diagnostics their path in the table instead of a line."""
+    """Return a function that replaces a diagnostic's line by its path in the table."""
     document = toml.Document(table)
 
     def placed(one: _native.Diagnostic) -> _native.Diagnostic:
@@ -174,25 +174,24 @@ def _in_table(table: Mapping[str, object]) -> Callable[[_native.Diagnostic], _na
 
 
 def _read(scenario: Source) -> tuple[bytes, str, Path]:
-    """Return the text of a scenario, its name for messages, and the folder to which other files are
-    relative."""
+    """Return a scenario's text, its name for messages, and the folder against which its paths are
+    resolved."""
     if isinstance(scenario, Mapping):
         return toml.dumps(scenario).encode(), TABLE, Path()
     if isinstance(scenario, str) and "\n" in scenario:
-        # Surrogates become the original bytes again, and the validator reports these as invalid
-        # UTF-8.
+        # Restore the original bytes, so that the validator reports invalid UTF-8.
         return scenario.encode(errors="surrogateescape"), "<text>", Path()
     path = Path(arguments.path("the scenario", scenario))
     if not str(scenario):
         raise InputError("the name of the scenario is empty; expected a file")
     if len(path.name) <= foreign.MAX_NAME and not os.path.lexists(path):
         raise InputError(f"{foreign.line(scenario)}: No such file or directory{_meant(path)}")
-    # A file name that is not UTF-8 must be escaped, because the validator's messages are UTF-8.
+    # The validator's messages are UTF-8, so escape file names that are not.
     return foreign.read(path), foreign.line(scenario), path.parent
 
 
 def _meant(path: Path) -> str:
-    """Return the existing file that the user may have meant instead of a missing file."""
+    """Return a hint at an existing file that the user may have meant."""
     from tailback import examples
 
     if path.name in examples.names() and path.parent == Path():

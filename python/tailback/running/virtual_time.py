@@ -1,8 +1,7 @@
-"""Runs the same cells in virtual and in real time, to show which effects are missing in virtual
-time.
+"""Runs the same scenarios in virtual and real time, to show what virtual time leaves out.
 
-For real time, the kit's kernel boots without time travel and uses the machine's clock. These runs
-take their full duration, and host load affects them. This module writes the page
+In real time, the kernel boots without time travel and uses the machine's clock. Such runs take as
+long as they simulate, and the machine's load affects them. This module writes the page
 `docs/evidence/virtual-time.md`.
 """
 
@@ -36,7 +35,7 @@ FRAME_BYTES = 1514
 
 @dataclass(frozen=True)
 class ClockCell:
-    """One cell of the comparison: congestion control, queue, rate and RTT."""
+    """A scenario of the comparison: congestion control, queue, rate and RTT."""
 
     cc: str
     queue: str
@@ -46,14 +45,14 @@ class ClockCell:
 
     @property
     def name(self) -> str:
-        """The name of the cell in the tables."""
+        """The cell's name in tables."""
         queue = f"{self.queue} + ECN" if self.ecn else self.queue
         return f"{self.cc}, {queue}, {self.rate_mbit} Mbit/s, {self.rtt_ms} ms"
 
     def scenario(
         self, duration_s: float, *, offloads: bool = False, packets: bool = False
     ) -> dict[str, object]:
-        """Return the scenario of the cell. Its first quarter is not measured."""
+        """Return the scenario of the cell. The first quarter of the run is not measured."""
         queue: dict[str, object] = {"aqm": self.queue}
         if self.queue == "fifo":
             queue["limit"] = "1bdp" if self.rtt_ms * self.rate_mbit >= 800 else "50p"
@@ -97,7 +96,7 @@ TIMED = ClockCell("cubic", "fifo", False, 10, 20)
 
 @dataclass(frozen=True)
 class ClockMeasures:
-    """The measures of a cell. Each list has one value for each seed."""
+    """What was measured in a cell, with one value for each seed."""
 
     throughput_mbit: list[float]
     delay_mean_ms: list[float]
@@ -115,7 +114,7 @@ class ClockMeasures:
         """Compute the measures from the runs of a cell."""
         summaries = [run.summary for run in results.points]
         queues = [summary["queue"] for summary in summaries]
-        # Bytes that the link could carry in the measured part of a run.
+        # Bytes that the link can carry in the measured time.
         capacity = [cell.rate_mbit / 8e-6 * MEASURED * s["duration_s"] for s in summaries]
         return cls(
             [sum(f["throughput_mbit"] for f in s["flows"]) for s in summaries],
@@ -137,9 +136,7 @@ Row = tuple[ClockCell, dict[str, ClockMeasures]]
 
 @dataclass(frozen=True)
 class Gaps:
-    """The differences between the time from one departure to the next, at a busy queue, and the
-    transmission time of a packet.
-    """
+    """How late packets leave a busy link, compared with departures at exactly the link's rate."""
 
     slot_us: float
     count: int
@@ -155,7 +152,7 @@ class Gaps:
 
 @dataclass(frozen=True)
 class ClockComparison:
-    """The results of all cells on both clocks."""
+    """The results of all cells with virtual and real time."""
 
     duration_s: float
     seeds: int
@@ -196,7 +193,8 @@ class ClockComparison:
 def compare(
     out: Path, *, duration_s: float, seeds: int, jobs: int, quick: bool = False
 ) -> ClockComparison:
-    """Run all cells on both clocks. In real time, execute `jobs` runs at the same time."""
+    """Run all cells in virtual and in real time. In real time, `jobs` runs are executed at the same
+    time."""
     plain = CELLS[:3] if quick else CELLS
     loaded = OFFLOADED[:1] if quick else OFFLOADED
     scenarios = [cell.scenario(duration_s) for cell in plain]
@@ -229,8 +227,8 @@ def compare(
 
 @contextmanager
 def _before_others() -> Iterator[bool]:
-    """Give priority to processes that start in this block, if the system allows it. Yield whether
-    it does."""
+    """Give processes that start in this block real-time priority, if the system allows it. Yield
+    whether they have it."""
     usual = os.sched_getscheduler(0), os.sched_getparam(0)
     try:
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
@@ -244,8 +242,8 @@ def _before_others() -> Iterator[bool]:
 
 
 def gaps(results: Results, cell: ClockCell) -> Gaps:
-    """Measure by how much the time between departures differs from a packet's transmission time at
-    the link's rate.
+    """Measure by how much the time between departures exceeds the time to send a packet at the
+    link's rate.
     """
     slot_ns = FRAME_BYTES * 8e3 / cell.rate_mbit
     times = []
@@ -255,7 +253,7 @@ def gaps(results: Results, cell: ClockCell) -> Gaps:
                 interface, high, low, _, length = struct.unpack_from("<5I", block, 8)
                 if interface == 1 and length == FRAME_BYTES:
                     times.append(high << 32 | low)
-    # Leave out longer gaps. The queue was empty then, so the sender caused the gap.
+    # Skip longer gaps, in which the queue was empty.
     late = [
         (later - earlier - slot_ns) / 1e3
         for earlier, later in pairwise(times)
@@ -369,7 +367,7 @@ such a run.
 
 
 def page(comparison: ClockComparison) -> str:
-    """Return the page of the documentation."""
+    """Return the page `docs/evidence/virtual-time.md`."""
     virtual, real = comparison.gaps["virtual"], comparison.gaps["real"]
     cpu = {
         clock: fmean(value for _, both in comparison.cells for value in both[clock].cpu)
@@ -401,12 +399,12 @@ def page(comparison: ClockComparison) -> str:
 
 
 def _lost(found: Gaps) -> float:
-    """Return by how much late departures reduce the rate, in percent."""
+    """Return the loss of rate in percent that late departures cause."""
     return 100 * found.late_mean_us / (found.slot_us + found.late_mean_us)
 
 
 def _apart(rows: Sequence[Row], name: str) -> str:
-    """Return the median and the largest difference between both clocks over the cells, in
+    """Return the median and the largest difference between both clocks over all cells, in
     percent."""
     means = ([fmean(getattr(both[clock], name)) for clock in CLOCKS] for _, both in rows)
     apart = [abs(real / virtual - 1) * 100 for virtual, real in means if virtual]

@@ -1,8 +1,8 @@
-"""Checks that the points in the index of a sweep agree with the manifests of its runs.
+"""Checks that the index of a sweep agrees with the manifests of its runs.
 
-A seal detects damage, but someone who edits an index can compute a new seal. This module detects
-exchanged runs nevertheless, because the id of the sweep is a hash of their ids, and their manifests
-contain the swept values.
+An index contains a hash of itself, but someone who edits the index can recompute the hash.
+Exchanged runs are detected nevertheless: the sweep's id is a hash of the run ids, and each manifest
+contains the swept values.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def sweep_id(run_ids: Iterable[str]) -> str:
 
 
 def fault(index: Index) -> str | None:
-    """Return a contradiction among the points of an index, without reading runs."""
+    """Return a contradiction within an index, without reading runs."""
     if sweep_id(point.run_id for point in index.points) != index.id:
         return "its points name other runs than the sweep had"
     seeds = {point.run_id: point.seed for point in index.points}
@@ -46,9 +46,9 @@ def fault(index: Index) -> str | None:
 
 
 def faults(index: Index, runs: Path, most: int | None = None) -> list[str]:
-    """Find where the points of an index and the manifests of their stored runs disagree.
+    """Return the disagreements between an index and the manifests of its stored runs.
 
-    `most` limits the number of points to compare.
+    At most `most` points are compared.
     """
     versions = index.engine_version.split(", ")
     problems = []
@@ -57,7 +57,7 @@ def faults(index: Index, runs: Path, most: int | None = None) -> list[str]:
         try:
             manifest = StoredRun(runs / point.run_id).manifest
         except DamagedResults:
-            # The run is missing or damaged. This is reported when the run is read.
+            # Reading the run later reports that it is missing or damaged.
             continue
         of_sweep = manifest["engine"] == index.engine and manifest["engine_version"] in versions
         if not of_sweep or manifest["seed"] != point.seed:
@@ -83,12 +83,10 @@ def _some(points: Sequence[PointRef], most: int | None) -> Sequence[PointRef]:
 def _disagreeing(
     key: str, values: Sequence[object], leaves: Sequence[Mapping[Leaf, Any]]
 ) -> list[int]:
-    """Return the indices of the points at which the value of a key differs from the value in the
-    manifest.
+    """Return the indices of points whose value of a key differs from the manifest.
 
-    A key has different spellings in a manifest and in a scenario. The function therefore finds the
-    leaf that the key sets by name and value. The leaf has the key's name, and its values agree at
-    all points or at enough points.
+    A scenario and a manifest name a setting differently. The function therefore looks for a
+    manifest entry with the key's name whose values agree at all points, or at enough points.
     """
     alike = _numbers(values) or all(isinstance(value, str) for value in values)
     if not alike or len(set(map(str, values))) < 2:
@@ -121,13 +119,14 @@ def _numbers(values: Sequence[object]) -> bool:
 def _same(value: Any, other: Any) -> bool:
     if isinstance(value, str) or isinstance(other, str):
         return bool(value == other)
-    # A manifest has no fractions of a nanosecond or a byte, so a value may be rounded.
+    # Manifests have whole nanoseconds and bytes, so a value may be rounded.
     cut = abs(value) > 100 and abs(value - other) <= 1
     return cut or math.isclose(value, other, rel_tol=1e-6)
 
 
 def _is_named(leaf: Leaf, key: str) -> bool:
-    """Return whether a key may set a leaf. For example, `flows[0].cc` sets `flows.0.cc.name`."""
+    """Return whether a key of a scenario may set this entry of a manifest. For example,
+    `flows[0].cc` sets `flows.0.cc.name`."""
     last = key.rpartition(".")[2].partition("[")[0]
     names = [part for part in leaf if isinstance(part, str)][-2:]
     return last in names or (last in ("aqm", "kind") and names[-1] in ("name", "kind"))

@@ -1,7 +1,7 @@
 """Lists the sweeps in a folder of results, finds a sweep by name, and deletes sweeps.
 
-The index of a sweep is written before its first run. Therefore a run that is in no index does not
-belong to a sweep that another command may resume.
+A sweep's index is written before the sweep's first run. A run that no index names is therefore not
+part of a sweep that could be resumed.
 """
 
 from __future__ import annotations
@@ -60,8 +60,7 @@ class StoredSweep:
 
 
 def kept(root: Path) -> list[StoredSweep]:
-    """Return the sweeps of a folder, the latest first. Warn about a damaged index, and leave it
-    out."""
+    """Return the sweeps in a folder, the latest first. Skip damaged indexes with a warning."""
     sizes: dict[str, int] = {}
     return [one for file in layout.sweeps(root) if (one := _kept(root, file, sizes)) is not None]
 
@@ -83,7 +82,7 @@ def _kept(root: Path, file: Path, sizes: dict[str, int]) -> StoredSweep | None:
 
 
 def _size(folder: Path) -> int:
-    """Return the size of the files in a folder, bytes. Return 0 if the folder does not exist."""
+    """Return the size of the files in a folder, bytes. Return 0 without a folder."""
     try:
         with os.scandir(folder) as entries:
             return sum(entry.stat(follow_symlinks=False).st_size for entry in entries)
@@ -100,19 +99,17 @@ TOGETHER_S = 1.0
 
 
 def namesakes(sweep_id: str, root: Path) -> list[str]:
-    """Return the ids of other sweeps that have the same title and that the same command began, such
-    as the variants of `compare`.
+    """Return the ids of sweeps that the same command began with the same title, such as the
+    variants of `compare`.
 
-    Sweeps of an edited version of the file may also have this title. They are not returned, because
-    another command began them.
+    Sweeps of an edited file may have the title, too, but another command began them.
     """
     begun: dict[str, tuple[str, float]] = {}
     for file in layout.sweeps(root)[:RECENT]:
         try:
             begun[file.parent.name] = layout.read_index(file).title, file.stat().st_mtime
         except (DamagedResults, OSError):
-            # Do not warn about a damaged index here, because the commands that list sweeps warn
-            # about it.
+            # The commands that list sweeps warn about damaged indexes.
             continue
     title, when = begun.pop(sweep_id, (None, 0.0))
     return [
@@ -143,7 +140,7 @@ def find(name: str, root: Path) -> Path:
 
 @dataclass(frozen=True)
 class RemovalPlan:
-    """The sweeps and runs to delete."""
+    """The sweeps and runs that a command will delete."""
 
     root: Path
     sweeps: list[StoredSweep] = field(default_factory=list)
@@ -160,10 +157,10 @@ def plan(
     older_days: float | None = None,
     versions: Mapping[str, Collection[str]] | None = None,
 ) -> RemovalPlan:
-    """Choose the sweeps and runs to delete.
+    """Choose what to delete.
 
-    The chosen sweeps are those in `names`, sweeps older than `older_days`, and sweeps of engine
-    versions that are not in `versions`. The chosen runs are the runs that no remaining sweep needs.
+    Sweeps are deleted if they are in `names`, are older than `older_days`, or have an engine
+    version that is not in `versions`. Runs are deleted if no remaining sweep needs them.
     """
     chosen = {find(name, root).resolve() for name in names}
     sizes: dict[str, int] = {}
@@ -183,7 +180,7 @@ def plan(
             gone.append(sweep)
         else:
             needed.update(sweep.runs)
-            # Runs without a competitor are needed to compute harm.
+            # Harm is computed from runs without a competitor, so keep these.
             needed.update(*(point.without.values() for point in sweep.index.points))
     free = [run_id for run_id in _runs(root) if run_id not in needed]
     return RemovalPlan(
@@ -201,7 +198,7 @@ def _runs(root: Path) -> Iterator[str]:
 
 
 def remove(what: RemovalPlan) -> None:
-    """Delete the sweeps, then the runs. Each folder is renamed first, so that it disappears in one
+    """Delete the sweeps, then the runs. Each is renamed first, so that it disappears in one
     step."""
     paths = [one.path for one in what.sweeps]
     paths += [layout.run_path(what.root, run_id) for run_id in what.runs]
@@ -217,7 +214,7 @@ def remove(what: RemovalPlan) -> None:
 
 
 def differences(value: object, other: object) -> Iterator[tuple[str, Any, Any]]:
-    """Yield the paths at which two JSON values differ, with both values. A missing value is
+    """Yield each path at which two JSON values differ, and the two values there. A missing value is
     None."""
     yield from _differences("", value, other)
 

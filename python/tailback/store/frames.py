@@ -1,6 +1,6 @@
-"""Reads the tables of many runs together, and defines the types of their columns.
+"""Reads tables of many runs, and defines the types of their columns.
 
-It checks the file of each run, then parses the files of many runs together.
+The files are checked one by one, then parsed together.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ B = TypeVar("B")
 
 
 def each(work: Callable[[A], B], items: Sequence[A]) -> list[B]:
-    """Return the result of `work` for each item, in order. Many items are processed in parallel."""
+    """Return `work(item)` for each item, in order. Many items are processed in parallel."""
     if len(items) < READERS:
         return [work(item) for item in items]
     with ThreadPoolExecutor(READERS) as pool:
@@ -44,12 +44,13 @@ def opened(paths: Sequence[Path]) -> list[StoredRun]:
 
 
 def series(runs: Sequence[StoredRun]) -> pl.DataFrame:
-    """Return samples and events of all runs. The column `run` is the run's index in `runs`."""
+    """Return samples and events of all runs. The column `run` is the position in `runs`."""
     return _tables(runs, SERIES)
 
 
 def each_series(runs: Sequence[StoredRun], quantity: str) -> Iterator[pl.DataFrame]:
-    """Yield the series of one quantity of each run. `TOGETHER` runs are read at a time."""
+    """Yield the series of one quantity for each run. To limit memory, only `TOGETHER` runs are read
+    at a time."""
     for begin in range(0, len(runs), TOGETHER):
         part = runs[begin : begin + TOGETHER]
         whole = only(series(part), quantity, None, None)
@@ -59,15 +60,14 @@ def each_series(runs: Sequence[StoredRun], quantity: str) -> Iterator[pl.DataFra
 
 
 def histograms(runs: Sequence[StoredRun]) -> pl.DataFrame:
-    """Return histogram buckets of all runs. The column `run` is the run's index in `runs`."""
+    """Return histogram buckets of all runs. The column `run` is the position in `runs`."""
     return _tables(runs, HISTOGRAMS)
 
 
 def merged(runs: Sequence[StoredRun], quantity: str, *, link: str | None) -> pl.DataFrame:
-    """Return the sum of a histogram over runs, with the columns lower, width, count.
+    """Return a histogram summed over runs, with the columns lower, width, count.
 
-    `TOGETHER` runs are read at a time. The histogram belongs to a link, or to neither a flow nor a
-    link.
+    Without `link`, the histogram is one that belongs to no flow or link.
     """
     import polars as pl
 
@@ -103,7 +103,7 @@ def _rows(runs: Sequence[StoredRun], name: str) -> pl.DataFrame:
         files: list[IO[bytes]] = [io.BytesIO(one) for one in data]
         return pl.read_parquet(files)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
-        # Read the files one by one, so that the error names the file that cannot be read.
+        # Read the files one by one, so that the error names the unreadable file.
         return pl.concat([run.table(name) for run in runs])
 
 
@@ -117,8 +117,8 @@ def _schema(name: str) -> dict[str, Any]:
 
 
 def columns(part: str, *more: str) -> dict[str, Any]:
-    """Return the columns of a part of the summary (`flows`, `queues`, or a part inside them), with
-    their Polars types."""
+    """Return the columns of a table of the summary, such as `flows` or `queues`, with their Polars
+    types."""
     inside = fields.inside(part, *more)
     return {flat_name(field): type_ for field, type_ in _columns(inside, "")}
 
@@ -141,7 +141,7 @@ def _columns(inside: Sequence[Field], prefix: str) -> Iterator[tuple[str, Any]]:
                     yield f"{path}.{word}", pl.Int64 if word == "n" else pl.Float64
             case "table":
                 yield from _columns(field.fields, f"{path}.")
-            # Other kinds of fields, such as counts by cause, are only in the JSON.
+            # Other fields, such as counts by cause, are only in the JSON.
             case _:
                 pass
 

@@ -1,10 +1,10 @@
 """Defines the layout of a folder of results: `runs/<run_id>/` and `sweeps/<id>/index.json`.
 
 The engine writes runs (crates/record). This module writes the indexes of sweeps, and finds runs and
-sweeps. A run folder that exists is complete.
+sweeps. Every run folder is complete, because it appears in one step.
 
-A name in a file is used as a path only if it equals the name of the file's own folder. A folder of
-results contains no links, and its files contain no paths of other files.
+A file's name for a run or sweep is trusted only if it equals the name of the file's folder. A
+folder of results contains no links, and its files name no paths.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ INDEX = "index.json"
 
 @dataclass(frozen=True)
 class PointRef:
-    """A point of a sweep with one seed, and the id of the run with its results."""
+    """A point and a seed of a sweep, with the id of the run."""
 
     params: dict[str, float | str]
     labels: dict[str, str]
     seed: int
     run_id: str
-    #: The run with the same seed and the standard backoff. Gains are relative to this run.
+    #: Id of the run with the same seed and the standard backoff. Gains are relative to it.
     baseline: str | None = None
-    #: Runs with the same seed in which a competitor sends nothing, by the competitor's name.
+    #: Ids of the runs in which a competitor sends nothing, by the competitor's name.
     without: Mapping[str, str] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the point in the form of an index. Leave out `without` if it is empty, because it
-        is empty for most points."""
+        """Return the point as the index stores it. `without` is usually empty, and then left
+        out."""
         return {key: value for key, value in vars(self).items() if key != "without" or value}
 
 
@@ -66,7 +66,7 @@ class Index:
 
 
 def run_path(root: Path, run_id: str) -> Path:
-    """Folder of a run."""
+    """Return the folder of a run."""
     return root / "runs" / run_id
 
 
@@ -80,14 +80,15 @@ one run."""
 
 
 def named(point: PointRef) -> str:
-    """Return text that names the run of a point: its id, swept values and seed."""
+    """Return a description of a run: id, swept values and seed."""
     swept = ((key, label) for key, label in point.labels.items() if key != "seed")
     at = "".join(f"{key} = {label}, " for key, label in swept)
     return f"{point.run_id} ({foreign.line(at)}seed {point.seed})"
 
 
 def latest_points(root: Path) -> list[PointRef]:
-    """Return the points of the latest sweep, without repeated runs. Empty if no sweep is stored."""
+    """Return the points of the latest sweep, each run once. Return an empty list if no sweep is
+    stored."""
     newest = next(iter(sweeps(root)), None)
     if newest is None:
         return []
@@ -97,7 +98,7 @@ def latest_points(root: Path) -> list[PointRef]:
 def find_run(name: str, root: Path) -> Path:
     """Find the folder of a run by its path, by its id or the beginning of its id, or by `latest`.
 
-    `latest` is allowed only if the latest sweep has one run.
+    `latest` requires that the latest sweep has a single run.
     """
     for path in (Path(name), run_path(root, name)):
         if (path / "manifest.json").is_file():
@@ -127,14 +128,14 @@ def find_run(name: str, root: Path) -> Path:
 
 
 def index_path(root: Path, sweep_id: str) -> Path:
-    """File of a sweep's index."""
+    """Return the file of a sweep's index."""
     return root / "sweeps" / sweep_id / INDEX
 
 
 def write_index(runs: _native.Store, root: Path, index: Index) -> None:
-    """Write the index of a sweep in one step.
+    """Write a sweep's index in one step.
 
-    If the same index already exists, make it the latest index.
+    If the index exists with this content, only make it the latest.
     """
     target = index_path(root, index.id)
     refuse_link(target.parent.parent, target.parent)
@@ -152,7 +153,8 @@ def write_index(runs: _native.Store, root: Path, index: Index) -> None:
     target.parent.parent.mkdir(exist_ok=True)
     if not target.parent.exists():
         try:
-            # Make the folder in the same step, so that an interruption leaves no empty folder.
+            # The folder appears together with its index, so that an interruption leaves no empty
+            # folder.
             work.rename(target.parent)
         except OSError:
             if not target.parent.is_dir():
@@ -163,15 +165,14 @@ def write_index(runs: _native.Store, root: Path, index: Index) -> None:
 
 
 def _make_latest(path: Path) -> None:
-    """Set the modification time of an index to the current time in nanoseconds. These times order
-    all indexes."""
+    """Set the modification time of an index to now, in ns. Indexes are ordered by this time."""
     now = time.time_ns()
     with naming(path):
         os.utime(path, ns=(now, now))
 
 
 def _is_there(path: Path, wanted: Mapping[str, Any]) -> bool:
-    """Return whether the index of a sweep exists with this content."""
+    """Return whether the index exists with this content."""
     if not stat.S_ISREG(_mode(path)):
         return False
     try:
@@ -225,12 +226,12 @@ def sweeps(root: Path) -> list[Path]:
 
 
 def sweep_of(root: Path, run_id: str) -> tuple[Index, PointRef] | None:
-    """Return the latest sweep that has a run, and the run's point in that sweep."""
+    """Return the latest sweep that contains a run, and the run's point in it."""
     for file in sweeps(root):
         try:
             index = read_index(file)
         except DamagedResults as damage:
-            # The run is complete without this index. Without the index, only its title is missing.
+            # A damaged index costs the run only its title.
             warnings.warn(f"{damage}; not looked at", DamageWarning, stacklevel=2)
             continue
         for point in index.points:
@@ -240,7 +241,7 @@ def sweep_of(root: Path, run_id: str) -> tuple[Index, PointRef] | None:
 
 
 def refuse_link(*paths: Path) -> None:
-    """Reject links, because a link below a folder of results could lead outside."""
+    """Raise an error for links, which could lead out of the folder of results."""
     for path in paths:
         if stat.S_ISLNK(_mode(path)):
             raise DamagedResults(f"{path}: a link; expected a folder (links are not followed)")
@@ -248,8 +249,7 @@ def refuse_link(*paths: Path) -> None:
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Add the path to errors within this block, because errors of an open file do not contain its
-    path."""
+    """Add the path to errors in this block: errors of an open file do not name it."""
     try:
         yield
     except OSError as error:
@@ -262,7 +262,7 @@ def naming(path: Path) -> Iterator[None]:
 
 
 def is_refused(error: OSError) -> bool:
-    """Return whether an error means that writing is not allowed, because of permissions or a
+    """Return whether an error means that the folder cannot be written: no permission, or a
     read-only file system."""
     return isinstance(error, PermissionError) or error.errno == errno.EROFS
 
@@ -277,12 +277,11 @@ def _mode(path: Path) -> int:
 
 @contextmanager
 def replacing(target: Path) -> Iterator[Path]:
-    """Yield the path of a new file to write to. At the end of the block, this file replaces
-    `target` in one step. After an error, `target` is unchanged."""
+    """Yield the path of a temporary file to write. At the end of the block it replaces `target` in
+    one step. After an error, `target` is unchanged."""
     place = Path(os.path.realpath(target))
     if place.exists() and not place.is_file():
-        # Write to a pipe or a device directly. If `target` is a folder, opening it raises a
-        # suitable error.
+        # A pipe or a device is written directly. Opening a folder raises a suitable error.
         yield place
         return
     if not place.parent.is_dir():

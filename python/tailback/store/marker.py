@@ -1,9 +1,9 @@
-"""Writes and reads the marker of a report's folder. The marker shows that the folder is a report,
-and lists its files.
+"""Marks the folder of a report, and checks a marked folder. The marker is a file that lists the
+report's files with size and SHA-256.
 
-A new report replaces a folder only if the folder's marker has the folder's name, and if the folder
-contains no file that the marker does not list. The marker has the size and SHA-256 of every file.
-The marker contains a hash of itself, so that `tailback verify` also finds a damaged marker.
+A new report replaces a folder only if its marker has the folder's name, and the folder has no files
+besides those listed. The marker contains its own hash, so that `tailback verify` detects damage to
+it.
 """
 
 from __future__ import annotations
@@ -25,17 +25,16 @@ FORMAT = 1
 
 
 def write(folder: Path, identity: str) -> None:
-    """Mark a folder as the report with this name, and list every file that it now contains."""
+    """Mark a folder as the report of this name, with the files that it now contains."""
     files = {name: _mark(folder / name) for name in _files(folder)}
     text = json.dumps({"format": FORMAT, "kind": KIND, "id": identity, "files": files}, indent=1)
     (folder / NAME).write_bytes(_native.seal(text))
 
 
 def require_own(folder: Path) -> bool:
-    """Return whether the folder has an older report to replace. Raise `InputError` for any other
-    folder.
+    """Return whether the folder has an older report. Raise `InputError` if it has anything else.
 
-    For an empty folder, return False, because a rename can overwrite it.
+    Return False for an empty folder, which a rename can replace.
     """
     if folder.parent.name in _HOUSES and folder.parent.is_symlink():
         raise InputError(f"{folder.parent}: a link; expected a folder (links are not followed)")
@@ -83,7 +82,7 @@ def read(folder: Path) -> dict[str, Any]:
 
 
 def damages(folder: Path) -> list[str]:
-    """Return a sentence for each difference between a report and its marker."""
+    """Return a sentence for each difference between a report's files and its marker."""
     if folder.is_symlink() or not folder.is_dir():
         return [f"{folder}: not a folder (links are not followed)"]
     try:
@@ -101,7 +100,7 @@ def damages(folder: Path) -> list[str]:
 
 
 def _files(folder: Path) -> list[str]:
-    """List all entries of a folder except folders, by relative path. Do not follow links."""
+    """Return the paths of all entries of a folder except folders. Links are not followed."""
     return sorted(
         (Path(at) / name).relative_to(folder).as_posix()
         for at, inner, names in os.walk(folder)

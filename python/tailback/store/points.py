@@ -14,11 +14,11 @@ _NS = re.compile("[num]?s|[num]?secs?")
 
 
 class Swept(Protocol):
-    """The interface of a point of a sweep: planned, stored, or run."""
+    """A point that is planned, stored or run."""
 
     @property
     def params(self) -> Mapping[str, float | str]:
-        """Numbers in base units, or names, by path."""
+        """Swept values by path: names, or numbers in base units."""
 
     @property
     def labels(self) -> Mapping[str, str]:
@@ -26,15 +26,15 @@ class Swept(Protocol):
 
 
 def point_key(point: Swept) -> Key:
-    """Return the identity of a point. Runs are grouped and points are matched by this identity."""
+    """Return what identifies a point, for grouping runs and matching points."""
     return key_of(point.params, point.labels)
 
 
 def key_of(params: Mapping[str, float | str], labels: Mapping[str, str]) -> Key:
-    """Return the identity of a point with these parameters.
+    """Return what identifies a point with these values.
 
-    The key includes the unit from the label, because a numeric parameter does not have a unit. For
-    example, 20000 packets, 20000 bytes and 20000 ns are different values.
+    The label's unit is included, because parameters are numbers without a unit: 20000 packets,
+    20000 bytes and 20000 ns differ.
     """
     return tuple(
         sorted((path, _with_unit(value, labels.get(path, ""))) for path, value in params.items())
@@ -42,7 +42,7 @@ def key_of(params: Mapping[str, float | str], labels: Mapping[str, str]) -> Key:
 
 
 def count(points: Iterable[Swept]) -> int:
-    """Return the number of distinct points. All seeds of a point count once."""
+    """Return the number of points. Seeds of one point count once."""
     return len({point_key(point) for point in points})
 
 

@@ -41,7 +41,7 @@ OF_SOURCES = (
 
 @dataclass(frozen=True)
 class Run:
-    """One run: a point of a sweep with one seed."""
+    """One run of a sweep: a point and a seed."""
 
     params: dict[str, float | str]
     #: The same values, as written in the scenario file, e.g. "10Mbit".
@@ -49,26 +49,24 @@ class Run:
     seed: int
     run_id: str
     path: Path
-    #: Id of the run of the sweep to which gains are relative.
+    #: Id of the run with the standard backoff, to which gains are relative.
     baseline: str | None = field(default=None, kw_only=True)
-    #: The runs of the sweep by id. With them, several runs share one baseline, which is read only
-    #: once.
+    #: The sweep's runs by id. Runs that share a baseline then read it only once.
     beside: Mapping[str, Run] = field(default_factory=dict, kw_only=True, repr=False, compare=False)
-    #: Ids of the runs without a competitor, by the competitor's name. They are needed to compute
-    #: harm to flows.
+    #: Ids of the runs without a competitor, by the competitor's name. Harm is computed from them.
     without: Mapping[str, str] = field(default_factory=dict, kw_only=True)
 
     @cached_property
     def stored(self) -> StoredRun:
-        """The run's folder. Reading a damaged file in it raises `DamagedResults`."""
+        """The run's folder. Reading from it raises `DamagedResults` if a file is damaged."""
         return StoredRun(self.path)
 
     @cached_property
     def summary(self) -> dict[str, Any]:
-        """The object that `--json` prints for this point."""
+        """The run's summary, as `--json` prints it."""
         summary = self.stored.summary
         self._check_seed(summary)
-        # Add gains only if the baseline run exists.
+        # Without the baseline run, there are no gains.
         if self.baseline is not None and (other := self._other(self.baseline)) is not None:
             gain.add(summary, other.summary)
         for competitor, run_id in self.without.items():
@@ -84,10 +82,9 @@ class Run:
 
     @cached_property
     def brief(self) -> tuple[dict[str, Any], int]:
-        """Return a summary for short views, without gains and with only the first `FEW_FLOWS`
-        flows.
+        """Return a summary with at most `FEW_FLOWS` flows and without gains.
 
-        The second value is the number of omitted flows.
+        Also return the number of omitted flows.
         """
         known = "summary" in self.__dict__ or self.without
         if known and len(self.summary["flows"]) <= FEW_FLOWS:
@@ -102,13 +99,13 @@ class Run:
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
-        """The identity of the run: engine and version, seed, the canonical point, recorded flows
-        and links."""
+        """What the run is: engine and version, seed, the canonical point, recorded flows and
+        links."""
         return self.stored.manifest
 
     @property
     def timing(self) -> dict[str, Any]:
-        """Wall and CPU time of the simulation, the host, and the number of data packets."""
+        """The run's wall and CPU time, the host, and the number of data packets."""
         return self.stored.timing
 
     def series(self) -> pl.DataFrame:
@@ -118,12 +115,12 @@ class Run:
     def histogram(
         self, quantity: str = "delay_ns", *, flow: str | None = None, link: str | None = None
     ) -> pl.DataFrame:
-        """Return the histogram of a quantity, with the columns lower, width, count.
+        """Return a histogram, with the columns lower, width, count.
 
-        `delay_ns` belongs to a link (default: the first link) or a program, `delay_ns.CLASS` to the
-        link of a class, `rtt_ns` to a flow, program or `ping` (default: the first flow).
+        `delay_ns` belongs to a link (default: the first) or a program, `delay_ns.CLASS` to the link
+        of a class, `rtt_ns` to a flow, program or `ping` (default: the first flow).
         `one_way_delay_ns`, `echo_delay_ns`, `frame_delay_ns`, `page_load_ns`, `foreign_ns` and
-        `loaded_ns` belong to a source of traffic (default: the first source).
+        `loaded_ns` belong to a source of traffic (default: the first).
         """
         import polars as pl
 
@@ -163,10 +160,9 @@ class Results:
 
     @classmethod
     def of(cls, index: layout.Index, root: Path, asserts: Sequence[Assertion] = ()) -> Results:
-        """Open the stored runs of a sweep in a folder of results."""
+        """Open the runs that a sweep's index names."""
         beside: dict[str, Run] = {}
-        # Keep only one of several equal points, because earlier versions may have stored both 20ms
-        # and 0.02s.
+        # Earlier versions may have stored a point twice, as 20ms and as 0.02s.
         stored: dict[tuple[points.Key, int], layout.PointRef] = {}
         for point in index.points:
             stored.setdefault((points.point_key(point), point.seed), point)
@@ -194,16 +190,15 @@ class Results:
         )
 
     def require_whole(self) -> None:
-        """Read the summary of every run. Raise `DamagedResults` with every error."""
+        """Read the summaries of all runs. Raise one `DamagedResults` with all errors."""
         wrong: dict[str, None] = {}
         unread = [run for run in self.points if "stored" not in vars(run)]
         try:
             for run, stored in zip(unread, frames.opened([r.path for r in unread]), strict=True):
-                # Fill the cached property for all runs, because opening a thousand folders together
-                # is faster than one by one.
+                # Opening a thousand folders together is faster, so fill the cached property here.
                 vars(run)["stored"] = stored
         except DamagedResults:
-            # Reading the runs one by one below finds all damaged runs.
+            # The loop below finds all damaged runs.
             pass
         for run in self.points:
             try:
@@ -232,7 +227,7 @@ class Results:
         }
 
     def groups(self) -> list[list[Run]]:
-        """Return the runs grouped by point. Each group has the seeds of one point."""
+        """Return the runs grouped by point. Each group has the seeds of a point."""
         groups: dict[points.Key, list[Run]] = {}
         for run in self.points:
             groups.setdefault(points.point_key(run), []).append(run)
@@ -310,11 +305,11 @@ class Results:
         flow: str | None = None,
         link: str | None = None,
     ) -> pl.DataFrame:
-        """Return samples and events with the columns time_ns, flow, link, quantity, value.
+        """Return samples and events, with the columns time_ns, flow, link, quantity, value.
 
-        Without `run`, the frame has all runs, and its first columns are their parameters, seed and
-        run_id. `quantity`, `flow` and `link` select rows. The flow `cubic` also selects cubic/1 and
-        cubic/2.
+        Without `run`, return those of all runs, with their parameters, seed and run_id as first
+        columns. `quantity`, `flow` and `link` select rows. The flow `cubic` also selects cubic/1
+        and cubic/2.
         """
         if run is not None:
             one = self._run(run).series()
@@ -333,13 +328,12 @@ class Results:
         flow: str | None = None,
         link: str | None = None,
     ) -> pl.DataFrame:
-        """Return a frame with the mean and percentiles of recorded series over the measured time.
-        The columns are the parameters, seed, run_id, flow, link, quantity, n (number of samples),
-        mean, p1, p25, p50, p75, p99, min, max.
+        """Return a frame with time-weighted means and percentiles of recorded series over the
+        measured time. The columns are the parameters, seed, run_id, flow, link, quantity, n (number
+        of samples), mean, p1, p25, p50, p75, p99, min, max.
 
-        Values are weighted by time, because a sample is valid until the next sample. Therefore the
-        mean differs from the mean of the rows of `series()`. Those rows are closer together while a
-        window changes.
+        A sample is valid until the next one. The mean of the rows of `series()` is therefore
+        different: rows are denser while a window changes.
         """
         import polars as pl
 
@@ -370,7 +364,7 @@ class Results:
         return self._keyed(series.statistics(pl.concat(parts_), by))
 
     def _refuse_unknown(self, frame: pl.DataFrame, quantity: str | Sequence[str] | None) -> None:
-        """Raise an error for a quantity that no run of the sweep recorded."""
+        """Raise an error if no run recorded the quantity."""
         wanted = [quantity] if isinstance(quantity, str) else list(quantity or ())
         recorded = list(frame["quantity"].unique(maintain_order=True))
         known = {*recorded, *(entry["name"] for entry in registry.entries("series"))}
@@ -378,7 +372,7 @@ class Results:
         missing = [name for name in wanted if name not in known and not name.startswith("class.")]
         if not missing:
             return
-        # A run with another algorithm may have recorded a gauge with this name.
+        # Another run may have recorded this gauge, if it used another algorithm.
         every = frames.series([point.stored for point in self.points])["quantity"].unique()
         for name in missing:
             if name not in every:
@@ -398,11 +392,11 @@ class Results:
         flow: str | None = None,
         link: str | None = None,
     ) -> pl.DataFrame:
-        """Return the histogram of a quantity, with the columns lower, width, count.
+        """Return a histogram, with the columns lower, width, count.
 
-        For one run, the frame is the result of `Run.histogram`. Without `run`, the frame has all
-        runs, and its first columns are their parameters, seed, run_id, and flow or link. The counts
-        of equal buckets of several runs can be added.
+        For one run, this is `Run.histogram`. Without `run`, return those of all runs, with their
+        parameters, seed, run_id, and flow or link as first columns. Runs have the same buckets, so
+        that their counts can be added.
         """
         if run is not None:
             one = self._run(run)
@@ -415,7 +409,7 @@ class Results:
     def _refuse_unknown_distribution(
         self, frame: pl.DataFrame, quantity: str, flow: str | None, link: str | None
     ) -> None:
-        """Raise an error for a distribution, flow or link that no run has."""
+        """Raise an error if no run has this distribution, flow or link."""
         self._refuse_unknown_part(frame, flow, link)
         if quantity not in frame["quantity"]:
             every = frames.histograms([point.stored for point in self.points])["quantity"]
@@ -449,15 +443,15 @@ class Results:
     ) -> Chart:
         """Draw a figure, and return it as an Altair chart that you can show, change or save.
 
-        tailback chooses options that you leave out to suit the sweep. `y` is a metric
-        ("delay_ms.p99"), a distribution ("delay_ms", "rtt_ms") or a recorded series ("cwnd"). `x`,
-        `color` and `facet` (columns, rows) are swept keys or "flow", "link", "class", "seed".
-        `kind` is "line", "box", "cdf", "ccdf", "time", "scatter", "heat" or "bar". `where` keeps
-        only some values of a key. `without` is the competitor for a figure of harm. `width` is the
-        width of the whole figure, e.g. "85mm". In a figure of this width, letters have `font_size`
-        points [8, on slides 24]. `begin` and `end` ("2s") select a part of the time. `x_limits` and
-        `y_limits` ("0:20ms") set the ends of the axes. `rules` ("y=5ms") draws lines. `events`
-        ("drops", "marks", "slow-start-exit", "all") draws ticks over time.
+        Options that you leave out are chosen to suit the sweep. `y` is a metric ("delay_ms.p99"), a
+        distribution ("delay_ms", "rtt_ms") or a recorded series ("cwnd"). `x`, `color` and `facet`
+        (columns, rows) are swept keys or "flow", "link", "class", "seed". `kind` is "line", "box",
+        "cdf", "ccdf", "time", "scatter", "heat" or "bar". `where` selects values of a key.
+        `without` is the competitor, for a figure of harm. `width` is the width of the whole figure,
+        e.g. "85mm". At this width, letters have `font_size` points [8, on slides 24]. `begin` and
+        `end` ("2s") limit the time range. `x_limits` and `y_limits` ("0:20ms") limit the axes.
+        `rules` ("y=5ms") draws reference lines. `events` ("drops", "marks", "slow-start-exit",
+        "all") draws ticks over time.
         """
         from tailback.plot import plot
 
@@ -489,7 +483,7 @@ class Results:
         """Explain a run [default: the first run]: what limited each flow, and what filled each
         queue.
 
-        `flow` names the flows to explain. A notebook shows the explanation as sentences.
+        `flow` selects flows. A notebook shows the result as sentences.
         """
         from tailback.explain import explain
 
@@ -503,7 +497,7 @@ class Results:
         return write_folder(layout.index_path(self.root, self.id).parent)
 
     def _refuse_unknown_part(self, frame: pl.DataFrame, flow: str | None, link: str | None) -> None:
-        """Raise an error for a flow or link that no run has."""
+        """Raise an error if no run has this flow or link."""
         for kind, name in (("flow", flow), ("link", link)):
             if name is None:
                 continue
@@ -513,7 +507,7 @@ class Results:
                 raise InputError(names.unknown(kind, name, list(known)))
 
     def _keyed(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Replace the index of the run in a frame with the run's parameters, seed and run_id."""
+        """Replace the column `run` by the parameters, seed and run_id of that run."""
         import polars as pl
 
         paths = dict.fromkeys(path for point in self.points for path in point.params)
@@ -532,8 +526,8 @@ class Results:
         return joined.drop("run")
 
     def failed_assertions(self) -> list[str]:
-        """Return a message for each value that violates an `[[assert]]` table. Empty if all tables
-        hold."""
+        """Return a message for each value that violates an `[[assert]]` table. Return an empty list
+        if all assertions hold."""
         return [
             message
             for run in self.points
@@ -542,8 +536,8 @@ class Results:
         ]
 
     def verdicts(self) -> list[BoundVerdict]:
-        """Return a verdict on each bound of each assertion, for each run and for the mean over the
-        seeds of each point. For a mean, `seed` is None."""
+        """Return a verdict on each bound of each assertion, for each run, and for the mean over the
+        seeds of each point. `seed` is None for a mean."""
         return [
             verdict
             for runs in self.groups()
@@ -559,7 +553,7 @@ class Results:
         return f"<Results {self.title or self.id!r}: {points} points, {len(self)} runs>"
 
     def _repr_html_(self) -> str:
-        """Return HTML for notebooks: the flows and programs of every run, cut after 50 rows."""
+        """Return HTML for notebooks: the flows and programs of all runs, up to 50 rows."""
         rows = _rows(self, lambda summary: [*summary["flows"], *_programs(summary)], "flow")
         columns = _columns(rows)
         cells = "".join(
@@ -589,8 +583,8 @@ def _windows(number: int, run: Run) -> Iterator[Window]:
 
 
 def open_results(path: Path | str) -> Results:
-    """Open a stored sweep. `path` is the folder of a sweep, or a folder of results. For a folder of
-    results, open its latest sweep."""
+    """Open a stored sweep. `path` is a sweep's folder, or a folder of results with its latest
+    sweep."""
     path = Path(path)
     if os.path.lexists(path / layout.INDEX):
         index = layout.read_index(path / layout.INDEX)
@@ -608,17 +602,16 @@ def open_results(path: Path | str) -> Results:
 
 
 def _refuse_others(path: Path, index: layout.Index, root: Path) -> None:
-    """Raise an error if the points of an index differ from their runs, because results would then
-    have wrong labels.
-    """
+    """Raise an error if the index does not match its runs, because results would have wrong
+    labels."""
     wrong = agreement.faults(index, root / "runs", agreement.LOOKED_AT)
     if wrong:
         raise DamagedResults(*(f"{path / layout.INDEX}: {text}" for text in wrong))
 
 
 def _say_version(path: Path, index: layout.Index) -> None:
-    """Warn if results come from a version of the engine that is not installed."""
-    # Import this here, because engines belong to a layer above stored results.
+    """Warn if the installed engine has another version than the results."""
+    # Imported here, because `running` builds on `store`.
     from tailback.running import engines
 
     if here := engines.unlike(index.engine, index.engine_version):
@@ -630,7 +623,7 @@ def _say_version(path: Path, index: layout.Index) -> None:
 
 
 def _root_of(folder: Path, kind: str) -> Path:
-    """Return the folder of results that contains a sweep or run. Links are not followed."""
+    """Return the folder of results that contains a sweep or run. Links are not resolved."""
     place = Path(os.path.abspath(folder))
     if place.parent.name != kind:
         raise InputError(f"{folder}: not in a folder of results; expected results/{kind}/ID")
@@ -638,8 +631,8 @@ def _root_of(folder: Path, kind: str) -> Path:
 
 
 def open_run(path: Path | str) -> Results:
-    """Open a single stored run by its folder `results/runs/ID`. The run gets the title of a sweep
-    that contains it."""
+    """Open one stored run by its folder `results/runs/ID`. It gets the title of a sweep that
+    contains it."""
     path = Path(path)
     root = _root_of(path, "runs")
     manifest = StoredRun(path).manifest
@@ -648,7 +641,7 @@ def open_run(path: Path | str) -> Results:
     run = Run({}, {}, manifest["seed"], run_id, path)
     title = index.title if index else ""
     if index and point:
-        # Add the values that distinguish the run from other points of its sweep.
+        # Add the swept values, which distinguish the run from others of its sweep.
         title = ", ".join([title, *(f"{key} = {value}" for key, value in point.labels.items())])
     return Results(
         id=run_id,
@@ -700,8 +693,8 @@ def _bins(summary: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _frame(results: Results, parts_of: Any, name: str, columns: Mapping[str, Any]) -> pl.DataFrame:
-    """Make a frame with a row for each part. The frame has all columns with their types even if it
-    has no rows."""
+    """Return a frame with a row for each flow, link or other part of the runs. Columns and types do
+    not depend on whether there are rows."""
     import polars as pl
 
     rows = _rows(results, parts_of, name)
@@ -712,8 +705,8 @@ def _frame(results: Results, parts_of: Any, name: str, columns: Mapping[str, Any
         texts = {p: isinstance(v, str) for run in results.points for p, v in run.params.items()}
         types = {path: pl.String if texts[path] else pl.Float64 for path in swept}
         return pl.DataFrame(schema={**types, **known}).with_columns(durations)
-    # Build the frame by column, with None for missing values. Types are inferred from all rows,
-    # because a column may begin with many nulls.
+    # Build the frame by columns, with None for missing values. A column may begin with many nulls,
+    # so infer its type from all rows.
     names = dict.fromkeys([*swept, *known, *_columns(rows)])
     data = {column: [row.get(column) for row in rows] for column in names}
     made = pl.DataFrame(data, schema_overrides=known, strict=False, infer_schema_length=None)
@@ -724,7 +717,7 @@ _TIME = re.compile(r"[+-]?[\d._]+(?:e[+-]?\d+)? ?(?:ns|us|ms|s|secs?)", re.IGNOR
 
 
 def _durations(results: Results) -> list[pl.Expr]:
-    """Return expressions that convert swept times, which are numbers of ns, to durations."""
+    """Return expressions that convert swept times from ns to durations."""
     import polars as pl
 
     paths = dict.fromkeys(path for run in results.points for path in run.params)
@@ -741,7 +734,7 @@ def _durations(results: Results) -> list[pl.Expr]:
 
 
 def _named(run: Run, kind: str) -> list[str]:
-    """Return the names of a run's flows, sources, programs and their groups, or of its links."""
+    """Return the names of a run's links, or of its flows, sources, programs and their groups."""
     if kind == "link":
         return list(run.summary["queues"])
     found = [part["name"] for part in parts.senders(run.summary)]

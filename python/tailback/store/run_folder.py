@@ -1,8 +1,7 @@
-"""Reads a stored run. It returns the unchanged content, or raises an error that describes the
-damage.
+"""Reads a stored run, and raises an error if it is damaged.
 
-crates/record checks sizes, hashes, and columns and rows of tables. This module checks the shape of
-JSON and makes frames of tables.
+crates/record checks the sizes and hashes of files, and the columns and rows of tables. This module
+checks the structure of the JSON, and converts tables to frames.
 """
 
 from __future__ import annotations
@@ -31,9 +30,9 @@ FILES = frozenset((MANIFEST, SUMMARY, TIMING, SERIES, HISTOGRAMS, PACKETS, ACCOU
 
 
 class StoredRun:
-    """The folder of a run.
+    """The folder of a stored run.
 
-    Every method raises `DamagedResults` if the folder is missing or has changed.
+    Every method raises `DamagedResults` if the folder is missing or changed.
     """
 
     def __init__(self, path: Path) -> None:
@@ -42,8 +41,8 @@ class StoredRun:
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
-        """The identity of the run: engine and version, seed, the canonical point, recorded flows
-        and links."""
+        """What the run is: engine and version, seed, the canonical point, recorded flows and
+        links."""
         found: dict[str, Any] = foreign.parse_json(
             self._folder.manifest.encode(), self.path / MANIFEST
         )
@@ -51,7 +50,7 @@ class StoredRun:
 
     @cached_property
     def summary(self) -> dict[str, Any]:
-        """The object that `--json` prints for a point, without the point's parameters."""
+        """The run's summary, as `--json` prints it, but without parameters."""
         return self._checked(self._folder.read(SUMMARY))
 
     def _checked(self, data: bytes) -> dict[str, Any]:
@@ -76,14 +75,14 @@ class StoredRun:
     def brief(self, most: int) -> tuple[dict[str, Any], int]:
         """Return the summary with at most this many flows, and the number of omitted flows.
 
-        The summary of a hundred thousand flows would need almost a gigabyte of memory.
+        Parsing the summaries of a hundred thousand flows would take almost a gigabyte of memory.
         """
         data, left_out = self._folder.brief(most)
         return self._checked(data), left_out
 
     @property
     def timing(self) -> dict[str, Any]:
-        """Wall and CPU time of the simulation, the host, and the number of data packets."""
+        """The run's wall and CPU time, the host, and the number of data packets."""
         return self._json(self._folder.timing, TIMING, shape.TIMING)
 
     def series(self) -> pl.DataFrame:
@@ -91,12 +90,11 @@ class StoredRun:
         return self.table(SERIES)
 
     def histograms(self) -> pl.DataFrame:
-        """Return buckets with the columns flow, link, quantity, lower, width, count."""
+        """Return histogram buckets with the columns flow, link, quantity, lower, width, count."""
         return self.table(HISTOGRAMS)
 
     def packets(self) -> Path | None:
-        """Return the path of the packet capture after checking it, or None if no packets were
-        recorded."""
+        """Check the packet capture and return its path, or None if no packets were recorded."""
         if not self._folder.has(PACKETS):
             return None
         self._folder.check(PACKETS)
@@ -107,7 +105,7 @@ class StoredRun:
         return self._folder.has(name)
 
     def check(self) -> None:
-        """Read and check every file of the run."""
+        """Read every file of the run, and raise an error if any is damaged."""
         _ = self.summary, self.timing, self.packets()
         for name in (SERIES, HISTOGRAMS):
             self._folder.read(name)
@@ -122,7 +120,7 @@ class StoredRun:
         return value
 
     def read(self, name: str) -> bytes:
-        """Return the bytes of a file. Raise an error if they have changed."""
+        """Return the content of a file. Raise an error if it has changed."""
         return self._folder.read(name)
 
     def rows(self, name: str) -> int:
@@ -144,6 +142,6 @@ class StoredRun:
 
 @lru_cache(maxsize=16)
 def _transfers(canonical: str) -> Mapping[str, float]:
-    """Read the starts of transfers from the JSON of a point. The result is cached, because all
-    seeds have the same point."""
+    """Return the starts of transfers from a canonical point. All seeds have the same point, so the
+    result is cached."""
     return completion.transfers(foreign.parse_json(canonical.encode(), Path(MANIFEST)))

@@ -1,7 +1,7 @@
-"""Defines the shape that the JSON files in a folder of results must have before they are used.
+"""Defines which structure the JSON files in a folder of results must have.
 
-The shape is checked even if the hash is correct, because a hash does not show who wrote a file. The
-shape of a table lists the required keys. Other keys are ignored.
+It is checked even if the hash is correct, because a hash does not show who wrote a file. A table's
+shape lists the required keys. Other keys are ignored.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ MAX_FLOAT = 1e100
 
 
 def text(value: Any) -> bool:
-    """Return whether a value is a text."""
     return isinstance(value, str)
 
 
@@ -36,11 +35,11 @@ def whole(value: Any) -> bool:
 
 
 def number(value: Any) -> bool:
-    """Return whether a value is an int or a float. `foreign` accepts only finite numbers in
-    JSON."""
+    """Return whether a value is an int or a float. Infinite values cannot occur, because `foreign`
+    rejects them."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
-    # The bound keeps squares and sums of values finite. Measured values are far below it.
+    # Squares and sums of values below this bound are finite. Measured values are much smaller.
     return abs(value) <= (MAX_FLOAT if isinstance(value, float) else MAX_WHOLE)
 
 
@@ -51,7 +50,7 @@ def identity(value: Any) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Maybe:
-    """A shape that accepts null, or a value of an inner shape."""
+    """A value that matches the inner shape, or null."""
 
     shape: Any
 
@@ -61,7 +60,7 @@ class Maybe:
 
 @dataclass(frozen=True, eq=False)
 class Each:
-    """A shape that accepts a table with any keys if all values have an inner shape."""
+    """A table whose values all match the inner shape."""
 
     shape: Any
 
@@ -72,31 +71,30 @@ class Each:
 
 
 def maybe(shape: Shape) -> Shape:
-    """Return a shape that accepts null, or a value of this shape."""
+    """Return a shape that also accepts null."""
     return Maybe(shape)
 
 
 def either(*shapes: Shape) -> Shape:
-    """Return a shape that accepts a value of any of these shapes."""
+    """Return a shape that accepts what any of these shapes accepts."""
     return lambda value: any(fault(value, shape) is None for shape in shapes)
 
 
 def each(shape: Shape) -> Shape:
-    """Return a shape that accepts a table with any keys if all values have this shape."""
+    """Return the shape of a table whose values all match this shape."""
     return Each(shape)
 
 
 @dataclass(frozen=True)
 class Absent:
-    """The shape of a key that may be missing in a table. If the key exists, its value must have the
-    inner shape."""
+    """A key that a table may lack. If it exists, its value must match the inner shape."""
 
     shape: Any
 
 
 def fault(value: Any, shape: Shape, at: str = "") -> str | None:
-    """Return the first place at which a value does not match a shape, such as `flows[0].name`, or
-    None."""
+    """Return where a value does not match its shape, such as `flows[0].name`, or None if it
+    matches."""
     if isinstance(shape, Mapping):
         if not isinstance(value, dict):
             return at or "it"
@@ -122,8 +120,8 @@ def fault(value: Any, shape: Shape, at: str = "") -> str | None:
 
 
 def described(shape: Shape) -> Any:
-    """Convert a shape to the form of `_native.Shape`. It consists of words, and of tables with a
-    single key that names the kind of shape.
+    """Convert a shape to JSON for `_native.Shape`. The result has words, and tables whose single
+    key names the kind of shape.
     """
     if isinstance(shape, Mapping):
         keys = (
@@ -143,7 +141,7 @@ _WORDS: Mapping[Any, str] = {text: "text", whole: "whole", number: "number", ide
 
 @cache
 def native_summary() -> _native.Shape:
-    """Return `SUMMARY` for the check in Rust, which does not make Python objects from the JSON."""
+    """Return `SUMMARY` for the check in Rust, which makes no Python objects of the JSON."""
     return _native.Shape(
         json.dumps(described(SUMMARY)), depth=foreign.MAX_DEPTH, values=foreign.MAX_VALUES
     )

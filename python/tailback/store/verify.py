@@ -1,4 +1,4 @@
-"""Checks that every run, sweep and report in a folder of results is unchanged since it was
+"""Checks that the runs, sweeps and reports in a folder of results have not changed since they were
 written."""
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ KINDS = ("runs", "sweeps", *REPORTS)
 
 @dataclass
 class Count:
-    """Numbers of checked runs, sweeps and reports."""
+    """Numbers of intact and damaged entries of one kind."""
 
     whole: int = 0
     damaged: int = 0
@@ -31,7 +31,7 @@ class Count:
 
 @dataclass(frozen=True)
 class Verified:
-    """The result of a check of a folder of results."""
+    """What the check of a folder of results has found."""
 
     folder: Path
     counts: dict[str, Count] = field(default_factory=lambda: {kind: Count() for kind in KINDS})
@@ -64,9 +64,9 @@ class Verified:
 
 
 def verify(root: Path, *, progress: bool | None = None) -> Verified:
-    """Read and check all files in a folder of results. Write nothing.
+    """Read and check all files in a folder of results, without writing anything. Write nothing.
 
-    Raises `InputError` if the folder is not a folder of results.
+    Raises `InputError` if it is not a folder of results.
     """
     if not root.is_dir():
         raise InputError(
@@ -83,7 +83,7 @@ def verify(root: Path, *, progress: bool | None = None) -> Verified:
             try:
                 damages = _CHECKS.get(kind, marker.damages)(path)
             except OSError as error:
-                # The disk may have a bad sector, for example. Continue with the other entries.
+                # A bad sector, for example, must not stop the check.
                 damages = [f"{path}: cannot be read ({error})"]
             count = result.counts[kind]
             if damages:
@@ -98,8 +98,8 @@ def verify(root: Path, *, progress: bool | None = None) -> Verified:
 
 
 def _entries(house: Path, damages: list[str]) -> Iterator[Path]:
-    """Yield the entries of a folder such as `runs` or `sweeps`, except unfinished and damaged
-    entries."""
+    """Yield the entries of `runs`, `sweeps` or another subfolder, except unfinished and damaged
+    ones."""
     if not os.path.lexists(house):
         return
     if house.is_symlink() or not house.is_dir():

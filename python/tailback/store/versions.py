@@ -1,5 +1,4 @@
-"""Parses versions of engines: a release, a hash of the sources, and the plugins that were compiled
-in."""
+"""Parses an engine's version: a release, a hash of the sources, and compiled-in plugins."""
 
 from __future__ import annotations
 
@@ -10,12 +9,12 @@ PLUGIN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}")
 
 
 def engine_of(version: str) -> str:
-    """Return the version of an engine without the plugins that were compiled in."""
+    """Return an engine's version without plugins."""
     return _OF_CRATES.sub(r"\1", version)
 
 
 def hashes_of(version: str) -> dict[str, str]:
-    """Return the plugins in the version of an engine, each with its hash."""
+    """Return the hash of each plugin in an engine's version."""
     added = version.removeprefix(engine_of(version)).split(".")
     parts = (one.rpartition("-") for one in added)
     return {name: digest for name, _, digest in parts if PLUGIN_NAME.fullmatch(name)}

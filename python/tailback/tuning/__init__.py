@@ -1,6 +1,6 @@
-"""Searches for values of a scenario that make some metrics small or large (`tailback.tune`).
+"""Searches for scenario values that minimise or maximise metrics (`tailback.tune`).
 
-Optuna does the search. It is an optional dependency, which the first search loads.
+The search uses Optuna, an optional dependency.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ def tune(
     """Search for the best values of a scenario.
 
     `vary` maps each path to a range such as `"1ms..30ms"`, or to choices. `minimise` and `maximise`
-    name metrics (`METRIC` or `METRIC@NAME` of a flow, link or class). With several goals, the
-    result is a Pareto front. `subject_to` has bounds such as `"jain>=0.9"`. Every candidate runs at
-    the points of `over` (default: the file's own sweep) with `seeds` seeds. Its value is the mean
-    over seeds and points, or over the seeds of the worst point (`across="worst"`). `runs` is the
-    number of runs of the whole search. At the end, the front and the unchanged scenario run on
-    `unseen` seeds that the search did not use.
+    name metrics (`METRIC`, or `METRIC@NAME` for one flow, link or class). With several goals, the
+    result is a Pareto front. `subject_to` has conditions such as `"jain>=0.9"`. Each candidate runs
+    at all points of `over` (default: the file's own sweep), with `seeds` seeds. The mean over seeds
+    and points counts, or with `across="worst"` the mean over seeds at the worst point. `runs` is
+    the number of runs of the search. At the end, the points of the front and the unchanged scenario
+    run with `unseen` seeds that the search did not use.
 
-    The same `seed` gives the same result with any number of `jobs`. A search that was killed
-    resumes. All other keywords are those of `tailback.run`. This function needs `tailback[tune]`.
+    The same `seed` gives the same result with any number of `jobs`. An interrupted search resumes.
+    The other keywords are those of `tailback.run`. This function needs `tailback[tune]`.
     """
     return tune_asked(
         scenario,
@@ -77,7 +77,7 @@ def tune_asked(
     sets: Sequence[tuple[str, str]],
     options: RunOptions,
 ) -> Tuned:
-    """Search like `tune`, but take the values to set as TOML text."""
+    """Search like `tune`, with set values as TOML text."""
     from tailback.tuning import plan as plans
     from tailback.tuning import search
 
@@ -98,8 +98,7 @@ def _tuned(plan: SearchPlan, options: RunOptions) -> Tuned:
     base: list[MeasuredCandidate] = []
 
     def measured(candidates: Sequence[Values], start: int, total: int) -> list[MeasuredCandidate]:
-        # Run the unchanged scenario with the first batch, because the report compares the front
-        # with it.
+        # The report compares the front with the unchanged scenario, so run it with the first batch.
         batches = [candidates] if base else [candidates, []]
         last = min(start + len(candidates), total)
         with bars.within(f"candidates {start + 1} to {last} of {total}"):

@@ -1,4 +1,4 @@
-"""Defines the request for a search in the form that the user wrote."""
+"""Defines the options of a search as the user wrote them."""
 
 from __future__ import annotations
 

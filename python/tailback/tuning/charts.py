@@ -1,4 +1,4 @@
-"""Draws the figures of a search: the front, and the effect of each value."""
+"""Draws figures of a search: the front, and the effect of each varied value."""
 
 from __future__ import annotations
 
@@ -36,12 +36,13 @@ def _shape(kinds: Sequence[str] = KINDS) -> alt.Shape:
 
 
 def fronts(tuning: Tuned) -> Chart:
-    """Draw a panel for each pair of goals. With one goal, draw its value for each candidate."""
+    """Draw all candidates in a panel for each pair of goals. With one goal, draw its value for each
+    candidate in turn."""
     goals = tuning.plan.goals
     pairs = list(itertools.combinations(goals, 2))
     if not pairs:
         return _course(tuning, goals[0])
-    # A goal to maximise is on the vertical axis.
+    # Put a goal to maximise on the vertical axis.
     panels = [
         _pair(tuning, *sorted(pair, key=lambda g: g.direction == "maximise")) for pair in pairs
     ]
@@ -81,7 +82,7 @@ def _pair(tuning: Tuned, across: Goal, up: Goal) -> Chart:
 
     def axis(goal: Goal, key: str) -> dict[str, Any]:
         better = "less" if goal.direction == "minimise" else "more"
-        # Fix the ends of the axes, because labels are placed by pixels.
+        # Labels are placed by pixels, so the axes must not change.
         scale = alt.Scale(domain=list(domains[key]), zero=False, nice=False)
         return {"title": f"{goal.title}, {better} is better", "scale": scale}
 
@@ -121,8 +122,7 @@ def _domain(
     key: str,
     size: int,
 ) -> tuple[float, float]:
-    """Return the smallest and the largest value with a margin. For large points, include their
-    intervals."""
+    """Return the range of the values, with a margin. It includes the intervals of large points."""
     ends = [row[key] for row in small]
     ends += [row[end] for row in large for end in (f"{key}0", f"{key}1")]
     low, high = min(ends), max(ends)
@@ -133,7 +133,7 @@ def _domain(
 def _labels(
     rows: Sequence[Mapping[str, Any]], domains: Mapping[str, tuple[float, float]]
 ) -> list[dict[str, Any]]:
-    """Return the labels of points, which are their numbers, with positions."""
+    """Return the numbers of the points as labels, with positions."""
     (left, right), (low, high) = domains["x"], domains["y"]
     across, up = (right - left) / _WIDTH, (high - low) / _HEIGHT
     points = [(row["label"], (row["x"] - left) / across, (high - row["y"]) / up) for row in rows]
@@ -171,7 +171,7 @@ def _course(tuning: Tuned, goal: Goal) -> Chart:
 
 
 def values(tuning: Tuned) -> Chart:
-    """Draw the effect of each varied value (columns) on each goal (rows)."""
+    """Draw each goal (rows) over each varied value (columns)."""
     vary = tuning.plan.vary
     width = max(140, 560 // len(vary) - 60)
     rows = []
@@ -202,7 +202,7 @@ def _one(tuning: Tuned, parameter: Vary, goal: Goal, width: int) -> Chart:
 
 
 def _ticks(parameter: Range) -> list[float]:
-    """Return the ticks 1, 2 and 5 of every decade of a range."""
+    """Return ticks at 1, 2 and 5 of every decade within a range."""
     found = [digit * 10.0**power for power in range(-9, 13) for digit in (1, 2, 5)]
     return [
         tick
@@ -222,7 +222,7 @@ def _rows(tuning: Tuned, parameter: Vary, goal: Goal) -> Iterator[dict[str, Any]
 
 
 def number(one: Vary, word: Word) -> float | str:
-    """Return a value in the form that a chart needs: a number for a range, otherwise its text."""
+    """Return a value as a chart needs it: a number for a range, otherwise text."""
     if isinstance(one, Choices):
         return str(word)
     found = re.match(r"[\d.]+", str(word))

@@ -1,8 +1,7 @@
-"""Defines goals, which are metrics to minimise or maximise, and bounds that must hold.
+"""Defines the goals of a search (metrics to minimise or maximise) and its conditions.
 
-A metric gives one number for a run. The number belongs to the run, to its only link, to its only
-flow, or to the object with the name that follows an @. If several flows have that name, the number
-is their mean.
+A goal needs one number for each run. It describes the run, its only link, its only flow, or the
+flow, link or class named after an @. For several flows of that name, it is their mean.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _NEAR = re.compile(r"\s*(=[<>]|[<>]=?)\s*")
 
 @dataclass(frozen=True)
 class GoalQuantity:
-    """A number of a run that a goal or a bound uses."""
+    """The number for each run that a goal or a condition uses."""
 
     text: str
     """The quantity as the user wrote it."""
@@ -35,7 +34,7 @@ class GoalQuantity:
     """Name of the flows, link or class. Empty for the run."""
 
     def is_that(self, other: GoalQuantity) -> bool:
-        """Return whether another quantity is the same number, even if its text differs."""
+        """Return whether another quantity means the same number."""
         own, their = self.metric, other.metric
         return (own.on, own.path, self.name) == (their.on, their.path, other.name)
 
@@ -59,31 +58,29 @@ class GoalQuantity:
 
 @dataclass(frozen=True)
 class Goal:
-    """A quantity, and whether small or large values of it are better."""
+    """A quantity to minimise or to maximise."""
 
     quantity: GoalQuantity
     direction: Literal["minimise", "maximise"]
 
     @property
     def text(self) -> str:
-        """The text of the goal's quantity."""
         return self.quantity.text
 
     @property
     def title(self) -> str:
-        """The quantity as the user wrote it, with its unit, for axes and table heads."""
+        """The quantity as the user wrote it, with its unit, for axes and tables."""
         metric = self.quantity.metric
         return self.text if metric.title == metric.name else f"{self.text} ({metric.unit})"
 
     def gain(self, difference: float) -> float:
-        """Return a difference, with its sign changed if necessary so that positive values are
-        better."""
+        """Return a difference with the sign that makes improvements positive."""
         return -difference if self.direction == "minimise" else difference
 
 
 @dataclass(frozen=True)
 class Bound:
-    """A bound that must hold."""
+    """A condition that a quantity must meet."""
 
     text: str
     quantity: GoalQuantity
@@ -91,12 +88,12 @@ class Bound:
     limit: float
 
     def violation(self, value: float) -> float:
-        """Return the amount of the violation. It is 0 or less if the bound holds."""
+        """Return by how much a value violates the bound. This is 0 or less if the bound holds."""
         return self.limit - value if self.least else value - self.limit
 
 
 def refuse_twice(goal: Goal, others: Sequence[Goal]) -> None:
-    """Check that a goal does not use the same number as another goal."""
+    """Raise an error if another goal uses the same number."""
     for other in others:
         if goal.quantity.is_that(other.quantity):
             raise InputError(
@@ -106,7 +103,7 @@ def refuse_twice(goal: Goal, others: Sequence[Goal]) -> None:
 
 
 class There:
-    """The objects of a scenario's points, by name."""
+    """The names of the flows, links and classes of a scenario."""
 
     def __init__(self, point: Mapping[str, Any]) -> None:
         self.senders = {
@@ -119,7 +116,7 @@ class There:
         self.classes = list(dict.fromkeys(c for part in parts if (c := part.get("class"))))
 
     def named(self, metric: Metric) -> list[str]:
-        """Return the names of objects that have a metric."""
+        """Return the names of the flows, links or classes that have a metric."""
         match metric.on:
             case "link":
                 return self.links

@@ -1,4 +1,4 @@
-"""Places the numbers of points in a figure so that no number covers another."""
+"""Places the numbers of points in a figure so that they do not overlap."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ right."""
 
 @dataclass(frozen=True)
 class Label:
-    """The text and position of a number."""
+    """A label with its position."""
 
     text: str
     x: float
@@ -48,10 +48,10 @@ class _Box:
 def place(
     points: Sequence[tuple[str, float, float]], width: float, height: float
 ) -> list[Label | None]:
-    """Return the position of the middle of each text beside its point, or None if it does not fit.
+    """Return for each point the centre of its label, or None if the label does not fit.
 
-    Points without a text get no position, but no text covers them. The first and the last point get
-    their positions first, because they show the direction of the numbers.
+    Points without a text have no label, but labels do not cover them. The first and the last point
+    are labelled first, because they show in which direction the numbers run.
     """
     dots = [_Box(x - _DOT, y - _DOT, x + _DOT, y + _DOT) for _, x, y in points]
     taken: list[_Box] = []

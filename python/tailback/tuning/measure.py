@@ -1,4 +1,4 @@
-"""Runs candidates, and measures a number for each goal, bound and seed."""
+"""Runs candidates, and measures each goal and condition for each seed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tailback.tuning.plan import SearchPlan, Values, bare
 
 @dataclass(frozen=True)
 class MeasuredCandidate:
-    """The measured values of a candidate, by the text of each quantity."""
+    """The measured numbers of a candidate, by the text of each goal and condition."""
 
     by_seed: Mapping[str, Sequence[float]] = field(default_factory=dict)
     """For each quantity, a number for each seed, pooled over all points."""
@@ -26,7 +26,7 @@ class MeasuredCandidate:
     run_ids: Sequence[str] = ()
 
     def value(self, quantity: str) -> float:
-        """Return the mean of a quantity over the seeds."""
+        """Return the mean over seeds."""
         found = self.by_seed[quantity]
         return math.fsum(found) / len(found)
 
@@ -39,7 +39,7 @@ def measure(
     seed: int | None = None,
     seeds: int | None = None,
 ) -> list[list[MeasuredCandidate]]:
-    """Run several batches of candidates in one pool. An empty batch means the unchanged
+    """Run several batches of candidates together. An empty batch stands for the unchanged
     scenario."""
     loaded: list[tuple[int, list[int], _native.Scenario]] = []
     outcomes = [[MeasuredCandidate() for _ in batch or [{}]] for batch in batches]
@@ -49,7 +49,7 @@ def measure(
         except ScenarioError as error:
             if not batch:
                 raise
-            # A candidate of the batch is invalid, so load the candidates one by one to find it.
+            # Some candidate is invalid, so load each alone to find out which.
             for i, candidate in enumerate(batch):
                 try:
                     loaded.append((at, [i], plan.load([candidate], seed, seeds)))
@@ -81,9 +81,10 @@ def _of(
     seeds: int,
     failures: Sequence[str],
 ) -> MeasuredCandidate:
-    """Measure one candidate of a sweep. Candidates are the sweep's last axis before the seeds."""
+    """Return the measured numbers of one candidate of a sweep. Candidates are the last axis of the
+    sweep before the seeds."""
     runs = {run.run_id: run for run in results.points}
-    # The ids are ordered as run_ids[point][seed].
+    # Order: run_ids[point][seed].
     ids = [point.run_id for point in scenario.points]
     points = [ids[start : start + seeds] for start in range(place * seeds, len(ids), count * seeds)]
     flat = [run_id for point in points for run_id in point]

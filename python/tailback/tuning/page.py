@@ -19,7 +19,7 @@ CANDIDATES = "candidates.csv"
 
 
 def heading(tuning: Tuned, point: Point) -> str:
-    """Return the first comment lines of the scenario of a point."""
+    """Return the comment at the beginning of a point's scenario."""
     goals = ", ".join(
         f"{g.text} {short(point.tried.measured.value(g.text))}" for g in tuning.plan.goals
     )
@@ -30,12 +30,12 @@ def heading(tuning: Tuned, point: Point) -> str:
 
 
 def write(tuning: Tuned) -> Path:
-    """Write the report, the figures and the scenarios of a search."""
+    """Write the report of a search, with figures and scenarios."""
     return write_report(_report(tuning), tuning.folder)
 
 
 def rows(tuning: Tuned) -> tuple[list[str], list[list[Value]]]:
-    """Return the front as a table, with headings and cells."""
+    """Return the front as a table: headings and rows."""
     plan = tuning.plan
     heads = ["point", *(parameter.path for parameter in plan.vary)]
     for goal in plan.goals:

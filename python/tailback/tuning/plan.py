@@ -1,5 +1,5 @@
-"""Makes the plan of a search. It reads the request, and reports all its errors before the first
-run."""
+"""Makes the plan of a search from the user's request. All errors in the request are reported before
+the first run."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ Values = Mapping[str, Word]
 
 @dataclass(frozen=True)
 class SearchPlan:
-    """A search that is ready to begin."""
+    """Everything that a search needs."""
 
     scenario: scenarios.Source
     sets: tuple[tuple[str, str], ...]
@@ -70,7 +70,7 @@ class SearchPlan:
 
     @property
     def id(self) -> str:
-        """The id of the search: 20 digits of a hash of all inputs that affect its result."""
+        """The id of the search: 20 digits of a hash of everything that affects the result."""
         text = json.dumps(
             [
                 self.defaults.id,
@@ -86,7 +86,7 @@ class SearchPlan:
     def load(
         self, candidates: Sequence[Values], seed: int | None = None, seeds: int | None = None
     ) -> _native.Scenario:
-        """Load some candidates at every point as one sweep. Without candidates, load the unchanged
+        """Load candidates at every point, as one sweep. Without candidates, load the unchanged
         scenario."""
         sweep = dict(self.sweep)
         if candidates:
@@ -97,7 +97,7 @@ class SearchPlan:
         if seed is not None:
             values.append(("seed", str(seed)))
         with warnings.catch_warnings():
-            # Do not show warnings about single candidates.
+            # Warnings about single candidates would only distract.
             warnings.simplefilter("ignore", ScenarioWarning)
             return scenarios.load(
                 self.scenario, values, seeds or self.seeds, self.runner, plugins=self.plugins
@@ -110,12 +110,12 @@ def make(
     sets: Sequence[tuple[str, str]],
     options: RunOptions,
 ) -> SearchPlan:
-    """Read the request and return its plan. Raise `InputError` with every error."""
+    """Read the request and return its plan. Raise `InputError` with all errors."""
     reader = _Reader(scenario, tuple(sets), engines.get(options.engine), options.plugins)
     reader.check_words(asked)
     varied = reader.ranges_of(asked.vary)
     axes = reader.axes_of(asked.over)
-    # Load the unchanged file first, so that its own errors are reported at their places.
+    # Load the unchanged file first, so that its own errors have their line numbers.
     first = reader.first()
     file_sweep: dict[str, Any] = json.loads(first.sweep) if first is not None else {}
     if first is not None:
@@ -157,7 +157,7 @@ def make(
 
 @dataclass
 class _Reader:
-    """Reads the request, part by part, and collects its errors."""
+    """Reads the parts of a request, and collects their errors."""
 
     scenario: scenarios.Source
     sets: tuple[tuple[str, str], ...]
@@ -172,22 +172,20 @@ class _Reader:
         self.wrong.update({str(problem): problem for problem in problems})
 
     def refuse(self) -> None:
-        """Raise `InputError` if anything is wrong."""
+        """Raise `InputErrors` if errors were collected."""
         if self.wrong:
             raise InputErrors(*self.wrong.values())
 
     def load(self, values: Sequence[tuple[str, str]], seeds: int) -> _native.Scenario:
-        """Load the scenario with further values. Hide its warnings, because they were already
-        shown.
-        """
+        """Load the scenario with additional values. Its warnings were already shown, so hide
+        them."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ScenarioWarning)
             sets = [*self.sets, *values]
             return scenarios.load(self.scenario, sets, seeds, self.runner, plugins=self.plugins)
 
     def check_words(self, asked: SearchRequest) -> None:
-        """Check the name of the sampler and the way of pooling. Check also that `sets` does not
-        replace the sweep."""
+        """Check the sampler and `across`. Also check that `sets` does not replace the sweep."""
         if asked.sampler not in SAMPLERS:
             self.note(f"--sampler: {unknown('sampler', asked.sampler, list(SAMPLERS))}")
         elif asked.sampler not in FIXED and shard.chosen() is not None:
@@ -214,7 +212,7 @@ class _Reader:
         return varied
 
     def axes_of(self, over: Mapping[str, object]) -> dict[str, list[Word]]:
-        """Parse the points of the search, if they replace the file's own sweep."""
+        """Parse `over`, which replaces the file's own sweep."""
         try:
             return ranges.over(over)
         except InputError as error:
@@ -222,7 +220,7 @@ class _Reader:
             return {}
 
     def first(self) -> _native.Scenario | None:
-        """Load the unchanged file at its first point, so that its errors keep their places."""
+        """Load the unchanged file with one seed, so that its errors keep their line numbers."""
         try:
             return scenarios.load(self.scenario, self.sets, 1, self.runner, plugins=self.plugins)
         except ScenarioError as error:
@@ -232,9 +230,8 @@ class _Reader:
     def settled(
         self, varied: Sequence[Vary], axes: Mapping[str, Sequence[Word]], first: _native.Scenario
     ) -> list[Vary]:
-        """Convert the ends of ranges to base units, and check that all paths accept their
-        values.
-        """
+        """Convert the ends of ranges to base units, and check that the scenario accepts all
+        values."""
         swept = {*axes} if axes else {path for axis in first.axes for path in axis}
         for path in (parameter.path for parameter in varied if parameter.path in swept):
             text = f"--vary {path}: is one of the points, too (--over, or the file's sweep)"
@@ -253,16 +250,15 @@ class _Reader:
         return settled
 
     def _bases(self, path: str, words: Sequence[Word]) -> list[float | str]:
-        """Convert values of a path to base units."""
-        # Drop a repeated value, because the ends of a range may be equal but a sweep may have each
-        # value only once.
+        """Return values of a path in base units."""
+        # The ends of a range may be equal, but a sweep must not repeat a value.
         distinct = list(dict.fromkeys(words))
         loaded = self.load([("sweep", toml.value({path: distinct}))], 1)
         values = dict(zip(distinct, (p.params[path] for p in loaded.points), strict=True))
         return [values[word] for word in words]
 
     def _accepts(self, path: str, words: Sequence[Word], option: str) -> bool:
-        """Return whether the scenario accepts these values. If not, record the reason."""
+        """Return whether the scenario accepts these values, and note the error if not."""
         try:
             self._bases(path, words)
         except ScenarioError as error:
@@ -274,7 +270,8 @@ class _Reader:
     def goals_of(
         self, asked: SearchRequest, first: _native.Scenario | None
     ) -> tuple[list[Goal], list[Bound]]:
-        """Parse goals and bounds, and check that the scenario has the objects that they name."""
+        """Parse goals and conditions, and check that the scenario has the flows, links and classes
+        in them."""
         if not asked.minimise and not asked.maximise:
             self.note("no goal; expected --minimise METRIC or --maximise METRIC")
         objectives: list[Goal] = []
@@ -299,17 +296,17 @@ class _Reader:
 
 
 def outer_first(paths: Iterable[str]) -> list[str]:
-    """Sort paths so that, for example, a queue comes before its target. Otherwise the new queue
+    """Sort paths so that outer keys come first. If a queue came after its target, the new queue
     would replace the target."""
     return sorted(paths, key=lambda path: path.count("."))
 
 
 def bare(diagnostic: _native.Diagnostic) -> str:
-    """Return the text of an error. Leave out its place if this is in the sweep that the search
-    adds."""
+    """Return an error as text. Leave out the place if it is in the sweep that the search adds,
+    which the user did not write."""
     return diagnostic.text if _is_of_search(diagnostic) else str(diagnostic)
 
 
 def _is_of_search(diagnostic: _native.Diagnostic) -> bool:
-    """Return whether an error comes from the sweep that a search adds."""
+    """Return whether an error is in the sweep that the search adds."""
     return (diagnostic.option or "").startswith("sweep=")

@@ -1,8 +1,7 @@
-"""Parses ranges such as `bottleneck.queue.target=1ms..30ms`, and chooses values in them.
+"""Parses ranges such as `bottleneck.queue.target=1ms..30ms`, and chooses values from them.
 
-Only the reader of scenarios knows whether a path exists and which values it accepts. Therefore this
-module passes the ends of every range to the reader as a sweep of two points, and reports the
-reader's messages.
+Only the scenario parser knows which paths exist and which values they accept. The ends of each
+range are therefore parsed as a sweep of two points, and the parser's errors are reported.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ Bases = Callable[[str, Sequence[Word]], list[float | str]]
 
 
 def literal(text: str) -> Word:
-    """Parse a value like `--set` does. It may be a number, true, or a word without quotes."""
+    """Parse a value as `--set` does. The value is TOML, or a word without quotes."""
     try:
         found = tomllib.loads(f"it = {text}")["it"]
     except ValueError:
@@ -46,22 +45,20 @@ def literal(text: str) -> Word:
 
 @dataclass(frozen=True)
 class Choices:
-    """Values to choose from. They have no order."""
+    """Values to choose from, in no order."""
 
     path: str
     words: tuple[Word, ...]
 
     @property
     def text(self) -> str:
-        """The choices as the user wrote them."""
         return ",".join(map(str, self.words))
 
     def ends(self) -> list[Word]:
-        """Values that the reader of scenarios must accept."""
+        """Values with which to check that the scenario accepts all choices."""
         return list(self.words)
 
     def settle(self, bases: Bases) -> Choices:  # noqa: ARG002 (as in `Range`)
-        """Return the choices unchanged."""
         return self
 
     def suggest(self, trial: Trial) -> Word:
@@ -72,7 +69,7 @@ class Choices:
 
 @dataclass(frozen=True)
 class Range:
-    """An interval of numbers with one unit."""
+    """An interval of numbers with a unit."""
 
     path: str
     text: str
@@ -87,13 +84,13 @@ class Range:
     """The units of both ends, if they differ."""
 
     def ends(self) -> list[Word]:
-        """Values that the reader of scenarios must accept."""
+        """Values with which to check that the scenario accepts the range."""
         if self.units[0] == self.units[1]:
             return [self.word(self.low), self.word(self.high)]
         return [f"{_plain(self.low)}{self.units[0]}", f"{_plain(self.high)}{self.units[1]}"]
 
     def settle(self, bases: Bases) -> Range:
-        """Return the range with both ends in one unit."""
+        """Return the range with both ends in the same unit."""
         low, high, unit = self.low, self.high, self.unit
         if self.units[0] != self.units[1]:
             first, last = bases(self.path, self.ends())
@@ -119,19 +116,19 @@ class Range:
         return self.word(found)
 
     def word(self, number: float) -> Word:
-        """Write a number as a value of the scenario, with `DIGITS` digits."""
+        """Format a number as a value of the scenario, with `DIGITS` digits."""
         if self.whole:
             return f"{int(number)}{self.unit}" if self.unit else int(number)
         if number.is_integer() and not self.unit and abs(number) < 2**53:
-            # A path that accepts fractions also accepts whole numbers. The reverse is not true.
+            # A path that accepts fractions accepts whole numbers, too, but not the reverse.
             return int(number)
         kept = min(max(float(f"{number:.{DIGITS}g}"), self.low), self.high)
         return f"{_plain(kept)}{self.unit}" if self.unit else kept
 
 
 def _is_whole(path: str, low: float, high: float, unit: str, bases: Bases) -> bool:
-    """Ask the reader of scenarios whether a path forbids fractions, such as a number of packets.
-    The ends of the range do not show this, because a factor may have the range `0..1`.
+    """Return whether a path accepts only whole numbers, such as a number of packets. The ends
+    `0..1` do not tell this, so try a fraction.
     """
     if not low.is_integer() or not high.is_integer():
         return False
@@ -152,7 +149,7 @@ def _plain(number: float) -> str:
 
 
 def parse(path: str, asked: object) -> Vary:
-    """Parse the values of one path: text as on the command line, or a list of choices."""
+    """Parse the values to try for one path: text as on the command line, or a list of choices."""
     option = f"--vary {path}={asked}"
     if not isinstance(asked, str):
         if isinstance(asked, Sequence) and len(asked) > 1:
@@ -188,7 +185,7 @@ def parse(path: str, asked: object) -> Vary:
 
 
 def over(asked: Mapping[str, object]) -> dict[str, list[Word]]:
-    """Parse the points at which every candidate runs: `path.rtt=10ms,40ms`."""
+    """Parse the points at which each candidate runs: `path.rtt=10ms,40ms`."""
     axes: dict[str, list[Word]] = {}
     for path, values in asked.items():
         if isinstance(values, str):

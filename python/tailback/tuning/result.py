@@ -1,4 +1,5 @@
-"""Compares the result of a search with the defaults, on seeds that the search did not use."""
+"""Compares the points that a search found with the default values, on seeds that the search did not
+use."""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ Answer = Literal["better", "worse", "same", "open"]
 
 @dataclass(frozen=True)
 class Point:
-    """A point of the Pareto front, with its results on unseen seeds."""
+    """A point of the Pareto front, with its results on the unseen seeds."""
 
     number: int
     """The point's number along the front, from 1."""
@@ -46,29 +47,29 @@ class Point:
 
     @property
     def values(self) -> Values:
-        """The values that the point sets."""
+        """The values of the point, by path."""
         return self.tried.values
 
     @property
     def file(self) -> str:
-        """The file name of the scenario with these values."""
+        """Name of the file with the point's scenario."""
         return f"point-{self.number:02}.toml"
 
     def checked(self, goal: Goal) -> Estimate | None:
-        """Return the mean over unseen seeds, with its interval."""
+        """Return the mean over the unseen seeds, with its interval."""
         return estimate(self.unseen.by_seed[goal.text]) if self.unseen is not None else None
 
     def difference(self, goal: Goal) -> Difference | None:
-        """Return the difference from the defaults, paired by seed."""
+        """Return the difference from the default values, seed by seed."""
         if self.unseen is None:
             return None
         return paired(self.base.by_seed[goal.text], self.unseen.by_seed[goal.text])
 
     def answer(self, goal: Goal) -> Answer:
-        """Decide whether the point is better than the defaults beyond noise.
+        """Return whether the point is better than the defaults in this goal, beyond noise.
 
-        If the differences have a spread, their interval must exclude 0. If all differences are
-        equal, at least `FEWEST` seeds are necessary.
+        If the differences vary, their confidence interval must exclude 0. If they are all equal, at
+        least `FEWEST` seeds are needed.
         """
         difference = self.difference(goal)
         if difference is None:
@@ -85,7 +86,7 @@ class Point:
         return "better" if goal.gain(difference.absolute) > 0 else "worse"
 
     def why_open(self, goal: Goal) -> str | None:
-        """Return why the answer is open, or None if it is not open."""
+        """Return why the answer is "open", or None if it is another."""
         if self.answer(goal) != "open":
             return None
         found = self.difference(goal)
@@ -96,8 +97,8 @@ class Point:
         return "the 95 % interval of the difference has 0 in it"
 
     def standing(self, goals: Sequence[Goal]) -> Standing:
-        """Return the answer over all goals. If a goal may still be worse, the answer is not "no
-        worse"."""
+        """Return the answer for all goals together. It is not "no worse" while any goal may be
+        worse."""
         answers = {self.answer(goal) for goal in goals}
         if "worse" in answers:
             return "worse"
@@ -119,7 +120,7 @@ some goal, and worse in no goal.
 
 @dataclass(frozen=True)
 class Tuned:
-    """A search and its front."""
+    """The result of a search."""
 
     plan: SearchPlan
     tried: Sequence[Tried]
@@ -146,16 +147,16 @@ class Tuned:
 
     @property
     def checked(self) -> list[Point]:
-        """The points that are compared with the defaults."""
+        """The points that ran with unseen seeds."""
         return [point for point in self.front if point.unseen is not None]
 
     def counts(self) -> dict[Standing, int]:
-        """For each answer, the number of compared points that have it."""
+        """The number of compared points with each answer."""
         standings = [point.standing(self.plan.goals) for point in self.checked]
         return {one: standings.count(one) for one in get_args(Standing)}
 
     def left_out(self) -> list[str]:
-        """Return sentences about points of the front that are not compared, with the reason."""
+        """Return sentences that say which points of the front were not compared, and why."""
         front, checked = len(self.front), len(self.checked)
         if front == checked:
             return []
@@ -171,7 +172,7 @@ class Tuned:
         return lines
 
     def verdict(self) -> list[str]:
-        """Return sentences that compare the front with the defaults."""
+        """Return sentences that compare the front with the default values."""
         plan = self.plan
         checked = self.checked
         if not self.front:
@@ -193,7 +194,7 @@ class Tuned:
             if standing in words and (count or standing in ("better", "no_worse"))
         )
         lines.append(f"of {points}, {told}")
-        # Print each reason once, with all goals to which it applies.
+        # Print each reason once, with the goals that it concerns.
         reasons: dict[str, dict[str, None]] = {}
         for point in checked:
             for goal in plan.goals:
@@ -216,7 +217,7 @@ class Tuned:
         return lines
 
     def broken(self) -> list[Point]:
-        """Return the points that keep every bound in the search, but not on unseen seeds."""
+        """Return the points that met all conditions in the search, but not with unseen seeds."""
         return [
             point
             for point in self.checked
@@ -302,7 +303,8 @@ _STANDINGS_OF_ONE: dict[Standing, str] = {
 
 
 def text(diff: Difference) -> str:
-    """Format a difference with the half-width of its interval, in percent if possible."""
+    """Format a difference and the half-width of its interval, in percent if the difference is
+    relative."""
     if diff.relative is not None:
         half = diff.relative_ci95
         return f"{100 * diff.relative:+.3g}{f' ±{100 * half:.2g}' if half else ''} %"
@@ -325,7 +327,7 @@ def _estimates(measured: MeasuredCandidate) -> dict[str, Any]:
 
 
 def chosen(front: Sequence[Tried]) -> list[int]:
-    """Choose which points of a front run on unseen seeds. Return their indices."""
+    """Choose the points of a front to run with unseen seeds. Return their indices."""
     if len(front) <= MOST_CHECKED:
         return list(range(len(front)))
     last = len(front) - 1

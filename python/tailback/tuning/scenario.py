@@ -1,8 +1,8 @@
-"""Writes a point of a front as a scenario. The scenario is the tuned file, with the point's values
+"""Writes a point of a front as a scenario: the tuned file with the point's values. The values are
 added as a sweep of one point.
 
-The rest of the file stays unchanged, including its comments. The runs of this scenario are
-identical to the runs of the search.
+The rest of the file, with its comments, is unchanged. The scenario gives exactly the runs of the
+search.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _SWEEP = re.compile(r"""^\s*\[\[?\s*["']?sweep["']?\s*[.\]]""")
 
 
 def text(plan: SearchPlan, values: Values, what: str) -> str:
-    """Return the scenario with these values set."""
+    """Return the file with these values set."""
     body = _without_sweep(plan.defaults.text)
     sets = {path: _literal(word) for path, word in plan.sets}
     lines = [f"# {line}" for line in what.splitlines()]
     lines += [body.rstrip("\n"), "", "[sweep]"]
-    # Set outer keys first, because an outer value would replace an inner value.
+    # Outer keys come first, because a table would replace the values inside it.
     chosen = {**sets, **{path: values[path] for path in outer_first(values)}}
     lines += [f"{toml.key(path)} = {toml.value([word])}" for path, word in chosen.items()]
     for path, words in plan.sweep.items():
@@ -45,8 +45,8 @@ def _literal(word: str) -> object:
 
 
 def _without_sweep(source: str) -> str:
-    """Return a scenario without its sweep. If the sweep is not a separate table, write the whole
-    scenario again as TOML."""
+    """Return a scenario without its sweep. If the sweep is not a section of its own, format the
+    whole scenario anew."""
     kept, inside = [], False
     for line in source.splitlines():
         if _TABLE.match(line):

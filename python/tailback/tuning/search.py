@@ -1,8 +1,8 @@
-"""Performs a search. Optuna proposes candidates in batches of a fixed size, and gets their results
-in order.
+"""Performs a search. Optuna proposes candidates in batches of a fixed size, and gets the results in
+this order.
 
-The same seed therefore gives the same candidates with any number of parallel runs. A search that
-was killed starts again from its beginning, but its stored runs are not run again.
+Therefore the candidates depend only on the seed, not on the number of parallel runs. An interrupted
+search starts again, but reuses its stored runs.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ and the total number."""
 
 @dataclass(frozen=True)
 class Tried:
-    """A candidate that the search tried."""
+    """A candidate with its measured numbers."""
 
     number: int
     """The candidate's number, from 1."""
@@ -44,8 +44,8 @@ class Tried:
 
 
 def search(plan: SearchPlan, measure: Measure, journal: Path) -> list[Tried]:
-    """Try the number of candidates that the plan sets. `journal` is the path of Optuna's
-    storage."""
+    """Try as many candidates as the plan sets. `journal` is the file in which Optuna's study is
+    stored."""
     with _quiet():
         return _search(plan, measure, journal)
 
@@ -56,8 +56,7 @@ def _search(plan: SearchPlan, measure: Measure, journal: Path) -> list[Tried]:
     from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
     from optuna.trial import TrialState
 
-    # Keep the storage in memory and write it once, because Optuna's journal would wait for the disk
-    # at each step.
+    # Optuna's journal would sync to disk at each step, so write the study once at the end.
     storage = optuna.storages.InMemoryStorage()
     study = optuna.create_study(
         storage=storage,
@@ -67,7 +66,7 @@ def _search(plan: SearchPlan, measure: Measure, journal: Path) -> list[Tried]:
     )
     candidates: list[Tried] = []
     known: dict[tuple[object, ...], MeasuredCandidate] = {}
-    # If candidates do not depend on results, all of them form one batch.
+    # Candidates that do not depend on results form a single batch.
     step = plan.candidates if plan.sampler in plans.FIXED else plan.batch
     for start in range(0, plan.candidates, step):
         trials = [study.ask() for _ in range(min(step, plan.candidates - start))]
@@ -102,8 +101,7 @@ def _search(plan: SearchPlan, measure: Measure, journal: Path) -> list[Tried]:
 
 
 def _with_front(study: Study, candidates: Sequence[Tried]) -> list[Tried]:
-    """Mark the candidates that no other candidate beats. Among equal candidates, mark only the
-    first."""
+    """Mark the candidates of the Pareto front. Of equal candidates, only the first is marked."""
     numbers = {trial.number + 1: trial.values for trial in study.best_trials}
     seen: set[tuple[object, ...]] = set()
     marked = []
@@ -124,8 +122,8 @@ def _sampler(plan: SearchPlan) -> BaseSampler:
     seed = plan.sampler_seed
     match plan.sampler:
         case "tpe":
-            # With `constant_liar`, unfinished candidates count as bad, so that the candidates of a
-            # batch differ.
+            # `constant_liar` treats unfinished candidates as bad, so that the candidates of a batch
+            # differ.
             return samplers.TPESampler(seed=seed, multivariate=True, constant_liar=True)
         case "nsga2":
             return samplers.NSGAIISampler(seed=seed, population_size=2 * plan.batch)
@@ -135,7 +133,7 @@ def _sampler(plan: SearchPlan) -> BaseSampler:
 
 
 def require() -> None:
-    """Raise an error with the command that installs Optuna, if Optuna is missing."""
+    """If Optuna is missing, raise an error with the command that installs it."""
     import importlib.util
 
     if importlib.util.find_spec("optuna") is None:

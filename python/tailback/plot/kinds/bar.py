@@ -1,4 +1,4 @@
-"""Draws means as bars from zero, with their intervals."""
+"""Draws means as bars, with their confidence intervals."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tailback.plot.plan import Kind, PlannedDrawing, PlotPanel, PlotPlan, Rows
 
 
 def draw(plan: PlotPlan) -> PlannedDrawing:
-    """Draw a bar for each value of the key and each series."""
+    """Draw a bar for each x value and colour."""
     rows: Rows = []
     for roles, found in values.estimates(plan, plan.y).items():
         own: dict[str, Any] = common.by_role(roles)

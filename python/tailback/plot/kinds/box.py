@@ -1,4 +1,4 @@
-"""Draws boxes: the quartiles, whiskers, and every single value if there are only a few values."""
+"""Draws box plots, with every single value if there are few."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FEW = 12
 
 
 def draw(plan: PlotPlan) -> PlannedDrawing:
-    """Draw a box for each value of the key and each series."""
+    """Draw a box for each x value and colour."""
     import polars as pl
 
     cloud = values.samples(plan, plan.y).sort("lower", maintain_order=True)
@@ -101,7 +101,7 @@ def draw(plan: PlotPlan) -> PlannedDrawing:
 
 
 def _from(rows: Rows, start: float) -> Rows:
-    """Raise values below the lower end of a logarithmic axis to that end."""
+    """Raise values that lie below a logarithmic axis to the axis's lower end."""
     ranks = (*_WHOLE, "dot")
     return [
         {**row, **{rank: max(start, row[rank]) for rank in ranks if rank in row}} for row in rows
@@ -118,7 +118,7 @@ _TIPS = (
 
 
 def _box(samples: Sequence[float], counts: Sequence[int], plan: PlotPlan) -> dict[str, float]:
-    """Compute quartiles and whiskers of sorted values.
+    """Compute the quartiles and whiskers of sorted values.
 
     If each run has many values, the whiskers end at the 1st and the 99th percentile. If each run
     has one value, the whiskers end at the smallest and the largest value.
@@ -128,7 +128,7 @@ def _box(samples: Sequence[float], counts: Sequence[int], plan: PlotPlan) -> dic
         quantiles = {name: nearest(samples, counts, share) for name, share in shares.items()}
     else:
         quantiles = {name: _between(samples, share) for name, share in _WHOLE.items()}
-    # Counts of samples of a series are weights by time, so report the number of samples instead.
+    # Samples of a series are weighted by time, so report their number instead of their weight.
     weighted = plan.y.source in ("series", "rate")
     return {**quantiles, "n": len(samples) if weighted else sum(counts)}
 
@@ -137,8 +137,7 @@ _WHOLE = {"low": 0.0, "p25": 0.25, "p50": 0.5, "p75": 0.75, "high": 1.0}
 
 
 def nearest(samples: Sequence[float], counts: Sequence[int], share: float) -> float:
-    """Return the quantile of this share: the smallest value that this share of all values does not
-    exceed."""
+    """Return the smallest value such that this share of the weighted values is no larger."""
     wanted, seen = share * sum(counts), 0
     for value, count in zip(samples, counts, strict=True):
         seen += count
@@ -148,8 +147,7 @@ def nearest(samples: Sequence[float], counts: Sequence[int], share: float) -> fl
 
 
 def _between(samples: Sequence[float], share: float) -> float:
-    """Return the quantile of this share, interpolated between neighbouring values, for few
-    values."""
+    """Return the quantile of a few values, interpolated between neighbours."""
     at = share * (len(samples) - 1)
     low = int(at)
     high = min(low + 1, len(samples) - 1)

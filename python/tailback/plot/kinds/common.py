@@ -1,4 +1,4 @@
-"""Draws the elements that several kinds of plots share: axes, colours, dashes and shapes."""
+"""Draws what several kinds of plots share: axes, colours, dashes and symbols."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ ROOM = 0.05
 
 
 def by_role(roles: Roles) -> dict[str, str]:
-    """Return the entries of a row that hold the texts of its roles."""
+    """Return the values of a data row by role."""
     return dict(zip(ROLES, roles, strict=True))
 
 
 def data(rows: Rows, panel: PlotPanel) -> alt.Data:
-    """Convert rows to data of a figure, rounded to the visible digits. For a figure that is only
-    drawn to measure its size, keep one row of each panel and series.
+    """Convert rows to chart data, rounded to visible digits. For a draft that only serves to
+    measure the figure's size, keep one row per panel and series.
     """
     if panel.rough:
         one = {tuple(row.get(role) for role in ROLES[1:]): row for row in rows}
@@ -48,10 +48,10 @@ def _rounded(value: Any) -> Any:
 
 
 def chosen(rows: Rows, scale: Scale, names: Sequence[str], *, log: bool = True) -> Scale:
-    """Choose the scale of an axis that shows these entries of the rows.
+    """Choose between a linear, a logarithmic and a free axis for the values in these columns.
 
-    Values with a large span get a logarithmic scale, if `log` allows it. If values differ mostly
-    between panels, the axis of each panel has its own ends.
+    Values that span a large range get a logarithmic axis, if `log` is true. If the values differ
+    mostly between panels, each panel gets its own axis range ("free").
     """
     if scale != "auto":
         return scale
@@ -68,7 +68,7 @@ def chosen(rows: Rows, scale: Scale, names: Sequence[str], *, log: bool = True) 
 
 
 def free(**axes: Scale) -> tuple[str, ...]:
-    """Return the axes that have their own ends in each panel."""
+    """Return the axes whose range differs between panels."""
     return tuple(axis for axis, scale in axes.items() if scale == "free")
 
 
@@ -86,8 +86,8 @@ def is_log(values: Iterable[float], scale: Scale, span: float = LOG_SPAN) -> boo
 
 
 def ticks(low: float, high: float, most: int) -> list[float]:
-    """Return at most `most` ticks of a logarithmic axis. They are at 1, 2 and 5 of every decade, or
-    at 1 of every decade, or at 1 of every second decade, and so on."""
+    """Return at most `most` ticks of a logarithmic axis. They are at 1, 2 and 5 of every decade if
+    these fit, otherwise at 1 of every decade, or of every second, third or fourth decade."""
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     kept: list[float] = []
     for steps, every in (((1, 2, 5), 1), ((1,), 1), ((1,), 2), ((1,), 3), ((1,), 4)):
@@ -99,15 +99,13 @@ def ticks(low: float, high: float, most: int) -> list[float]:
 
 
 def number(largest: float) -> str:
-    """Return a number format in d3's syntax without exponents, for an axis that ends at
-    `largest`.
-    """
+    """Return a d3 number format without exponents for an axis that ends at `largest`."""
     return "~s" if largest >= 1e6 else ",.6~r"
 
 
 def reach(mean: float | None, interval: tuple[float, float] | None) -> dict[str, float | None]:
-    """Return a mean with the ends of its interval. If the mean is not negative, cut the interval at
-    0."""
+    """Return a mean and the ends of its interval as columns of a data row. If the mean is not
+    negative, the interval ends at 0."""
     if interval is None or mean is None:
         return {"y": mean, "low": None, "high": None}
     low, high = interval
@@ -124,13 +122,13 @@ def value_axis(
     limits: Limits = (None, None),
     centre: float | None = None,
 ) -> tuple[alt.Scale, alt.Axis, tuple[float, float]]:
-    """Return the scale, the axis and the ends for values of a quantity.
+    """Return scale, axis and range for values of a quantity.
 
-    `zero` decides whether the axis begins at 0. By default it does, unless this would leave most of
-    the axis empty. `panel` is the length of the axis in pixels. If the axis of each panel has its
-    own ends (`free`), Vega chooses these ends. `limits` are ends that the user has set. For a
-    ratio, the axis is logarithmic and has `centre` in the middle, so that 0.5 and 2 are equally far
-    from 1.
+    `zero` decides whether the axis begins at 0 (default: unless most of the axis would be empty).
+    `panel` is the length of the axis in pixels, `letter` the size of its letters. If `scale` is
+    "free", Vega chooses the range of each panel. `limits` are ends of the range that the user has
+    set. For a ratio, the axis is logarithmic with `centre` in the middle, so that 0.5 and 2 are
+    equally far from 1.
     """
     log = is_log(values, scale)
     if centre is not None and scale in ("auto", "linear") and min(values, default=0.0) > 0:
@@ -141,7 +139,7 @@ def value_axis(
         return alt.Scale(zero=True), alt.Axis(tickCount=count), (0.0, 1.0)
     low, high = min(found, default=0.0), max(found, default=1.0)
     if log:
-        # An axis that begins at zero could be mostly empty.
+        # Beginning at zero could leave most of the axis empty.
         low, high = _within(limits, max(low, high / DEEP) / 1.15, high * 1.15)
         marks = ticks(low, high, max(2, int(panel / (2.8 * letter))))
         axis = alt.Axis(values=marks, format=number(high), labelOverlap="greedy")
@@ -167,7 +165,7 @@ def value_axis(
 
 
 def _within(limits: Limits, low: float, high: float) -> tuple[float, float]:
-    """Replace the ends of an axis with the ends that the user has set."""
+    """Replace ends of a range by those that the user has set."""
     low = low if limits[0] is None else limits[0]
     high = high if limits[1] is None else limits[1]
     return low, high if high > low else low + (abs(low) or 1.0)
@@ -182,7 +180,7 @@ def _ratio_axis(
     if reach > 3:
         marks = [*ticks(low, high, most), centre]
     else:
-        # For ratios close to 1, ticks are symmetric. The lower half has the inverses of the upper
+        # Ticks are symmetric for ratios close to 1: the lower half has the inverses of the upper
         # half.
         step = next((s for s in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5) if reach - 1 <= 2.5 * s), 1.0)
         steps = [1 + step * n for n in range(1, int((reach - 1) / step + 1e-9) + 1)]
@@ -197,14 +195,15 @@ RATIOS = ("throughput_ratio", "throughput_gain")
 
 
 def centre(quantity: PlotQuantity) -> float | None:
-    """Return the value of a ratio that means no difference, or None if the quantity is not a
+    """Return the value at which a ratio shows no difference, or None if the quantity is not a
     ratio."""
     named = quantity.metric is not None and quantity.metric.path in RATIOS
     return 1.0 if named else None
 
 
 def rules(plan: PlotPlan, panel: PlotPanel, *, x: alt.X | None, y: alt.Y | None) -> list[Any]:
-    """Draw the reference lines with their values. `x` and `y` are the axes that show numbers."""
+    """Draw reference lines, labelled with their values. `x` and `y` are None for axes without
+    numbers."""
     layers: list[Any] = []
     if y is not None and centre(plan.y) is not None and not plan.kind.up:
         layers += _rule(panel, Rule("y", 1.0, ""), y, "y")
@@ -235,7 +234,6 @@ def _rule(panel: PlotPanel, rule: Rule, channel: Any, axis: str) -> list[Any]:
         "fontSize": 0.9 * panel.letter,
         "color": style.INK,
     }
-    # Draw the white outline under the letters.
     outline = here.mark_text(stroke="white", strokeWidth=2.5, **said)
     end = {"x": alt.value(panel.width)} if axis == "y" else {"y": alt.value(panel.height)}
     text = {axis: at, "text": "text:N", **end}
@@ -243,7 +241,7 @@ def _rule(panel: PlotPanel, rule: Rule, channel: Any, axis: str) -> list[Any]:
 
 
 def name_log(plan: PlotPlan, **scales: alt.Scale) -> None:
-    """Record in the plan which of these scales are logarithmic, for the titles of their axes."""
+    """Record in the plan which axes are logarithmic, so that their titles say it."""
     plan.log.update(axis for axis, scale in scales.items() if scale["type"] == "log")
 
 
@@ -253,14 +251,13 @@ _GAPS = {"paddingInner": 0.2, "paddingOuter": 0.15}
 def key_axis(
     plan: PlotPlan, panel: PlotPanel, *, numeric: bool, up: Scale = "auto", gaps: bool = True
 ) -> tuple[alt.X, bool]:
-    """Return the x axis of a swept key, and whether its values are numbers on a scale.
+    """Return the x axis for a swept key, and whether it is a numeric scale.
 
-    `up` is the scale of the y axis. `gaps` leaves space between names.
+    `up` is the type of the y axis. `gaps` leaves space between names on the axis.
     """
     key = plan.x
     assert isinstance(key, Dimension)
-    # If each panel has its own labels on the y axis, the labels push the axis line away from the
-    # panel.
+    # With its own labels in each panel, the y axis would be moved away from the panel.
     line = up != "free"
     if not numeric or key.numbers is None:
         texts = [key.short(text) for text in key.texts]
@@ -298,7 +295,7 @@ def key_axis(
 
 
 def x_value(plan: PlotPlan, text: str, *, numeric: bool) -> float | str:
-    """Return the value of x for a text of the swept key."""
+    """Return the position on the x axis for a value of the swept key."""
     found = plan.x
     assert isinstance(found, Dimension)
     if not found.name:
@@ -307,8 +304,7 @@ def x_value(plan: PlotPlan, text: str, *, numeric: bool) -> float | str:
 
 
 def _angle(texts: Sequence[str], panel: PlotPanel) -> dict[str, Any]:
-    """Return the angle of names on an axis. They are slanted if they do not fit beside one
-    another."""
+    """Return the angle of the names on an axis, slanted if they do not fit horizontally."""
     room = panel.width / max(1, len(texts))
     longest = max((len(text) for text in texts), default=0) * style.LETTER * panel.letter
     if longest <= room:
@@ -323,7 +319,7 @@ def _angle(texts: Sequence[str], panel: PlotPanel) -> dict[str, Any]:
 
 
 def colour(plan: PlotPlan, **more: Any) -> dict[str, Any]:
-    """Return the colour channel. Empty if all marks have the same colour."""
+    """Return the encoding of series by colour. Return nothing if there is one series."""
     found = plan.series
     if found is None:
         return {}
@@ -331,7 +327,7 @@ def colour(plan: PlotPlan, **more: Any) -> dict[str, Any]:
 
 
 def fill(plan: PlotPlan) -> dict[str, Any]:
-    """Return the colour channel for areas with a black frame."""
+    """Return the encoding of series by fill colour, for areas with a black outline."""
     found = plan.series
     if found is None:
         return {}
@@ -339,12 +335,12 @@ def fill(plan: PlotPlan) -> dict[str, Any]:
 
 
 def dash(plan: PlotPlan, *, legend: bool = True) -> dict[str, Any]:
-    """Return the dash channel. Dashes distinguish lines in a figure that is printed in grey."""
+    """Return the encoding of series by dashes. Dashes distinguish lines in grey print."""
     series = plan.series
     if series is None:
         return {}
     count = len(series.texts)
-    # Lines with colours from dark to light need no dashes.
+    # Colours from dark to light suffice without dashes.
     dashes = style.cycled(style.DASHES[:1] if series.numbers else style.DASHES, count)
     scale = alt.Scale(domain=list(series.texts), range=dashes)
     more = _shared(series) if legend else {"legend": None}
@@ -352,7 +348,7 @@ def dash(plan: PlotPlan, *, legend: bool = True) -> dict[str, Any]:
 
 
 def shape(plan: PlotPlan) -> dict[str, Any]:
-    """Return the shape channel."""
+    """Return the encoding of series by symbol."""
     series = plan.series
     if series is None:
         return {}
@@ -362,8 +358,8 @@ def shape(plan: PlotPlan) -> dict[str, Any]:
 
 
 def beside(plan: PlotPlan) -> dict[str, Any]:
-    """Return the channel that puts series beside one another. Empty if the series are the values of
-    x."""
+    """Return the encoding that places series side by side. Return nothing if colours show the same
+    values as the x axis."""
     found = plan.series
     if found is None or repeats(plan):
         return {}
@@ -372,7 +368,7 @@ def beside(plan: PlotPlan) -> dict[str, Any]:
 
 
 def repeats(plan: PlotPlan) -> bool:
-    """Return whether the colours show the same dimension as the x axis."""
+    """Return whether colours show the same dimension as the x axis."""
     return plan.series is not None and plan.series == plan.roles.get("x")
 
 
@@ -388,7 +384,7 @@ def _shared(found: Dimension) -> dict[str, Any]:
 
 
 def tooltips(plan: PlotPlan, *more: alt.Tooltip) -> list[alt.Tooltip]:
-    """Return the entries of the tooltip that a page shows."""
+    """Return the tooltip entries for a figure in a web page."""
     tips = [
         alt.Tooltip(f"{role}:N", title=dimension.title)
         for role, dimension in plan.roles.items()
@@ -403,6 +399,6 @@ def of_value(title: str, name: str = "y", number: str = ".4~g") -> alt.Tooltip:
 
 
 def first_colour(plan: PlotPlan) -> dict[str, Any]:
-    """Return the first colour of the palette as a property of marks. Empty if the plan has
-    series."""
+    """Return the first colour of the palette as a property of marks. Return nothing if series have
+    their own colours."""
     return {} if plan.series is not None else {"color": style.COLOURS[0]}

@@ -1,4 +1,4 @@
-"""Draws cumulative distributions: the share of values up to a value (cdf), or above it (ccdf)."""
+"""Draws cumulative distributions: the share of values up to x (cdf), or above x (ccdf)."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _draw(plan: PlotPlan, *, tail: bool) -> PlannedDrawing:
         title = panel.up(UP[tail])
         shown = rows
         if log:
-            # Values below the axis are drawn at its lower end.
+            # Values to the left of the axis are drawn at its end.
             shown = [{**row, "x": max(row["x"], start)} for row in rows]
         ink = common.first_colour(plan)
         base = alt.Chart().encode(x=x, **common.colour(plan))
@@ -82,7 +82,7 @@ def _draw(plan: PlotPlan, *, tail: bool) -> PlannedDrawing:
 def _shares(
     panel: PlotPanel, least: float, plan: PlotPlan, *, tail: bool
 ) -> tuple[alt.Scale, alt.Axis]:
-    """Return the axis of shares. For a ccdf (`tail`), the axis is logarithmic."""
+    """Return the y axis, which shows shares. It is logarithmic for a ccdf (`tail`) by default."""
     log = plan.y_scale == "log" if plan.y_scale != "auto" else tail
     if log:
         scale = alt.Scale(type="log", domain=[least, 1], nice=False, clamp=True)
@@ -99,11 +99,10 @@ def _shares(
 def _curve(
     samples: pl.DataFrame, steps: int, *, tail: bool
 ) -> tuple[list[dict[str, float | None]], tuple[float, float]]:
-    """Return points of the pooled distribution with intervals over runs, and the span of its main
-    part.
+    """Return points of the distribution of all runs, with confidence intervals, and the x range of
+    its main part.
 
-    Points are evenly spaced in the share. For a ccdf (`tail`), they are evenly spaced in the
-    share's logarithm.
+    The points have equal steps in the share, or in its logarithm for a ccdf (`tail`).
     """
     import numpy as np
 

@@ -1,4 +1,4 @@
-"""Draws a map: a metric over two keys, as shaded cells with numbers."""
+"""Draws a heat map: a metric over two keys, as shaded cells with numbers."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ SHADES = ["#f3f6fa", "#b9d3e8", "#6ba6d0", "#2a6ea8", "#0b2a55"]
 
 
 def draw(plan: PlotPlan) -> PlannedDrawing:
-    """Draw a cell for each pair of values of the keys."""
+    """Draw a cell for each pair of key values."""
     assert plan.down is not None
     across, down = plan.roles["x"], plan.down
-    # The code that collects values treats the rows of the map as series.
+    # `values` has no role for rows of a map, so use the role of the series.
     inner = dataclasses.replace(plan, roles={**plan.roles, "series": down})
     rows: Rows = []
     for roles, estimate in values.estimates(inner, plan.y).items():
@@ -82,7 +82,7 @@ def draw(plan: PlotPlan) -> PlannedDrawing:
 
 
 def _darkness(low: float, high: float, *, log: bool) -> str:
-    """Return the position of a value on the scale of shades (0 to 1), as a Vega expression."""
+    """Return a Vega expression for the darkness (0 to 1) of a value."""
     if log:
         return f"log(datum.y / {low:.6g}) / {max(1e-9, math.log(high / low)):.6g}"
     return f"(datum.y - {low:.6g}) / {max(1e-12, high - low):.6g}"

@@ -1,4 +1,4 @@
-"""Draws means over a key, joined by lines, with their intervals."""
+"""Draws means over a key as lines, with their confidence intervals."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tailback.plot.plan import Kind, PlannedDrawing, PlotPanel, PlotPlan, Rows
 
 
 def draw(plan: PlotPlan) -> PlannedDrawing:
-    """Draw a point for each value of the key and each series, joined by lines."""
+    """Draw a line for each series, with a point for each value of the key."""
     assert isinstance(plan.x, Dimension)
     across, numeric = plan.x.label, plan.x.numbers is not None
     rows: Rows = []

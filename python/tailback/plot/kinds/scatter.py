@@ -1,5 +1,5 @@
-"""Draws one metric over another: a dot for each combination of swept values, with both
-intervals."""
+"""Draws one metric against another: a dot for each combination of swept values, with confidence
+intervals of both."""
 
 from __future__ import annotations
 

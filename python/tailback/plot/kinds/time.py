@@ -1,5 +1,3 @@
-"""Draws a recorded series over time."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -27,7 +25,7 @@ RUG = 0.9
 
 @dataclass(frozen=True)
 class _Curves:
-    """The rows of a figure, and how they were computed."""
+    """Data rows of the curves, and whether they are samples or means."""
 
     rows: Rows
     end: float
@@ -39,8 +37,8 @@ class _Curves:
 
 
 def draw(plan: PlotPlan) -> PlannedDrawing:
-    """Draw a line for each series: every sample of a single run, or means over seeds in equally
-    long intervals."""
+    """Draw each series as a line: every sample of a single run, or means over seeds in equal
+    intervals."""
     names = quantities.STATES.get(plan.y.stored)
     frame = _within(plan, values.over_time(plan, plan.y))
     if names is not None:
@@ -137,8 +135,8 @@ def _named(names: Sequence[str]) -> tuple[alt.Scale, alt.Axis]:
 
 
 def _within(plan: PlotPlan, frame: pl.DataFrame) -> pl.DataFrame:
-    """Keep the samples between `--from` and `--to`. Also keep the last sample before `--from`,
-    because its value is still valid then."""
+    """Keep the samples between `--from` and `--to`, and the last sample before, which is still
+    valid."""
     import polars as pl
 
     begin, end = plan.look.begin_s, plan.look.end_s
@@ -155,7 +153,7 @@ def _within(plan: PlotPlan, frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _first_run(plan: PlotPlan, frame: pl.DataFrame) -> pl.DataFrame:
-    """Keep the samples of the first run of each curve, because named states have no mean."""
+    """Keep the first run of each curve, because states with names have no mean."""
     import polars as pl
 
     if frame.is_empty():
@@ -170,7 +168,7 @@ def _first_run(plan: PlotPlan, frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _events(plan: PlotPlan) -> list[tuple[str, Rows]]:
-    """Return the kinds of events, each with a row for every event."""
+    """Return the data rows of each kind of event."""
     if not plan.look.events:
         return []
     import polars as pl
@@ -188,7 +186,7 @@ def _events(plan: PlotPlan) -> list[tuple[str, Rows]]:
         if kind in missing:
             continue
         own = frame.filter(pl.col("event") == kind)
-        # If one pixel has several events, draw one of them.
+        # Draw only one event per pixel.
         pixel = (pl.col("time_s") / (span / MOST_BINS or 1.0)).floor().alias("pixel")
         own = own.with_columns(pixel).unique([*ROLES, "pixel"], maintain_order=True)
         most = common.MOST_ROWS // (2 * len(plan.look.events))
@@ -209,7 +207,7 @@ def _duration(plan: PlotPlan) -> float:
 def _rug(
     plan: PlotPlan, panel: PlotPanel, events: Sequence[tuple[str, Rows]], x: alt.X
 ) -> list[Any]:
-    """Draw a row of ticks for each kind of event, at the top of the panel."""
+    """Draw a row of ticks at the top of the panel for each kind of event."""
     height = RUG * panel.letter
     at = x.copy(deep=False)
     at["shorthand"] = "at:Q"
@@ -250,10 +248,9 @@ def _rug(
 def _curves(
     frame: pl.DataFrame, ends_s: Mapping[tuple[int, str], float], *, held: bool, named: bool
 ) -> _Curves:
-    """Return every sample if each curve comes from one part of one run, and if a figure can show
-    that many samples.
+    """Return every sample if each curve shows a single run and the figure has enough pixels.
 
-    Otherwise return the mean of each interval."""
+    Otherwise return the mean of each time interval."""
     import polars as pl
 
     if frame.is_empty():
@@ -272,7 +269,7 @@ def _curves(
 
 
 def _changes(frame: pl.DataFrame) -> pl.DataFrame:
-    """Keep the samples at which a state changes, and the last sample."""
+    """Keep the last sample and those at which the state changes."""
     import polars as pl
 
     over = [*ROLES, "run", "part"]
@@ -298,13 +295,12 @@ def _pooled(
     held: bool,
     single: bool,
 ) -> Rows:
-    """Return the mean of each interval with its confidence interval over seeds.
+    """Return the mean of each time interval, with its confidence interval over seeds.
 
-    For one run (`single`), return the smallest and the largest sample instead of the confidence
-    interval.
+    For a single run, return the range of the samples instead of the confidence interval.
 
-    Intervals are as long as the record intervals, or longer if a figure cannot show that many
-    intervals. Within an interval, the samples of a state (`held`) are weighted by time.
+    Time intervals have the length of the record interval, or a multiple if the figure has too few
+    pixels. With `held`, samples are weighted by the time for which they are valid.
     """
     import polars as pl
 
@@ -312,7 +308,7 @@ def _pooled(
     samples = max(frame.group_by("run", "part").len()["len"].to_list())
     start = float(frame["time_s"].min())  # type: ignore[arg-type]
     step = (end - start) / max(1, samples - 1)
-    # The width is a multiple of `step`, so that all intervals have equally many samples.
+    # Use a multiple of `step`, so that all intervals have the same number of samples.
     width = step * -(-samples // most) or 1.0
     place = ((pl.col("time_s") - start) / width + 1e-6).floor().alias("bin")
     binned = frame.with_columns(place)
@@ -349,7 +345,7 @@ def _pooled(
         elif row["n"] > 1 and row["deviation"]:
             half = t_quantile(row["n"] - 1) * row["deviation"] / row["n"] ** 0.5
             low, high = row["y"] - half, row["y"] + half
-            # If the mean is not negative, keep the interval above zero.
+            # If the mean is not negative, the interval ends at 0.
             low = max(0.0, low) if row["y"] >= 0 else low
         where = {role: row[role] for role in ROLES}
         # Draw the mean of an interval at the middle of its samples.
@@ -361,8 +357,7 @@ def _pooled(
 def _held_in(
     frame: pl.DataFrame, ends_s: Mapping[tuple[int, str], float], start: float, width: float
 ) -> pl.DataFrame:
-    """Compute the mean of each part in each interval. Samples are weighted by the time for which
-    they are valid."""
+    """Compute the mean of each flow or link in each time interval."""
     import numpy as np
     import polars as pl
 

@@ -1,6 +1,6 @@
 """Makes the report of a stored sweep, which `tailback report DIR` writes.
 
-Its sections are metrics against the swept keys (`measured`), distributions at all points
+The sections show metrics over swept keys (`measured`), distributions at all points
 (`distributions`), the first and the last point over time (`traces`), and every number (`cells`).
 """
 
@@ -19,10 +19,10 @@ from tailback.store.results import Results, Run, open_results
 
 
 def write_folder(folder: Path) -> Path:
-    """Write the report of a sweep. `folder` is the folder of the sweep, or a folder of results,
-    whose latest sweep is used.
+    """Write the report of a sweep. `folder` is a sweep, or a folder of results with its latest
+    sweep.
 
-    Returns the path of index.html, in `reports/<sweep>` of the results.
+    Returns the path of index.html, which is in `reports/<sweep>` of the results.
     """
     results = open_results(folder)
     results.require_whole()
@@ -35,7 +35,7 @@ def of(results: Results) -> Report:
     axes = axes_of(results)
     facts = _facts(results, groups)
     warnings = "\n\n".join(plain(warning) for warning in results.warnings)
-    # A sweep with one point has no axes, so no figures against keys.
+    # A sweep with one point has no axis over which to draw.
     against = measured.figures(groups, axes, facts) if axes else []
     over_time = traces.figures(groups, facts)
     shares = distributions.figures(groups, axes, facts)
@@ -78,7 +78,7 @@ def _keys(axes: Sequence[SweepAxis]) -> str:
 
 
 def _listed(axis: SweepAxis) -> str:
-    # Values of keys that advance together contain commas.
+    # Values of keys that are swept together contain commas.
     return ("; " if len(axis.keys) > 1 else ", ").join(axis.levels)
 
 

@@ -1,6 +1,4 @@
-"""Finds the axes of a sweep, with their values as written in the scenario. Chooses which axis to
-show along x, in colours or in panels.
-"""
+"""Finds the axes of a sweep, and chooses which to show along x, by colour and by panel."""
 
 from __future__ import annotations
 
@@ -18,8 +16,8 @@ MOST_IN_A_ROW = 5
 
 @dataclass(frozen=True)
 class SweepAxis:
-    """An axis: a key and its values in order. It can also be several keys that advance together, so
-    that at each step every key takes its next value."""
+    """An axis of a sweep: a key, or several keys that are swept together, with its values in
+    order."""
 
     keys: tuple[str, ...]
     levels: tuple[str, ...]
@@ -29,27 +27,27 @@ class SweepAxis:
 
     @property
     def title(self) -> str:
-        """The label with the unit of the figure."""
+        """The label with the unit of its values."""
         return f"{self.label} ({self.unit})" if self.unit and len(self.keys) == 1 else self.label
 
     @property
     def label(self) -> str:
-        """The name of the axis, as text."""
+        """The names of the axis's keys."""
         return ", ".join(dict.fromkeys(words.key(key) for key in self.keys))
 
     def level(self, run: Run) -> str:
-        """Return the axis's value at the point of a run."""
+        """Return the value of the axis in a run."""
         return _level(run, self.keys)
 
     def number(self, run: Run) -> float:
-        """Return the axis's value at the point of a run, as a number."""
+        """Return the value of the axis in a run as a number."""
         assert self.numbers is not None
         return self.numbers[self.levels.index(self.level(run))]
 
 
 @dataclass(frozen=True)
 class Roles:
-    """Which axes of a sweep to show along x, in colours and in panels."""
+    """Which axes of a sweep to show along x, by colour and by panel."""
 
     x: SweepAxis | None
     colour: SweepAxis | None
@@ -60,19 +58,19 @@ class Roles:
         return ", ".join(axis.level(run) for axis in self.panels)
 
     def in_a_row(self) -> int:
-        """Return the number of panels in a row. It is the number of values of the last axis if
-        these fit into a row, otherwise 0."""
+        """Return how many panels to place in a row. This is the number of values of the last axis,
+        or 0 (no fixed number) if too many."""
         last = len(self.panels[-1].levels) if len(self.panels) > 1 else 0
         return last if 2 <= last <= MOST_IN_A_ROW else 0
 
 
 def _level(run: Run, keys: Sequence[str]) -> str:
-    # Several keys often have the same value, such as a congestion control in several tables.
+    # Keys that are swept together often have the same value.
     return ", ".join(dict.fromkeys(words.value(run.labels.get(key, "")) for key in keys))
 
 
 def axes_of(results: Results) -> list[SweepAxis]:
-    """Return the axes with more than one value, in the order of the scenario."""
+    """Return the axes with several values, in the order of the scenario."""
     axes = []
     for keys in results.axes:
         paths = tuple(keys)
@@ -87,11 +85,11 @@ def axes_of(results: Results) -> list[SweepAxis]:
 
 
 def roles(axes: Sequence[SweepAxis]) -> Roles:
-    """Choose roles for the axes.
+    """Assign the axes of a sweep to x, colours and panels.
 
-    The axis of numbers with the most values goes along x. If no axis has numbers, x is an axis of
-    names. An axis with few values gets colours, preferably an axis of names. The other axes become
-    panels.
+    x is the numeric axis with the most values. Without a numeric axis, it is the axis of names with
+    the most values. Colours show an axis with few values, preferably of names. The others are shown
+    in panels.
     """
     x = max(axes, key=lambda a: (a.numbers is not None, len(a.levels)), default=None)
     rest = [axis for axis in axes if axis is not x]
@@ -101,10 +99,10 @@ def roles(axes: Sequence[SweepAxis]) -> Roles:
 
 
 def most_coloured(axes: Sequence[SweepAxis]) -> Roles:
-    """Choose roles for curves that do not have an axis of the sweep along x.
+    """Assign the axes of a sweep to colours and panels, for curves over another quantity.
 
-    The axis with the most values gets colours, preferably an axis of names. The other axes become
-    panels.
+    Colours show the axis with the most values that fits, preferably of names. The others are shown
+    in panels.
     """
     few = [axis for axis in axes if len(axis.levels) <= MOST_COLOURS]
     colour = max(few, key=lambda a: len(a.levels) + 1.5 * (a.numbers is None), default=None)

@@ -1,4 +1,4 @@
-"""Lists every number of a sweep, in tables of a page and in the file cells.csv."""
+"""Lists every number of a sweep, as tables in the report and as cells.csv."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ from tailback.store.results import Run
 MOST_ROWS = 150
 """The largest number of rows of a table on a page. The file cells.csv has all rows."""
 
-#: The scopes of tables in the order of cells.csv, each with the kind of part, such as a flow or a
-#: link, that its rows have.
+#: The kind of part in the rows of each table, in the order of cells.csv.
 _KINDS_OF: Mapping[str, Kind] = {
     "flow": "flow",
     "source": "traffic",
@@ -67,7 +66,7 @@ _ABOUT = {
 
 
 def tables(groups: Sequence[Sequence[Run]], facts: Facts) -> list[Block]:
-    """Return a table for each kind of part that the runs have."""
+    """Return a table each for the flows, links, classes and so on of the runs."""
     made = (_table(groups, what, facts) for what in _SHOWN)
     return [table for table in made if table is not None]
 
@@ -94,10 +93,10 @@ def _table(groups: Sequence[Sequence[Run]], what: str, facts: Facts) -> Table | 
             numbers.append([with_spread(_over_seeds(by_run, i, m)) for m in metrics])
     if not labels:
         return None
-    # Print labels that are the same in every row only once, unless the table has only one row.
+    # Print a label that all rows share only once.
     same = [i for i in range(len(heads)) if len({row[i] for row in labels}) == 1]
     same = same if len(labels) > 1 else []
-    # Leave out columns in which all values are 0 or missing.
+    # Leave out columns in which every value is 0 or missing.
     empty = [i for i in range(len(metrics)) if {row[i] for row in numbers} <= {"0", "\u2013"}]
     columns = [
         *left(*(head for i, head in enumerate(heads) if i not in same)),
@@ -142,8 +141,7 @@ def _own(groups: Sequence[Sequence[Run]]) -> list[Metric]:
 
 
 def _harms(groups: Sequence[Sequence[Run]], kind: Kind) -> list[Metric]:
-    """Return the metrics of harm by each competitor that is absent in some run, if they have a
-    value."""
+    """Return the harm metrics by each competitor that some run leaves out, if they have a value."""
     runs = [run for group in groups for run in group]
     names = harm.competitors(run.without for run in runs)
     every = (
@@ -157,8 +155,8 @@ def _harms(groups: Sequence[Sequence[Run]], kind: Kind) -> list[Metric]:
 
 
 def _column(metric: Metric) -> Column:
-    """Return the column of a metric. Its heading has the unit only once, because the table has
-    little space.
+    """Return the table column of a metric. The name has no unit, because the heading shows the unit
+    separately.
     """
     name = metric.name
     for unit in ("_mbit", "_ms", "_bytes", "_s"):
@@ -167,7 +165,7 @@ def _column(metric: Metric) -> Column:
 
 
 def _over_seeds(by_run: Sequence[Sequence[Part]], index: int, metric: Metric) -> Estimate:
-    """Estimate a metric of a part. `by_run` has the parts of each run."""
+    """Estimate a metric of the flow, link or class at this index of each run."""
     return pooling.over_runs(metric, [pooling.read(metric, own[index]) for own in by_run])
 
 
@@ -176,11 +174,11 @@ def _by_run(group: Sequence[Run], kind: Kind) -> list[Sequence[Part]]:
 
 
 def csv_of(groups: Sequence[Sequence[Run]]) -> str:
-    """Return CSV with a row for each point, part and metric.
+    """Return CSV with a row for each metric of each flow, link or class at each point.
 
-    A row has the mean over seeds with all digits, the number of seeds with a value, half the 95 %
-    interval, and the number of all seeds. If some transfers did not finish, the row also has a
-    lower bound of the mean over all seeds.
+    A row has the unrounded mean over seeds, half the width of its 95 % interval, the number of
+    seeds with a value, and the number of all seeds. If transfers did not finish, it also has a
+    lower bound of the mean.
     """
     paths = list(dict.fromkeys(path for group in groups for path in group[0].params))
     out = io.StringIO()
@@ -201,7 +199,7 @@ def csv_of(groups: Sequence[Sequence[Run]]) -> str:
                     if estimate.mean is None and estimate.at_least is None:
                         continue
                     name = "" if kind == "run" else part["name"]
-                    # The CSV writer writes None as an empty field.
+                    # None becomes an empty field.
                     row = [*point, what, name, metric.name, metric.unit]
                     spread = [estimate.half_width, estimate.of, estimate.at_least]
                     writer.writerow([*row, estimate.mean, estimate.n, *spread])

@@ -40,7 +40,7 @@ Curve = tuple[str, str, pl.DataFrame]
 def figures(
     groups: Sequence[Sequence[Run]], axes: Sequence[SweepAxis], facts: Facts
 ) -> list[Block]:
-    """Draw the figures of delays and of requests."""
+    """Draw the distributions of delays and of completion times."""
     candidates = [
         _delays(groups, axes, facts),
         _classes(groups, axes, facts),
@@ -54,7 +54,7 @@ def _delays(
 ) -> ReportFigure | None:
     links = list(groups[0][0].summary["queues"]) if groups else []
     if len(groups) == 1:
-        # With a single point, the panels are the links.
+        # A single point has a panel for each link.
         role = Roles(None, None, ())
         names = links[:MOST_COLOURS]
         curves = [
@@ -167,8 +167,7 @@ def _cdf(
 
 
 def _steps(buckets: pl.DataFrame, steps: int) -> pl.DataFrame:
-    """Reduce a distribution to at most this many steps. The last quarter of the steps describes the
-    tail."""
+    """Reduce a distribution to this many steps. A quarter of the steps is used for the tail."""
     upper = ((buckets["lower"] + buckets["width"]) / 1e6).to_list()
     lower = (buckets["lower"] / 1e6).to_list()
     whole = cumulative(lower, upper, buckets["count"].to_list())
@@ -238,8 +237,7 @@ def _sources(run: Run) -> list[str]:
 
 
 def _time(run: Run, source: str, upto: int) -> float | None:
-    """Return the mean time over the sources with this name, weighted by their numbers of
-    requests."""
+    """Return the mean completion time of the sources with this name, weighted by requests."""
     total = 0.0
     count = 0
     for part in run.summary["traffic"]:

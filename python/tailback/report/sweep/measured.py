@@ -1,5 +1,4 @@
-"""Draws metrics against the keys of a sweep. Each metric has a figure. The metrics that change most
-come first."""
+"""Draws metrics over the keys of a sweep, one figure for each metric."""
 
 from __future__ import annotations
 
@@ -41,7 +40,7 @@ WORDS = {
 
 @dataclass(frozen=True)
 class SweepQuantity:
-    """A metric that has a figure."""
+    """A metric to draw, and the kind of part that it describes."""
 
     metric: Metric
     of: Kind
@@ -77,7 +76,7 @@ QUANTITIES = (
 )
 
 
-#: Harms that get a figure if runs without a competitor exist.
+#: Harm metrics to draw if the sweep has runs without a competitor.
 _HARMS: tuple[tuple[str, Kind, str], ...] = (
     ("throughput", "flow", "throughput of a flow"),
     ("requests", "traffic", "completion time of requests"),
@@ -87,14 +86,14 @@ _HARMS: tuple[tuple[str, Kind, str], ...] = (
 
 
 def _harms(groups: Sequence[Sequence[Run]]) -> list[SweepQuantity]:
-    """Return the harm by each competitor that is absent in some run, for each quantity of
-    `_HARMS`."""
+    """Return the harm metrics of `_HARMS` for each competitor that some run leaves out."""
     names = harm.competitors(run.without for group in groups for run in group)
     out = []
     for number, name in enumerate(names):
         for quantity, of, words in _HARMS:
             metric = harm.by(find(f"harm.{quantity}", parts.on(of)), name)
-            # The path names the file of a figure, so it has to differ between competitors.
+            # The figure's file is named after the path, so the path must differ between
+            # competitors.
             if number:
                 metric = replace(metric, path=f"{metric.path}_{number + 1}")
             out.append(SweepQuantity(metric, of, f"harm by {name} to the {words}"))
@@ -102,7 +101,8 @@ def _harms(groups: Sequence[Sequence[Run]]) -> list[SweepQuantity]:
 
 
 def named(summary: Mapping[str, Any], of: Kind) -> list[tuple[str, Mapping[str, Any]]]:
-    """Return the parts of this kind with their names. Flows of one table share one name."""
+    """Return the flows, links or other parts of this kind, with their names. Flows from one table
+    have the same name."""
     if of == "run":
         return [("", summary)]
     name = group_of if of in parts.LIKE_FLOWS or of == "class" else str
@@ -112,17 +112,16 @@ def named(summary: Mapping[str, Any], of: Kind) -> list[tuple[str, Mapping[str, 
 def figures(
     groups: Sequence[Sequence[Run]], axes: Sequence[SweepAxis], facts: Facts
 ) -> list[Block]:
-    """Return a figure for each quantity that changes with a key.
+    """Return a figure for each metric that changes over the sweep.
 
-    If the sweep has only one key and its values are names, one figure shows the quantities side by
-    side.
+    If the only key has names as values, one figure shows all metrics side by side.
     """
     quantities = (*QUANTITIES, *_harms(groups))
     every = [(quantity, _values(groups, quantity)) for quantity in quantities]
     worth = [one for one in every if _varies(*one)] or [one for one in every if one[1]][:1]
     several = any(len(run.summary["queues"]) > 1 for run, *_ in groups[:1])
     if several or worth[0][0].metric.path != "utilisation":
-        # Utilisation comes last, because some links may be idle.
+        # Draw utilisation last, because some links may be idle.
         worth.sort(key=lambda one: one[0].metric.path == "utilisation")
     role = roles(axes)
     if role.x is None or role.x.numbers is not None or len(axes) > 1:
@@ -134,15 +133,14 @@ def figures(
 
 
 def pooled_text(values: Iterable[Sequence[Value]], several: str = "") -> str:
-    """Describe how the values of a figure are pooled. With a single seed, they have no mean and no
-    interval."""
+    """Describe the bars of a figure: means over seeds with intervals, or single values."""
     if max((value.n for own in values for _, _, value in own), default=1) < 2:
         return f"One seed{several}." if several else "One seed."
     return f"Mean over seeds{several}; bars are 95 % intervals. {CUT}"
 
 
 def _varies(quantity: SweepQuantity, values: Sequence[Value]) -> bool:
-    """Return whether the quantity of any part changes between points."""
+    """Return whether the metric of any flow or link differs between points."""
     means: dict[str, list[float]] = {}
     for _, name, value in values:
         if value.mean is not None:
@@ -155,9 +153,9 @@ Value = tuple[Run, str, Estimate]
 
 
 def _values(groups: Sequence[Sequence[Run]], quantity: SweepQuantity) -> list[Value]:
-    """Estimate the quantity over seeds, at each point and for each name.
+    """Estimate the metric over seeds, for each point and name.
 
-    If several parts of a run share a name, use their mean.
+    Parts of a run with the same name are averaged first.
     """
     out: list[Value] = []
     for group in groups:
@@ -185,7 +183,7 @@ def _figure(
     role = roles(axes)
     drawn = (name for _, name, value in values if value.mean is not None)
     names = list(dict.fromkeys(drawn))
-    # If colours distinguish several parts, panels must distinguish the values of the axis.
+    # If colours show flows or links, panels show the values of the axis.
     by_name = len(names) > 1
     series: list[str]
     if by_name:

@@ -1,7 +1,7 @@
-"""Shows the measurements of programs next to those of the network.
+"""Shows what programs measured next to what the network measured.
 
-Figures show QUIC logs and the kernel's tcp_info together with the RTT computed from packets. Tables
-list 5-tuples and the files that programs wrote.
+Figures show QUIC logs, the kernel's tcp_info, and RTTs computed from packets. Tables list 5-tuples
+and files written by programs.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ SHOWN = (".txt", ".log", ".csv", *qlog.ENDINGS)
 
 
 def blocks(groups: Sequence[Sequence[Run]], facts: Facts) -> list[Block]:
-    """Return figures and a table of 5-tuples for the first run, and lists of files for all runs."""
+    """Return figures and a table of 5-tuples for the first run, and the files of all runs."""
     runs = [run for group in groups for run in group if parts.programs(run.summary)]
     if not runs:
         return []
@@ -64,8 +64,8 @@ def _figure(
 ) -> ReportFigure | None:
     rows = series.filter(pl.col("flow") == name)
     program = next(p for p in parts.programs(run.summary) if p["name"] == name)
-    # If the program's RTTs are not RTTs of TCP, the TCP connection of the program only controls its
-    # main connection. Leave out the TCP connection in this case.
+    # If the program's RTTs are not those of TCP, its TCP connection carries only control messages,
+    # so leave it out.
     kernels = rows if program["rtt_of"] == "tcp" else rows.clear()
     logs = list(_logs(run, name))
     rtt: dict[str, pl.DataFrame] = {
@@ -128,7 +128,7 @@ def _figure(
 
 
 def _logs(run: Run, name: str) -> Iterator[tuple[str, qlog.Trace, Any]]:
-    """Yield the logs of a program: title, trace, and a function that converts samples to run
+    """Yield title and trace of each log of a program, and a function that converts its times to run
     time.
     """
     plan = _plan(run, name)
@@ -157,7 +157,7 @@ def _logs(run: Run, name: str) -> Iterator[tuple[str, qlog.Trace, Any]]:
 
 
 def _plan(run: Run, name: str) -> Mapping[str, Any]:
-    """Return the scenario's table of a program."""
+    """Return the settings of a program."""
     planned = run.manifest["canonical"].get("programs", ())
     for one in planned if isinstance(planned, list) else ():
         if isinstance(one, dict) and one.get("name") in (name, parts_name(name)):
@@ -166,7 +166,7 @@ def _plan(run: Run, name: str) -> Mapping[str, Any]:
 
 
 def parts_name(name: str) -> str:
-    """Return the name of the table that an instance of a program comes from: quic for quic/1."""
+    """Return the program's name in the scenario: quic for quic/1."""
     return name.rpartition("/")[0]
 
 
@@ -267,8 +267,7 @@ def _files(runs: Sequence[Run], facts: Facts) -> Table | None:
 
 
 def _link(base: str, name: str) -> str:
-    # Make a link only if a browser shows the file as text, and the name of the file fits into a
-    # link.
+    # Link only files that a browser shows as text and whose names need no escaping.
     if name.endswith(SHOWN) and not any(c in name for c in " ()<>[]\\`*"):
         return f"[{plain(name)}]({base}/{name})"
     return code(name)

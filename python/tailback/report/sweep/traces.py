@@ -1,4 +1,4 @@
-"""Draws one run over time: the rates of flows and sources, their windows, and the queues."""
+"""Draws one run over time: rates and windows of flows, rates of sources, and queues."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MAX_SAMPLES = 2400
 
 def figures(groups: Sequence[Sequence[Run]], facts: Facts) -> list[Block]:
     """Draw the first run of the first point. If there are several points, also draw the first run
-    of the last point."""
+    of the last."""
     runs = [groups[0][0]] if groups else []
     if len(groups) > 1:
         runs.append(groups[-1][0])
@@ -38,7 +38,7 @@ def _figure(run: Run, number: int, several: bool, facts: Facts) -> ReportFigure 
     series = run.series()
     flows = [flow["name"] for flow in parts.flows(run.summary)]
     shown = flows[:MOST_COLOURS]
-    # A UDP program may use a TCP connection to control its other side. Do not draw this connection.
+    # Leave out TCP connections that only control a UDP program.
     probes = {p["name"] for p in parts.programs(run.summary) if p["rtt_of"] != "tcp"}
     windows = [name for name in shown if name not in probes]
     links = list(run.summary["queues"])[:MOST_COLOURS]
@@ -61,7 +61,7 @@ def _figure(run: Run, number: int, several: bool, facts: Facts) -> ReportFigure 
             series=what,
             series_title=what,
             height=130,
-            # Only the last panel has the title of the time axis.
+            # Only the lowest panel has the title of the time axis.
             x_title="time in s" if frame is seen[-1][0] else None,
         )
         panels.append(chart)
@@ -73,7 +73,7 @@ def _figure(run: Run, number: int, several: bool, facts: Facts) -> ReportFigure 
     cut = f" The first {len(shown)} of {len(flows)} flows." if len(flows) > len(shown) else ""
     notes = "".join(f"; {rule}" for rule in sorted(rules))
     caption = f"Seed {run.seed}{which}{notes}.{cut}"
-    # The figure shows one run, so its link opens this run and not the whole sweep.
+    # Link to this run, not to the whole sweep.
     facts = replace(facts, reruns=[Rerun("", [run]) for _ in facts.reruns[:1]])
     title = "Over time" if not several else f"The {'first' if number == 1 else 'last'} point"
     return ReportFigure(f"time-{number}" if several else "time", title, chart, caption, facts)
@@ -88,10 +88,10 @@ def _of(
 
 
 def _rates(series: pl.DataFrame, flows: Sequence[str], run: Run) -> pl.DataFrame:
-    """Compute the throughput in each part of the run."""
+    """Compute the throughput in equal intervals of the run."""
     interval = run.manifest["canonical"]["record"]["interval"]
-    # Each part has the same number of sample intervals. A part with one interval more would show a
-    # step of the rate that does not exist.
+    # Each interval has the same number of samples. Otherwise the rate would seem to change from one
+    # interval to the next.
     samples = max(1, round(run.summary["duration_s"] * 1e9 / BINS / interval))
     width = samples * interval
     return (

@@ -15,11 +15,11 @@ from tailback.running.spread import place
 
 @contextmanager
 def on_cluster(address: str) -> Iterator[None]:
-    """Execute all runs of this block on a Dask cluster. The results are stored on this machine.
+    """Execute the runs of this block on a Dask cluster. Results are stored on this machine.
 
-    `address` is the scheduler's address, such as `tcp://host:8786`, or the file that the scheduler
-    wrote (`dask scheduler --scheduler-file FILE`). This machine and the workers need the same
-    version of `tailback[dask]`.
+    `address` is that of the scheduler, such as `tcp://host:8786`, or a file written by
+    `dask scheduler --scheduler-file FILE`. This machine and the workers need the same version of
+    `tailback[dask]`.
     """
     if importlib.util.find_spec("distributed") is None:
         raise InputError(

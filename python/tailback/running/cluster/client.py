@@ -1,7 +1,7 @@
-"""The client of a cluster. It sends runs to workers, and verifies and stores the results.
+"""Sends runs to the workers of a cluster, and verifies and stores the results.
 
-The store stays consistent if any process dies. If a worker dies, its runs go to another worker. If
-the scheduler or this process dies, the same command resumes from the stored runs.
+The store stays consistent if a process dies. If a worker dies, its runs go to another worker. If
+the scheduler or this process dies, run the command again: it continues from the stored runs.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ ATTEMPTS = 3
 
 
 class ClusterLost(TailbackError):
-    """Raised if the scheduler cannot be reached, or can no longer be reached."""
+    """Raised if the scheduler cannot be reached, or no longer."""
 
 
 class Cluster:
-    """A Dask cluster. The connection is opened only if a run is not stored yet."""
+    """A Dask cluster. The connection is opened when the first run has to be executed."""
 
     def __init__(self, address: str) -> None:
         self._address = address
@@ -65,7 +65,7 @@ class Cluster:
         """Addresses of workers that have the same versions as this process."""
 
     def close(self) -> None:
-        """End the connection. Runs that workers still execute are stopped."""
+        """End the connection. Runs that workers are still executing are stopped."""
         if self._client is not None:
             with contextlib.suppress(Exception):
                 self._client.close(timeout=2)  # type: ignore[no-untyped-call]
@@ -74,7 +74,7 @@ class Cluster:
     def execute(
         self, planned: Sequence[Planned], folder: _native.Store, progress: bool | None
     ) -> dict[str, str]:
-        """Execute and store these runs. Return the failures, by run."""
+        """Execute and store these runs. Return error messages by run id."""
         if not planned:
             return {}
         recipes = {
@@ -98,8 +98,7 @@ class Cluster:
             where: dict[str, Any] = {"address": self._address}
             if path.suffix == ".json" or path.is_file():
                 where = {"scheduler_file": str(path)}
-                # A scheduler that was just started with --scheduler-file may not have written the
-                # file yet.
+                # A scheduler that has just been started may not have written the file yet.
                 late = time.monotonic() + CONNECT_S
                 while not path.is_file() and time.monotonic() < late:
                     time.sleep(LOOK_S)
@@ -131,8 +130,8 @@ class Cluster:
             time.sleep(LOOK_S)
 
     def _refuse_others(self, client: Client, words: Sequence[str]) -> None:
-        """Check that every worker has the same versions as this process. If not, raise an error
-        before anything runs."""
+        """Check that every worker has the same versions of tailback and the engines. Raise an error
+        otherwise."""
         addresses = [one for one in _workers(client) if one not in self._fit]
         if not addresses:
             return
@@ -162,7 +161,7 @@ class Cluster:
 
 
 class _Batch:
-    """A batch of runs. It sends them to workers and stores their results."""
+    """Executes a batch of runs on the workers."""
 
     def __init__(
         self,
@@ -206,11 +205,11 @@ class _Batch:
                         bar.update(done, cost / total)
                     bar.update(done, cost / total)
         finally:
-            # After an error or Ctrl-C, the remaining runs are not needed.
+            # After an error or Ctrl-C, cancel the remaining runs.
             with contextlib.suppress(Exception):
                 out = [future for _, future in self._out.values()]
                 self._client.cancel(out)  # type: ignore[no-untyped-call]
-            # Wait for runs that are being stored.
+            # Wait until the last results are stored.
             self._pool.shutdown(wait=True, cancel_futures=True)
         return failures
 
@@ -221,7 +220,7 @@ class _Batch:
             run.run_id,
             run.scenario.engine_version,
         )
-        # Make the key unique, because another client with another version may have sent this run.
+        # The key is unique, because a client of another version may have sent the same run.
         key = f"run-{run.run_id}-{uuid.uuid4().hex[:12]}"
         future = self._client.submit(worker.play, order, key=key, pure=False)
         self._out[run.run_id] = (run, future)
@@ -233,15 +232,14 @@ class _Batch:
                 self._taken.put((run, error))
 
         def back(_: Future[Any]) -> None:
-            # After the end of the batch, the pool rejects further results, and this result is not
-            # needed.
+            # After the end of the batch, the pool rejects this unneeded result.
             with contextlib.suppress(RuntimeError):
                 self._pool.submit(take)
 
         future.add_done_callback(back)  # type: ignore[no-untyped-call]
 
     def _back(self) -> Iterator[tuple[Planned, str | None]]:
-        """Wait a moment for results, and yield the results that have arrived."""
+        """Wait briefly, then yield the results that have arrived."""
         try:
             run, failed = self._taken.get(timeout=LOOK_S)
         except queue.Empty:
@@ -254,8 +252,8 @@ class _Batch:
         yield run, failed
 
     def _take(self, run: Planned, future: Future[Any]) -> str | None:
-        """Store the result of a run. Return an empty text if it is stored, a sentence if the run
-        failed, and None if it must be repeated.
+        """Store a result. Return an empty text if it is stored, an error message if the run failed,
+        and None if the run must be repeated.
         """
         from distributed import KilledWorker
 
@@ -302,9 +300,7 @@ class _Batch:
 
 
 def _is_lost(error: Exception) -> bool:
-    """Return whether an error means that the result was lost with its worker, so that the run must
-    be repeated.
-    """
+    """Return whether an error means that the worker was lost, so that the run must be repeated."""
     from concurrent.futures import CancelledError
 
     from distributed.comm.core import CommClosedError
@@ -314,15 +310,14 @@ def _is_lost(error: Exception) -> bool:
 
 
 def _with_packets(planned: Sequence[Planned]) -> set[str]:
-    """Return the runs with folders that may be too large for one message, because they have
-    packets."""
+    """Return the ids of runs with packet captures, which may be too large for one message."""
     scenarios = {id(run.scenario): run.scenario for run in planned}
     points = (point for scenario in scenarios.values() for point in scenario.points)
     return {point.run_id for point in points if '"packets":true' in point.canonical}
 
 
 def _workers(client: Client) -> dict[str, int]:
-    """Return the workers with their numbers of threads."""
+    """Return each worker's number of threads."""
     try:
         found = client.scheduler_info(n_workers=-1)["workers"]
     except (OSError, KeyError):
@@ -339,9 +334,8 @@ def _gone(address: str) -> str:
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Silence Dask's log of connections, because this module prints the important messages
-    itself."""
-    # The import sets the levels of Dask's loggers, so it must come before the levels are set here.
+    """Silence Dask's log of connections, because this module prints what matters."""
+    # Import it first, because the import sets log levels.
     import distributed  # noqa: F401
 
     names = [

@@ -1,8 +1,8 @@
-"""Executes runs on a worker of a cluster. Each thread executes one run at a time, in a temporary
+"""Executes runs on a worker of a cluster. Each thread executes one run at a time in a temporary
 folder.
 
-The client sends functions by name, so it detects a worker without tailback, or with another
-version, before the worker runs anything.
+The client refers to functions by name, so a worker without tailback or with another version is
+detected before it runs anything.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Order:
 
 @dataclass(frozen=True)
 class Lost:
-    """The reason why a run has no result."""
+    """Why a run has no result."""
 
     kind: str
     """`panic` if the engine failed, `unfit` if this worker cannot execute the run, or
@@ -53,8 +53,8 @@ Answer = dict[str, bytes] | Lost
 
 
 def versions(words: Sequence[str]) -> dict[str, str]:
-    """Return the versions of tailback and of some engines in this installation. For a missing
-    engine, return the reason instead of its version.
+    """Return the installed versions of tailback and of these engines. For a missing engine, return
+    the reason.
     """
     by_name = {"tailback": tailback.__version__}
     for word in words:
@@ -66,7 +66,7 @@ def versions(words: Sequence[str]) -> dict[str, str]:
 
 
 def play(order: Order) -> Answer:
-    """Execute a run. Return the files of its folder, or the reason why it has no result."""
+    """Execute a run. Return the content of its files, or why it has none."""
     try:
         with _scratch() as scratch:
             scenario, run_ids = _read(order.recipe, scratch)
@@ -91,14 +91,14 @@ def play(order: Order) -> Answer:
 
 
 def sizes(answer: Answer) -> dict[str, int] | Lost:
-    """Return the sizes of a run's files, for a run that does not fit into one message."""
+    """Return the sizes of a run's files, to fetch a large run in pieces."""
     if isinstance(answer, Lost):
         return answer
     return {name: len(data) for name, data in answer.items()}
 
 
 def piece(answer: Answer, name: str, start: int, length: int) -> bytes:
-    """Return a part of a file."""
+    """Return part of a file."""
     assert isinstance(answer, dict)
     return answer[name][start : start + length]
 
@@ -109,7 +109,7 @@ MOST_LOADED = 8
 
 
 def _read(recipe: ScenarioRecipe, scratch: Path) -> tuple[_native.Scenario, list[str]]:
-    """Read a scenario and the ids of its runs. Later runs of the same scenario reuse the result."""
+    """Read a scenario, and return it with the ids of its runs. It is cached for later runs."""
     with _LOCK:
         entry = _LOADED.get(recipe)
         if entry is None:
@@ -122,7 +122,7 @@ def _read(recipe: ScenarioRecipe, scratch: Path) -> tuple[_native.Scenario, list
 
 
 def _load(recipe: ScenarioRecipe, scratch: Path) -> _native.Scenario:
-    # Make this folder so deep that a file name with ".." stays inside the temporary folder.
+    # Nest the folder so deeply that ".." in file names stays inside the temporary folder.
     deep = max((name.count("..") for name, _ in recipe.files), default=0)
     folder = scratch.joinpath("files", *["in"] * deep)
     folder.mkdir(parents=True)
@@ -146,7 +146,7 @@ def _scratch() -> Iterator[Path]:
     except ValueError:
         # This process is not a worker.
         parent = Path(tempfile.gettempdir())
-    # Each thread has its own folder, because the runs of this process do not share a store.
+    # Runs of one process do not share a store, so each thread has its own folder.
     with folders.scratch(parent) as scratch:
         own = Path(tempfile.mkdtemp(dir=scratch))
         yield own
@@ -154,7 +154,7 @@ def _scratch() -> Iterator[Path]:
 
 @contextmanager
 def _watched(control: _native.Control) -> Iterator[None]:
-    """Stop the run if its client is gone or no longer wants it."""
+    """Stop the run if its client is gone or has cancelled it."""
     task = _task()
     if task is None:
         yield
@@ -176,7 +176,7 @@ def _watched(control: _native.Control) -> Iterator[None]:
 
 
 def _task() -> Any:
-    """Return the worker's state of this thread's task, or None if the thread has no task."""
+    """Return the state of the task that this thread works on, or None."""
     from distributed import get_worker
 
     try:

@@ -1,4 +1,4 @@
-"""The engines. Each is a module that runs a point and stores a run folder."""
+"""The engines. Each is a module that runs a point of a sweep and stores the result."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KERNELS: dict[str, Literal["virtual", "real"]] = {"kernel": "virtual", "kernel-r
 
 
 class Engine(Protocol):
-    """The interface of an engine, which runs points. Several threads call it at the same time."""
+    """The interface of an engine. Several threads use an engine at the same time."""
 
     @property
     def name(self) -> str:
@@ -28,17 +28,18 @@ class Engine(Protocol):
 
     @property
     def version(self) -> str:
-        """Release and hash of the engine's sources. Results of different versions are never
-        mixed."""
+        """Release, and hash of everything that affects results. Results of different versions are
+        not mixed."""
 
     def load(self, read: Callable[[Mapping[str, Any]], Scenario]) -> Scenario:
-        """Read a scenario for this engine. `read` takes the arguments of `_native.load`."""
+        """Read a scenario for this engine, with `read`, which takes the arguments of
+        `_native.load`."""
 
     def memory(self, point: Point) -> int:
-        """Estimate the memory that a run needs, bytes."""
+        """Estimate the memory of a run in bytes."""
 
     def cpu_s(self, packets: int) -> float:
-        """Estimate the CPU time of a run with this many packets at its links, s."""
+        """Estimate the CPU time in s of a run, from the packets over all its links."""
 
     def run(self, scenario: Scenario, index: int, store: Store, control: Control) -> None:
         """Run one point and store its folder."""
@@ -47,7 +48,7 @@ class Engine(Protocol):
 def get(name: str) -> Engine:
     """Return the engine with this name.
 
-    `kernel-realtime` is the kernel engine on the machine's clock. Its version differs from that of
+    `kernel-realtime` is the kernel engine with the machine's clock. It has another version than
     `kernel`.
     """
     if name == "sim":
@@ -64,14 +65,14 @@ def get(name: str) -> Engine:
 
 
 def word(engine: Engine) -> str:
-    """Return the name with which users request an engine."""
+    """Return the engine's name on the command line."""
     clock = getattr(engine, "clock", None)
     return next((word for word, own in KERNELS.items() if own == clock), engine.name)
 
 
 def versions() -> dict[str, set[str]]:
-    """Return the versions of each engine of this installation, by the engine's name in results.
-    The kernel engine is left out if it has no kit.
+    """Return the installed versions of each engine, by the engine's name in results. The kernel
+    engine is left out if no kit is built.
     """
     by_engine: dict[str, set[str]] = {}
     for name in NAMES:
@@ -84,16 +85,16 @@ def versions() -> dict[str, set[str]]:
 
 
 def unlike(name: str, version: str) -> str:
-    """Return the version of an engine in this installation, if it differs from `version`. Otherwise
-    return an empty text.
+    """Return the installed version of an engine if it differs from `version`, otherwise an empty
+    text.
 
-    Parts of the version that come from a scenario (plugins and files for a guest) are ignored. A
-    plugin that this command names (`--with`, the environment) is compared by its own hash. The
-    result is also empty if the engine is not installed.
+    The parts of a version that come from a scenario (plugins, files for a guest) are ignored.
+    Plugins that this command names (`--with`, the environment) are compared by their hashes. The
+    result is empty if the engine is not installed.
     """
     from tailback.store.versions import engine_of, hashes_of
 
-    # The simulator's version can be found without a kernel kit.
+    # The simulator needs no kernel kit to know its version.
     has = {get(name).version} if name == "sim" else versions().get(name, set())
     if has and engine_of(version) not in has:
         return f"{name} {', '.join(sorted(has))}"
@@ -101,7 +102,7 @@ def unlike(name: str, version: str) -> str:
 
 
 def _unlike_crates(stored: Mapping[str, str]) -> str:
-    """Return the plugins of this command that had a different hash in the run."""
+    """Return this command's plugins that have a different hash than in the stored run."""
     from tailback.plugins import asked, crate
 
     folders = asked.by_environment() if stored else []

@@ -1,4 +1,4 @@
-"""Runs the real Linux kernel in virtual time or in real time. Each run is one guest process."""
+"""Runs scenarios on the Linux kernel in virtual or real time, each run in its own guest."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ ended."""
 
 @dataclass(frozen=True)
 class Kernel:
-    """The engine `kernel`, with one kit and one clock."""
+    """The kernel engine with one kit and one clock."""
 
     kit: kit.Kit
     clock: guest.Clock = "virtual"
@@ -56,14 +56,14 @@ class Kernel:
 
     @cached_property
     def version(self) -> str:
-        """Release of the kernel, and a hash of all inputs that can change a result."""
+        """Release of the kernel, and a hash of everything that affects results."""
         return self._version([], [])
 
     @cached_property
     def has(self) -> str:
-        """The features of this kernel, and of other kernels that a scenario may name, as JSON.
+        """What this kernel supports, and other kernels that a scenario may name, as JSON.
 
-        The Rust code that maps a scenario to a plan for the guest reads this JSON.
+        The Rust code that plans the guest's set-up reads it.
         """
         return json.dumps({**self._has, "others": [Kernel(one)._has for one in self._kits]})
 
@@ -88,8 +88,7 @@ class Kernel:
         }
 
     def of(self, name: str | None) -> Kernel:
-        """Return this engine with the kernel of this name. Return this engine itself if `name` is
-        None."""
+        """Return the engine with this kernel, or this engine if `name` is None."""
         if name is None:
             return self
         found = self._others.get(name)
@@ -100,8 +99,8 @@ class Kernel:
 
     @cached_property
     def _extra(self) -> dict[str, list[str]]:
-        """Return the names of the user's modules: NAME for the version that was built last, and
-        NAME-HASH for every version.
+        """Return the names by which scenarios refer to the user's modules: NAME for the newest
+        version, and NAME-HASH for each version.
         """
         modules: dict[str, list[str]] = {}
         for manifest in self.kit.extras():
@@ -114,9 +113,7 @@ class Kernel:
 
     @cached_property
     def _registers(self) -> dict[str, list[str]]:
-        """The algorithms that each of the user's modules registers, if its sources contain the
-        names of the algorithms.
-        """
+        """The algorithms that the user's modules register, as far as their sources show."""
         registrations: dict[str, list[str]] = {}
         for manifest in self.kit.extras():
             if manifest.get("guessed"):
@@ -130,8 +127,8 @@ class Kernel:
     def load(self, read: Callable[[Mapping[str, Any]], Scenario]) -> Scenario:
         """Read a scenario, and reject features that Linux or this kit does not support.
 
-        The engine's version includes the kernel that a point names, and the modules of the user
-        that its points use.
+        The engine's version covers the kernel that a point names, and the user's modules that its
+        points use.
         """
         identity = {"engine": self.name, "engine_version": self.version}
         scenario = read({**identity, "kit": self.has})
@@ -147,8 +144,7 @@ class Kernel:
             refused += programs.problems
             versions[name] = engine._version(sorted(modules), programs.inputs)
         if refused:
-            # Read the scenario again with the rejected names, to report them at their places in the
-            # file.
+            # Read the scenario again with the rejected names, to report where they are in the file.
             kit = {**json.loads(self.has), "refused": list(dict.fromkeys(refused))}
             scenario = read({**identity, "kit": json.dumps(kit)})
         if versions == {None: self.version}:
@@ -156,11 +152,11 @@ class Kernel:
         return scenario.versioned(versions)
 
     def memory(self, point: Point) -> int:  # noqa: ARG002 (the same for every guest)
-        """Return the largest memory that a run may use, bytes. Most guests use far less."""
+        """Return the most memory that a guest may use, in bytes. Most guests use much less."""
         return (self._memory_mib + confine.SPARE_MIB) << 20
 
     def cpu_s(self, packets: int) -> float:
-        """Estimate the CPU time of a run with this many packets at its links, s."""
+        """Estimate the CPU time in s of a run, from the packets over all its links."""
         return BOOT_S + packets * PACKET_S
 
     @cached_property
@@ -172,7 +168,7 @@ class Kernel:
         return _setting(STALL_VARIABLE, guest.STALL_S)
 
     def run(self, scenario: Scenario, index: int, store: Store, control: Control) -> None:
-        """Boot a guest for one point, and store its run folder."""
+        """Run a point in a guest, and store the results."""
         point = scenario.points[index]
         self.of(point.kernel)._run(scenario, point, index, store, control)
 
@@ -221,7 +217,7 @@ class Kernel:
                 memory_bytes=finished.memory_bytes,
                 numbers=readings,
             )
-            # The manifest has the other warnings.
+            # The manifest contains the other warnings.
             for text in about_programs:
                 warnings.warn(f"run {point.run_id}: {text}", ScenarioWarning, stacklevel=1)
         except OSError as error:
@@ -252,8 +248,8 @@ class Kernel:
 
     @cached_property
     def _agent(self) -> bytes:
-        """Return the bytes of the agent. Raise an error unless they have the hash from the build.
-        The guest runs exactly these bytes.
+        """Return the content of the agent, the guest's first process. Raise an error if it differs
+        from the build. The guest then runs exactly this content.
         """
         try:
             agent = AGENT.read_bytes()
@@ -265,7 +261,7 @@ class Kernel:
         return agent
 
     def _shelves(self, modules: Iterable[str]) -> dict[str, str]:
-        """Return the folders of built modules that a run uses, with their hashes."""
+        """Return the hash of each built module that a run uses, by folder."""
         own = {kit.SCHEDULE, *modules}
         shelves = {}
         for manifest in self.kit.extras():
@@ -276,8 +272,8 @@ class Kernel:
         return shelves
 
     def _version(self, modules: list[str], roots: list[str]) -> str:
-        """Return the version of the guest. After a dot, it has a hash of the modules and programs
-        that a scenario adds."""
+        """Return the engine's version. After a dot, it has a hash of the scenario's modules and
+        programs."""
         base = self._shelves([])
         shelves = self._shelves(modules)
         self.kit.verify(shelves)
@@ -290,8 +286,7 @@ class Kernel:
         if roots:
             added += [*roots, *guest.PROGRAM_WORDS]
         more = f".{_digest(added)[:8]}" if added else ""
-        # Results in real time must have a different version, so that they never replace results in
-        # virtual time.
+        # In real time the version differs, so that results never replace those in virtual time.
         clock = "-realtime" if self.clock == "real" else ""
         return f"{self.kit.version}+{_digest(parts)[:16]}{more}{clock}"
 

@@ -1,4 +1,4 @@
-"""Prepares the programs of a scenario before the kernel engine boots anything."""
+"""Prepares a scenario's programs before the kernel engine boots a guest."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Checked:
-    """The result of checking the programs of a scenario."""
+    """Errors of a scenario's programs, and what they add to the engine's version."""
 
     problems: list[check.Problem]
     inputs: list[str]
@@ -33,13 +33,14 @@ class Checked:
 
 @dataclass(frozen=True)
 class Programs:
-    """The package roots and programs that points need. Each is prepared once."""
+    """Prepares the package roots and programs of points, each once."""
 
     kit: Kit
     _roots: dict[str, Root] = field(default_factory=dict)
 
     def check(self, points: Iterable[Point]) -> Checked:
-        """Check the programs that points use. Return what they add to the engine's version.
+        """Check the programs of these points. Return the errors, and what the programs add to the
+        engine's version.
 
         Raises `InputError` if this machine or this kit cannot run programs.
         """
@@ -78,7 +79,7 @@ class Programs:
         return Checked(list(dict.fromkeys(problems)), sorted(inputs))
 
     def places(self, point: Point) -> Places | None:
-        """Return the places for a point's programs, or None if the point has no programs."""
+        """Return the files that a guest needs for a point's programs, or None without programs."""
         programs = of(point)
         if not programs:
             return None
@@ -97,13 +98,13 @@ class Programs:
 
 
 def _file(path: str) -> Path:
-    """Return the path on this machine of a file that a scenario names."""
+    """Return the path on this machine of a file named by a scenario."""
     own = path.startswith(built.BUILT)
     return built.find(path.removeprefix(built.BUILT)) if own else Path(path)
 
 
 def _not_built(point: Point) -> list[check.Problem]:
-    """Return an error for each of tailback's own programs that is not compiled yet."""
+    """Return an error for each of tailback's programs that is not built."""
     problems = []
     for number, facts in enumerate(point.programs):
         for path in facts["files"]:
@@ -115,7 +116,7 @@ def _not_built(point: Point) -> list[check.Problem]:
 
 
 def of(point: Point) -> list[Program]:
-    """Return the programs of a point."""
+    """Return the programs of a point of a sweep."""
     return [_entry(number, facts) for number, facts in enumerate(point.programs)]
 
 

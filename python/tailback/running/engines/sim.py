@@ -1,4 +1,5 @@
-"""The simulator as an engine. It runs in this process, with the interpreter's lock released."""
+"""Runs scenarios in the simulator, in this process. The interpreter's lock is released
+meanwhile."""
 
 from __future__ import annotations
 
@@ -25,15 +26,15 @@ class Sim:
     version: str = engine_version()
 
     def load(self, read: Callable[[Mapping[str, Any]], Scenario]) -> Scenario:
-        """Read a scenario. Reject it if it does not fit into memory."""
+        """Read a scenario. Reject a scenario that does not fit into memory."""
         return read({"engine": self.name, "memory": machine.memory_available()})
 
     def memory(self, point: Point) -> int:
-        """Estimate the memory that a run needs, bytes."""
+        """Estimate the memory of a run in bytes."""
         return point.memory
 
     def cpu_s(self, packets: int) -> float:
-        """Estimate the CPU time of a run with this many packets at its links, s."""
+        """Estimate the CPU time in s of a run, from the packets over all its links."""
         return packets * PACKET_S
 
     def run(self, scenario: Scenario, index: int, store: Store, control: Control) -> None:

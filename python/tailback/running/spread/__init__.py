@@ -1,4 +1,4 @@
-"""Spreads runs over several machines. It divides a sweep, transports runs, and merges stores.
+"""Distributes runs over several machines: divides a sweep, sends runs, and merges stores.
 
-The client of a cluster is in `tailback.running.cluster`.
+`tailback.running.cluster` has the client for Dask.
 """

@@ -1,8 +1,8 @@
 """Merges several stores into one, for `tailback merge`.
 
-Every run is verified in its source, and again in the target. Two runs with the same id must have
-the same files, except for the timing. If they differ, nothing is merged. A run that the target
-already has is left unchanged, so a second merge changes nothing.
+Every run is verified where it comes from, and again in the target. Two runs with the same id must
+have the same files, except for the timing. If they differ, nothing is merged. Runs that the target
+already has stay unchanged, so repeating a merge changes nothing.
 """
 
 from __future__ import annotations
@@ -52,10 +52,11 @@ class _Run:
 def merge(
     stores: Sequence[Path | str], into: Path | str, *, progress: bool | None = None
 ) -> Merged:
-    """Merge the runs and sweeps of several stores into one store. Create this store if necessary.
+    """Merge the runs and sweeps of several folders of results into one folder. Create the folder if
+    necessary.
 
-    Damaged runs are left out and listed in the result. Raises `InputError`, and merges nothing, if
-    a folder is not a store, or if two runs with the same id differ.
+    Damaged runs are not copied, but listed in the result. Raises `InputError`, and changes nothing,
+    if a folder has no results, or if two runs with the same id differ.
     """
     sources, target = [Path(source) for source in stores], Path(into)
     wrong = [
@@ -117,7 +118,7 @@ def _runs(root: Path) -> Iterator[Path]:
 
 
 def _verified(path: Path, damages: list[str]) -> _Run | None:
-    """Read and verify a run of a source. Return None if it is damaged."""
+    """Read a run and verify it. Return None if it is damaged."""
     try:
         run = StoredRun(path)
         run.check()
@@ -133,7 +134,7 @@ def _of(path: Path, stored: StoredRun) -> _Run:
 
 
 def _there(target: Path, run_id: str) -> _Run | None:
-    """Read a run of the target. Return None if it is missing or damaged. A damaged run is moved
+    """Read a run of the target, or return None if it is missing or damaged. Move a damaged run
     aside."""
     path = layout.run_path(target, run_id)
     if not os.path.lexists(path):
@@ -147,8 +148,8 @@ def _there(target: Path, run_id: str) -> _Run | None:
 
 
 def _difference(run: _Run, other: _Run) -> str:
-    """Return a sentence about the differences between two runs with the same id. Empty if they are
-    equal.
+    """Return a sentence that says how two runs with the same id differ. Return an empty text if
+    they are equal.
     """
     names = [
         name
@@ -165,7 +166,7 @@ def _difference(run: _Run, other: _Run) -> str:
 
 
 def _sweeps(source: Path, target: Path, runs: _native.Store, result: Merged) -> None:
-    # Write the latest sweep last, so that it is also the latest sweep in the target.
+    # Write the latest sweep last, so that the target has it as the latest, too.
     for file in reversed(layout.sweeps(source)):
         try:
             index = layout.read_index(file)

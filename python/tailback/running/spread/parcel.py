@@ -1,5 +1,4 @@
-"""Puts a run folder into a store. It verifies the folder first, then stores it completely or not at
-all."""
+"""Puts a run folder into a store after verifying it."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ PROGRAMS = "programs"
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    """Return the bytes of the files of a run folder, by their paths inside it."""
+    """Return the content of the files of a run folder, by relative path."""
     return {
         path.relative_to(folder).as_posix(): path.read_bytes()
         for path in sorted(folder.rglob("*"))
@@ -28,8 +27,7 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 def _is_of_run(name: str) -> bool:
-    """Return whether a run folder may contain a file with this name. A name with a path out of the
-    folder is not allowed."""
+    """Return whether a run folder may contain a file of this name, which must not lead outside."""
     first, *rest = name.split("/")
     inside = all(part not in ("", ".", "..") and "\0" not in part for part in rest)
     return (first == PROGRAMS and bool(rest) and inside) if rest else name in FILES
@@ -42,7 +40,8 @@ def take(
     store: _native.Store,
     scratch: Path,
 ) -> None:
-    """Store a run that was received as bytes. Raises `DamagedResults` if it is damaged."""
+    """Store a run that was received from a worker. Raises `DamagedResults` if the run is
+    damaged."""
     place = _place(scratch, run_id)
     for name, pieces in parts.items():
         if not _is_of_run(name):
@@ -70,14 +69,14 @@ THREADS = 8
 
 
 def _place(scratch: Path, run_id: str) -> Path:
-    """Make a new folder named after the run, even if an earlier attempt has left one."""
+    """Make an empty folder named after the run, in a folder of its own."""
     place = Path(tempfile.mkdtemp(dir=scratch)) / run_id
     place.mkdir()
     return place
 
 
 def settle(place: Path, store: _native.Store, version: str | None = None) -> None:
-    """Verify a run folder that is named after its run, and rename it into the store."""
+    """Verify a run folder, and move it into the store."""
     run_id = place.name
     run = StoredRun(place)
     run.check()
@@ -93,8 +92,7 @@ def settle(place: Path, store: _native.Store, version: str | None = None) -> Non
     try:
         os.rename(place, target)
     except OSError:
-        # The store already has the run, because another process was faster or the stored run is
-        # damaged.
+        # The store has the run already: another process was faster, or the stored run is damaged.
         if store.contains(run_id):
             return
         store.set_aside(run_id)

@@ -1,7 +1,7 @@
-"""Chooses where the runs of a batch are executed. By default it is this process.
+"""Chooses whether runs are executed by this process or elsewhere, such as on a cluster.
 
-The choice applies to all runs within a `with` block. Experiments and comparisons therefore need no
-option for the place.
+The choice applies within a `with` block. Experiments and comparisons therefore need no option for
+it.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ if TYPE_CHECKING:
 
 
 class RunPlace(Protocol):
-    """The interface of a place other than this process."""
+    """The interface of a place other than this process, such as a cluster."""
 
     def execute(
         self, planned: Sequence[Planned], folder: _native.Store, progress: bool | None
     ) -> dict[str, str]:
-        """Execute the runs and store them in `folder`. Return the failures, by run."""
+        """Execute runs, and store them in `folder`. Return error messages by run id."""
 
 
 _CHOSEN: ContextVar[RunPlace | None] = ContextVar("place", default=None)
 
 
 def chosen() -> RunPlace | None:
-    """Return the place that was chosen for this block. None means this process."""
+    """Return the place chosen for this block, or None for this process."""
     return _CHOSEN.get()
 
 
 @contextmanager
 def using(place: RunPlace) -> Iterator[None]:
-    """Execute the runs of this block at this place."""
+    """Execute the runs of this block elsewhere."""
     token = _CHOSEN.set(place)
     try:
         yield

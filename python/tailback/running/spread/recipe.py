@@ -1,8 +1,8 @@
-"""Sends a scenario to another process, which reads it again.
+"""Describes a scenario so that another process can read it again.
 
-A scenario that was read is an object of the compiled module, and such an object cannot be sent.
-This module therefore sends the source of the scenario: its text, replaced values, and traces. The
-receiver checks that the scenario gives the same run ids.
+A loaded scenario is an object of the compiled module, which cannot be sent. This module sends its
+source instead: text, replaced values, and traces. The receiver checks that it gets the same run
+ids.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tailback.errors import InputError
 
 @dataclass(frozen=True)
 class ScenarioRecipe:
-    """The source of a scenario, in a form that can be sent."""
+    """The source of a scenario."""
 
     text: bytes
     name: str
@@ -30,7 +30,7 @@ class ScenarioRecipe:
 
 
 def of(scenario: _native.Scenario, engine: str) -> ScenarioRecipe:
-    """Collect the data that another process needs to read a scenario again."""
+    """Collect what another process needs to read a scenario."""
     if scenario.plugins:
         raise InputError(
             f"{scenario.file}: plugins are compiled where they are used and are not sent to a "

@@ -1,8 +1,8 @@
-"""Implements `--shard 2/8`, which divides the runs of a batch into parts that cost about the same.
+"""Implements `--shard 2/8`, which divides a batch of runs into parts of about equal cost.
 
-Every process computes the same shards without communication. They assign runs in the order of
-estimated cost, and begin with the most expensive run. Each run goes to the shard with the lowest
-cost so far. Stored runs are also assigned.
+Every process computes the same division without communication. Runs are assigned in the order of
+estimated cost, the most expensive first. Each goes to the shard with the lowest cost so far. Stored
+runs are assigned, too.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ EXPECTED = "expected I/N such as 2/8, auto, or auto/N"
 
 @dataclass(frozen=True)
 class Shard:
-    """Shard `index` (from 1) of `count` shards."""
+    """One of `count` shards, with `index` from 1."""
 
     index: int
     count: int
 
     @classmethod
     def parse(cls, text: str, environment: Mapping[str, str] = os.environ) -> Shard:
-        """Parse `2/8`. With `auto`, the index and number come from the environment variables of the
-        scheduler of a job array. With `auto/8`, only the index does.
+        """Parse `2/8`. With `auto`, take index and number from the environment that a job array
+        sets. With `auto/8`, take only the index from there.
         """
         match = _WORDS.fullmatch(text.strip())
         if match is None or (match["index"] != "auto" and match["count"] is None):
@@ -67,7 +67,7 @@ class Shard:
 
 
 def _by_environment(text: str, environment: Mapping[str, str]) -> tuple[int, int | None]:
-    """Return the index from 1, and the number of shards if the environment has it."""
+    """Return the index from 1, and the number of shards if the environment tells it."""
 
     def number(name: str, default: int | None = None) -> int:
         value = environment.get(name)
@@ -78,8 +78,7 @@ def _by_environment(text: str, environment: Mapping[str, str]) -> tuple[int, int
         return int(value)
 
     if "SLURM_ARRAY_TASK_ID" in environment:
-        # Indices may have any start and step. For example, --array=0-7, 1-8 and 10-80:10 all mean
-        # eight jobs.
+        # Indices can have any start and step: --array=0-7, 1-8 and 10-80:10 all mean eight jobs.
         count = number("SLURM_ARRAY_TASK_COUNT")
         least = number("SLURM_ARRAY_TASK_MIN", 1 if number("SLURM_ARRAY_TASK_ID") else 0)
         step = max(1, number("SLURM_ARRAY_TASK_STEP", 1))
@@ -103,8 +102,8 @@ def _by_environment(text: str, environment: Mapping[str, str]) -> tuple[int, int
 
 
 def deal(costs: Mapping[str, float], count: int) -> list[list[str]]:
-    """Divide the runs into this many shards of about the same cost. Every caller gets the same
-    shards."""
+    """Divide runs into this many shards of about equal cost. The result does not depend on the
+    process."""
     parts: list[list[str]] = [[] for _ in range(count)]
     heap = [(0.0, 0, at) for at in range(count)]
     for run_id in sorted(costs, key=lambda one: (-costs[one], one)):
@@ -116,7 +115,7 @@ def deal(costs: Mapping[str, float], count: int) -> list[list[str]]:
 
 @dataclass(frozen=True)
 class Done:
-    """The contribution of a shard to the whole batch."""
+    """What a shard has done of the batch."""
 
     shard: Shard
     runs: int
@@ -129,7 +128,7 @@ class Done:
     failures: list[str] = field(default_factory=list)
 
     def text(self) -> str:
-        """Return two lines of text: a summary of the finished work, and the next step."""
+        """Return a summary of the finished work, and the next step, on two lines."""
         return (
             f"shard {self.shard}: {self.runs} of {self.of_runs} runs, "
             f"{100 * self.share:.3g} % of the cost; {self.missing} are not in {self.root}\n"
@@ -152,7 +151,7 @@ class Done:
 
 
 class PartDone(TailbackError):
-    """Raised when a shard is done but the result also needs other shards. This is not a failure."""
+    """Raised when a shard is done but the result needs other shards. This is not a failure."""
 
     def __init__(self, done: Done) -> None:
         super().__init__(done.text())
@@ -163,15 +162,15 @@ _CHOSEN: ContextVar[Shard | None] = ContextVar("shard", default=None)
 
 
 def chosen() -> Shard | None:
-    """Return the shard to run within this block. None means all runs."""
+    """Return the shard to run within this block. None means that all runs are executed."""
     return _CHOSEN.get()
 
 
 @contextmanager
 def using(shard: Shard) -> Iterator[None]:
-    """Within this block, run only one shard of each batch.
+    """Within this block, execute only one shard of each batch.
 
-    The first batch that needs other shards ends the block with `PartDone`.
+    The first batch whose result needs other shards ends the block with `PartDone`.
     """
     token = _CHOSEN.set(shard)
     try:
@@ -181,6 +180,6 @@ def using(shard: Shard) -> Iterator[None]:
 
 
 def share(costs: Mapping[str, float], mine: list[str]) -> float:
-    """Return the cost of some runs as a share of the cost of all runs."""
+    """Return the cost of these runs as a share of the total cost."""
     total = math.fsum(costs.values())
     return math.fsum(costs[one] for one in mine) / total if total else 1.0

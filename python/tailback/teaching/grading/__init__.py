@@ -1,10 +1,10 @@
-"""Grades submissions to a task. A submission sets values for the keys that the task opens.
+"""Grades submissions to a task. A submission sets values for keys that the task allows.
 
     grades = tailback.grade("lesson/task.toml", "submissions/")
     grades.frame()
 
-Submissions are untrusted. A submission cannot name a file or a plugin, and its estimated cost is
-limited. An invalid submission affects only its own row.
+Submissions are untrusted. A submission cannot name files or plugins, and its estimated cost is
+limited. An invalid submission does not affect the grades of others.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ FOLDER = Path("graded")
 
 @dataclass(frozen=True)
 class Grade:
-    """The row of one submission."""
+    """The grade of one submission."""
 
     name: str
     file: str
@@ -54,18 +54,18 @@ class Grade:
 
     @property
     def held(self) -> int:
-        """The number of assertions that hold."""
+        """The number of bounds that the submission keeps."""
         return sum(verdict.held for verdict in self.verdicts)
 
     @property
     def reasons(self) -> list[str]:
-        """The reasons why the submission has no grade, as sentences with file, line and column."""
+        """Why the submission has no grade, as sentences with file, line and column."""
         return [*map(str, self.problems), *self.failures]
 
 
 @dataclass(frozen=True)
 class Grades:
-    """The grades of all submissions to a task, in the order of their names."""
+    """The grades of all submissions to a task, sorted by name."""
 
     task: Task
     title: str
@@ -76,7 +76,7 @@ class Grades:
 
     @property
     def of(self) -> int:
-        """Number of assertions on which a grade depends."""
+        """The number of bounds that count."""
         return max((len(grade.verdicts) for grade in self.grades), default=0)
 
     @property
@@ -85,7 +85,7 @@ class Grades:
         return [grade for grade in self.grades if grade.status != "graded"]
 
     def columns(self) -> list[str]:
-        """The titles of the columns: each assertion as text, in the order of the scenario."""
+        """The titles of the value columns: each bound as text, in the order of the scenario."""
         return list(dict.fromkeys(words(v) for grade in self.grades for v in grade.verdicts))
 
     def to_dict(self) -> dict[str, Any]:
@@ -133,8 +133,8 @@ class Grades:
         }
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return a row for each submission: name, file, status, held, of, each value, the
-        reason."""
+        """Return a row for each submission: name, file, status, held, of, the value for each bound,
+        the reason."""
         columns = self.columns()
         rows = []
         for grade in self.grades:
@@ -153,14 +153,14 @@ class Grades:
         return rows
 
     def frame(self) -> pl.DataFrame:
-        """Return the rows as a frame."""
+        """Return the grades as a frame."""
         import polars as pl
 
         return pl.DataFrame(self.rows(), infer_schema_length=None)
 
     def csv(self) -> str:
-        """Return the rows as CSV. A quote is put before text that a spreadsheet would execute as a
-        formula."""
+        """Return the grades as CSV. Text that a spreadsheet would execute as a formula begins with
+        a quote."""
         file = io.StringIO()
         rows = self.rows()
         writer = csv.writer(file, lineterminator="\n")
@@ -170,7 +170,7 @@ class Grades:
 
 
 def words(verdict: BoundVerdict) -> str:
-    """Return a verdict's assertion as text: `delay_ms.p99 of bottleneck at most 20`."""
+    """Return a checked bound as text: `delay_ms.p99 of bottleneck at most 20`."""
     name = f" of {verdict.name}" if verdict.name is not None else ""
     at = f" at {', '.join(f'{k} = {v}' for k, v in verdict.params.items())}"
     bound = f"at {'least' if verdict.side == 'min' else 'most'} {verdict.bound:g}"
@@ -191,11 +191,11 @@ def grade(
     out: Path | str = FOLDER,
     progress: bool | None = None,
 ) -> Grades:
-    """Grade every submission of a folder by the assertions of the task's scenario.
+    """Grade every submission in a folder by the assertions of the task's scenario.
 
-    `task` is a file, or a folder with `task.toml`. `folder` has a file NAME.toml for each
-    submission. An assertion holds if the mean over seeds is within its bound. Raises `InputError`
-    if the task itself is invalid.
+    `task` is a file, or a folder with `task.toml`. `folder` has one file NAME.toml for each
+    submission. An assertion holds if the mean over seeds is within its bounds. Raises `InputError`
+    if the task is invalid.
     """
     found = tasks.load(Path(arguments.path("task", task)))
     files, others = submissions.find(Path(arguments.path("submissions", folder)))
@@ -227,7 +227,7 @@ def grade(
 
 
 def _own(task: Task, seeds: int | None) -> Any:
-    """Load the task's own scenario. It must be valid, and have assertions."""
+    """Load the task's scenario without a submission. It must be valid and have assertions."""
     scenario = scenarios.load(
         task.scenario, [], seeds if seeds is not None else task.seeds, engines.get("sim")
     )

@@ -1,4 +1,4 @@
-"""Finds the places of keys in a TOML text, because the TOML library does not report them."""
+"""Finds where the keys of a TOML text are, which the TOML library does not tell."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BARE = re.compile(r"[^,\]}\n#]+")
 
 @dataclass(frozen=True)
 class KeyPlace:
-    """Line and column of a key, from 1, and its width."""
+    """Line and column of a key, both from 1, and its length."""
 
     line: int
     column: int
@@ -28,7 +28,7 @@ class KeyPlace:
 
 
 class _Unexpected(Exception):
-    """Raised if the text contains TOML that this simple reader does not understand."""
+    """Raised for TOML that this simple reader does not understand."""
 
 
 @dataclass
@@ -113,9 +113,9 @@ class _Reader:
 
 
 def keys(text: str) -> dict[Path, KeyPlace]:
-    """Return the place of every key in a valid TOML text, by the key's path."""
+    """Return where each key of a valid TOML text is."""
     reader = _Reader(text)
-    # Errors of a key without a known place are reported at the beginning of its file.
+    # Keys that were not found are reported at the beginning of the file.
     with suppress(_Unexpected, RecursionError):
         reader.document()
     return reader.places

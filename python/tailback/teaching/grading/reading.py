@@ -1,4 +1,4 @@
-"""Reads the TOML of tasks and submissions, with the places of keys and of errors."""
+"""Reads the TOML of tasks and submissions, with the line and column of each key."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PLACE = re.compile(r"(?P<what>.*) \(at (?:line (?P<line>\d+), column (?P<column
 
 
 class Misread(Exception):
-    """Raised if a file cannot be read. `problem` has the place and the reason."""
+    """Raised if a file cannot be read or is not valid TOML. `problem` says where and why."""
 
     def __init__(self, problem: Located) -> None:
         super().__init__(str(problem))
@@ -30,7 +30,7 @@ class Misread(Exception):
 
 @dataclass(frozen=True)
 class PlacedDocument:
-    """The tables of a file, its text, and the places of its keys."""
+    """A parsed file, with its text and where its keys are."""
 
     file: str
     text: str
@@ -38,7 +38,7 @@ class PlacedDocument:
     keys: Mapping[places.Path, places.KeyPlace]
 
     def problem(self, path: places.Path, message: str, help_: str | None = None) -> Located:
-        """Return an error at the place of a key, or of the nearest table around the key."""
+        """Return an error at a key, or at the nearest table that contains it."""
         while path and path not in self.keys:
             path = path[:-1]
         found = self.keys.get(path, places.KeyPlace(1, 1, 1))
@@ -48,7 +48,7 @@ class PlacedDocument:
 
 
 def read(path: Path) -> PlacedDocument:
-    """Read a file. Raises `Misread` if it is invalid."""
+    """Read a file. Raises `Misread` if it is not valid TOML."""
     file = str(path)
     try:
         text = foreign.read(path, limit=MAX_BYTES).decode()
@@ -66,7 +66,7 @@ def read(path: Path) -> PlacedDocument:
     except tomllib.TOMLDecodeError as error:
         raise Misread(_misplaced(file, text, str(error))) from None
     except (RecursionError, ValueError):
-        # A number with a million digits, or a thousand nested brackets, raises this error.
+        # This can be a number with a million digits, or a thousand nested brackets.
         raise Misread(
             Located(file, 1, 1, "nested too deep, or a number too long", "write a plain value")
         ) from None

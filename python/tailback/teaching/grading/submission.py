@@ -1,4 +1,4 @@
-"""Reads a submission: values for keys that the task opens. The file is untrusted."""
+"""Reads a submission, which is an untrusted file with values for keys that the task allows."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Path_ = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Submission:
-    """A submitted file, with its scenario or with all its errors."""
+    """A submitted file, with the resulting scenario or with all errors."""
 
     name: str
     file: Path
@@ -37,7 +37,7 @@ class Submission:
 
 
 def find(folder: Path) -> tuple[list[Path], list[Path]]:
-    """Return the submissions in a folder, sorted by name, and the other files in the folder."""
+    """Return the submissions in a folder sorted by name, and its other files."""
     if not folder.is_dir():
         if not folder.exists():
             raise InputError(f"{foreign.line(folder)}: no such folder; name a folder that exists")
@@ -57,7 +57,7 @@ def find(folder: Path) -> tuple[list[Path], list[Path]]:
 
 
 def load(task: Task, path: Path, seeds: int | None, most_cpu_s: float) -> Submission:
-    """Read a submission, and check its values and its cost. Run nothing."""
+    """Read a submission, and check its values and the cost of its runs. Run nothing."""
     name = path.name.removesuffix(ENDING)
     try:
         if path.is_symlink():
@@ -80,7 +80,8 @@ def load(task: Task, path: Path, seeds: int | None, most_cpu_s: float) -> Submis
 def _values(
     task: Task, document: PlacedDocument
 ) -> tuple[dict[str, tuple[Path_, str]], list[Located]]:
-    """Map each key in the scenario to its path in the submitted file and its value as TOML."""
+    """Return the submitted values as TOML, with their paths in the submitted file, by key of the
+    scenario."""
     found: dict[str, tuple[Path_, str]] = {}
     problems: list[Located] = []
     for path, value in _leaves(document.tables, (), task.opens, task.tables):
@@ -105,7 +106,7 @@ def _values(
 
 
 def _use(task: Task, key: str = "") -> str:
-    """Return advice about the keys to use instead of this key."""
+    """Return advice which keys to use instead."""
     near = names.nearest(key, task.opens)
     if near is None or len(task.opens) == 1:
         return f"use {'one of ' if len(task.opens) > 1 else ''}{', '.join(task.opens)}"
@@ -120,8 +121,8 @@ table, because the options of the scenario's algorithm may not fit another algor
 def _leaves(
     table: Mapping[str, Any], path: Path_, opens: Sequence[str], own: Any
 ) -> Iterator[tuple[Path_, Any]]:
-    """Yield values by path. If the scenario (`own`) has the same table, yield the table's keys one
-    by one.
+    """Yield the submitted values with their paths. A table that the scenario (`own`) has, too, is
+    split into its keys.
     """
     for key, value in table.items():
         inner = (*path, key)
@@ -141,7 +142,7 @@ def _is_open(key: str, opens: Sequence[str]) -> bool:
 
 
 def _closed_in(value: Any) -> str | None:
-    """Return a key inside a value that no submission may set."""
+    """Return a forbidden key inside a value."""
     match value:
         case Mapping():
             for key, inner in value.items():
@@ -165,7 +166,7 @@ def _scenario(
     first = next((path for path, _ in values.values()), ())
     try:
         with warnings.catch_warnings():
-            # Unusual settings are allowed, so do not show warnings about them.
+            # Submissions may have unusual settings.
             warnings.simplefilter("ignore")
             scenario = scenarios.load(task.scenario, overrides, chosen, runner)
     except ScenarioError as error:
@@ -204,8 +205,7 @@ def _scenario(
 
 
 def _deepest(document: PlacedDocument, path: Path_, message: str) -> Path_:
-    """Return the path of a value. If a message names a key inside the value, add this key to the
-    path."""
+    """Return the path of a value, extended to a key inside it if the message names one."""
     inside = [
         key
         for key in document.keys
@@ -215,6 +215,6 @@ def _deepest(document: PlacedDocument, path: Path_, message: str) -> Path_:
 
 
 def cost_of(scenario: _native.Scenario) -> costs.Cost:
-    """Return the estimated cost of all runs of a scenario."""
+    """Return the estimated cost of a scenario's runs."""
     runner = engines.get("sim")
     return costs.total((point.packets, runner, runner.memory(point)) for point in scenario.points)

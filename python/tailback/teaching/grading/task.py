@@ -1,4 +1,4 @@
-"""Reads a task: a scenario, the keys that a submission may set, and limits."""
+"""Reads a task: a scenario, the keys that submissions may set, and limits."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _KEYS = ("scenario", "opens", "seeds", "max_cpu_s")
 
 @dataclass(frozen=True)
 class Task:
-    """A task that was read and checked."""
+    """A valid task."""
 
     file: Path
     scenario: Path
@@ -46,12 +46,13 @@ class Task:
     `TIMES`."""
 
     def most_cpu_s(self, own_s: float) -> float:
-        """Return the limit of CPU time in s. `own_s` is the CPU time of the task's own scenario."""
+        """Return the limit in s for the CPU time of a submission. `own_s` is the estimated CPU time
+        of the task's own scenario."""
         return max(LEAST_CPU_S, TIMES * own_s) if self.max_cpu_s is None else self.max_cpu_s
 
 
 def closed(path: str) -> str | None:
-    """Return the part of a path that no submission may set, or None if all parts may be set."""
+    """Return a part of a path that submissions must not set, or None."""
     return next((part for part in path.replace("[", ".").split(".") if part in CLOSED), None)
 
 
@@ -93,8 +94,7 @@ def load(path: Path) -> Task:
 
 
 def _tables(scenario: Path) -> Mapping[str, Any]:
-    """Parse the scenario. Return an empty table if it is not TOML, because the validator reports
-    that."""
+    """Parse the scenario. Return an empty table if it is not TOML, which the validator reports."""
     try:
         return read(scenario).tables
     except Misread:

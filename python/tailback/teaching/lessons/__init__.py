@@ -33,7 +33,7 @@ def title(name: str) -> str:
 
 
 def write(name: str, folder: Path | str) -> list[Path]:
-    """Write the files of a lesson to a new or empty folder. Return their paths."""
+    """Write a lesson's files to a new or empty folder. Return their paths."""
     source, folder = _folder(name), Path(folder)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(f"{line(folder)}: already exists; name a folder that is new or empty")
