@@ -39,13 +39,12 @@ class Case:
     limit_s: float
     """The suite's limit for C4, s. It applies to the worst of 100 runs."""
     why: str = ""
-    """Why the difference of the simulator's times is larger than headers and handshakes can
-    explain."""
+    """Why the simulator's times differ by more than headers and handshakes explain."""
 
 
 SATELLITE = {"slow_start": "careful-resume", "saved_window": 12948, "saved_rtt": "600.123ms"}
-"""The state that a connection remembers in the suite's case of the satellite. It is 18.75 MB, in
-segments of 1448 bytes."""
+"""Careful resume with the window that the suite's satellite case remembers: 18.75 MB, in segments
+of 1448 bytes."""
 
 CASES = (
     Case("c4-basic", 10, 5.0),

@@ -70,7 +70,7 @@ PAIRS = 200
 OUT = Path("results")
 Test = Callable[[Sequence[float], Sequence[float]], Difference | None]
 Values = tuple[list[tuple[str, ...]], np.ndarray]
-"""The point and quantity of each cell, and its values. Each seed has a row of values."""
+"""The point and quantity of each cell, and an array of values with a row for each seed."""
 
 
 def values_of(column: VariantResults, wanted: Sequence[Metric]) -> Values:

@@ -28,7 +28,7 @@ from tailback.running.options import RunOptions
 from tailback.store.results import Results, Run
 
 POOL = 4
-"""How many times as many seeds are run as a redraw gives to the subject."""
+"""Number of seeds to run, as a multiple of the subject's seeds in a redraw."""
 
 SUITES = {"cc": (cc, "cc", "cubic"), "queue": (queue, "aqm", "codel")}
 

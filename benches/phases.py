@@ -48,8 +48,7 @@ RTTS_MS = range(20, 101, 5)
 """Round-trip times of the second flow, ms. The first flow has `FIRST_MS`."""
 FIRST_MS = 10
 MOST_PACKETS = 0.9
-"""Largest jitter in packet times. A larger jitter would reorder packets that the link has
-spaced."""
+"""Largest jitter in transmission times of a packet. A larger jitter could reorder packets."""
 QUEUES = ((10, "100p"), (50, "1bdp"))
 """Rate in Mbit/s and limit of each queue."""
 

@@ -38,7 +38,7 @@ EXPERIMENTS = (
 GOAL_S = 720
 """Goal for the total time of all experiments on two cores, s."""
 REPORT_GOAL = 0.1
-"""Goal for the duration of the second pass divided by the duration of the first pass."""
+"""Goal for the time of the second run, divided by the time of the first run."""
 
 
 @dataclass(frozen=True)

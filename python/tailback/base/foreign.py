@@ -84,7 +84,7 @@ def gunzip(data: bytes, path: Path, *, limit: int = MAX_BYTES) -> bytes:
                 raise InputError(
                     f"{line(path)}: truncated, ends in its gzip data; name a complete file"
                 )
-            # Another member may follow in a gzip file, and zeros may fill the rest of the file.
+            # A gzip file may have several members, and may be padded with zeros.
             data = inflate.unused_data.lstrip(b"\0")
     except zlib.error:
         what = "damaged gzip data" if data.startswith(b"\x1f\x8b") else "not gzip data"
@@ -145,7 +145,7 @@ def quoted(text: object, most: int = 60) -> str:
 
 def _harmless(c: str) -> bool:
     # Escape characters that are not printable: controls, and characters that reorder or hide text.
-    # Keep spaces of other widths, because they are harmless.
+    # Unicode spaces of other widths are harmless.
     return c.isprintable() or c in "\n\t" or unicodedata.category(c) == "Zs"
 
 
@@ -203,8 +203,6 @@ _PAIR = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}
 _HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 _STRING = re.compile(rb'"[^"]*"?')
 _EXTREME = re.compile(rb"\d{200}|[eE]\+?\d{3}")
-"""Matches each number that could overflow floating point or take long to parse. If a text has no
-match, its numbers are not checked one by one, because such a check would double the time for
-reading.
-"""
+"""Matches each number that could overflow floating point or take long to parse. Numbers are checked
+one by one only if a text has a match, because the check doubles the time for reading."""
 _NOT_BRACKETS = bytes(c for c in range(256) if c not in b"[]{}")

@@ -46,7 +46,7 @@ def note(text: object) -> None:
 
 def out_json(data: Any) -> None:
     text = json.dumps(data, indent=1, ensure_ascii=not _is_unicode(sys.stdout))
-    # Control characters occur only inside strings, where JSON escapes them.
+    # The output needs no escaping, because JSON escapes control characters in strings.
     _write(sys.stdout, _NOT_ASCII.sub(_escaped, text).replace("\x7f", "\\u007f") + "\n")
 
 

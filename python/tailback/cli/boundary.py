@@ -29,8 +29,8 @@ from tailback.errors import (
 )
 
 OK, FAILED, BAD_INPUT, EXCEEDED, UNKNOWN, INTERRUPTED = 0, 1, 2, 3, 4, 130
-"""EXCEEDED means that a `--fail-if` bound is exceeded, and UNKNOWN that the seeds cannot decide
-about a bound."""
+"""EXCEEDED means that a `--fail-if` bound is exceeded, and UNKNOWN that more seeds are needed to
+decide about a bound."""
 
 
 def status_of(command: Callable[[], int | None]) -> int:

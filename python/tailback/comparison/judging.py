@@ -88,7 +88,8 @@ def _cells_of_point(
 
 
 Place = tuple[dict[str, float | str], dict[str, str], Kind, str]
-"""A cell's parameters, their labels, the kind of object, and the object's name."""
+"""Where a cell belongs: the point's parameters, their labels, the kind of object, and the object's
+name."""
 
 
 def _of_each(

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 MEASURED = ("flent", "qlog")
-"""Engine names shown for Flent data files and for qlog files, which have no seed."""
+"""Engine names of measured data: Flent data files and qlog files. They have no seed."""
 SAME_TIME = 0.02
 """Measured durations that differ by less than this share count as equal."""
 

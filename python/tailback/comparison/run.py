@@ -131,7 +131,7 @@ def load_one(
     try:
         values = list(variant.sets.items())
         if variant.kernel is not None:
-            # The kernel of the variant overrides the file, like any other key of the scenario.
+            # The variant's `kernel` overrides the file's.
             values.append(("kernel", toml.value(variant.kernel)))
         runner = engines.get(variant.engine)
         with scenarios.quiet(variant.quiet):

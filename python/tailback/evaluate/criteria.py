@@ -99,7 +99,7 @@ class Asked:
     subject_at: tuple[str, ...] = ("flows.subject.cc",)
     """Paths of the keys in the scenario whose value is replaced by the subject."""
     options: Mapping[str, object] = field(default_factory=dict)
-    """Options that the subject gets, such as `ecn` of a queue."""
+    """Options that the section sets for the subject, such as `ecn` of a queue."""
     quick_seeds: int = QUICK_SEEDS
     seeds: int = SEEDS
     key: str = "name"
@@ -111,7 +111,7 @@ class Asked:
     of_programs: Mapping[str, Any] = field(default_factory=dict)
     """Attributes that replace the section's own if the subject is a program, such as `value`."""
     logged: Callable[[Run], str] | None = None
-    """Returns a sentence about what the qlog of a program shows in a run, or an empty text."""
+    """Returns a sentence about a program's qlog of a run, or an empty text."""
     needs_ect: bool = False
     """Whether the section only applies to senders that set ECT. A program decides by itself whether
     to set ECT."""
@@ -287,8 +287,7 @@ class Against(Asked):
     better: Better = "less"
     margin: float = MARGIN
     share: bool = True
-    """Whether to express the difference as a share of the larger value. If not, the difference is
-    absolute."""
+    """Whether differences are relative to the larger value, not absolute."""
     reference_name: str = "CUBIC"
     """The name of the reference, which is the algorithm in the scenario file."""
     unit: str = ""

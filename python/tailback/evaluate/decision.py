@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from tailback.evaluate.model import SectionVerdict
 
 LEVEL = 0.05
-"""Share of sections in which some interval may fail to contain the true mean."""
+"""Probability that any interval of a section does not contain the true mean."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class PointOutcome:
     missing: int = 0
     """How many seeds have no value."""
     says: str = ""
-    """The numbers from which the values were computed, as text."""
+    """The measured numbers from which the values were computed, as text."""
     most: float = math.inf
     """The largest possible magnitude of a value. No interval extends beyond it."""
 

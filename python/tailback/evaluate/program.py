@@ -36,14 +36,13 @@ OF_THE_SECTION = (
 """Keys of `[[programs]]` that the scenario of each section sets."""
 
 _AROUND = (("duration", '"10s"'), ("bottleneck.rate", '"10Mbit"'), ("path.rtt", '"20ms"'))
-"""Keys that a file with only `[[programs]]` needs in addition, so that it can be validated as a
-scenario."""
+"""Keys that complete a file with only `[[programs]]`, so that it can be validated as a scenario."""
 
 
 @dataclass(frozen=True)
 class ProgramSubject:
     file: str
-    """The file as the user wrote it."""
+    """The path of the file as the user typed it."""
     entry: Mapping[str, Any]
     """The entry of `[[programs]]`, with absolute paths of files."""
 

@@ -16,7 +16,7 @@ STATES = 0.2
 If the time without a leader is also shorter than each flow's lead, the pair has two states.
 """
 FLOOR = 2
-"""The smallest window, in segments, to which a congestion control reduces it."""
+"""The smallest window to which a congestion control reduces, segments."""
 
 
 def of(first: dict[str, Any], other: dict[str, Any], lead: dict[str, Any] | None) -> dict[str, Any]:

@@ -18,8 +18,7 @@ SECOND = 1_000_000_000
 ROWS = 3_000_000
 """The largest number of rows in a series that `explain` reads. Longer series would make it slow."""
 PLAIN = ("backlog_packets", "backlog_bytes")
-"""Quantities that exist for every link. Another part explains them, because they are not a state of
-the AQM."""
+"""Quantities of every link, which are not part of the AQM's state."""
 
 
 def of(run: StoredRun) -> pl.DataFrame | None:

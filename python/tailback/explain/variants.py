@@ -13,7 +13,7 @@ SHARE = 0.05
 TIMES = 1.25
 """Two rates or two times count as different if their ratio is at least this value."""
 RATE = 0.1
-"""The smallest rate of reductions that is compared, per second."""
+"""The smallest rate of window reductions that is compared, per second."""
 DELAY_MS = 0.5
 """The smallest delay that is compared, ms."""
 

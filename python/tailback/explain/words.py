@@ -57,12 +57,10 @@ MARKS = ("ece", "sce")
 
 HEEDLESS = ("bbr",)
 """Congestion controls that ignore losses, because a model of the path sets the window. A recovery
-reduces the window only until the recovery ends.
-"""
+reduces the window only temporarily."""
 MODELLED = (*HEEDLESS, "bbr2", "bbr3")
 """Congestion controls with a model of the path. If the model includes losses and marks, they limit
-the window instead of reducing it by a step.
-"""
+the window but do not reduce it by a fixed factor."""
 
 CAUSES = {
     "overflow": "dropped because the queue was full",

@@ -20,7 +20,7 @@ from tailback.base import machine
 from tailback.figures import export
 
 ENOUGH = 40
-"""Number of marks that take about twice as long to draw as it takes to start another process."""
+"""Number of marks that take about twice as long to draw as a process takes to start."""
 
 
 class Drawing:

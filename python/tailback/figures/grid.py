@@ -33,9 +33,8 @@ def grid(
     column `facet`.
 
     Rows and columns are the values of `y` and `x`, evenly spaced. `value` is a signed share, which
-    the cell shows in percent. Its colour is saturated at `limit` in either direction. Cells without
-    a value stay white.
-    """
+    the cell shows in percent. The colour scale ends at `limit` and at `-limit`. Cells without a
+    value stay white."""
     rows = frame.filter(pl.col(value).is_not_null()).with_columns(
         (100 * pl.col(value)).round(1).alias("percent")
     )

@@ -16,7 +16,8 @@ from typing import Any
 Spec = dict[str, Any]
 
 AS_IT_IS = ("datasets", "config")
-"""Keys with values that are copied without a search, because most of a figure is data."""
+"""Keys whose values are not copied, because they are not changed and most of a specification is
+data."""
 
 FADED = 0.07
 """Opacity of curves that are not selected in the legend."""

@@ -25,7 +25,7 @@ LETTER = 6.5
 HEADING = 8
 """Approximate width of a letter of a heading, pixels."""
 FLAG = "∗"
-"""The sign above values that differ from the baseline by more than noise."""
+"""The mark above values that differ from the baseline by more than noise."""
 _SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 
 Spec = dict[str, Any]

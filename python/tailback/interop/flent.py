@@ -30,7 +30,7 @@ from tailback.store.run_folder import StoredRun
 EPOCH = "1970-01-01T00:00:00.000000Z"
 
 SINGLE, BIDIRECTIONAL, BOTH_WAYS = "tcp_1up", "tcp_bidirectional", "rrul_be_nflows"
-"""Flent's tests with special names of series. Other tests are `tcp_2up`, `tcp_ndown`, ..."""
+"""Flent's tests whose series have special names. Other tests are `tcp_2up`, `tcp_ndown` etc."""
 
 PING = "Ping (ms) ICMP"
 

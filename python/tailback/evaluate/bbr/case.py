@@ -20,7 +20,7 @@ FLOW = "bbr"
 """The name of the evaluated flow in every scenario."""
 
 MSS, FRAME = 1448, 1514
-"""Size of a full packet in bytes: its payload, and its frame."""
+"""Bytes of a full packet: TCP payload (MSS), and Ethernet frame."""
 
 
 @dataclass(frozen=True)

@@ -20,5 +20,5 @@ CRITERIA = (
         value=total_mbit("bulk"),
     ),
 )
-"""LEDBAT yields if it measures queueing delay. In a queue that stays short, it measures too little
-and does not yield. The last criterion shows how much goodput the Reno flow loses."""
+"""LEDBAT slows down if it measures queueing delay. In a short queue it measures too little delay
+and keeps its rate. The last criterion shows how much goodput the Reno flow then loses."""

@@ -7,8 +7,8 @@ from tailback.evaluate.queue.placed import pair
 QUICK = {"duration": "40s"}
 FLOWS = {"8.2.2": ("Mild congestion", 12), "8.2.3": ("Medium congestion", 27)}
 FLOWS["8.2.4"] = ("Heavy congestion", 38)
-"""Title and number of flows of each section. The numbers are 0.036, 0.081 and 0.114 times 330,
-which is how many packets the path and the buffer hold."""
+"""Title and number of flows of each section. The numbers are 0.036, 0.081 and 0.114 times 330, the
+number of packets that the path and the buffer hold."""
 
 CRITERIA = (
     *(

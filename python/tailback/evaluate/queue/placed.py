@@ -31,7 +31,7 @@ class _Placed(Asked):
     """Value of the subject's option `limit`, in packets, if it has this option. It equals the
     FIFO's limit."""
     ecn: bool = False
-    """Whether the subject marks ECN-capable packets, if it has an option to do so."""
+    """Whether to enable ECN marking in the subject, if it has an option for it."""
 
     def placed(self, subject: Subject) -> dict[str, object]:
         """Return the values to set in the scenario so that the link uses the subject as its
