@@ -1,5 +1,4 @@
-//! Shortens a summary to its first flows. This is enough for a table if a run has a hundred
-//! thousand flows.
+//! Shortens a summary to its first flows, e.g. for a table of a run with a hundred thousand flows.
 
 use std::fmt;
 use std::io::Write;
@@ -10,8 +9,8 @@ use serde_json::value::RawValue;
 /// The key of the flows in a summary.
 const FLOWS: &str = "flows";
 
-/// Returns the JSON of a summary with at most `most` flows and everything else unchanged. Also
-/// returns the number of omitted flows.
+/// Returns the JSON of a summary with only its first `most` flows. Also returns the number of
+/// omitted flows.
 ///
 /// # Errors
 /// If the text is not the JSON of an object.

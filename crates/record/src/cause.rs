@@ -23,7 +23,7 @@ macro_rules! causes {
         }
 
         impl Cause {
-            /// Every cause, in the order of its number.
+            /// Every cause, in the order of the counters.
             pub const ALL: [Cause; Self::COUNT] = [$(Cause::$variant),*];
             /// Number of causes.
             pub const COUNT: usize = [$($name),*].len();
@@ -45,8 +45,7 @@ macro_rules! causes {
     };
 }
 
-// Files contain the names of causes. Simultaneous events of a run are sorted in the order of this
-// list.
+// Stored runs contain these names. The order of this list decides the order of simultaneous events.
 causes! {
     /// Dropped because the buffer was full.
     Overflow = "overflow", Drop;
@@ -92,7 +91,7 @@ impl Cause {
     }
 }
 
-/// What happened to a packet at a link.
+/// What happened to a packet at a link, as a capture shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seen {
     /// The packet arrived. Neither a schedule nor the queue has handled it yet.
@@ -103,9 +102,8 @@ pub enum Seen {
     Dropped(Cause),
 }
 
-/// Counters, one for each [`Cause`].
-///
-/// Sums saturate, because a guest is not trusted and may send any numbers.
+/// Counters, one for each [`Cause`]. Sums saturate, because an untrusted guest may send any
+/// numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts(pub [u64; Cause::COUNT]);
 
@@ -155,7 +153,7 @@ impl Counts {
 mod tests {
     use super::*;
 
-    /// Stored runs contain these names, so they must not change.
+    /// Tests the names and effects. Stored runs contain the names, so they must not change.
     #[test]
     fn each_cause_has_its_name_and_effect() {
         let expected = [
@@ -184,7 +182,7 @@ mod tests {
 
     #[test]
     fn counters_sum_by_effect_and_saturate() {
-        // Each cause is counted one time more often than the previous cause: 1, 2, ... 14.
+        // Count each cause a different number of times: 1, 2, ... 14.
         let mut counts = Counts::default();
         for (times, cause) in (1..).zip(Cause::ALL) {
             (0..times).for_each(|_| counts.add(cause));

@@ -1,12 +1,12 @@
-//! Group commit: finished runs are synced to the disk together, at most a second after the first of
-//! them was finished.
+//! Syncs finished runs to disk in groups, at most a second after the first run of the group has
+//! finished.
 //!
-//! If many runs finish within a second, one `syncfs` writes all of them, so no run needs a sync of
-//! its own. Only Linux has this call. On other systems, and for a few runs, each file is synced.
+//! On Linux, one `syncfs` writes all runs that finish within a second, so they are not synced one
+//! by one. On other systems, and for a few runs, each file is synced.
 //!
-//! If a process is killed, its finished runs are not lost, because the system already has the
-//! files. After a power failure, runs of the last second may be absent or damaged. Their hashes
-//! show the damage, and tailback repeats these runs.
+//! If a process is killed, its finished runs are not lost, because the kernel still writes their
+//! files to the disk. After a power failure, the runs of the last second may be missing or damaged.
+//! tailback detects damage by the hashes and repeats these runs.
 
 use std::fs::{self, File};
 use std::io;
@@ -16,11 +16,10 @@ use std::time::{Duration, Instant};
 
 use crate::scratch::at;
 
-/// Longest time for which a finished run waits for other runs.
+/// How long a finished run may wait to be synced.
 const WAIT: Duration = Duration::from_secs(1);
-/// Up to this number of runs, tailback syncs each file instead of the file system. For few runs,
-/// `syncfs` could take longer, because it also syncs the data that other programs have written to
-/// the same file system.
+/// Up to this number of runs, tailback syncs each file instead of the whole file system. `syncfs`
+/// could take longer, because it also writes the data of other programs.
 const FEW: usize = 4;
 
 /// The finished runs of a store that are not synced yet.
@@ -28,19 +27,19 @@ const FEW: usize = 4;
 pub(crate) struct Pending {
     runs: PathBuf,
     waiting: Mutex<Waiting>,
-    /// The thread that syncs holds this lock.
+    /// Held by the thread that is syncing.
     syncing: Mutex<()>,
 }
 
 #[derive(Debug, Default)]
 struct Waiting {
     ids: Vec<String>,
-    /// When the first of the waiting runs was finished.
+    /// When the first run in `ids` finished.
     since: Option<Instant>,
 }
 
 impl Pending {
-    /// Creates an empty list of finished runs. `runs` is the folder with the runs of the store.
+    /// Creates an empty list. `runs` is the folder that contains the run folders.
     pub fn new(runs: &Path) -> Pending {
         Pending {
             runs: runs.to_owned(),
@@ -49,7 +48,7 @@ impl Pending {
         }
     }
 
-    /// Adds a finished run. Syncs all runs that wait if the first of them has waited long enough.
+    /// Adds a finished run. Syncs all listed runs if the first of them has waited for `WAIT`.
     pub fn add(&self, run_id: &str) -> io::Result<()> {
         let mut waiting = self.waiting();
         waiting.ids.push(run_id.to_owned());
@@ -61,12 +60,12 @@ impl Pending {
         match self.syncing.try_lock() {
             Ok(_guard) => self.sync(),
             Err(TryLockError::Poisoned(_)) => self.sync(),
-            // Another thread is syncing. Either that thread or the next call will sync this run.
+            // Another thread is syncing. It or the next call of `add` or `settle` syncs this run.
             Err(TryLockError::WouldBlock) => Ok(()),
         }
     }
 
-    /// Syncs all runs that wait.
+    /// Syncs all listed runs.
     pub fn settle(&self) -> io::Result<()> {
         let _guard = self.syncing.lock();
         self.sync()
@@ -91,8 +90,8 @@ impl Pending {
     }
 }
 
-/// Syncs the file system of a folder. Returns false if the system or the file system does not
-/// support this.
+/// Syncs the file system that contains a folder. Returns false if the system or the file system
+/// does not support `syncfs`.
 #[cfg(target_os = "linux")]
 fn sync_file_system(folder: &Path) -> io::Result<bool> {
     let file = File::open(folder).map_err(|e| at(folder, e))?;
@@ -109,8 +108,8 @@ fn sync_file_system(_folder: &Path) -> io::Result<bool> {
     Ok(false)
 }
 
-/// Syncs every file and folder of a run. Skips a run whose folder does not exist any more, because
-/// the run was removed, or was moved because it is damaged.
+/// Syncs every file and folder of a run. Does nothing if the folder no longer exists, because the
+/// run was deleted or moved away as damaged.
 fn sync_tree(folder: &Path) -> io::Result<()> {
     let entries = match fs::read_dir(folder) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -135,8 +134,8 @@ fn sync_tree(folder: &Path) -> io::Result<()> {
     sync_folder(folder)
 }
 
-/// Syncs the directory entries of a folder. Some file systems reject this, and Windows does not
-/// support it.
+/// Syncs the directory entries of a folder. Ignores the errors of file systems that reject this; on
+/// Windows, does nothing.
 pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
     if cfg!(windows) {
         return Ok(());
@@ -192,8 +191,8 @@ mod tests {
         let nowhere = root.path().join("nowhere");
         let error = sync_folder(&nowhere).expect_err("no folder");
         assert!(error.to_string().contains("nowhere"), "{error}");
-        // This path causes the error that file systems return if they do not sync folders. The
-        // error is ignored.
+        // This path gives the same kind of error as a file system that cannot sync folders. It is
+        // ignored.
         assert!(sync_folder(Path::new("no\0path")).is_ok());
         assert!(sync_tree(&nowhere).is_ok(), "a run that is gone");
     }

@@ -1,9 +1,9 @@
 //! Prefetching of memory.
 //!
-//! With many flows, the caches no longer contain the state of a flow when its next packet arrives.
-//! The processor then waits for each cache line of the state. Pipes and queues know which packets
-//! come next, so they prefetch the state of their flows. Prefetching does not change values. On
-//! machines without a prefetch instruction, these functions do nothing.
+//! In runs with many flows, a flow's state has left the caches when its next packet arrives, so the
+//! processor would wait for each cache line. Pipes and queues know which packets come next and
+//! prefetch the state of their flows. Prefetching does not change any results. On processors
+//! without a prefetch instruction, these functions do nothing.
 
 #![allow(unsafe_code, reason = "the one instruction of it has no safe function")]
 

@@ -1,10 +1,10 @@
-//! The run folder: the stored results of a run, written atomically.
+//! Writes the results of a run to its run folder, atomically.
 //!
-//! A process first writes a run into a folder that no other process uses. It then renames this
-//! folder to `runs/<run_id>`. So a folder of this name is always complete, even if the process was
-//! killed. If two processes finish the same run, the first wins, and the second discards its copy.
-//! Finished runs are synced together within a second ([`crate::durable`]). If the power fails
-//! before that, the run's hashes show the damage.
+//! A process writes a run into a scratch folder of its own, then renames that folder to
+//! `runs/<run_id>`. So a folder with this name is always complete, even if a process is killed. If
+//! two processes finish the same run, the first rename succeeds, and the second process discards
+//! its copy. Finished runs are synced to disk within a second ([`crate::durable`]). If the power
+//! fails before that, the run's hashes reveal the damage.
 //!
 //! | file | content |
 //! |---|---|
@@ -16,9 +16,9 @@
 //! | `packets.pcapng` | headers of every packet at every link, if they were recorded ([`crate::pcapng`]) |
 //! | `timing.json` | wall time, CPU time and host, which differ when the same run is repeated; this file has its own seal |
 //!
-//! A folder is used only if it is unchanged since it was written: [`crate::stored`] reads and
-//! checks it. tailback never removes a damaged folder. It moves the folder to `runs/.damaged` and
-//! repeats the run.
+//! A folder is used only if [`crate::stored`] finds that it is unchanged since it was written.
+//! tailback never deletes a damaged folder: it moves the folder to `runs/.damaged` and repeats the
+//! run.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -35,10 +35,10 @@ use crate::seal::{self, Hashing, Mark};
 use crate::stored::{self, FORMAT, Fault};
 use crate::{Outcome, summary::Summary, table};
 
-/// The data that identifies a run, for `manifest.json`.
+/// What identifies a run, written to `manifest.json`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Manifest<'a> {
-    /// Identity of the run, which is a hash of canonical point, seed and engine version.
+    /// Hash of the canonical scenario, the seed and the engine version, which identifies the run.
     pub run_id: &'a str,
     /// Engine, e.g. `sim`.
     pub engine: &'a str,
@@ -46,12 +46,12 @@ pub struct Manifest<'a> {
     pub engine_version: &'a str,
     /// Seed of the run.
     pub seed: u64,
-    /// The point in base units, including all defaults.
+    /// The scenario in base units, with all defaults, for one combination of sweep parameters.
     pub canonical: serde_json::Value,
-    /// The reference of each algorithm of the run (e.g. `aqm.codel`), such as an RFC or a kernel.
+    /// The document or code that each algorithm of the run (e.g. `aqm.codel`) implements, such as
+    /// an RFC or a kernel version.
     pub follows: Vec<(String, String)>,
-    /// The environment of the run, if known: kernel, modules, tools, settings. The engine is not
-    /// part of it.
+    /// The environment of the run, without the engine, if known: kernel, modules, tools, settings.
     pub environment: Option<serde_json::Value>,
 }
 
@@ -72,16 +72,16 @@ pub struct Timing {
     pub memory_bytes: Option<u64>,
 }
 
-/// Whether [`Store::write`] stored a run, or found it in the store.
+/// How [`Store::write`] ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stored {
-    /// The run was new, and its folder was written.
+    /// The run was written.
     New,
-    /// Another process had already finished the run.
+    /// Another process had already written the same run.
     Already,
 }
 
-/// The folder `runs`, to which this process may write.
+/// The folder `runs`, opened for writing.
 #[derive(Debug)]
 pub struct Store {
     runs: PathBuf,
@@ -121,9 +121,8 @@ impl Store {
         }
     }
 
-    /// Moves a damaged run to another folder. Returns a text with the damage and the run's new
-    /// path, or `None` if the run is not damaged. `found` describes damage that the caller has
-    /// found but that the hashes do not show.
+    /// Moves a damaged run to `runs/.damaged`. Returns a description of the damage and the new
+    /// path, or `None` if the run is intact. `found` describes damage that the hashes do not show.
     pub fn set_aside(&self, run_id: &str, found: Option<&str>) -> io::Result<Option<String>> {
         let path = self.path(run_id);
         if found.is_none() && !matches!(stored::check(&path), Err(Fault::Damaged(_))) {
@@ -132,8 +131,8 @@ impl Store {
         let damaged = self.runs.join(DAMAGED);
         fs::create_dir_all(&damaged).map_err(|e| at(&damaged, e))?;
         refuse_link(&damaged)?;
-        // Another process may move the run at the same time. If that process has already repeated
-        // and stored the run, the new folder must not be moved.
+        // Another process may move the same damaged run and then store it again. Lock the folder
+        // and check once more, so that the repeated run is not moved.
         let lock = lock_of(&damaged).map_err(|e| at(&damaged, e))?;
         lock.lock().map_err(|e| at(&damaged, e))?;
         let what = match (stored::check(&path), found) {
@@ -153,8 +152,8 @@ impl Store {
         Ok(Some(format!("{what}; moved to {}", to.display())))
     }
 
-    /// Returns the path for a file of an unfinished run. The file becomes part of the run's folder.
-    /// Call [`Store::write`] or [`Store::discard`] afterwards.
+    /// Returns the path for a file of an unfinished run, which will be in the run's folder. Call
+    /// [`Store::write`] or [`Store::discard`] afterwards.
     pub fn scratch_file(&self, run_id: &str, name: &str) -> io::Result<PathBuf> {
         let folder = self.scratch.path().join(run_id);
         fs::create_dir_all(&folder).map_err(|e| at(&folder, e))?;
@@ -176,9 +175,8 @@ impl Store {
         self.scratch.discard(run_id);
     }
 
-    /// Writes a finished run, including the files from [`Store::scratch_file`]. If writing fails,
-    /// no files of the run are left. The run is synced to the disk together with other runs
-    /// ([`Store::settle`]).
+    /// Writes a finished run, including the files from [`Store::scratch_file`]. On failure, removes
+    /// all files of the run. The run may be synced to disk later ([`Store::settle`]).
     pub fn write(
         &self,
         manifest: &Manifest<'_>,
@@ -207,11 +205,11 @@ impl Store {
             renamed = fs::rename(folder, &target);
         }
         renamed.map_err(|e| at(&target, e))?;
-        // The run is complete even if adding it to the pending runs fails.
+        // The run is stored even if syncing fails.
         self.pending.add(run_id).map(|()| Stored::New)
     }
 
-    /// Syncs the finished runs that are still waiting. Call this after the last run.
+    /// Syncs all finished runs that are not synced yet. Call this after the last run.
     pub fn settle(&self) -> io::Result<()> {
         self.pending.settle()
     }
@@ -219,13 +217,13 @@ impl Store {
 
 impl Drop for Store {
     fn drop(&mut self) {
-        // A caller that needs the error of `settle` must call it before dropping the store.
+        // To see the error of `settle`, a caller must call it before dropping the store.
         let _ = self.settle();
     }
 }
 
-/// Returns an error for a symbolic link in the folder of results, because it would lead out of that
-/// folder.
+/// Returns an error if `folder` is a symbolic link, which could point outside the folder of
+/// results.
 fn refuse_link(folder: &Path) -> io::Result<()> {
     let kind = fs::symlink_metadata(folder)
         .map_err(|e| at(folder, e))?
@@ -240,8 +238,8 @@ fn refuse_link(folder: &Path) -> io::Result<()> {
     ))
 }
 
-/// Opens the file that a process locks to use a folder alone. This is the folder itself. On
-/// Windows, which cannot open folders, it is a file in the folder.
+/// Opens the file that a process locks to get exclusive use of a folder: the folder itself, or on
+/// Windows, which cannot open folders, a file in it.
 fn lock_of(folder: &Path) -> io::Result<File> {
     if cfg!(windows) {
         let mut options = File::options();
@@ -288,8 +286,7 @@ fn write_files(
     files.insert(stored::HISTOGRAMS.to_owned(), entry_of(&mark, Some(rows)));
 
     let mut timing = serde_json::to_value(timing).map_err(io::Error::from)?;
-    // The manifest has no hash of this file. So the file contains the run's identity, which shows
-    // to which run the file belongs.
+    // The manifest has no hash of this file, so the file itself states the run to which it belongs.
     timing["run_id"] = manifest.run_id.into();
     for (name, object) in [
         (stored::TIMING, timing),
@@ -303,8 +300,8 @@ fn write_files(
     Ok(())
 }
 
-/// Adds size and hash of all files in a folder and its subfolders. The keys are paths relative to
-/// the first folder.
+/// Adds size and hash of all files in a folder and its subfolders, by their path relative to the
+/// run folder.
 fn mark_files(
     folder: &Path,
     prefix: &str,
@@ -371,7 +368,7 @@ fn identity(
     identity
 }
 
-/// Writes a file. Returns its size and hash.
+/// Writes a file and returns its size and hash.
 fn written<T>(
     path: &Path,
     write: impl FnOnce(&mut Hashing<&File>) -> io::Result<T>,

@@ -98,7 +98,7 @@ mod tests {
         for other in [folder.path(), Path::new("/dev/zero")] {
             assert_eq!(read_text(other, 10).unwrap_err(), "not a regular file");
         }
-        // Files of /proc have size 0, so the size must not limit the number of bytes read.
+        // Files in /proc report size 0 but have content.
         let own = read_text(Path::new("/proc/self/status"), 1 << 20).unwrap();
         assert!(own.contains("Name:"));
         assert!(read_text(Path::new("/proc/self/status"), 3).is_err());

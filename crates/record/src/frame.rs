@@ -1,8 +1,8 @@
 //! Headers of simulated packets as they would be on the wire: Ethernet, IPv4, and TCP or UDP, with
 //! correct lengths and checksums.
 //!
-//! The simulator's packets have no bytes, but Wireshark needs headers in a capture. Checksums are
-//! computed as if the payload consisted of zeros. The payload is not written.
+//! The simulator's packets have no bytes, but a capture for Wireshark needs their headers.
+//! Checksums assume a payload of zeros, which is not written.
 
 /// Bytes of an Ethernet header.
 pub const ETHERNET: usize = 14;
@@ -15,7 +15,7 @@ pub const UDP: usize = 8;
 /// Largest number of bytes of TCP options.
 pub const TCP_OPTIONS: usize = 40;
 
-/// One end of a conversation.
+/// The addresses and port of one end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Host {
     /// MAC address.
@@ -26,7 +26,7 @@ pub struct Host {
     pub port: u16,
 }
 
-/// The parts of a packet that all protocols have.
+/// What the headers of TCP and UDP packets have in common.
 #[derive(Clone, Copy, Debug)]
 pub struct Envelope {
     /// The end that sends the packet.
@@ -62,20 +62,20 @@ pub struct Segment<'a> {
     pub ack: u32,
     /// Bits of [`flags`].
     pub flags: u16,
-    /// The window field, with the window scale already applied.
+    /// The window field, already scaled.
     pub window: u16,
     /// Options. Their length is a multiple of 4 bytes and at most [`TCP_OPTIONS`].
     pub options: &'a [u8],
 }
 
-/// Builds TCP options, up to the available space. As in Linux, padding before each option makes its
-/// length a multiple of 4 bytes.
+/// Builds TCP options within the available space. As Linux does, pads each option at its front to a
+/// multiple of 4 bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     bytes: [u8; TCP_OPTIONS],
     len: usize,
     room: usize,
-    /// Position of the padding before SACK blocks, if SACK blocks were added.
+    /// Position of the SACK option's padding, if the option was added.
     sack: Option<usize>,
 }
 
@@ -113,7 +113,7 @@ impl Options {
         self.put(&[4, 2])
     }
 
-    /// Adds TSval and TSecr. On a SYN, SACK permitted replaces the padding.
+    /// Adds TSval and TSecr. On a SYN, the SACK-permitted option can replace the padding.
     pub fn timestamps(&mut self, value: u32, echo: u32, sack_permitted: bool) -> bool {
         let mut option = [0; 12];
         option[..2].copy_from_slice(if sack_permitted { &[4, 2] } else { &[NOP, NOP] });
@@ -123,8 +123,8 @@ impl Options {
         self.put(&option)
     }
 
-    /// Adds SACK blocks. A block consists of the numbers of its first byte and of the byte after
-    /// its last byte.
+    /// Adds SACK blocks, each given as the sequence numbers of its first byte and of the byte after
+    /// its last.
     pub fn sack(&mut self, blocks: &[(u32, u32)]) -> bool {
         let blocks = &blocks[..blocks.len().min(4)];
         if blocks.is_empty() {
@@ -143,9 +143,8 @@ impl Options {
         fits
     }
 
-    /// Adds the AccECN option in order 1 (RFC 9768 section 3.2.3). It has 24-bit counters of bytes
-    /// with ECT(1), CE and ECT(0), or only the first of these counters. The option may use the
-    /// padding before SACK blocks.
+    /// Adds the AccECN option in order 1 (RFC 9768 section 3.2.3), with 24-bit byte counters of
+    /// ECT(1), CE and ECT(0), or only the first ones. The option may use the SACK option's padding.
     pub fn accecn(&mut self, counters: &[u32]) -> bool {
         let counters = &counters[..counters.len().min(3)];
         let len = 2 + 3 * counters.len();
@@ -154,13 +153,14 @@ impl Options {
         for (bytes, counter) in option[2..].chunks_exact_mut(3).zip(counters) {
             bytes.copy_from_slice(&counter.to_be_bytes()[1..]);
         }
-        // After timestamps, two bytes of padding come before the SACK blocks.
+        // The SACK option begins with two bytes of padding.
         let spare = len % 4;
         if let Some(at) = self.sack.filter(|_| spare > 0 && spare <= 2) {
             if self.len + len - spare > self.room {
                 return false;
             }
-            // Move the SACK blocks back, so that the AccECN option ends where their padding ended.
+            // Move the SACK blocks back and put the AccECN option in front of them, over their
+            // padding.
             let end = self.len;
             let moved = len - spare;
             self.bytes.copy_within(at + 2..end, at + 2 + moved);
@@ -177,7 +177,7 @@ impl Options {
         if self.len + whole > self.room {
             return false;
         }
-        // The padding before the option is already there, because all bytes start as NOPs.
+        // All bytes are initially NOPs, so the padding needs no write.
         self.len += whole;
         self.bytes[self.len - option.len()..self.len].copy_from_slice(option);
         true
@@ -213,7 +213,7 @@ pub fn udp(envelope: &Envelope, out: &mut Vec<u8>) {
     out.extend_from_slice(&length.to_be_bytes());
     out.extend_from_slice(&[0; 2]);
     let sum = pseudo_header(envelope, 17, UDP) + sum_of(&out[at..]);
-    // A checksum of 0 would mean that the datagram has no checksum (RFC 768).
+    // In UDP, a checksum field of 0 means that there is no checksum (RFC 768).
     let checksum = match folded(sum) {
         0 => 0xFFFF,
         other => other,
@@ -277,7 +277,7 @@ mod tests {
         }
     }
 
-    /// Checks the checksum of data that contains its own checksum.
+    /// Returns whether data that includes its checksum is valid.
     fn sums_up(parts: &[u32]) -> bool {
         folded(parts.iter().sum()) == 0
     }
@@ -378,8 +378,7 @@ mod tests {
 
     #[test]
     fn no_datagram_says_that_it_has_no_checksum() {
-        // With exactly one value of the port, the computed checksum is 0, which must be written as
-        // all ones.
+        // For exactly one port, the computed checksum is 0, which is sent as all ones.
         let mut all_ones = 0;
         for port in 0..=u16::MAX {
             let mut envelope = envelope(100);

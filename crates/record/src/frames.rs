@@ -1,7 +1,7 @@
-//! Measures what happens to frames and requests. Each frame has a number and consists of one or
-//! more datagrams. It is complete when all its datagrams have arrived.
+//! Measures frames of media and requests with echoes. A frame has a number and consists of one or
+//! more datagrams. It is complete when all of them have arrived.
 //!
-//! A ping's request is a frame of one datagram. It is complete when its echo arrives.
+//! A ping counts as a frame of one datagram, which is complete when its echo arrives.
 //!
 //! | word | meaning |
 //! |---|---|
@@ -11,8 +11,8 @@
 //! | playable | complete, and all frames since the last key frame are also complete |
 //! | stall | no playable frame for longer than max(3 frame intervals, 1 frame interval + 150 ms), as in `freezeCount` of the W3C's webrtc-stats |
 //!
-//! Frames play in order. Each frame plays as soon as it is playable. Only frames that were captured
-//! after the warm-up are counted.
+//! Frames are played in order, each as soon as it is playable. Only frames captured after the
+//! warm-up are counted.
 
 use std::collections::VecDeque;
 
@@ -22,22 +22,22 @@ use crate::Histogram;
 
 /// Time after which an incomplete frame is considered lost, ns.
 const GIVEN_UP_NS: u64 = 10_000_000_000;
-/// A stall is longer than one frame interval plus this time, ns.
+/// A gap between playable frames that exceeds the frame interval by this time (ns) is a stall,
+/// unless it is shorter than three frame intervals.
 const STALL_NS: u64 = 150_000_000;
 
-/// The rules that determine which frames are late or playable, and when a stall occurs.
+/// Parameters that determine which frames are late or playable, and when a stall occurs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameRules {
     /// Nominal time from one frame to the next, ns.
     pub interval_ns: u64,
     /// A frame is late if it is not complete after this time, ns.
     pub deadline_ns: u64,
-    /// Number of frames from one key frame to the next. 0 means that no frame depends on another.
+    /// Number of frames from one key frame to the next. With 0, no frame depends on another.
     pub group: u64,
 }
 
-/// A frame that is not settled: it is not yet known whether this frame, or a frame before it, will
-/// be complete or lost.
+/// A frame that is still unsettled: it, or a frame before it, may still become complete or lost.
 #[derive(Clone, Debug)]
 struct Frame {
     captured_ns: u64,
@@ -45,14 +45,13 @@ struct Frame {
     complete_ns: Option<u64>,
     /// Number of datagrams that have not arrived.
     left: u32,
-    /// Which of the first 64 datagrams have arrived, one bit for each. `more` has the bits of the
-    /// other datagrams.
+    /// Bit mask of the first 64 datagrams that have arrived.
     seen: u64,
-    /// Bits of the datagrams beyond the first 64.
+    /// Bit masks of the further datagrams that have arrived.
     more: Vec<u64>,
 }
 
-/// Measures the frames of a source.
+/// Measures the frames of one traffic source.
 #[derive(Clone, Debug)]
 pub struct Frames {
     rules: FrameRules,
@@ -60,10 +59,9 @@ pub struct Frames {
     /// Number of the first frame that is not settled.
     first: u64,
     frames: VecDeque<Frame>,
-    /// Whether the last settled frame was playable, or the next frame can be played without it.
+    /// Whether the next frame can be played if it depends on the previous frame.
     playable: bool,
-    /// When a frame was last playable. Before the first playable frame, this is when the first
-    /// frame was captured.
+    /// When the last playable frame was played. Before that, when the first frame was captured.
     played_ns: Option<u64>,
     out: FrameOutcome,
 }
@@ -77,7 +75,7 @@ pub struct FrameOutcome {
     pub complete: u64,
     /// Number of frames that are lost.
     pub lost: u64,
-    /// Number of frames whose deadline passed before the end.
+    /// Number of frames whose deadline was before the end of the run.
     pub judged: u64,
     /// Number of frames that were not complete when their deadline passed.
     pub late: u64,
@@ -94,21 +92,21 @@ pub struct FrameOutcome {
 }
 
 impl FrameRules {
-    /// The rules for requests. A request is never late.
+    /// Parameters for requests with echoes, which are never late.
     pub const REQUESTS: FrameRules = FrameRules {
         interval_ns: 0,
         deadline_ns: u64::MAX >> 1,
         group: 0,
     };
 
-    /// Returns the longest gap between two playable frames that does not count as a stall, ns.
+    /// Returns the longest gap between two playable frames that is not a stall, ns.
     fn longest_gap_ns(&self) -> u64 {
         (3 * self.interval_ns).max(self.interval_ns + STALL_NS)
     }
 }
 
 impl Frames {
-    /// Creates the measurement of frames that are captured at or after the warm-up.
+    /// Creates a measurement that counts the frames captured at or after the warm-up.
     pub fn new(rules: FrameRules, warmup_ns: u64) -> Frames {
         Frames {
             rules,
@@ -121,7 +119,8 @@ impl Frames {
         }
     }
 
-    /// Notes that a frame of this many datagrams and media bytes was captured. Returns its number.
+    /// Records that a frame with this many datagrams and bytes of media was captured. Returns the
+    /// frame's number.
     pub fn capture(&mut self, datagrams: u32, media_bytes: u64, now_ns: u64) -> u64 {
         while let Some(front) = self.frames.front()
             && (front.complete_ns.is_some() || front.captured_ns + GIVEN_UP_NS <= now_ns)
@@ -143,8 +142,8 @@ impl Frames {
         self.first + self.frames.len() as u64 - 1
     }
 
-    /// Notes the arrival of a datagram, at this position in a frame. Returns whether the frame is
-    /// now complete.
+    /// Records that datagram `place` of frame `number` arrived. Returns whether the frame is now
+    /// complete.
     pub fn arrive(&mut self, number: u64, place: u32, now_ns: u64) -> bool {
         let Some(place_of_frame) = number.checked_sub(self.first) else {
             return false;
@@ -181,8 +180,8 @@ impl Frames {
         Some(self.frames.get(place as usize)?.captured_ns)
     }
 
-    /// Settles and counts the first open frame. If the frame is not complete, `lost` tells whether
-    /// it is lost. A frame with a deadline after the end is counted neither as late nor as in time.
+    /// Counts the first unsettled frame and removes it from the list. `lost` tells whether it is
+    /// lost if it is incomplete. A deadline after `end_ns` counts as neither met nor missed.
     fn settle(&mut self, lost: bool, end_ns: u64) {
         let Some(frame) = self.frames.pop_front() else {
             return;
@@ -227,7 +226,7 @@ impl Frames {
         self.played_ns = Some(last.max(at_ns));
     }
 
-    /// Returns the measurements of the run. No frame is expected after `stop_ns`.
+    /// Returns the measurements at the end of the run. The source captures no frames after `stop_ns`.
     pub fn finish(mut self, end_ns: u64, stop_ns: u64) -> FrameOutcome {
         let complete = self.frames.iter().rposition(|f| f.complete_ns.is_some());
         let before_last = complete.unwrap_or(0);
@@ -256,8 +255,8 @@ mod tests {
         }
     }
 
-    /// Captures a frame of two datagrams every 40 ms. `arrivals` has the delay of each frame's
-    /// second datagram, ms.
+    /// Captures a frame of two datagrams every 40 ms. `arrivals` are the delays of the second
+    /// datagrams, ms.
     fn played(group: u64, arrivals: &[Option<u64>]) -> FrameOutcome {
         let mut frames = Frames::new(rules(group), 0);
         for (i, delay) in (0..).zip(arrivals) {
@@ -288,8 +287,8 @@ mod tests {
         arrivals[3] = None;
         let alone = played(0, &arrivals);
         assert_eq!((alone.complete, alone.lost, alone.stalls), (19, 1, 0));
-        // Frames 4 to 9 need frame 3, so they do not play. Frame 2 plays at 90 ms, and key frame 10
-        // at 410 ms.
+        // Frames 4 to 9 depend on frame 3, so they are not played. Frame 2 plays at 90 ms, and key
+        // frame 10 at 410 ms.
         let chained = played(10, &arrivals);
         assert_eq!((chained.complete, chained.lost, chained.late), (19, 1, 1));
         assert_eq!((chained.stalls, chained.stalled_ns), (1, 320 * MS));
@@ -304,8 +303,8 @@ mod tests {
         }
         frames.arrive(2, 0, 90 * MS);
         let out = frames.finish(190 * MS, 190 * MS);
-        // The first frame is not counted, because it belongs to the warm-up. The last two frames
-        // may still arrive, and the deadline of one of them has passed.
+        // The first frame is in the warm-up. The last two frames are incomplete but not lost, and
+        // the deadline of one of them has passed.
         assert_eq!((out.sent, out.complete, out.lost), (3, 1, 1));
         assert_eq!((out.judged, out.late), (2, 1));
     }

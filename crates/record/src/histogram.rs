@@ -4,10 +4,10 @@
 //! buckets, so the width of a bucket is at most 2^-10 of its lower bound. Count, sum and maximum
 //! are exact.
 //!
-//! A run with a hundred thousand flows has as many histograms, so each histogram must use little
-//! memory. A bucket is a counter of one byte. A page has 64 buckets, which fill a cache line. It is
-//! allocated when its first value is recorded. When a bucket reaches 256 values, these 256 values
-//! are moved to a separate list.
+//! A run with a hundred thousand flows has at least as many histograms, so each must use little
+//! memory. A bucket is a counter of one byte. A page of 64 buckets fills a cache line and is
+//! allocated when its first value is recorded. When a bucket reaches 256 values, they are added to
+//! a list of carries and the bucket restarts at 0.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,39 +16,38 @@ const SUB_BITS: u32 = 10;
 const BLOCKS: usize = 55;
 /// Number of buckets in a page.
 const PAGE: usize = 64;
-/// Number of values that are moved ("carried") to the list at once.
+/// Number of values in a bucket at which they are carried to the list.
 const CARRY: u64 = 1 << 8;
-/// Marks a power of two that has no row in `rows`. `NO_PAGE` marks a part of a row for which no
-/// page is allocated.
+/// `NO_ROW` marks a power of two without a row. `NO_PAGE` marks a part of a row without a page.
 const NO_ROW: u8 = u8::MAX;
 const NO_PAGE: u16 = u16::MAX;
 
-/// The pages of one power of two. The values are indices into `pages`.
+/// Indices into `pages` for one power of two.
 type Row = [u16; SUB / PAGE];
 
 /// Histogram of `u64` values (ns or bytes), with a relative bucket width of at most 2^-10.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(try_from = "Sparse", into = "Sparse")]
 pub struct Histogram {
-    /// For each power of two, its index in `rows`.
+    /// Index into `rows` for each power of two.
     row: [u8; BLOCKS],
     rows: Vec<Row>,
     /// Counts, modulo [`CARRY`].
     pages: Vec<[u8; PAGE]>,
-    /// Counts that were carried to the list, in ascending order of [`code`]. They are multiples of
-    /// [`CARRY`].
+    /// Counts carried from the buckets, each a multiple of [`CARRY`], in ascending order of
+    /// [`code`].
     carried: Vec<(u16, u64)>,
     count: u64,
     sum: u128,
     max: u64,
 }
 
-/// A histogram for transfer between processes. It has only the buckets that are in use.
+/// A histogram as it is sent between processes, with only its non-empty buckets.
 #[derive(Serialize, Deserialize)]
 struct Sparse {
     sum: u128,
     max: u64,
-    /// Block, slot and number of values of each bucket.
+    /// Block, slot and count of each bucket.
     buckets: Vec<(u8, u16, u64)>,
 }
 
@@ -63,8 +62,7 @@ impl From<Histogram> for Sparse {
     }
 }
 
-/// Rejects invalid histograms, because the process that sent the histogram may be a guest that runs
-/// unknown programs.
+/// Checks the histogram, because an untrusted guest may have sent it.
 impl TryFrom<Sparse> for Histogram {
     type Error = &'static str;
 
@@ -79,7 +77,8 @@ impl TryFrom<Sparse> for Histogram {
             if block >= BLOCKS || slot >= SUB {
                 return Err("a bucket that no histogram has");
             }
-            // The sum of all counts is checked for overflow first, so no single count can overflow.
+            // The total is checked for overflow first, so the counts of the buckets cannot
+            // overflow.
             let count = histogram.count.checked_add(n);
             histogram.count = count.ok_or("more values than can be counted")?;
             histogram.add(block, slot, n);
@@ -123,7 +122,7 @@ fn slot(value: u64) -> (usize, usize) {
     (shift as usize + 1, (value >> shift) as usize - SUB)
 }
 
-/// Returns the number of a bucket, counted over all blocks.
+/// Returns the index of a bucket over all blocks.
 fn code(block: usize, slot: usize) -> u16 {
     (block * SUB + slot) as u16
 }
@@ -166,7 +165,7 @@ impl Histogram {
         }
     }
 
-    /// Counts `n` values in a bucket. Allocates the bucket's page if needed.
+    /// Adds `n` values to a bucket. Allocates the bucket's page if needed.
     #[cold]
     fn add(&mut self, block: usize, slot: usize, n: u64) {
         let row = &mut self.row[block];
@@ -251,7 +250,7 @@ impl Histogram {
         value
     }
 
-    /// Returns several percentiles in one pass. `ps` must be ascending.
+    /// Returns several percentiles in one pass over the buckets. `ps` must be ascending.
     pub fn percentiles<const N: usize>(&self, ps: [f64; N]) -> [Option<f64>; N] {
         let mut buckets = self.buckets();
         let (mut seen, mut middle) = (0, 0.0);
@@ -274,7 +273,7 @@ impl Histogram {
         })
     }
 
-    /// Adds another histogram. The result is as if all its values had been recorded here.
+    /// Adds the values of another histogram.
     pub fn merge(&mut self, other: &Histogram) {
         self.count += other.count;
         self.sum += other.sum;
@@ -316,8 +315,8 @@ mod tests {
         assert_eq!(next, 0, "the last bucket ends at 2^64");
     }
 
-    /// Tests values around every power of two. The bucket of a value must contain the value, and a
-    /// larger value must not be in an earlier bucket.
+    /// Tests, around every power of two, that a value is in its bucket and that a larger value is
+    /// not in an earlier bucket.
     #[test]
     fn about_every_power_of_two() {
         let powers = (0..64).map(|k| 1_u64 << k);
@@ -349,7 +348,7 @@ mod tests {
         assert_eq!(Histogram::new().percentile(50.0), None);
     }
 
-    /// Compares a histogram with a list of values. The counts are so large that one byte overflows.
+    /// Compares a histogram with a list of values. Its counts exceed one byte.
     #[test]
     fn nothing_is_lost_of_what_is_carried() {
         let mut histogram = Histogram::new();
@@ -371,8 +370,8 @@ mod tests {
         assert_eq!(found, counts.map(|(_, n)| 2 * n));
     }
 
-    /// Tests that a flow whose RTT doubles needs a kilobyte of buckets and little additional
-    /// memory.
+    /// Tests that the buckets of a flow whose RTT doubles need a kilobyte, and the rest little
+    /// more.
     #[test]
     fn a_histogram_is_small() {
         assert!(size_of::<Histogram>() <= 176);

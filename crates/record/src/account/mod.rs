@@ -1,10 +1,11 @@
-//! The account of a run, which explains its results. It contains what each sender waited for, every
-//! reduction of its window, which flows filled a queue, and when packets were dropped and marked.
-//! `tailback explain` reads it.
+//! The account of a run, which helps to explain its results. It records what each sender waited
+//! for, every reduction of its window, which flows filled a queue, and when packets were dropped
+//! and marked. `tailback explain` reads it.
 //!
-//! Every run records this account, so it must cost very little. It consists of counters by reason,
-//! and of a list of at most [`LISTED`] reductions per flow. Reductions, drops and marks are
-//! recorded with their times over the whole run. Separate counters start at the end of the warm-up.
+//! Every run records this account, so it must cost very little. It has counters for each reason,
+//! and a list of at most [`LISTED`] reductions per flow. Reductions, drops and marks are recorded
+//! from the start of the run. Events before and after the end of the warm-up have separate
+//! counters.
 
 use std::collections::BTreeMap;
 
@@ -23,12 +24,12 @@ macro_rules! reasons {
         pub enum $kind { $(#[doc = $doc] $name,)* }
 
         impl $kind {
-            /// All variants, in the order of their counters.
+            /// All variants, in the order in which their counters are stored.
             pub const ALL: &[$kind] = &[$($kind::$name,)*];
             /// Number of variants.
             pub const COUNT: usize = $kind::ALL.len();
 
-            /// The variant's name in `account.json`.
+            /// The name that `account.json` uses.
             pub const fn name(self) -> &'static str {
                 match self { $($kind::$name => $word,)* }
             }
@@ -42,8 +43,7 @@ macro_rules! reasons {
 }
 
 reasons! {
-    /// What a sender waits for before it can send more. At any time, it waits for only one of
-    /// these.
+    /// What a sender waits for before it can send more. At any time, exactly one variant applies.
     Limit {
         Off = "off", "Not started, or finished.";
         Handshake = "handshake", "The answer to its SYN.";
@@ -77,8 +77,8 @@ reasons! {
 /// A change of the congestion window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reduction {
-    /// Time in ns in the upper bits, and the reason in the lowest bits. This saves memory, because
-    /// a hundred thousand flows may have dozens of reductions each.
+    /// Time in ns in the upper bits, and the reason in the lowest bits. Sharing a field saves
+    /// memory, because each of a hundred thousand flows may have dozens of reductions.
     at: u64,
     /// The window before the change, segments.
     pub from: u32,
@@ -86,7 +86,7 @@ pub struct Reduction {
     pub to: u32,
 }
 
-/// Bits of [`Reduction::at`] for the reason. The remaining bits are enough for two years.
+/// Number of bits of [`Reduction::at`] for the reason. The other bits can represent two years.
 const REASON_BITS: u32 = 8;
 
 impl Reduction {
@@ -107,7 +107,7 @@ impl Reduction {
     /// Returns the reason of the change.
     pub fn reason(&self) -> Reason {
         let reason = self.at & ((1 << REASON_BITS) - 1);
-        // The guest that sent this number is not trusted, so check the number.
+        // The number may come from an untrusted guest, so check it.
         Reason::ALL
             .get(reason as usize)
             .copied()
@@ -115,13 +115,13 @@ impl Reduction {
     }
 }
 
-/// How the first slow start of a connection ended.
+/// How a connection's first slow start ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SlowStart {
     /// When slow start ended, ns.
     pub at_ns: u64,
-    /// Why slow start ended. It is the name of a [`Reason`], [`SlowStart::THRESHOLD`],
-    /// [`SlowStart::OWN`], or a word that the congestion control provides.
+    /// Why slow start ended: the name of a [`Reason`], [`SlowStart::THRESHOLD`],
+    /// [`SlowStart::OWN`], or a name that the congestion control provides.
     pub why: String,
     /// The window at that time, segments.
     pub cwnd: u32,
@@ -129,8 +129,8 @@ pub struct SlowStart {
     pub srtt_ns: u64,
     /// The smallest RTT until then, ns.
     pub min_rtt_ns: u64,
-    /// The cost of the overshoot, segments. It counts the segments lost until slow start ended,
-    /// plus the segments that were in flight at its end and were lost later.
+    /// Segments lost through the overshoot: those lost until slow start ended, plus those in flight
+    /// at that time and lost later.
     pub lost: u64,
     /// Whether all segments that are counted in `lost` arrived before the end of the run.
     pub settled: bool,
@@ -148,7 +148,7 @@ pub type Counts = [u64; Reason::COUNT];
 /// Total time for each [`Limit`], ns.
 pub type Times = [u64; Limit::COUNT];
 
-/// What a sender waited for, and why its window shrank.
+/// What one sender waited for, and why its window shrank.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Account {
     /// What the sender waits for now.
@@ -160,13 +160,13 @@ pub struct Account {
     pub limited_ns: Times,
     /// Number of reductions since the warm-up.
     pub counts: Counts,
-    /// The counters from before the end of the warm-up.
+    /// Counters at the end of the warm-up.
     // This field and the fields below are boxed to save memory, because every flow has an account.
     before: Option<Box<Before>>,
     /// The first reductions, in the order of time.
     pub listed: Vec<Reduction>,
     keep: u32,
-    /// The reduction that is in progress.
+    /// The reduction that the congestion control is making in steps.
     #[serde(default)]
     episode: Episode,
     /// How slow start ended. `None` before its end.
@@ -175,10 +175,10 @@ pub struct Account {
     pub told: Option<Box<Told>>,
 }
 
-/// A reduction that a congestion control makes in steps, one with each ACK.
+/// A reduction that a congestion control spreads over several ACKs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 enum Episode {
-    /// Every reduction is complete.
+    /// No such reduction is in progress.
     #[default]
     None,
     /// The current reduction is counted but not listed, because the list is full.
@@ -208,8 +208,8 @@ pub struct Told {
     pub sndbuf_limited_ns: u64,
     /// Number of samples in each congestion state: Open, Disorder, CWR, Recovery, Loss.
     pub states: [u64; 5],
-    /// Time between the samples in which reductions are found; 0 if the sender is sampled after
-    /// every ACK.
+    /// Time between the samples whose windows are compared to find reductions; 0 if the sender is
+    /// sampled after every ACK.
     pub interval_ns: u64,
 }
 
@@ -231,8 +231,8 @@ impl Default for Account {
 }
 
 impl Account {
-    /// Returns an account that counts reductions but does not list them. Sources with many
-    /// connections use it.
+    /// Returns an account that counts reductions but does not list them. Traffic sources with many
+    /// connections use such accounts.
     pub fn counting() -> Account {
         Account {
             keep: 0,
@@ -240,21 +240,21 @@ impl Account {
         }
     }
 
-    /// Notes that from now on the sender waits for this limit.
+    /// Records that the sender waits for `limit` from `at_ns` on.
     pub fn turn(&mut self, limit: Limit, at_ns: u64) {
         self.limited_ns[self.limit as usize] += at_ns.saturating_sub(self.since_ns);
         self.limit = limit;
         self.since_ns = at_ns;
     }
 
-    /// Notes that a timer has fired. The sender has waited for the timer since `from_ns`.
+    /// Records that a timer, for which the sender has waited since `from_ns`, has fired.
     pub fn waited(&mut self, from_ns: u64, at_ns: u64) {
         let limit = self.limit;
         self.turn(Limit::Timeout, from_ns.max(self.since_ns).min(at_ns));
         self.turn(limit, at_ns);
     }
 
-    /// Notes a reduction of the window.
+    /// Records a reduction of the window at once.
     #[cold]
     pub fn reduced(&mut self, at_ns: u64, reason: Reason, from: u32, to: u32) {
         self.episode = Episode::None;
@@ -264,8 +264,9 @@ impl Account {
         }
     }
 
-    /// Notes a step of a reduction. The first step is counted as a reduction. Later steps only
-    /// lower the listed window after the reduction. Returns whether this was the first step.
+    /// Records a step of a reduction that takes several steps. Counts the first step as a
+    /// reduction; later steps only lower the final window of the list's last entry. Returns whether
+    /// this is the first step.
     #[cold]
     pub fn stepped(&mut self, at_ns: u64, reason: Reason, from: u32, to: u32) -> bool {
         match self.episode {
@@ -288,18 +289,18 @@ impl Account {
         false
     }
 
-    /// Returns whether a reduction in steps is in progress.
     pub fn is_stepping(&self) -> bool {
         self.episode != Episode::None
     }
 
-    /// Notes that the congestion state has changed. The next step belongs to another reduction.
+    /// Ends a reduction in steps when the congestion state changes. The next step starts another
+    /// reduction.
     #[inline]
     pub fn end_steps(&mut self) {
         self.episode = Episode::None;
     }
 
-    /// Notes the end of slow start, unless this account does not list events.
+    /// Records the end of slow start, if this account lists events.
     #[cold]
     pub fn left_slow_start(&mut self, end: SlowStart) {
         if self.keep > 0 {
@@ -347,45 +348,45 @@ impl Account {
     }
 }
 
-/// Length of the time windows for which the least delay of a queue is determined. A least delay
-/// above 0 shows a standing queue.
+/// Length of the windows in which the minimum delay of a queue is measured. A minimum above 0 shows
+/// a standing queue.
 pub const WINDOW_NS: u64 = 100_000_000;
 
 /// Which flows filled a queue, and its drops and marks, over time.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct QueueAccount {
-    /// How much of the queue each flow or source held. Each item has the name, and the sum of bytes
-    /// times waiting time in seconds. Only forwarded packets are included.
+    /// How much of the queue each flow or source occupied: its name, and the sum of packet length
+    /// times queue delay over its forwarded packets, byte x s.
     pub held: Vec<(String, f64)>,
-    /// The least queue delay of each window of time.
+    /// The minimum queue delay in each time window.
     pub minima: Minima,
     /// Drops and marks.
     pub events: Timeline,
 }
 
-/// The sum of packet length times time in the queue, by the number of the flow or source that
-/// packets contain. `HELD_SHIFT` determines the unit of time.
+/// Sums of packet length times queue delay, by the number in the packets that identifies a flow or
+/// a connection of a source. The unit of time is 2^`HELD_SHIFT` ns.
 #[derive(Clone, Debug, Default)]
 pub struct Held(Paged<u64>);
 
-/// log2 of the unit of time of [`Held`], ns. With this unit, sums over weeks fit into 64 bits.
+/// log2 of the unit of time of [`Held`], in ns. In this unit, sums over weeks fit in 64 bits.
 const HELD_SHIFT: u32 = 10;
 
 impl Held {
-    /// Adds a packet that has waited for this time.
+    /// Adds a forwarded packet with its queue delay.
     #[inline]
     pub fn add(&mut self, number: u32, len: u32, delay_ns: u64) {
         let waited = u64::from(len) * (delay_ns >> HELD_SHIFT);
         self.0.change(number, |held| *held += waited);
     }
 
-    /// Prefetches the counter of a number.
+    /// Prefetches the counter for a packet number.
     #[inline]
     pub fn fetch(&self, number: u32) {
         self.0.fetch(number);
     }
 
-    /// Returns bytes times seconds for each flow or source that has sent packets.
+    /// Returns the sum in byte x s for each flow or source that has sent packets.
     pub fn by_owner(&self, owners: &[u32]) -> Vec<(usize, f64)> {
         let mut sums: BTreeMap<usize, u64> = BTreeMap::new();
         for (number, held) in self.0.iter().filter(|(_, held)| *held > 0) {
@@ -398,7 +399,7 @@ impl Held {
     }
 }
 
-/// The least queue delay in each window of [`WINDOW_NS`] after the warm-up. In a window without
+/// The minimum queue delay in each window of [`WINDOW_NS`] after the warm-up. In a window without
 /// packets, it is 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Minima {
@@ -408,16 +409,16 @@ pub struct Minima {
     pub sum_ns: u64,
     /// Number of packets forwarded in complete windows.
     packets: u64,
-    /// Sum over these packets of the least delay in their window, ns.
+    /// Sum of the minimum delays, each multiplied by the number of packets in its window, ns.
     weighted_ns: u128,
     /// Number of windows in which no packet was forwarded.
     pub empty: u64,
     end_ns: u64,
-    /// Least delay in the current window, ns. [`NONE`] before the window's first packet.
+    /// Minimum delay so far in the current window, ns. [`NONE`] before the window's first packet.
     least_ns: u64,
 }
 
-/// The least delay of a window that has no packets so far.
+/// Value of the minimum before a window's first packet.
 const NONE: u64 = u64::MAX;
 
 impl Minima {
@@ -430,8 +431,8 @@ impl Minima {
         }
     }
 
-    /// Notes a packet that left the queue. `before` is the number of packets that left the queue
-    /// before this one, since the warm-up.
+    /// Records a packet that left the queue. `before` is the number of packets that left before it
+    /// since the warm-up.
     #[inline]
     pub fn forward(&mut self, delay_ns: u64, at_ns: u64, before: u64) {
         if at_ns >= self.end_ns {
@@ -440,15 +441,15 @@ impl Minima {
         self.least_ns = self.least_ns.min(delay_ns);
     }
 
-    /// For each packet, takes the least delay in the packet's window. Returns the mean of these
-    /// delays, ns. This is the part of the mean delay that a standing queue causes. Returns `None`
-    /// before the first complete window with packets.
+    /// Returns the mean over packets of the minimum delay in their window, ns. This is the part of
+    /// the mean delay that a standing queue causes. Returns `None` before the first complete window
+    /// with packets.
     pub fn of_a_packet_ns(&self) -> Option<f64> {
         (self.packets > 0).then(|| self.weighted_ns as f64 / self.packets as f64)
     }
 
-    /// Ends the windows that have passed. `before` is the number of packets that have left the
-    /// queue so far.
+    /// Completes the windows that end at or before `at_ns`. `before` is the number of packets that
+    /// have left the queue so far.
     #[cold]
     pub fn pass(&mut self, at_ns: u64, before: u64) {
         let over = at_ns
@@ -532,8 +533,8 @@ mod tests {
         account.turn(Limit::Cwnd, 100);
         account.waited(150, 400);
         account.turn(Limit::Recovery, 400);
-        // The sender has sent nothing since it began to wait for this timer, so the whole time is
-        // counted.
+        // The sender has sent nothing since it began to wait, so all the time counts as waiting for
+        // the timer.
         account.waited(10, 500);
         account.end_warmup(600);
         account.turn(Limit::Off, 650);
@@ -571,7 +572,7 @@ mod tests {
             minima.forward(delay, at(ms), before);
         }
         minima.pass(at(1_400), 4);
-        // The least delays are 3, 7, 0 for the empty window, and 9.
+        // The minimum delays are 3, 7, 0 for the empty window, and 9.
         assert_eq!((minima.windows, minima.sum_ns, minima.empty), (4, 19, 1));
         // The first window has two packets.
         assert_eq!(
@@ -590,10 +591,10 @@ mod tests {
             assert_eq!(reduction.reason(), *reason);
             assert_eq!((reduction.from, reduction.to), (30, 21));
         }
-        // A time that is too large becomes the largest possible time.
+        // A time that does not fit in the field becomes the largest time that does.
         let late = Reduction::new(u64::MAX, Reason::Ece, 2, 1);
         assert_eq!((late.at_ns(), late.reason()), (u64::MAX >> 8, Reason::Ece));
-        // A guest is not trusted. It may send any number, even an unknown reason.
+        // An untrusted guest may send any number, even that of no reason.
         let at = 5 << 8 | 255;
         let unknown = Reduction { at, ..late };
         assert_eq!((unknown.at_ns(), unknown.reason()), (5, Reason::Unknown));
@@ -602,7 +603,7 @@ mod tests {
     #[test]
     fn what_a_queue_held_is_summed_by_owner() {
         let mut held = Held::default();
-        // Two numbers belong to one owner. 1000 bytes of each number waited for 2^20 ns.
+        // Packet numbers 0 and 2 belong to the same source. 1000 bytes of each waited for 2^20 ns.
         held.add(0, 1_000, 1 << 20);
         held.add(2, 1_000, 1 << 20);
         held.add(1, 500, 1 << 30);
@@ -632,7 +633,7 @@ mod tests {
         assert_eq!(source.limited_ns[Limit::Cwnd as usize], 90 + 80);
         assert_eq!(source.counts[Reason::Ece as usize], 4);
         assert_eq!(source.counts[Reason::Timeout as usize], 0);
-        // An account without events during the warm-up stores no counters for it.
+        // An account without events during the warm-up stores no separate counters.
         let mut idle = Account::default();
         idle.end_warmup(0);
         assert_eq!(idle.before, None);

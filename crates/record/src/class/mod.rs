@@ -1,8 +1,8 @@
-//! Statistics of each class of flows. They cover the traffic of the flows and sources in the class,
-//! at the first link of their route, and samples of this traffic at a fixed interval.
+//! Statistics of each class of flows: the traffic of its flows and sources at the first link of
+//! their route, in total and sampled at a fixed interval.
 //!
-//! If samples are taken, the measured time is divided into intervals. The first interval begins at
-//! the end of the warm-up. An incomplete last interval is left out.
+//! Samples divide the time after the warm-up into intervals. An incomplete last interval is
+//! omitted.
 
 mod recorder;
 #[cfg(test)]
@@ -19,12 +19,11 @@ pub(crate) use recorder::ClassRecorder;
 pub struct ClassPlan {
     /// Name of the class.
     pub name: String,
-    /// Index among all classes, in the order of the scenario.
+    /// Index among all classes of the scenario.
     pub number: u32,
     /// The TCP flows and the programs in the class.
     pub flows: Vec<ClassFlow>,
-    /// Numbers of the unresponsive sources in the class. The numbers of sources follow the numbers
-    /// of flows.
+    /// Numbers of the unresponsive sources in the class, counted on from the flows.
     pub sources: Vec<u32>,
 }
 
@@ -42,7 +41,7 @@ pub struct ClassFlow {
 pub struct ClassOutcome {
     /// The class.
     pub class: ClassPlan,
-    /// Index of the link in [`crate::Outcome::links`].
+    /// Index of the class's link in [`crate::Outcome::links`].
     pub link: u32,
     /// Queue delay of every forwarded packet, ns. It is measured from enqueue to dequeue, as for a
     /// link.
@@ -106,8 +105,8 @@ pub struct LinkSamples {
 }
 
 impl LinkSamples {
-    /// Returns the share of the link's capacity that was used in an interval, or `None` if the link
-    /// had no capacity.
+    /// Returns the fraction of the link's capacity in an interval that `bytes` used, or `None` if
+    /// the capacity was 0.
     pub fn utilisation(&self, interval: usize, bytes: u64) -> Option<f64> {
         ratio(bytes as f64, *self.capacity_bytes.get(interval)?)
     }

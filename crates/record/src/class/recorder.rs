@@ -1,14 +1,14 @@
-//! Counts packets by class during a run. The recorder is called for every packet that leaves a
-//! queue, every drop and every mark, with the time of the event. The calls may come in any order.
-//! All memory is allocated before the run.
+//! Counts packets by class during a run. The engine reports, with their times, all packets that
+//! leave a queue, drops and marks. It may report them in any order. All memory is allocated before
+//! the run.
 
 use super::{ClassOutcome, ClassPlan, Interval, LinkSamples};
 use crate::Cause;
 
-/// Value of an index that is missing, because a member has no class or no samples.
+/// Index of a flow or source that has no class or no samples.
 const NONE: u32 = u32::MAX;
 
-/// A flow or source: the indices of its class and of its samples.
+/// Where a flow or source is counted: the indices of its class and of its samples.
 #[derive(Clone, Copy)]
 struct Member {
     /// Index into [`ClassRecorder::classes`].
@@ -19,24 +19,24 @@ struct Member {
 
 /// The counters of one link's classes during the run.
 pub(crate) struct ClassRecorder {
-    /// The member with each number of a flow or source. The list ends at the last number that
-    /// belongs to a class.
+    /// The entry for each flow or source, by its number. The list ends with the last one in a
+    /// class.
     members: Vec<Member>,
     classes: Vec<ClassOutcome>,
     cuts: Cuts,
     /// Frame bytes that the link forwarded in each interval.
     bytes: Vec<u64>,
-    /// Frame bytes of each flow of a class in each interval. All intervals of a flow are adjacent.
+    /// Frame bytes of each flow of a class in each interval, ordered by flow, then by interval.
     flow_bytes: Vec<u64>,
 }
 
-/// How the measured time is divided into intervals.
+/// Divides the measured time into intervals.
 struct Cuts {
     warmup_ns: u64,
     interval_ns: u64,
     /// Number of complete intervals.
     count: usize,
-    /// Index of the interval of the last event. `last_ns` is its start, ns.
+    /// Index of the interval of the last event, and its start in ns.
     last: usize,
     last_ns: u64,
 }
@@ -57,9 +57,9 @@ impl Cuts {
 }
 
 impl ClassRecorder {
-    /// Creates a recorder for a link with its classes. It takes a sample every `interval_ns`
-    /// between `warmup_ns` and `end_ns`, or no samples if `interval_ns` is 0. Returns `None` if
-    /// there is nothing to record.
+    /// Creates a recorder for the classes of a link. It samples every `interval_ns` between
+    /// `warmup_ns` and `end_ns`, or never if `interval_ns` is 0. Returns `None` if there is nothing
+    /// to record.
     pub fn new(
         classes: Vec<ClassPlan>,
         warmup_ns: u64,
@@ -160,9 +160,8 @@ impl ClassRecorder {
         }
     }
 
-    /// Returns the classes of this link, and its samples if samples were taken. The samples include
-    /// the intervals that ended at or before `end_ns`. `capacity` returns the bytes that the link
-    /// could carry between two times, ns.
+    /// Returns the outcomes of this link's classes, and the link's samples if any were taken, up to
+    /// `end_ns`. `capacity` returns the bytes that the link could carry between two times in ns.
     pub fn finish(
         self,
         link: u32,

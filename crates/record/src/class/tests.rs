@@ -61,8 +61,8 @@ fn outcome(recorder: ClassRecorder) -> Outcome {
 #[test]
 fn definitions() {
     let mut recorder = recorder(S);
-    // Packets before the end of the warm-up are not counted. The order of the calls does not
-    // matter.
+    // Packets before the end of the warm-up are not counted, and events may be reported in any
+    // order.
     recorder.forward(0, 9999, 1, S - 1);
     recorder.count(0, Cause::Mark, S - 1);
     recorder.forward(0, 100_000, 3 * MS, 3 * S + 5);
@@ -72,7 +72,7 @@ fn definitions() {
     recorder.forward(1, 400_000, 20 * MS, S + 7);
     recorder.forward(4, 80_000, 30 * MS, S + 8);
     recorder.forward(3, 20_000, 50 * MS, S + 9);
-    // The last half second is included in the totals, but is not a complete sample.
+    // The totals include the last half second, but the samples do not.
     recorder.forward(0, 1_000, 9 * MS, 4 * S + 1);
     recorder.count(0, Cause::StepMark, S + 1);
     recorder.count(0, Cause::SceMark, S + 1);
@@ -84,7 +84,7 @@ fn definitions() {
     let mut outcome = outcome(recorder);
     let summary = Summary::new(&outcome, "", 1);
 
-    // Classes are in the order of the scenario.
+    // The summary lists classes in the order of the scenario.
     let [c, l] = &summary.classes[..] else {
         panic!("two classes")
     };
@@ -99,11 +99,13 @@ fn definitions() {
     assert!(near(l.delay_ms.p25, 2.0) && near(l.delay_ms.p50, 3.0));
     assert!(near(l.delay_ms.p1, 1.0) && near(l.delay_ms.p75, 3.0));
     assert!(near(l.delay_ms.p99, 9.0) && l.delay_ms.max == Some(9.0));
-    // The squared deviations are 6.76, 2.56, 0.36, 0.36 and 29.16. Their sum divided by 4 is 9.8.
+    // The squared deviations are 6.76, 2.56, 0.36, 0.36 and 29.16; their sum divided by n - 1 = 4
+    // is 9.8.
     assert!(near(l.delay_ms.stddev, 9.8_f64.sqrt()));
 
     let samples = l.samples.as_ref().expect("samples");
-    // Flow l sends 400 kB, 0 and 100 kB. Flow late, from 2 s on, sends 0 and 50 kB.
+    // Flow `l` sends 400 kB, 0 and 100 kB in the three intervals. Flow `late`, from 2 s on, sends 0
+    // and 50 kB.
     let rate = samples.rate_mbit;
     assert_eq!((rate.n, rate.max), (5, Some(3.2)));
     assert!((rate.mean.expect("five") - (3.2 + 0.8 + 0.4) / 5.0).abs() < 1e-12);
@@ -111,8 +113,8 @@ fn definitions() {
         [rate.p1, rate.p25, rate.p50, rate.p75, rate.p99],
         [0.0, 0.0, 0.4, 0.8, 3.2].map(Some)
     );
-    // The windows of flow l are 400 kB/s x (2 + 10) ms, 0, and 100 kB/s x (2.5 + 10) ms. The
-    // windows of flow late are 0 and 50 kB/s x (2.5 + 20) ms.
+    // The windows of `l` are 400 kB/s x (2 + 10) ms, 0, and 100 kB/s x (2.5 + 10) ms. Those of
+    // `late` are 0 and 50 kB/s x (2.5 + 20) ms.
     let window = samples.window_bytes;
     assert_eq!((window.n, window.max), (5, Some(4_800.0)));
     assert_eq!([window.p50, window.p75], [Some(1_125.0), Some(1_250.0)]);
@@ -120,11 +122,11 @@ fn definitions() {
     // The capacity of an interval is 1 MB.
     let used = samples.utilisation;
     assert_eq!([used.p1, used.p50, used.p99], [0.0, 0.15, 0.4].map(Some));
-    // Two intervals have one mark for two packets. The interval without packets has no share.
+    // Two intervals have one mark for two packets. The interval without packets has no mark rate.
     let (marks, drops) = (samples.mark_share, samples.drop_share);
     assert_eq!((marks.n, marks.mean), (2, Some(0.5)));
-    // The first share is 0 drops of 2 packets, the second is 1 drop of 2 + 1 packets. A packet that
-    // is lost after the queue is counted as forwarded.
+    // The drop rates are 0 of 2 packets, and 1 of 2 + 1 packets. A packet lost after the queue
+    // counts as forwarded.
     assert_eq!((drops.n, drops.p1), (2, Some(0.0)));
     assert_eq!(drops.max, Some(1.0 / 3.0));
     assert_eq!(samples.delay_ms.p1, Some(2.0));
@@ -134,10 +136,10 @@ fn definitions() {
     // The source's bytes are included in the utilisation, but not in the rates.
     assert_eq!(samples.utilisation.max, Some(0.48));
     assert_eq!(samples.rate_mbit.max, Some(3.2));
-    // The source's delay is part of the class's mean delay, which is 25 ms. So the window is 400
+    // The source's packets count in the class's mean delay, which is 25 ms. So the window is 400
     // kB/s x (25 + 40) ms.
     assert_eq!(samples.window_bytes.max, Some(26_000.0));
-    // One interval has a drop and no forwarded packets.
+    // In one interval a packet is dropped and none is forwarded.
     assert_eq!(samples.drop_share.max, Some(1.0));
     let whole = summary.queues[0].samples.as_ref().expect("samples");
     assert_eq!((whole.utilisation.n, whole.utilisation.max), (3, Some(0.9)));
@@ -235,7 +237,7 @@ fn a_flow_that_the_outcome_does_not_have_has_no_series() {
         recorder.forward(owner, 1_000, MS, 2 * S);
     }
     let mut outcome = outcome(recorder);
-    // If flow 2 is missing in the outcome, no other flow takes its number.
+    // If the outcome lacks flow 2, no other flow gets its number.
     outcome.flows.truncate(2);
     outcome.record_samples();
     let keys = outcome.series.keys.iter();

@@ -195,7 +195,6 @@ fn a_failed_write_leaves_nothing_and_names_the_file() {
     assert!(error.to_string().contains("file"), "{error}");
 }
 
-/// Creates a store that has one run.
 fn with_run() -> (tempfile::TempDir, Store) {
     let root = tempfile::tempdir().expect("a folder");
     let store = Store::open(root.path()).expect("a store");
@@ -256,7 +255,7 @@ fn a_damaged_run_is_moved_and_done_again() {
         let stored = store.write(&manifest(ID), &outcome(), &Timing::default());
         assert_eq!(stored.expect("written"), Stored::New);
     }
-    // Damage the stored run while another process repeats the run.
+    // If the stored run is damaged, another process writes it again.
     fs::write(store.path(ID).join(stored::SUMMARY), "{}").expect("a file");
     let stored = store.write(&manifest(ID), &outcome(), &Timing::default());
     assert_eq!(stored.expect("written"), Stored::New);
@@ -266,7 +265,7 @@ fn a_damaged_run_is_moved_and_done_again() {
 #[test]
 fn what_is_no_folder_of_this_run_is_not_taken_for_it() {
     let (root, store) = with_run();
-    // Test three cases: the folder of another run, a link to the right run, and a file.
+    // A folder of another run, a link to the right run, and a file are each rejected.
     fs::rename(store.path(ID), store.path(OTHER)).expect("renamed");
     assert!(!store.contains(OTHER).expect("readable"));
     let elsewhere = root.path().join(ID);
@@ -277,7 +276,7 @@ fn what_is_no_folder_of_this_run_is_not_taken_for_it() {
     assert!(elsewhere.join(stored::MANIFEST).exists());
     fs::write(store.path(ID), "").expect("a file");
     assert!(!store.contains(ID).expect("readable"));
-    // Also test a link inside the folder.
+    // A link inside the folder is rejected too.
     let summary = elsewhere.join(stored::SUMMARY);
     fs::rename(&summary, root.path().join("summary")).expect("renamed");
     std::os::unix::fs::symlink(root.path().join("summary"), &summary).expect("a link");
@@ -318,8 +317,8 @@ fn a_table_of_other_columns_or_rows_is_refused_though_its_hash_is_right() {
     }
     forge(&folder, stored::SERIES, &whole, Some(40_000));
     assert!(store.contains(ID).expect("readable"));
-    // Change every byte of the footer in turn. A changed footer may claim that the file contains
-    // more than it does.
+    // Change each byte of the footer. A changed footer may claim that the file has more content
+    // than it does.
     for at in whole.len() - 600..whole.len() {
         let mut bytes = whole.clone();
         bytes[at] ^= 0xFF;
@@ -329,7 +328,7 @@ fn a_table_of_other_columns_or_rows_is_refused_though_its_hash_is_right() {
     }
 }
 
-/// Changes the manifest of a run and seals it again.
+/// Changes the manifest of a run and renews its seal.
 fn forge_manifest(folder: &Path, change: impl FnOnce(&mut serde_json::Value)) {
     let text = fs::read_to_string(folder.join(stored::MANIFEST)).expect("a file");
     let mut manifest: serde_json::Value = serde_json::from_str(&text).expect("JSON");
@@ -339,7 +338,7 @@ fn forge_manifest(folder: &Path, change: impl FnOnce(&mut serde_json::Value)) {
     fs::write(folder.join(stored::MANIFEST), seal::seal(&text)).expect("a file");
 }
 
-/// Returns the message about the damage of a run.
+/// Returns the text of a `Fault::Damaged`.
 fn damage<T>(result: Result<T, Fault>) -> String {
     match result {
         Err(Fault::Damaged(what)) => what,
@@ -469,8 +468,7 @@ fn a_file_too_large_for_what_it_is_is_not_read() {
     assert!(store.contains(ID).expect("readable"));
 }
 
-/// Creates a store with one run. The run has a capture, and a file that a program left in its own
-/// folder.
+/// Creates a store with one run. The run has a capture, and a file that a program wrote.
 fn with_more_files() -> (tempfile::TempDir, Store) {
     let root = tempfile::tempdir().expect("a folder");
     let store = Store::open(root.path()).expect("a store");
@@ -505,7 +503,8 @@ fn a_capture_and_what_programs_left_are_checked_too() {
         let path = store.path(ID).join(name);
         let whole = fs::read(&path).expect("a file");
         assert!(run.check_file(name).is_ok());
-        // Test four cases: another length, other bytes of the same length, no file, and a folder.
+        // A file of another length, one with other bytes, a missing file and a folder are each
+        // rejected.
         fs::write(&path, "longer than it was").expect("a file");
         assert!(damage(run.check_file(name)).contains("not what was written"));
         let other: Vec<u8> = whole.iter().map(|byte| byte ^ 1).collect();
@@ -518,7 +517,7 @@ fn a_capture_and_what_programs_left_are_checked_too() {
         fs::rename(&path, path.with_extension("aside")).expect("a folder");
         fs::write(&path, whole).expect("a file");
     }
-    // The seal is right, but no file of a run can have this size.
+    // The seal is valid, but the manifest lists an impossible file size.
     forge_manifest(&store.path(ID), |manifest| {
         manifest["files"][stored::PACKETS]["bytes"] = u64::MAX.into();
     });
@@ -565,7 +564,7 @@ fn what_somebody_else_found_wrong_moves_a_whole_run() {
     let what = what.expect("it was there");
     assert!(what.starts_with("no such flow; moved to "), "{what}");
     assert!(!store.path(ID).exists());
-    // The damaged folder was already moved.
+    // The run was moved before, so there is nothing to move.
     assert_eq!(
         store.set_aside(ID, Some("no such flow")).expect("readable"),
         None
@@ -576,7 +575,7 @@ fn what_somebody_else_found_wrong_moves_a_whole_run() {
 #[test]
 fn what_cannot_be_looked_at_is_an_error_and_no_damage() {
     let (_root, store) = with_run();
-    // No file system accepts a name of this length.
+    // File systems reject a name of this length.
     let name = "a".repeat(300);
     assert!(matches!(
         RunFolder::open(&store.path(&name)),
@@ -628,8 +627,7 @@ fn delays_of_classes_and_programs_are_in_the_histograms() {
     let mut class = crate::ClassOutcome::default();
     class.class.name = "k".to_owned();
     class.delay.record(7);
-    // The first class is at the link, and the second class is at a link that the outcome does not
-    // have.
+    // The first class is at the link; the second is at a link that does not exist.
     outcome.classes = vec![class.clone(), crate::ClassOutcome { link: 9, ..class }];
     let mut program = crate::ProgramOutcome {
         name: "p".to_owned(),
@@ -659,7 +657,7 @@ fn delays_of_classes_and_programs_are_in_the_histograms() {
     assert_eq!(rows.len(), 5);
 }
 
-/// A writer like a disk with this number of free bytes.
+/// A writer that fails like a full disk after this number of bytes.
 struct Full(usize);
 
 impl Write for Full {
@@ -686,7 +684,7 @@ fn a_full_disk_is_what_the_error_of_a_table_says() {
         let error = result.expect_err("no room");
         assert_eq!(error.kind(), io::ErrorKind::StorageFull, "{room}: {error}");
     }
-    // This error has a cause other than the disk.
+    // An error that is not an I/O error has the kind `Other`.
     let result = table::write(io::sink(), "no schema", |_| Ok(0));
     assert_eq!(result.expect_err("no schema").kind(), io::ErrorKind::Other);
 }
@@ -733,7 +731,7 @@ fn the_times_of_another_run_are_refused() {
         stored::check(&store.path(ID))
     };
     assert!(damage(with(Some(OTHER))).contains("that of another run"));
-    // Files of earlier versions have no id of the run.
+    // Files of earlier versions do not contain the run's id.
     assert!(with(None).is_ok());
     assert!(with(Some(ID)).is_ok());
 }
@@ -742,7 +740,7 @@ fn the_times_of_another_run_are_refused() {
 fn a_file_that_cannot_be_looked_at_is_an_error_and_no_damage() {
     let (_root, store) = with_run();
     fs::create_dir_all(store.path(ID).join("programs/p")).expect("a folder");
-    // No file system accepts a name of this length.
+    // File systems reject a name of this length.
     let name = format!("programs/p/{}", "a".repeat(300));
     forge_manifest(&store.path(ID), |manifest| {
         manifest["files"][&name] = manifest["files"][stored::SUMMARY].clone();
