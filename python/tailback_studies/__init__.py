@@ -1,4 +1,4 @@
-"""Studies that come with tailback: published experiments, batteries, the validation.
+"""Studies that tailback ships: published experiments, batteries, and a validation.
 
 Studies may use the modules of `tailback` that docs/contributing/studies.md lists. The command line
 finds them through the entry point `tailback.studies`, like studies of other packages.

@@ -1,5 +1,5 @@
-"""Batteries: sets of scenarios that run on several versions of an algorithm. Each battery is a
-package.
+"""Batteries are sets of scenarios with which versions of an algorithm are compared. Each battery is
+a package.
 
 To add a battery, write a package whose module has a constant `BATTERY`, and add a line to
 `tailback_studies.BATTERIES`.
@@ -29,7 +29,7 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a battery: scenarios of one kind."""
+    """A part of a battery, with scenarios of one kind."""
 
     name: str
     """The name of the part on the command line."""
@@ -41,7 +41,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Preset:
-    """A change of the battery's set-up that applies to every variant."""
+    """A change of the set-up that applies to every variant."""
 
     name: str
     doc: str
@@ -58,11 +58,11 @@ class Battery(Protocol):
 
     @property
     def name(self) -> str:
-        """The name of the battery on the command line."""
+        """The battery's name on the command line."""
 
     @property
     def title(self) -> str:
-        """The heading of the battery's reports."""
+        """The heading of reports."""
 
     @property
     def parts(self) -> Sequence[Part]:
@@ -70,32 +70,33 @@ class Battery(Protocol):
 
     @property
     def presets(self) -> Mapping[str, Preset]:
-        """The presets that a user can choose, by name."""
+        """The presets that users can choose, by name."""
 
     @property
     def kernel_preset(self) -> str:
-        """The preset of every variant if any variant runs on the kernel engine."""
+        """The preset for all variants if any of them runs on the kernel engine."""
 
     @property
     def metrics(self) -> Sequence[str]:
-        """The metrics to compare, such as `link.utilisation` and `class.delay_ms.mean`."""
+        """The compared metrics, such as `link.utilisation` and `class.delay_ms.mean`."""
 
     @property
     def quick(self) -> Mapping[str, object]:
-        """Values for a quick run, by path."""
+        """Values that a quick run sets, by path."""
 
     @property
     def quick_on_kernel(self) -> Mapping[str, object]:
-        """Values for a quick run if any variant runs on the kernel engine, by path."""
+        """Values that a quick run sets, by path, if any variant runs on the kernel engine."""
 
     def keeps(self, file: str, row: Row, *, on_kernel: bool) -> bool:
-        """Return whether a quick run keeps this step of an axis. `file` is the stem of a file name.
+        """Return whether a quick run includes this step of a sweep's axis. `file` is the name of
+        the scenario file without its ending.
 
-        `on_kernel` is whether any variant runs on the kernel engine.
+        `on_kernel` tells whether any variant runs on the kernel engine.
         """
 
     def case(self, file: str, params: Row) -> str:
-        """Return a name for a point of a file. It is unique in the part."""
+        """Return a name for a point of a scenario file. Each name occurs once in its part."""
 
     def report(self, made: BatteryComparison) -> Report:
         """Return the report of a comparison."""
@@ -111,7 +112,7 @@ def get(name: str) -> Battery:
 
 def choose(battery: Battery, words: Sequence[str]) -> list[Part]:
     """Return the parts with these names or groups, in the battery's order. Without names, return
-    all parts."""
+    all."""
     valid = [word for part in battery.parts for word in (part.group, part.name) if word]
     for word in words:
         if word not in valid:

@@ -1,5 +1,5 @@
-"""Runs a battery on several versions in one pool and compares the versions. The false discovery
-rate is controlled over all differences together.
+"""Runs a battery on several versions of an algorithm, and compares the versions. The false
+discovery rate is controlled over all differences together.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tailback_studies.batteries import Battery, Part, Preset, Row, choose, get
 
 @dataclass(frozen=True)
 class BatteryPlace:
-    """The part, file and swept values of a point of the battery."""
+    """Part, file and swept values of a point."""
 
     part: str
     file: str
@@ -41,8 +41,8 @@ class BatteryPlace:
 
 @dataclass(frozen=True, repr=False)
 class BatteryComparison(Comparison):
-    """A comparison of versions over a battery. The first parameters of a point are part and
-    case."""
+    """A comparison of versions on a battery. The first two parameters of each point are its part
+    and case."""
 
     battery: Battery = field(kw_only=True)
     parts: Sequence[Part] = field(kw_only=True)
@@ -62,12 +62,12 @@ class BatteryComparison(Comparison):
         }
 
     def place(self, params: Key) -> BatteryPlace:
-        """Return the part and the case of a point."""
+        """Return where a point comes from."""
         named = dict(params)
         return self.places[str(named["part"]), str(named["case"])]
 
     def report(self, folder: Path | str | None = None) -> Path:
-        """Write the report, including a PDF. Return the path of its page."""
+        """Write the report as page and PDF. Return the path of its page."""
         from tailback.report import write
 
         target = Path(folder) if folder is not None else self.folder
@@ -76,7 +76,7 @@ class BatteryComparison(Comparison):
 
 @dataclass(frozen=True)
 class BatteryCase:
-    """A scenario file of a part, read for each variant."""
+    """A scenario file, loaded for each variant."""
 
     part: Part
     path: Path
@@ -94,10 +94,10 @@ def run_battery(
     metrics: Sequence[str] = (),
     base: Mapping[str, object] | None = None,
 ) -> BatteryComparison:
-    """Run the parts (default: all) on every variant. The first variant is the baseline.
+    """Run the named parts (default: all) on every variant. The first variant is the baseline.
 
     `presets` and `base` (values by path) apply to every variant. All files are read before the
-    first run, and all errors in variants and files are reported together.
+    first run, and all errors are reported together.
     """
     if len(variants) < 2:
         raise InputError(
@@ -154,7 +154,7 @@ def _presets(battery: Battery, names: Sequence[str], variants: Sequence[Variant]
             raise InputError(unknown("preset", name, list(battery.presets)))
     asked = list(dict.fromkeys(names))
     # If any variant runs on Linux, apply the kernel preset to all variants. Variants with different
-    # presets could not be compared.
+    # presets would not be comparable.
     if battery.kernel_preset not in asked and any(v.engine != "sim" for v in variants):
         asked.append(battery.kernel_preset)
     return [battery.presets[name] for name in asked]
@@ -208,7 +208,7 @@ def _read(
                     merged = replace(variant, sets={**sets, **overrides})
                     loaded.append(load_one(path, merged, seeds))
                 except ScenarioError as error:
-                    # If several files have the same error, report it only once.
+                    # Several files may have the same error.
                     wrong.update((str(one), one) for one in error.diagnostics)
             cases.append(BatteryCase(part, path, loaded))
     if wrong:
@@ -225,7 +225,7 @@ def _read(
 
 
 def _names(table: Mapping[str, Any]) -> set[str]:
-    """Return the paths of a file's flows and sources of traffic."""
+    """Return the paths of the flows and sources in a scenario file."""
     return {
         f"{kind}.{part['name']}" for kind in ("flows", "traffic") for part in table.get(kind, [])
     }
@@ -236,8 +236,7 @@ def _is_of(path: str, named: set[str]) -> bool:
 
 
 def _axes(sweep: Mapping[str, Any]) -> list[list[dict[str, Any]]]:
-    """Return the axes of a sweep, each with its steps. The axes of the grid come first, then the
-    zipped axes."""
+    """Return each axis of a sweep as a list of steps. Axes of the grid come before zipped axes."""
     axes = [[{path: v} for v in vs] for path, vs in sweep.items() if path not in ("zip", "seeds")]
     for zipped in sweep.get("zip", []):
         axes.append(
@@ -249,8 +248,8 @@ def _axes(sweep: Mapping[str, Any]) -> list[list[dict[str, Any]]]:
 def _sweep(
     table: Mapping[str, Any], presets: Sequence[Preset], keeps: Callable[[Row], bool] | None
 ) -> dict[str, Any] | None:
-    """Return the sweep of a file with only the steps that `keeps` accepts. Return `None` if the
-    sweep does not change."""
+    """Return a file's sweep, reduced to the steps that `keeps` accepts. Return `None` if the sweep
+    stays as it is."""
     axes = _axes(table.get("sweep", {}))
     added = [preset.by_row for preset in presets if preset.by_row]
     if not axes or not (keeps or added):
@@ -274,7 +273,7 @@ def _swept(table: Mapping[str, Any], sweep: Mapping[str, Any] | None) -> set[str
 def _swept_at(
     battery: Battery, case: BatteryCase, point: Swept
 ) -> tuple[dict[str, float | str], dict[str, str]]:
-    """Return the parameters and the labels of a point in the whole battery."""
+    """Return a point's parameters and labels, extended by its part and case."""
     labels = {"part": case.part.name, "case": battery.case(case.path.stem, point.params)}
     return {**labels, **point.params}, labels
 

@@ -1,8 +1,7 @@
-"""Published experiments. Each is a package.
+"""Published experiments. Each experiment is a package.
 
 To add an experiment, write a package whose module has a constant `EXPERIMENT`, and add a line to
-`tailback_studies.STUDIES`. tailback finds experiments of other distributions through their entry
-points.
+`tailback_studies.STUDIES`. Experiments of other distributions are found through their entry points.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ NAMES = tuple(STUDIES.experiments)
 
 
 def get(name: str) -> Experiment:
-    """Return the experiment with this name from any installed package."""
+    """Return the experiment of this name, from any installed package of studies."""
     known = {**STUDIES.experiments, **studies.experiments()}
     if name not in known:
         raise InputError(unknown("experiment", name, tuple(known)))

@@ -1,4 +1,5 @@
-"""The battery of the reports on DualPI2: equal RTT, flow combinations, mixed RTT, overload."""
+"""The battery from the published DualPI2 reports: equal RTT, flow combinations, mixed RTT,
+overload."""
 
 from __future__ import annotations
 
@@ -106,7 +107,7 @@ class L4sBattery:
     quick_on_kernel: Mapping[str, object] = {"duration": "20s"}
 
     def keeps(self, file: str, row: Row, *, on_kernel: bool = False) -> bool:
-        """Return whether a quick run keeps this step of an axis."""
+        """Return whether a quick run includes this step of an axis."""
         if file == "flows":
             pairs = _QUICK_FLOWS_ON_KERNEL if on_kernel else _QUICK_FLOWS
             return (row["flows.L.count"], row["flows.C.count"]) in pairs
@@ -114,7 +115,7 @@ class L4sBattery:
         return all(row[path] in steps for path, steps in kept.items() if path in row)
 
     def case(self, file: str, params: Row) -> str:
-        """Return the name of a point of this file."""
+        """Return the name of a point of a scenario file."""
         return cases.words(file, params)
 
     def report(self, made: BatteryComparison) -> Report:

@@ -1,4 +1,4 @@
-"""Defines the points of the battery by link, round-trip times, flows and UDP."""
+"""Describes the battery's points by link rate, round-trip times, numbers of flows, and UDP."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SIZES = {
 
 @dataclass(frozen=True)
 class Spot:
-    """The values of a point that the axes of figures show."""
+    """The values of a point by which figures are arranged."""
 
     link: float
     """Rate of the link, Mbit/s."""
@@ -45,7 +45,8 @@ class Spot:
 
 
 def spot(file: str, params: Mapping[str, Any]) -> Spot:
-    """Read a point from its swept values, in base units. `file` is the stem of a file name."""
+    """Read a point's values from its swept values. `file` is the name of the scenario file without
+    its ending."""
 
     def ms(path: str, default: float) -> float:
         return float(params.get(path, default * 1e6)) / 1e6
@@ -71,7 +72,7 @@ def spot(file: str, params: Mapping[str, Any]) -> Spot:
 
 
 def words(file: str, params: Mapping[str, Any]) -> str:
-    """Return a name for a point of a file. It is unique in the part."""
+    """Return a name for a point of a scenario file. Each name occurs once in its part."""
     at = spot(file, params)
     if file.startswith("flows"):
         return f"{at.l_flows} L, {at.c_flows} C"

@@ -1,4 +1,4 @@
-"""Draws the rates and windows of several flows in each class, relative to a fair share."""
+"""Draws rates and windows for combinations of flows, relative to a fair share."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SPLITS = tuple(f"{n}-{10 - n}" for n in range(11))
 
 
 def combinations(gathered: Gathered, facts: Facts) -> list[ReportFigure]:
-    """Show the normalised rate and window per flow for each combination (A.4)."""
+    """Draw normalised rate and window per flow for each combination (figures of A.4)."""
     points = gathered.of("flows")
     out: list[ReportFigure] = []
     for name, combos, what in (
@@ -81,13 +81,13 @@ def _normal_flag(
 
 
 def normalised(point: BatteryPoint, variant: str) -> list[tuple[str, str, dict[str, float]]]:
-    """Return row, class and statistic of the normalised rate and window."""
+    """Return row label, class and statistics of the normalised rate and window."""
     view = point.views[variant]
     total = sum(group.flows for group in view.groups.values())
     out = []
     for name in view.groups:
         stats = view.classes[name]
-        # Normalised values are proportional to the measured values, so ranks do not change.
+        # Normalising multiplies by a constant, so it does not change the order of percentiles.
         rate = normalised_rate(1.0, point.at.link, total)
         window = normalised_window(1.0, point.at.link, view.groups.values())
         for row, quantity, factor in (

@@ -1,4 +1,4 @@
-"""Draws a figure of a battery. It has a column for each version, with the baseline first."""
+"""Draws a figure with a column for each version, the baseline first."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def figure(
     colours: Mapping[str, str],
     facts: Facts,
 ) -> list[ReportFigure]:
-    """Draw the points as one figure, or as several if there are many versions. Return an empty list
-    if there is nothing to draw."""
+    """Draw the points in one figure, or in several if there are many versions. Return an empty list
+    if there are no points to draw."""
     rows = list(dict.fromkeys(row(point) for point in points))
     known = [text for text in xs if any(x(point) == text for point in points)]
 

@@ -1,5 +1,4 @@
-"""Gathers the data of the figures: statistics of every point, version and class, as means over
-seeds."""
+"""Collects what the figures show: means over seeds of statistics, by point, version and class."""
 
 from __future__ import annotations
 
@@ -19,13 +18,13 @@ SAMPLED = ("rate_mbit", "window_bytes", "utilisation", "mark_share", "drop_share
 
 @dataclass(frozen=True)
 class View:
-    """The results of one version at a point."""
+    """The runs of one version at a point."""
 
     runs: Sequence[Run]
 
     @cached_property
     def classes(self) -> dict[str, dict[str, dict[str, float]]]:
-        """Statistics by class and quantity."""
+        """Statistics by class and quantity, as means over seeds."""
         by_class: dict[str, dict[str, list[Mapping[str, Any] | None]]] = {}
         for run in self.runs:
             for part in run.summary.get("classes") or []:
@@ -41,13 +40,13 @@ class View:
 
     @cached_property
     def utilisation(self) -> dict[str, float]:
-        """Statistics of the link's utilisation, over all traffic."""
+        """Statistics of the link's utilisation by all traffic."""
         queues = [next(iter(run.summary["queues"].values())) for run in self.runs]
         return over_seeds([(queue.get("samples") or {}).get("utilisation") for queue in queues])
 
     @cached_property
     def groups(self) -> dict[str, Group]:
-        """Statistics of the flows, for each class that has flows."""
+        """Number of flows, RTT and queue delay of each class that has flows."""
         if not self.runs:
             return {}
         found = flow_groups(self.runs[0].manifest["canonical"])
@@ -59,8 +58,8 @@ class View:
 
     @cached_property
     def completions(self) -> dict[str, list[tuple[int, dict[str, float]]]]:
-        """Normalised completion times of each source of web traffic, by the upper end of the bin in
-        bytes."""
+        """Statistics of normalised completion times, by web source, each with the upper end of the
+        size bin in bytes."""
         by_source: dict[str, dict[int, list[Mapping[str, Any] | None]]] = {}
         for run in self.runs:
             for source in run.summary.get("traffic") or []:
@@ -75,7 +74,7 @@ class View:
 
 @dataclass(frozen=True)
 class BatteryPoint:
-    """A point of the battery."""
+    """A point of the battery, with the runs of each version."""
 
     part: str
     case: str
@@ -85,7 +84,7 @@ class BatteryPoint:
 
 
 class Gathered:
-    """A comparison in the form that the figures need."""
+    """The points of a comparison, arranged for the figures."""
 
     def __init__(self, comparison: BatteryComparison) -> None:
         self.made = comparison
@@ -112,13 +111,13 @@ class Gathered:
         return [point for point in self.points if point.part == part]
 
     def flagged(self, point: BatteryPoint, variant: str, name: str, *quantities: str) -> bool:
-        """Return whether a difference from the baseline is more than noise, in any of these
-        quantities of a class (or of the link or run)."""
+        """Return whether any of these quantities of a class, link or run differs from the baseline
+        by more than noise."""
         return any(
             (point.part, point.case, name, quantity, variant) in self._flags
             for quantity in quantities
         )
 
     def value(self, point: BatteryPoint, variant: str, name: str, quantity: str) -> Estimate | None:
-        """Return the value of a compared quantity."""
+        """Return the mean of a compared quantity."""
         return self._values.get((point.part, point.case, name, quantity, variant))

@@ -1,5 +1,5 @@
-"""Computes values of the reports on DualPI2 that summaries do not contain. They are normalised
-rates and windows, and the statistics of a point over its seeds.
+"""Computes what the DualPI2 reports show and summaries do not contain: normalised rates and
+windows, and statistics over seeds.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Stat = Mapping[str, float | None]
 
 @dataclass(frozen=True)
 class Group:
-    """The flows of a class at a point."""
+    """The number, RTT and queue delay of the flows of a class."""
 
     flows: int
     rtt_ms: float
@@ -32,9 +32,9 @@ def normalised_rate(rate_mbit: float, link_mbit: float, flows: int) -> float:
 
 
 def normalised_window(window_bytes: float, link_mbit: float, groups: Iterable[Group]) -> float:
-    """Return a flow's window divided by the window that every flow would have if all were equal.
+    """Return a flow's window divided by the window of each flow if all windows were equal:
 
-    The value is window / [C / (n_L / (q_L + RTT_L) + n_C / (q_C + RTT_C))].
+    window / [C / (n_L / (q_L + RTT_L) + n_C / (q_C + RTT_C))].
     """
     per_second = sum(g.flows / ((g.delay_ms + g.rtt_ms) / 1e3) for g in groups)
     return window_bytes * per_second / (link_mbit * 1e6 / 8)
@@ -52,12 +52,12 @@ def over_seeds(stats: Sequence[Stat | None]) -> dict[str, float]:
 
 
 def scaled(stat: Mapping[str, float], factor: float) -> dict[str, float]:
-    """Return a statistic in another unit."""
+    """Return a statistic multiplied by a factor."""
     return {rank: value * factor for rank, value in stat.items()}
 
 
 def flow_groups(canonical: Mapping[str, Any]) -> dict[str, tuple[int, float]]:
-    """Return the number of flows and their base RTT (ms, mean) by class, from a run's canonical
+    """Return the number and the mean base RTT in ms of the flows of each class, from a canonical
     point."""
     by_class: dict[str, list[float]] = {}
     for flow in canonical["flows"]:

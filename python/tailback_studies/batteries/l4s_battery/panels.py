@@ -1,4 +1,4 @@
-"""Draws the figures of one part: every quantity over the part's points."""
+"""Draws the figures of one part of the battery, one for each quantity."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _utilisation(view: View, _: BatteryPoint) -> dict[str, Stat]:
 
 
 def _outer(stat: Stat) -> Stat:
-    """Return P1, mean and P99 in percent."""
+    """Return P1, mean and P99 as percentages."""
     return scaled({rank: stat[rank] for rank in ("p1", "mean", "p99") if rank in stat}, 100)
 
 
@@ -67,7 +67,7 @@ def _marks(view: View, _: BatteryPoint) -> dict[str, Stat]:
         short = "UDP" if "udp" in name else name
         for quantity, word in (("mark_share", "marked"), ("drop_share", "dropped")):
             stat = own.get(quantity, {})
-            # Leave out events that never happen, instead of drawing a row of zeros.
+            # Do not draw rows of zeros for events that never happen.
             if stat.get("mean"):
                 shares[f"{short} {word}"] = scaled(stat, 100)
     return shares
@@ -184,7 +184,7 @@ class Panels:
         )
 
     def utilisation(self) -> list[ReportFigure]:
-        """Return the figures of the utilisation of the whole link and of each class."""
+        """Return the figures of the utilisation, by all traffic and by each class."""
 
         def flags(point: BatteryPoint, variant: str, series: str) -> bool:
             if series == "all":
@@ -206,7 +206,7 @@ class Panels:
         )
 
     def delay(self) -> list[ReportFigure]:
-        """Return the figures of the queue delay per packet."""
+        """Return the figures of the packets' queue delay."""
         return self._figure(
             "delay",
             "Queue delay",
@@ -218,7 +218,7 @@ class Panels:
         )
 
     def window(self) -> list[ReportFigure]:
-        """Return the figures of the window: rate times delay."""
+        """Return the figures of the windows, which are rate times delay."""
         return self._figure(
             "window",
             "Window",
@@ -231,7 +231,7 @@ class Panels:
         )
 
     def rate(self) -> list[ReportFigure]:
-        """Return the figures of the rate of long flows."""
+        """Return the figures of the rates of long flows."""
         return self._figure(
             "rate",
             "Rate per flow",
@@ -244,7 +244,7 @@ class Panels:
         )
 
     def marks(self) -> list[ReportFigure]:
-        """Return the figures of marks and drops."""
+        """Return the figures of the shares of marked and dropped packets."""
         return self._figure(
             "marks",
             "Marks and drops",
@@ -273,7 +273,7 @@ class Panels:
         )
 
     def completions(self) -> list[ReportFigure]:
-        """Return the figures of the completion times of short flows, at one round-trip time."""
+        """Return the figures of short flows' completion times, at one round-trip time."""
         rtts = [p.at.l_rtt for p in self.points]
         rtt = 10.0 if 10.0 in rtts else next(iter(rtts), None)
         points = [p for p in self.points if p.at.l_rtt == rtt]

@@ -1,5 +1,4 @@
-"""Makes the report of a battery. It has the differences, the figures of the reports on DualPI2, and
-the set-up."""
+"""Makes the report of the battery: differences, figures as in the DualPI2 reports, and set-up."""
 
 from __future__ import annotations
 
@@ -153,7 +152,7 @@ def _sentences(comparison: BatteryComparison) -> list[str]:
 
 
 def _by_quantity(comparison: BatteryComparison, variant: VariantResults, facts: Facts) -> Table:
-    """Return a table with a row for each quantity of each class, and a column for each part."""
+    """Return a table with a row for each quantity of a class, and a column for each part."""
     groups: dict[tuple[str, str], dict[str, list[Judged]]] = {}
     shown: set[tuple[str, str]] = set()
     for cell in comparison.cells:
@@ -163,7 +162,7 @@ def _by_quantity(comparison: BatteryComparison, variant: VariantResults, facts: 
             groups.setdefault(key, {}).setdefault(str(cell.params["part"]), []).append(d)
             if not cell.nothing:
                 shown.add(key)
-    # Keep the order of the battery, even if the first points do not have a quantity.
+    # Order rows like the battery's metrics, even if the first points lack some.
     order = {name.split(".", 1)[1]: i for i, name in enumerate(comparison.battery.metrics)}
     rows: list[list[Value]] = []
     for (quantity, name), by_part in sorted(
@@ -260,7 +259,7 @@ def _queue(run: Run) -> Mapping[str, object]:
 
 
 def _lines(what: str, runs: Iterable[Run], read: Callable[[Run], str]) -> list[tuple[str, str]]:
-    """Return a condition of the runs as text. If it differs between links, name the links."""
+    """Return a setting of the runs as text. If it depends on the link rate, list the rates."""
     links: dict[str, set[float]] = {}
     seen: set[Key] = set()
     for run in runs:
@@ -295,8 +294,7 @@ def _word(value: object) -> str:
 
 
 def _kernel(variant: VariantResults) -> str:
-    """Return the kernel that ran the battery, the kernel's kit, and the user's modules with their
-    hashes."""
+    """Return the kernel with its kit, and the user's modules with their hashes."""
     first = next(iter(variant.results), None)
     environment = first.manifest.get("environment") if first else None
     kit = environment.get("kit") if isinstance(environment, Mapping) else None
@@ -313,7 +311,7 @@ def _kernel(variant: VariantResults) -> str:
 
 
 def _modules(canonical: object) -> set[str]:
-    """Return the modules that a canonical point names."""
+    """Return the kernel modules that a canonical point names."""
     if isinstance(canonical, Mapping):
         own = {canonical["module"]} if isinstance(canonical.get("module"), str) else set()
         return own.union(*map(_modules, canonical.values()))

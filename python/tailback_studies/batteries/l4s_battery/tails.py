@@ -1,5 +1,5 @@
-"""Draws the tails of queue delays. A tail shows the share of packets that waited longer than each
-delay."""
+"""Draws the tails of queue delay distributions. A tail is the share of packets that waited longer
+than each delay."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def tails(gathered: Gathered, parts: Mapping[str, str], facts: Facts) -> list[Re
         "Share of packets that waited longer (CCDF), seeds together",
         facts,
     )
-    # Remove the sentence about stars, because curves do not mark differences with stars.
+    # Curves have no stars, so remove the sentence that explains stars.
     star = f" {STAR.format(base=plain(base.name))}."
     return [
         ReportFigure(f.id, f.title, f.chart, f.caption.removesuffix(star), f.facts) for f in figures

@@ -53,7 +53,7 @@ def reproduce(
     options: RunOptions,
     as_json: bool,
 ) -> int:
-    """Run a published experiment, write its report, and print how far the results are from the
+    """Run a published experiment, write its report, and print how far measured values are from
     published ones."""
     from tailback.running import engines
     from tailback_studies import experiments

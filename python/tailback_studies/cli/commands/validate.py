@@ -68,10 +68,10 @@ def validate(
 ) -> int:
     """Compare the simulator with the Linux kernel in a grid of scenarios, called cells.
 
-    The grid has congestion controls alone and together, Accurate ECN, BBR and short connections, in
-    every queue that both engines have, with 5 seeds each. Stored runs are reused, so a stopped
-    command resumes. The exit status is 1 if a difference exceeds its limit, a cell is not measured
-    or a run failed.
+    It combines congestion controls alone and together, Accurate ECN, BBR and short connections with
+    every queue that both engines have, with 5 seeds each. Stored runs are reused, so an interrupted
+    command resumes. The exit status is 1 if a difference exceeds its limit, a cell has no
+    measurement, or a run failed.
     """
     began = time.monotonic()
     from tailback_studies import validation

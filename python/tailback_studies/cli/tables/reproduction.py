@@ -54,7 +54,7 @@ def show(experiment: Experiment, result: ReproduceResult) -> None:
 
 
 def _show_expectations(rows: Sequence[Mapping[str, Any]]) -> None:
-    """Print the predictions of the theory or of the publication, and whether the measurements
+    """Print each prediction of the theory or the publication, with the measurement and whether they
     agree."""
     table = Table(title="Expectations", title_justify="left", box=None, pad_edge=False)
     for name in ("", "expected", "measured"):
@@ -69,7 +69,7 @@ def _show_expectations(rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _show_goals(console: Console, goals: Sequence[Mapping[str, Any]]) -> None:
-    """Print how many goals are met, and the goals that are not met."""
+    """Print how many goals are met, and which are not."""
     missed = [goal for goal in goals if not goal["holds"]]
     met = f"{len(goals) - len(missed)} of {len(goals)} goals met"
     console.print(f"{met} (goals.csv)" if not missed else f"{met} (goals.csv); missed:")
@@ -82,7 +82,7 @@ def _percent(value: float | None) -> str:
 
 
 def _goal(row: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the goal for a group's errors, and whether the errors meet it."""
+    """Return the goal for the errors of a group of cells, and whether it is met."""
     verdict = "holds" if row.get("holds") else "missed"
     if "within" in row:
         return f"{row['within']} of {row['cells']} {_limit(row.get('goal'))}".rstrip(), verdict
@@ -102,7 +102,7 @@ def _goal(row: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _limit(goal: Mapping[str, Any] | None) -> str:
-    """Return the tolerance of each cell of a group."""
+    """Return the tolerance for each cell as text."""
     if goal is None:
         return ""
     limit = goal["limit"]

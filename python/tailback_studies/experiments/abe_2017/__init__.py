@@ -21,8 +21,8 @@ class Abe2017(Reproduction):
     parts: Sequence[str] = tuple(PARTS)
 
     def study(self, request: Request) -> Study:
-        """Plan the parts for an engine. On real Linux, leave out parts that only the simulator can
-        run."""
+        """Plan the runs of the requested parts. On Linux, leave out parts that only the simulator
+        can run."""
         if request.engine != "sim":
             request = replace(request, parts=kernel_only(request.parts, request.named, self.name))
         from tailback.report import summarise

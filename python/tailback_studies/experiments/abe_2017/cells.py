@@ -1,4 +1,4 @@
-"""Lists the numbers of every part as rows of cells.csv and of `--json`."""
+"""Lists the numbers of all parts as rows for cells.csv and `--json`."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from tailback_studies.experiments.abe_2017 import (
 )
 from tailback_studies.experiments.abe_2017.measured import AbeMeasures
 
-#: A cell, and the value that the theory predicts for it.
+#: A cell, and the theory's prediction for it.
 Predicted = tuple[TableCell, float | None]
 
 
 def cells(measurements: AbeMeasures) -> list[Predicted]:
-    """Return every number of the parts as a row."""
+    """Return all numbers of the parts as rows."""
     return [
         *_single(measurements.single),
         *_equal(measurements.equal),
@@ -38,7 +38,7 @@ def _one(name: str, quantity: str, unit: str, value: float | None) -> TableCell:
 
 
 def part_title(part: str) -> str:
-    """Return the publication's name of this experiment, such as "Experiment 1"."""
+    """Return the poster's name for a part, such as "Experiment 1"."""
     return part.replace("-", " ").capitalize()
 
 
@@ -99,7 +99,7 @@ def _groups(points: Sequence[groups.GroupPoint]) -> list[Predicted]:
     for p in points:
         rtt = "all RTTs" if p.rtt_ms is None else f"{p.rtt_ms:g}ms"
         name = f"Experiment 6/{p.abe} against {p.standard}/{p.queue}/{rtt}/beta {p.beta:g}"
-        # The poster gives a range of averages, but no ratio for a pair or a factor.
+        # The poster gives only a range of averages, no ratio for single factors.
         out.append((TableCell.of(name, "throughput_ratio", "", None, p.ratio), p.predicted))
     return out
 

@@ -1,4 +1,4 @@
-"""Experiment 5: the time that a new flow needs to reach its fair share."""
+"""Experiment 5: how long a new flow needs to reach its fair share."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from tailback.store.results import Results, Run
 from tailback_studies.experiments.abe_2017 import layout
 
 SEEDS = 30
-#: Time in s at which the second flow enters, and the value of Jain's index at which the measurement
-#: ends.
+#: When the second flow enters, in s, and the goal for Jain's index.
 ENTRY_S = 30.0
 LEVEL = 0.95
 DELIVERED = "delivered_bytes"
@@ -29,22 +28,22 @@ BETAS = {"reno": (0.5, 0.7, 0.8, 0.85, 0.9, 0.95), "cubic": (0.7, 0.8, 0.85, 0.9
 
 @dataclass(frozen=True)
 class EnterPoint:
-    """The result of a factor at a round-trip time, over seeds."""
+    """Means over seeds for one backoff factor."""
 
     cc: str
     queue: str
     rtt_ms: float
     beta: float
-    #: Seconds until the index was reached. If it was not reached, the remaining time of the run.
+    #: Seconds until the goal is reached. If it is not reached, the rest of the run.
     seconds: Estimate
-    #: Share of runs that reached the index.
+    #: Share of runs that reach the goal.
     reached: float
 
 
 def scenario(
     cc: str, queue: str, rtts: Sequence[float], betas: Sequence[float]
 ) -> dict[str, object]:
-    """Return a scenario with two flows. The second flow enters later."""
+    """Return a scenario in which a second flow enters later."""
     table = layout.scenario("enter")
     table["bottleneck"]["queue"] = layout.options(queue, "sim")
     for flow in table["flows"]:
@@ -68,10 +67,10 @@ def plan(*, quick: bool, seeds: int | None) -> list[tuple[tuple[str, str], Job]]
 
 
 def time_to_share(run: Run, samples: pl.DataFrame | None = None) -> tuple[float, bool]:
-    """Return the seconds from the entry until Jain's index reaches the goal, and whether it reaches
-    the goal. The index is computed from the bytes delivered since the entry.
+    """Return the seconds from the second flow's entry until Jain's index reaches the goal, and
+    whether it does. The index is computed from bytes delivered since the entry.
 
-    `samples` has the delivered bytes of both flows, if they have already been read.
+    `samples` has both flows' delivered bytes, if already read.
     """
     first, second = (flow["name"] for flow in run.summary["flows"])
     if samples is None:
@@ -89,12 +88,12 @@ def time_to_share(run: Run, samples: pl.DataFrame | None = None) -> tuple[float,
 
 
 def samples_of(runs: Sequence[Run]) -> Iterator[pl.DataFrame]:
-    """Return the delivered bytes of both flows over time, for each run."""
+    """Yield both flows' delivered bytes over time, for each run."""
     return frames.each_series([run.stored for run in runs], DELIVERED)
 
 
 def point(cc: str, queue: str, runs: Sequence[Run], samples: Iterable[pl.DataFrame]) -> EnterPoint:
-    """Average the runs of one point."""
+    """Average runs that differ only in their seeds."""
     times = [time_to_share(run, own) for run, own in zip(runs, samples, strict=True)]
     params = runs[0].params
     return EnterPoint(

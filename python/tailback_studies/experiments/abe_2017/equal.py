@@ -1,5 +1,5 @@
-"""Rates at equal mark probability. A schedule sets the marks, so that nothing else affects the
-rate."""
+"""Measures rates at equal mark probability. Marks follow a schedule, so that the rate depends on
+nothing else."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from tailback.running.batch import Job
 from tailback.store.results import Results
 from tailback_studies.experiments.abe_2017 import layout, predict
 
-#: For each congestion control: segments between marks, round-trip time (ms) and duration (s).
+#: By congestion control: segments between marks, round-trip time in ms, and duration in s.
 PERIODS = {"reno": (1000, 50, 300), "cubic": (10_000, 200, 900)}
 QUICK_PERIODS = {"reno": (1000, 50, 120), "cubic": (10_000, 200, 400)}
-#: Number of random series of marks.
+#: Number of random mark schedules.
 RANDOM = 5
-#: Largest number of marks of a schedule. It is enough for the fastest flow.
+#: Number of marks in a schedule. The fastest flow does not need more.
 MARKS = 4000
 
 
 @dataclass(frozen=True)
 class EqualPoint:
-    """A factor, and the rate with this factor divided by the rate with the standard backoff."""
+    """A backoff factor, and its rate relative to the standard factor."""
 
     cc: str
-    #: How marks are spaced: "periodic" or "random".
+    #: Spacing of the marks: "periodic" or "random".
     marks: str
     beta: float
     #: Mean throughput, Mbit/s.
@@ -34,7 +34,7 @@ class EqualPoint:
     ratio: Estimate
     #: The ratio in the table of the ABE paper.
     table: float
-    #: The ratio that the law of random marks predicts. None if the law does not apply.
+    #: The ratio that the theory of random marks predicts. None if the theory does not apply.
     random: float | None
 
     @property
@@ -57,7 +57,7 @@ def plan(*, quick: bool) -> list[tuple[tuple[str, str], Job]]:
 
 
 def _random(period: int, seed: int) -> list[int]:
-    """Draw the segments to mark. Each segment has the same probability."""
+    """Draw the numbers of the segments to mark, all with the same probability."""
     draw = random.Random(seed)
     at, out = 0, []
     for _ in range(MARKS):
@@ -73,7 +73,7 @@ def _job(cc: str, rtt_ms: float, seconds: float, marks: Sequence[int]) -> Job:
     table["bottleneck"]["schedule"] = {"marks": list(marks)}
     table["flows"][0]["cc"]["name"] = cc
     if cc == "cubic":
-        # Equation 5 of RFC 9438 describes the curve without Reno's growth.
+        # Equation 5 of RFC 9438 covers only CUBIC's curve, without Reno-friendly growth.
         table["flows"][0]["cc"]["fast_convergence"] = False
     betas = [layout.STANDARD[cc], *(b for b in (0.7, 0.75, 0.8, 0.85, 0.9))]
     table["sweep"] = {"flows.flow.cc.beta_ecn": list(dict.fromkeys(betas))}

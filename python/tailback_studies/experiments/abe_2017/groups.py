@@ -15,26 +15,26 @@ SEEDS = 30
 RTTS = (20, 80, 160, 320)
 BETAS = (0.7, 0.75, 0.8, 0.85, 0.9)
 QUICK_BETAS = (0.7, 0.85)
-#: Pairs of competitors. Each has the congestion control with ABE, the congestion control without
-#: ABE, and the queue.
+#: Pairs of competitors. Each has the congestion control with ABE, the one without ABE, and the
+#: queue.
 CASES = (
     ("cubic", "reno", "pie"),
     ("cubic", "cubic", "pie"),
     ("reno", "reno", "pie"),
     ("reno", "cubic", "pie"),
 )
-#: Congestion control of the poster's group with ABE. The poster calls the other group "standard
-#: TCP".
+#: Congestion control of the group with ABE on the poster. The poster calls the other group only
+#: "standard TCP".
 POSTER_ABE = "cubic"
-#: The smallest and the largest factor for which the poster gives a range of average ratios.
+#: Smallest and largest factor to which the poster's range of ratios applies.
 POSTER_BETAS = (0.7, 0.85)
 POSTER_RATIO = (1.25, 2.0)
 
 
 @dataclass(frozen=True)
 class GroupPoint:
-    """The result of a factor at a round-trip time, over seeds. If the round-trip time is None, the
-    result is over all round-trip times."""
+    """Means over seeds for one backoff factor at one round-trip time. If the round-trip time is
+    None, means over all round-trip times."""
 
     abe: str
     standard: str
@@ -46,13 +46,13 @@ class GroupPoint:
 
     @property
     def case(self) -> str:
-        """The competitors as text."""
+        """The two competing groups as text."""
         return f"{layout.NAMES[self.abe]} with ABE against {layout.NAMES[self.standard]}"
 
     @property
     def predicted(self) -> float | None:
-        """The predicted ratio at equal mark probability. None unless a congestion control competes
-        with itself."""
+        """The throughput ratio predicted at equal mark probability. None if the groups use
+        different congestion controls."""
         return predict.ratio(self.abe, self.beta) if self.abe == self.standard else None
 
 
@@ -80,7 +80,7 @@ def plan(*, quick: bool, seeds: int | None) -> list[tuple[tuple[str, str, str], 
 def measured(
     planned: Sequence[tuple[tuple[str, str, str], Job]], results: Sequence[Results]
 ) -> list[GroupPoint]:
-    """Return every point, and the average of each factor over all round-trip times."""
+    """Return every measured point, and for each factor the average over round-trip times."""
     ratio = metrics.find("throughput_ratio")
     out = []
     for (key, _), found in zip(planned, results, strict=True):

@@ -1,4 +1,4 @@
-"""Defines the values that the experiments vary: congestion controls, factors, queues, round-trip
+"""Defines what the experiments vary: congestion controls, backoff factors, queues, round-trip
 times."""
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ PARTS: Mapping[str, str] = {
     "experiment-7": "Short flows that end near the end of slow start",
     "trade-off": "What a gentler factor gains, and what it costs",
 }
-#: Parts that also run on real Linux.
+#: Parts that can also run on Linux.
 KERNEL_PARTS = ("experiment-1", "experiment-2", "experiment-3", "experiment-4")
 
 NAMES = {"reno": "NewReno", "cubic": "CUBIC"}
-#: Factor of the window after a loss, and after a mark without ABE.
+#: Factor by which the window is multiplied after a loss, and after a mark without ABE.
 STANDARD = {"reno": 0.5, "cubic": 0.7}
-#: Factor after a mark that RFC 8511 recommends.
+#: Factor that RFC 8511 recommends after a mark.
 RECOMMENDED = {"reno": 0.8, "cubic": 0.85}
 BETAS: Mapping[str, tuple[float, ...]] = {
     "reno": (0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95),
@@ -38,7 +38,7 @@ QUICK_BETAS: Mapping[str, tuple[float, ...]] = {
     "reno": (0.5, 0.7, 0.8, 0.9),
     "cubic": (0.7, 0.8, 0.85, 0.9),
 }
-#: Factors that figures show. With more factors, the curves could not be distinguished.
+#: Factors in figures. More curves could not be distinguished.
 DRAWN: Mapping[str, tuple[float, ...]] = {
     "reno": (0.5, 0.7, 0.8, 0.9, 0.95),
     "cubic": (0.7, 0.8, 0.85, 0.9, 0.95),
@@ -49,7 +49,7 @@ RTTS = (10, 20, 40, 80, 160, 320)
 
 @dataclass(frozen=True)
 class AbeQueue:
-    """A queue discipline with the options that the experiments set."""
+    """A queue discipline with its options in the experiments."""
 
     id: str
     title: str
@@ -74,16 +74,15 @@ QUEUES = {
 
 
 def options(queue: str, engine: str) -> dict[str, Any]:
-    """Return the options of a queue for an engine. Today's Linux has only today's version of
-    PIE."""
+    """Return a queue's options for an engine. Current Linux has only PIE of RFC 8033."""
     if engine != "sim" and queue == "pie":
         queue = "pie-8033"
     return dict(QUEUES[queue].options)
 
 
 def kernel_only(parts: tuple[str, ...], asked: bool, name: str) -> tuple[str, ...]:
-    """Return the parts that run on real Linux. Reject a requested part that only the simulator can
-    run."""
+    """Return the parts that can run on Linux. Raise an error for an explicitly requested part that
+    cannot."""
     if asked:
         for part in parts:
             if part not in KERNEL_PARTS:
@@ -95,15 +94,15 @@ def kernel_only(parts: tuple[str, ...], asked: bool, name: str) -> tuple[str, ..
 
 
 def scenario(name: str) -> dict[str, Any]:
-    """Read a scenario file of the experiment. The caller may change the result."""
+    """Read a scenario file of the experiment. The caller may modify it."""
     return sources.scenario(__package__, name)
 
 
 def bdp(rate_mbit: float, rtt_ms: float) -> float:
-    """Return the number of full segments that fit into the path."""
+    """Return the path's bandwidth-delay product in full segments."""
     return rate_mbit * 1e3 * rtt_ms / 8 / 1514
 
 
 def rtt_text(rtt_ms: float) -> str:
-    """Return a round-trip time in the form of a scenario file."""
+    """Return a round-trip time as a scenario file writes it."""
     return f"{rtt_ms:g}ms"

@@ -1,4 +1,4 @@
-"""Plans the runs of the parts, and computes the measured points."""
+"""Plans the runs, and computes measured points from them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Plans = Mapping[str, Sequence[tuple[Any, Job]]]
 
 @dataclass(frozen=True)
 class AbeMeasures:
-    """The points of each part. Empty for a part that did not run."""
+    """The measured points of each part. Empty if the part did not run."""
 
     single: Sequence[single.SinglePoint] = ()
     equal: Sequence[equal.EqualPoint] = ()
@@ -28,7 +28,7 @@ class AbeMeasures:
 
 
 def plan(request: Request) -> Plans:
-    """Return the plans that the parts need."""
+    """Return the jobs of the requested parts, by plan."""
     parts, quick, seeds = request.parts, request.quick, request.seeds
     plans: dict[str, Sequence[tuple[Any, Job]]] = {
         "single": single.plan(parts, quick=quick, seeds=seeds, engine=request.engine)
@@ -47,7 +47,7 @@ def plan(request: Request) -> Plans:
 
 
 def measured(plans: Plans, results: Found) -> AbeMeasures:
-    """Return the measured points of the plans."""
+    """Return the measured points of all plans."""
 
     def of(name: str, module: Any) -> Any:
         return module.measured(plans[name], results[name]) if name in plans else ()

@@ -1,4 +1,4 @@
-"""Makes the page in docs, which compares measured with predicted values."""
+"""Makes the documentation page that compares measured and predicted values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from tailback_studies.reproduction.page import Page
 def page(
     whole: Report, verdicts: Sequence[truth.AbeVerdict], plan_facts: Mapping[str, Facts]
 ) -> Page:
-    """Return docs/evidence/abe-2017.md. It has the tables and the opening figure of the report."""
+    """Return docs/evidence/abe-2017.md. It has the tables of the report, and the report's first
+    figure."""
     sections = []
     for section in whole.sections:
         blocks = runs.bare(section.blocks)

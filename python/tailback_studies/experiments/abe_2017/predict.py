@@ -1,8 +1,8 @@
-"""Computes the predictions of the theory: utilisation of a sawtooth, rates at equal mark
-probability, number of reductions.
+"""Computes predictions: utilisation of a window sawtooth, rates at equal mark probability, number
+of reductions.
 
-Windows are in segments, except that a window called x is in bandwidth-delay products. It is x = 1 +
-q, where q is the queue at the reduction divided by the bandwidth-delay product.
+Windows are in segments, except windows called x, which are in bandwidth-delay products (BDP). At a
+reduction x = 1 + q, where q is the queue in BDP.
 """
 
 from __future__ import annotations
@@ -18,34 +18,32 @@ CUBIC_BETA = 0.7
 
 
 def aimd_utilisation(beta: float, x: float) -> float:
-    """Return the share of the capacity that one AIMD flow uses when its window falls from x to beta
-    x.
+    """Return the share of the capacity used by one AIMD flow whose window falls from x to beta x.
 
-    The window grows by one segment per RTT, and the queue lengthens the RTT. The function assumes
-    equal cycles with one reduction each, a window of many segments, and a link that is never idle
-    while more than a bandwidth-delay product is in flight.
+    The window grows by one segment per RTT, and the queue lengthens the RTT. Assumptions: equal
+    cycles with one reduction each, windows of many segments, and a busy link while more than one
+    BDP is in flight.
     """
     low = beta * x
     if low >= 1:
         return 1.0
     if x <= 1:
         return x * (1 + beta) / 2
-    # Below one BDP, a round trip takes one RTT and carries the window x. Above one BDP, a round
-    # trip takes x RTTs.
+    # Up to one BDP, a round trip takes one RTT and carries x. Above, it takes x RTTs.
     above = (x * x - 1) / 2
     return ((1 - low * low) / 2 + above) / ((1 - low) + above)
 
 
 def cubic_utilisation(beta: float, x: float) -> float:
-    """Return the share of the capacity that one CUBIC flow uses.
+    """Return the share of the capacity used by one CUBIC flow.
 
-    Its curve is W = x (1 - (1 - beta) s^3). s goes from 1 (the reduction) to 0.
+    Its window is W = x (1 - (1 - beta) s^3), where s falls from 1 at the reduction to 0.
     """
     if beta * x >= 1:
         return 1.0
     if x <= 1:
         return x * (3 + beta) / 4
-    # W is one BDP at the following value of s.
+    # At this s, the window is one BDP.
     full = math.cbrt((1 - 1 / x) / (1 - beta))
     below = x * ((1 - full) - (1 - beta) * (1 - full**4) / 4)
     return full + below
@@ -53,16 +51,14 @@ def cubic_utilisation(beta: float, x: float) -> float:
 
 @dataclass
 class _Work:
-    """Sums up the carried data in bandwidth-delay products, and the elapsed time in round-trip
-    times.
-    """
+    """Adds up data in BDP, and time in round-trip times."""
 
     carried: float = 0.0
     taken: float = 0.0
 
     def at(self, x: float, rounds: float) -> None:
-        """Add `rounds` round trips with a window of `x`. The window determines the duration of a
-        round trip."""
+        """Add `rounds` round trips with a window of x BDP. A round trip takes longer if the window
+        exceeds one BDP."""
         self.carried += x * rounds
         self.taken += max(x, 1.0) * rounds
 
@@ -70,14 +66,14 @@ class _Work:
 def utilisation_by_cycles(
     cc: str, beta: float, windows: Sequence[float], bdp: float, rtt_s: float, *, fast: bool = True
 ) -> float:
-    """Return the share of the capacity that one flow uses with unequal cycles. The windows are in
-    segments, as measured at the reductions. Each cycle goes from beta times a window up to the next
-    window.
+    """Return the share of the capacity used by one flow with unequal cycles. `windows` are the
+    windows in segments at the measured reductions. Each cycle grows from beta times one window to
+    the next window.
 
-    The result includes properties of Linux's algorithm that the formula leaves out. In the round
-    trip of the reduction, the window is already reduced and does not grow. ACKs for two segments
-    lengthen a round trip by the time of one segment. CUBIC also has windows of whole segments, fast
-    convergence (if `fast` is true), and Reno's growth when this is faster.
+    This includes details of Linux that the formula leaves out. During the round trip of a
+    reduction, the window is reduced and does not grow. ACKs for two segments lengthen a round trip
+    by one segment's time. CUBIC has windows of whole segments, fast convergence (if `fast`), and
+    Reno-friendly growth.
     """
     bdp += 1
     work = _Work()
@@ -103,12 +99,12 @@ def utilisation_by_cycles(
 def _climb(
     work: _Work, start: float, origin: float, after: float, bdp: float, rtt_s: float
 ) -> None:
-    """Follow CUBIC's window from `start` until it reaches `after`, round trip by round trip."""
+    """Simulate CUBIC's window from `start` to `after`, one round trip at a time."""
     k = math.cbrt(max(0.0, origin - start) / CUBIC_C)
     alpha = 3 * (1 - CUBIC_BETA) / (1 + CUBIC_BETA)
     top = max(origin, start)
     t, friendly, window = 0.0, start, start
-    # This does the same as `work.at`, but fast enough for millions of round trips.
+    # Equivalent to `work.at`, but fast enough for millions of round trips.
     carried, taken = work.carried, work.taken
     while window < after and t < 120:
         x = window / bdp
@@ -124,7 +120,7 @@ def _climb(
 
 
 def reno_window(beta: float, p: float) -> float:
-    """Return the mean window of AIMD with an increase of 1, if one of every 1/p segments is
+    """Return the mean window of AIMD with an increase of 1 per RTT, if every 1/p-th segment is
     marked."""
     return math.sqrt((1 + beta) / (2 * (1 - beta) * p))
 
@@ -141,13 +137,13 @@ def reno_ratio(beta: float, standard: float = 0.5) -> float:
 
 
 def cubic_ratio(beta: float, standard: float = 0.7) -> float:
-    """Return the same ratio as `reno_ratio`, but for CUBIC on its curve."""
+    """Return `reno_ratio` for CUBIC, without Reno-friendly growth."""
     return cubic_window(beta, 1.0, 1.0) / cubic_window(standard, 1.0, 1.0)
 
 
 @cache
 def random_constant(beta: float) -> float:
-    """Return W sqrt(p) of AIMD if each segment is marked independently with probability p (Dumas,
+    """Return W sqrt(p) for AIMD, if each segment is marked independently with probability p (Dumas,
     Guillemin and Robert 2002).
 
     It is sqrt(2/pi) prod (1 - beta^2n) / (1 - beta^(2n-1)), and 1.3098 for a beta of one half.
@@ -159,21 +155,21 @@ def random_constant(beta: float) -> float:
 
 
 def random_ratio(beta: float, standard: float = 0.5) -> float:
-    """Return the same ratio as `reno_ratio`, but for random marks."""
+    """Return `reno_ratio` for random marks."""
     return random_constant(beta) / random_constant(standard)
 
 
 def ratio(cc: str, beta: float) -> float:
-    """Return the ABE paper's ratio at equal mark probability. It is the rate of this congestion
-    control with `beta` divided by its rate with the standard factor."""
+    """Return the ratio that the ABE paper predicts at equal mark probability: the rate with `beta`
+    divided by the rate with the standard factor."""
     return reno_ratio(beta) if cc == "reno" else cubic_ratio(beta)
 
 
 def utilisation(cc: str, beta: float, x: float) -> float:
-    """Return the predicted utilisation of one flow of this congestion control."""
+    """Return the utilisation that the formula predicts for one flow."""
     return aimd_utilisation(beta, x) if cc == "reno" else cubic_utilisation(beta, x)
 
 
 def steps(beta: float) -> int:
-    """Return the number of reductions that halve a window, which is log_beta(0.5) rounded up."""
+    """Return how many reductions it takes to halve a window: log_beta(0.5), rounded up."""
     return math.ceil(round(math.log(0.5) / math.log(beta), 9))

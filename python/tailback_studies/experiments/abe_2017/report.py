@@ -1,4 +1,4 @@
-"""Makes the report: the expectations, then a section for each experiment."""
+"""Makes the report: expectations, then a section for each experiment."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ QUICK = " A quick run: fewer places, factors and seeds."
 
 
 def ran(results: Found) -> dict[str, Facts]:
-    """Return the facts of the results, for each plan."""
+    """Return facts about the runs of each plan: their number, seeds, duration and engine."""
     out = {}
     for name, sweeps in results.items():
         warmups = [run.summary["warmup_s"] for result in sweeps for run in result]
@@ -104,7 +104,7 @@ def report(
 
 
 def section_title(part: str) -> str:
-    """Return the number and title of a section."""
+    """Return a section's title with the number of the experiment."""
     title = layout.PARTS[part]
     number = part.removeprefix("experiment-")
     return f"Experiment {number}: {title[0].lower()}{title[1:]}" if number.isdigit() else title

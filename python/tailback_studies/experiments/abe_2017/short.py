@@ -21,11 +21,11 @@ SIZES = tuple(range(100, 1301, 20))
 QUICK_SIZES = tuple(range(150, 1051, 100))
 CASES = (("reno", "pie"), ("reno", "codel"), ("cubic", "pie"))
 BETAS = {"reno": (0.5, 0.7, 0.8, 0.85, 0.9), "cubic": (0.7, 0.8, 0.85, 0.9)}
-#: Round-trip times at which the reductions after slow start are counted, ms.
+#: Round-trip times in ms for reductions after slow start.
 RTTS = (40, 80, 160)
 #: Target delay of the queue, ms.
 TARGETS_MS = {"pie": 20.0, "codel": 5.0}
-#: Size of a flow that ends in congestion avoidance, segments.
+#: Size in segments of a flow that reaches congestion avoidance.
 LONG = 2500
 
 Key = tuple[str, str, str]
@@ -33,49 +33,50 @@ Key = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class ShortPoint:
-    """The result of a factor and a size, over seeds."""
+    """Completion times over seeds, for a backoff factor and a flow size."""
 
     cc: str
     queue: str
     beta: float
     segments: int
     completion: Estimate
-    #: Completion time of each flow in s, and whether any segment of the flow was marked.
+    #: Completion time of each flow in s, and whether it was marked.
     flows: Sequence[tuple[float, bool]]
 
     @property
     def lucky(self) -> list[float]:
-        """Completion times of flows that ended before their first mark, s."""
+        """Completion times in s of flows that ended before their first mark."""
         return [seconds for seconds, marked in self.flows if not marked]
 
     @property
     def unlucky(self) -> list[float]:
-        """Completion times of flows that had a mark, s."""
+        """Completion times in s of flows that were marked."""
         return [seconds for seconds, marked in self.flows if marked]
 
 
 @dataclass(frozen=True)
 class Steps:
-    """The number of reductions from the end of slow start until the window fits into the path and
-    the queue at its target.
+    """How many reductions after slow start it takes until the window fits into the path and the
+    queue at its target delay.
     """
 
     cc: str
     queue: str
     rtt_ms: float
     beta: float
-    #: Window at the first reduction, divided by the capacity of the path and the target queue.
+    #: Window at the first reduction, divided by what fits into the path and the queue at its
+    #: target.
     overshoot: Estimate
     steps: Estimate
     most: int
-    #: Number of runs with a window of at most twice this capacity, and the number of those runs
-    #: that are within the bound.
+    #: Number of runs whose window is at most twice that, and of those, the number that keep the
+    #: bound.
     bounded: int
     within: int
 
     @property
     def bound(self) -> int:
-        """The number of reductions that halve a window: log_beta(0.5)."""
+        """How many reductions it takes to halve a window: log_beta(0.5)."""
         return predict.steps(self.beta)
 
 
@@ -110,7 +111,7 @@ def plan(*, quick: bool, seeds: int | None) -> list[tuple[Key, Job]]:
 def measured(
     planned: Sequence[tuple[Key, Job]], results: Sequence[Results]
 ) -> tuple[list[ShortPoint], list[Steps]]:
-    """Return the completion times by size, and the reductions."""
+    """Return completion times by flow size, and reductions after slow start."""
     points, steps = [], []
     for ((kind, cc, queue), _), found in zip(planned, results, strict=True):
         for runs in found.groups():
@@ -154,8 +155,8 @@ def _steps(cc: str, queue: str, rtt_ms: float, beta: float, runs: Sequence[Run])
 
 
 def steps_down(levels: Sequence[tuple[float, float]], held: float) -> int:
-    """Return the number of reductions until ssthresh fits into `held`. If it never fits, return the
-    number of all reductions."""
+    """Return the number of reductions until ssthresh is at most `held`. If this never happens,
+    return the number of all reductions."""
     for i, (_, after) in enumerate(levels):
         if after <= held:
             return i + 1
@@ -163,7 +164,7 @@ def steps_down(levels: Sequence[tuple[float, float]], held: float) -> int:
 
 
 def reductions(run: Run, beta: float) -> list[tuple[float, float]]:
-    """Return the window before each reduction that a mark caused, and the ssthresh after it."""
+    """Return the window before and the ssthresh after each reduction."""
     found = run.series().filter(pl.col("quantity") == "ssthresh").sort("time_ns")
     values = found["value"].rle().struct.field("value").to_list()
     return [((value + 0.5) / beta, value) for value in values]

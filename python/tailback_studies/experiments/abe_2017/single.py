@@ -1,4 +1,4 @@
-"""Experiments 1 to 4: one flow, over round-trip times and factors."""
+"""Experiments 1 to 4: one flow, with several round-trip times and backoff factors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tailback_studies.experiments.abe_2017 import layout, predict
 
 @dataclass(frozen=True)
 class AbeSetup:
-    """A congestion control, a queue and a rate."""
+    """A congestion control, a queue and a link rate."""
 
     part: str
     cc: str
@@ -28,7 +28,7 @@ class AbeSetup:
 
     @property
     def title(self) -> str:
-        """The set-up as text."""
+        """The congestion control and queue as text."""
         name = layout.NAMES[self.cc]
         if not self.fast_convergence:
             name += " without fast convergence"
@@ -36,7 +36,7 @@ class AbeSetup:
 
     @property
     def id(self) -> str:
-        """The name of the set-up in the ids of figures and cells."""
+        """Identifies the set-up in ids of figures and cells."""
         plain = "" if self.fast_convergence else "-plain"
         return f"{self.cc}{plain}-{self.queue}-{self.rate_mbit:g}"
 
@@ -50,61 +50,61 @@ SETUPS = (
     AbeSetup("experiment-4", "cubic", "codel", 10),
     AbeSetup("experiment-4", "cubic", "pie", 10),
     AbeSetup("experiment-4", "cubic", "pie-8033", 10),
-    # The publication does not have this set-up. The formula for CUBIC assumes that fast convergence
-    # is off.
+    # The poster does not have this set-up. It turns off fast convergence, as the formula for CUBIC
+    # assumes.
     AbeSetup("experiment-4", "cubic", "codel", 10, fast_convergence=False),
 )
 SEEDS = 5
 
-#: Capacity of a path, segments, below which the formula is doubted. The formula leaves out the
-#: round trip of a reduction, and ACKs for two segments. Together they cost about two segments of
-#: window. On a path with less capacity, this cost is more than 2 percentage points.
+#: Smallest bandwidth-delay product in segments for which the formula is trusted. The formula
+#: ignores the round trip of a reduction, and ACKs for two segments. They cost about two segments of
+#: window. On shorter paths, this is more than 2 percentage points.
 LEAST_PATH = 100.0
-#: Cycles are considered equal if the standard deviation of the windows at reductions is at most
-#: this share of their mean. This limit and the limit above were set after the cells had been
-#: measured. They are used to explain differences, but not to decide a criterion.
+#: Cycles count as equal if the standard deviation of the windows at reductions is at most this
+#: share of their mean. This and the previous limit were set after the cells had been measured. They
+#: serve to explain differences, not to decide whether a criterion is met.
 EQUAL_CYCLES = 0.05
 
 
 @dataclass(frozen=True)
 class SinglePoint:
-    """The result of a factor at a round-trip time, over seeds."""
+    """Means over seeds for a backoff factor at a round-trip time."""
 
     setup: AbeSetup
     rtt_ms: float
     beta: float
     utilisation: Estimate
     throughput: Estimate
-    #: Gain over the standard backoff. None for the standard backoff itself.
+    #: Gain in throughput over the standard factor. None for the standard factor.
     gain: Estimate
     #: Percentiles of the queue delay, ms.
     delay: Mapping[str, float | None]
-    #: Window at the reductions, divided by the bandwidth-delay product.
+    #: Window at reductions, in bandwidth-delay products.
     x: float | None
-    #: Standard deviation of the window at the reductions, divided by its mean.
+    #: Standard deviation of the windows at reductions, divided by their mean.
     spread: float | None
-    #: Utilisation that the formula predicts when it is applied cycle by cycle.
+    #: Utilisation that the formula predicts if applied to each cycle.
     by_cycles: float | None
     runs: Sequence[Run]
 
     @property
     def standard(self) -> bool:
-        """Whether the backoff is the standard backoff, without ABE."""
+        """Whether the factor is the standard factor, without ABE."""
         return self.beta == layout.STANDARD[self.setup.cc]
 
     @property
     def bdp(self) -> float:
-        """Number of segments in flight that fill the path."""
+        """Bandwidth-delay product in segments."""
         return layout.bdp(self.setup.rate_mbit, self.rtt_ms)
 
     @property
     def predicted(self) -> float | None:
-        """Utilisation that the formula predicts from the measured windows."""
+        """Utilisation that the formula predicts for the mean window at reductions."""
         return None if self.x is None else predict.utilisation(self.setup.cc, self.beta, self.x)
 
     @property
     def doubt(self) -> str:
-        """The assumption of the formula that does not hold. Empty if all assumptions hold."""
+        """Which assumption of the formula does not hold. Empty if all hold."""
         if self.x is None or self.spread is None:
             return "no reduction"
         if self.bdp < LEAST_PATH:
@@ -120,7 +120,7 @@ class SinglePoint:
 
     @property
     def _friendly(self) -> bool:
-        """Whether Reno's growth restores the old window before CUBIC's curve does."""
+        """Whether Reno-friendly growth restores the window before CUBIC's curve does."""
         assert self.x is not None
         drop = (1 - self.beta) * self.x * self.bdp
         curve = math.cbrt(drop / predict.CUBIC_C)
@@ -138,7 +138,7 @@ def plan(
     if quick:
         setups = [s for s in setups if s.queue in ("codel", "pie") and s.fast_convergence]
     if engine != "sim":
-        # Today's Linux kernel has only today's version of PIE.
+        # Current Linux has only PIE of RFC 8033.
         setups = list(
             dict.fromkeys(
                 replace(s, queue="pie-8033") if s.queue == "pie" else s
@@ -219,12 +219,12 @@ def _point(setup: AbeSetup, runs: Sequence[Run], samples: Iterable[pl.DataFrame]
 
 
 def _windows(run: Run, samples: pl.DataFrame, beta: float) -> list[float]:
-    """Return the window at each reduction after the warm-up, in the order of time. Linux computes
-    ssthresh from this window, and the function computes the window from ssthresh.
+    """Return the window at each reduction after the warm-up, in order of time. Linux sets ssthresh
+    to a fraction of the window, so the window is computed from ssthresh.
 
-    Two successive reductions with the same ssthresh are counted as one.
+    Equal successive values of ssthresh count as one reduction.
     """
     start = run.summary["warmup_s"] * 1e9
     found = samples.filter(pl.col("time_ns") >= start)["value"].to_list()
-    # ssthresh is rounded down.
+    # Linux rounds ssthresh down.
     return [(value + 0.5) / beta for value, _ in groupby(found)]

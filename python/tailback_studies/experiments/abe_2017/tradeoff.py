@@ -1,5 +1,5 @@
-"""Measures gains and costs of a factor for a flow alone, for a flow beside a flow without ABE, and
-for a flow that enters."""
+"""Measures gains and costs of a backoff factor, for a flow alone, beside a flow without ABE, and
+entering later."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from tailback_studies.experiments.abe_2017 import enter, layout
 
 RTT_MS = 80.0
 SEEDS = 3
-#: Number of seeds of the runs in which a flow enters. They need more seeds than other runs, because
-#: their times vary most.
+#: Number of seeds for runs in which a flow enters. They need more, because their times vary most.
 ENTER_SEEDS = 6
 QUEUES = ("pie", "codel", "fq_codel", "cake", "dualpi2")
 QUICK_QUEUES = ("pie", "fq_codel")
@@ -23,7 +22,7 @@ BETAS = {
     "cubic": (0.7, 0.75, 0.8, 0.85, 0.9, 0.95),
 }
 
-#: The smallest differences of gain, loss, delay (ms) and time (s) that matter.
+#: Differences of gain, loss, delay (ms) and time (s) that count as equal.
 SAME = (0.01, 0.02, 1.0, 1.0)
 
 Key = tuple[str, str, str]
@@ -31,26 +30,26 @@ Key = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class TradeoffPoint:
-    """The effects of a factor in a queue."""
+    """The gains and costs of a backoff factor with a queue."""
 
     cc: str
     queue: str
     beta: float
-    #: Throughput of a flow alone divided by its throughput with the standard backoff, minus one.
+    #: Throughput of the flow alone, relative to that with the standard factor, minus one.
     gain: float
-    #: Share of the throughput that a standard flow loses when its competitor has ABE.
+    #: Share of its throughput that a standard flow loses to a competitor with ABE.
     loss: float
     #: Mean queue delay of the flow alone, ms.
     delay_ms: float
     delay_p99_ms: float
-    #: Seconds until a flow that enters reaches its fair share.
+    #: Seconds until an entering flow reaches its fair share.
     convergence_s: Estimate
     #: Whether the factor is on the Pareto front.
     best: bool = False
 
     @property
     def costs(self) -> tuple[float, ...]:
-        """The values to minimise."""
+        """The values that should be small."""
         mean = self.convergence_s.mean
         return (-self.gain, self.loss, self.delay_ms, 1e9 if mean is None else mean)
 
@@ -87,7 +86,7 @@ def plan(*, quick: bool, seeds: int | None) -> list[tuple[Key, Job]]:
 
 
 def measured(planned: Sequence[tuple[Key, Job]], results: Sequence[Results]) -> list[TradeoffPoint]:
-    """Return every factor, and mark the factors on the Pareto front."""
+    """Return all factors, with those on the Pareto front marked."""
     cases: dict[tuple[str, str], dict[str, dict[float, list[Run]]]] = {}
     for ((cc, queue, kind), _), result in zip(planned, results, strict=True):
         for runs in result.groups():
@@ -130,8 +129,8 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def front(points: Sequence[TradeoffPoint]) -> list[TradeoffPoint]:
-    """Mark the points of the Pareto front. A point is on the front unless another point is at least
-    as good in every value and better by more than `SAME` in some value.
+    """Mark the points on the Pareto front. A point is not on the front if another is better by more
+    than `SAME` in some value, and worse by more than `SAME` in none.
     """
 
     def better(other: TradeoffPoint, point: TradeoffPoint) -> bool:

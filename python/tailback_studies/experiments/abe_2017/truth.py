@@ -1,5 +1,5 @@
-"""Defines the predictions of the ABE paper and the poster, and decides whether the measurements
-agree."""
+"""Defines the expectations from the ABE paper and the poster, and decides whether measurements meet
+them."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from tailback_studies.experiments.abe_2017 import equal, groups, layout, short, 
 from tailback_studies.experiments.abe_2017.measured import AbeMeasures
 from tailback_studies.reproduction.judges import Judge
 
-#: Tolerances of the expectations: percentage points of utilisation, relative error of a ratio, and
-#: ms of delay.
+#: Tolerances: percentage points of utilisation, relative error of a ratio, and ms of delay.
 UTILISATION = 0.02
 RATIO = 0.08
 DELAY_MS = 2.0
@@ -27,21 +26,21 @@ class AbeVerdict:
     id: str
     title: str
     expected: str
-    #: The result, as text.
+    #: What was measured, as text.
     measured: str
     cells: int
-    #: Number of cells that agree with the expectation.
+    #: Number of cells that meet the expectation.
     held: int
     #: Whether all cells agree.
     holds: bool
-    #: The cells that do not agree, as text.
+    #: The cells that do not, as text.
     misses: Sequence[str] = field(default_factory=tuple)
-    #: The error of each cell, and the kind of errors, which is one of `entries.KINDS`.
+    #: The error of each cell, and their kind, one of `entries.KINDS`.
     sizes: Sequence[float] = field(default_factory=tuple)
     error: str = "absolute"
 
     def json(self) -> dict[str, Any]:
-        """Return the row of the expectation in the summary."""
+        """Return the expectation as a row of the summary."""
         return {
             **errors(f"expected.{self.id}", []),
             "cells": self.cells,
@@ -53,7 +52,7 @@ class AbeVerdict:
         }
 
     def judge(self) -> Judge:
-        """Return the row of the expectation in goals.csv."""
+        """Return the expectation as a row of goals.csv."""
         return Judge(
             judge=self.title,
             error=self.error,
@@ -80,8 +79,8 @@ def verdicts(measurements: AbeMeasures) -> list[AbeVerdict]:
 
 
 def predicted(points: Sequence[single.SinglePoint]) -> list[single.SinglePoint]:
-    """Return the points for which the formula makes a prediction. They have at least one
-    reduction."""
+    """Return the points for which the formula gives a prediction. Without a reduction, it gives
+    none."""
     return [p for p in points if p.predicted is not None and p.utilisation.mean is not None]
 
 
@@ -89,20 +88,18 @@ def gap(point: single.SinglePoint) -> float:
     """Return the measured utilisation minus the predicted utilisation."""
     assert point.utilisation.mean is not None
     assert point.predicted is not None
-    # A shaper may report one packet more than its capacity. Then the utilisation is slightly above
-    # 1.
+    # A shaper may send one packet more than its rate allows, which gives a utilisation above 1.
     return min(1.0, point.utilisation.mean) - point.predicted
 
 
 def where(point: single.SinglePoint) -> str:
-    """Return a point as text."""
+    """Return a text that identifies a point."""
     setup = point.setup
     return f"{setup.title}, {setup.rate_mbit:g} Mbit/s, {point.rtt_ms:g} ms, beta {point.beta:g}"
 
 
 def cycle_gap(point: single.SinglePoint) -> float:
-    """Return the measured utilisation minus the prediction of the formula, applied cycle by
-    cycle."""
+    """Return the measured utilisation minus the formula's prediction by cycles."""
     assert point.utilisation.mean is not None
     assert point.by_cycles is not None
     return min(1.0, point.utilisation.mean) - point.by_cycles
@@ -178,7 +175,7 @@ def _equal(points: Sequence[equal.EqualPoint]) -> AbeVerdict | None:
 def over_rtts(
     points: Sequence[groups.GroupPoint],
 ) -> dict[tuple[str, str], dict[float, groups.GroupPoint]]:
-    """Return the averages over round-trip times for each pair of competitors and each factor."""
+    """Return the points averaged over round-trip times, by pair of competitors and by factor."""
     out: dict[tuple[str, str], dict[float, groups.GroupPoint]] = {}
     for p in points:
         if p.rtt_ms is None:
@@ -189,8 +186,8 @@ def over_rtts(
 def in_poster_range(
     by_beta: dict[float, groups.GroupPoint],
 ) -> list[tuple[groups.GroupPoint, float]]:
-    """Return each factor in the poster's range, and the distance of its ratio from the poster's
-    range of ratios."""
+    """Return the points in the poster's range of factors, with the distance of their ratio from the
+    poster's range of ratios."""
     low, high = groups.POSTER_RATIO
     out = []
     for beta, p in sorted(by_beta.items()):
@@ -200,8 +197,8 @@ def in_poster_range(
 
 
 def _poster(points: Sequence[groups.GroupPoint]) -> list[AbeVerdict]:
-    """Compare with the poster. Its group with ABE uses CUBIC, and it does not define its "standard
-    TCP"."""
+    """Check the ratios against the poster. Its group with ABE uses CUBIC, and it does not say what
+    its "standard TCP" is."""
     out = []
     for (abe, standard), by_beta in over_rtts(points).items():
         cells = in_poster_range(by_beta)
@@ -233,8 +230,8 @@ def _poster(points: Sequence[groups.GroupPoint]) -> list[AbeVerdict]:
 def gains(
     points: Sequence[single.SinglePoint],
 ) -> list[tuple[float, str, single.SinglePoint, single.SinglePoint]]:
-    """Return CUBIC and NewReno with the recommended factors, paired by round-trip time and
-    queue."""
+    """Return pairs of CUBIC and NewReno with the recommended factors, at the same round-trip time
+    and queue."""
     known = {
         (p.setup.cc, p.setup.queue, p.rtt_ms): p
         for p in points
@@ -278,7 +275,8 @@ def _cubic_gains_less(points: Sequence[single.SinglePoint]) -> AbeVerdict | None
 
 
 def delay_gaps(points: Sequence[single.SinglePoint]) -> list[tuple[single.SinglePoint, float]]:
-    """Return the median queue delay with ABE minus the median with the standard backoff, ms."""
+    """Return the points with ABE, and by how much their median queue delay in ms exceeds that
+    without ABE."""
     standard = {(p.setup, p.rtt_ms): p.delay["p50"] for p in points if p.standard}
     out = []
     for p in points:
@@ -289,7 +287,7 @@ def delay_gaps(points: Sequence[single.SinglePoint]) -> list[tuple[single.Single
 
 
 def _delays(points: Sequence[single.SinglePoint]) -> Iterator[AbeVerdict]:
-    # Use only factors up to the recommended factor. The tables show the effect of larger factors.
+    # Larger factors than the recommended one are only shown in the tables.
     known = [(p, d) for p, d in delay_gaps(points) if p.beta <= layout.RECOMMENDED[p.setup.cc]]
     for queue in dict.fromkeys(p.setup.queue for p, _ in known):
         cells = [(p, d) for p, d in known if p.setup.queue == queue]
@@ -312,8 +310,8 @@ def _delays(points: Sequence[single.SinglePoint]) -> Iterator[AbeVerdict]:
 def p99_changes(
     points: Sequence[single.SinglePoint],
 ) -> dict[single.AbeSetup, dict[float, tuple[float, float]]]:
-    """Return the 99th percentile of the queue delay, ms, without ABE and with the recommended
-    factor, by round-trip time."""
+    """Return the 99th percentile of the queue delay in ms without ABE and with the recommended
+    factor, by set-up and round-trip time."""
     standard = {(p.setup, p.rtt_ms): p.delay["p99"] for p in points if p.standard}
     out: dict[single.AbeSetup, dict[float, tuple[float, float]]] = {}
     for p in points:

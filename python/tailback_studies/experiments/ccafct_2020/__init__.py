@@ -1,4 +1,4 @@
-"""Flow completion times beside a competitor: heistp/ccafct (2020), run again."""
+"""Repeats heistp/ccafct (2020), which measures flow completion times beside a competitor."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from tailback.errors import InputError
 from tailback_studies.experiments.ccafct_2020.layout import ROWS, RTTS_MS, CcafctRow, published_rtts
 from tailback_studies.reproduction.experiment import Findings, Found, Reproduction, Request, Study
 
-#: The parts, one for each round-trip time.
+#: Parts of the experiment, one for each round-trip time.
 PARTS: tuple[str, ...] = tuple(f"rtt-{rtt}" for rtt in RTTS_MS)
-#: Number of seeds of each row. A quick run uses one.
+#: Number of seeds for each row. A quick run uses one seed.
 SEEDS = 5
 
 
@@ -21,7 +21,7 @@ class Ccafct(Reproduction):
     parts = PARTS
 
     def study(self, request: Request) -> Study:
-        """Return the study of the rows with these round-trip times."""
+        """Return the study of the requested rows."""
         from tailback_studies.experiments.ccafct_2020 import points, report, truth
 
         rows = self._rows(request)
@@ -44,7 +44,7 @@ class Ccafct(Reproduction):
         """Return the requested rows, in the order of the publication."""
         rows = [row for row in ROWS if f"rtt-{row.rtt_ms}" in request.parts]
         if request.engine != "sim":
-            # Linux has no Prague.
+            # Linux does not have Prague.
             rows = [row for row in rows if row.competitor != "prague"]
         if request.quick:
             rows = [row for row in rows if row.rtt_ms in published_rtts()]

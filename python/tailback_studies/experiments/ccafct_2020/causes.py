@@ -1,8 +1,8 @@
-"""Describes the set-up with the basis of each part, and its differences from the publication."""
+"""Lists the set-up, why each value was chosen, and what differs from the publication."""
 
 from __future__ import annotations
 
-#: Each row is an item of the set-up, its value here, and its basis.
+#: Each row has an item of the set-up, its value, and the basis of the value.
 DECLARED: tuple[tuple[str, str, str], ...] = (
     ("bottleneck", "50 Mbit/s of frames, one bottleneck in each direction", "stated"),
     (
@@ -57,8 +57,8 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
     ),
 )
 
-#: Changes that were made after the comparison. Each row is an item, its value before, its value
-#: after, and the reason.
+#: Changes of the set-up after the first comparison. Each row has an item, its old value, its new
+#: value and the reason.
 CHANGED: tuple[tuple[str, str, str, str], ...] = (
     (
         "data segments of Accurate ECN",
@@ -80,7 +80,7 @@ CHANGED: tuple[tuple[str, str, str, str], ...] = (
     ),
 )
 
-#: Open questions. Each row is a question, what was tried, the result, and the verdict.
+#: Open questions. Each row has a question, what was tried, the result, and the verdict.
 QUESTIONS: tuple[tuple[str, str, str, str], ...] = (
     (
         "at 80 ms, harm by CUBIC is too small, and requests alone take too long",

@@ -1,4 +1,4 @@
-"""Defines the rows of the publication: the runs, the columns, and the published values."""
+"""Defines the rows and columns of the published tables, and reads the published values."""
 
 from __future__ import annotations
 
@@ -9,34 +9,34 @@ from functools import cache
 from tailback_studies.reproduction.sources import published_rows
 
 WORDS = {"": "alone", "cubic": "beside CUBIC", "prague": "beside Prague"}
-#: Round-trip times in ms, and the competitors. The competitor is empty if the flows are alone.
+#: Round-trip times in ms, and the competitors. An empty name stands for no competitor.
 RTTS_MS = (10, 20, 40, 80, 160)
 COMPETITORS = ("", "cubic", "prague")
-#: Statistics over the requests of a run.
+#: Statistics of the requests' completion times.
 STATISTICS = ("geomean", "median", "p95")
 
 
 @dataclass(frozen=True)
 class CcafctRow:
-    """A row of the publication's tables."""
+    """A row of the published tables: a round-trip time and a competitor."""
 
     rtt_ms: int
     competitor: str
 
     @property
     def name(self) -> str:
-        """The row's name in the ids of cells."""
+        """Identifies the row in ids of cells."""
         return f"{self.rtt_ms}ms/{self.competitor or 'alone'}"
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that have a number in this row."""
+        """The columns that have a value in this row."""
         times = tuple(f"{name}_ms" for name in STATISTICS)
         return times + tuple(f"{name}_harm" for name in STATISTICS if self.competitor)
 
     @property
     def alone(self) -> CcafctRow:
-        """The row with the same RTT and no competitor, with which this row is compared."""
+        """The row with the same RTT and without a competitor, from which harm is computed."""
         return CcafctRow(self.rtt_ms, "")
 
 
@@ -45,7 +45,7 @@ ROWS: tuple[CcafctRow, ...] = tuple(CcafctRow(rtt, cc) for rtt in RTTS_MS for cc
 
 @cache
 def published() -> Mapping[tuple[CcafctRow, str], float]:
-    """Read the publication's values, excluding held-out rows."""
+    """Read the published values, without held-out rows."""
     out: dict[tuple[CcafctRow, str], float] = {}
     for line in published_rows(__package__, "published.csv"):
         row = CcafctRow(int(line["rtt_ms"]), line["competitor"])
@@ -55,6 +55,6 @@ def published() -> Mapping[tuple[CcafctRow, str], float]:
 
 @cache
 def published_rtts() -> tuple[int, ...]:
-    """Return the round-trip times that have published rows in the data of this package."""
+    """Return the round-trip times that have published values here."""
     held = {row.rtt_ms for row, _ in published()}
     return tuple(rtt for rtt in RTTS_MS if rtt in held)

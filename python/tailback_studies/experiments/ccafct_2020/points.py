@@ -1,4 +1,4 @@
-"""Makes the jobs of the rows, and computes cells from their runs."""
+"""Makes a job for each row, and computes cells from the runs."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from tailback_studies.experiments.l4s_tests_2020.points import CCS
 from tailback_studies.reproduction.entries import Entry as BaseEntry
 from tailback_studies.reproduction.sources import scenario, set_value
 
-#: Time in seconds during which requests start, and this time in a quick run.
+#: How long requests start, in s, in a full and a quick run.
 SECONDS, QUICK_SECONDS = 180.0, 60.0
-#: Time in seconds during which the competitor is alone before the requests, and the time for
-#: requests to end.
+#: How long the competitor runs before the first request, and how long the last requests may take,
+#: in s.
 BEFORE, AFTER = 20.0, 60.0
 
 
 @dataclass(frozen=True)
 class CcafctVariant:
-    """Changes to the set-up with which the rows are run."""
+    """Changes of the set-up, to run the rows with another."""
 
     set: Mapping[str, Any] = field(default_factory=dict)
     """Values that replace values of the scenario, by path."""
@@ -37,7 +37,7 @@ AS_PUBLISHED = CcafctVariant()
 
 
 class CcafctStored(Protocol):
-    """A stored run, with the data that cells need."""
+    """What cells need of a stored run."""
 
     @property
     def seed(self) -> int:
@@ -49,20 +49,19 @@ class CcafctStored(Protocol):
 
 @dataclass(frozen=True)
 class CcafctEntry(BaseEntry):
-    """A cell: a column of a row."""
+    """A published number: a column of a row."""
 
     row: CcafctRow
     column: str
 
     @property
     def is_harm(self) -> bool:
-        """Whether the value of the cell is harm, which is computed from two rows, instead of a
-        time."""
+        """Whether the cell has harm, computed from two rows, rather than a time."""
         return self.column.endswith("_harm")
 
     @property
     def coordinates(self) -> dict[str, Any]:
-        """The row and column of the cell."""
+        """The cell's row and column."""
         return {
             "rtt_ms": self.row.rtt_ms,
             "competitor": self.row.competitor or None,
@@ -80,8 +79,8 @@ def job(
 ) -> Job:
     """Return the job of a row. On Linux, offloads are on, as in the publication.
 
-    On the kernel engine each request has its own connection, because the guest's client does not
-    reuse connections.
+    On the kernel engine, each request opens a connection, because the guest's client does not reuse
+    connections.
     """
     out = made(row, quick=quick, variant=variant)
     if kernel:
@@ -118,8 +117,7 @@ def made(
 
 
 def statistics(times_ms: Sequence[float]) -> dict[str, float | None]:
-    """Return the publication's statistics, which are the geometric mean and percentiles by nearest
-    rank."""
+    """Return the statistics of the publication: geometric mean, and nearest-rank percentiles."""
     if not times_ms:
         return dict.fromkeys(STATISTICS)
     logs = math.fsum(math.log(time) for time in times_ms) / len(times_ms)
@@ -128,7 +126,7 @@ def statistics(times_ms: Sequence[float]) -> dict[str, float | None]:
 
 
 def times_ms(stored: CcafctStored) -> list[float]:
-    """Return the completion time of each request of a run, ms."""
+    """Return the completion times of a run's requests, ms."""
     import polars as pl
 
     frame = stored.series().filter(pl.col("quantity") == "completion_ns")
@@ -139,8 +137,8 @@ def times_ms(stored: CcafctStored) -> list[float]:
 def entries(
     rows: Sequence[CcafctRow], results: Sequence[Iterable[CcafctStored]]
 ) -> list[CcafctEntry]:
-    """Return the cells of these rows in the order of the publication. Harm is computed seed by
-    seed."""
+    """Return the cells of these rows, in the order of the publication. Harm is computed for each
+    seed, then averaged."""
     by_row = {
         row: {run.seed: statistics(times_ms(run)) for run in stored}
         for row, stored in zip(rows, results, strict=True)

@@ -1,4 +1,5 @@
-"""Makes the report and the page: the errors of each group of cells, every row, and the set-up."""
+"""Makes the report and the documentation page: errors by group of cells, every row, and the
+set-up."""
 
 from __future__ import annotations
 
@@ -34,8 +35,7 @@ NAMES = {"geomean": "geometric mean", "median": "median", "p95": "P95"}
 
 
 def ran(results: Sequence[Results], *, quick: bool) -> Facts:
-    """Return the facts that a report states about these runs: seeds, duration, engine,
-    deviations."""
+    """Return facts about the runs: seeds, duration, engine, deviations."""
     deviations = [NO_OFFLOADS]
     if results and results[0].engine == "kernel":
         deviations = ["today's Linux instead of the tree of 2020"]
@@ -45,7 +45,7 @@ def ran(results: Sequence[Results], *, quick: bool) -> Facts:
 
 
 def sections(entries: Sequence[CcafctEntry], run_facts: Facts) -> list[Section]:
-    """Return the sections: goals, figures, rows, misses."""
+    """Return the sections with the goals, the rows, and the errors beyond the goals."""
     out = [
         Section("result", "How far off", [goals_table(truth.judges(entries), run_facts)]),
         Section("rows", "Every row", [_rows(entries, run_facts), *_figure(entries, run_facts)]),
@@ -55,7 +55,7 @@ def sections(entries: Sequence[CcafctEntry], run_facts: Facts) -> list[Section]:
 
 
 def basis(run_facts: Facts) -> list[Section]:
-    """Describe the set-up, the changes to it, and open questions."""
+    """Return the sections on the set-up, its changes, and open questions."""
     changed: Block = Text("Nothing.")
     if CHANGED:
         changed = _listed(
@@ -83,7 +83,7 @@ def _listed(
 
 
 def report(entries: Sequence[CcafctEntry], run_facts: Facts, *, quick: bool) -> Report:
-    """Return the report of a run."""
+    """Return the report."""
     return Report(
         name="",
         title=TITLE,
@@ -95,7 +95,7 @@ def report(entries: Sequence[CcafctEntry], run_facts: Facts, *, quick: bool) -> 
 
 
 def page(entries: Sequence[CcafctEntry], made: Facts) -> Page:
-    """Return the page in docs."""
+    """Return the documentation page."""
     lead = f"{SOURCE}. {LEAD}\n\n{BLIND}"
     return Page(TITLE, lead, [*sections(entries, made), *basis(made)], made)
 

@@ -1,5 +1,5 @@
-"""Defines the goals, which were set before the first comparison, and decides whether the results
-meet them."""
+"""Defines the goals, which were set before the first comparison, and decides whether they are
+met."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tailback_studies.reproduction import goals
 from tailback_studies.reproduction.goals import CellsVerdict, CellsWithin
 from tailback_studies.reproduction.judges import Judge, judge
 
-#: Largest error for which a cell agrees. It applies to times and to harm.
+#: Largest relative error of a cell. It applies to times and to harm.
 LIMIT = 0.2
 
 GOALS: tuple[CellsWithin[CcafctEntry], ...] = (
@@ -21,12 +21,12 @@ GOALS: tuple[CellsWithin[CcafctEntry], ...] = (
 
 
 def judged(entries: Iterable[CcafctEntry]) -> list[CcafctEntry]:
-    """Return the same cells with the tolerances of their goals."""
+    """Return the cells with the tolerances that their goals set."""
     return goals.with_tolerances(GOALS, entries)
 
 
 def verdicts(entries: Sequence[CcafctEntry]) -> list[CellsVerdict]:
-    """Return the verdict of every goal that has cells."""
+    """Return a verdict for each goal that has cells."""
     return list(goals.cells_verdicts(GOALS, entries))
 
 
@@ -36,12 +36,12 @@ def judges(entries: Sequence[CcafctEntry]) -> list[Judge]:
 
 
 def summary(entries: Sequence[CcafctEntry]) -> list[dict[str, Any]]:
-    """Return the summary of `reproduce --json`. The quantities come first, then the groups with a
+    """Return `summary` of `reproduce --json`. The errors by quantity come first, then those by
     goal."""
     return goals.summary(entries, verdicts(entries))
 
 
 def missed(entries: Iterable[CcafctEntry]) -> list[CcafctEntry]:
-    """Return the cells with errors beyond their goal, in descending order of error."""
+    """Return the cells with errors beyond their goals, the largest first."""
     off = [e for e in entries if e.within is False]
     return sorted(off, key=lambda e: -(e.size("relative") or 0.0))

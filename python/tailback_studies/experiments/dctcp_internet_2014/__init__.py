@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tailback.store.results import Results
     from tailback_studies.experiments.dctcp_internet_2014.points import DctcpBatch
 
-#: Number of seeds of each point. A page and a quick run have their own numbers.
+#: Number of seeds of each point. For a page it is `PAGE_SEEDS`, for a quick run `QUICK_SEEDS`.
 SEEDS = 3
 PAGE_SEEDS = 5
 QUICK_SEEDS = 2
@@ -35,7 +35,7 @@ class DctcpInternet2014(Reproduction):
     parts = PARTS
 
     def study(self, request: Request) -> Study:
-        """Return the batches that the parts need."""
+        """Plan the batches of runs that the requested parts need."""
         from tailback.report import summarise
         from tailback.running.batch import Job
         from tailback_studies.experiments.dctcp_internet_2014 import (
@@ -83,21 +83,21 @@ class DctcpInternet2014(Reproduction):
         def jobs(batch: DctcpBatch) -> list[Job]:
             seeds = _seeds(every, batch, request)
             here = Job(batch.scenario, batch.set, seeds)
-            # On Linux, the report shows the simulator's results next to the results of Linux.
+            # On Linux, the same batch also runs in the simulator, for comparison.
             return [here, replace(here, engine="sim")] if on_linux else [here]
 
         return Study({name: jobs(batch) for name, batch in batches.items()}, findings)
 
 
 def _seeds(every: int, batch: DctcpBatch, request: Request) -> int:
-    """Return the number of seeds. A page uses all seeds, except for batches of curves that show one
-    run."""
+    """Return the number of seeds of a batch. For a page, it is not reduced, unless the batch is for
+    curves of a single run."""
     most = batch.most_seeds or every
     return every if request.page and most > 1 else min(every, most)
 
 
 def _series(results: Results) -> list[pl.DataFrame]:
-    """Return the series of each point's first run, with times in seconds."""
+    """Return the series of the first run of each point, with times in seconds."""
     import polars as pl
 
     return [

@@ -1,4 +1,4 @@
-"""Compares Linux with the simulator and the paper. The same runs are made on both engines."""
+"""Compares runs on Linux with the same runs in the simulator, and with the paper."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tailback_studies.experiments.dctcp_internet_2014 import points as pts
 from tailback_studies.experiments.dctcp_internet_2014 import table1
 from tailback_studies.experiments.dctcp_internet_2014.builder import Builder, DctcpMeasures
 
-#: For each figure: the title, the batch, and the columns of parameters that distinguish points.
+#: For each figure: title, batch, and the columns that identify a point.
 FIGURES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     *((f"Figure 5, M = {m:g}", f"step-{tag}", (f"{pts.ECN}.min",)) for tag, m in pts.ROWS),
     ("Figure 6", "fig6", ("flows.dctcp.count", f"{pts.ECN}.min")),
@@ -27,13 +27,13 @@ FIGURES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
 
 
 def refused(batches: Mapping[str, pts.DctcpBatch], engine: str) -> dict[str, str]:
-    """Return the batches that an engine cannot run, with the engine's reasons."""
+    """Return the batches that an engine cannot run, with the reasons."""
     runner = engines.get(engine)
     out = {}
     for name, batch in batches.items():
         try:
             with warnings.catch_warnings():
-                # Warnings are suppressed here, because the runs print the same warnings again.
+                # The runs print these warnings later.
                 warnings.simplefilter("ignore", ScenarioWarning)
                 load(batch.scenario, texts(batch.set), 1, runner)
         except ScenarioError as error:
@@ -42,15 +42,15 @@ def refused(batches: Mapping[str, pts.DctcpBatch], engine: str) -> dict[str, str
 
 
 def not_run(reasons: Mapping[str, str]) -> Section:
-    """List the batches that the engine cannot run, and the reasons."""
+    """List the batches that did not run, with the reasons."""
     rows: list[list[Value]] = [[name, reason] for name, reason in reasons.items()]
     table = Table("not-run", "Not run on this engine", left("runs", "reason"), rows)
     return Section("not-run", "Not run on this engine", [table])
 
 
 def with_simulated(cells: Sequence[TableCell], measured: DctcpMeasures) -> list[dict[str, Any]]:
-    """Return cells in the form of `reproduce --json`. Cells of Table I also have the simulator's
-    value."""
+    """Return the cells as `reproduce --json` prints them. Cells of Table I also contain the
+    simulator's value."""
     of_sim = {cell.id: cell for cell in table1.cells(measured.simulated)}
     out = []
     for cell in cells:
@@ -62,7 +62,7 @@ def with_simulated(cells: Sequence[TableCell], measured: DctcpMeasures) -> list[
 
 
 def sections(builder: Builder) -> Iterator[Section]:
-    """Show Table I on both engines, and the differences between the engines in the figures."""
+    """Show Table I on both engines, and how far the engines differ in the figures."""
     measured = builder.measured
     if "two-reno" in measured.simulated:
         yield _table1(builder)
@@ -89,7 +89,7 @@ def sections(builder: Builder) -> Iterator[Section]:
 
 
 def _table1(builder: Builder) -> Section:
-    """Show the 25 cells of Table I from the paper, the simulator and Linux."""
+    """Show the 25 cells of Table I: paper, simulator and Linux."""
     measured = builder.measured
     of_linux = table1.cells(measured.frames)
     of_sim = table1.cells(measured.simulated)
@@ -139,7 +139,8 @@ def _agrees(cell: TableCell) -> Mark:
 
 
 def _same_miss(linux: TableCell, sim: TableCell) -> bool:
-    """Return whether the simulator also misses the criterion, with an error of the same sign."""
+    """Return whether the simulator misses the criterion, too, with an error in the same
+    direction."""
     errors = (linux.error, sim.error)
     known = [error for error in errors if error is not None]
     return sim.status == "miss" and len(known) == 2 and known[0] * known[1] > 0
@@ -152,7 +153,7 @@ def _alike(linux: TableCell, sim: TableCell) -> Value:
 
 
 def _figures(measured: DctcpMeasures) -> Iterator[list[Value]]:
-    """Yield a row for each figure for which both engines have runs."""
+    """Yield a row for each figure that has runs on both engines."""
     for title, batch, keys in FIGURES:
         frames = [frames.get(batch) for frames in (measured.frames, measured.simulated)]
         if any(frame is None for frame in frames):

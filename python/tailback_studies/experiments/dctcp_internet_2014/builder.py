@@ -1,4 +1,4 @@
-"""Holds the input of the sections, and the cells and claims that they return."""
+"""Gives the sections their measurements, and collects the cells and claims that they check."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from tailback_studies.experiments.dctcp_internet_2014 import points as pts
 from tailback_studies.experiments.dctcp_internet_2014 import table1
 from tailback_studies.experiments.dctcp_internet_2014.words import seconds
 
-#: Differences from the published set-up that concern every figure.
+#: Deviations from the paper's set-up in every figure.
 DEVIATIONS = (
     "a packet-level simulator with Linux's TCP algorithms instead of Linux 3.2.18 in virtual "
     "machines",
     "SACK, RACK and PRR as in today's Linux; 3.2 reduced the window by rate halving",
 )
-#: Differences of the kernel engine from the published set-up.
+#: Deviations of the kernel engine from the paper's set-up.
 LINUX_DEVIATIONS = (
     "Linux of today with modules of tailback's own (`sch_wred`, `tcp_dctcp_2014`, "
     "`tcp_reno_acks`) instead of Linux 3.2.18",
@@ -34,26 +34,25 @@ OCCUPANCY = "mean queue in BDP"
 
 @dataclass
 class DctcpMeasures:
-    """The results of all runs of one call of the experiment."""
+    """The measurements of one call of the experiment."""
 
-    #: A frame for each batch, with one row for each run (`points.table`).
+    #: A frame for each batch, with a row for each run (`points.table`).
     frames: dict[str, pl.DataFrame]
-    #: Long series (time_s, flow, quantity, value) of single runs, by batch and point.
+    #: Recorded series (time_s, flow, quantity, value) of single runs, by batch, one for each point.
     series: dict[str, list[pl.DataFrame]] = field(default_factory=dict)
     engine: str = "sim"
     version: str = ""
     quick: bool = False
-    #: On the kernel engine, the frames of the same runs in the simulator.
+    #: The frames of the simulator, if `frames` are from the kernel engine.
     simulated: dict[str, pl.DataFrame] = field(default_factory=dict)
-    #: Batches that the engine cannot run, with the reason.
+    #: Batches that the engine cannot run, with reasons.
     refused: Mapping[str, str] = field(default_factory=dict)
-    #: Duration and warm-up of each batch, as texts.
+    #: Duration and warm-up of each batch.
     lengths: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
 
 class Builder:
-    """Provides the measurements for the sections, and collects the cells and claims of the
-    sections."""
+    """Gives the sections their measurements, and collects cells and claims."""
 
     def __init__(self, measured: DctcpMeasures) -> None:
         self.measured = measured
@@ -65,7 +64,7 @@ class Builder:
     def facts(
         self, *batches: str, options: Sequence[str] = (), deviations: Sequence[str] = ()
     ) -> Facts:
-        """Return the facts about a figure that is made from these batches."""
+        """Return facts about the runs of these batches."""
         known = [b for b in batches if b in self.measured.frames]
         frames = [self.measured.frames[b] for b in known]
         lengths = list(dict.fromkeys(self.measured.lengths.get(b, ("", "")) for b in known))
@@ -84,25 +83,25 @@ class Builder:
         return DEVIATIONS if self.measured.engine == "sim" else LINUX_DEVIATIONS
 
     def by_part(self) -> dict[str, Facts]:
-        """Return the facts that the batches of a group share."""
+        """Return facts about the batches of each group."""
         groups: dict[str, list[str]] = {}
         for name in self.measured.frames:
             groups.setdefault(name.partition("/")[0].partition("-m")[0], []).append(name)
         return {group: self.facts(*names) for group, names in groups.items()}
 
     def share(self, tag: str, m: float) -> pts.EqualShare | None:
-        """Return the point at which both flows have equal rates, for one row of Table I."""
+        """Return the equal share for one row of Table I."""
         if tag not in self._shares:
             frame = self.measured.frames.get(f"step-{tag}")
             self._shares[tag] = None if frame is None else table1.share(frame, m)
         return self._shares[tag]
 
     def claim(self, says: str, found: str, criterion: str, holds: bool) -> None:
-        """Record a claim of the paper's text, the measurement, the criterion, and whether the claim
+        """Record a claim of the paper, the measurement, the criterion, and whether the claim
         holds."""
         self.claims.append((says, found, criterion, mark(holds, no="does not hold")))
 
 
 def drawn(part: str, heading: str, title: str, chart: Chart, caption: str, facts: Facts) -> Section:
-    """Return a section that is a figure."""
+    """Return a section with a single figure."""
     return Section(part, heading, [ReportFigure(part, title, chart, caption, facts)])

@@ -1,4 +1,4 @@
-"""Draws curves from measurements and from formulas."""
+"""Draws measured curves and formulas."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tailback_studies.experiments.dctcp_internet_2014 import points as pts
 
 
 def staircase_rows(means: pl.DataFrame, m: float) -> pl.DataFrame:
-    """Return the rows for a step curve. Each row is at the start of its step, and the last row is
-    also at the end of its step."""
+    """Return the means as rows of a step curve. Each row is at the left edge of its step, and the
+    last is repeated at the right edge."""
     edges = [pts.staircase(k, m) for k in means["k"].to_list()]
     rows = means.with_columns(pl.Series("x", [max(low, 1.0) for low, _ in edges]))
     last = rows.tail(1).with_columns(pl.lit(edges[-1][1]).alias("x"))
@@ -21,8 +21,8 @@ def staircase_rows(means: pl.DataFrame, m: float) -> pl.DataFrame:
 
 
 def window(run: pl.DataFrame, quantity: str, start: float, end: float) -> pl.DataFrame:
-    """Return a quantity between two times, with the columns time_s, flow and value. The rows
-    include the value at the start."""
+    """Return a quantity within a time span, with the columns time_s, flow and value. The first row
+    has the value at the beginning of the span."""
     rows = run.filter(pl.col("quantity") == quantity).sort("time_s")
     before = (
         rows.filter(pl.col("time_s") < start)
@@ -36,13 +36,13 @@ def window(run: pl.DataFrame, quantity: str, start: float, end: float) -> pl.Dat
 
 
 def sawtooth(rows: pl.DataFrame) -> str:
-    """Return the smallest and the largest window as text."""
+    """Return the range of the window as text."""
     values = rows["value"].to_list()
     return f"{min(values):.0f} to {max(values):.0f} segments" if values else "nothing"
 
 
 def formula_curve(low: float, high: float) -> pl.DataFrame:
-    """Return the curve of Max_Prob_DCTCP over Min_Thresh_DCTCP by formula (3), up to probability
+    """Return the curve of formula (3): Max_Prob_DCTCP over Min_Thresh_DCTCP, up to probability
     1."""
     end = min(high, 0.9)
     xs = [low + (end - low) * i / 120 for i in range(121)]
@@ -50,7 +50,8 @@ def formula_curve(low: float, high: float) -> pl.DataFrame:
 
 
 def fixed_point(min_ratio: float, bdp: float = 20.8333) -> float:
-    """Return the Max_Prob_DCTCP at which W_DCTCP = 1/p and W_Reno = 0.87/sqrt(p) are equal.
+    """Return the Max_Prob_DCTCP at which the windows W_DCTCP = 1/p and W_Reno = 0.87/sqrt(p) are
+    equal.
 
     It assumes growth of half a packet per RTT, marks with the probability of the slope, a
     Min_Thresh_Reno of one BDP, slopes with a width of 2 BDP, and a full pipe (2 W = BDP + q).
@@ -66,7 +67,7 @@ def fixed_point(min_ratio: float, bdp: float = 20.8333) -> float:
 
 
 def ridge_chart(ridge: Sequence[Mapping[str, float | None]]) -> Chart:
-    """Draw figure 9: the measured ridge, formula (3) and the fixed point."""
+    """Draw figure 9: the measured line of equal rates, formula (3) and the fixed point."""
     names = ["measured", "formula (3): y = x/(x \u2212 1)", "fixed point of the response functions"]
     xs = [1.05 + 0.05 * i for i in range(180)]
     formula = [{"curve": names[1], "x": x, "y": x / (x - 1)} for x in xs]

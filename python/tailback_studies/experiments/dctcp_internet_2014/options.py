@@ -1,5 +1,4 @@
-"""Lists the options that the paper leaves open, with the reading used here and the alternatives
-that are tried."""
+"""Lists the settings that the paper leaves open, with the values used here and alternatives."""
 
 from __future__ import annotations
 
@@ -22,17 +21,17 @@ _PER_CLASS = {f"{_QUEUE}.average": "class"}
 
 
 def _dctcp(**options: Any) -> dict[str, Any]:
-    """Return DCTCP with the paper's modifications, and with these options changed."""
+    """Return settings for DCTCP with the paper's modifications, changed by these options."""
     return {"flows.dctcp.cc": {"name": "dctcp", "version": "paper-2014", **options}}
 
 
 def _patch(**options: Any) -> dict[str, Any]:
-    """Return DCTCP as first published, with these options."""
+    """Return settings for DCTCP as first published, with these options."""
     return {"flows.dctcp.cc": {"name": "dctcp", "version": "patch-2012", **options}}
 
 
 Basis = Literal["stated", "kernel", "default", "inferred"]
-#: Texts for the basis of an option.
+#: Text for each basis of a value.
 BASES: dict[Basis, str] = {
     "stated": "stated in the paper",
     "kernel": "Linux 3.2, which the paper ran",
@@ -40,7 +39,7 @@ BASES: dict[Basis, str] = {
     "inferred": "inferred from the paper's numbers",
 }
 
-#: Each item is an option, its value, the basis of the value, and a remark.
+#: Each item has a setting, its value, the basis of the value, and a remark.
 DECLARED: tuple[tuple[str, str, Basis, str], ...] = (
     (
         "RED: gaps between drops or marks",
@@ -106,9 +105,8 @@ DECLARED: tuple[tuple[str, str, Basis, str], ...] = (
     ("fraction F of one ACK", "0 or 1", "default", "the paper updates alpha on every ACK"),
 )
 
-#: Combinations of the open options, which are called readings. Each reading is scored against all
-#: of Table I and formula (3). The figures use the first reading. A quick run has the readings with
-#: `True`.
+#: Combinations of the open settings, called readings. Each is compared with all of Table I and with
+#: formula (3). Figures use the first. A quick run includes those with `True`.
 READINGS: tuple[tuple[str, str, dict[str, Any], bool], ...] = (
     ("taken", "the reading of this report", {}, True),
     (
@@ -163,12 +161,12 @@ READINGS: tuple[tuple[str, str, dict[str, Any], bool], ...] = (
     ("idle-hold", "average held over idle times", {f"{_QUEUE}.idle": "hold"}, False),
 )
 
-#: Readings that differ only in RED's idle clock, from the fastest to the slowest clock. The
-#: two-Reno cells of Table I decide which clock is used.
+#: Readings with different idle clocks of RED, from the fastest to the slowest. The two-Reno cells
+#: of Table I decide which clock is used.
 CLOCKS = ("taken", "idle-100", "idle-500", "avpkt", "idle-1500", "idle-hold")
 
-#: Alternatives to the chosen reading. Each is compared with it on two rows of Table I and on a
-#: slope.
+#: Alternatives to single settings of the chosen reading. Each is tried on two rows of Table I and
+#: on a slope.
 OPTIONS: tuple[Option, ...] = (
     Option("uniformised", "RED gaps uniformised as in Linux", _LINUX_RED),
     Option("wait", "RED gaps as ns-2's wait", _WAIT),

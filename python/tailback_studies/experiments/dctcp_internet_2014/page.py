@@ -1,5 +1,5 @@
-"""Makes the page in docs. It has Table I, its criteria, and the options that the paper leaves
-open."""
+"""Makes the documentation page. It has Table I, its criteria, and the settings that the paper
+leaves open."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tailback_studies.reproduction.judges import Judge
 from tailback_studies.reproduction.page import Page
 from tailback_studies.reproduction.shown import goals_table
 
-#: Criteria. Each has the quantities of its cells, its name, and its limit as text.
+#: Criteria. Each has the quantities of its cells, a title, and its limit as text.
 JUDGED = (
     (
         ("k_over_m",),
@@ -42,7 +42,7 @@ LEAD = (
 
 
 def judges(cells: Sequence[TableCell]) -> list[Judge]:
-    """Return the criteria of Table I with their results."""
+    """Return each criterion of Table I with its result."""
     out = []
     for quantities, title, limit in JUDGED:
         group = [c for c in cells if c.quantity in quantities and c.tolerance is not None]
@@ -65,7 +65,7 @@ def judges(cells: Sequence[TableCell]) -> list[Judge]:
 
 
 def page(whole: Report, facts_by_part: Mapping[str, Facts]) -> Page:
-    """Return the page. The criteria come first, then the tables of the report."""
+    """Return the page. Criteria come first, then the tables of the report."""
     missed = [c for c in whole.cells if c.status == "miss"]
     result: list[Block] = [goals_table(judges(whole.cells), Facts()), Text(CHOSEN)]
     if missed:

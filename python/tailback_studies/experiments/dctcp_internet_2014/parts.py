@@ -1,5 +1,3 @@
-"""Lists the parts of the experiment."""
-
 from __future__ import annotations
 
 PARTS: tuple[str, ...] = (

@@ -1,7 +1,7 @@
-"""Plans the runs for each figure, and computes values from them.
+"""Plans the runs for the figures, and computes the figures' values.
 
-A batch is a scenario file, possibly with changes. Several figures can share a batch. All batches of
-a call run in one pool.
+A batch is a scenario, possibly with changes. Figures can share a batch. All batches of a call run
+together.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from tailback.metrics.jain import jain
 from tailback.metrics.statistics import estimate
 from tailback_studies.reproduction import sources
 
-#: Bandwidth-delay product of the paper's scenario, bytes (10 Mbit/s x 25 ms).
+#: Bandwidth-delay product in the paper, bytes (10 Mbit/s x 25 ms).
 BDP = 31_250
 #: Size of a frame, bytes.
 FRAME = 1_500
-#: Values of Min_Thresh_Reno / BDP in Table I, with their text in the names of scenario files.
+#: Values of Min_Thresh_Reno in BDP in Table I, as named in scenario files and as numbers.
 ROWS: tuple[tuple[str, float], ...] = (
     ("0.125", 0.125),
     ("0.25", 0.25),
@@ -31,10 +31,10 @@ ROWS: tuple[tuple[str, float], ...] = (
     ("0.707", 0.70711),
     ("1", 1.0),
 )
-#: Batches with single runs that figures draw over time.
+#: Batches of single runs to draw over time.
 DRAWN = ("fig1", "fig2")
 
-#: Settings with which Linux's frames have the paper's size of 1500 B, which includes Ethernet.
+#: With these settings, Linux's frames have 1500 B with Ethernet, as in the paper.
 LINUX_FRAMES: Mapping[str, Any] = {"tcp.mss": 1434, "tcp.header": 66, "path.offloads": False}
 
 ECN = "bottleneck.queue.ecn"
@@ -42,31 +42,31 @@ CLASSIC = "bottleneck.queue.classic"
 
 
 def scenario(name: str) -> dict[str, Any]:
-    """Return a scenario file of the experiment."""
+    """Read a scenario file of the experiment."""
     return sources.scenario(__package__, name)
 
 
 @dataclass(frozen=True)
 class DctcpBatch:
-    """A scenario with its sweep."""
+    """A scenario to run, with changes."""
 
     name: str
     scenario: dict[str, Any]
     set: dict[str, Any] = field(default_factory=dict)
-    #: Number of seeds, if it is smaller than the requested number.
+    #: Limits the number of seeds.
     most_seeds: int | None = None
 
 
 @dataclass(frozen=True)
 class Option:
-    """An option to test, with the values to change. The paper may or may not state its value."""
+    """An alternative value of a setting, to be tried."""
 
     id: str
-    #: The tested value, as text for the table.
+    #: The tried value, as text for the table.
     title: str
     #: The changed values, by path.
     set: Mapping[str, Any]
-    #: The rows to which the changes apply.
+    #: The rows of the ablation table to try it on.
     rows: tuple[str, ...] = ("step-0.125", "step-1", "slope-0.5")
 
 
@@ -74,7 +74,7 @@ class Option:
 
 
 def thin(made: dict[str, Any], keep: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-    """Return a scenario with only the rows of its zipped axes that `keep` accepts."""
+    """Return a scenario with those steps of its zipped axes that `keep` accepts."""
     out = copy.deepcopy(made)
     for zipped in out.get("sweep", {}).get("zip", []):
         keys = list(zipped)
@@ -86,14 +86,15 @@ def thin(made: dict[str, Any], keep: Callable[[dict[str, Any]], bool]) -> dict[s
 
 
 def every(made: dict[str, Any], step: int) -> dict[str, Any]:
-    """Return a scenario with every `step`-th row of its zipped axes, and always the last row."""
+    """Return a scenario with every `step`-th step of its zipped axes, and the last."""
     count = len(next(iter(made["sweep"]["zip"][0].values())))
     wanted = iter([i % step == 0 or i == count - 1 for i in range(count)])
     return thin(made, lambda _row: next(wanted))
 
 
 def bdp_size(value: Any, bdp: float = BDP) -> float:
-    """Return a size in BDP. `value` is in bytes, or a text such as "0.5bdp"."""
+    """Return a size in bandwidth-delay products (BDP). `value` is in bytes, or a text such as
+    "0.5bdp"."""
     if isinstance(value, str):
         if value.endswith("bdp"):
             return float(value[:-3])
@@ -109,7 +110,7 @@ def plan(
     quick: bool,
     engine: str = "sim",
 ) -> dict[str, DctcpBatch]:
-    """Return the batches that these parts need, by name."""
+    """Return the batches for these parts, by name."""
     wanted = set(parts)
     out: dict[str, DctcpBatch] = {}
     frames = {} if engine == "sim" else LINUX_FRAMES
@@ -148,8 +149,7 @@ def plan(
         add("slope", document)
     if "fig9" in wanted:
         document = scenario("formula3")
-        # Do not shorten this batch, because in a short run, noise alone pushes Jain's index below
-        # 1.
+        # A short run would be so noisy that Jain's index falls.
         add("formula3", every(document, 3) if quick else document, _LONG)
     if "fig10" in wanted:
         for width in ("bdp", "min"):
@@ -181,8 +181,8 @@ _LONG = {"duration": "210s", "warmup": "10s"}
 
 
 def _reading() -> dict[str, dict[str, Any]]:
-    """Return the scenarios with which a reading of the open options is scored. They are Table I
-    near equal sharing, and formula (3)."""
+    """Return the scenarios with which readings are compared: Table I near equal rates, and formula
+    (3)."""
     out: dict[str, dict[str, Any]] = {}
     for tag, m in ROWS:
         made = scenario(f"fig5-m{tag}")
@@ -196,8 +196,8 @@ def _reading() -> dict[str, dict[str, Any]]:
 
 
 def steps(frames: Iterable[int]) -> dict[str, list[str]]:
-    """Return a zipped axis of step thresholds. Each threshold is in the middle of the step that
-    holds this many frames."""
+    """Return a zipped axis of thresholds. Each is in the middle of those that admit the same number
+    of frames."""
     sizes = [f"{FRAME * n - FRAME // 2}b" for n in frames]
     return {f"{ECN}.min": sizes, f"{ECN}.max": sizes}
 
@@ -210,16 +210,16 @@ def lengths(batch: DctcpBatch) -> tuple[str, str]:
 
 
 def _quick(made: Mapping[str, Any]) -> dict[str, Any]:
-    """Shorten runs for a quick run. Runs that are drawn over time are already short."""
+    """Return shorter times for a quick run. Runs that are drawn over time are short already."""
     if made["record"].get("series") == "changes":
         return {}
     return {"duration": "45s", "warmup": "5s"}
 
 
 def near_equal_share(document: dict[str, Any], m: float, most: int) -> dict[str, Any]:
-    """Return the part of a staircase in which to search for equal sharing. It has at most `most`
-    steps. They begin at Min_Thresh_Reno and end at 2.4 times that value for Min_Thresh_Reno =
-    BDP/8, or at 1.6 times that value for Min_Thresh_Reno = BDP."""
+    """Return the scenario with thresholds near equal rates. There are at most `most`. They range
+    from Min_Thresh_Reno to 2.4 times that for Min_Thresh_Reno = BDP/8, or to 1.6 times for
+    Min_Thresh_Reno = BDP."""
     top = 1.6 + 0.9 * (1.0 - m)
     values = document["sweep"]["zip"][0][f"{ECN}.min"]
     near = [k for k in values if bdp_size(k) <= top * m + FRAME / BDP]
@@ -228,8 +228,8 @@ def near_equal_share(document: dict[str, Any], m: float, most: int) -> dict[str,
 
 
 def _ablation_bases(*, quick: bool) -> dict[str, dict[str, Any]]:
-    """Return the scenarios for the three rows of the ablation table. They are two rows of Table I
-    near equal sharing, and a slope with Min_Thresh_DCTCP = BDP/2."""
+    """Return the scenarios of the ablation, by row of its table. Two are rows of Table I near equal
+    rates, and one is a slope with Min_Thresh_DCTCP = BDP/2."""
     small = scenario("fig5-m0.125")
     large = scenario("fig5-m1")
     small["sweep"]["zip"] = [steps(range(3, 10, 2) if quick else range(3, 10))]
@@ -244,12 +244,11 @@ def _ablation_bases(*, quick: bool) -> dict[str, dict[str, Any]]:
 
 
 def table(points: Iterable[Any]) -> pl.DataFrame:
-    """Return a frame with one row for each run. A row has the run's parameters, and the values that
-    the figures need.
+    """Return a frame with a row for each run: its parameters and what the figures need.
 
     The column ratio is Reno's throughput divided by the mean throughput of the DCTCP flows. For two
-    Reno flows, it is the first flow's throughput divided by the second flow's throughput. The
-    column occupancy is in bytes.
+    Reno flows, it is the first flow's throughput divided by the second's. The column occupancy is
+    in bytes.
     """
     rows: list[dict[str, Any]] = []
     for run in points:
@@ -280,20 +279,20 @@ def table(points: Iterable[Any]) -> pl.DataFrame:
 
 
 def _scalar(value: Any) -> Any:
-    """Return a parameter as a scalar that a column can hold."""
+    """Return a parameter as a value that fits into a column."""
     return value if isinstance(value, int | float | str | bool) else str(value)
 
 
-#: Columns that `aggregate` averages. For each, the result also has columns with the suffixes `_low`
-#: and `_high`.
+#: Columns that `aggregate` averages. For each, the result has columns that end in `_low` and
+#: `_high`.
 AVERAGED = ("ratio", "jain", "utilisation", "occupancy")
 
 
 def aggregate(frame: pl.DataFrame, by: Sequence[str], bdp: float = BDP) -> pl.DataFrame:
-    """Return means over seeds with 95 % intervals. The result has one row for each combination of
-    the columns `by`, in order.
+    """Return means over seeds with 95 % intervals, in a row for each combination of the columns
+    `by`.
 
-    The mean of the ratio is the geometric mean.
+    For ratios, it is the geometric mean.
     """
     rows: list[dict[str, Any]] = []
     for key, group in frame.group_by(list(by), maintain_order=True):
@@ -313,8 +312,7 @@ def aggregate(frame: pl.DataFrame, by: Sequence[str], bdp: float = BDP) -> pl.Da
         row["ratio_low"] = None if low is None else math.exp(low)
         row["ratio_high"] = None if high is None else math.exp(high)
         rows.append(row)
-    # Add the columns of an interval even if no row has an interval, because columns must not depend
-    # on the data.
+    # The columns of intervals exist even if no row has one.
     floats = [f"{q}{end}" for q in AVERAGED for end in ("", "_low", "_high")]
     return pl.DataFrame(rows, infer_schema_length=None).with_columns(
         pl.col(floats).cast(pl.Float64)
@@ -326,30 +324,29 @@ def aggregate(frame: pl.DataFrame, by: Sequence[str], bdp: float = BDP) -> pl.Da
 
 @dataclass(frozen=True)
 class EqualShare:
-    """The parameter at which both flows get the same rate, and other values at this parameter."""
+    """The parameter at which both flows have equal rates, with the queue and utilisation there."""
 
     #: The parameter: K/M or Max_Prob_DCTCP.
     x: float
     ci95: float | None
-    #: Number of seeds with a crossing.
+    #: Number of seeds with equal rates somewhere.
     n: int
     utilisation: float
     utilisation_ci95: float | None
-    #: The mean queue in BDP.
+    #: Mean queue in BDP.
     occupancy: float
     occupancy_ci95: float | None
-    #: The grid values on both sides of the crossing.
+    #: The neighbouring values of the grid.
     between: tuple[float, float]
 
 
 def equal_share(
     frame: pl.DataFrame, x: str, *, falling: bool, bdp: float = BDP
 ) -> EqualShare | None:
-    """Return the point at which log(ratio) crosses 0 along the column `x`. It is computed from the
-    means over seeds.
+    """Return where log(ratio) crosses 0 along the column `x`, from the means over seeds.
 
-    The interval comes from the crossings of the single seeds. Returns None if the grid has no
-    crossing.
+    The interval is that of the crossings of single seeds. Return None if nothing crosses within the
+    grid.
     """
     xs = sorted(float(v) for v in frame[x].unique())
     means: list[float] = []
@@ -389,7 +386,7 @@ def equal_share(
     )
 
 
-#: Lower bound for the ratio of two rates. It avoids the logarithm of 0, which is infinite.
+#: Smallest ratio of rates, because the logarithm of 0 is infinite.
 STARVED = 1e-3
 
 
@@ -400,7 +397,7 @@ def logs(ratios: Sequence[float | None]) -> list[float]:
 def _mean_at(
     frame: pl.DataFrame, x: str, xs: Sequence[float], where: Crossing, column: str
 ) -> float:
-    """Return the mean over seeds of another column, at the crossing."""
+    """Return another column's mean over seeds, interpolated at the crossing."""
     means = []
     for value in xs:
         mean = estimate(frame.filter(pl.col(x) == value)[column].to_list()).mean
@@ -409,17 +406,17 @@ def _mean_at(
 
 
 def staircase(k: float, m: float) -> tuple[float, float]:
-    """Return the step around K = `k` bytes as a range of K/M. Every K in the step holds the same
-    number of frames."""
+    """Return the range of K/M around K = `k` bytes in which the queue holds the same number of
+    frames."""
     frames = math.ceil(k / FRAME)
     return (frames - 1) * FRAME / (m * BDP), frames * FRAME / (m * BDP)
 
 
 def formula3(min_ratio: float, max_prob_reno: float = 0.1) -> float:
-    """Return the Max_Prob_DCTCP of equal sharing that formula (3) predicts for `min_ratio`, which
-    is Min_Thresh_DCTCP/Min_Thresh_Reno.
+    """Return the Max_Prob_DCTCP for equal rates by formula (3).
 
-    Min_DCTCP/Min_Reno = (r - 1)/r with r = Max_Prob_DCTCP/Max_Prob_Reno.
+    `min_ratio` is Min_Thresh_DCTCP/Min_Thresh_Reno = (r - 1)/r, with r =
+    Max_Prob_DCTCP/Max_Prob_Reno.
     """
     if not 0 <= min_ratio < 1:
         raise ValueError("formula (3) holds for 0 <= Min_Thresh_DCTCP/Min_Thresh_Reno < 1")
@@ -427,6 +424,6 @@ def formula3(min_ratio: float, max_prob_reno: float = 0.1) -> float:
 
 
 def half(row: Mapping[str, Any], name: str) -> float | None:
-    """Return half the length of an interval of `aggregate`."""
+    """Return half the width of an interval that `aggregate` computed."""
     high = row.get(f"{name}_high")
     return None if high is None else float(high) - float(row[name])

@@ -1,4 +1,4 @@
-"""Makes the report: the verdict, a section for each part, then claims and set-up."""
+"""Makes the report: result, a section for each part, claims and set-up."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ MAKERS: Mapping[str, Callable[[Builder], Section | None]] = {
 
 
 def report(builder: Builder, parts: Sequence[str]) -> Report:
-    """Return the report with these parts."""
-    # Table I comes first, because its criteria decide the result of the experiment.
+    """Return the report of these parts."""
+    # Table I decides the result of the experiment, so it comes first.
     first = ("table1", "readings")
     order = sorted((p for p in PARTS if p in parts), key=lambda p: p not in first)
     sections = [s for s in (MAKERS[part](builder) for part in order) if s is not None]
@@ -84,7 +84,7 @@ def report(builder: Builder, parts: Sequence[str]) -> Report:
 
 
 def _result(builder: Builder) -> list[Section]:
-    """Return a section about how many of the numbers with a criterion agree."""
+    """Return a section on how many numbers meet their criterion."""
     judged = [c for c in builder.cells if c.tolerance is not None]
     if not judged:
         return []
@@ -112,7 +112,7 @@ def _result(builder: Builder) -> list[Section]:
 
 
 def _claims(builder: Builder) -> list[Section]:
-    """Show the claims of the paper's text, and whether they hold."""
+    """Show the claims of the paper, and whether they hold."""
     if not builder.claims:
         return []
     columns = [*words("claim", "found", "holds if"), *left("verdict")]
@@ -122,7 +122,7 @@ def _claims(builder: Builder) -> list[Section]:
 
 
 def _declared() -> Section:
-    """Show the options that the paper leaves open."""
+    """Show the settings, with those that the paper leaves open."""
     table = Table(
         "declared",
         "The set-up, and the source of each part",

@@ -1,1 +1,1 @@
-"""The sections of the report. Each has a module."""
+"""The sections of the report, one module each."""

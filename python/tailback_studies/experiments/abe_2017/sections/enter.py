@@ -1,4 +1,4 @@
-"""Section: the time that a new flow needs to reach its fair share."""
+"""Section: how long a new flow needs to reach its fair share."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tailback_studies.reproduction.shown import with_half
 
 
 def blocks(points: Sequence[enter.EnterPoint], facts: Facts) -> list[Block]:
-    """Show the time that a new flow needs to reach its fair share."""
+    """Show how long a new flow needs to reach its fair share."""
     out: list[Block] = []
     for cc, queue in dict.fromkeys((p.cc, p.queue) for p in points):
         subset = [p for p in points if (p.cc, p.queue) == (cc, queue)]

@@ -1,4 +1,4 @@
-"""Section: the expectations, the measurements, and the reasons why expectations do not hold."""
+"""Section: expectations, measurements, and why some expectations do not hold."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def table(verdicts: Sequence[AbeVerdict]) -> Table:
     return Table("expectations", "Expectations", columns, rows)
 
 
-#: Why an expectation does not hold, by the beginning of its id.
+#: Why expectations do not hold, by the beginning of their ids.
 WHY = {
     "utilisation.cubic": (
         "**CUBIC's formula** follows the curve to its top. But windows are whole segments, and the "
@@ -84,12 +84,12 @@ def p99(changes: Mapping[single.AbeSetup, Mapping[float, tuple[float, float]]]) 
     return Table("p99", "99th percentile of the queue delay", columns, rows, caption)
 
 
-#: Smallest change of the 99th percentile that is considered a change, ms.
+#: Differences of the 99th percentile in ms below which it counts as unchanged.
 FAR = 0.1
 
 
 def section(verdicts: Sequence[AbeVerdict], points: Sequence[single.SinglePoint]) -> Section:
-    """Show the expectations, and the known reasons why expectations do not hold."""
+    """Show the expectations, and why some do not hold."""
     off = [verdict.id for verdict in verdicts if not verdict.holds]
     why: list[Block] = [
         Text(text) for start, text in WHY.items() if any(name.startswith(start) for name in off)

@@ -15,7 +15,8 @@ from tailback_studies.experiments.abe_2017 import layout, single, truth
 
 
 def section(points: Sequence[single.SinglePoint], facts: Facts) -> Section:
-    """Compare predictions with measurements, and show where the formula does not apply."""
+    """Compare the formula's predictions with measurements, and show where the formula does not
+    apply."""
     judged = truth.predicted(points)
     order = ["hold", "short path", "unequal cycles", "Reno-friendly", "fast convergence"]
     gaps: dict[tuple[str, str], list[tuple[float, float]]] = {}

@@ -1,4 +1,4 @@
-"""Section: completion times of short flows, and reductions after slow start."""
+"""Section: completion times of short flows, and window reductions after slow start."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tailback_studies.reproduction.shown import with_half
 
 
 def blocks(measurements: AbeMeasures, facts: Facts) -> list[Block]:
-    """Show completion times and reductions."""
+    """Show completion times of short flows, and window reductions after slow start."""
     out: list[Block] = []
     for cc, queue in dict.fromkeys((p.cc, p.queue) for p in measurements.sizes):
         subset = [p for p in measurements.sizes if (p.cc, p.queue) == (cc, queue)]
@@ -56,8 +56,8 @@ def blocks(measurements: AbeMeasures, facts: Facts) -> list[Block]:
 
 
 def _luck(cc: str, queue: str, points: Sequence[short.ShortPoint]) -> Table:
-    """Compare flows that ended before the first mark with slightly longer flows, and show the
-    effect of ABE on both."""
+    """Compare flows that ended before their first mark with slightly longer ones, and show how ABE
+    affects both."""
     factors = (beta_text(cc, b) for b in betas_of(points))
     columns = [*left("size, segments"), *right("flows with a mark", *factors)]
     sizes = sorted({p.segments for p in points})

@@ -1,4 +1,4 @@
-"""Section: curves, distributions and gains of one flow for each queue."""
+"""Section: utilisation, delay and gain of a single flow, for each queue."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from tailback.report.tables import right
 from tailback_studies.experiments.abe_2017 import layout, single
 from tailback_studies.experiments.abe_2017.sections.words import band, beta_text
 
-#: Round-trip time at which distributions are drawn, ms.
+#: Round-trip time of the drawn distributions, ms.
 SHOWN_RTT = 80.0
 
 
 def blocks(points: Sequence[single.SinglePoint], facts: Facts) -> list[Block]:
-    """Draw curves, distributions and a table for each queue."""
+    """Draw curves and distributions and a table for each queue."""
     out: list[Block] = []
     for setup in dict.fromkeys(p.setup for p in points):
         subset = [p for p in points if p.setup == setup]

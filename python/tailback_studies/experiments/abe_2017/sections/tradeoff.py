@@ -1,4 +1,4 @@
-"""Section: all effects of a factor together."""
+"""Section: all gains and costs of each backoff factor."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tailback_studies.experiments.abe_2017.sections.words import beta_text
 from tailback_studies.experiments.abe_2017.tradeoff import TradeoffPoint as Choice
 from tailback_studies.reproduction.shown import with_half
 
-#: Columns of the table: field, title, and the value of a point.
+#: Columns of the table: field, title, and function of a point.
 COSTS: Sequence[tuple[str, str, Callable[[Choice], float | None]]] = (
     ("loss", "loss of a competitor, %", lambda p: 100 * p.loss),
     ("delay", "mean queue delay, ms", lambda p: p.delay_ms),
@@ -24,7 +24,7 @@ COSTS: Sequence[tuple[str, str, Callable[[Choice], float | None]]] = (
 
 
 def blocks(points: Sequence[Choice], facts: Facts) -> list[Block]:
-    """Show all effects of a factor in one table."""
+    """Show all gains and costs of the factors in one table."""
     out: list[Block] = [Text(TRADE_OFF)]
     for cc in dict.fromkeys(p.cc for p in points):
         own = [p for p in points if p.cc == cc]

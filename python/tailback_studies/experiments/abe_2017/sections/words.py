@@ -1,4 +1,4 @@
-"""Words and columns that several sections share."""
+"""Words and columns that sections share."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from tailback_studies.experiments.abe_2017 import layout
 
 
 def beta_text(cc: str, beta: float) -> str:
-    """Return a factor in a legend."""
+    """Return a backoff factor as the legend shows it."""
     return f"{beta:g}, standard" if beta == layout.STANDARD[cc] else f"{beta:g}"
 
 
 def band(name: str, value: Estimate, scale: float, shift: float = 0.0) -> dict[str, float | None]:
-    """Return a mean and its interval as columns."""
+    """Return a mean and the ends of its interval as columns."""
     low, high = value.ci95 or (None, None)
 
     def shown(number: float | None) -> float | None:

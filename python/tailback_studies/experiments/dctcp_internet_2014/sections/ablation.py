@@ -1,4 +1,4 @@
-"""Section that the paper does not have: the effect of each open option."""
+"""Section that the paper does not have: the effect of each open setting."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ QUANTITIES = ("share", "utilisation", "queue")
 
 
 def ablation(builder: Builder) -> Section | None:
-    """Show the effect of each open option."""
+    """Show the effect of each open setting."""
     base = {
         row: ablation_row(builder.measured.frames.get(f"ablation/baseline/{row}"), row)
         for row in ABLATION_ROWS
@@ -63,7 +63,7 @@ def ablation(builder: Builder) -> Section | None:
 
 
 def ablation_row(frame: pl.DataFrame | None, row: str) -> list[dict[str, float]] | None:
-    """Return equal share, utilisation and queue for each seed with a crossing."""
+    """Return equal share, utilisation and queue for each seed."""
     if frame is None:
         return None
     if row == "slope-0.5":
@@ -94,7 +94,7 @@ def ablation_row(frame: pl.DataFrame | None, row: str) -> list[dict[str, float]]
 
 
 def baseline_cells(base: Mapping[str, list[dict[str, float]] | None]) -> list[Value]:
-    """Return the row of the chosen reading."""
+    """Return the table row of the chosen reading."""
     out: list[Value] = []
     for row in ABLATION_ROWS:
         found = base[row]
@@ -107,7 +107,7 @@ def baseline_cells(base: Mapping[str, list[dict[str, float]] | None]) -> list[Va
 def difference_cells(
     base: list[dict[str, float]] | None, tried: list[dict[str, float]] | None
 ) -> list[Value]:
-    """Return the differences from the chosen reading, paired by seed."""
+    """Return differences from the chosen reading, seed by seed."""
     if not base or not tried:
         return [None] * len(QUANTITIES)
     by_seed = {one["seed"]: one for one in base}
