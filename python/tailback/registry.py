@@ -13,7 +13,8 @@ from tailback import _native
 
 @cache
 def entries(kind: str) -> list[dict[str, Any]]:
-    """Return the entries of a registry: `cc`, `aqm`, `traffic`, `impairments` or `programs`."""
+    """Return the entries of a registry, which is `cc`, `aqm`, `traffic`, `impairments` or
+    `programs`."""
     found: list[dict[str, Any]] = json.loads(_native.registry_json())[kind]
     return found
 

@@ -73,7 +73,7 @@ class DataFile:
 
     @property
     def test(self) -> str:
-        """Name of Flent's test."""
+        """The name of Flent's test, such as `rrul`."""
         return str(self.metadata["NAME"])
 
     @property

@@ -79,7 +79,6 @@ def blocks(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
 
 
 def _name(block: bytes) -> str:
-    """Return the if_name option of an interface's block."""
     at = 16
     while at + 4 <= len(block) - 4:
         code, length = struct.unpack_from("<HH", block, at)

@@ -57,7 +57,8 @@ OLD = Dialect("recovery:metrics_updated", "recovery:congestion_state_updated", T
 
 @dataclass(frozen=True)
 class Qlog:
-    """Formats `qlog` and `qlog-0.3`: the metrics and states of each sender over time."""
+    """Exports the metrics and congestion states of each sender over time, in the formats `qlog` and
+    `qlog-0.3`."""
 
     dialect: Dialect
     suffix: str

@@ -24,7 +24,7 @@ MAX_RANGE = 1_000_000
 
 @dataclass(frozen=True)
 class Sender:
-    """The log of one connection. A list is None if the log has no events of that kind."""
+    """The qlog of one connection. A list is None if the log has no events of that kind."""
 
     path: Path
     sha256: str

@@ -1,9 +1,8 @@
 """Finds the congestion states of a sender, with the names of qlog.
 
 BBR's states are its phases. Other senders have the states of RFC 9002: slow start, congestion
-avoidance and recovery. With `record.series = "acks"`, this module derives them from the congestion
-state and the window at each ACK. With other recordings, only the end of the first slow start is
-known.
+avoidance and recovery. With `record.series = "acks"`, they are derived from the congestion state
+and the window at each ACK. With other recordings, only the end of the first slow start is known.
 """
 
 from __future__ import annotations

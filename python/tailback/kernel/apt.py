@@ -386,5 +386,5 @@ def unpack(deb: Path, into: Path) -> None:
 
 
 def versions_of(debs: Iterable[Deb]) -> Mapping[str, str]:
-    """Return name and version of each package, sorted by name."""
+    """Return the version of each package by name, sorted by name."""
     return dict(sorted((deb.name, deb.version) for deb in debs))

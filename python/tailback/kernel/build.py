@@ -79,8 +79,8 @@ def build(
     `origin` is a tree, a tarball or a linux-source package to use instead of Debian's newest
     kernel. `release` chooses an older kernel of Debian. `with_patch` applies tailback's patch for
     programs to `origin`. A Debian kernel always gets this patch if the patch applies. `extra` lists
-    modules as `NAME=DIR` or `DIR`. `programs` lists tailback's own programs by name. If the caller
-    requests only modules or programs, they are built for the current kit, or for the kit of
+    modules as `NAME=DIR` or `DIR`. `programs` lists tailback's own programs by name. If only
+    modules or programs are requested, they are built for the current kit, or for the kit of
     `release`. The built kit becomes the current kit, except with `release`.
     """
     if origin is not None and release is not None:
@@ -207,7 +207,7 @@ def _kit(
         for module in (compiled / "ko").iterdir():
             shutil.copy2(module, folder / "root/modules")
         shutil.copy2(compiled / "linux", folder / "linux")
-        # Modules belong to the kernel, so they stay valid if packages of the root change.
+        # Modules belong to the kernel and stay valid if other packages are chosen for the root.
         for name in ("build", "modules"):
             (compiled / name).mkdir(exist_ok=True)
             (folder / name).symlink_to(os.path.relpath(compiled / name, folder))

@@ -64,7 +64,7 @@ def parse(text: str, name: str) -> Fragment:
 
 
 def load(path: Path) -> Fragment:
-    """Read a fragment from the user's file."""
+    """Read a fragment from a file of the user."""
     try:
         return parse(foreign.read(path, limit=MAX_FRAGMENT).decode(), str(path))
     except UnicodeDecodeError:

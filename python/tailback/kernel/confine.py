@@ -66,7 +66,7 @@ class Walls:
 
     @classmethod
     def parse(cls, line: str) -> Walls:
-        """Parse the launcher's first line."""
+        """Parse the launcher's first output line, which lists error numbers."""
         found = dict(re.findall(r"(\w+)=(\d+)", line.removeprefix(SAYS)))
         errors = {name: int(found.get(name, "38")) for name in WALLS}
         return cls({name: os.strerror(error) for name, error in errors.items() if error})

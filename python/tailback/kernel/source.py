@@ -167,7 +167,7 @@ def tree_files(tree: Path) -> Iterator[str]:
     for folder, inner, files in os.walk(tree):
         at = os.path.relpath(folder, tree)
         prefix = "" if at == "." else at + "/"
-        # Treat a link to a folder as a file.
+        # A link to a folder counts as a file.
         linked = [name for name in inner if os.path.islink(os.path.join(folder, name))]
         inner[:] = sorted(
             name

@@ -129,7 +129,8 @@ def refuse_of_two(metric: Metric, where: str) -> None:
 
 
 def field(path: str) -> Callable[[Mapping[str, Any]], float | None]:
-    """Return a function that reads a field of a summary. `a.b` is field b of field a."""
+    """Return a function that reads a field of a summary. `a.b` means field b of the table in field
+    a."""
     names = path.split(".")
 
     def read(part: Mapping[str, Any]) -> float | None:

@@ -1,4 +1,4 @@
-"""Finds where a monotone curve crosses a level, from noisy values on a grid of a parameter.
+"""Finds where a monotone curve crosses a level, from noisy values at grid points.
 
 The values are first replaced by the closest monotone sequence (isotonic regression by pooling
 adjacent violators), then joined by straight lines. Noise in a flat part therefore cannot cause

@@ -1,8 +1,8 @@
 """Computes the difference between two sets of runs, with its confidence interval and p value.
 
-Runs that share their seeds are compared seed by seed (paired t test). Other runs are treated as two
-samples, each with its own variance (Welch's t test). `tailback.comparison.families` decides which
-differences are flagged if there are many.
+If two sets share their seeds, runs are compared seed by seed (paired t test). Otherwise the sets
+are treated as two samples, each with its own variance (Welch's t test).
+`tailback.comparison.families` decides which differences are flagged if there are many.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Difference:
-    """How a variant differs from the baseline in one quantity."""
+    """The difference between a variant and the baseline in one metric."""
 
     n: int
     """Number of pairs of runs. For unpaired runs, the size of the smaller set."""
@@ -48,7 +48,7 @@ class Difference:
 
 def paired(base: Sequence[float], other: Sequence[float]) -> Difference | None:
     """Compute the difference between two sets of runs that share their seeds, in the same order.
-    Return `None` if there is no pair.
+    Return `None` if there are no runs.
 
     A t test needs differences that vary. If all n differences are equal but not 0, the p value is
     that of a sign test, 2^(1 - n).
@@ -118,6 +118,6 @@ def unpaired(base: Sequence[float], other: Sequence[float]) -> Difference | None
 
 
 def deviation(values: Sequence[float]) -> float:
-    """Return the sample standard deviation."""
+    """Return the sample standard deviation of some values."""
     mean = math.fsum(values) / len(values)
     return math.sqrt(math.fsum((v - mean) ** 2 for v in values) / (len(values) - 1))

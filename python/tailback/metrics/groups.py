@@ -8,5 +8,5 @@ def group_of(name: str) -> str:
 
 
 def is_of(name: str, group: str) -> bool:
-    """Return whether a flow has this name, or belongs to the group with this name."""
+    """Return whether a flow has this name or belongs to this group."""
     return name == group or group_of(name) == group

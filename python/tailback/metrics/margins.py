@@ -49,8 +49,8 @@ class Contrast:
         return _tail(self.freedom, self.mean / self.error)
 
     def less(self) -> float:
-        """The p value for the claim that the variant is within the limit. A value at the limit
-        counts as within.
+        """The p value for the claim that the variant is within the limit. A difference equal to the
+        limit counts as within it.
         """
         if self.error == 0:
             return self.alike if self.mean <= 0 else 1.0
@@ -95,7 +95,7 @@ class Samples:
         base, other = self.base, self.other
         n, m = len(base), len(other)
         mean_base, mean_other = math.fsum(base) / n, math.fsum(other) / m
-        # For a negative value, 10 % "more" means closer to 0.
+        # 10 % "more" than a negative value means closer to 0.
         share = 1 + math.copysign(limit, limit * mean_base) if relative else 1.0
         fixed = 0.0 if relative else limit
         mean = mean_other - share * mean_base - fixed

@@ -37,8 +37,8 @@ def on(kind: Kind) -> On:
 
 
 def of(summary: Part, kind: Kind) -> Sequence[Part]:
-    """Return the parts of a kind in the order of the file. The kind "run" has the whole summary as
-    its only part."""
+    """Return the flows, links or other parts of a kind in the order of the scenario. The kind "run"
+    has the whole summary as its only part."""
     if kind == "run":
         return [summary]
     # A run without programs has no such key in its summary.

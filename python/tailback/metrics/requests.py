@@ -1,5 +1,4 @@
-"""Metrics of the completion times of requests from a source of short connections, by size of the
-request."""
+"""Metrics of the completion times of a source's requests, by request size."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

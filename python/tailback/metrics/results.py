@@ -1,4 +1,4 @@
-"""Metrics of numbers that programs write to files. The scenario chooses the name of each number."""
+"""Metrics of numbers that programs write to files. The scenario gives each number a name."""
 
 from __future__ import annotations
 

@@ -153,6 +153,6 @@ def nearest_rank(values: Sequence[float], share: float) -> float | None:
     `None` if there are no values."""
     if not values:
         return None
-    # Round up. The 1e-9 absorbs rounding errors, as in 0.9 * 10.
+    # Round up. Subtracting 1e-9 absorbs rounding errors, as in 0.9 * 10.
     rank = -int(-(share * len(values) - 1e-9) // 1)
     return sorted(values)[min(max(rank, 1), len(values)) - 1]

@@ -56,7 +56,7 @@ class Figure:
 
 
 def _warm_up() -> None:
-    """Start the drawing process before results are read, because the process starts slowly."""
+    """Draw a trivial figure before results are read, because the renderer starts slowly."""
     # Drawing reports an error later.
     with suppress(Exception):
         import vl_convert
@@ -73,7 +73,7 @@ def figure(
     font_size: float | None = None,
     style_name: str = "paper",
 ) -> Figure:
-    """Draw the requested figure from results."""
+    """Draw the figure that the user asked for."""
     wrong: list[str] = []
     looks.check(asked.look)
     if style_name not in style.STYLES:

@@ -85,7 +85,7 @@ def laid_out(plan: PlotPlan, drawing: PlannedDrawing, size: Size) -> LaidOut:
         rough = False
         wider = width + off / columns
         if wider < LEAST_PANEL and per_row > 1:
-            # The legend is too wide, so put fewer entries into a row.
+            # A legend that is too wide gets fewer entries in a row.
             per_row -= 1
             continue
         width = max(LEAST_PANEL, wider)
@@ -95,8 +95,8 @@ def laid_out(plan: PlotPlan, drawing: PlannedDrawing, size: Size) -> LaidOut:
 
 
 def specification(chart: Any) -> dict[str, Any]:
-    """Return a chart as Vega-Lite. Themes have no effect, and control characters in untrusted texts
-    are removed."""
+    """Return a chart as a Vega-Lite specification. Themes have no effect, and control characters in
+    untrusted texts are removed."""
     with alt.theme.enable("none"):
         made: dict[str, Any] = cleaned(chart.to_dict(validate=False))
     return made

@@ -72,8 +72,8 @@ class ResolvedLook:
 
 
 def resolved(look: FigureLook, plan: PlotPlan) -> PlotPlan:
-    """Convert the settings to the units of the plan's axes. Raise one `InputErrors` with every
-    mistake."""
+    """Convert the settings to the units of the plan's axes. Raise one `InputErrors` that lists all
+    mistakes."""
     return _Resolution(look, plan).plan()
 
 

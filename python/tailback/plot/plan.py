@@ -175,7 +175,7 @@ class PlannedDrawing:
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of plot. To add a kind, write a module, and add a line to `kinds`."""
+    """The interface of a kind of plot. To add a kind, write a module, and add a line to `kinds`."""
 
     name: str
     doc: str

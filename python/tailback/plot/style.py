@@ -142,7 +142,7 @@ def config(points: float, weight: float = 1.0) -> dict[str, Any]:
 
 
 def colours(count: int, *, ordered: bool) -> list[str]:
-    """Return this many colours. Unordered colours repeat if there are too few."""
+    """Return `count` colours. Unordered colours repeat if there are too few."""
     if not ordered:
         return [COLOURS[i % len(COLOURS)] for i in range(count)]
     return [_between(i / max(1, count - 1)) for i in range(count)]
@@ -157,5 +157,5 @@ def _between(share: float) -> str:
 
 
 def cycled(items: Sequence[Any], count: int) -> list[Any]:
-    """Return this many dashes or shapes. They repeat if there are too few."""
+    """Return `count` dashes or symbols. They repeat if there are too few."""
     return [items[i % len(items)] for i in range(count)]

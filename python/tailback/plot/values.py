@@ -204,8 +204,8 @@ def events(plan: PlotPlan, kinds: Sequence[str]) -> tuple[pl.DataFrame, list[str
     """Return the times of drops, marks and ends of slow start. The columns are the roles, time_s
     and event.
 
-    The second result names the kinds of events that the runs did not record. Events of flows that
-    are not drawn are left out.
+    The second result names the kinds of events that the runs did not record. Leave out events of
+    flows that the figure does not show.
     """
     import polars as pl
 

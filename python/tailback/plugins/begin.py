@@ -103,7 +103,7 @@ def _texts(kind: str, name: str) -> dict[str, str]:
     edition = re.search(r'(?m)^edition = "(\d+)"', table)
     assert version is not None
     assert edition is not None
-    # Files that allow tests of a stack without tailback.
+    # With these files, a stack's tests run without the command `tailback`.
     more = f'\ntailback-sim = "{version[1]}"' if kind == "stack" else ""
     own_tests = {}
     if kind == "stack":
@@ -141,8 +141,8 @@ queue = "{name if kind == "queue" else "fifo"}"
 rtt = "40ms"
 
 {SCENARIO[kind].format(name=name)}""",
-        # This file tells cargo and editors where the engine is on this machine. It has no effect on
-        # other machines.
+        # The file tells cargo and editors where this machine has the engine. On other machines it
+        # has no effect.
         ".cargo/config.toml": workspace.patches(engine.root / "crates")
         + "\n[profile.test]\nopt-level = 2\n",
         ".gitignore": "/target/\n/.cargo/\n/Cargo.lock\n/results/\n",

@@ -1,4 +1,4 @@
-"""Describes a plugin: its name, its folder, and a hash of its sources."""
+"""Describes a plugin: name, folder, and a hash of its sources."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Package:
-    """A package in a lock file."""
+    """A package in a Cargo.lock file."""
 
     name: str
     version: str

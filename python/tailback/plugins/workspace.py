@@ -38,7 +38,7 @@ def cache() -> Path:
 
 
 def key(crates: Sequence[Crate]) -> str:
-    """Return the name of a copy, a hash of this engine and these plugins."""
+    """Return a copy's name, which is a hash of the engine and these plugins."""
     parts = [_native.engine_version(), sys.platform, *(f"{c.name} {c.digest}" for c in crates)]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:20]
 
@@ -49,7 +49,7 @@ def copy_of(crates: Sequence[Crate]) -> Path:
 
 
 def build(crates: Sequence[Crate]) -> Path:
-    """Compile the copy with these plugins."""
+    """Compile the copy with these plugins, and return its path."""
     done = copy_of(crates)
     with _workspace(crates) as folder:
         target = _target(folder)
@@ -67,7 +67,7 @@ def build(crates: Sequence[Crate]) -> Path:
 
 
 def test(crates: Sequence[Crate]) -> list[str]:
-    """Run the tests of these plugins, and return cargo's output."""
+    """Run the plugins' own tests, and return cargo's output."""
     with _workspace(crates) as folder:
         packages = [word for crate in crates for word in ("--package", crate.name)]
         # Also test the combining package, because cargo then reuses the compiled engine.
@@ -201,7 +201,7 @@ def _cargo(crates: Sequence[Crate], folder: Path, command: str, *words: str) -> 
     try:
         # Add the plugins and their dependencies to Cargo.lock, without changing other entries.
         _offline_first(folder, "update", "--workspace")
-        # The engine's version is a hash that includes its lock file. Keep the lock file's
+        # The engine's version is a hash over files that include Cargo.lock. Keep the lock file's
         # modification time. Otherwise cargo would compile the engine again for each set of plugins.
         old = sources.find().root / "Cargo.lock"
         shutil.copystat(old, folder / "Cargo.lock")

@@ -31,7 +31,7 @@ class KeptFile:
 
 
 def files(run: StoredRun, program: str) -> Iterator[KeptFile]:
-    """Return the files of a program in the order of their names."""
+    """Yield the files that a program wrote."""
     marks = run.manifest["files"]
     for side in SIDES:
         base = f"{FOLDER}/{program}/{side}/"

@@ -26,7 +26,7 @@ def traces(run: StoredRun, file: KeptFile, *, packets: bool = False) -> list[Tra
     """Return the connections in a file, or an empty list if the file is not qlog. `packets` has the
     same meaning as in `qlog.parse`.
 
-    Raises `InputError` if the file is too large or cannot be read.
+    Raises `InputError` for files that are too large or unreadable.
     """
     if file.size > qlog.MAX_BYTES:
         raise InputError(f"{file.name}: larger than {qlog.MAX_BYTES >> 20} MiB")

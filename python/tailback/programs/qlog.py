@@ -53,7 +53,7 @@ Event = tuple[float, str, Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Trace:
-    """The log of one connection."""
+    """The qlog of one connection."""
 
     vantage: str
     """The side that wrote the log: client, server, or empty if unknown."""
@@ -91,8 +91,8 @@ def rtt_unit_ms(trace: Trace, base_ms: float) -> float:
 
 
 def parse(data: bytes, path: Path, *, packets: bool = False) -> list[Trace]:
-    """Return the connections of a file that have samples. Return an empty list if the file is not
-    qlog.
+    """Return the connections of a file that have samples. If the file is not qlog, the list is
+    empty.
 
     With `packets`, also count packets, which is slower.
 

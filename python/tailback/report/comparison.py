@@ -1,4 +1,4 @@
-"""Makes the report of a comparison, which `tailback compare` writes."""
+"""Makes the report that `tailback compare` writes."""
 
 from __future__ import annotations
 

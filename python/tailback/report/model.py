@@ -79,7 +79,7 @@ class Listing(Text):
 
 @dataclass(frozen=True)
 class ReportFigure:
-    """A chart with its caption."""
+    """A chart with a caption and facts about its runs."""
 
     #: Name of the figure's file without ending: letters, digits and dashes.
     id: str
@@ -97,7 +97,7 @@ class ReportFigure:
 @dataclass(frozen=True)
 class Column:
     title: str
-    #: Format of numbers in the syntax of `format()`.
+    #: Format of numbers, as for `format()`.
     format: str = ""
     align: Literal["left", "right"] = "right"
     unit: str = ""
@@ -120,7 +120,7 @@ Value = float | int | str | Mark | None
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of numbers, texts and verdicts."""
+    """A table of numbers, texts and verdicts."""
 
     id: str
     title: str
@@ -234,7 +234,6 @@ class Report:
     facts: Facts = field(default_factory=Facts)
 
     def figures(self) -> list[ReportFigure]:
-        """Return every figure, in order."""
         return [b for s in self.sections for b in s.blocks if isinstance(b, ReportFigure)]
 
     def opening(self) -> ReportFigure | None:

@@ -113,5 +113,5 @@ def show(value: Value, column: Column) -> str:
 
 
 def is_words(value: Value, column: Column) -> bool:
-    """Return whether a cell has trusted text."""
+    """Return whether a cell contains trusted text."""
     return column.words and isinstance(value, str)

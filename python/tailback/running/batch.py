@@ -17,7 +17,7 @@ from tailback.store.results import Results
 
 @dataclass(frozen=True)
 class Job:
-    """A scenario for a batch.
+    """A scenario to run in a batch, with replaced values.
 
     `set` has values to replace, by path, such as `{"bottleneck.rate": "10Mbit"}`.
     """
@@ -75,7 +75,7 @@ def sweep(
 
 
 def run_many(batch: Sequence[Job], **options: Unpack[RunKeywords]) -> list[Results]:
-    """Run many scenarios with one pool and one progress bar. The keywords are those of `run`.
+    """Run many scenarios together, with one progress bar. The keywords are those of `run`.
 
     The number of seeds of a job takes precedence over the option.
     """

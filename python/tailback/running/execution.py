@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Planned:
-    """A run to execute."""
+    """A run that has to be executed."""
 
     scenario: _native.Scenario
     index: int
@@ -368,8 +368,8 @@ _LOOP = f"look for a loop that never ends ({pool.VARIABLE}=SECONDS waits longer)
 def _index(
     scenario: _native.Scenario, absent: Mapping[str, _native.Scenario] = MappingProxyType({})
 ) -> layout.Index:
-    """Make the index of a scenario. `absent` has the scenario without each competitor, by the
-    competitor's name."""
+    """Return the index of a scenario's sweep. `absent` has the scenario without each competitor, by
+    the competitor's name."""
     return layout.Index(
         id=scenario.id,
         title=scenario.title,

@@ -14,7 +14,8 @@ from tailback.store import layout
 
 
 class RunKeywords(TypedDict, total=False):
-    """The keywords of `tailback.run` and related functions: the fields of `RunOptions`."""
+    """The keyword arguments of `tailback.run` and related functions, which are the fields of
+    `RunOptions`."""
 
     seeds: int | None
     jobs: int | None
@@ -52,7 +53,7 @@ class RunOptions:
     def of(cls, **keywords: Unpack[RunKeywords]) -> RunOptions:
         """Check keyword arguments and return them as options. None stands for the default.
 
-        Raises `InputError` for a value of a wrong type.
+        Raises `InputError` for an unknown keyword or a value of a wrong type.
         """
         for name in keywords:
             if name not in RunKeywords.__annotations__:

@@ -71,7 +71,7 @@ class Pool(Generic[T]):
         self._start()
 
     def stop(self, doubtful: Iterable[T]) -> None:
-        """Drop queued jobs and wait for running jobs. Abandoned jobs are not waited for, and
+        """Drop queued jobs, and wait for running jobs. Abandoned jobs are not waited for, and
         doubtful jobs only briefly.
         """
         try:

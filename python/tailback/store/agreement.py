@@ -27,7 +27,7 @@ Leaf = tuple[str | int, ...]
 
 
 def sweep_id(run_ids: Iterable[str]) -> str:
-    """Compute the id of a sweep with these runs, like `hash::sweep_id` of crates/scenario."""
+    """Compute the id of a sweep from its run ids, like `hash::sweep_id` in crates/scenario."""
     total = hashlib.sha256()
     for run_id in run_ids:
         total.update(run_id.encode() + b"\0")

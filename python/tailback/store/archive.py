@@ -198,7 +198,7 @@ def _runs(root: Path) -> Iterator[str]:
 
 
 def remove(what: RemovalPlan) -> None:
-    """Delete the sweeps, then the runs. Each is renamed first, so that it disappears in one
+    """Delete the planned sweeps and runs. Each is renamed first, so that it disappears in one
     step."""
     paths = [one.path for one in what.sweeps]
     paths += [layout.run_path(what.root, run_id) for run_id in what.runs]

@@ -39,7 +39,7 @@ def each(work: Callable[[A], B], items: Sequence[A]) -> list[B]:
 
 
 def opened(paths: Sequence[Path]) -> list[StoredRun]:
-    """Open the folders of runs and check their manifests."""
+    """Open run folders and check their manifests."""
     return each(StoredRun, paths)
 
 

@@ -1,7 +1,7 @@
 """Defines the layout of a folder of results: `runs/<run_id>/` and `sweeps/<id>/index.json`.
 
-The engine writes runs (crates/record). This module writes the indexes of sweeps, and finds runs and
-sweeps. Every run folder is complete, because it appears in one step.
+The engine writes runs (crates/record). This module writes the indexes of sweeps, and finds both.
+Every run folder is complete, because it appears in one step.
 
 A file's name for a run or sweep is trusted only if it equals the name of the file's folder. A
 folder of results contains no links, and its files name no paths.
@@ -53,7 +53,7 @@ class PointRef:
 
 @dataclass(frozen=True)
 class Index:
-    """The index of a sweep: its points in order."""
+    """The index of a sweep, which lists its points in order."""
 
     id: str
     title: str
@@ -257,7 +257,7 @@ def naming(path: Path) -> Iterator[None]:
             raise
         if error.errno is not None:
             raise type(error)(error.errno, error.strerror, str(path)) from error
-        # Some libraries raise errors that contain only text.
+        # Some libraries raise errors with a text but no number.
         raise type(error)(f"{path}: {error}") from error
 
 

@@ -64,7 +64,7 @@ _HOUSES = ("reports", "comparisons", "validations", "tunings")
 
 
 def read(folder: Path) -> dict[str, Any]:
-    """Read the marker of a report. Raise `DamagedResults` if the folder has no valid marker."""
+    """Read the marker of a report. Raise `DamagedResults` if there is no valid marker."""
     path = folder / NAME
     if path.is_symlink() or not path.is_file():
         raise DamagedResults(f"{folder}: no marker {NAME}")

@@ -1,4 +1,4 @@
-"""Identifies the points of a sweep by the value and unit of every swept key."""
+"""Identifies points of a sweep by the values and units of all swept keys."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Swept(Protocol):
 
     @property
     def labels(self) -> Mapping[str, str]:
-        """The same values, as written in the scenario file."""
+        """The swept values as the scenario file writes them."""
 
 
 def point_key(point: Swept) -> Key:

@@ -145,7 +145,8 @@ class Run:
 
 @dataclass(frozen=True)
 class Results:
-    """The results of one scenario. `points` lists its runs in the order of its sweep."""
+    """The results of a scenario and its sweep. `points` lists the runs in the order of the
+    sweep."""
 
     id: str
     title: str
@@ -308,8 +309,8 @@ class Results:
         """Return samples and events, with the columns time_ns, flow, link, quantity, value.
 
         Without `run`, return those of all runs, with their parameters, seed and run_id as first
-        columns. `quantity`, `flow` and `link` select rows. The flow `cubic` also selects cubic/1
-        and cubic/2.
+        columns. `quantity`, `flow` and `link` select the rows to return. The flow `cubic` also
+        selects cubic/1 and cubic/2.
         """
         if run is not None:
             one = self._run(run).series()
@@ -583,8 +584,8 @@ def _windows(number: int, run: Run) -> Iterator[Window]:
 
 
 def open_results(path: Path | str) -> Results:
-    """Open a stored sweep. `path` is a sweep's folder, or a folder of results with its latest
-    sweep."""
+    """Open the results of a stored sweep. `path` is a sweep's folder, or a folder of results with
+    its latest sweep."""
     path = Path(path)
     if os.path.lexists(path / layout.INDEX):
         index = layout.read_index(path / layout.INDEX)
@@ -623,7 +624,7 @@ def _say_version(path: Path, index: layout.Index) -> None:
 
 
 def _root_of(folder: Path, kind: str) -> Path:
-    """Return the folder of results that contains a sweep or run. Links are not resolved."""
+    """Return the folder of results in which a sweep or run is stored. Links are not resolved."""
     place = Path(os.path.abspath(folder))
     if place.parent.name != kind:
         raise InputError(f"{folder}: not in a folder of results; expected results/{kind}/ID")

@@ -101,7 +101,7 @@ class StoredRun:
         return self.path / PACKETS
 
     def has(self, name: str) -> bool:
-        """Return whether the run has a file with this name."""
+        """Return whether the run folder contains this file."""
         return self._folder.has(name)
 
     def check(self) -> None:

@@ -30,7 +30,7 @@ def text(value: Any) -> bool:
 
 
 def whole(value: Any) -> bool:
-    """Return whether a value is a whole number from 0 to 2^64 - 1."""
+    """Return whether a value is an integer from 0 to 2^64 - 1."""
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_WHOLE
 
 

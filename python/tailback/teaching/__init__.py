@@ -1,1 +1,1 @@
-"""Contains the lessons that come with tailback (`lessons`), and grades submissions (`grading`)."""
+"""Has the lessons that come with tailback (`lessons`), and grades submissions (`grading`)."""

@@ -39,7 +39,7 @@ class GoalQuantity:
         return (own.on, own.path, self.name) == (their.on, their.path, other.name)
 
     def value(self, summary: Mapping[str, Any]) -> float | None:
-        """Return the number, or None if the run does not have it."""
+        """Return the number that a run has, or None."""
         match self.metric.on:
             case "run":
                 return pooling.read(self.metric, summary).value

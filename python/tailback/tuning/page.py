@@ -1,4 +1,4 @@
-"""Makes the report of a search."""
+"""Writes the report of a search."""
 
 from __future__ import annotations
 

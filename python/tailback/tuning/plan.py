@@ -110,7 +110,8 @@ def make(
     sets: Sequence[tuple[str, str]],
     options: RunOptions,
 ) -> SearchPlan:
-    """Read the request and return its plan. Raise `InputError` with all errors."""
+    """Read the user's request and return the plan of the search. Raise `InputError` with all
+    errors."""
     reader = _Reader(scenario, tuple(sets), engines.get(options.engine), options.plugins)
     reader.check_words(asked)
     varied = reader.ranges_of(asked.vary)

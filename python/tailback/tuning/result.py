@@ -135,7 +135,7 @@ class Tuned:
 
     @property
     def unseen_seeds(self) -> tuple[int, int]:
-        """The first and the last unseen seed."""
+        """The first and the last of the unseen seeds."""
         first = self.plan.seed + self.plan.seeds
         return first, first + self.plan.unseen - 1
 

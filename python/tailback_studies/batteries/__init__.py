@@ -1,7 +1,7 @@
 """Batteries are sets of scenarios with which versions of an algorithm are compared. Each battery is
 a package.
 
-To add a battery, write a package whose module has a constant `BATTERY`, and add a line to
+To add a battery, write a package that defines `BATTERY`, and add a line to
 `tailback_studies.BATTERIES`.
 """
 
@@ -111,8 +111,8 @@ def get(name: str) -> Battery:
 
 
 def choose(battery: Battery, words: Sequence[str]) -> list[Part]:
-    """Return the parts with these names or groups, in the battery's order. Without names, return
-    all."""
+    """Return the parts that these names or groups select, in the battery's order. Without names,
+    return all."""
     valid = [word for part in battery.parts for word in (part.group, part.name) if word]
     for word in words:
         if word not in valid:

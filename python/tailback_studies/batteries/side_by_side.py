@@ -96,8 +96,8 @@ def run_battery(
 ) -> BatteryComparison:
     """Run the named parts (default: all) on every variant. The first variant is the baseline.
 
-    `presets` and `base` (values by path) apply to every variant. All files are read before the
-    first run, and all errors are reported together.
+    `presets` and `base` (values by path) apply to all variants. All files are read before the first
+    run, and all errors are reported together.
     """
     if len(variants) < 2:
         raise InputError(

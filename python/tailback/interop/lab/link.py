@@ -1,7 +1,8 @@
-"""Makes links that open the scenarios of stored runs in the laboratory.
+"""Makes links that open the scenario of a stored run in the laboratory, tailback's page in the
+browser.
 
-A link contains the whole scenario: JSON, deflated, in base64url, after the `#` of the address. The
-page reads it in `web/src/share.ts`.
+A link contains the whole scenario: JSON, deflated, in base64url, after the `#` of the address.
+`web/src/share.ts` reads the link in the page.
 """
 
 from __future__ import annotations
@@ -57,8 +58,8 @@ def of_runs(runs: Sequence[Run]) -> str | None:
 
 
 def _swept(text: str, runs: Sequence[Run], read: Callable[[Run], Table]) -> str | None:
-    """Return the first run's scenario with a sweep that gives all runs. `read` returns the swept
-    values of a run. Return None if the sweep would give other runs."""
+    """Return the first run's scenario with a sweep that gives all runs. `read` returns a run's
+    swept values. Return None if the sweep would give other runs."""
     points = list({tuple(run.labels.items()): run for run in reversed(runs)}.values())[::-1]
     seeds = {run.seed for run in runs}
     values = [read(run) for run in points]

@@ -27,7 +27,7 @@ UNITS = {
 
 
 def text(run: Path) -> str:
-    """Return the scenario of a run as TOML.
+    """Return the TOML of a scenario that gives this run.
 
     Raises `InputError` if no scenario file gives the same values, for example if the run used a
     trace.
@@ -82,7 +82,8 @@ def _table(point: Table, seed: int) -> Table:
     kinds = _Kinds()
     names = [link["name"] for link in point["links"]]
 
-    # `both_directions` adds a link "NAME.back". Such a link is not written to the scenario file.
+    # The key `both_directions` adds a second link, "NAME.back". Such a link is not written to the
+    # scenario file.
     twins = {name.removesuffix(".back") for name in names if name.endswith(".back")}
 
     def routed(one: Table, path: str) -> Table:

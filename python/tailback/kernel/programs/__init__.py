@@ -2,6 +2,6 @@
 
 `roots` makes folders with Debian packages, in which the programs run. `built` compiles tailback's
 own programs. `check` finds errors of a program before anything boots, with the help of `elf`,
-`packages` and `view`. `places` collects the files that the guest gets. `said` turns the kernel's
-reports about programs into warnings.
+`packages` and `view`. `places` collects the files to which the guest gets access. `said` turns the
+kernel's reports about programs into warnings.
 """

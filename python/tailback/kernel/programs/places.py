@@ -102,7 +102,7 @@ class Places:
 
     @property
     def start_ns(self) -> int:
-        """The time on the guest's clock when its kernel starts, ns since 1970."""
+        """The time at which the guest's clock starts, ns since 1970."""
         return (self.date_s - UPTIME_S) * 10**9
 
 

@@ -85,7 +85,7 @@ ROOT: Mapping[str, manifest.Check] = {
 
 @dataclass(frozen=True)
 class Root:
-    """A package root in the cache."""
+    """A package root in the cache, with its packages."""
 
     path: Path
     """The folder that programs see as /."""
@@ -132,7 +132,7 @@ def verify(root: Root) -> None:
 
 
 def forget() -> None:
-    """Delete the chosen versions, so that the next run looks up packages in the archive again."""
+    """Delete the stored versions, so that the next run asks the archive again."""
     for path in (kit.cache() / FOLDER / "pins").glob("*.json"):
         path.unlink(missing_ok=True)
 

@@ -150,12 +150,12 @@ def _curve(
 
 
 def draw_cdf(plan: PlotPlan) -> PlannedDrawing:
-    """Draw the share of values up to each value."""
+    """Draw for each value the share of values up to it."""
     return _draw(plan, tail=False)
 
 
 def draw_ccdf(plan: PlotPlan) -> PlannedDrawing:
-    """Draw the share of values above each value."""
+    """Draw for each value the share of values above it."""
     return _draw(plan, tail=True)
 
 

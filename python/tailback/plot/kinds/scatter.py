@@ -19,7 +19,8 @@ from tailback.plot.values import Value
 
 
 def draw(plan: PlotPlan) -> PlannedDrawing:
-    """Draw a dot for each combination of swept values. If x is a key, draw a dot for each run."""
+    """Draw a dot for each combination of swept values. If x is a swept key, draw a dot for each
+    run."""
     rows = _over_key(plan) if isinstance(plan.x, Dimension) else _pairs(plan, plan.x)
     numeric = not isinstance(plan.x, Dimension) or plan.x.numbers is not None
     across = [row[n] for row in rows for n in ("x", "x_low", "x_high") if row[n] is not None]
@@ -108,7 +109,7 @@ def _over_key(plan: PlotPlan) -> Rows:
 
 
 def _pairs(plan: PlotPlan, across: PlotQuantity | None) -> Rows:
-    """Return the means of both metrics for every combination of swept values."""
+    """Return the mean of both metrics for each combination of swept values."""
     assert across is not None
     ups = values.numbers(plan, plan.y)
     others = values.numbers(plan, across)

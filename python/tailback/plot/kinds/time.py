@@ -123,7 +123,7 @@ def draw(plan: PlotPlan) -> PlannedDrawing:
 
 
 def _named(names: Sequence[str]) -> tuple[alt.Scale, alt.Axis]:
-    """Return an axis with the names of states as labels."""
+    """Return an axis that is labelled with the names of states."""
     said = ", ".join(f"'{name}'" for name in names)
     axis = alt.Axis(
         values=list(range(len(names))),
@@ -348,7 +348,7 @@ def _pooled(
             # If the mean is not negative, the interval ends at 0.
             low = max(0.0, low) if row["y"] >= 0 else low
         where = {role: row[role] for role in ROLES}
-        # Draw the mean of an interval at the middle of its samples.
+        # Draw an interval's mean at the middle of the interval's samples.
         at = start + row["bin"] * width + (width - step) / 2
         rows.append({**where, "x": at, "y": row["y"], "low": low, "high": high})
     return rows

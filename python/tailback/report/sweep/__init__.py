@@ -1,4 +1,4 @@
-"""Makes the report of a stored sweep, which `tailback report DIR` writes.
+"""Makes the report that `tailback report DIR` writes for a stored sweep.
 
 The sections show metrics over swept keys (`measured`), distributions at all points
 (`distributions`), the first and the last point over time (`traces`), and every number (`cells`).

@@ -133,7 +133,7 @@ def _table(groups: Sequence[Sequence[Run]], what: str, facts: Facts) -> Table | 
 
 
 def _own(groups: Sequence[Sequence[Run]]) -> list[Metric]:
-    """Return the metrics of numbers that programs wrote to files."""
+    """Return a metric for each number that programs wrote to files."""
     names = (
         name for run, *_ in groups for p in parts.programs(run.summary) for name in p["results"]
     )

@@ -1,5 +1,5 @@
-"""Draws distributions at all points of a sweep: the queue delay of links and of classes, and the
-completion time of requests by their size.
+"""Draws distributions at all points of a sweep: queue delay by link and by class, and completion
+time of requests by size.
 """
 
 from __future__ import annotations

@@ -184,7 +184,7 @@ class _Batch:
         self._large: set[str] = set()
 
     def run(self, planned: Sequence[Planned], progress: bool | None) -> dict[str, str]:
-        """Send all runs to workers, and store the results."""
+        """Send all runs to workers, store the results, and return the failures."""
         failures: dict[str, str] = {}
         self._large = _with_packets(planned)
         todo = list(reversed(planned))

@@ -144,7 +144,7 @@ def _scratch() -> Iterator[Path]:
     try:
         parent = Path(get_worker().local_directory)
     except ValueError:
-        # This process is not a worker.
+        # Outside a worker, use the system's temporary folder.
         parent = Path(tempfile.gettempdir())
     # Runs of one process do not share a store, so each thread has its own folder.
     with folders.scratch(parent) as scratch:

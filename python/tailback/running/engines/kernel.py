@@ -125,7 +125,7 @@ class Kernel:
         return registrations
 
     def load(self, read: Callable[[Mapping[str, Any]], Scenario]) -> Scenario:
-        """Read a scenario, and reject features that Linux or this kit does not support.
+        """Read a scenario, and reject what Linux or this kit does not support.
 
         The engine's version covers the kernel that a point names, and the user's modules that its
         points use.
@@ -296,7 +296,7 @@ def _digest(parts: Iterable[str]) -> str:
 
 
 def _setting(variable: str, default: float) -> float:
-    """Read a positive number from an environment variable."""
+    """Read a positive number from an environment variable, if it is set."""
     text = os.environ.get(variable)
     if text is None:
         return default

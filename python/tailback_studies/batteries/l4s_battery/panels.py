@@ -235,7 +235,7 @@ class Panels:
         return self._figure(
             "rate",
             "Rate per flow",
-            # Do not draw this with UDP, which leaves little throughput to TCP.
+            # With UDP, TCP has little throughput, so the scale is logarithmic.
             Look("Mbit/s", "", "log", floor=0.01) if self.over else Look("Mbit/s", ""),
             _of_classes("rate_mbit"),
             _class_flags(self.gathered, "rate_mbit.mean"),

@@ -28,7 +28,7 @@ EQUAL = {"1-1": ("A.1", "1-1"), "1h-1h": ("A.2", "1h-1h"), "1l-1l": ("A.3", "1l-
 
 
 def of(comparison: BatteryComparison) -> Report:
-    """Build the report of a comparison."""
+    """Build the report of a comparison of versions."""
     facts = facts_of(comparison)
     gathered = Gathered(comparison)
     titles = {part.name: part.title for part in comparison.parts}

@@ -1,4 +1,4 @@
-"""Prints the table at the end of `reproduce`."""
+"""Prints the results of `reproduce`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def show(experiment: Experiment, result: ReproduceResult) -> None:
-    """Print the error of each quantity, and the path of the report."""
+    """Print the errors by quantity, and the path of the report."""
     console = new_console()
     if not result.summary:
         console.print(f"{experiment.title}\nno published numbers to compare with")

@@ -130,7 +130,7 @@ def _tradeoff(points: Sequence[tradeoff.TradeoffPoint]) -> list[Predicted]:
 
 
 def predicted(numbers: Sequence[Predicted]) -> str:
-    """Return the measured and predicted values as CSV, for cells that the theory predicts."""
+    """Return measured and predicted values as CSV, for cells with a prediction."""
 
     def short_form(number: float) -> str:
         return f"{number:.6g}"

@@ -56,7 +56,7 @@ def scenario(
 
 
 def plan(*, quick: bool, seeds: int | None) -> list[tuple[tuple[str, str], Job]]:
-    """Return the jobs to run."""
+    """Return the jobs, each with its congestion control and queue."""
     every = seeds if seeds is not None else 3 if quick else SEEDS
     out = []
     for cc, queue in CASES[:1] if quick else CASES:

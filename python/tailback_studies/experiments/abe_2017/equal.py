@@ -32,19 +32,19 @@ class EqualPoint:
     #: Mean throughput, Mbit/s.
     throughput: Estimate
     ratio: Estimate
-    #: The ratio in the table of the ABE paper.
+    #: The ratio that the ABE paper's table gives.
     table: float
     #: The ratio that the theory of random marks predicts. None if the theory does not apply.
     random: float | None
 
     @property
     def error(self) -> float | None:
-        """Measured ratio divided by the table's ratio, minus one."""
+        """Relative error against the table's ratio."""
         return None if self.ratio.mean is None else self.ratio.mean / self.table - 1
 
 
 def plan(*, quick: bool) -> list[tuple[tuple[str, str], Job]]:
-    """Return the jobs to run."""
+    """Return the jobs, each with its congestion control and spacing of marks."""
     out = []
     for cc, (period, rtt, seconds) in (QUICK_PERIODS if quick else PERIODS).items():
         periodic = [period * (i + 1) for i in range(MARKS)]

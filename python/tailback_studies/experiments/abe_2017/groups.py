@@ -57,7 +57,7 @@ class GroupPoint:
 
 
 def plan(*, quick: bool, seeds: int | None) -> list[tuple[tuple[str, str, str], Job]]:
-    """Return the jobs to run."""
+    """Return the jobs, each with the two congestion controls and the queue."""
     every = seeds if seeds is not None else 2 if quick else SEEDS
     out = []
     for abe, standard, queue in CASES[:3] if quick else CASES:

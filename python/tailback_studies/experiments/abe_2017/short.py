@@ -1,4 +1,4 @@
-"""Experiment 7: flows that end near the end of slow start."""
+"""Experiment 7: flows that end close to the end of slow start."""
 
 from __future__ import annotations
 

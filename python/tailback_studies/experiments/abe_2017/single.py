@@ -132,7 +132,7 @@ class SinglePoint:
 def plan(
     parts: Iterable[str], *, quick: bool, seeds: int | None, engine: str
 ) -> list[tuple[AbeSetup, Job]]:
-    """Return the jobs to run."""
+    """Return the jobs, each with its set-up."""
     wanted = set(parts)
     setups = [s for s in SETUPS if s.part in wanted]
     if quick:
@@ -169,7 +169,7 @@ def _scenario(setup: AbeSetup, quick: bool, engine: str) -> dict[str, object]:
 def measured(
     planned: Sequence[tuple[AbeSetup, Job]], results: Sequence[Results]
 ) -> list[SinglePoint]:
-    """Return every point that was run."""
+    """Return every measured point."""
     out: list[SinglePoint] = []
     for (setup, _), found in zip(planned, results, strict=True):
         groups = found.groups()

@@ -55,7 +55,7 @@ class TradeoffPoint:
 
 
 def plan(*, quick: bool, seeds: int | None) -> list[tuple[Key, Job]]:
-    """Return the jobs to run."""
+    """Return the jobs, each with congestion control, queue and kind of measurement."""
     every = seeds if seeds is not None else 1 if quick else SEEDS
     entering = seeds if seeds is not None else 2 if quick else ENTER_SEEDS
     out: list[tuple[Key, Job]] = []

@@ -31,7 +31,7 @@ class AbeVerdict:
     cells: int
     #: Number of cells that meet the expectation.
     held: int
-    #: Whether all cells agree.
+    #: Whether all cells meet the expectation.
     holds: bool
     #: The cells that do not, as text.
     misses: Sequence[str] = field(default_factory=tuple)
@@ -66,7 +66,7 @@ class AbeVerdict:
 
 
 def verdicts(measurements: AbeMeasures) -> list[AbeVerdict]:
-    """Return every expectation for which runs exist."""
+    """Return the expectations for which there are runs."""
     every = (
         *_utilisation(measurements.single),
         _equal(measurements.equal),

@@ -41,10 +41,10 @@ class CcafctStored(Protocol):
 
     @property
     def seed(self) -> int:
-        """The seed of the run."""
+        """The run's seed."""
 
     def series(self) -> Any:
-        """Return the run's series."""
+        """Return the run's recorded series."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def job(
     kernel: bool = False,
     variant: CcafctVariant = AS_PUBLISHED,
 ) -> Job:
-    """Return the job of a row. On Linux, offloads are on, as in the publication.
+    """Return the job that runs a row. On Linux, offloads are on, as in the publication.
 
     On the kernel engine, each request opens a connection, because the guest's client does not reuse
     connections.

@@ -93,7 +93,7 @@ def every(made: dict[str, Any], step: int) -> dict[str, Any]:
 
 
 def bdp_size(value: Any, bdp: float = BDP) -> float:
-    """Return a size in bandwidth-delay products (BDP). `value` is in bytes, or a text such as
+    """Return a size in bandwidth-delay products (BDP). `value` is in bytes, or text such as
     "0.5bdp"."""
     if isinstance(value, str):
         if value.endswith("bdp"):
@@ -203,7 +203,7 @@ def steps(frames: Iterable[int]) -> dict[str, list[str]]:
 
 
 def lengths(batch: DctcpBatch) -> tuple[str, str]:
-    """Return the duration and the warm-up of a batch."""
+    """Return the duration and warm-up of a batch, as texts."""
     return tuple(  # type: ignore[return-value]
         str(batch.set.get(key, batch.scenario.get(key, ""))) for key in ("duration", "warmup")
     )
@@ -248,7 +248,7 @@ def table(points: Iterable[Any]) -> pl.DataFrame:
 
     The column ratio is Reno's throughput divided by the mean throughput of the DCTCP flows. For two
     Reno flows, it is the first flow's throughput divided by the second's. The column occupancy is
-    in bytes.
+    the mean queue in bytes.
     """
     rows: list[dict[str, Any]] = []
     for run in points:

@@ -1,4 +1,4 @@
-"""Section: rates at equal mark probability, compared with the table of the ABE paper."""
+"""Section: rates at equal mark probability, beside the ABE paper's table."""
 
 from __future__ import annotations
 
