@@ -63,7 +63,7 @@ class Entrant:
     """Number of seeds. None means the number of the sections."""
     plugins: tuple[str, ...] = ()
     not_run: Mapping[str, str] = field(default_factory=dict)
-    """Why sections are not run, by section. A section includes its subsections."""
+    """Why sections are not run, by section."""
 
     @property
     def key(self) -> tuple[str, str]:
@@ -75,20 +75,39 @@ class Entrant:
         """The name for `--only`: that of a stack is the name of its file."""
         return league.label_of(self.name)
 
-    def reason(self, section: str) -> str:
-        """Return why a section is not run, or an empty text."""
-        return next((why for part, why in self.not_run.items() if is_in(section, part)), "")
-
     def sections(self) -> list[str]:
         """Return the sections that are run."""
         known = (section for section, _ in suites.get(self.suite).sections())
-        return [section for section in known if not self.reason(section)]
+        return [section for section in known if section not in self.not_run]
 
 
 _NOT_IN_RFC_9743 = {
-    "nsperf": "nsperf's experiments are not part of RFC 9743, and most of them send 1 Gbit/s",
-    "L4S": "the stack sends no ECT(1), so RFC 9331 has no requirements for it",
+    one.id: "the stack sends no ECT(1), so RFC 9331 has no requirements for it"
+    if one.id.startswith("L4S")
+    else "nsperf's experiments are not part of RFC 9743, and most of them send 1 Gbit/s"
+    for one in cc.ASKED
 }
+
+_TOO_LONG = {
+    section: f"the stacks and CUBIC need about {minutes} minutes of CPU time on the kernel engine"
+    for section, minutes in {
+        "5.1.3": 7,
+        "5.1.4": 6,
+        "5.2.1": 19,
+        "5.2.1-delay": 19,
+        "5.2.1-loss": 19,
+        "6.1": 5,
+        "7.1": 4,
+        "7.1-delay": 4,
+        "7.5": 4,
+    }.items()
+}
+"""The sections with most packets, and estimates from the CPU time per packet of the others."""
+
+_MANY_PACKETS = dict.fromkeys(
+    ("5.2-starvation", "5.2.3"),
+    "quiche sends many small datagrams, and the runs of this section did not finish in time",
+)
 
 STACKS = (
     *(
@@ -106,7 +125,11 @@ STACKS = (
             f"program=scripts/programs/{name}.toml",
             engine="kernel",
             seeds=3,
-            not_run=_NOT_IN_RFC_9743,
+            not_run={
+                **_NOT_IN_RFC_9743,
+                **_TOO_LONG,
+                **(_MANY_PACKETS if name == "quiche" else {}),
+            },
         )
         for name in ("quic-go", "s2n-quic", "quiche")
     ),
@@ -210,8 +233,8 @@ def merged(
         if section in new:
             own = {} if facts == now else now
             rows.append({**new[section], **own})
-        elif why := entrant.reason(section):
-            rows.append(not_run(section, why))
+        elif section in entrant.not_run:
+            rows.append(not_run(section, entrant.not_run[section]))
         elif section in old:
             rows.append(old[section])
     return {

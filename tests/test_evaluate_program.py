@@ -18,7 +18,7 @@ import stored_programs
 from conftest import COMMAND
 from tailback import _native
 from tailback.errors import InputError
-from tailback.evaluate import by_packets, cc, measures, subject
+from tailback.evaluate import by_packets, cc, execution, measures, subject, suites
 from tailback.evaluate.by_packets import ByPackets
 from tailback.evaluate.cc import ce, timeout
 from tailback.evaluate.model import Request
@@ -173,11 +173,13 @@ def test_a_program_without_ect_is_not_asked_to_respond_to_it() -> None:
 
 
 def test_a_burst_after_an_outage_is_seen_in_packets(monkeypatch: pytest.MonkeyPatch) -> None:
-    # The first packet arrives at 12.3 s. A sender that kept its window delivers 80 datagrams within
+    # The first data arrive at 12.3 s. A sender that kept its window delivers 80 datagrams within
     # the next 75 ms, and a sender that began with a small window delivers three.
     value = timeout.CRITERION.of_programs["value"]
     for burst in (80, 3):
-        series = [(11.9, 1e6), (12.2, 1e6), (12.3, 1e6 + 1472), (12.37, 1e6 + 1472 * burst)]
+        probe = [(12.3, 1e6 + 1472), (12.37, 1e6 + 1472 * burst)]
+        # The sender delivers an ACK a quarter of a second before its probe.
+        series = [(11.9, 1e6), (12.05, 1e6 + 60), *probe]
         later = [*series, (12.6, 9e6)]
         monkeypatch.setattr(measures, "series", lambda *_, later=later: later)
         assert value(run()) == pytest.approx(burst)
@@ -288,3 +290,12 @@ def test_the_command_of_the_report_runs_the_scenario_beside_it() -> None:
     request = Request("program=quinn.toml", KERNEL)
     command = section.command(SUBJECT, request)
     assert command == "tailback run 7.3-delay.toml --seeds 30 --engine kernel"
+
+
+def test_a_rejected_section_names_its_scenario_without_the_folder(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    place = f"{cc.SCENARIOS / '7.3-delay.toml'}:3:8: no"
+    monkeypatch.setattr(execution, "rejection", lambda *_: place)
+    with pytest.raises(InputError, match=r"no section can run: 7\.3-delay\.toml:3:8: no"):
+        suites.evaluate("cc", Request("reno", parts=("7.3",)))

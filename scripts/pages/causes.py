@@ -62,6 +62,38 @@ CAUSES: Mapping[str, Mapping[str, str]] = {
         "7.7": _REORDERING,
     },
     "program=scripts/programs/quinn-newreno.toml": {"7.7": _REORDERING},
+    "program=scripts/programs/quic-go.toml": {
+        "5.1.1-timeout": (
+            "quic-go 0.65.0 has a function that resets the window after a timeout "
+            "(`OnRetransmissionTimeout`), but nothing calls it."
+        ),
+        "7.1-ce": (
+            "the scenario marks every packet. quic-go then concludes that the path mangles ECN, "
+            "and sends no ECT."
+        ),
+    },
+    "program=scripts/programs/s2n-quic.toml": {
+        "5.1.1-timeout": (
+            "s2n-quic 1.91.0 skips a packet number at each probe timeout. Its test for persistent "
+            "congestion (RFC 9002 section 7.6) only joins lost packets with consecutive numbers. "
+            "So each probe begins a new period, no period is long enough, and the window is not "
+            "reset. A copy of s2n-quic-core that joins across one skipped number passes."
+        ),
+    },
+    "program=scripts/programs/quiche.toml": {
+        "5.1.1-loss": (
+            "the window is at its minimum of two datagrams (RFC 9002 section 7.2), and quiche "
+            "fills it with pieces of lost data. In the qlog of a run, two fifths of the packets "
+            "are shorter than 1000 bytes, and one fifth are probes. In full datagrams, the same "
+            "data are less than one datagram per round trip."
+        ),
+        "5.1.1-timeout": (
+            "the CUBIC of quiche 0.30.0 does not implement persistent congestion (RFC 9002 section "
+            "7.6), so no timeout resets its window. Each of the three seeds is beyond the bound."
+        ),
+        "7.1-ce": "quiche does not support ECN.",
+        "5.2.2": "the cause is not known.",
+    },
     "fq_pie": {
         "4.5": (
             "above a probability of `ecn_prob`, PIE drops ECN-capable packets instead of marking "

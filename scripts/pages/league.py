@@ -167,12 +167,9 @@ class Subject:
 
     @property
     def entry(self) -> str:
-        """The algorithm without options."""
-        return self.name.partition(":")[0]
-
-    @property
-    def kind(self) -> str:
-        """The stack's kind of program."""
+        """The algorithm without options, or the stack's kind of program."""
+        if not self.is_stack:
+            return self.name.partition(":")[0]
         [program] = tomllib.loads((ROOT / self.name.removeprefix(PREFIX)).read_text())["programs"]
         return str(program["kind"])
 
@@ -209,7 +206,7 @@ class Subject:
         if self.engine != "sim":
             words.append(f"--engine {self.engine} --seeds {self.seeds[0]}")
         elif self.is_stack:
-            words.append(f"--with stacks/{self.kind}")
+            words.append(f"--with stacks/{self.entry}")
         return " ".join(words)
 
     @cached_property
@@ -283,7 +280,7 @@ class League:
         return [one for one in self.subjects if one.is_stack]
 
     def named(self, entry: str, suite: str) -> list[Subject]:
-        """Return the evaluations of an algorithm, with and without options."""
+        """Return the evaluations of an algorithm or kind of stack, with and without options."""
         return [one for one in self.of(suite) if one.entry == entry]
 
 
@@ -296,7 +293,7 @@ def pages(evidence: Path) -> dict[Path, str]:
     """Return the text of each page by its path."""
     league = League.read(evidence)
     made = {evidence / "league.md": "\n".join(_league(league)) + "\n"}
-    if any(one.engine == "kernel" for one in league.stacks):
+    if league.stacks:
         made[evidence / STACKS_PAGE] = "\n".join(_stacks(league)) + "\n"
     for subject in league.subjects:
         made[evidence / FOLDER / f"{subject.slug}.md"] = "\n".join(_subject(league, subject)) + "\n"
@@ -342,6 +339,18 @@ def _stacks(league: League) -> Iterator[str]:
     for one in league.stacks:
         known = causes.CAUSES.get(one.name, {})
         yield from (f"- **{one.title}, {section}**: {text}" for section, text in known.items())
+    yield f"\n{PROBES}"
+    yield "| stack | value [95 %] | at most 1 | at most 2 |\n|---|--:|---|---|"
+    for one in league.stacks:
+        for row in (row for row in one.rows if row.id == "5.1.1-loss"):
+            verdicts = (_within(row, bound) for bound in (1.0, 2.0))
+            yield f"| {one.title} | {row.number} | {' | '.join(verdicts)} |"
+
+
+def _within(row: Row, bound: float) -> str:
+    """Return the verdict that a section would have with this upper bound."""
+    low, high = row.data["ci95"] or [row.data["value"]] * 2
+    return "fail" if low > bound else "pass" if high <= bound else "undecided"
 
 
 def _quick(facts: Mapping[str, Any]) -> str:
@@ -388,6 +397,15 @@ evaluate cc program=FILE`. [The evaluation of every algorithm](league.md) has ea
 kernel engine runs three seeds, so more sections are undecided there than in the simulator.
 """
 
+PROBES = """\
+## Two bounds of rising loss
+
+By RFC 9743 section 5.1.1, a congestion control should reduce its rate to one packet per round trip,
+and then wait longer and longer. The section is for every transport, so tailback applies the bound
+of one packet to QUIC too. RFC 9002 section 6.2.4 lets a QUIC sender send two datagrams at each
+probe timeout. The table has the verdict with each bound.
+"""
+
 TABLES = {
     "cc": (
         "Congestion controls",
@@ -432,7 +450,7 @@ def _subject(league: League, subject: Subject) -> Iterator[str]:
 
 def _what(subject: Subject) -> str:
     if subject.is_stack:
-        link = f"../../reference/programs/{subject.kind}.md"
+        link = f"../../reference/programs/{subject.entry}.md"
         return f"the QUIC stack [{subject.title}]({link}) {ENGINES[subject.engine]}"
     folder, kind = KINDS[subject.suite]
     return f"the {kind} [{subject.name}](../../reference/{folder}/{subject.entry}.md)"

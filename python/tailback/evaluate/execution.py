@@ -62,7 +62,11 @@ def evaluate(
         own = criterion.jobs(folder, subject, request)
         why = rejection(own.values(), request)
         if why:
-            rejected[criterion.id] = why.replace("<text>", criterion.scenario)
+            # Name the file without its folder, as the report has it beside its page.
+            place = str(folder / criterion.scenario)
+            rejected[criterion.id] = why.replace("<text>", criterion.scenario).replace(
+                place, criterion.scenario
+            )
         else:
             jobs |= {(criterion.id, name): job for name, job in own.items()}
     if rejected and not jobs:

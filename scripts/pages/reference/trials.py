@@ -51,6 +51,7 @@ def of(kind: str, name: str) -> Iterator[str]:
     """Yield the text of the section."""
     if kind == "programs":
         yield PROGRAMS + "\n"
+        yield from _by_the_standards("cc", name)
     else:
         yield TESTED.format(singular=SINGULAR[kind]) + "\n"
         yield from _against_linux(kind, name)

@@ -3,6 +3,8 @@ packets."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tailback.evaluate import measures
 from tailback.evaluate.criteria import Within
 from tailback.evaluate.logged import LogTrace, least
@@ -16,6 +18,10 @@ seconds."""
 DATAGRAM_BYTES = 1472
 """The largest UDP payload of a packet. RFC 9002 section 7.2 sets the initial window to ten of
 them."""
+
+DATA_BYTES = 1000
+"""At least as many bytes arrive with a datagram that has data, because a sender fills the datagrams
+of a bulk transfer, also those of its probes. ACKs and PINGs are shorter."""
 
 
 def _flight_after_outage(run: Run) -> float | None:
@@ -32,14 +38,24 @@ def _flight_after_outage(run: Run) -> float | None:
 
 def _arrived_after_outage(run: Run) -> float | None:
     """Return how many full datagrams arrive within one and a half round trips from the first
-    delivery after the outage. The sender had them in flight in the first round trip."""
+    datagram with data after the outage. The sender had them in flight in the first round trip."""
     delivered = measures.series(run, "delivered_bytes")
     before = measures.last_before(delivered, BACK_S)
-    first = next((when for when, value in delivered if when > BACK_S and value != before), None)
+    first = _first_data(delivered)
     if first is None or before is None:
         return None
     after = measures.last_before(delivered, first + 1.5 * RTT_S)
     return None if after is None else (after - before) / DATAGRAM_BYTES
+
+
+def _first_data(delivered: Sequence[tuple[float, float]]) -> float | None:
+    """Return when the first datagram with data arrived after the outage. The sender may deliver an
+    ACK between two of its probes, from which it learns nothing."""
+    before = measures.last_before(delivered, BACK_S)
+    if before is None:
+        return None
+    arrived = ((when, value - before) for when, value in delivered if when > BACK_S)
+    return next((when for when, more in arrived if more >= DATA_BYTES), None)
 
 
 def _logged_window(run: Run) -> str:
@@ -47,8 +63,7 @@ def _logged_window(run: Run) -> str:
     [program] = measures.named(run, "subject")
     delivered = measures.series(run, "delivered_bytes")
     begun = next((when for when, value in delivered if value), 0.0)
-    before = measures.last_before(delivered, BACK_S)
-    first = next((when for when, value in delivered if when > BACK_S and value != before), None)
+    first = _first_data(delivered)
     log, _ = LogTrace.of(run, program["name"], begun - RTT_S / 2)
     window = None if log is None or first is None else least(log.cwnd, first, first + RTT_S)
     return "" if window is None else f"Its qlog has a window of {window:.0f} bytes then."
