@@ -1,9 +1,9 @@
-//! Measurements of tailback, independent of how an engine takes them: histograms, counters by
-//! cause, time series, the outcome of a run and its summary.
+//! Definitions of tailback's measurements: histograms, counters by cause, time series, the outcome
+//! of a run and its summary.
 //!
-//! The simulator, the kernel engine's guest agent and the bindings share this crate, so that a
-//! measurement has the same definition in every engine. Times are integer nanoseconds, sizes bytes,
-//! rates bit/s.
+//! The simulator, the kernel engine's guest agent and the bindings all use this crate, so that
+//! measurements have the same definition in every engine. Times are integer nanoseconds, sizes are
+//! bytes, and rates are bit/s.
 
 pub mod account;
 #[cfg(feature = "folder")]

@@ -1,13 +1,13 @@
-//! The counters of a link, with the same definition for every engine.
+//! Counts what happens at a link, with the same definitions for every engine.
 //!
-//! A [`Meter`] receives packets as plain numbers: the number of a flow, a frame length, a time. The
-//! simulator reports events when they happen. The kernel engine derives events from captures, and
-//! finds a drop later than it happened. So the results must not depend on the order of the calls.
-//! For example, the integral of the backlog is the sum over packets of length times time in the
-//! queue.
+//! A [`Meter`] receives packets as plain numbers: the number in the packet, a frame length, a time.
+//! The simulator reports events as they happen, but the kernel engine derives them from captures
+//! and finds a drop only later. So the results must not depend on the order of the calls. For
+//! example, the integral of the backlog is computed as the sum over packets of length times time in
+//! the queue.
 //!
-//! A packet's number identifies its flow, or a connection of a source. Counters belong to the owner
-//! of this number, which is a flow or a source.
+//! The number in a packet identifies its flow, or its connection of a traffic source. Counters
+//! belong to the number's owner: the flow or source.
 
 use std::sync::Arc;
 
@@ -17,9 +17,9 @@ use crate::paged::Paged;
 use crate::series::SeriesKey;
 use crate::{Cause, ClassPlan, Counts, Histogram, LinkOutcome, Outcome, Series};
 
-/// Returns the owner of each number in packets: a flow, a source or a program. Each flow, source
-/// and program has one number, in this order. The numbers of connections come after them.
-/// `connections` is the number of connections of each source, or 0.
+/// Returns the owner of each packet number: a flow, a source or a program. Flows, sources and
+/// programs have the first numbers, one each, in this order. Connections of sources have the
+/// numbers after them. `connections` is the number of connections of each source, or 0.
 pub fn owners(
     flows: usize,
     connections: impl IntoIterator<Item = u32>,
@@ -44,31 +44,30 @@ pub struct Meter {
     /// Time from arrival to departure of each forwarded packet, ns. The histogram's count is the
     /// number of forwarded packets.
     pub delay: Histogram,
-    /// Drops and marks of all packets.
     pub counts: Counts,
     warmup_ns: u64,
     backlog: u64,
     backlog_max: u64,
-    /// Sum over departed packets of length times departure time, minus the sum over arrived packets
-    /// of length times arrival time, byte x ns. When the queue is empty, this is the integral of
+    /// Sum over departed packets of length times departure time, minus the same sum over arrived
+    /// packets with their arrival time, byte x ns. When the queue is empty, this is the integral of
     /// its backlog.
     held: i128,
-    /// The owner (flow or source) of each number in packets.
+    /// The owner (flow or source) of each packet number.
     owners: Arc<[u32]>,
     by_owner: ByOwner,
-    /// For each number, the sum over its packets of length times time in the queue.
+    /// Sum of length times time in the queue, for each packet number.
     held_by: Held,
-    /// The least queue delay in each window of time.
+    /// The minimum queue delay in each time window.
     minima: Minima,
     /// Drops and marks over time.
     timeline: Timeline,
-    /// Series of events by number. The number is computed from owner and cause. The series get
-    /// names at the end of the run.
+    /// Events as series with numbers that are computed from owner and cause. The series get their
+    /// keys at the end of the run.
     events: Option<Series>,
     details: Option<Box<Details>>,
 }
 
-/// Data about each packet that only some runs record.
+/// Measurements of each packet that only some runs need.
 #[derive(Default)]
 struct Details {
     classes: Option<ClassRecorder>,
@@ -78,9 +77,9 @@ struct Details {
 /// Queue delays of programs' packets, by owner.
 #[derive(Default)]
 struct ProgramDelays {
-    /// Number of the first owner that is a program.
+    /// Number of the first program among the owners.
     first: usize,
-    /// Queue delays, ns. Present only for a program if packets of its sender, but not of its
+    /// Queue delays of each program, ns. `None` unless packets of its sender, but not of its
     /// receiver, pass this link.
     delays: Vec<Option<Histogram>>,
 }
@@ -96,11 +95,11 @@ impl ProgramDelays {
     }
 }
 
-/// Counters by flow or source. At most links, most owners have no drops or marks, so a row is
-/// created only at an owner's first drop or mark.
+/// Counters by owner. At most links, most owners have no drops or marks, so a row is created at an
+/// owner's first drop or mark.
 #[derive(Default)]
 struct ByOwner {
-    /// The index in `rows` plus 1, for each owner. 0 means that the owner has no row.
+    /// For each owner, the index in `rows` plus 1, or 0 without a row.
     row: Paged<u32>,
     rows: Vec<Counts>,
 }
@@ -144,14 +143,14 @@ impl Meter {
         }
     }
 
-    /// Records every drop and mark as a row of the series `drop.<cause>` or `mark.<cause>`,
-    /// including the warm-up. The row's value is the backlog, bytes.
+    /// Records every drop and mark, including those of the warm-up, as a row of the series
+    /// `drop.<cause>` or `mark.<cause>`. The row's value is the backlog, bytes.
     pub fn record_events(&mut self) {
         self.events = Some(Series::default());
     }
 
-    /// Also counts by class, and takes samples every `interval_ns` up to `end_ns`. With an interval
-    /// of 0, it takes no samples.
+    /// Also counts by class, and samples every `interval_ns` up to `end_ns`, or never if the
+    /// interval is 0.
     pub fn record_classes(&mut self, classes: Vec<ClassPlan>, end_ns: u64, interval_ns: u64) {
         let recorder = ClassRecorder::new(classes, self.warmup_ns, end_ns, interval_ns);
         if recorder.is_some() {
@@ -159,9 +158,8 @@ impl Meter {
         }
     }
 
-    /// Also records the queue delays of programs. `first` is the owner of the first program.
-    /// `measured` is true for a program if packets of its sender, but not of its receiver, pass
-    /// this link.
+    /// Also records queue delays of programs. `first` is the number of the first program among the
+    /// owners. `measured` tells for each program whether only its sender's packets pass this link.
     pub fn record_programs(&mut self, first: usize, measured: Vec<bool>) {
         let delays = measured.iter().map(|on| on.then(Histogram::new));
         let delays: Vec<_> = delays.collect();
@@ -170,14 +168,14 @@ impl Meter {
         }
     }
 
-    /// Notes a packet that arrived at the queue.
+    /// Counts a packet that arrives at the queue.
     #[inline]
     pub fn arrive(&mut self, len: u32, at_ns: u64) {
         self.backlog += u64::from(len);
         self.held -= self.byte_ns(len, at_ns);
     }
 
-    /// Notes a packet that left the queue and is sent over the link.
+    /// Counts a packet that leaves the queue to be sent over the link.
     #[inline(always)] // inline, because it is called at one place for every packet
     pub fn forward(&mut self, number: u32, len: u32, arrived_ns: u64, at_ns: u64) {
         self.leave(len, at_ns);
@@ -199,21 +197,20 @@ impl Meter {
         }
     }
 
-    /// Prefetches the counters for a number. Call this before a packet with this number is
-    /// forwarded.
+    /// Prefetches the counters for a packet number, before a packet with this number is forwarded.
     #[inline]
     pub fn fetch(&self, number: u32) {
         self.held_by.fetch(number);
     }
 
-    /// Notes the drop of a packet that had arrived at the queue.
+    /// Counts the drop of a packet that is in the queue.
     #[inline]
     pub fn drop(&mut self, number: u32, len: u32, cause: Cause, at_ns: u64) {
         self.leave(len, at_ns);
         self.count(number, cause, at_ns);
     }
 
-    /// Counts a mark, or a drop that does not change the backlog (a loss after the queue).
+    /// Counts a mark, or a loss after the queue, which does not change the backlog.
     pub fn count(&mut self, number: u32, cause: Cause, at_ns: u64) {
         let owner = self.owners[number as usize];
         if at_ns >= self.warmup_ns {
@@ -242,13 +239,12 @@ impl Meter {
         i128::from(len) * i128::from(at_ns.max(self.warmup_ns))
     }
 
-    /// Adds a packet in transmission to the integral of the backlog. The backlog itself does not
-    /// include this packet.
+    /// Adds a packet in transmission to the integral of the backlog, but not to the backlog itself.
     pub fn hold(&mut self, len: u32, from_ns: u64, to_ns: u64) {
         self.held += self.byte_ns(len, to_ns) - self.byte_ns(len, from_ns);
     }
 
-    /// Notes a backlog that existed at some time after the warm-up, to find the largest one.
+    /// Updates the largest backlog.
     #[inline]
     pub fn note_backlog(&mut self, bytes: u64) {
         self.backlog_max = self.backlog_max.max(bytes);
@@ -266,7 +262,7 @@ impl Meter {
     }
 }
 
-/// A link at the end of a run, with its meter.
+/// A link at the end of a run, with its meter and queue discipline.
 pub struct Measured<F> {
     /// Name of the link.
     pub name: String,
@@ -279,8 +275,8 @@ pub struct Measured<F> {
 }
 
 impl Outcome {
-    /// Completes the flows, sources and samples of an engine with the counters of the links. Links
-    /// are in file order. `series` is whether samples and requests become rows.
+    /// Adds the counters of the links, in file order, to the outcomes of the flows, sources and
+    /// classes. `series` tells whether samples and requests become rows.
     pub fn complete<F: Fn(u64, u64) -> f64>(
         &mut self,
         links: impl IntoIterator<Item = Measured<F>>,
@@ -303,7 +299,7 @@ impl Outcome {
         for link in links {
             self.add_link(link);
         }
-        // Classes are in the order of the scenario.
+        // List classes in the order of the scenario.
         self.classes.sort_by_key(|class| class.class.number);
         if series {
             self.record_samples();
@@ -351,7 +347,7 @@ impl Outcome {
             minima: meter.minima,
             events: meter.timeline,
         };
-        // Packets that are still in the queue have waited until the end of the run.
+        // Packets that are still in the queue have waited from their arrival to the end of the run.
         let waited = i128::from(meter.backlog) * i128::from(end_ns.max(meter.warmup_ns));
         self.links.push(LinkOutcome {
             name: link.name,
@@ -398,8 +394,8 @@ mod tests {
     use super::*;
     use crate::{FlowOutcome, TrafficOutcome};
 
-    /// Returns a meter for a flow, a source and a connection of the source. It measures from 100 to
-    /// 1000 ns.
+    /// Returns a meter with a flow, a source and one connection of the source. Its warm-up ends at
+    /// 100 ns.
     fn meter() -> Meter {
         Meter::new(owners(1, [1], 0), 100)
     }
@@ -430,7 +426,7 @@ mod tests {
 
     #[test]
     fn the_backlog_is_integrated_whatever_the_order_of_the_calls() {
-        // Of three packets, one leaves, one is dropped at the head of the queue, and one stays.
+        // One packet leaves, one is dropped from the head of the queue, and one stays.
         let mut in_time = meter();
         in_time.arrive(1000, 50);
         in_time.arrive(500, 150);
@@ -468,7 +464,7 @@ mod tests {
         let source = &outcome.traffic[0].counts;
         assert_eq!((source.marks(), source.drops()), (2, 1));
         assert_eq!(outcome.links[0].counts.marks(), 2);
-        // Events cover the whole run. They are ordered by flow and cause.
+        // Events are recorded for the whole run and ordered by flow and cause.
         let series = &outcome.series;
         let names = |key: &SeriesKey| format!("{} {}", key.flow.as_deref().unwrap(), key.quantity);
         let keys: Vec<_> = series.keys.iter().map(names).collect();
@@ -487,8 +483,8 @@ mod tests {
         assert_eq!(meter.counts_of(701), Counts::default());
     }
 
-    /// Tests counters with a flow in a class, a flow without a class, a source with requests, and a
-    /// program.
+    /// Tests the counters of a flow in a class, a flow without a class, a source with requests, and
+    /// a program.
     #[test]
     fn everybody_is_counted_by_name_and_class() {
         let mut meter = Meter::new(owners(2, [1], 1), 100);

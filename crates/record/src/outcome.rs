@@ -13,7 +13,7 @@ use crate::{
     ResponsivenessOutcome, Series,
 };
 
-/// Everything that was measured in one run.
+/// All measurements of one run.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Outcome {
     /// Length of the run, ns.
@@ -33,25 +33,25 @@ pub struct Outcome {
     pub classes: Vec<ClassOutcome>,
     /// Samples and events over time.
     pub series: Series,
-    /// Number of data packets that TCP senders sent in the whole run. It is used to report the
-    /// speed of the engine.
+    /// Number of data packets that TCP senders sent in the whole run, from which the engine's speed
+    /// is computed.
     pub data_packets: u64,
     /// Number of calendar events processed.
     pub events: u64,
     /// Numbers of packets in the capture, if the run has a capture.
     pub packets: Option<PacketCount>,
-    /// True if packets were not captured. Then values that are computed from packets are missing:
-    /// RTTs, delays, backlogs, and drops and marks by flow and cause. Links have only
+    /// True if packets were not captured. Then everything that is computed from packets is missing:
+    /// RTTs, delays, backlogs, and drops and marks by flow and cause. Links then only have
     /// [`LinkOutcome::totals`].
     pub unwatched: bool,
 }
 
-/// Numbers of packets that show whether a run's packet capture is complete.
+/// Packet counts that show whether the capture of a run is complete.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PacketCount {
-    /// Number of packets in the capture, counted at every interface.
+    /// Number of packets in the capture. A packet counts once at every interface that captures it.
     pub recorded: u64,
-    /// Number of packets beyond the capture's limit, which are missing in the capture.
+    /// Number of packets that are not in the capture because it reached its size limit.
     pub lost: u64,
 }
 
@@ -68,7 +68,7 @@ pub struct FlowOutcome {
     pub to_ns: u64,
     /// Payload bytes delivered in order in the measured time.
     pub delivered_bytes: u64,
-    /// RTT samples, ns. There is one for each ACK of data that was sent only once.
+    /// RTT samples, ns: one for each ACK of data that was never retransmitted.
     pub rtt: Histogram,
     /// Samples of the sender's state, one for each record interval.
     pub samples: SenderSamples,
@@ -88,7 +88,7 @@ pub struct FlowOutcome {
     pub chunks: Option<Box<Completions>>,
 }
 
-/// Sums over samples of a sender, up to the time at which all its data is delivered.
+/// Sums over the samples of a sender, until all its data is delivered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SenderSamples {
     /// Number of samples.
@@ -130,7 +130,7 @@ pub struct LinkOutcome {
     pub backlog_byte_ns: u128,
     /// Largest backlog, bytes.
     pub backlog_max_bytes: u64,
-    /// The queue's own counters, if packets were not captured.
+    /// Total drops and marks from the queue's own counters, if packets were not captured.
     pub totals: Option<Totals>,
     /// Samples over time, if any were taken.
     pub samples: Option<LinkSamples>,
@@ -138,7 +138,7 @@ pub struct LinkOutcome {
     pub account: QueueAccount,
 }
 
-/// Counters of a queue, over all causes and flows.
+/// Drops and marks of a queue, without their causes and flows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Totals {
     /// Number of packets dropped.
@@ -175,7 +175,7 @@ pub struct TrafficOutcome {
     pub frames: Option<Box<FrameOutcome>>,
     /// Durations of loads that use several connections, such as web pages, ns.
     pub loads: Histogram,
-    /// Responsiveness, if the source measures it.
+    /// Results of the test of responsiveness, if the source runs one.
     pub responsiveness: Option<Box<ResponsivenessOutcome>>,
     /// The measurements of requests, if the source makes requests.
     pub completions: Option<Completions>,
@@ -190,8 +190,8 @@ pub struct EchoOutcome {
     pub sent: u64,
     /// Number of requests whose echo arrived.
     pub answered: u64,
-    /// Number of lost requests. A request without an echo is lost if a later request was answered,
-    /// or if 10 s have passed.
+    /// Number of lost requests: those without an echo for which 10 s have passed or a later echo
+    /// has arrived.
     pub lost: u64,
     /// Time from request to echo, ns.
     pub rtt: Histogram,

@@ -1,20 +1,19 @@
-//! A table that is indexed by number and mostly empty. For example, it has a link's counters by
-//! flow, if only some flows use the link. A page is allocated when a number on the page is first
-//! used.
+//! A sparse table, indexed by number, e.g. a link's counters by flow if only some flows use the
+//! link. Its pages are allocated at the first write to one of their numbers.
 
 use crate::fetch;
 
 /// Number of values on a page.
 const PAGE: usize = 128;
 
-/// Values by number. Numbers that were never written have the default value.
+/// Values by number. A number that was never written has the default value.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Paged<T> {
     pages: Vec<Option<Box<[T; PAGE]>>>,
 }
 
 impl<T: Copy + Default> Paged<T> {
-    /// Changes the value of a number.
+    /// Changes the value of a number with a function.
     #[inline]
     pub fn change(&mut self, number: u32, with: impl FnOnce(&mut T)) {
         let place = number as usize;
@@ -33,7 +32,7 @@ impl<T: Copy + Default> Paged<T> {
         }
     }
 
-    /// Returns a mutable reference to the value of a number.
+    /// Returns the value of a number for writing. Allocates its page if needed.
     #[cold]
     pub fn at(&mut self, number: u32) -> &mut T {
         let place = number as usize;

@@ -1,11 +1,10 @@
-//! Writes packet captures for both engines, in pcapng, the format of Wireshark
-//! (draft-ietf-opsawg-pcapng).
+//! Writes packet captures for both engines as pcapng (draft-ietf-opsawg-pcapng), Wireshark's
+//! format.
 //!
-//! A file has one section, with an interface for each position where packets were captured. Each
-//! link has `NAME.in` (packets that arrive at the queue), `NAME.out` (packets that leave the queue)
-//! and `NAME.drop` (packets that the queue dropped or the link lost, with the cause as a comment).
-//! Times are in nanoseconds from the start of the run. Packets are Ethernet frames of which only
-//! the headers are stored.
+//! A file has one section. Each link has three interfaces: `NAME.in` (packets that arrive at the
+//! queue), `NAME.out` (packets that leave the queue) and `NAME.drop` (packets that the queue
+//! dropped or the link lost, with the cause as a comment). Times are in nanoseconds from the start
+//! of the run. Packets are Ethernet frames, cut after their headers.
 //!
 //! This code replaces the crate pcap-file 2.0, which writes the same bytes but takes 400
 //! instructions per packet instead of 258. That crate would also add eight crates (among them a
@@ -15,11 +14,11 @@ use std::io::{self, Write};
 
 use crate::{PacketCount, Seen};
 
-/// Largest number of packets in a capture, counted at every interface. Such a file has about 2 GB.
+/// Largest number of packets in a capture, over all interfaces. Such a file has about 2 GB.
 const MAX_PACKETS: u64 = 20_000_000;
 
-/// The three interfaces of a link. Each has the suffix of its name, and a description of the
-/// packets captured there.
+/// The three interfaces of a link: the suffix of the name, and a description of the packets
+/// captured there.
 const INTERFACES: [(&str, &str); 3] = [
     ("in", "as packets arrive, before the queue"),
     ("out", "as packets leave the queue"),
@@ -82,12 +81,12 @@ fn interfaces_of(link: &str) -> [Interface; 3] {
     })
 }
 
-/// A position where packets are captured.
+/// A point at which packets are captured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Interface {
     /// Name, e.g. `bottleneck.in`.
     name: String,
-    /// A sentence that describes the packets that are captured there.
+    /// Description of the packets captured there.
     description: String,
 }
 
@@ -106,7 +105,7 @@ const IF_TSRESOL: u16 = 9;
 
 /// A capture that is being written.
 ///
-/// It buffers only the current block, so `writer` should be a `BufWriter`.
+/// Only the current block is buffered, so `writer` should be a `BufWriter`.
 #[derive(Debug)]
 struct PacketFile<W: Write> {
     writer: W,
@@ -137,11 +136,11 @@ impl<W: Write> PacketFile<W> {
             file.begin(INTERFACE);
             file.u16(ETHERNET);
             file.u16(0);
-            // Set no snap length, because packets are cut at different lengths.
+            // The snap length is 0 (unlimited), because packets are cut at different lengths.
             file.u32(0);
             file.option(IF_NAME, interface.name.as_bytes())?;
             file.option(IF_DESCRIPTION, interface.description.as_bytes())?;
-            // The unit of time is 10^-9 s.
+            // Timestamps are in units of 10^-9 s.
             file.option(IF_TSRESOL, &[9])?;
             file.end_of_options();
             file.end()?;
@@ -149,8 +148,8 @@ impl<W: Write> PacketFile<W> {
         Ok(file)
     }
 
-    /// Appends a packet. Takes the interface's number, the time since the start of the run in ns,
-    /// the number of bytes on the wire, and the bytes to store.
+    /// Appends a packet: the number of its interface, the time since the start of the run in ns,
+    /// the length on the wire, and the bytes to store.
     pub fn packet(
         &mut self,
         interface: u32,
@@ -280,10 +279,10 @@ mod tests {
         let kinds: Vec<u32> = blocks.iter().map(|b| b.0).collect();
         assert_eq!(kinds, [0x0A0D_0D0A, 1, 1, 1, 6, 6]);
         assert_eq!(blocks[0].1[..4], [0x4D, 0x3C, 0x2B, 0x1A]);
-        // The bytes are Ethernet, reserved, no snap length, and if_name of 4 bytes.
+        // Link type Ethernet, reserved, no snap length, and `if_name` of 4 bytes.
         assert_eq!(blocks[1].1[..8], [1, 0, 0, 0, 0, 0, 0, 0]);
         assert_eq!(blocks[1].1[8..16], [2, 0, 4, 0, b'b', b'.', b'i', b'n']);
-        // The bytes are if_tsresol 9 and the end of options.
+        // `if_tsresol` 9, and the end of options.
         let end = blocks[1].1.len() - 12;
         assert_eq!(blocks[1].1[end..], [9, 0, 1, 0, 9, 0, 0, 0, 0, 0, 0, 0]);
         assert_eq!(

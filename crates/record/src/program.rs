@@ -1,5 +1,5 @@
-//! Measurements of the programs of a run, which are made in the network. An entry of `[[programs]]`
-//! is a pair of hosts. The packets of an entry are all packets between its two hosts.
+//! Measurements of the programs of a run, taken from their packets. An entry of `[[programs]]` is a
+//! pair of hosts, and its packets are all packets between them.
 
 use std::net::IpAddr;
 
@@ -18,15 +18,14 @@ pub struct Measures {
     pub sent_packets: u64,
     /// Number of these packets that reached the receiver's host.
     pub received_packets: u64,
-    /// Payload bytes that arrived at the receiver's host. For TCP, these are the bytes that arrived
-    /// in order, derived from the receiver's ACKs. For UDP and other protocols, every byte is
-    /// counted.
+    /// Payload bytes that arrived at the receiver's host. For TCP, these are the bytes that the
+    /// receiver's ACKs show as arrived in order. For other protocols, these are the bytes of all
+    /// packets.
     pub delivered_bytes: u64,
-    /// Payload bytes that arrived at the sender's host, counted in the same way.
+    /// The same for the sender's host.
     pub back_bytes: u64,
-    /// Round-trip times, ns. For TCP, there is one sample for each ACK of data that was sent only
-    /// once. For other protocols, these are estimates: the round-trip time without queues plus the
-    /// delay in the queues.
+    /// Round-trip times, ns. For TCP, one sample for each ACK of data that was never retransmitted.
+    /// For other protocols, estimates: the base RTT plus the measured queue delays.
     pub rtt: Histogram,
     /// Whether `rtt` contains estimates instead of samples.
     pub rtt_estimated: bool,
@@ -35,16 +34,16 @@ pub struct Measures {
     pub delay: Histogram,
     /// Drops and marks of packets from both hosts at every link.
     pub counts: Counts,
-    /// Number of packets from the sender's host, by the ECN field with which they were sent. The
-    /// order is not ECN-capable, ECT(1), ECT(0), CE.
+    /// Number of packets from the sender's host by the ECN field with which they were sent:
+    /// Not-ECT, ECT(1), ECT(0), CE.
     pub ecn_sent: [u64; 4],
-    /// Time from the first to the last packet with payload, including the warm-up, ns. `None` if it
-    /// is unknown whether the exchange has ended.
+    /// Time from the first to the last packet with payload, including the warm-up, ns. `None` if
+    /// more packets might follow.
     pub completion_ns: Option<u64>,
 }
 
 impl Measures {
-    /// Adds other measurements. The measured time then covers the measured times of both.
+    /// Adds the measurements of other packets. Extends the measured time to cover both.
     pub fn merge(&mut self, other: &Measures) {
         self.from_ns = self.from_ns.min(other.from_ns);
         self.to_ns = self.to_ns.max(other.to_ns);
@@ -66,7 +65,7 @@ impl Measures {
     }
 }
 
-/// The measurements of an entry of `[[programs]]`.
+/// The measurements and results of an entry of `[[programs]]`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct ProgramOutcome {
     /// Name of the entry.
@@ -75,16 +74,17 @@ pub struct ProgramOutcome {
     pub kind: String,
     /// Measurements of all packets of the entry.
     pub measures: Measures,
-    /// Measurements of each 5-tuple, in the order of their first packets. After [`MAX_TUPLES`]
-    /// entries, one further entry has the sums over all other 5-tuples.
+    /// Measurements of each 5-tuple, in the order of their first packets. If there are more than
+    /// [`MAX_TUPLES`], the last entry sums up all others.
     pub tuples: Vec<TupleOutcome>,
-    /// How the sender's and the receiver's side ended. `None` if the side was still running, or ran
-    /// no program.
+    /// Exit status and time of the sender's and of the receiver's program. `None` if it was still
+    /// running, or the side has none.
     pub ends: [Option<Ended>; 2],
-    /// Numbers from the program's own files, by name. `None` if a number was not found.
+    /// Numbers that the scenario reads from the program's output files, by name. `None` if a number
+    /// was not found.
     pub numbers: Vec<(String, Option<f64>)>,
-    /// Files that the stacks of the entry left, if the entry ran in the simulator. Guests store the
-    /// files of their programs themselves.
+    /// Output files of the entry's transport stacks in the simulator. Guests store their programs'
+    /// files themselves.
     #[serde(skip)]
     pub files: Vec<LeftFile>,
 }
@@ -98,14 +98,13 @@ pub struct LeftFile {
     pub bytes: Vec<u8>,
 }
 
-/// Largest number of 5-tuples that a program's results list separately.
+/// Largest number of 5-tuples that are measured separately.
 pub const MAX_TUPLES: usize = 1000;
 
 /// The measurements of the packets of a 5-tuple, in both directions.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TupleOutcome {
-    /// Number of 5-tuples in this entry. It is 1, except in the last entry, which may sum up many
-    /// 5-tuples.
+    /// Number of 5-tuples whose measurements are summed up here: 1, except in the last entry.
     pub tuples: u64,
     /// The number of the protocol.
     pub protocol: u8,

@@ -1,14 +1,14 @@
-//! Responsiveness under working conditions (round trips per minute while the link is loaded),
-//! measured by a source.
+//! Responsiveness under working conditions: round trips per minute while the link is loaded, as a
+//! traffic source measures it.
 
 use serde::{Deserialize, Serialize};
 
 use crate::Histogram;
 
-/// How reliable a result is.
+/// Confidence in the result of a test of responsiveness.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Confidence {
-    /// The test had fewer intervals than an average needs.
+    /// The test was too short to average over enough intervals.
     #[default]
     Low,
     /// Goodput or responsiveness was not stable.
@@ -18,7 +18,7 @@ pub enum Confidence {
 }
 
 impl Confidence {
-    /// Returns the name of the confidence in results.
+    /// Returns the name that results use.
     pub const fn name(self) -> &'static str {
         match self {
             Confidence::Low => "low",
@@ -28,13 +28,13 @@ impl Confidence {
     }
 }
 
-/// Responsiveness of the last intervals of a test.
+/// Results of a test of responsiveness, from its last intervals.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct ResponsivenessOutcome {
-    /// Times of foreign probes, which open their own connections, ns. A time includes the handshake
-    /// and the fetch.
+    /// Durations of foreign probes, each of which opens a new connection, ns. A duration includes
+    /// the handshake and the fetch.
     pub foreign: Histogram,
-    /// Times of probes on the connections that load the link (bulk connections), ns.
+    /// Durations of probes on the connections that load the link (bulk connections), ns.
     pub loaded: Histogram,
     /// Round trips per minute of foreign probes.
     pub foreign_rpm: Option<f64>,

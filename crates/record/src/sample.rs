@@ -1,12 +1,12 @@
-//! Quantities sampled over time. This file declares each quantity of flows and links once, and
-//! determines when its samples become rows of the series.
+//! Declares the quantities of flows, links and programs that are sampled over time, and when each
+//! sample becomes a row of the series.
 //!
-//! To add a quantity, add its line here. An engine that has the value sets the field of this name.
-//! Algorithms declare further quantities themselves, which are called gauges.
+//! To add a quantity, add its line here, and set the new field in each engine that has the value.
+//! Algorithms declare additional quantities of their own, called gauges.
 
 use crate::{Series, SeriesId};
 
-/// A quantity in the series.
+/// A sampled quantity.
 #[derive(Clone, Copy, Debug)]
 pub struct Quantity {
     /// Name, with the unit as suffix unless the quantity is a count.
@@ -15,7 +15,6 @@ pub struct Quantity {
     pub unit: &'static str,
     /// What the quantity means.
     pub doc: &'static str,
-    /// When the quantity is recorded.
     pub when: When,
 }
 
@@ -33,7 +32,7 @@ pub enum When {
 }
 
 impl When {
-    /// Returns the sentence for the documentation that describes when a quantity is recorded.
+    /// Returns the words that describe this in the documentation.
     pub const fn doc(self) -> &'static str {
         match self {
             When::State => "every interval; with `series = \"acks\"` after every ACK",
@@ -58,13 +57,13 @@ macro_rules! quantities {
                 $(Quantity { name: stringify!($name), unit: $unit, doc: $doc, when: When::$when },)*
             ];
 
-            /// Returns how many quantities are recorded at one of these times.
+            /// Returns the number of quantities that are recorded at one of these times.
             pub fn rows(when: &[When]) -> u64 {
                 let all = Self::QUANTITIES.iter();
                 all.filter(|quantity| when.contains(&quantity.when)).count() as u64
             }
 
-            /// Returns the values, in the order of `QUANTITIES`.
+            /// Returns the current values, in the order of `QUANTITIES`.
             fn values(&self) -> impl Iterator<Item = Option<f64>> {
                 [$(self.$name),*].into_iter()
             }
@@ -73,7 +72,7 @@ macro_rules! quantities {
 }
 
 quantities! {
-    /// A flow at one moment. `None` means that the value is unknown or does not exist.
+    /// The state of a flow. `None` is a value that is unknown or does not exist.
     FlowState {
         cwnd, "segments", State, "Congestion window.";
         ssthresh, "segments", State, "Slow-start threshold; no value until it is set.";
@@ -86,7 +85,7 @@ quantities! {
 }
 
 quantities! {
-    /// A link's queue at one moment.
+    /// The state of a link's queue.
     LinkState {
         backlog_packets, "packets", Interval, "Packets in the queue.";
         backlog_bytes, "bytes", Interval, "Frame bytes in the queue.";
@@ -94,7 +93,7 @@ quantities! {
 }
 
 quantities! {
-    /// A program at one moment.
+    /// The state of a program.
     ProgramState {
         delivered_bytes, "bytes", Interval, "Payload that has reached the receiver's host; for TCP, in order.";
         back_bytes, "bytes", Interval, "Payload that has reached the sender's host; for TCP, in order.";
@@ -109,14 +108,14 @@ quantities! {
 
 /// The series of a flow.
 ///
-/// The series are declared in this order: series that are always recorded, gauges, and series that
-/// are recorded after every ACK. All ids can be computed from the first id, so a hundred thousand
-/// flows need no lists of ids.
+/// Series are declared in this order: quantities that are always recorded, gauges, then quantities
+/// recorded after every ACK. All ids follow from the first one, so a hundred thousand flows need no
+/// lists of ids.
 pub struct FlowSampler {
     first: SeriesId,
     gauges: u32,
     acks: bool,
-    /// The window after its last change.
+    /// Congestion window at its last change.
     cwnd: f64,
 }
 
@@ -151,7 +150,7 @@ impl FlowSampler {
         (0..self.gauges).map(move |gauge| first.plus(gauge))
     }
 
-    /// Returns whether the state is recorded after every ACK.
+    /// Returns whether quantities are recorded after every ACK.
     pub fn acks(&self) -> bool {
         self.acks
     }
@@ -215,7 +214,7 @@ impl FlowSampler {
     }
 }
 
-/// Records gauges in the order of declaration. A gauge may be unknown at this time.
+/// Records gauges in the order of declaration. A gauge without a value gets no row.
 fn push_gauges<G: Into<Option<f64>>>(
     ids: impl IntoIterator<Item = SeriesId>,
     at_ns: u64,

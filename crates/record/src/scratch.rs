@@ -1,9 +1,9 @@
-//! Scratch folders. Only one process uses a scratch folder, which is beside the folder that the
-//! process will write.
+//! Scratch folders, in which a process writes files before it moves them to their final folder
+//! beside it.
 //!
-//! Beside each scratch folder is a lock file, which the owning process keeps locked. If another
-//! process can lock this file, the owner has ended. The next process that opens a scratch folder in
-//! the same parent folder removes the scratch folders of ended owners.
+//! Each scratch folder has a lock file beside it, which the owning process keeps locked. If another
+//! process can lock this file, the owner has ended. Whoever next opens a scratch folder with the
+//! same parent deletes the folders of such owners.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -13,12 +13,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const PREFIX: &str = ".tailback-";
 const LOCK_SUFFIX: &str = ".lock";
 
-/// A folder that belongs to this process. It is removed when this value is dropped.
+/// A scratch folder of this process, deleted when this value is dropped.
 #[derive(Debug)]
 pub struct Scratch {
     folder: PathBuf,
     lock_path: PathBuf,
-    /// The lock file, which this process keeps locked while it writes.
+    /// The lock file, locked while this value exists.
     _lock: File,
 }
 
@@ -27,8 +27,8 @@ impl Scratch {
     /// ended processes.
     pub fn open(parent: &Path) -> io::Result<Scratch> {
         remove_leftovers(parent);
-        // Do not use a serial number while its lock file exists. The file may belong to this
-        // process, or to a process with the same process number on another host.
+        // Skip serial numbers that have a lock file. It may belong to this process, or to one with
+        // the same process id on another host.
         static SERIAL: AtomicU64 = AtomicU64::new(0);
         loop {
             let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
@@ -40,8 +40,8 @@ impl Scratch {
                 Err(e) => return Err(at(&lock_path, e)),
             };
             match lock.try_lock() {
-                // Another process may have removed the file as a leftover before this process
-                // locked it.
+                // Another process may have deleted the file as abandoned before this process locked
+                // it.
                 Ok(()) if lock_path.exists() => {}
                 Ok(()) | Err(TryLockError::WouldBlock) => continue,
                 Err(TryLockError::Error(e)) => {
@@ -79,15 +79,15 @@ impl Drop for Scratch {
     }
 }
 
-/// Removes the scratch folders of ended processes, whose locks are free. Ignores failures, because
-/// the next process tries again.
+/// Deletes the scratch folders of processes that have ended. Ignores failures, because a later
+/// process tries again.
 fn remove_leftovers(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let Some(scratch) = name.to_str().and_then(|n| n.strip_suffix(LOCK_SUFFIX)) else {
             continue;
         };
-        // A lock is an empty file. Opening another kind of file, such as a pipe, may block.
+        // A lock file is a regular file. Opening anything else, such as a pipe, may block.
         if !is_name(scratch) || !entry.file_type().is_ok_and(|kind| kind.is_file()) {
             continue;
         }
@@ -117,9 +117,9 @@ fn is_name(name: &str) -> bool {
         .is_some_and(|(process, serial)| number(process) && number(serial))
 }
 
-/// Removes a folder and its content, as far as possible. No other Rust code in tailback removes
-/// folders. All callers are in this file and pass a scratch folder. Links are removed, but their
-/// targets are not.
+/// Deletes a folder and its content, as far as possible. Only this function deletes folders in
+/// tailback's Rust code, and it is only called for scratch folders. Symbolic links are deleted, but
+/// their targets are not.
 fn remove(folder: &Path) {
     let _ = fs::remove_dir_all(folder);
 }
@@ -137,7 +137,7 @@ mod tests {
     fn leftovers_of_the_dead_go_and_those_of_the_living_stay() {
         let root = tempfile::tempdir().expect("a folder");
         let living = Scratch::open(root.path()).expect("a folder");
-        // Create the state after a SIGKILL: a folder, and a lock file that no process holds.
+        // Create what a SIGKILL leaves: a folder, and a lock file that no process holds.
         let dead = root.path().join(".tailback-1-0");
         fs::create_dir_all(dead.join("half")).expect("a folder");
         fs::write(root.path().join(".tailback-1-0.lock"), "").expect("a file");
@@ -188,7 +188,7 @@ mod tests {
         let first = Scratch::open(root.path()).expect("a folder");
         let name = first.path().file_name().expect("a name").to_string_lossy();
         let (process, serial) = name.rsplit_once('-').expect("prefix, process, serial");
-        // Other tests use serial numbers in the meantime, so this locks many of the next names.
+        // Other tests also take serial numbers, so lock many of the next names.
         let serial: u64 = serial.parse().expect("a number");
         let locks: Vec<File> = (serial + 1..serial + 40)
             .map(|serial| {
@@ -221,15 +221,14 @@ mod tests {
         let name = first.path().file_name().expect("a name").to_string_lossy();
         let (process, serial) = name.rsplit_once('-').expect("prefix, process, serial");
         let serial: u64 = serial.parse().expect("a number");
-        // Other tests use serial numbers in the meantime.
+        // Other tests also take serial numbers, so occupy many of the next names.
         for serial in serial + 1..serial + 40 {
             fs::create_dir(root.path().join(format!("{process}-{serial}"))).expect("a folder");
         }
         let error = Scratch::open(root.path()).expect_err("a folder is in the way");
         assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
         assert!(error.to_string().contains(process), "{error}");
-        // The lock of the folder that failed is removed, so only the lock of the first folder
-        // remains.
+        // The lock file of the failed folder is deleted, so only that of the first folder remains.
         let names = fs::read_dir(root.path()).expect("a folder");
         let names = names.map(|entry| entry.expect("an entry").file_name());
         let names: Vec<String> = names.map(|n| n.to_string_lossy().into_owned()).collect();

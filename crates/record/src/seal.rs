@@ -1,8 +1,8 @@
-//! JSON files that contain a hash of themselves, and hashes of other files.
+//! JSON files that contain their own hash, and hashes of other files.
 //!
 //! The last line of a sealed object is `"sha256"`, the SHA-256 of every byte before that line. If
-//! the file was truncated or a bit changed, the seal does not match. The seal protects against
-//! damage but not against forgery, because it does not prove who wrote the file.
+//! the file was truncated or a bit changed, the seal does not match. The seal detects damage, but
+//! not forgery, because anyone can compute it.
 
 use std::io::{self, Read, Write};
 
@@ -75,7 +75,7 @@ impl Mark {
     }
 }
 
-/// A writer that hashes the data written through it.
+/// A writer that also hashes the data.
 pub struct Hashing<W> {
     inner: W,
     hash: Sha256,
@@ -141,14 +141,14 @@ mod tests {
         hashing.write_all(b"c").expect("memory");
         let mark = hashing.mark();
         assert_eq!(mark.bytes, 3);
-        // This is the example of FIPS 180-4.
+        // The expected hash is the example of FIPS 180-4.
         assert!(mark.sha256.starts_with("ba7816bf8f01cfea"), "{mark:?}");
         assert_eq!(Mark::of(&b"abc"[..]).expect("memory"), mark);
         assert_eq!(Mark::of_bytes(b"abc"), mark);
     }
 
-    /// A reader for tests. It returns one byte at a time, is interrupted before each byte, and
-    /// fails or ends after the last byte.
+    /// A reader that returns one byte at a time, is interrupted before each byte, and fails or ends
+    /// after the last byte.
     struct Hesitant {
         bytes: Vec<u8>,
         interrupted: bool,

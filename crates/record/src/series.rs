@@ -1,32 +1,31 @@
-//! Time series and events of a run in long form. One row is (time, flow, link, quantity, value).
+//! Time series and events of a run in long form: each row is (time, flow, link, quantity, value).
 
 use serde::{Deserialize, Serialize};
 
-/// The id of a series. [`Series::id`] creates it.
+/// Identifies a declared series. [`Series::id`] creates it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SeriesId(u32);
 
 impl SeriesId {
-    /// Returns the id of the series that was declared `more` series after this one.
+    /// Returns the id of the series declared `more` series later.
     pub(crate) fn plus(self, more: u32) -> SeriesId {
         SeriesId(self.0 + more)
     }
 }
 
-/// What a series is about: a flow or source, a link, and a quantity.
+/// Identifies a series: a flow or source, a link, and a quantity.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeriesKey {
-    /// The flow or traffic source, if the series is about one.
+    /// The flow or traffic source, if the series belongs to one.
     pub flow: Option<String>,
-    /// The link, if the series is about one.
+    /// The link, if the series belongs to one.
     pub link: Option<String>,
-    /// The quantity. Its unit, if any, is the suffix. Examples are `cwnd` (segments), `srtt_ns`,
-    /// `backlog_bytes`, and `drop.overflow` (an event).
+    /// The quantity, with its unit as suffix if it has one, e.g. `cwnd` (segments), `srtt_ns`,
+    /// `backlog_bytes`, `drop.overflow` (an event).
     pub quantity: String,
 }
 
-/// Largest number of rows. Further rows are only counted, in [`Series::lost`], and the number is
-/// reported.
+/// Largest number of rows. Rows beyond it are only counted, in [`Series::lost`].
 pub const MAX_ROWS: usize = 20_000_000;
 
 /// Samples and events, in the order in which they were recorded.
@@ -40,12 +39,13 @@ pub struct Series {
     pub time_ns: Vec<u64>,
     /// The value of each row.
     pub value: Vec<f64>,
-    /// Number of rows beyond [`MAX_ROWS`].
+    /// Number of rows beyond [`MAX_ROWS`], which are not stored.
     pub lost: u64,
 }
 
 impl Series {
-    /// Declares a series. Every flow, link and quantity is declared once, before the run.
+    /// Declares a series. Each combination of flow, link and quantity is declared once, before the
+    /// run.
     pub fn id(&mut self, flow: Option<&str>, link: Option<&str>, quantity: &str) -> SeriesId {
         let key = SeriesKey {
             flow: flow.map(str::to_owned),
@@ -57,14 +57,14 @@ impl Series {
         SeriesId((self.keys.len() - 1) as u32)
     }
 
-    /// Returns an id for a number that the caller chooses. It is for a series that gets its key
-    /// only at the end ([`Series::name`]).
+    /// Returns a series id with a number that the caller chooses. [`Series::name`] adds the key at
+    /// the end of the run.
     pub(crate) fn numbered(number: u32) -> SeriesId {
         SeriesId(number)
     }
 
-    /// Gives keys to series that have only numbers. Only series with rows get keys, in the order of
-    /// the numbers.
+    /// Adds keys to series that were recorded by number, in the order of the numbers. Series
+    /// without rows get none.
     pub(crate) fn name(&mut self, key: impl Fn(u32) -> SeriesKey) {
         let numbers = self.key.iter().max().map_or(0, |last| *last as usize + 1);
         let mut place = vec![None; numbers];
@@ -104,7 +104,8 @@ impl Series {
         self.value.extend(other.value.iter().take(room));
     }
 
-    /// Appends the rows of a series with the same keys. The caller ensures that all rows fit.
+    /// Appends the rows of a series with the same keys. The caller must ensure that they do not
+    /// exceed [`MAX_ROWS`].
     pub fn append_rows(&mut self, other: Series) {
         self.key.extend(other.key);
         self.time_ns.extend(other.time_ns);
@@ -126,8 +127,7 @@ impl Series {
 mod tests {
     use super::*;
 
-    /// Returns a series with this many rows, for tests of the limit. It reserves 80 MB of memory
-    /// but never writes to it.
+    /// Returns a series with this many rows. Its 80 MB of memory are reserved but never written.
     fn full(rows: usize) -> Series {
         Series {
             key: vec![0; rows],

@@ -1,13 +1,11 @@
-//! Statistics of samples: mean, spread and percentiles by nearest rank.
+//! Statistics of samples: mean, standard deviation, and percentiles by nearest rank.
 
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
 use crate::{Histogram, ratio};
 
-/// Statistics of a list of numbers, in the unit of the numbers.
-///
-/// In JSON, the statistics are an object ([`Stat::only`]).
+/// Statistics of a list of numbers, in the numbers' unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Stat {
     /// Number of values.
@@ -35,7 +33,7 @@ pub struct Stat {
 }
 
 impl Stat {
-    /// The usual statistics, in the order of the JSON.
+    /// The statistics that are usually written, in the order of the JSON.
     pub const NAMES: &'static [&'static str] = &[
         "n", "mean", "stddev", "p1", "p25", "p50", "p75", "p99", "max",
     ];
@@ -106,8 +104,8 @@ impl Stat {
         }
     }
 
-    /// Returns names and values in the order of the JSON. In the JSON, [`Stat::n`] comes before
-    /// them.
+    /// Returns names and values in the order of the JSON, without [`Stat::n`], which comes first
+    /// there.
     fn values(&self) -> [(&'static str, Option<f64>); 10] {
         [
             ("mean", self.mean),
@@ -123,13 +121,13 @@ impl Stat {
         ]
     }
 
-    /// Selects the statistics with these names, for writing.
+    /// Selects the statistics to write, by name.
     pub fn only(&self, names: &'static [&'static str]) -> Only<'_> {
         Only { stat: self, names }
     }
 }
 
-/// A selection of the statistics, for writing.
+/// Selected statistics, for writing.
 #[derive(Clone, Copy, Debug)]
 pub struct Only<'a> {
     stat: &'a Stat,
@@ -159,9 +157,8 @@ fn nearest_rank(sorted: &[f64], p: f64) -> Option<f64> {
     sorted.get(rank - 1).copied()
 }
 
-/// Returns the standard deviation (n - 1) of the values in a histogram. Each value is represented
-/// by the middle of its bucket. Deviations are from the exact mean. Returns `None` for fewer than
-/// two values.
+/// Returns the standard deviation (n - 1) of the values in a histogram, with the middle of a bucket
+/// for each of its values and the exact mean. Returns `None` for fewer than two values.
 fn stddev(histogram: &Histogram) -> Option<f64> {
     let mean = histogram.mean()?;
     let squares: f64 = histogram

@@ -1,8 +1,8 @@
-//! Reads run folders. A file is used only if it is unchanged since it was written.
+//! Reads run folders, and checks that each file is unchanged since it was written.
 //!
-//! The folder is not trusted. Its files must be regular files, not links, with the sizes and hashes
-//! that the manifest lists. The manifest must be sealed and have this format. Its run must be the
-//! run in the name of the folder. The tables must have the columns and rows of a run
+//! Run folders are untrusted. Files must be regular files, not links, with the sizes and hashes
+//! that the manifest lists. The manifest must be sealed, have the current format, and name the same
+//! run as the folder's name. Tables must have the expected columns and numbers of rows
 //! ([`crate::table::check`]).
 
 use std::collections::BTreeMap;
@@ -32,13 +32,12 @@ pub const PACKETS: &str = "packets.pcapng";
 /// Wall and CPU time.
 pub const TIMING: &str = "timing.json";
 
-/// The largest JSON file that is read, bytes.
+/// Largest JSON file to read, bytes.
 const MAX_JSON: u64 = 64 << 20;
-/// The largest table that is read, bytes. This is twice the size of a table with the largest number
-/// of rows.
+/// Largest table to read, bytes: twice the size of a table with the largest number of rows.
 const MAX_TABLE: u64 = 1 << 30;
 
-/// Version of the layout of a run folder.
+/// Format version of a run folder.
 pub const FORMAT: u32 = 2;
 
 /// Why a folder or file cannot be used.
@@ -59,8 +58,8 @@ fn damaged<T>(path: &Path, what: &str) -> Result<T> {
     Err(Fault::Damaged(format!("{}: {what}", path.display())))
 }
 
-/// Returns whether a name is the id of a run, a sweep or a comparison. Such an id has 20 digits of
-/// a hash.
+/// Returns whether a name is the id of a run, a sweep or a comparison: 20 hexadecimal digits of a
+/// hash.
 pub fn is_id(name: &str) -> bool {
     name.len() == 20
         && name
@@ -89,8 +88,7 @@ pub fn check(path: &Path) -> Result<()> {
 }
 
 impl RunFolder {
-    /// Opens a run folder. Reads and checks only the manifest. The other files are checked when
-    /// they are used.
+    /// Opens a run folder after checking its manifest. Other files are checked when they are read.
     pub fn open(path: &Path) -> Result<RunFolder> {
         match fs::symlink_metadata(path) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => {
@@ -115,7 +113,7 @@ impl RunFolder {
         if !is_whole(&bytes) {
             return damaged(&file, NOT_WRITTEN);
         }
-        // Use the absolute path, because it has a last part even for a path such as `.`.
+        // A path such as `.` has no file name, so use the absolute path.
         let own = std::path::absolute(path).map_err(|e| Fault::Io(at(path, e)))?;
         let name = own.file_name().and_then(|name| name.to_str());
         let run_id = manifest["run_id"].as_str();
@@ -230,7 +228,7 @@ impl RunFolder {
 
 const NOT_WRITTEN: &str = "not what was written";
 
-/// Folder for the files that programs wrote.
+/// Subfolder for the files that programs wrote.
 pub const PROGRAMS: &str = "programs";
 
 /// Returns whether this is the path of a file that a program wrote.
@@ -240,7 +238,7 @@ fn is_of_program(name: &str) -> bool {
     parts.next() == Some(PROGRAMS) && parts.clone().count() > 1 && parts.all(inside)
 }
 
-/// Returns the files that a manifest lists, or `None` if they are not the files of a run.
+/// Returns the files that a manifest lists, or `None` if a run cannot have these files.
 fn files_of(table: &Value) -> Option<BTreeMap<String, (Mark, Option<u64>)>> {
     let mut files = BTreeMap::new();
     for (name, entry) in table.as_object()? {
@@ -316,8 +314,8 @@ mod tests {
         }
     }
 
-    /// Tests which files a manifest must list. A run has a summary and both tables. The manifest
-    /// has a number of rows for each table, but not for other files.
+    /// Tests which files a manifest must list: a summary and both tables, each table with its
+    /// number of rows, and no other file with one.
     #[test]
     fn the_files_of_a_manifest() {
         let mark = || json!({ "bytes": 3, "sha256": "ab" });

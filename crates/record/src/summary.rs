@@ -1,8 +1,8 @@
-//! The summary of a run. It is the object that `--json` prints for a point, but without the sweep
-//! parameters of the point, because the same run may be part of several sweeps.
+//! The summary of a run, which `--json` prints. The parameters of a sweep are not part of it,
+//! because the same run may belong to several sweeps.
 //!
-//! A value that is not available is `null`, never 0. Field names and units are fixed. New fields
-//! may be added, each with one declaration ([`field`]).
+//! A value that is not available is `null`, never 0. Names and units of fields do not change. A new
+//! field needs one declaration ([`field`]).
 
 mod chunks;
 pub mod field;
@@ -58,8 +58,8 @@ fields! {
     }
 }
 
-/// The flows of a run. Each flow is summarised only when it is needed, because a hundred thousand
-/// summaries would need 50 MB.
+/// The flows of a run. A flow's summary is computed only when it is needed, because a hundred
+/// thousand summaries would need 50 MB.
 #[derive(Clone, Copy, Debug)]
 pub struct FlowSummaries<'a> {
     flows: &'a [FlowOutcome],

@@ -1,5 +1,5 @@
-//! The tables of a run folder: series and histograms in Parquet. Also checks a file before it is
-//! read as a table.
+//! Writes the tables of a run folder (series and histograms) as Parquet, and checks Parquet files
+//! before they are read.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -40,8 +40,8 @@ pub const HISTOGRAMS: &str = "message histograms {
 /// Number of rows in a row group. It limits the memory that the writer and the reader need.
 const GROUP_ROWS: usize = 1 << 20;
 
-/// Largest number of bytes to which one compressed byte can expand. Snappy's longest copy encodes
-/// 64 bytes in 3 bytes.
+/// Largest factor by which compressed data can expand. Snappy's longest copy encodes 64 bytes in 3
+/// bytes.
 const EXPANSION: u64 = 24;
 
 /// Writes a table of this schema. Returns the number of its rows.
@@ -53,8 +53,8 @@ pub fn write<W: Write + Send>(
     let properties = WriterProperties::builder()
         .set_writer_version(WriterVersion::PARQUET_1_0)
         .set_compression(Compression::SNAPPY)
-        // Statistics and the offset index are not useful in files of this size, and need space in
-        // the files of short runs.
+        // Omit statistics and the offset index, which are not useful in files of this size and
+        // would dominate the files of short runs.
         .set_statistics_enabled(EnabledStatistics::None)
         .set_offset_index_disabled(true)
         .set_created_by("tailback".to_owned())
@@ -67,7 +67,7 @@ pub fn write<W: Write + Send>(
             Ok(rows)
         })
         .map_err(|e| match e {
-            // Return the cause, such as a full disk, because the user needs to read it.
+            // Return the I/O error, such as a full disk, so that the user sees the cause.
             ParquetError::External(inner) => match inner.downcast::<io::Error>() {
                 Ok(io) => *io,
                 Err(other) => io::Error::other(other),
@@ -76,15 +76,15 @@ pub fn write<W: Write + Send>(
         })
 }
 
-/// Checks that a file is a table of this schema with `rows` rows, in the form that [`write`]
-/// produces. The error describes what is wrong. A reader of a checked table needs memory only for
-/// its rows and for [`EXPANSION`] times its size. The check itself does not decompress any data.
+/// Checks that a file is a table of this schema with `rows` rows, as [`write`] produces it. Reading
+/// a checked table needs memory only for its rows and for [`EXPANSION`] times its size. The check
+/// itself does not decompress any data. The error describes what is wrong.
 pub fn check(file: Bytes, schema: &str, rows: u64) -> Result<(), String> {
     if rows > series::MAX_ROWS as u64 {
         return Err(format!("more than {} rows", series::MAX_ROWS));
     }
     let size = file.len() as u64;
-    // The Parquet reader may panic on unusual inputs.
+    // The Parquet reader may panic on invalid files.
     let checked = std::panic::catch_unwind(|| -> Result<(), String> {
         let wrong = |e: ParquetError| format!("not a Parquet file of a run: {e}");
         let reader = SerializedFileReader::new(file).map_err(wrong)?;
@@ -145,9 +145,8 @@ fn values_of(pages: &mut dyn PageReader) -> Result<u64, ParquetError> {
     Ok(values)
 }
 
-/// Writes the series one after the other, and returns the number of rows. So within a row group,
-/// all rows of a series are adjacent, and their keys are equal. This compresses well, and a reader
-/// finds a series in one place.
+/// Writes one series after the other, and returns the number of rows. Equal keys are then adjacent
+/// in a row group, which compresses well, and a reader finds a series in one place.
 pub fn write_series<W: Write + Send>(
     writer: &mut SerializedFileWriter<W>,
     series: &Series,
@@ -166,8 +165,8 @@ pub fn write_series<W: Write + Send>(
     Ok(order.len() as u64)
 }
 
-/// Returns the rows in the order of their series. Within a series, rows stay in the order of
-/// recording (a stable counting sort).
+/// Returns the rows sorted by series, and within a series in the order of recording (a stable
+/// counting sort).
 fn by_key(series: &Series) -> Vec<u32> {
     let mut next = vec![0_u32; series.keys.len() + 1];
     for &key in &series.key {
@@ -192,7 +191,7 @@ struct Owner<'a> {
     quantity: &'a str,
 }
 
-/// A bucket with values. Up to a million buckets are in memory at the same time.
+/// A non-empty bucket. Up to a million of them are in memory at the same time.
 struct Bucket {
     lower: u64,
     count: u64,
@@ -290,7 +289,7 @@ pub fn write_histograms<W: Write + Send>(
     }
 }
 
-/// Number of rows passed to the column writer at a time.
+/// Number of rows to pass to the column writer at a time.
 const BATCH: usize = 8192;
 
 /// Writes the next column, with a value in every row.
@@ -341,8 +340,7 @@ fn optional<'a, R, W: Write + Send>(
     })
 }
 
-/// The text of the previous row, in the form that the writer needs. It is stored because most rows
-/// repeat the text.
+/// The text of the previous row, as the Parquet writer needs it, because most rows repeat it.
 #[derive(Default)]
 struct Last<'a>(Option<(&'a str, ByteArray)>);
 

@@ -1,5 +1,5 @@
-//! Writes `account.json`, which stores what each sender of a run waited for, and what filled each
-//! queue.
+//! Writes `account.json`, which states what each sender of a run waited for, and which flows filled
+//! each queue.
 //!
 //! Counters are stored as objects that omit values of 0. The reductions of a flow are stored as
 //! columns, which need half the space of objects.
@@ -120,8 +120,8 @@ fn named(name: &str, mut all: Map<String, Value>) -> Value {
     Value::Object(all)
 }
 
-/// A list whose elements are created while it is written. It may have a hundred thousand elements,
-/// which would use much memory at once.
+/// A list whose elements are created one by one as they are written, because a hundred thousand
+/// elements need much memory.
 struct Each<F>(F);
 
 impl<I: Iterator<Item = Value>, F: Fn() -> I> Serialize for Each<F> {

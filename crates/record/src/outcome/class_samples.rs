@@ -1,4 +1,4 @@
-//! Values derived from the samples of classes: rates and windows of flows, and rows of the series.
+//! Computes flow rates, flow windows and rows of the series from the samples of classes.
 
 use super::Outcome;
 use crate::class::{ClassOutcome, LinkSamples};
@@ -58,7 +58,7 @@ impl Outcome {
     }
 }
 
-/// The samples of a class.
+/// The samples of a class, with those of its link.
 #[derive(Clone, Copy)]
 pub struct ClassSamples<'a> {
     outcome: &'a Outcome,
@@ -72,8 +72,8 @@ impl ClassSamples<'_> {
         self.outcome.warmup_ns + (interval as u64 + 1) * self.link.interval_ns
     }
 
-    /// Iterates over the intervals in a flow's measured time. Each item has the flow's rate in the
-    /// interval, byte/s. `member` is the index of the flow among the flows of the class.
+    /// Iterates over the intervals in a flow's measured time, with the flow's rate in byte/s.
+    /// `member` is the index of the flow in the class.
     fn rates(&self, class: &ClassOutcome, member: usize) -> impl Iterator<Item = (usize, f64)> {
         let flow = class.class.flows[member].flow as usize;
         let (from, to) = self.outcome.measured_time_of(flow);
@@ -94,7 +94,7 @@ impl ClassSamples<'_> {
         let mut all = Vec::new();
         for (member, flow) in class.class.flows.iter().enumerate() {
             all.extend(self.rates(class, member).map(|(i, rate)| {
-                // If nothing was forwarded, the rate is 0, so the window is also 0.
+                // If the class forwarded nothing, the rate is 0, so the window is also 0.
                 let queue_ns = class.intervals[i].mean_delay_ns().unwrap_or(0.0);
                 (rate, rate * (queue_ns + flow.base_rtt_ns as f64) / 1e9)
             }));

@@ -1,9 +1,9 @@
-//! The fields of a summary. Each field is declared once, with its type, unit, meaning, and the
-//! properties that it has as a metric.
+//! Declares the fields of a summary, each once, with its type, unit, meaning, and properties as a
+//! metric.
 //!
-//! These declarations determine the JSON, the check of stored summaries, metrics, assertions, data
-//! frames and the reference. To add a field, declare it with `fields!` in its part of the summary,
-//! and set its value.
+//! The JSON, the check of stored summaries, the metrics, the assertions, the data frames and the
+//! reference are all generated from these declarations. To add a field, declare it with `fields!`
+//! in its part of the summary, and set its value.
 
 use serde::ser::SerializeMap;
 
@@ -17,19 +17,19 @@ pub struct Field {
     pub name: &'static str,
     /// Type of the field's value.
     pub kind: Kind,
-    /// What the field means.
+    /// Description of the field.
     pub doc: &'static str,
-    /// Properties of the field as a metric. `None` if the field is only a description.
+    /// Properties of the field as a metric. `None` if the field is not a metric.
     pub reading: Option<Reading>,
-    /// For [`Kind::Statistics`], the names of the statistics that are written.
+    /// For [`Kind::Statistics`], the names of the statistics to write.
     pub statistics: &'static [&'static str],
-    /// Whether the key is left out if the field has no value.
+    /// Whether the key is omitted from the JSON if the field has no value.
     pub left_out: bool,
-    /// Whether the field may be missing in summaries of earlier versions.
+    /// Whether summaries of earlier versions may lack the field.
     pub added: bool,
-    /// Name of the field's metric, if it is not the key.
+    /// Name of the field's metric, if it differs from the key.
     pub metric: Option<&'static str>,
-    /// For a table, whether the names of its metrics leave out the name of the table.
+    /// For a table, whether the names of its metrics omit the table's name.
     pub beside: bool,
 }
 
@@ -68,25 +68,25 @@ pub enum Kind {
     Inline(&'static [Field]),
 }
 
-/// Properties of a number as a metric.
+/// Properties of a field as a metric.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reading {
     /// Unit. Empty if the number has no unit.
     pub unit: &'static str,
-    /// What the mean over a run is weighted by.
+    /// How values are weighted in the mean over a run.
     pub weight: Weight,
     /// Upper bound of the values, if they have one.
     pub most: Option<f64>,
-    /// Which direction is better. `None` if neither direction is better.
+    /// Whether higher or lower is better, or `None`.
     pub better: Option<Better>,
 }
 
-/// What the mean over a run is weighted by.
+/// How values are weighted in the mean over a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Weight {
-    /// The number is a count of events, not a mean.
+    /// The field counts events and is not a mean.
     Count,
-    /// Bytes over the measured time.
+    /// The field is a number of bytes divided by the measured time.
     Bytes,
     /// Every packet has the same weight.
     Packets,
@@ -94,18 +94,18 @@ pub enum Weight {
     Samples,
     /// Every request has the same weight.
     Requests,
-    /// Every moment of the measured time has the same weight.
+    /// The mean is over time.
     Time,
     /// Every interval of `record.statistics` has the same weight.
     Intervals,
     /// Every flow has the same weight.
     Flows,
-    /// There is only one value in a run.
+    /// A run has only one value.
     Once,
 }
 
 impl Weight {
-    /// Returns the weight's name in metrics.
+    /// Returns the name that metrics use.
     pub const fn name(self) -> &'static str {
         match self {
             Weight::Count => "count",
@@ -121,7 +121,7 @@ impl Weight {
     }
 }
 
-/// Which direction of a number is better.
+/// Whether higher or lower values are better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Better {
     /// Less is better.
@@ -131,7 +131,7 @@ pub enum Better {
 }
 
 impl Better {
-    /// Returns the direction's name in metrics.
+    /// Returns the name that metrics use.
     pub const fn name(self) -> &'static str {
         match self {
             Better::Less => "less",
@@ -140,7 +140,7 @@ impl Better {
     }
 }
 
-/// Declares a field that is a description or contains other fields.
+/// Declares a field that is not a metric, or that contains other fields.
 pub(crate) const fn about() -> Field {
     Field {
         name: "",
@@ -155,7 +155,7 @@ pub(crate) const fn about() -> Field {
     }
 }
 
-/// Declares a measured number, with its unit and the weight of each value within a run.
+/// Declares a field that is a metric, with its unit and weight.
 pub(crate) const fn measured(unit: &'static str, weight: Weight) -> Field {
     Field {
         reading: Some(Reading {
@@ -169,7 +169,7 @@ pub(crate) const fn measured(unit: &'static str, weight: Weight) -> Field {
 }
 
 impl Field {
-    /// Declares that less is better.
+    /// Declares that lower is better.
     pub(crate) const fn less(mut self) -> Field {
         if let Some(reading) = &mut self.reading {
             reading.better = Some(Better::Less);
@@ -177,7 +177,7 @@ impl Field {
         self
     }
 
-    /// Declares that more is better.
+    /// Declares that higher is better.
     pub(crate) const fn more(mut self) -> Field {
         if let Some(reading) = &mut self.reading {
             reading.better = Some(Better::More);
@@ -193,19 +193,19 @@ impl Field {
         self
     }
 
-    /// Writes only these statistics.
+    /// Sets which statistics are written.
     pub(crate) const fn only(mut self, statistics: &'static [&'static str]) -> Field {
         self.statistics = statistics;
         self
     }
 
-    /// Leaves the key out if there is no value.
+    /// Omits the key if there is no value.
     pub(crate) const fn or_left_out(mut self) -> Field {
         self.left_out = true;
         self
     }
 
-    /// Allows the field to be missing in summaries of earlier versions.
+    /// Allows summaries of earlier versions to lack the field.
     pub(crate) const fn added(mut self) -> Field {
         self.added = true;
         self
@@ -217,13 +217,13 @@ impl Field {
         self
     }
 
-    /// For a table, leaves the name of the table out of the names of its metrics.
+    /// For a table, omits its name from the names of its metrics.
     pub(crate) const fn beside(mut self) -> Field {
         self.beside = true;
         self
     }
 
-    /// Adds the field's name, its type in JSON and its doc comment.
+    /// Sets the field's name, JSON type and description (its doc comment).
     pub(crate) const fn declared(
         mut self,
         name: &'static str,
@@ -237,16 +237,16 @@ impl Field {
     }
 }
 
-/// The type of a field.
+/// A type that a field of a summary can have.
 pub(crate) trait Value {
-    /// How JSON represents the type.
+    /// JSON type of the value.
     const KIND: Kind;
 
     /// Writes a field with this value into the table that contains the field.
     fn write<M: SerializeMap>(&self, field: &Field, table: &mut M) -> Result<(), M::Error>;
 }
 
-/// A part of a summary that is declared with `fields!`.
+/// A part of a summary, declared with `fields!`.
 pub trait Record {
     /// The fields of the part, in the order of the JSON.
     const FIELDS: &'static [Field];
@@ -313,8 +313,8 @@ impl<T: Record + serde::Serialize> Value for Vec<T> {
 }
 
 /// Declares a part of a summary: a struct, its fields, and how to write it. A line is `name: Type =
-/// spec;` with a doc comment, which users also see in the documentation. The spec begins with
-/// [`measured`] or [`about`]. `inline name: Type;` includes the fields of another part.
+/// spec;` with a doc comment, which the documentation quotes. The spec begins with [`measured`] or
+/// [`about`]. `inline name: Type;` includes the fields of another part.
 macro_rules! fields {
     ($(#[doc = $about:literal])+ pub struct $part:ident $(<$life:lifetime>)? { $($lines:tt)* }) => {
         $crate::summary::field::fields!(@ [$part [$($life)?] [$(#[doc = $about])+]] {} {} {} $($lines)*);

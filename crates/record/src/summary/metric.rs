@@ -1,12 +1,11 @@
-//! The metrics that are plain fields of a summary. They are derived from the declarations of the
-//! fields.
+//! Lists the metrics that are fields of a summary, from the declarations of the fields.
 
 use std::sync::LazyLock;
 
 use super::field::{Field, Kind, Reading, Record, Weight};
 use super::{ClassSummary, FlowSummary, ProgramSummary, QueueSummary, Summary, TrafficSummary};
 
-/// The kind of object that a metric is about.
+/// The kind of object that a metric measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum On {
     /// A flow, a program or a source of traffic.
@@ -20,10 +19,9 @@ pub enum On {
 }
 
 impl On {
-    /// All kinds of objects.
     pub const ALL: [On; 4] = [On::Flow, On::Link, On::Class, On::Run];
 
-    /// Returns the name of the kind, which precedes the dot in `link.drops`.
+    /// Returns the scope in a metric's name, such as `link` in `link.drops`.
     pub const fn name(self) -> &'static str {
         match self {
             On::Flow => "flow",
@@ -34,18 +32,18 @@ impl On {
     }
 }
 
-/// A number of a summary, with the name that commands accept.
+/// A metric, with the names that commands accept.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Metric {
-    /// The kind of object that the metric is about.
+    /// The kind of object that the metric measures.
     pub on: On,
-    /// Names of the parts of a summary that have this metric, such as `flow`, `program`, `traffic`.
+    /// The parts of a summary that have this metric, such as `flow`, `program`, `traffic`.
     pub parts: Vec<&'static str>,
     /// Path of the metric, e.g. `rtt_ms.p99`.
     pub path: String,
-    /// Path of the field within its part of the summary.
+    /// Path of the field in its part of the summary.
     pub field: String,
-    /// What the metric means.
+    /// Description of the metric.
     pub doc: String,
     /// Unit, weight and direction of the metric.
     pub reading: Reading,
@@ -58,7 +56,7 @@ impl Metric {
     }
 }
 
-/// The parts of a summary, by name. If several parts have a metric, the first part declares it.
+/// The parts of a summary, by name. If several parts have a metric, the first one defines it.
 const PARTS: [(&str, On, &[Field]); 6] = [
     ("flow", On::Flow, FlowSummary::FIELDS),
     ("program", On::Flow, ProgramSummary::FIELDS),
@@ -68,7 +66,7 @@ const PARTS: [(&str, On, &[Field]); 6] = [
     ("run", On::Run, Summary::FIELDS),
 ];
 
-/// Returns every metric that is a field, in the order of the summary.
+/// Returns every metric that is a field of a summary, in the order of the summary.
 pub fn metrics() -> &'static [Metric] {
     static METRICS: LazyLock<Vec<Metric>> = LazyLock::new(|| {
         let mut metrics = Vec::new();
@@ -80,8 +78,8 @@ pub fn metrics() -> &'static [Metric] {
     &METRICS
 }
 
-/// Adds the metrics of the fields of a part. `prefix` comes before the metrics' paths, and `place`
-/// before the paths in the JSON.
+/// Adds the metrics of a part's fields. `prefix` is prepended to the metrics' paths, and `place` to
+/// the paths in the JSON.
 fn add(
     metrics: &mut Vec<Metric>,
     (part, on): (&'static str, On),
@@ -119,7 +117,7 @@ fn add(
     }
 }
 
-/// Adds a metric, or notes that this part also has it.
+/// Adds a metric, or adds this part to the metric if another part has defined it.
 fn push(
     metrics: &mut Vec<Metric>,
     (part, on): (&'static str, On),
@@ -143,7 +141,7 @@ fn push(
     });
 }
 
-/// Returns the meaning of a statistic of a quantity, and the statistic's properties as a metric.
+/// Returns the description of one statistic of a field, and its properties as a metric.
 fn of_statistic(statistic: &str, doc: &str, reading: Reading) -> (String, Reading) {
     let words = match statistic {
         "n" => "Number of samples of the",
@@ -170,8 +168,8 @@ fn of_statistic(statistic: &str, doc: &str, reading: Reading) -> (String, Readin
             most: None,
             better: None,
         },
-        // Neither a small nor a large spread is better. The upper bound does not apply to the
-        // spread.
+        // A small spread is not better than a large one, and the upper bound of the values does not
+        // apply.
         "stddev" => Reading {
             most: None,
             better: None,
@@ -182,7 +180,7 @@ fn of_statistic(statistic: &str, doc: &str, reading: Reading) -> (String, Readin
     (format!("{words} {doc}"), reading)
 }
 
-/// Returns the name in tables and data frames for a path in the JSON. The unit comes last, as in
+/// Returns the name in tables and data frames for a path in the JSON, with the unit at the end:
 /// `rtt_p99_ms` for `rtt_ms.p99`. A count has no unit.
 pub fn identifier(path: &str) -> String {
     const UNITS: [&str; 4] = ["ms", "mbit", "bytes", "s"];

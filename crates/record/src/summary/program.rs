@@ -122,7 +122,7 @@ fields! {
     }
 }
 
-/// The list is written as a table.
+/// Named numbers, written as a table.
 impl Value for Vec<(String, Option<f64>)> {
     const KIND: Kind = Kind::Numbers;
 
@@ -140,7 +140,7 @@ impl Serialize for Named<'_> {
 }
 
 impl ProgramSummary {
-    /// Summarises a program. `watched` is whether packets were captured.
+    /// Summarises a program. `watched` tells whether packets were captured.
     pub(super) fn new(program: &ProgramOutcome, watched: bool) -> ProgramSummary {
         let [sender, receiver] = program.ends;
         let at = |end: Option<Ended>| end.map(|end| seconds(end.at_ns));

@@ -5,7 +5,7 @@ use super::field::{about, fields, measured};
 use crate::completions::{Completion, Completions};
 use crate::stat::Stat;
 
-/// Name and upper bound of each bin, bytes. A further bin has the larger requests.
+/// Name and upper bound of each size bin, bytes. Larger requests are in one further bin.
 pub const BINS: [(&str, u64); 8] = [
     ("1kB", 1_000),
     ("3kB", 3_000),
@@ -81,8 +81,8 @@ impl CompletionSummary {
     }
 }
 
-/// Returns the time that the connection would take if it used the link alone, divided by the time
-/// that it took.
+/// Returns the time that the connection would take alone on the link, divided by the time that it
+/// took, at most 1.
 fn normalised(requests: &Completions, one: &Completion) -> f64 {
     let serialised = one.bytes as f64 * 8e9 / requests.rate_bit.max(1) as f64;
     let least_ns = serialised + 2.0 * requests.rtt_ns as f64;
@@ -111,7 +111,7 @@ mod tests {
                 one(1_001, 22),
                 one(3_000, 46),
                 one(1_000_000, 2_040),
-                // This connection is faster than the rate of the link allows.
+                // This connection finishes before the link could carry its data.
                 one(1_000_000, 1_019),
             ],
         };
@@ -124,8 +124,7 @@ mod tests {
         let n: Vec<u64> = bins.iter().map(|bin| bin.n).collect();
         assert_eq!(n, [1, 2, 0, 0, 0, 0, 0, 2]);
         assert_eq!(bins[0].upto_bytes, 1_000);
-        // 1 ms plus two round-trip times of 10 ms are 21 ms, half of the 42 ms that the request
-        // took.
+        // Alone, the request would take 1 ms and two round trips of 10 ms: half of its 42 ms.
         assert_eq!(bins[0].normalised.mean, Some(0.5));
         assert_eq!(bins[0].completion_s.mean, Some(0.042));
         assert_eq!(bins[1].completion_s.max, Some(0.046));
@@ -140,7 +139,7 @@ mod tests {
             (bins[8].upto_bytes, bins[8].n, bins[7].n),
             (5_000_000, 1, 2)
         );
-        // A size above the largest possible size is counted in the bin of the largest size.
+        // A request larger than the sources can make is counted in the last bin.
         completions.done.push(one(5_000_001, 2_000));
         assert_eq!(CompletionSummary::new(&completions).bins[8].n, 2);
     }
