@@ -1,31 +1,29 @@
-//! A sender's state while it repairs losses. `rack` finds losses, and `states` responds to them
+//! A sender's state during loss recovery. `rack` finds losses, and `states` responds to them
 //! (Linux: the fields of `tcp_sock` that `tcp_input.c` uses).
 
 use super::prr::Prr;
 use super::rack::Rack;
 use super::undo::Undo;
 
-/// A tail loss probe (RFC 8985 section 7).
+/// State of the outstanding tail loss probe (RFC 8985 section 7).
 #[derive(Clone, Debug, Default)]
 pub(super) struct Probe {
-    /// Recovery point of the outstanding probe, or `None` without a probe (Linux `tlp_high_seq`).
+    /// Value of `nxt` just after the outstanding probe was sent (Linux `tlp_high_seq`). `None` if
+    /// no probe is outstanding.
     pub high_seq: Option<u64>,
-    /// Whether the probe was a retransmission.
+    /// Whether the probe retransmitted a segment, instead of sending new data.
     pub retrans: bool,
 }
 
 impl Probe {
-    /// Returns whether an outstanding probe was a retransmission.
     pub fn is_retransmission_out(&self) -> bool {
         self.retrans && self.high_seq.is_some()
     }
 }
 
-/// State of loss recovery.
 #[derive(Clone, Debug)]
 pub(super) struct Recovery {
-    /// Recovery point (`high_seq`). The congestion state ends when every segment below it is
-    /// acknowledged.
+    /// Recovery point: the congestion state ends when every segment below this one is acknowledged.
     pub high_seq: u64,
     /// Whether F-RTO is checking whether a timeout was spurious (RFC 5682).
     pub frto: bool,

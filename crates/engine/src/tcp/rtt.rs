@@ -12,7 +12,7 @@ pub const MAX_RTO: Time = Time::from_secs(120);
 /// Timeout before the first sample (RFC 6298 section 2.1).
 pub const INITIAL_RTO: Time = Time::from_secs(1);
 
-/// Estimates the RTT and the timeout.
+/// Estimates the RTT, and computes the retransmission timeout from it.
 #[derive(Clone, Debug)]
 pub struct Rtt {
     /// Smoothed RTT x 8, us. It is 0 before the first sample.
@@ -21,11 +21,11 @@ pub struct Rtt {
     mdev_us: u32,
     /// Largest `mdev_us` of the current round.
     mdev_max_us: u32,
-    /// The time that the timeout adds to srtt, us.
+    /// The retransmission timeout is srtt plus this time, us.
     rttvar_us: u32,
-    /// The round ends when this segment is acknowledged.
+    /// The current round ends when this segment is acknowledged.
     round_end: u64,
-    /// Lower limit of the timeout, us.
+    /// Lower limit of `rttvar_us`, us.
     min_rto_us: u32,
     /// Timeout without backoff.
     rto: Time,
@@ -61,8 +61,8 @@ impl Rtt {
             srtt += error;
             if error < 0 {
                 error = -error - i64::from(self.mdev_us >> 2);
-                // Without a correction, a falling RTT would increase the deviation, and so the
-                // timeout. Linux reduces this effect (after Sarolahti and Kuznetsov 2002).
+                // Give samples below srtt an eighth of the usual weight. Otherwise a falling RTT
+                // would increase the deviation and so the timeout (Sarolahti and Kuznetsov 2002).
                 if error > 0 {
                     error >>= 3;
                 }
@@ -117,21 +117,20 @@ impl Rtt {
         self.rto = Time::from_ms(jiffies + min_rto.max(2 * jiffies)).min(MAX_RTO);
     }
 
-    /// Doubles the timeout after it has passed (RFC 6298 section 5.5).
+    /// Doubles the timeout after it has expired (RFC 6298 section 5.5).
     pub fn back_off(&mut self) {
         self.backoff += 1;
     }
 
-    /// Returns how often the timeout was doubled.
+    /// Returns how many times the timeout was doubled since the last sample.
     pub fn backoff(&self) -> u32 {
         self.backoff
     }
 
-    /// Returns the timeout, with backoff.
+    /// Returns the timeout with backoff.
     #[inline]
     pub fn timeout(&self) -> Time {
         if self.backoff == 0 {
-            // Without backoff, the timeout is the value computed at the last sample.
             return self.rto;
         }
         Time(self.rto.ns().saturating_mul(1 << self.backoff.min(16))).min(MAX_RTO)
@@ -153,10 +152,12 @@ mod tests {
         );
         rtt.sample(Time::from_ms(160), 1, 11);
         assert_eq!(rtt.srtt(), Time::from_ms(90));
-        // mdev x 4 = 160 + (80 - 40) = 200 ms, which does not exceed the floor.
+        // The minimum of 200 ms applies, because mdev x 4 = 160 + (80 - 40) = 200 ms does not
+        // exceed it.
         assert_eq!(rtt.timeout(), Time::from_ms(290));
         rtt.sample(Time::from_ms(400), 2, 12);
-        // The error is 310 ms, so srtt = 90 + 310/8 ms, and mdev x 4 = 200 + (310 - 50) = 460 ms.
+        // The sample is 310 ms above srtt, so srtt = 90 + 310/8 ms, and mdev x 4 = 200 + (310 - 50)
+        // = 460 ms.
         assert_eq!(rtt.srtt(), Time::from_us(128_750));
         assert_eq!(rtt.timeout(), Time::from_ms(589), "588.75 ms in jiffies");
     }
@@ -170,20 +171,21 @@ mod tests {
             rtt.sample(Time::from_ms(20), i * 10, i * 10 + 10);
         }
         assert_eq!(rtt.srtt(), Time::from_ms(20));
-        // A small deviation remains, so the timeout is slightly above 220 ms and is rounded up to
-        // the next jiffy.
+        // The estimated deviation is not quite 0, so the timeout is slightly above 220 ms. It is
+        // rounded up to 221 ms.
         assert_eq!(rtt.timeout(), Time::from_ms(221));
     }
 
-    /// Tests values of `tcp_rtt_estimator` that were computed by hand. A fall of the RTT has a
-    /// weight of an eighth. If the deviation in a round was smaller, a quarter of the difference is
-    /// subtracted at the end of the round.
+    /// The expected values of `tcp_rtt_estimator` were computed by hand. A sample below srtt
+    /// increases the deviation with an eighth of the usual weight. If a round's largest deviation
+    /// is below `rttvar_us`, a quarter of the difference is subtracted from `rttvar_us` at the end
+    /// of the round.
     #[test]
     fn a_falling_rtt_by_hand() {
         let mut rtt = Rtt::new(Time::from_ms(1));
         for (sample_ms, una, nxt, srtt_x8_us, timeout_ms) in [
             (80, 0, 10, 640_000, 240),
-            // The sample is 40 ms below srtt, and the deviation is already 40 ms, so it does not
+            // The sample is 40 ms below srtt, which equals the deviation, so the deviation does not
             // change.
             (40, 1, 11, 600_000, 235),
             // The sample is 55 ms below srtt, so the deviation grows by (55 - 40) / 8 ms. The round
@@ -209,15 +211,15 @@ mod tests {
             }
             assert_eq!(rtt.timeout(), Time::from_secs(seconds), "{backoff}");
         }
-        // The shortest possible sample is a microsecond. The timeout of 200.001 ms is rounded up to
-        // a jiffy.
+        // The shortest RTT sample is 1 us, so the timeout is 200.001 ms, which is rounded up to 201
+        // ms.
         rtt.sample(Time(1), 0, 1);
         assert_eq!((rtt.backoff(), rtt.srtt_x8_us()), (0, 8));
         assert_eq!(rtt.timeout(), Time::from_ms(201));
     }
 
-    /// Linux `tcp_init_metrics`: the timeout is the RTT plus the larger of twice the RTT and the
-    /// floor.
+    /// Linux `tcp_init_metrics`: the timeout is the remembered RTT, plus the larger of twice this
+    /// RTT and the minimum timeout.
     #[test]
     fn the_timeout_of_a_remembered_rtt() {
         for (rtt_ms, timeout_ms) in [(30, 230), (100, 300), (150, 450), (60_000, 120_000)] {

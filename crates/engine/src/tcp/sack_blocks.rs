@@ -17,14 +17,13 @@ pub(super) struct SackBlocks {
 }
 
 impl SackBlocks {
-    /// Returns whether there is no block to report.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.recent_len == 0 && self.dsack.is_none()
     }
 
-    /// Returns whether the arrival of `start..end` would push out a block that a pending ACK must
-    /// still report. At most [`BLOCKS_EXPECTED`] blocks may wait for one ACK.
+    /// Returns whether a new block `start..end` would displace a block that a pending ACK must
+    /// still report. An ACK has space for [`BLOCKS_EXPECTED`] blocks.
     pub fn displaces(&self, start: u64, end: u64) -> bool {
         self.touched_by(start, end) >= BLOCKS_EXPECTED
     }
@@ -37,9 +36,9 @@ impl SackBlocks {
         touched.unwrap_or(recent.len())
     }
 
-    /// Moves the block of the segments that have just arrived to the front (Linux
-    /// `tcp_sack_new_ofo_skb`). Blocks that are pushed out are discarded. A segment next to a
-    /// discarded block begins a new block.
+    /// Adds the segments `start..end`, which have just arrived, to a block, and moves this block to
+    /// the front (Linux `tcp_sack_new_ofo_skb`). If there are more than four blocks, the oldest is
+    /// discarded. A later segment next to a discarded block begins a new block.
     pub fn put(&mut self, start: u64, end: u64) {
         let at = self.touched_by(start, end);
         let mut block = (start, end);
@@ -54,8 +53,7 @@ impl SackBlocks {
         self.coalesce();
     }
 
-    /// Merges blocks that now adjoin the first block into the first block (Linux
-    /// `tcp_sack_maybe_coalesce`).
+    /// Merges all blocks that adjoin the first block into it (Linux `tcp_sack_maybe_coalesce`).
     fn coalesce(&mut self) {
         let mut kept = 1;
         for i in 1..self.recent_len {
@@ -70,7 +68,6 @@ impl SackBlocks {
         self.recent_len = kept;
     }
 
-    /// Writes the blocks into an ACK.
     #[cold]
     pub fn fill(&mut self, ack: &mut Packet) {
         let mut blocks = 0;
@@ -94,7 +91,7 @@ impl SackBlocks {
         ack.len += 4 + 8 * blocks as u16;
     }
 
-    /// Discards the blocks below a segment.
+    /// Discards the blocks below `rcv_nxt`.
     pub fn drop_below(&mut self, rcv_nxt: u64) {
         let mut n = 0;
         for i in 0..self.recent_len {

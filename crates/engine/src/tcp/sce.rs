@@ -10,7 +10,7 @@
 //! timer, but is counted as one of the two segments that trigger the next ACK. So two packets may
 //! wait for a third packet, or for the timer.
 //!
-//! `Dither` is tailback's version of the alternative in draft-grimes-tcpm-tcpsce. ACKs are sent at
+//! `Dither` implements the alternative that draft-grimes-tcpm-tcpsce describes. ACKs are sent at
 //! the same times as without SCE. The receiver sets ESCE so that the number of segments
 //! acknowledged with ESCE stays as close as possible to the number of marked segments.
 //!
@@ -19,22 +19,23 @@
 use crate::cc::EcnNeed;
 use crate::plan::SceReceiver;
 
-/// How ESCE reports marks.
+/// How a receiver reports SCE marks in the ESCE bit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SceEcho {
-    /// Marks are not reported. ECT(1) is treated as ECT(0).
+    /// The receiver ignores SCE marks: it treats ECT(1) as ECT(0).
     #[default]
     Off,
-    /// ACKs are split when marks begin or end.
+    /// The receiver sends an extra ACK when marks begin or end, so no ACK covers both marked and
+    /// unmarked packets.
     Split,
-    /// Like `Split`, but the first packet after the change does not trigger an ACK at once.
+    /// Like `Split`, but the first packet after such a change is not acknowledged at once.
     SplitDelayed,
-    /// The number of segments acknowledged with ESCE follows the number of marked segments.
+    /// The receiver sets ESCE so that as many segments are acknowledged with ESCE as were marked.
     Dither,
 }
 
 impl SceEcho {
-    /// Returns the echo for a connection with ECN.
+    /// Returns how a receiver echoes SCE if the connection negotiated ECN.
     pub fn of(wanted: SceReceiver, need: EcnNeed) -> SceEcho {
         match (wanted, need) {
             (SceReceiver::Auto, EcnNeed::Sce) | (SceReceiver::Split, _) => SceEcho::Split,
@@ -45,12 +46,11 @@ impl SceEcho {
     }
 }
 
-/// State of the echo.
+/// A receiver's state for the echo of SCE.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sce {
-    /// How ESCE reports marks.
     pub echo: SceEcho,
-    /// Whether the last ECN-capable packet that was not CE was marked.
+    /// Whether the last ECT packet (not CE) was SCE-marked.
     marked: bool,
     /// Whether the next ACK carries ESCE (`Split`).
     pending: bool,
@@ -61,14 +61,14 @@ pub(super) struct Sce {
 }
 
 impl Sce {
-    /// Returns whether earlier packets must be acknowledged first, because marks begin or end with
-    /// this packet. `delayed` is true if an ACK is being delayed.
+    /// Returns whether marks begin or end with this packet while an ACK is delayed, so that the
+    /// earlier packets must be acknowledged first.
     pub fn splits(&self, marked: bool, delayed: bool) -> bool {
         let splits = matches!(self.echo, SceEcho::Split | SceEcho::SplitDelayed);
         splits && self.marked != marked && delayed
     }
 
-    /// Records an ECN-capable packet that is not CE. `marked` is true if it has an SCE mark.
+    /// Records an ECT packet (not CE). `marked` is true if it is SCE-marked.
     pub fn note(&mut self, marked: bool) {
         match self.echo {
             SceEcho::Off => {}
@@ -80,7 +80,7 @@ impl Sce {
         }
     }
 
-    /// Returns whether an ACK that newly acknowledges this many segments carries ESCE.
+    /// Returns whether the next ACK carries ESCE. It newly acknowledges this many segments.
     pub fn on_ack(&mut self, segments: u64) -> bool {
         match self.echo {
             SceEcho::Off => false,
@@ -101,8 +101,8 @@ impl Sce {
 mod tests {
     use super::*;
 
-    /// For ACKs of two segments each, returns whether each ACK carries ESCE. `marks` is the number
-    /// of marked segments of each ACK.
+    /// Returns for each ACK of two segments whether it carries ESCE. `marks` has the number of
+    /// marked segments for each ACK.
     fn dithered(marks: &[u32]) -> Vec<bool> {
         let mut sce = Sce {
             echo: SceEcho::Dither,

@@ -1,4 +1,4 @@
-//! A sender's information about each segment that it has sent and that is not acknowledged yet.
+//! A sender's state of each segment that is sent but not yet cumulatively acknowledged.
 //!
 //! The scoreboard is a ring of small segments. The slot of a segment is computed from its sequence
 //! number. For RACK, a linked list through the ring orders segments by their last transmission (RFC
@@ -19,11 +19,11 @@ use super::ranges::Ranges;
 use crate::cc::Flight;
 use crate::units::Time;
 
-/// Value for "no slot" at the ends of the list. It is never an index, because a ring has at most
+/// Marks the two ends of the list. It is not a valid index, because a ring has at most
 /// [`MAX_SLOTS`] slots.
 const NIL: u32 = u32::MAX;
 
-/// Largest number of segments in flight, because Linux counts them in an `int`.
+/// Largest number of segments in flight. Linux counts them in an `int`.
 const MAX_SLOTS: u64 = 1 << 31;
 
 /// Bits of [`Segment::flags`].
@@ -36,17 +36,16 @@ pub mod state {
     pub const RETRANS: u8 = 4;
     /// The segment was retransmitted at least once.
     pub const EVER_RETRANS: u8 = 8;
-    /// The segment is in the list of transmissions.
+    /// The segment is in the linked list of transmissions.
     pub const LISTED: u8 = 16;
 }
 
-/// A segment that was sent.
+/// A segment in the scoreboard.
 #[derive(Clone, Copy, Debug)]
 pub struct Segment {
     /// Time of the last transmission.
     pub sent: Time,
-    /// Slot of the previous segment in the list of transmissions. `next` is the slot of the next
-    /// segment.
+    /// Slot of the previous segment in the linked list. `next` is the slot of the next segment.
     prev: u32,
     next: u32,
     /// Payload, bytes.
@@ -65,23 +64,23 @@ const EMPTY: Segment = Segment {
     flags: 0,
 };
 
-/// The ring and its counters.
+/// The segments in flight and their counters.
 #[derive(Clone, Debug)]
 pub struct Scoreboard {
     ring: Vec<Segment>,
     mask: u64,
-    /// Number of segments by state.
+    /// Numbers of sacked, lost and retransmitted segments in flight.
     pub flight: Flight,
     /// Number of lost segments without a retransmission in flight.
     pub lost_pending: u32,
     /// Number of times that a segment or a retransmission was marked lost (Linux `lost`).
     pub lost_marks: u64,
-    /// No lost segment that must be sent again has a smaller number than this.
+    /// All lost segments that wait for a retransmission have this number or a higher one.
     retransmit_from: u64,
     sacked: Ranges,
-    /// Whether the list of transmissions exists.
+    /// Whether the linked list of transmissions exists.
     linked: bool,
-    /// All segments from this number on were sent once and are neither sacked nor lost.
+    /// From this number on, every segment was sent once and is neither sacked nor lost.
     plain_from: u64,
     /// Slot of the oldest transmission. `tail` is the slot of the latest transmission.
     head: u32,
@@ -108,7 +107,7 @@ impl Default for Scoreboard {
 }
 
 impl Scoreboard {
-    /// Creates an empty scoreboard whose first segment will have this number.
+    /// Creates an empty scoreboard. The first segment gets the number `first`.
     pub fn numbered_from(first: u64) -> Scoreboard {
         Scoreboard {
             flight: Flight {
@@ -121,7 +120,7 @@ impl Scoreboard {
         }
     }
 
-    /// Returns a segment between `una` and `nxt`.
+    /// Returns a segment from `una` to `nxt - 1`.
     #[inline]
     pub fn get(&self, seq: u64) -> &Segment {
         debug_assert!((self.flight.una..self.flight.nxt).contains(&seq));
@@ -143,7 +142,7 @@ impl Scoreboard {
         (seq & self.mask) as u32
     }
 
-    /// Returns the number of the segment in a slot. At most one segment in flight is in a slot.
+    /// Returns the sequence number of the segment in a slot.
     #[inline]
     fn seq_of(&self, slot: u32) -> u64 {
         self.flight.una + (u64::from(slot).wrapping_sub(self.flight.una) & self.mask)
@@ -159,12 +158,12 @@ impl Scoreboard {
         &mut self.ring[(seq & self.mask) as usize]
     }
 
-    /// Returns the end of the highest sacked range, or `una`.
+    /// Returns the first segment after the highest sacked one, or `una` if none is sacked.
     pub fn highest_sacked(&self) -> u64 {
         self.sacked.end().unwrap_or(self.flight.una)
     }
 
-    /// Appends the next segment, which is sent now for the first time.
+    /// Appends a segment that is sent now for the first time.
     #[inline]
     pub fn push(&mut self, len: u16, now: Time) {
         if self.flight.nxt - self.flight.una > self.mask {
@@ -182,14 +181,14 @@ impl Scoreboard {
         }
     }
 
-    /// Returns whether every segment in flight was sent once, in order, and is neither sacked nor
+    /// Returns whether every segment in flight was sent exactly once and is neither sacked nor
     /// lost.
     #[inline]
     pub fn is_plain(&self) -> bool {
         !self.linked
     }
 
-    /// Records that the segments in flight are no longer plain, and builds the list.
+    /// Builds the linked list. Called when a segment in flight is first sacked, lost or sent again.
     #[inline]
     fn trouble(&mut self) {
         if !self.linked {
@@ -213,7 +212,7 @@ impl Scoreboard {
             mask < MAX_SLOTS,
             "more segments in flight than Linux counts"
         );
-        // All segments move to new slots, so the slots in links must change too.
+        // Every segment moves to a new slot, so the links must be changed.
         let moved = |slot: u32| match slot {
             NIL => NIL,
             slot => (self.seq_of(slot) & mask) as u32,
@@ -268,7 +267,7 @@ impl Scoreboard {
         }
     }
 
-    /// Removes the first segment, which is cumulatively acknowledged. Returns the segment.
+    /// Removes and returns the first segment, which is cumulatively acknowledged.
     #[inline]
     pub fn pop(&mut self) -> Segment {
         let seq = self.flight.una;
@@ -298,8 +297,8 @@ impl Scoreboard {
         segment
     }
 
-    /// Removes the plain segments below `to`, which are cumulatively acknowledged. Returns when the
-    /// first and the last of them were sent.
+    /// Removes the segments below `to`, which are cumulatively acknowledged and were all sent once.
+    /// Returns the times at which the first and the last of them were sent.
     #[inline]
     pub fn pop_plain(&mut self, to: u64) -> (Time, Time) {
         debug_assert!(self.is_plain() && self.flight.una < to && to <= self.flight.nxt);
@@ -308,7 +307,7 @@ impl Scoreboard {
         sent
     }
 
-    /// Updates the list after a series of [`Scoreboard::pop`].
+    /// Updates the linked list after a series of [`Scoreboard::pop`].
     #[inline]
     pub fn popped(&mut self) {
         if !self.sacked.is_empty() {
@@ -317,8 +316,8 @@ impl Scoreboard {
         self.retransmit_from = self.retransmit_from.max(self.flight.una);
     }
 
-    /// Marks a range as sacked. For every segment that was not sacked before, calls `each` with the
-    /// segment's number and previous state.
+    /// Marks a range as sacked. Calls `each` with the number and the previous state of every
+    /// segment in the range that was not sacked before.
     pub fn sack(&mut self, start: u64, end: u64, mut each: impl FnMut(u64, Segment)) {
         let (start, end) = (start.max(self.flight.una), end.min(self.flight.nxt));
         if start >= end {
@@ -349,8 +348,8 @@ impl Scoreboard {
         self.sacked = sacked;
     }
 
-    /// Marks a segment as lost (Linux `tcp_mark_skb_lost`). If its retransmission was in flight,
-    /// the retransmission is marked lost and must be repeated.
+    /// Marks a segment as lost (Linux `tcp_mark_skb_lost`). If a retransmission of it was in
+    /// flight, this retransmission counts as lost too.
     pub fn mark_lost(&mut self, seq: u64) {
         let segment = *self.get(seq);
         if segment.flags & state::SACKED != 0 {
@@ -374,7 +373,7 @@ impl Scoreboard {
         self.retransmit_from = self.retransmit_from.min(seq);
     }
 
-    /// Removes all marks of lost segments after a spurious recovery.
+    /// Removes the lost mark from all segments after a spurious recovery.
     pub fn unmark_all_lost(&mut self) {
         for seq in self.flight.una..self.flight.nxt {
             self.get_mut(seq).flags &= !state::LOST;
@@ -401,7 +400,7 @@ impl Scoreboard {
         None
     }
 
-    /// Records that a segment is retransmitted now.
+    /// Records that a segment is retransmitted at `now`.
     pub fn retransmitted(&mut self, seq: u64, now: Time) {
         self.trouble();
         self.unlink(seq);
@@ -418,8 +417,8 @@ impl Scoreboard {
         self.link_last(seq);
     }
 
-    /// Records that a segment is sent again now as a probe. A probe does not repair a loss, so it
-    /// is not counted as a retransmission in flight (Linux `__tcp_retransmit_skb`).
+    /// Records that a segment is sent again at `now` as a tail loss probe. A probe does not repair
+    /// a loss, so it does not count as a retransmission in flight (Linux `__tcp_retransmit_skb`).
     pub fn probed(&mut self, seq: u64, now: Time) {
         self.trouble();
         self.unlink(seq);
@@ -431,8 +430,8 @@ impl Scoreboard {
         }
     }
 
-    /// Visits the segments in the order of their last transmission, the oldest first. `visit`
-    /// decides what happens to each of them.
+    /// Visits the segments in the order of their last transmission, the oldest first. The result of
+    /// `visit` decides what happens to each segment.
     pub fn walk_transmissions(&mut self, mut visit: impl FnMut(u64, &Segment) -> Walk) {
         if !self.linked {
             let mut all = self.flight.una..self.flight.nxt;
@@ -444,7 +443,7 @@ impl Scoreboard {
             let Some(Some(seq)) = lost else {
                 return;
             };
-            // The walk has reached this segment, so it may be changed.
+            // `mark_lost` builds the linked list, so the walk continues on this list.
             self.mark_lost(seq);
             let next = self.get(seq).next;
             self.unlink(seq);
@@ -469,7 +468,7 @@ impl Scoreboard {
         }
     }
 
-    /// Checks every counter against the ring. For tests.
+    /// Checks every counter against the segments in the ring.
     #[cfg(test)]
     pub fn check(&self) {
         let (mut sacked, mut lost, mut retrans, mut pending, mut listed) = (0, 0, 0, 0, 0);

@@ -1,16 +1,16 @@
-//! The data that the application has written and TCP has not sent yet.
+//! The data that the application has written and TCP has not sent.
 
-/// Payload that TCP has not sent yet.
 #[derive(Clone, Debug)]
 pub(super) struct SendQueue {
-    /// Number of bytes in the queue. `None` means no limit.
+    /// Payload in the queue, bytes. `None` means no limit.
     bytes: Option<u64>,
-    /// Whether the application may still write. If so, an empty queue does not end the connection.
+    /// Whether the application may write more data. If so, the connection stays open when the queue
+    /// is empty.
     open: bool,
-    /// Length of a chunk, bytes. A segment ends where a chunk ends. 0 means that there are no
+    /// Length of a chunk, bytes. A segment never has data of two chunks. 0 means that there are no
     /// chunks.
     chunk: u64,
-    /// The value of `bytes` for data that is held back. `None` if no data is held back.
+    /// The value of `bytes` before [`SendQueue::hold`], or `None` if data is not held back.
     held: Option<Option<u64>>,
 }
 
@@ -34,13 +34,13 @@ impl SendQueue {
         self.bytes == Some(0)
     }
 
-    /// Returns whether no data is left and the application will not write more data.
+    /// Returns whether the queue is empty and the application will not write more data.
     #[inline]
     pub fn is_finished(&self) -> bool {
         self.is_empty() && !self.open
     }
 
-    /// Returns whether less than a full segment is in the queue.
+    /// Returns whether the queue has less than a full segment.
     pub fn lacks_a_segment(&self, mss: u16) -> bool {
         self.bytes.is_some_and(|left| left < u64::from(mss))
     }
@@ -57,7 +57,7 @@ impl SendQueue {
         }
     }
 
-    /// Ends a segment after every `chunk` bytes that were written.
+    /// Divides the data into chunks of this many bytes.
     pub fn divide(&mut self, chunk: u64) {
         self.chunk = chunk;
     }
@@ -67,7 +67,7 @@ impl SendQueue {
         self.open = false;
     }
 
-    /// Holds back the remaining data.
+    /// Sends no data until [`SendQueue::resume`].
     pub fn hold(&mut self) {
         if !self.is_finished() && self.held.is_none() {
             self.held = Some(self.bytes);
@@ -75,7 +75,6 @@ impl SendQueue {
         }
     }
 
-    /// Releases the data that was held back.
     pub fn resume(&mut self) {
         if let Some(bytes) = self.held.take() {
             (self.bytes, self.open) = (bytes, false);
@@ -89,7 +88,7 @@ impl SendQueue {
         self.held = None;
     }
 
-    /// Takes data for the next segment. Returns its payload, bytes.
+    /// Takes the data of the next segment out of the queue. Returns its payload, bytes.
     #[inline]
     pub fn take(&mut self, mss: u16) -> u16 {
         match &mut self.bytes {
@@ -133,7 +132,7 @@ mod tests {
         queue.write(3000);
         assert_eq!(queue.bytes(), Some(3000));
         assert_eq!(taken(&mut queue), [1000, 500, 1000, 500]);
-        // A segment does not contain data of two chunks.
+        // A segment never has data of two chunks.
         queue.write(1500);
         queue.cut();
         assert!(queue.is_finished());

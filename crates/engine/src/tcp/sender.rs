@@ -1,4 +1,4 @@
-//! The sending end as a whole, and transmission (Linux `tcp_output.c`).
+//! The sender of a TCP flow, and how it transmits segments (Linux `tcp_output.c`).
 
 use tailback_record::account::{Account, Reason};
 use tailback_record::{Histogram, fetch};
@@ -23,14 +23,14 @@ use crate::wheel::WheelPhase;
 
 /// The sender of a flow.
 pub struct Sender {
-    /// The connection, which its congestion control reads.
+    /// The part of the state that the congestion control reads.
     pub conn: Conn,
-    /// The window, which its congestion control writes.
+    /// The part of the state that the congestion control writes.
     pub window: Window,
     pub(super) cc: Box<dyn CongestionControl>,
     pub(super) needs: Needs,
     pub(super) board: Scoreboard,
-    /// The state for samples of the delivery rate, if the congestion control needs them.
+    /// State for delivery-rate samples, if the congestion control needs them.
     pub(super) rates: Option<Box<Rates>>,
     pub(super) rtt: Rtt,
     pub(super) handshake: Handshake,
@@ -39,31 +39,31 @@ pub struct Sender {
     pub(super) ecn: EcnSender,
     pub(super) recovery: Recovery,
     pub(super) queue: SendQueue,
-    /// Statistics since the warm-up.
     pub stats: SenderStats,
-    /// What limited the sender, and why its window shrank.
+    /// The limit that stopped sending at each time, and the reason for each reduction of the
+    /// window.
     // Boxed, so that all other data can be freed while the results are collected.
     pub account: Box<Account>,
-    /// Whether the window of an idle connection decays (Linux `tcp_slow_start_after_idle`).
+    /// Whether the window shrinks after an idle time (Linux `tcp_slow_start_after_idle`).
     pub idle_restart: bool,
-    /// Whether the sender stops using ECN if ECN packets seem to get lost in the handshake (Linux
-    /// `tcp_ecn_fallback`). If so, the second retransmission of a SYN does not request ECN.
+    /// Whether the second retransmission of a SYN no longer requests ECN, in case the path drops
+    /// ECN packets (Linux `tcp_ecn_fallback`).
     pub ecn_fallback: bool,
-    /// The next new segment at the time when the use of the window was last recorded.
+    /// The value of `nxt` when [`Sender::note_window_use`] last recorded the use of the window.
     usage_noted: u64,
-    /// The threshold of the first slow start. 0 once the first slow start is over.
+    /// The ssthresh at which the first slow start began. 0 once the first slow start is over.
     pub(super) first_ssthresh: u32,
-    /// The first segment after the overshoot of the first slow start, once this slow start has
-    /// ended.
+    /// The value of `nxt` when the first slow start ended.
     pub(super) overshoot_end: u64,
-    /// Number of segments that the receive window allows to be outstanding.
+    /// Receive window, in segments.
     rwnd: u64,
     pub(super) flow: u32,
-    /// The TCP options that the sender still needs.
+    /// The values of the TCP options that the sender reads.
     pub(super) plan: Stack,
 }
 
-/// The TCP options that a sender still needs. The struct is small because every flow contains it.
+/// A copy of the few TCP options that a sender reads, because a whole plan in every flow would need
+/// more memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stack {
     pub initial_cwnd: u32,
@@ -72,15 +72,15 @@ pub(super) struct Stack {
     pub timestamps: bool,
 }
 
-/// State of a sender that is not visible to its congestion control. Counts are in segments. The
-/// names are those of Linux's `tcp_info`.
+/// State of a sender for the output of `ss -ti`, not for its congestion control. Counts are in
+/// segments. The names are those of Linux's `tcp_info`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TcpInfo {
-    /// Segments that were sent and are not acknowledged.
+    /// Segments that were sent and are not cumulatively acknowledged.
     pub unacked: u32,
     /// Segments selectively acknowledged.
     pub sacked: u32,
-    /// Segments marked lost, including those sent again.
+    /// Segments marked lost, whether or not they have been retransmitted since.
     pub lost: u32,
     /// Retransmissions in flight.
     pub retrans: u32,
@@ -92,7 +92,8 @@ pub struct TcpInfo {
     pub backoff: u32,
     /// The timeout, with backoff.
     pub rto: Time,
-    /// Largest number of later segments that have overtaken one segment, at least 3.
+    /// Reordering degree: the largest number of later segments that arrived before a segment, at
+    /// least 3.
     pub reordering: u32,
 }
 
@@ -158,8 +159,8 @@ impl Sender {
         }
     }
 
-    /// Returns this sender with another number for its first segment. The number does not affect
-    /// the behaviour of the sender. Call this before it connects.
+    /// Returns this sender, whose first segment has the number `first`. The number does not affect
+    /// the behaviour. Call this before the sender connects.
     pub fn numbered_from(mut self, first: u64) -> Sender {
         if first == 0 {
             return self;
@@ -171,7 +172,8 @@ impl Sender {
         self
     }
 
-    /// Returns this sender on a host whose timers have this phase. Call this before it connects.
+    /// Returns this sender with this phase of its host's timers. Call this before the sender
+    /// connects.
     pub fn at_phase(mut self, phase: WheelPhase) -> Sender {
         self.timer.clock = self.timer.clock.at_phase(phase);
         self
@@ -189,7 +191,7 @@ impl Sender {
         cc.cwnd_event(view, window, event);
     }
 
-    /// Prefetches data that an ACK needs and that is outside this struct.
+    /// Prefetches heap data that an ACK needs.
     #[inline]
     pub fn fetch(&self) {
         self.board.fetch();
@@ -202,18 +204,19 @@ impl Sender {
         self.cc.gauge_names()
     }
 
-    /// Returns the congestion control's internal state, in the order of [`Sender::gauge_names`].
+    /// Writes the internal state of the congestion control into `out`, in the order of
+    /// [`Sender::gauge_names`].
     pub fn gauges(&self, out: &mut Vec<f64>) {
         let view = self.conn.view(&self.board.flight);
         self.cc.gauges(view, &self.window, out);
     }
 
-    /// Returns the needs of the congestion control that the connection meets.
+    /// Returns which information the congestion control needs and the connection provides.
     pub fn needs(&self) -> Needs {
         self.needs
     }
 
-    /// Returns the numbers of segments by state.
+    /// Returns the numbers of segments in flight by state.
     pub fn flight(&self) -> &Flight {
         &self.board.flight
     }
@@ -229,7 +232,7 @@ impl Sender {
         }
     }
 
-    /// Returns whether data is waiting to be sent, even if the window is full.
+    /// Returns whether unsent data or lost segments wait to be sent, even if the window is full.
     fn wants_to_send(&self) -> bool {
         !self.queue.is_empty() || self.board.lost_pending > 0
     }
@@ -263,7 +266,7 @@ impl Sender {
         !self.queue.is_empty() && !self.rwnd_limited()
     }
 
-    /// Returns the smoothed RTT, if an RTT was measured.
+    /// Returns the smoothed RTT, or `None` before the first sample.
     pub fn srtt(&self) -> Option<Time> {
         (self.conn.srtt > Time::ZERO).then_some(self.conn.srtt)
     }
@@ -294,13 +297,13 @@ impl Sender {
         }
     }
 
-    /// Records that the application will call [`Sender::write`] repeatedly, so that an empty queue
-    /// does not end the connection.
+    /// Keeps the connection open when the queue is empty, because the application will call
+    /// [`Sender::write`] repeatedly.
     pub fn expect_writes(&mut self) {
         self.queue.open();
     }
 
-    /// Adds `bytes` of the application's data to the queue.
+    /// Adds `bytes` of application data to the send queue.
     pub fn write(&mut self, bytes: u64, now: Time, port: &mut impl Port) {
         self.conn.now = now;
         self.note_if_app_limited();
@@ -308,7 +311,8 @@ impl Sender {
         self.transmit(port);
     }
 
-    /// Ends a segment wherever a chunk of this many bytes ends.
+    /// Divides the application's data into chunks of this many bytes. A segment never has data of
+    /// two chunks.
     pub fn divide(&mut self, chunk: u64) {
         self.queue.divide(chunk);
     }
@@ -326,7 +330,7 @@ impl Sender {
         self.queue.hold();
     }
 
-    /// Sends the data that was held back.
+    /// Sends new data again after [`Sender::hold`].
     pub fn resume(&mut self, now: Time, port: &mut impl Port) {
         self.conn.now = now;
         self.note_if_app_limited();
@@ -334,7 +338,7 @@ impl Sender {
         self.transmit(port);
     }
 
-    /// Stops sending new data.
+    /// Discards the data that is not sent yet.
     pub fn stop(&mut self) {
         self.queue.cut();
         if self.board.flight.packets_out() == 0 {
@@ -343,16 +347,16 @@ impl Sender {
         }
     }
 
-    /// Ends the connection if every byte was acknowledged.
+    /// Ends the connection if every byte was sent and acknowledged.
     pub(super) fn note_if_done(&mut self) {
         if self.queue.is_finished() && self.board.flight.packets_out() == 0 {
             self.handshake.phase = Phase::Done;
         }
     }
 
-    /// Records a gap between the data that the application has written and later data. Until the
-    /// gap has passed, the delivery rate does not show the capacity of the path (Linux
-    /// `tcp_rate_check_app_limited`).
+    /// Records that the application has too little data to fill the window. Until the data in
+    /// flight now is acknowledged, samples of the delivery rate are marked as limited by the
+    /// application (Linux `tcp_rate_check_app_limited`).
     fn note_if_app_limited(&mut self) {
         let in_flight = self.board.flight.in_flight();
         if self.rates.is_some()
@@ -364,8 +368,9 @@ impl Sender {
         }
     }
 
-    /// Adds an RTT sample. `first` is the RTT of the oldest segment that an ACK newly covers. It
-    /// updates srtt. `newest` is the RTT of the newest segment, which can lower the minimum.
+    /// Adds the RTTs that an ACK measures. `first` is the RTT of the oldest segment that it newly
+    /// acknowledges, and updates srtt. `newest` is the RTT of the newest segment, and can lower the
+    /// minimum RTT.
     pub(super) fn take_rtt_sample(&mut self, first: Time, newest: Time) {
         self.conn.min_rtt = self.conn.min_rtt.min(newest);
         let Flight { una, nxt, .. } = self.board.flight;
@@ -377,7 +382,8 @@ impl Sender {
         self.timer.rearm_rto(self.conn.now, &self.board, &self.rtt);
     }
 
-    /// Sets the probe timer or the retransmission timer (Linux `tcp_set_xmit_timer`).
+    /// Schedules a tail loss probe, or sets the retransmission timer if no probe is allowed (Linux
+    /// `tcp_set_xmit_timer`).
     pub(super) fn set_xmit_timer(&mut self) {
         let probe = self
             .timer
@@ -392,7 +398,7 @@ impl Sender {
         self.pacer.update_rate(view, &mut self.window);
     }
 
-    /// Returns ssthresh, raised to three quarters of the window outside reductions (Linux
+    /// Returns ssthresh. Outside reductions, returns at least three quarters of the window (Linux
     /// `tcp_current_ssthresh`).
     pub(super) fn current_ssthresh(&self) -> u32 {
         let Window { cwnd, ssthresh, .. } = self.window;
@@ -403,8 +409,8 @@ impl Sender {
         }
     }
 
-    /// Sends new data as far as the window and pacing allow (Linux `tcp_write_xmit`). Returns
-    /// whether data was sent. If so, the timer is set.
+    /// Sends new data as far as the window and pacing allow (Linux `tcp_write_xmit`). If data was
+    /// sent, returns true and has set the timer.
     #[inline]
     pub(super) fn transmit(&mut self, port: &mut impl Port) -> bool {
         if self.queue.is_empty() || !self.is_established() {
@@ -423,8 +429,8 @@ impl Sender {
             self.send_new(port);
             in_flight += 1;
         }
-        // A burst that does not fit into the window waits for a larger window (Linux
-        // `tcp_tso_should_defer`), so the window limits sending.
+        // If the next burst is larger than the rest of the window, it waits (Linux
+        // `tcp_tso_should_defer`). This also counts as limited by the window.
         let limited = in_flight >= self.window.cwnd
             || (self.pacer.may_leave(self.conn.now)
                 && in_flight + self.window.pacing_burst > self.window.cwnd);
@@ -443,8 +449,8 @@ impl Sender {
         sent
     }
 
-    /// Reduces the window after an idle time (RFC 5681 section 4.1, Linux
-    /// `tcp_slow_start_after_idle_check` and `tcp_cwnd_restart`).
+    /// Reduces the window if the connection was idle for longer than the timeout (RFC 5681 section
+    /// 4.1, Linux `tcp_slow_start_after_idle_check` and `tcp_cwnd_restart`).
     fn restart_after_idle(&mut self) {
         let rto = self.rtt.timeout();
         let idle = self.conn.now.since(self.conn.last_sent);
@@ -465,7 +471,8 @@ impl Sender {
         self.tell(CwndEvent::TxStart);
     }
 
-    /// Records whether the window limited sending (Linux `tcp_cwnd_validate`).
+    /// Records the number of segments in flight, and whether the window limited sending (Linux
+    /// `tcp_cwnd_validate`).
     pub(super) fn note_window_use(&mut self, limited: bool) {
         let out = self.board.flight.packets_out();
         let conn = &mut self.conn;
@@ -495,7 +502,7 @@ impl Sender {
         }
     }
 
-    /// Retransmits lost segments, as far as the window allows (Linux `tcp_xmit_retransmit_queue`).
+    /// Retransmits lost segments as far as the window allows (Linux `tcp_xmit_retransmit_queue`).
     pub(super) fn retransmit_lost(&mut self, port: &mut impl Port) {
         let mut rearm = false;
         while self.board.flight.in_flight() < self.window.cwnd
@@ -530,7 +537,7 @@ impl Sender {
         self.emit_again(seq, port);
     }
 
-    /// Sends the last segment again, as a probe.
+    /// Sends the last segment again as a tail loss probe.
     pub(super) fn probe_with_last(&mut self, port: &mut impl Port) {
         let last = self.board.flight.nxt - 1;
         self.board.probed(last, self.conn.now);
@@ -538,7 +545,8 @@ impl Sender {
         self.emit_again(last, port);
     }
 
-    /// Records the values of a segment sent now that a sample of the delivery rate will need.
+    /// Records the state at the transmission of a segment, which a later delivery-rate sample
+    /// needs.
     #[inline]
     fn note_sent(&mut self, seq: u64, alone: bool) {
         if let Some(rates) = &mut self.rates {

@@ -7,7 +7,8 @@ use super::sender::Sender;
 use crate::cc::{Control, INFINITE_SSTHRESH};
 
 impl Sender {
-    /// Called after each ACK, because the congestion control may itself have ended slow start.
+    /// Records the end of slow start. Called after each ACK, because a congestion control can end
+    /// slow start without a reduction.
     #[inline]
     pub(super) fn note_slow_start(&mut self) {
         if self.first_ssthresh != 0 && !self.window.in_slow_start() {
@@ -20,8 +21,7 @@ impl Sender {
         match &self.account.slow_start {
             None => self.end_slow_start(None, self.window.cwnd),
             Some(end) if end.settled => self.first_ssthresh = 0,
-            // All segments in flight when slow start ended have arrived, or were found lost and
-            // sent again.
+            // All segments that were in flight when slow start ended are acknowledged.
             Some(_) if self.board.flight.una >= self.overshoot_end => {
                 self.first_ssthresh = 0;
                 self.settle_slow_start();
@@ -30,7 +30,7 @@ impl Sender {
         }
     }
 
-    /// Records a reduction from `cwnd`, which ends slow start.
+    /// Records that this reduction of a window of `cwnd` segments ends the first slow start.
     #[inline]
     pub(super) fn reduce_in_slow_start(&mut self, reason: Reason, cwnd: u32) {
         let ends = !matches!(
@@ -40,7 +40,8 @@ impl Sender {
         if self.first_ssthresh == 0 || !ends || self.account.slow_start.is_some() {
             return;
         }
-        // If the congestion control itself sets the window, ssthresh shows when slow start is over.
+        // With `Control::Window`, a reduction ends slow start only if the window has reached
+        // ssthresh.
         if self.needs.control != Control::Window || !self.window.in_slow_start() {
             self.end_slow_start(Some(reason), cwnd);
         }
@@ -66,13 +67,13 @@ impl Sender {
             settled: false,
         });
         self.overshoot_end = self.board.flight.nxt;
-        // Connections of traffic sources do not have a record, so there is no record to complete.
+        // Connections of traffic sources do not keep a record, so do not wait for later losses.
         if self.account.slow_start.is_none() {
             self.first_ssthresh = 0;
         }
     }
 
-    /// Completes the record when the losses are known. This is after a recovery, or when all
+    /// Completes the record with the number of lost segments. Called after a recovery, or when all
     /// segments that were in flight at the end of slow start are acknowledged.
     pub(super) fn settle_slow_start(&mut self) {
         if let Some(end) = &mut self.account.slow_start
@@ -83,8 +84,8 @@ impl Sender {
         }
     }
 
-    /// Records that a reduction is undone. If the reduction had ended slow start, slow start
-    /// continues.
+    /// Removes the record of the end of slow start if undoing the reduction has restored an
+    /// infinite ssthresh, so that slow start continues.
     pub(super) fn reopen_slow_start(&mut self) {
         if self.needs.control != Control::Window
             && self.window.ssthresh >= INFINITE_SSTHRESH

@@ -27,20 +27,21 @@ pub(super) struct Event {
     pub dsack: bool,
     /// Whether the D-SACK answers a tail loss probe (`FLAG_DSACK_TLP`).
     pub dsack_of_probe: bool,
-    /// Whether to set the probe timer or the retransmission timer, unless RACK sets its own
-    /// (`FLAG_SET_XMIT_TIMER`).
+    /// Whether the ACK restarts the timer: the probe timer or the retransmission timer. RACK's
+    /// reordering timer takes precedence (`FLAG_SET_XMIT_TIMER`).
     pub rearm: bool,
     /// Whether the ACK is a duplicate without new information.
     pub duplicate: bool,
-    /// Whether a segment has arrived that is below the recovery point and was sent only once.
+    /// Whether the ACK newly acknowledges a segment that is below the recovery point and was sent
+    /// only once.
     pub original_delivered: bool,
-    /// The echoed timestamp, if timestamps are in use.
+    /// The time in the echoed timestamp, if timestamps are in use.
     pub echo: Option<Time>,
-    /// The first unacknowledged segment before the ACK.
+    /// The first unacknowledged segment before this ACK.
     pub prior_una: u64,
 }
 
-/// What to send after an ACK is processed.
+/// What the sender transmits first after it has processed an ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Resend {
     None,
@@ -111,7 +112,7 @@ impl Sender {
         self.recovery.undo.begin(self.board.flight.una, out);
     }
 
-    /// Enters Loss at a timeout, when all segments in flight may be lost (Linux `tcp_enter_loss`).
+    /// Enters Loss at a retransmission timeout (Linux `tcp_enter_loss`).
     pub(super) fn enter_loss(&mut self) {
         let new_recovery = self.conn.ca_state < CaState::Recovery;
         let rates = self.rates.as_deref_mut();
@@ -119,7 +120,8 @@ impl Sender {
             .rack
             .mark_on_timeout(&self.conn, &mut self.board, rates);
         self.tell_losses();
-        // The timeout suggests that the degree of reordering was overestimated.
+        // The timeout suggests that the reordering degree was overestimated, so return to its
+        // initial value.
         if self.conn.ca_state <= CaState::Disorder && self.board.flight.sacked_out >= REORDERING {
             self.recovery.rack.reordering = REORDERING;
         }
@@ -142,12 +144,12 @@ impl Sender {
         self.recovery.high_seq = self.board.flight.nxt;
         self.recovery.probe.high_seq = None;
         self.ecn.begin_cwr();
-        // RFC 5682 section 3.1 step 1 decides whether to use F-RTO.
+        // F-RTO is used as in step 1 of RFC 5682 section 3.1.
         self.recovery.frto = new_recovery || self.recovery.timeouts > 0;
     }
 
-    /// Returns the reason to record for a loss that an ACK reports. If a sender without RACK would
-    /// also have found the loss, the reason is the one that applies without RACK.
+    /// Returns how a loss that an ACK reports was found: by three duplicate ACKs if they suffice,
+    /// otherwise by RACK.
     pub(super) fn loss(&self) -> Reason {
         let rack = &self.recovery.rack;
         if !rack.reordering_seen && self.board.flight.sacked_out >= REORDERING {
@@ -191,8 +193,8 @@ impl Sender {
         }
     }
 
-    /// Reports each segment found lost to a congestion control that measures rates (the v3 branch
-    /// of BBR: `tcp_notify_skb_loss_event`).
+    /// Reports each segment that was found lost to a congestion control that asks for these reports
+    /// (in Linux the v3 branch of BBR: `tcp_notify_skb_loss_event`).
     pub(super) fn tell_losses(&mut self) {
         let Some(rates) = &mut self.rates else {
             return;
@@ -207,8 +209,8 @@ impl Sender {
         rates.marked.clear();
     }
 
-    /// Finds losses with RACK. If some segments may still prove to be lost, returns the time after
-    /// which to check again.
+    /// Finds losses with RACK. If RACK must wait before it can decide about some segments, returns
+    /// how long.
     pub(super) fn detect_loss(&mut self) -> Option<Time> {
         let rates = self.rates.as_deref_mut();
         let rack = &self.recovery.rack;
@@ -268,7 +270,7 @@ impl Sender {
         self.set_ca_state(CaState::Open);
     }
 
-    /// Undoes a reduction if every retransmission was reported as a duplicate (Linux
+    /// Undoes a reduction if D-SACKs have reported every retransmission as a duplicate (Linux
     /// `tcp_try_undo_dsack`).
     fn try_undo_dsack(&mut self) -> bool {
         let all = self.recovery.undo.all_duplicates();
@@ -310,7 +312,8 @@ impl Sender {
         }
     }
 
-    /// Enters CWR if marks are echoed, otherwise Open or Disorder (Linux `tcp_try_to_open`).
+    /// Enters CWR if the ACK echoes a congestion mark, otherwise Open or Disorder (Linux
+    /// `tcp_try_to_open`).
     fn try_to_open(&mut self, event: &Event) {
         if !self.any_retransmission_out() {
             self.recovery.undo.retrans_stamp = None;
@@ -330,11 +333,11 @@ impl Sender {
             return;
         }
         if !self.recovery.probe.retrans || event.dsack_of_probe {
-            // New data was acknowledged, or both the original and the probe arrived, so no segment
-            // was lost.
+            // The probe was new data, or a D-SACK reports that the original and the probe have both
+            // arrived. So no segment was lost.
             self.recovery.probe.high_seq = None;
         } else if ack > high {
-            // The probe repaired a loss, which causes one reduction.
+            // The probe repaired a loss, to which the sender responds with one reduction.
             self.begin_reduction(Signal::Loss);
             self.set_ca_state(CaState::Cwr);
             self.account_reduction(Reason::Probe, self.recovery.prr.prior_cwnd);
@@ -354,12 +357,14 @@ impl Sender {
         if event.ece {
             self.recovery.undo.prior_ssthresh = 0;
         }
-        // A state ends when every segment sent before its beginning is acknowledged.
+        // A state other than Open ends when every segment that was in flight at its beginning is
+        // acknowledged.
         if self.conn.ca_state == CaState::Open {
             self.recovery.undo.retrans_stamp = None;
         } else if self.board.flight.una >= self.recovery.high_seq {
             match self.conn.ca_state {
-                // CWR ends one segment later, so that the receiver has received the CWR flag.
+                // CWR lasts until one more segment is acknowledged, because this segment carries
+                // the CWR flag to the receiver.
                 CaState::Cwr if self.board.flight.una != self.recovery.high_seq => {
                     self.end_reduction();
                     self.set_ca_state(CaState::Open);
@@ -377,9 +382,9 @@ impl Sender {
                     && self.recovery.undo.marker.is_some()
                     && self.recovery.undo.was_delayed(event.echo)
                 {
-                    // The original filled the hole, not the retransmission, so the path reorders
-                    // packets. While retransmissions are in flight, do not search for more losses
-                    // and do not send segments again.
+                    // The missing original has arrived late, so the path reorders packets. While
+                    // retransmissions are in flight, the sender neither searches for losses nor
+                    // retransmits.
                     self.recovery
                         .rack
                         .note_reordering(event.prior_una, &self.board);
@@ -433,25 +438,25 @@ impl Sender {
     }
 
     /// Processes an ACK in Loss (Linux `tcp_process_loss`, F-RTO of RFC 5682). Returns `None` if
-    /// the ACK ends the state.
+    /// the ACK ends Loss.
     fn process_loss(&mut self, event: &Event) -> Option<Resend> {
         let recovered = self.board.flight.una >= self.recovery.high_seq;
         if event.advanced && self.try_undo_loss(false, event.echo) {
             return None;
         }
         if self.recovery.frto {
-            // Step 3.b: data that was never retransmitted has arrived.
+            // RFC 5682 step 3.b: a segment that was sent only once has arrived.
             if event.original_delivered && self.try_undo_loss(true, event.echo) {
                 return None;
             }
             if self.board.flight.nxt > self.recovery.high_seq {
                 if event.sacked > 0 || event.duplicate {
-                    // Step 3.a: the loss was real.
+                    // Step 3.a: the timeout was not spurious.
                     self.recovery.frto = false;
                 }
             } else if event.advanced && !recovered {
                 self.recovery.high_seq = self.board.flight.nxt;
-                // Step 2.b: try new data.
+                // Step 2.b: send new data.
                 if self.may_send_new() {
                     return Some(Resend::New);
                 }

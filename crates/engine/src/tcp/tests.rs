@@ -52,7 +52,7 @@ fn written_to() -> Sender {
     s
 }
 
-/// Returns a connected sender whose first window left at `rtt`.
+/// Returns a connected sender whose RTT is `rtt`. It has sent its first window at that time.
 fn established(plan: &TcpPlan, rtt: Time, wire: &mut Wire) -> Sender {
     let mut s = sender(plan);
     s.start(Time::ZERO, wire);
@@ -85,8 +85,8 @@ fn rwnd(segments: u64) -> TcpPlan {
     }
 }
 
-/// Linux `tcp_clean_rtx_queue`: a SACK of data sent before the head's last transmission is
-/// progress, and restarts the timeout.
+/// Linux `tcp_clean_rtx_queue`: a SACK restarts the retransmission timer if it covers data that was
+/// sent before the last transmission of the first unacknowledged segment.
 #[test]
 fn the_timeout_moves_with_sacks_of_what_was_sent_before_the_retransmission() {
     let mut wire = Wire::default();
@@ -105,15 +105,15 @@ fn the_timeout_moves_with_sacks_of_what_was_sent_before_the_retransmission() {
     );
 }
 
-/// Linux `tcp_schedule_loss_probe`: an ACK restarts the timeout, so that the timeout does not come
-/// before the probe.
+/// Linux `tcp_schedule_loss_probe`: an ACK restarts the retransmission timeout, so that the probe
+/// comes before it.
 #[test]
 fn a_probe_comes_two_round_trips_after_an_ack() {
     let mut wire = Wire::default();
     let mut s = established(&rwnd(10), ms(250), &mut wire);
     s.on_ack(&ack(2, &[], ms(250)), ms(500), &mut wire);
-    // The last segments were sent now. The head was sent at 250 ms, so its timeout would be at 1000
-    // ms.
+    // The last segments were sent just now. The first unacknowledged segment was sent at 250 ms, so
+    // its timeout would be at 1000 ms.
     s.timer.kind = Kind::None;
     s.set_xmit_timer();
     assert_eq!(
@@ -124,14 +124,15 @@ fn a_probe_comes_two_round_trips_after_an_ack() {
 
 /// Advances the clock until the timer fires. Returns this time.
 fn fire(s: &mut Sender, wire: &mut Wire) -> Time {
-    // At the deadline, the sender computes when the timer wheel fires.
+    // At the deadline, the sender converts the deadline to the time at which the timer wheel fires.
     s.on_timer(s.deadline(), wire);
     let at = s.deadline();
     s.on_timer(at, wire);
     at
 }
 
-/// Tests that a probe is sent as in Linux (`tcp_send_loss_probe` with `__tcp_retransmit_skb`).
+/// Tests when and how the sender sends a tail loss probe (Linux `tcp_send_loss_probe` with
+/// `__tcp_retransmit_skb`).
 #[test]
 fn a_probe_is_no_repair_and_restarts_the_timeout() {
     let mut wire = Wire::default();
@@ -151,7 +152,7 @@ fn a_probe_is_no_repair_and_restarts_the_timeout() {
         (Kind::Retransmit, ms(304) + s.rtt.timeout())
     );
 
-    // The originals were only late, and arrive before the probe.
+    // The original segments were only late, and their ACK arrives before the probe does.
     let window = s.window.cwnd;
     s.on_ack(&ack(5, &[], ms(100)), ms(310), &mut wire);
     assert_eq!(s.recovery.probe.high_seq, Some(5));
@@ -179,8 +180,8 @@ fn a_probe_that_was_needed_halves_the_window() {
     assert_eq!((s.window.ssthresh, s.window.cwnd), (5, 5));
 }
 
-/// A D-SACK of a needless retransmission widens RACK's window, but only if reordering has been
-/// seen.
+/// A D-SACK for an unnecessary retransmission widens RACK's reordering window, but only if the
+/// sender has seen reordering.
 #[test]
 fn duplicates_widen_the_window_where_reordering_was_seen() {
     for (seen, steps) in [(false, 1), (true, 2)] {
@@ -196,8 +197,8 @@ fn duplicates_widen_the_window_where_reordering_was_seen() {
     }
 }
 
-/// Linux `tcp_try_undo_partial`: if the original fills the hole while retransmissions are in
-/// flight, the sender does not retransmit more segments.
+/// Linux `tcp_try_undo_partial`: if the original of a lost segment arrives while retransmissions
+/// are in flight, the sender retransmits no more segments.
 #[test]
 fn a_late_original_stops_retransmission() {
     let mut wire = Wire::default();
@@ -209,22 +210,22 @@ fn a_late_original_stops_retransmission() {
     s.on_ack(&ack(1, &[(7, 10)], ms(100)), ms(205), &mut wire);
     assert!(s.recovery.rack.reordering_seen);
     assert!(wire.take().iter().all(|(_, again)| !again));
-    // When there is no longer a retransmission in flight, the reduction is undone.
+    // Once no retransmission is in flight, the sender undoes the reduction.
     s.on_ack(&ack(3, &[(7, 10)], ms(100)), ms(206), &mut wire);
     s.on_ack(&ack(4, &[(7, 10)], ms(100)), ms(207), &mut wire);
     assert_eq!(s.recovery.undo.marker, None);
     assert!(s.window.cwnd >= 10 && s.conn.ca_state == CaState::Disorder);
 }
 
-/// Tests the timeouts of a SYN (Linux `tcp_syn_linear_timeouts`), and the window after them
-/// (`tcp_init_transfer`).
+/// Tests the timeouts of a SYN (Linux `tcp_syn_linear_timeouts`), and the initial window after SYNs
+/// were lost (`tcp_init_transfer`).
 #[test]
 fn a_syn_is_repeated_every_second_at_first() {
     let mut wire = Wire::default();
     let mut s = sender(&TcpPlan::default());
     s.start(Time::ZERO, &mut wire);
     let times: Vec<Time> = (0..8).map(|_| fire(&mut s, &mut wire)).collect();
-    // The timeouts are 1, 1, 1, 1, 1, 2, 4 and 8 s, rounded up to the timer wheel.
+    // The timeouts are 1, 1, 1, 1, 1, 2, 4 and 8 s, rounded up to a tick of the timer wheel.
     let wheel = [1024, 2048, 3072, 4096, 5120, 7168, 11_200, 19_456];
     assert_eq!(times, wheel.map(ms));
     let mut answer = *wire.0.last().expect("a SYN");
@@ -237,7 +238,7 @@ fn a_syn_is_repeated_every_second_at_first() {
     assert_eq!(wire.take(), [(0, false)]);
 }
 
-/// As in fq, the first ten segments leave without pacing.
+/// As with Linux's qdisc fq, the first ten segments leave without pacing.
 #[test]
 fn pacing_begins_after_the_first_window() {
     let mut wire = Wire::default();
@@ -247,14 +248,15 @@ fn pacing_begins_after_the_first_window() {
         ..TcpPlan::default()
     };
     let s = established(&plan, ms(100), &mut wire);
-    // The eleventh segment leaves at once, and starts the first gap.
+    // The eleventh segment leaves at once, and the pacing gap begins.
     assert_eq!(wire.take().len(), 11);
-    // The gap is the time that 1448 bytes take at a rate of twice 12 x 1448 bytes in 100 ms.
+    // The gap is the time that 1448 bytes take at the pacing rate, which is twice 12 x 1448 bytes
+    // per 100 ms.
     assert_eq!((s.deadline() - ms(100)).ns(), 4_166_667);
 }
 
-/// Linux `tcp_tso_autosize`: segments that TCP joins leave together. The next segment waits for the
-/// time that all of them take.
+/// Linux `tcp_tso_autosize`: TCP sends several segments as one burst. The pacing gap after a burst
+/// is the time that all its segments take.
 #[test]
 fn joined_segments_are_paced_together() {
     let gaps_at = |percent: u32, rtt: Time| {
@@ -269,19 +271,19 @@ fn joined_segments_are_paced_together() {
         (wire.take().len(), (s.deadline() - rtt).ns())
     };
     let gaps = |rtt: Time| gaps_at(200, rtt);
-    // The pacing rate is twice 60 segments per 100 ms. So 1.17 segments leave in a millisecond, and
-    // two segments are joined. The first ten segments are not paced.
+    // The pacing rate is twice 60 segments per 100 ms. This is only 1.17 segments per millisecond,
+    // so a burst has the minimum of two segments. The first ten segments are not paced.
     assert_eq!(gaps(ms(100)), (12, 2 * 833_334));
-    // With an RTT of 20 ms, 5.86 segments leave in a millisecond.
+    // With an RTT of 20 ms, 5.86 segments leave in a millisecond, so a burst has 5.
     assert_eq!(gaps(ms(20)), (15, 5 * 166_667));
-    // With an RTT of 4 ms, 65536 >> 7 bytes are added. The sum is 29.3 + 0.35 segments.
+    // With an RTT of 4 ms, 65536 >> 7 bytes are added to the burst: 29.3 + 0.35 segments.
     assert_eq!(gaps(ms(4)), (39, 29 * 33_334));
-    // With an RTT of 2 ms, 65536 >> 3 bytes are added. The sum is 14.6 + 5.7 segments.
+    // With an RTT of 2 ms, 65536 >> 3 bytes are added to the burst: 14.6 + 5.7 segments.
     assert_eq!(gaps_at(50, ms(2)), (30, 20 * 66_667));
 }
 
-/// Linux `tcp_check_sack_reordering` measures how far segments were overtaken. Linux
-/// `tcp_may_raise_cwnd`: if this distance is more than three segments, SACKs increase the window.
+/// Linux `tcp_check_sack_reordering` measures how many segments arrive before an earlier segment.
+/// Linux `tcp_may_raise_cwnd`: if this reordering degree exceeds three, SACKs increase the window.
 #[test]
 fn the_degree_of_reordering_is_the_largest_distance() {
     let mut wire = Wire::default();
@@ -289,7 +291,7 @@ fn the_degree_of_reordering_is_the_largest_distance() {
     assert_eq!(s.info().reordering, 3);
     s.on_ack(&ack(0, &[(5, 6)], ms(100)), ms(200), &mut wire);
     s.on_ack(&ack(0, &[(3, 4), (5, 6)], ms(100)), ms(201), &mut wire);
-    // Segment 5 arrived before segment 3. This distance is three, which equals the initial value.
+    // Segment 5 arrived before segment 3. This is a degree of three, the initial value.
     assert_eq!((s.info().reordering, s.window.cwnd), (3, 10));
     s.on_ack(
         &ack(0, &[(1, 2), (3, 4), (5, 6)], ms(100)),
@@ -299,13 +301,14 @@ fn the_degree_of_reordering_is_the_largest_distance() {
     assert!(s.recovery.rack.reordering_seen);
     assert_eq!((s.info().reordering, s.window.cwnd), (5, 11));
     assert_eq!(s.conn.ca_state, CaState::Disorder);
-    // The holes are filled. Without SACKs, Linux measures up to the acknowledged segment.
+    // All missing segments have arrived. Without SACK blocks, Linux measures the degree up to the
+    // acknowledged segment.
     s.on_ack(&ack(7, &[], ms(100)), ms(203), &mut wire);
     assert_eq!((s.info().reordering, s.conn.ca_state), (7, CaState::Open));
 }
 
-/// Linux `tcp_ack`, `old_ack`: the SACK blocks of an overtaken ACK are used, but the window does
-/// not change.
+/// Linux `tcp_ack`, `old_ack`: if an ACK arrives after a later ACK, its SACK blocks are used, but
+/// the window does not change.
 #[test]
 fn an_overtaken_ack_tells_of_its_blocks_only() {
     let mut wire = Wire::default();
@@ -322,8 +325,8 @@ fn an_overtaken_ack_tells_of_its_blocks_only() {
     assert!(wire.take().is_empty());
 }
 
-/// If an application writes from time to time, an empty queue does not end the connection. The
-/// window of an idle connection restarts, unless this is turned off.
+/// If the application writes repeatedly, an empty queue does not end the connection. The window
+/// shrinks after an idle time, unless this is turned off.
 #[test]
 fn a_sender_can_be_written_to() {
     for (restart, window) in [(true, 10), (false, 20)] {
@@ -349,15 +352,16 @@ fn a_sender_can_be_written_to() {
     }
 }
 
-/// Linux `tcp_rate_check_app_limited`: until the gap in the application's data has passed, delivery
-/// rates show the application's rate. Linux `tcp_slow_start_after_idle_check`: an idle time does
-/// not change BBR's window.
+/// Linux `tcp_rate_check_app_limited`: until the data that was in flight at a pause of the
+/// application is delivered, rate samples are marked as limited by the application. Linux
+/// `tcp_slow_start_after_idle_check`: BBR keeps its window after an idle time.
 #[test]
 fn an_application_that_has_nothing_to_send_is_noticed() {
     let mut wire = Wire::default();
     let mut s = written_to();
     s.write(4 * 1448, ms(100), &mut wire);
-    // At first no segment was in flight, so the gap is over after one segment.
+    // Nothing was in flight, so rate samples are limited by the application until one segment is
+    // delivered.
     assert_eq!(s.window.app_limited, 1);
     s.on_ack(&ack(2, &[], ms(100)), ms(200), &mut wire);
     assert!(s.conn.rate.app_limited && s.window.app_limited == 0);
@@ -366,7 +370,7 @@ fn an_application_that_has_nothing_to_send_is_noticed() {
         (2, 100_000)
     );
     s.write(1448, ms(210), &mut wire);
-    // Two segments are in flight, and two are delivered.
+    // Two segments are delivered and two in flight, so this lasts until four are delivered.
     assert_eq!(s.window.app_limited, 4);
     s.on_ack(&ack(4, &[], ms(100)), ms(220), &mut wire);
     assert_eq!(s.window.app_limited, 4);
@@ -378,12 +382,12 @@ fn an_application_that_has_nothing_to_send_is_noticed() {
 }
 
 /// Linux `tcp_update_skb_after_send`: the pacing gap is computed from the payload. If a segment is
-/// late, the next gap shrinks by at most half.
+/// sent late, the next gap is shortened, but by at most half.
 #[test]
 fn pacing_by_payload_makes_up_for_delay() {
     let mut wire = Wire::default();
     let mut s = written_to();
-    // The rate is 1448 bytes per ms, from the eleventh segment on.
+    // From the eleventh segment on, the pacing rate is 1448 bytes per ms.
     s.write(11 * 1448, ms(100), &mut wire);
     s.window.cwnd = 100;
     s.window.pacing_rate = 1_448_000;
@@ -400,8 +404,8 @@ fn pacing_by_payload_makes_up_for_delay() {
     assert_eq!(gaps, [1000, 1000, 700, 500]);
 }
 
-/// A congestion control with a model of the path is called for each segment that a timeout or RACK
-/// finds lost. Such a congestion control itself sets the window, so the stack does not reduce it.
+/// A congestion control with a model of the path is informed of each segment that a timeout or RACK
+/// finds lost. It sets the window itself, so the stack does not reduce the window.
 #[test]
 fn a_model_of_the_path_keeps_its_window() {
     let mut wire = Wire::default();
@@ -410,8 +414,7 @@ fn a_model_of_the_path_keeps_its_window() {
     let sent = wire.take().len() as u64;
     assert_eq!(sent, 10);
     s.on_ack(&ack(0, &[(5, 10)], ms(100)), ms(200), &mut wire);
-    // Five segments are lost. The state is Recovery, and BBR sends only one packet for each
-    // delivered packet.
+    // Five segments are lost. In Recovery, BBR sends only one packet for each delivered packet.
     assert_eq!(s.conn.ca_state, CaState::Recovery);
     assert_eq!((s.info().lost, s.conn.rate.lost_total), (5, 5));
     assert_eq!(s.conn.rate.delivered, 5);
@@ -437,14 +440,14 @@ fn a_duplicate_of_what_is_acknowledged_counts_as_delivered() {
     s.stats.retransmits = 1;
     s.on_ack(&duplicate, ms(202), &mut wire);
     assert_eq!(s.conn.delivered, 5);
-    // Linux `tcp_dsack_seen`: only one segment was retransmitted, so a second D-SACK is not
-    // counted.
+    // Linux `tcp_dsack_seen`: only one segment was retransmitted, so a second D-SACK does not
+    // count.
     s.on_ack(&duplicate, ms(203), &mut wire);
     assert_eq!(s.conn.delivered, 5);
 }
 
-/// RFC 8985 section 6.2 step 4: a D-SACK widens the reordering window once per round, unless it
-/// reports the tail loss probe.
+/// RFC 8985 section 6.2 step 4: a D-SACK widens RACK's reordering window, at most once per round. A
+/// D-SACK for the tail loss probe does not widen it.
 #[test]
 fn a_needless_retransmission_widens_the_reordering_window_but_a_needless_probe_does_not() {
     for (of_probe, steps) in [(false, 2), (true, 1)] {
@@ -465,7 +468,8 @@ fn a_needless_retransmission_widens_the_reordering_window_but_a_needless_probe_d
     }
 }
 
-/// If an overtaken ACK echoes a mark, the segments that it delivers are counted as marked.
+/// If an ACK that arrives after a later ACK echoes a mark, the segments that it newly delivers
+/// count as marked.
 #[test]
 fn an_overtaken_ack_tells_of_marks() {
     let mut wire = Wire::default();
@@ -486,8 +490,8 @@ fn an_overtaken_ack_tells_of_marks() {
     assert_eq!((s.conn.delivered, s.conn.delivered_ce), (4 + 3, 1));
 }
 
-/// RFC 5682 section 2.1 step 3.b: after a timeout, a SACK of a segment that was sent only once
-/// shows that the timeout came too early.
+/// RFC 5682 section 3.1 step 3.b: if a SACK after a timeout covers a segment that was sent only
+/// once, the timeout was spurious.
 #[test]
 fn a_sack_of_an_original_undoes_a_timeout() {
     for (sacked, state) in [((3, 5), CaState::Disorder), ((0, 0), CaState::Loss)] {
@@ -533,7 +537,8 @@ impl CongestionControl for Fixed {
     }
 }
 
-/// Returns a sender with [`Fixed`] that was connected after 100 ms, and the counter of its calls.
+/// Returns a sender that uses [`Fixed`] and has an RTT of 100 ms, and the counter of `pkts_acked`
+/// calls.
 fn fixed(cwnd: u32, wire: &mut Wire) -> (Sender, Arc<AtomicU32>) {
     let acked = Arc::default();
     let control = Box::new(Fixed {
@@ -548,8 +553,8 @@ fn fixed(cwnd: u32, wire: &mut Wire) -> (Sender, Arc<AtomicU32>) {
     (s, acked)
 }
 
-/// If a congestion control lowers the window by at least a quarter, rounded down, this is recorded
-/// as a reduction.
+/// If a congestion control lowers the window by at least a quarter (rounded down), the sender
+/// records a reduction.
 #[test]
 fn a_window_that_a_control_sets_counts_as_reduced_from_a_quarter_less() {
     for (cwnd, reductions) in [(8, 1), (9, 0), (10, 0), (40, 0)] {
@@ -564,7 +569,7 @@ fn a_window_that_a_control_sets_counts_as_reduced_from_a_quarter_less() {
     }
 }
 
-/// Linux `tcp_clean_rtx_queue` calls `pkts_acked` only if the ACK delivered segments.
+/// Linux `tcp_clean_rtx_queue` calls `pkts_acked` only if an ACK newly delivers segments.
 #[test]
 fn an_ack_that_delivers_nothing_is_no_pkts_acked() {
     let mut wire = Wire::default();
@@ -602,9 +607,8 @@ impl CongestionControl for OneByOne {
     }
 }
 
-/// A congestion control such as Prague reduces the window by one segment with each ACK. All these
-/// steps are recorded as one reduction, from the window before the first step to the window after
-/// the last step.
+/// A congestion control such as Prague reduces the window by one segment with each ACK. The sender
+/// records all these steps as one reduction, from the first window to the last.
 #[test]
 fn the_steps_of_a_reduction_count_once() {
     let mut wire = Wire::default();
@@ -625,7 +629,7 @@ fn the_steps_of_a_reduction_count_once() {
     assert_eq!((s.conn.ca_state, s.window.cwnd), (CaState::Recovery, 5));
     assert_eq!(listed(&s), [(Reason::Dupthresh, 10, 5)]);
     assert_eq!(s.account.counts[Reason::Dupthresh as usize], 1);
-    // A later recovery is another reduction.
+    // A later recovery is recorded as another reduction.
     let next = s.board.flight.nxt;
     s.on_ack(&ack(next, &[], ms(207)), ms(307), &mut wire);
     assert_eq!(s.conn.ca_state, CaState::Open);

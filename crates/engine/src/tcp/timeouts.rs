@@ -1,4 +1,4 @@
-//! How a sender handles its deadlines (Linux `tcp_timer.c`, `tcp_send_loss_probe`).
+//! How a sender responds when its timer expires (Linux `tcp_timer.c`, `tcp_send_loss_probe`).
 
 use tailback_record::account::Reason;
 
@@ -10,7 +10,7 @@ use crate::cc::{CaState, Control};
 use crate::units::Time;
 
 impl Sender {
-    /// Handles an expired deadline.
+    /// Responds to the deadlines that have passed at `now`.
     pub fn on_timer(&mut self, now: Time, port: &mut impl Port) {
         self.conn.now = now;
         match self.timer.take_due(now) {
@@ -24,7 +24,7 @@ impl Sender {
             Some(Kind::None) => self.timer.clear(),
             None => {}
         }
-        // If the deadline was set by pacing, continue to send.
+        // If pacing set the deadline, send the next segments.
         if self.is_established() && self.pacer.is_due(now) {
             self.retransmit_lost(port);
             self.transmit(port);
@@ -45,7 +45,7 @@ impl Sender {
                 self.note_window_use(self.board.flight.in_flight() >= self.window.cwnd);
             }
             self.recovery.probe.high_seq = Some(self.board.flight.nxt);
-            // The retransmission timeout starts with the probe.
+            // The retransmission timeout runs from the transmission of the probe.
             self.timer.kind = Kind::None;
         }
         self.rearm_rto();
@@ -69,7 +69,8 @@ impl Sender {
     /// Handles RACK's reordering timer (RFC 8985 section 6.3; Linux `tcp_rack_reo_timeout`).
     fn on_reorder_timeout(&mut self, port: &mut impl Port) {
         let prior = self.board.flight.in_flight();
-        // Set the kind, so that the timeout is measured from the transmission of the segment.
+        // With this kind, `rearm_rto` measures the timeout from the transmission of the first
+        // segment.
         self.timer.kind = Kind::Reorder;
         self.detect_loss();
         if prior != self.board.flight.in_flight() {
@@ -81,7 +82,7 @@ impl Sender {
             }
             self.retransmit_lost(port);
         }
-        // Segments that may still prove to be lost are checked again at the next ACK or timeout.
+        // Check the segments about which RACK could not decide at the next ACK or timeout.
         if self.timer.kind != Kind::Retransmit {
             self.rearm_rto();
         }

@@ -1,4 +1,4 @@
-//! The single deadline of a sender, and its meaning (Linux `icsk_pending`, `tcp_timer.c`).
+//! A sender's only timer, and what to do when it expires (Linux `icsk_pending`, `tcp_timer.c`).
 
 use super::rtt::{INITIAL_RTO, Rtt};
 use super::scoreboard::Scoreboard;
@@ -10,7 +10,7 @@ use crate::wheel::TimerClock;
 /// Linux `TCP_TIMEOUT_MIN`: two jiffies at HZ 1000.
 pub(super) const TIMEOUT_MIN: Time = Time::from_ms(2);
 
-/// The meaning of the deadline.
+/// What to do when the timer expires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// No deadline.
@@ -23,17 +23,16 @@ pub(super) enum Kind {
     Reorder,
 }
 
-/// The timer with the deadline.
 #[derive(Clone, Debug)]
 pub(super) struct Timer {
     pub kind: Kind,
     pub deadline: Time,
-    /// When the timer was set. `NEVER` once `deadline` has been converted to a time of the timer
+    /// When the timer was set. `NEVER` once `deadline` has been rounded to a tick of the timer
     /// wheel.
     set: Time,
     pub clock: TimerClock,
-    /// Extra time before a tail loss probe if only one segment is in flight, because its ACK may be
-    /// delayed.
+    /// Extra time before a tail loss probe if only one segment is in flight, because the receiver
+    /// may delay its ACK.
     slack: Time,
 }
 
@@ -60,10 +59,10 @@ impl Timer {
         self.deadline = Time::NEVER;
     }
 
-    /// If the deadline has passed, returns its kind. Later calls return `None`.
+    /// Returns the kind of the timer if it has expired. Later calls return `None`.
     pub fn take_due(&mut self, now: Time) -> Option<Kind> {
         if self.deadline <= now && self.set < Time::NEVER && self.clock.is_coarse() {
-            // Convert the deadline only now, because most timers are set again before they are due.
+            // Round the deadline only now, because most timers are set again before they expire.
             self.deadline = self.clock.fires(self.set, self.deadline);
             self.set = Time::NEVER;
         }
@@ -84,8 +83,8 @@ impl Timer {
     }
 
     /// Schedules a tail loss probe (RFC 8985 section 7.2; Linux `tcp_schedule_loss_probe`).
-    /// `progress` means that an ACK has just restarted the timeout. Returns whether a probe is
-    /// scheduled.
+    /// `progress` is true if an ACK has just restarted the retransmission timeout. Returns whether
+    /// a probe is scheduled.
     pub fn schedule_probe(
         &mut self,
         conn: &Conn,
@@ -117,8 +116,8 @@ impl Timer {
     }
 }
 
-/// Returns the time until the first unacknowledged segment times out, or zero if it has already
-/// timed out.
+/// Returns the time until the first unacknowledged segment times out, or zero if this time has
+/// passed.
 fn until_rto(now: Time, board: &Scoreboard, rtt: &Rtt) -> Time {
     let sent = board.get(board.flight.una).sent;
     (sent + rtt.timeout()).since(now)

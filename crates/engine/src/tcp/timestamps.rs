@@ -1,5 +1,5 @@
-//! The clock of the timestamp option (RFC 7323 section 5.4). It counts whole milliseconds (Linux
-//! `TCP_TS_HZ`), so the RTT from an echoed timestamp is in whole milliseconds.
+//! The clock for the timestamp option (RFC 7323 section 5.4). It counts whole milliseconds (Linux
+//! `TCP_TS_HZ`), so an RTT from an echoed timestamp is in whole milliseconds.
 
 use crate::units::Time;
 
@@ -23,7 +23,8 @@ pub(super) fn before(echo: Time, sent: Time) -> bool {
 mod tests {
     use super::*;
 
-    /// The same RTT is measured as one or two ticks, depending on where within a tick it began.
+    /// An RTT of 20.48 ms is measured as 20 or 21 ticks, depending on when within a tick the packet
+    /// was sent.
     #[test]
     fn in_whole_milliseconds() {
         let us = Time::from_us;

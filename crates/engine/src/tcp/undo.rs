@@ -4,7 +4,7 @@
 use super::timestamps;
 use crate::units::Time;
 
-/// State for undoing the last reduction.
+/// State for undoing the last reduction of the window.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Undo {
     /// First unacknowledged segment when the reduction began. `None` if the reduction cannot be
@@ -20,7 +20,8 @@ pub(super) struct Undo {
 }
 
 impl Undo {
-    /// Begins a reduction at segment `una`, while `out` retransmissions are in flight.
+    /// Records the start of a reduction. `una` is the first unacknowledged segment, and `out`
+    /// retransmissions are in flight.
     pub fn begin(&mut self, una: u64, out: u32) {
         self.marker = Some(una);
         self.retrans = (out > 0).then_some(out);
@@ -32,7 +33,7 @@ impl Undo {
         self.retrans = Some(self.retrans.unwrap_or(0) + 1);
     }
 
-    /// Records that a D-SACK reports a segment that was sent again.
+    /// Records that a D-SACK reports segment `seq`, which was retransmitted.
     pub fn duplicate(&mut self, seq: u64) {
         if let (Some(marker), Some(left)) = (self.marker, self.retrans)
             && left > 0
@@ -47,9 +48,9 @@ impl Undo {
         self.marker.is_some() && self.retrans == Some(0)
     }
 
-    /// Returns whether a segment was only delayed, so that its original has arrived. This is the
-    /// case if the echoed timestamp is older than the first retransmission, or if no segment has
-    /// been retransmitted yet.
+    /// Returns whether the original of a segment has arrived, so that the segment was only delayed.
+    /// This is the case if the echoed timestamp is older than the first retransmission, or if
+    /// nothing has been retransmitted yet.
     pub fn was_delayed(&self, echo: Option<Time>) -> bool {
         match self.retrans_stamp {
             Some(stamp) => echo.is_some_and(|echo| timestamps::before(echo, stamp)),

@@ -34,7 +34,7 @@ impl End {
         }
     }
 
-    /// Delivers a segment. Returns the ACKs that the receiver sends for it.
+    /// Returns the ACKs that the receiver sends when this segment arrives.
     fn data(&mut self, seq: u64, at: Time, ecn: Ecn, set: u16) -> Vec<Packet> {
         let mut packet = Packet::new(0, 1514, ecn);
         packet.seq = seq;
@@ -45,8 +45,8 @@ impl End {
     }
 }
 
-/// Returns how many segments at the start are each acknowledged by a separate ACK. `per_rtt`
-/// segments arrive in each round-trip time of 100 ms.
+/// Sends `per_rtt` segments in each RTT of 100 ms. Returns how many of them the receiver
+/// acknowledges one by one before it first delays an ACK.
 fn acknowledged_singly(rcvbuf: ReceiveBuffer, per_rtt: u64) -> u64 {
     let plan = TcpPlan {
         rcvbuf,
@@ -63,8 +63,8 @@ fn acknowledged_singly(rcvbuf: ReceiveBuffer, per_rtt: u64) -> u64 {
         .unwrap_or(0)
 }
 
-/// A tuned buffer is large enough for an application that reads little data, so its window does not
-/// grow. The window of a fixed buffer grows with thousands of segments.
+/// If an application reads little data, the auto-tuned buffer stays large enough and the window
+/// does not grow. With a fixed buffer, the window grows for thousands of segments.
 #[test]
 fn a_window_that_does_not_grow_lets_acks_be_delayed() {
     assert_eq!(acknowledged_singly(ReceiveBuffer::Auto, 5), 16);
@@ -98,9 +98,9 @@ fn a_change_of_ce_is_told_by_two_acks() {
     assert_eq!(told, [(1, false), (2, true)]);
 }
 
-/// DCTCP's receiver also sends both ACKs with Accurate ECN (Linux `dctcp_ece_ack_update`). The
-/// first ACK has the current value of the counter. Other receivers send only the second ACK. With
-/// Accurate ECN, ECE is a bit of the counter, not an echo.
+/// With Accurate ECN, DCTCP's receiver also sends both ACKs (Linux `dctcp_ece_ack_update`). In the
+/// first one, the CE counter already includes the new mark. Other receivers send only the second
+/// ACK. With Accurate ECN, ECE is a bit of the CE counter, not an echo.
 #[test]
 fn with_accurate_ecn_a_change_of_ce_is_told_by_two_acks_to_dctcp_only() {
     use crate::cc::CeEcho;
@@ -116,7 +116,7 @@ fn with_accurate_ecn_a_change_of_ce_is_told_by_two_acks_to_dctcp_only() {
     };
     let dctcp = told(EcnNeed::Dctcp(CeEcho::Precise));
     let others = told(EcnNeed::Optional);
-    // The counter begins at 5 and has three bits, so it wraps to 0 after 7.
+    // The CE counter begins at 5 and has three bits, so it wraps to 0 after 7.
     assert_eq!(dctcp, [(1, 5), (2, 6), (3, 6), (5, 0), (6, 0)]);
     assert_eq!(others, [(1, 5), (3, 6), (5, 0), (6, 0)]);
 }
@@ -142,7 +142,7 @@ fn echoes(echo: EcnEcho, sce: SceEcho, packets: &[Ecn]) -> Vec<Vec<(u64, bool, b
 const ECT: Ecn = Ecn::Ect0;
 const SCE: Ecn = Ecn::Ect1;
 
-/// Successive marked packets are acknowledged separately from unmarked ones. The first of them is
+/// An ACK never covers both SCE-marked and unmarked packets. The first packet after a change is
 /// acknowledged at once.
 #[test]
 fn acks_are_split_where_sce_marks_begin_and_end() {
@@ -163,8 +163,8 @@ fn acks_are_split_where_sce_marks_begin_and_end() {
             vec![(9, no, no), (10, no, yes)],
         ]
     );
-    // With `SplitDelayed`, the ACK of the earlier packets is counted towards the next ACK, as if a
-    // segment had arrived. It does not stop the delay timer.
+    // With `SplitDelayed`, the ACK for the packets before a change counts as one of the two
+    // segments that trigger the next ACK. It does not stop the delayed-ACK timer.
     assert_eq!(
         echoes(EcnEcho::Sticky, SceEcho::SplitDelayed, &packets),
         [
@@ -180,14 +180,14 @@ fn acks_are_split_where_sce_marks_begin_and_end() {
             vec![(9, no, no)],
         ]
     );
-    // If no ACK is being delayed, a change does not split ACKs.
+    // If no ACK is being delayed, a change of the marking does not cause an extra ACK.
     let packets = [ECT, ECT, SCE, SCE, ECT, ECT];
     let told = echoes(EcnEcho::Sticky, SceEcho::Split, &packets);
     let acks: Vec<_> = told.into_iter().flatten().collect();
     assert_eq!(acks, [(2, no, no), (4, no, yes), (6, no, no)]);
 }
 
-/// The first ACK after a marked packet carries ESCE, and the second ACK does not.
+/// The first ACK after an SCE-marked packet carries ESCE, and the second ACK does not.
 #[test]
 fn pending_esce_is_sent_once() {
     let mut end = End::new(EcnEcho::Sticky);
@@ -226,8 +226,8 @@ fn ce_and_sce_are_echoed_apart() {
     assert_eq!(acks, [(2, no, no), (4, no, no)]);
 }
 
-/// Tests the three kinds of receivers for DCTCP with CE packets, then SCE-marked packets, then
-/// unmarked packets.
+/// Sends CE-marked, then SCE-marked, then unmarked packets to each of the three kinds of DCTCP
+/// receivers.
 #[test]
 fn dctcp_receivers_under_sce() {
     use crate::cc::CeEcho;
@@ -242,13 +242,13 @@ fn dctcp_receivers_under_sce() {
         marked(CeEcho::Precise),
         [(1, no), (2, yes), (3, no), (5, no), (7, no)]
     );
-    // The echo lasts until the first unmarked packet.
+    // The receiver echoes CE until the first unmarked packet.
     assert_eq!(
         marked(CeEcho::SceHoldsCe),
         [(1, no), (2, yes), (4, yes), (5, no), (7, no)]
     );
-    // When CE changes, delayed packets are acknowledged up to the last packet whose CE state was
-    // recorded. The SCE-marked packet is not recorded, so to the sender it looks like a packet
+    // When CE begins or ends, the ACK for the delayed packets covers them up to the last one that
+    // set the CE state. An SCE-marked packet does not set it, so it is acknowledged like a packet
     // without CE.
     let told = echoes(
         of(CeEcho::SceHoldsCe),
@@ -263,8 +263,8 @@ fn dctcp_receivers_under_sce() {
     );
 }
 
-/// RFC 2883 section 4: the ACK reports the duplicate first, then the block that contains the
-/// duplicate.
+/// RFC 2883 section 4: the ACK reports the duplicate segment first, then the SACK block that
+/// contains it.
 #[test]
 fn a_duplicate_out_of_order_is_reported_with_its_block() {
     let mut end = End::new(EcnEcho::None);
@@ -287,15 +287,15 @@ fn a_duplicate_out_of_order_is_reported_with_its_block() {
     assert_eq!(blocks, [(2, 1), (2, 2), (5, 1)]);
 }
 
-/// Linux `tcp_sack_compress_send_ack`: if two blocks must be reported, the compressed ACK is sent
-/// before a third block begins. In this way every block is reported (RFC 2018 section 4).
+/// Linux `tcp_sack_compress_send_ack`: if the compressed ACK must already report two blocks, it is
+/// sent before a third block begins. So every block is reported (RFC 2018 section 4).
 #[test]
 fn a_pending_ack_is_sent_before_its_blocks_are_displaced() {
     let mut end = End::new(EcnEcho::None);
     end.data(0, ms(1), Ecn::NotEct, 0);
     let mut blocks = Vec::new();
     let mut last = Vec::new();
-    // Every second segment is missing. Four segments arrive in each tenth of a millisecond.
+    // Four segments arrive every 100 us, and every second sequence number is missing.
     for i in 1..40_u64 {
         let acks = end.data(2 * i, Time::from_us(1_100 + 25 * i), Ecn::NotEct, 0);
         for ack in &acks {
@@ -312,13 +312,13 @@ fn a_pending_ack_is_sent_before_its_blocks_are_displaced() {
         [76, 74, 72],
         "each arrival sends what the one before left"
     );
-    // A segment next to one of the two newest blocks does not push out a block, so its ACK may
-    // wait.
+    // A segment next to one of the two newest blocks only extends this block. All blocks still fit
+    // into the compressed ACK, so it may wait.
     assert!(end.data(79, ms(3), Ecn::NotEct, 0).is_empty());
 }
 
-/// Linux `tcp_sack_new_ofo_skb` keeps four blocks. A segment next to a block that was pushed out
-/// begins a new block, and adjoining blocks are joined.
+/// Linux `tcp_sack_new_ofo_skb` keeps the four newest blocks. A segment next to a discarded block
+/// begins a new block, and adjoining blocks are merged.
 #[test]
 fn a_forgotten_block_begins_anew() {
     let mut sack = SackBlocks::default();
@@ -342,8 +342,8 @@ fn a_forgotten_block_begins_anew() {
     assert_eq!(shown(&sack), [(40, 51), (11, 12), (30, 31)]);
 }
 
-/// Linux `tcp_event_data_recv`: after a pause longer than the timeout, the sender may have
-/// restarted with a small window.
+/// Linux `tcp_event_data_recv`: after a pause longer than the timeout, the receiver sends quick
+/// ACKs again, because the sender may have restarted with a small window.
 #[test]
 fn a_long_silence_brings_quick_acks() {
     let mut end = End::new(EcnEcho::None);
@@ -357,9 +357,9 @@ fn a_long_silence_brings_quick_acks() {
     assert_eq!(counts[16..], [0, 1]);
 }
 
-/// Linux `tcp_grow_window`: the receiver sends 16 quick ACKs, and one ACK for each segment with
-/// which the window of a 32 MiB buffer grows. The number of these segments is `(2^25 x 34 / 128 +
-/// 1448) / 2896`, rounded up.
+/// Linux `tcp_grow_window`: the receiver sends 16 quick ACKs, and one more for each segment that
+/// increases the window of a 32 MiB buffer. There are `(2^25 x 34 / 128 + 1448) / 2896` such
+/// segments, rounded up.
 #[test]
 fn every_segment_is_acknowledged_while_the_window_grows() {
     let mut end = End {
@@ -376,8 +376,8 @@ fn every_segment_is_acknowledged_while_the_window_grows() {
     assert!(end.data(seq + 1, now, Ecn::NotEct, 0).is_empty());
 }
 
-/// Linux `tcp_send_ack_compressed`: the delay is a third of 1.25 RTT, but at most a millisecond. It
-/// is a millisecond if the RTT is unknown.
+/// Linux `tcp_send_ack_compressed`: a compressed ACK is delayed by a third of 1.25 RTT, but by at
+/// most 1 ms. If the RTT is unknown, the delay is 1 ms.
 #[test]
 fn a_compressed_ack_waits_for_a_share_of_the_round_trip() {
     let waits = |rtt: Time| {
@@ -407,7 +407,7 @@ fn a_delayed_ack_is_not_postponed() {
     assert_eq!(end.receiver.deadline(), ms(41));
     assert!(end.data(1, ms(2), Ecn::NotEct, 0).is_empty());
     assert_eq!(end.receiver.deadline(), ms(41));
-    // At most a quarter of the delay of 40 ms is left.
+    // The delayed ACK is due in 10 ms, a quarter of its delay of 40 ms, so it is sent at once.
     assert_eq!(end.data(2, ms(31), Ecn::NotEct, 0).len(), 1);
     assert_eq!(end.receiver.deadline(), Time::NEVER);
 }
