@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 pub struct Statement {
     /// Line of the script, from 1.
     pub line: u32,
+    /// Action of the statement.
     pub action: Action,
 }
 

@@ -11,7 +11,9 @@ pub struct SyntaxError {
     pub line: u32,
     /// Column in characters, from 1.
     pub column: u32,
+    /// Description of the expected text.
     pub expected: String,
+    /// Text of the script at this position.
     pub found: String,
 }
 

@@ -18,6 +18,7 @@ pub struct Event {
     pub line: u32,
     /// Time of the step.
     pub at: When,
+    /// Action of the step.
     pub what: What,
 }
 

@@ -44,6 +44,7 @@ pub struct Meter {
     /// Time from arrival to departure of each forwarded packet, ns. The histogram's count is the
     /// number of forwarded packets.
     pub delay: Histogram,
+    /// Drops and marks by cause.
     pub counts: Counts,
     warmup_ns: u64,
     backlog: u64,

@@ -15,6 +15,7 @@ pub struct Quantity {
     pub unit: &'static str,
     /// What the quantity means.
     pub doc: &'static str,
+    /// When the quantity is recorded.
     pub when: When,
 }
 

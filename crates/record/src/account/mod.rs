@@ -289,6 +289,7 @@ impl Account {
         false
     }
 
+    /// Returns whether a reduction in steps is in progress.
     pub fn is_stepping(&self) -> bool {
         self.episode != Episode::None
     }

@@ -19,6 +19,7 @@ pub enum On {
 }
 
 impl On {
+    /// All kinds of objects.
     pub const ALL: [On; 4] = [On::Flow, On::Link, On::Class, On::Run];
 
     /// Returns the scope in a metric's name, such as `link` in `link.drops`.
