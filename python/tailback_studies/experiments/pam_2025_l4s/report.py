@@ -38,9 +38,10 @@ LEAD = (
 HELD_OUT = (
     "The set-up was written from the publication's notebooks before any comparison. No value "
     "counts as held out, because these rows were used before: for a first comparison, and to try "
-    "other assumptions about the set-up. None of these assumptions is in the set-up. The other "
-    "half of the publication's 765 rows is not part of tailback. tailback runs these rows too, "
-    "without a published value to compare with."
+    "other assumptions about the set-up. Afterwards the set-up got the version of Prague that the "
+    "sources show, chosen before the first run with it. No other assumption changed the set-up. "
+    "The other half of the publication's 765 rows is not part of tailback. tailback runs these "
+    "rows too, without a published value to compare with."
 )
 QUICK = " A quick run: published rows with a buffer of 2 BDP, one seed."
 
