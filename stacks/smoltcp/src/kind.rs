@@ -32,7 +32,14 @@ static OPTIONS: &[Opt] = &[
         name: "nagle",
         doc: "Whether short segments wait for acknowledgements.",
         kind: Kind::Bool,
-        default: Some("false"),
+        default: Some("true"),
+        tc: None,
+    },
+    Opt {
+        name: "delack",
+        doc: "Whether the receiver delays acknowledgements by up to 10 ms, and acknowledges every second segment.",
+        kind: Kind::Bool,
+        default: Some("true"),
         tc: None,
     },
     Opt {
@@ -72,6 +79,7 @@ fn ends(given: &Given, setting: &Setting) -> [Box<dyn Endpoint>; 2] {
             _ => CongestionControl::Cubic,
         },
         nagle: given.bool("nagle"),
+        delack: given.bool("delack"),
         buffer: given.int("buffer") as usize,
         seed: setting.seed,
     };

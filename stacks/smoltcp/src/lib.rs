@@ -42,8 +42,11 @@ pub use kind::{ENTRY, register};
 pub struct Options {
     /// Congestion control.
     pub control: CongestionControl,
-    /// Whether to use Nagle's algorithm.
+    /// Whether to use Nagle's algorithm, as smoltcp does by default. Without it, smoltcp fills every
+    /// part of a segment that its window allows, and its packets become short.
     pub nagle: bool,
+    /// Whether the receiver delays acknowledgements, as smoltcp does by default.
+    pub delack: bool,
     /// Size of the socket's send buffer and of its receive buffer, bytes. They limit the window.
     pub buffer: usize,
     /// Seed of the initial sequence numbers.
@@ -54,7 +57,8 @@ impl Default for Options {
     fn default() -> Options {
         Options {
             control: CongestionControl::Cubic,
-            nagle: false,
+            nagle: true,
+            delack: true,
             buffer: 1 << 20,
             seed: 1,
         }
@@ -125,6 +129,9 @@ impl Smoltcp {
         let mut socket = Socket::new(buffer(), buffer());
         socket.set_congestion_control(options.control);
         socket.set_nagle_enabled(options.nagle);
+        if !options.delack {
+            socket.set_ack_delay(None);
+        }
         if let Role::Receiver { .. } = role {
             socket.listen(PORT).expect("a port that is not 0");
         }
@@ -205,12 +212,15 @@ impl Endpoint for Smoltcp {
     }
 
     fn receive(&mut self, now: Time, datagram: &[u8], _: Ecn) {
-        self.wire.arrived = Some(datagram.to_vec());
+        self.wire.arrived.clear();
+        self.wire.arrived.extend_from_slice(datagram);
+        self.wire.has_arrived = true;
         self.poll(now);
     }
 
     fn transmit(&mut self, _: Time, datagram: &mut Vec<u8>) -> Option<Transmit> {
-        datagram.extend_from_slice(&self.wire.leaving.pop_front()?);
+        let packet = self.wire.leaving.pop_front()?;
+        self.wire.spare.push(std::mem::replace(datagram, packet));
         Some(Transmit::one(Ecn::NotEct))
     }
 
@@ -240,19 +250,26 @@ fn instant(now: Time) -> Instant {
     Instant::from_micros((now.ns() / 1000).cast_signed())
 }
 
-/// The network device of the interface: one packet that has arrived, and packets to send.
+/// The network device of the interface: one packet that has arrived, and packets to send. It uses
+/// its buffers again.
 #[derive(Default)]
 struct Wire {
-    arrived: Option<Vec<u8>>,
+    arrived: Vec<u8>,
+    has_arrived: bool,
     leaving: VecDeque<Vec<u8>>,
+    /// Buffers of packets that were sent.
+    spare: Vec<Vec<u8>>,
 }
 
-struct Received(Vec<u8>);
+struct Received<'a>(&'a [u8]);
 
-struct Sending<'a>(&'a mut VecDeque<Vec<u8>>);
+struct Sending<'a> {
+    leaving: &'a mut VecDeque<Vec<u8>>,
+    spare: &'a mut Vec<Vec<u8>>,
+}
 
 impl Device for Wire {
-    type RxToken<'a> = Received;
+    type RxToken<'a> = Received<'a>;
     type TxToken<'a> = Sending<'a>;
 
     fn capabilities(&self) -> DeviceCapabilities {
@@ -263,27 +280,38 @@ impl Device for Wire {
         capabilities
     }
 
-    fn receive(&mut self, _: Instant) -> Option<(Received, Sending<'_>)> {
-        let packet = self.arrived.take()?;
-        Some((Received(packet), Sending(&mut self.leaving)))
+    fn receive(&mut self, _: Instant) -> Option<(Received<'_>, Sending<'_>)> {
+        if !std::mem::take(&mut self.has_arrived) {
+            return None;
+        }
+        let sending = Sending {
+            leaving: &mut self.leaving,
+            spare: &mut self.spare,
+        };
+        Some((Received(&self.arrived), sending))
     }
 
     fn transmit(&mut self, _: Instant) -> Option<Sending<'_>> {
-        Some(Sending(&mut self.leaving))
+        Some(Sending {
+            leaving: &mut self.leaving,
+            spare: &mut self.spare,
+        })
     }
 }
 
-impl phy::RxToken for Received {
+impl phy::RxToken for Received<'_> {
     fn consume<R, F: FnOnce(&[u8]) -> R>(self, read: F) -> R {
-        read(&self.0)
+        read(self.0)
     }
 }
 
 impl phy::TxToken for Sending<'_> {
     fn consume<R, F: FnOnce(&mut [u8]) -> R>(self, len: usize, write: F) -> R {
-        let mut packet = vec![0; len];
+        let mut packet = self.spare.pop().unwrap_or_default();
+        packet.clear();
+        packet.resize(len, 0);
         let result = write(&mut packet);
-        self.0.push_back(packet);
+        self.leaving.push_back(packet);
         result
     }
 }

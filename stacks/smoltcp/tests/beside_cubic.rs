@@ -35,6 +35,12 @@ fn a_transfer_is_limited_by_the_link() {
         20_000_000
     );
     assert!(results.drops("tcp") > 0);
+    // With Nagle, as smoltcp's default is, short packets are rare. Without Nagle the mean is near
+    // 950 bytes.
+    let measured = results.endpoints("tcp").measured;
+    let packets = measured.packets - results.drops("tcp");
+    let mean = measured.delivered_bytes as f64 / packets as f64;
+    assert!((1400.0..=1500.0).contains(&mean), "{mean} bytes");
     let reno = Options {
         control: CongestionControl::Reno,
         ..Options::default()
@@ -44,6 +50,38 @@ fn a_transfer_is_limited_by_the_link() {
         (8.9..9.8).contains(&took.expect("it is over")),
         "{took:?} s"
     );
+}
+
+/// Returns the mean number of packets in flight on a link without a queue that loses every 1000th
+/// packet.
+fn window(options: &Options) -> f64 {
+    let drops: Vec<u64> = (0..300).map(|i| 80 + i * 1000).collect();
+    let text = format!(
+        "duration = \"100s\"\nwarmup = \"20s\"\n[bottleneck]\nrate = \"10Gbit\"\n\
+         schedule.drops = {drops:?}\n[path]\nrtt = \"50ms\"\n[[programs]]\nname = \"tcp\"\n"
+    );
+    let packets = run(&text, options, None).endpoints("tcp").measured.packets;
+    packets as f64 * 0.05 / 80.0
+}
+
+#[test]
+fn reno_follows_its_law_for_acknowledged_packets() {
+    let reno = Options {
+        control: CongestionControl::Reno,
+        ..Options::default()
+    };
+    // The window grows by a segment per round of acknowledgements, each of which is for two
+    // segments (Mathis et al. 1997): sqrt(3 / (2 b p)).
+    let delayed = window(&reno);
+    assert!(
+        (0.88..1.0).contains(&(delayed / 750f64.sqrt())),
+        "{delayed}"
+    );
+    let each = window(&Options {
+        delack: false,
+        ..reno
+    });
+    assert!((0.9..1.0).contains(&(each / 1500f64.sqrt())), "{each}");
 }
 
 #[test]
