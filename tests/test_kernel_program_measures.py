@@ -10,6 +10,7 @@ import pytest
 
 import tailback
 from tailback.kernel.kit import Kit
+from tailback.report.sweep import programs as figures
 
 SCENARIO = """
 duration = "4s"
@@ -42,13 +43,25 @@ receiver = { run = ["sh", "-c", "echo [$(eval $GET)] > /out/n.json"] }
 results = { kb = { file = "n.json", path = "[0]", scale = 1e-3 } }
 """
 
+# A program that writes a qlog with the date of its start.
+DATED = """
+[[programs]]
+name = "dated"
+start = "1s"
+env.HEAD = '{"trace": {"common_fields": {"time_format": "relative", "reference_time": DATE}}}'
+env.EVENT = '{"time": 0, "name": "recovery:metrics_updated", "data": {"congestion_window": 9}}'
+env.MS = 'echo $EPOCHREALTIME | tr -d . | cut -c 1-13'
+env.WRITE = 'echo "$HEAD" | sed "s/DATE/$(eval $MS)/"; echo "$EVENT"'
+sender.run = ["sh", "-c", 'eval "$WRITE" > /out/own.sqlog']
+"""
+
 
 @pytest.fixture(scope="module")
 def run(kernel_kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> tailback.Run:
     if kernel_kit.manifest.get("lacks", True):
         pytest.skip("the kit's kernel cannot run programs")
     out = tmp_path_factory.mktemp("measures")
-    return tailback.run(SCENARIO, engine="kernel", out=out)[0]
+    return tailback.run(SCENARIO + DATED, engine="kernel", out=out)[0]
 
 
 def test_the_rtt_is_what_ping_says(run: tailback.Run) -> None:
@@ -88,3 +101,17 @@ def test_tcp_delivers_what_was_copied(run: tailback.Run) -> None:
         assert not series.filter(pl.col("quantity") == quantity).is_empty(), quantity
     assert run.manifest["environment"]["guest"]["warnings"] == []
     assert json.loads(run.stored.read("programs/copy/receiver/out/n.json")) == [1_000_000]
+
+
+def test_a_dated_log_is_on_the_clock_of_the_run(run: tailback.Run) -> None:
+    [(_, trace, moved)] = figures._logs(run, "dated")
+    assert trace.epoch_ms is not None
+    # The scenario's date is that of 60 s after the kernel's start. Time 0 comes later, once the
+    # server of the entry before is ready.
+    start = run.manifest["environment"]["guest"]["clock_at_start_ns"]
+    [plan] = [one for one in run.manifest["canonical"]["programs"] if one["name"] == "dated"]
+    assert 0.1 < start / 1e9 - plan["date"] < 1.0
+    [(at, window)] = moved(trace.cwnd)
+    assert window == 9
+    # The date has a resolution of a millisecond.
+    assert at == pytest.approx(1.0, abs=0.01)

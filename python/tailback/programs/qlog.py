@@ -260,8 +260,9 @@ def over_run(
 ) -> Samples:
     """Convert the times of samples to seconds since the start of the run.
 
-    If the log has an absolute origin, subtract the guest's date at the start of the run. Otherwise
-    assume that the log begins when the program starts.
+    `date_s` is the date at time 0 of the run, on the clock that the program reads. If the log has
+    an absolute origin, subtract this date. Otherwise assume that the log begins when the program
+    starts.
     """
     if not samples:
         return []

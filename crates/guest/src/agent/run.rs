@@ -85,6 +85,8 @@ struct Runner<'a> {
     armed: Option<u64>,
     due: BinaryHeap<Reverse<(u64, Due)>>,
     clock: Clock,
+    /// The wall clock at the start of the run, ns since 1970.
+    clock_at_start_ns: u64,
     connections: Vec<Connection<'a>>,
     crowd: Option<Crowd>,
     players: Vec<Player<'a>>,
@@ -127,6 +129,7 @@ impl Runner<'_> {
         };
         // The clocks differ by a constant, because nothing adjusts virtual time.
         let origin_of_captures = sys::realtime_ns() - now + origin_ns;
+        self.clock_at_start_ns = origin_of_captures;
         self.captures.begin(origin_of_captures);
         for player in &mut self.players {
             if let Player::Datagrams(source) = player {

@@ -148,12 +148,23 @@ def _logs(run: Run, name: str) -> Iterator[tuple[str, qlog.Trace, Any]]:
                 return qlog.over_run(
                     trace,
                     samples,
-                    date_s=plan.get("date", 0),
+                    date_s=_date_s(run, plan),
                     start_s=plan.get("start", 0) / 1e9,
                     end_s=end_s,
                 )
 
             yield title, trace, moved
+
+
+def _date_s(run: Run, plan: Mapping[str, Any]) -> float:
+    """Return the date at time 0 on the clock that the program reads, seconds since 1970.
+
+    In a guest this is later than the date of the scenario, because the guest prepares the run
+    first. Runs of earlier versions did not record it.
+    """
+    guest = (run.manifest.get("environment") or {}).get("guest") or {}
+    recorded = guest.get("clock_at_start_ns")
+    return recorded / 1e9 if recorded else float(plan.get("date", 0))
 
 
 def _plan(run: Run, name: str) -> Mapping[str, Any]:

@@ -65,6 +65,7 @@ impl<'a> Runner<'a> {
             armed: None,
             due: BinaryHeap::new(),
             clock: Clock::new(),
+            clock_at_start_ns: 0,
             crowd: Crowd::open(job, namespaces)?,
             connections,
             players,

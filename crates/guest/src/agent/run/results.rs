@@ -190,6 +190,7 @@ impl Runner<'_> {
             iproute2: setup::tool_output(Tool::Tc, &["-V"]),
             captured: self.captures.captured,
             capture_lost: self.captures.lost(),
+            clock_at_start_ns: self.clock_at_start_ns,
             ..Environment::default()
         };
         if environment.capture_lost > 0 {
