@@ -263,7 +263,6 @@ def _version(data: Mapping[str, Any]) -> str | None:
 
 
 def _wrong(metadata: Mapping[str, Any]) -> list[str]:
-    """Return the metadata keys with values of a wrong type."""
     problems = []
     if "NAME" in metadata and not (isinstance(metadata["NAME"], str) and metadata["NAME"]):
         problems.append(_expected("metadata NAME", metadata["NAME"], "the name of a test"))

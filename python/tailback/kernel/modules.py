@@ -187,7 +187,6 @@ def build(
 
 
 def _sound(shelf: Path) -> bool:
-    """Return whether a module exists and is unchanged since the build."""
     try:
         manifest = manifests.read(shelf / kits.SHELF, manifests.MODULE)
     except InputError:

@@ -68,7 +68,6 @@ def add(folder: Path, *, jobs: int, steps: Steps) -> None:
 
 
 def _headers(folder: Path) -> list[Path]:
-    """Return the shared headers that a module's sources include."""
     line = f'#include "{QDISC.name}"'
     included = any(line in text.read_text(encoding="utf-8") for text in folder.glob("*.c"))
     return [QDISC] if included else []

@@ -1,11 +1,10 @@
-"""If less is better, as for a time, harm is the share of the value with the competitor that the
-competitor added.
+"""Metrics of harm (Ware and others, HotNets 2019): how much a competitor worsens a result.
 
-If more is better, as for a rate, harm is the share of the value without the competitor that was
-lost. If more is better, such as for a rate, harm is the part that was lost, as a share of the value
-without the competitor. A single run has no harm, because harm compares a result with the competitor
-to one without it. A harm of 0 means that nothing was lost, 1 that everything was lost. If harm is
-negative, the competitor helped.
+If less is better, as for a time, harm is the share of the value with the competitor that the
+competitor added. If more is better, as for a rate, harm is the share of the value without the
+competitor that was lost. A single run has no harm, because harm compares a result with the
+competitor to one without it. A harm of 0 means that nothing was lost, 1 that everything was lost.
+If harm is negative, the competitor helped.
 """
 
 from __future__ import annotations

@@ -172,7 +172,6 @@ def _tail(freedom: float, t: float) -> float:
 
 @cache
 def _quantile(freedom: float, level: float) -> float:
-    """Return the t that Student's T exceeds with this probability."""
     from scipy.special import stdtrit
 
     return float(stdtrit(freedom, 1 - level))

@@ -122,8 +122,6 @@ _SIZE = re.compile(r'(<svg[^>]*?)\bwidth="([\d.]+)" height="([\d.]+)"')
 
 
 def _scaled(svg: str, times: float) -> str:
-    """Return an SVG scaled to another size."""
-
     def sized(found: re.Match[str]) -> str:
         wide, high = (float(found[i]) * times for i in (2, 3))
         return f'{found[1]}width="{wide:.6g}" height="{high:.6g}"'

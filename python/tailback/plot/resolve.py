@@ -293,7 +293,6 @@ class _Search:
         return kind, chosen, across, down
 
     def _kind(self, recorded: Recorded) -> Kind:
-        """Choose a kind of plot that suits the request."""
         x, y = self.asked.x, self.asked.y
         numeric = any(self._numeric(axis) for axis in self.axes)
         if x == TIME:
@@ -339,8 +338,8 @@ class _Search:
         return kind.default
 
     def _are_of_flows(self) -> bool:
-        """Return whether several flows share the network and the sweep varies only their names of
-        algorithms. Rates of flows then tell more than the delay of a queue."""
+        """Return whether several flows share the network and the sweep varies only the names of
+        their algorithms. Rates of flows then tell more than the delay of a queue."""
         keys = [key for axis in self.axes for key in axis]
         several = len({flow["name"] for flow in flows_of(self.members[0].run.summary)}) > 1
         named = not any(map(self._numeric, self.axes))

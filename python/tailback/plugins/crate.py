@@ -138,7 +138,6 @@ def _parts(folder: Path, known: set[Path]) -> Iterator[Path]:
 
 
 def _dependencies(table: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the names and entries of a crate's dependencies."""
     tables = [table, *table.get("target", {}).values()]
     kinds = ("dependencies", "build-dependencies")
     wanted = [one.get(kind, {}) for one in tables if isinstance(one, dict) for kind in kinds]

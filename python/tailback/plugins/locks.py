@@ -25,7 +25,7 @@ class Package:
 
 
 def merged(engine: str, plugins: Iterable[str]) -> str:
-    """Join lock files. If files have compatible versions of a package, keep that of the engine,
+    """Merge lock files. If files have compatible versions of a package, keep that of the engine,
     otherwise that of the first plugin.
     """
     head, _, _ = engine.partition("[[package]]")

@@ -191,7 +191,6 @@ def _age(path: Path) -> float:
 
 
 def _cargo(crates: Sequence[Crate], folder: Path, command: str, *words: str) -> list[str]:
-    """Run cargo and return its output. Return its output."""
     if shutil.which("cargo") is None:
         names = ", ".join(crate.name for crate in crates)
         raise TailbackError(

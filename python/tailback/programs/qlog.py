@@ -244,7 +244,6 @@ def _epoch(common: Mapping[str, Any]) -> float | None:
 
 
 def _parsed(text: str) -> float | None:
-    """Convert a date and time (RFC 3339) to ms since 1970."""
     cut = re.sub(r"(\.\d{6})\d+", r"\1", text)
     try:
         when = datetime.fromisoformat(cut)

@@ -196,7 +196,6 @@ def _is_changed(cell: Cell) -> bool:
 
 
 def _changed_first(cells: Sequence[Cell]) -> list[Cell]:
-    """Sort cells by point, with flagged cells first."""
     points = list(dict.fromkeys(tuple(cell.labels.items()) for cell in cells))
     place = {point: i for i, point in enumerate(points)}
     return sorted(

@@ -1,4 +1,4 @@
-"""Makes the sections that explain the results of runs. One explains the runs of a sweep. The other
+"""Makes two sections that explain the results of runs. One explains the runs of a sweep. The other
 lists which explanations differ between the variants of a comparison."""
 
 from __future__ import annotations

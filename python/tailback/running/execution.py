@@ -352,7 +352,6 @@ def _execute(
 
 
 def _stuck(run: Planned, patience_s: float) -> str:
-    """Return the error message for a run that was abandoned."""
     at = run.control.fraction * run.scenario.points[run.index].duration_ns / 1e9
     since = f"for {patience_s:g} s, at {at:.6f} s of the run"
     if (here := run.control.at_work) is not None:

@@ -189,7 +189,6 @@ def plan(
 
 
 def _runs(root: Path) -> Iterator[str]:
-    """Return the ids of the stored runs."""
     try:
         names = sorted(entry.name for entry in os.scandir(root / "runs") if entry.is_dir())
     except FileNotFoundError:

@@ -1,6 +1,7 @@
 """Defines the layout of a folder of results: `runs/<run_id>/` and `sweeps/<id>/index.json`.
 
-The engine writes runs (crates/record). This module writes the indexes of sweeps, and finds both.
+The engine writes runs (crates/record). This module writes the indexes of sweeps, and finds runs and
+sweeps.
 Every run folder is complete, because it appears in one step.
 
 A file's name for a run or sweep is trusted only if it equals the name of the file's folder. A

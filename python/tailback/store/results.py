@@ -365,7 +365,6 @@ class Results:
         return self._keyed(series.statistics(pl.concat(parts_), by))
 
     def _refuse_unknown(self, frame: pl.DataFrame, quantity: str | Sequence[str] | None) -> None:
-        """Raise an error if no run recorded the quantity."""
         wanted = [quantity] if isinstance(quantity, str) else list(quantity or ())
         recorded = list(frame["quantity"].unique(maintain_order=True))
         known = {*recorded, *(entry["name"] for entry in registry.entries("series"))}
@@ -498,7 +497,6 @@ class Results:
         return write_folder(layout.index_path(self.root, self.id).parent)
 
     def _refuse_unknown_part(self, frame: pl.DataFrame, flow: str | None, link: str | None) -> None:
-        """Raise an error if no run has this flow or link."""
         for kind, name in (("flow", flow), ("link", link)):
             if name is None:
                 continue
@@ -718,7 +716,6 @@ _TIME = re.compile(r"[+-]?[\d._]+(?:e[+-]?\d+)? ?(?:ns|us|ms|s|secs?)", re.IGNOR
 
 
 def _durations(results: Results) -> list[pl.Expr]:
-    """Return expressions that convert swept times from ns to durations."""
     import polars as pl
 
     paths = dict.fromkeys(path for run in results.points for path in run.params)

@@ -64,7 +64,7 @@ class Verified:
 
 
 def verify(root: Path, *, progress: bool | None = None) -> Verified:
-    """Read and check all files in a folder of results, without writing anything. Write nothing.
+    """Read and check all files in a folder of results, without writing anything.
 
     Raises `InputError` if it is not a folder of results.
     """

@@ -1,1 +1,1 @@
-"""Has the lessons that come with tailback (`lessons`), and grades submissions (`grading`)."""
+"""Contains the lessons that come with tailback (`lessons`), and grades submissions (`grading`)."""

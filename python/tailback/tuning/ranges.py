@@ -128,7 +128,7 @@ class Range:
 
 def _is_whole(path: str, low: float, high: float, unit: str, bases: Bases) -> bool:
     """Return whether a path accepts only whole numbers, such as a number of packets. The ends
-    `0..1` do not tell this, so try a fraction.
+    `0..1` do not show this, so try a fraction.
     """
     if not low.is_integer() or not high.is_integer():
         return False
@@ -144,7 +144,6 @@ Vary = Range | Choices
 
 
 def _plain(number: float) -> str:
-    """Write a number without an exponent."""
     return f"{Decimal(repr(number)).normalize():f}"
 
 

@@ -62,7 +62,7 @@ class BatteryComparison(Comparison):
         }
 
     def place(self, params: Key) -> BatteryPlace:
-        """Return where a point comes from."""
+        """Return the part, file and swept values of a point."""
         named = dict(params)
         return self.places[str(named["part"]), str(named["case"])]
 

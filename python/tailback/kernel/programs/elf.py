@@ -47,7 +47,7 @@ class Damaged(ValueError):
 
 
 def read(path: Path) -> Elf | None:
-    """Read a file. Read an ELF file, or return None if the file has another format. Raises
+    """Read an ELF file, or return None if the file has another format. Raises
     `Damaged` if it is invalid, and `OSError`."""
     with path.open("rb") as file:
         if file.read(4) != MAGIC:

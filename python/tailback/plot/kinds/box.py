@@ -147,7 +147,6 @@ def nearest(samples: Sequence[float], counts: Sequence[int], share: float) -> fl
 
 
 def _between(samples: Sequence[float], share: float) -> float:
-    """Return the quantile of a few values, interpolated between neighbours."""
     at = share * (len(samples) - 1)
     low = int(at)
     high = min(low + 1, len(samples) - 1)

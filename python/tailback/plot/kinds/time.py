@@ -1,3 +1,5 @@
+"""Draws a recorded series over time."""
+
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence

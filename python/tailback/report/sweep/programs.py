@@ -168,7 +168,6 @@ def _date_s(run: Run, plan: Mapping[str, Any]) -> float:
 
 
 def _plan(run: Run, name: str) -> Mapping[str, Any]:
-    """Return the settings of a program."""
     planned = run.manifest["canonical"].get("programs", ())
     for one in planned if isinstance(planned, list) else ():
         if isinstance(one, dict) and one.get("name") in (name, parts_name(name)):

@@ -52,7 +52,7 @@ ATTEMPTS = 3
 
 
 class ClusterLost(TailbackError):
-    """Raised if the scheduler cannot be reached, or no longer."""
+    """Raised if the scheduler cannot be reached, or the connection is lost."""
 
 
 class Cluster:
@@ -161,8 +161,6 @@ class Cluster:
 
 
 class _Batch:
-    """Executes a batch of runs on the workers."""
-
     def __init__(
         self,
         client: Client,
@@ -317,7 +315,6 @@ def _with_packets(planned: Sequence[Planned]) -> set[str]:
 
 
 def _workers(client: Client) -> dict[str, int]:
-    """Return each worker's number of threads."""
     try:
         found = client.scheduler_info(n_workers=-1)["workers"]
     except (OSError, KeyError):

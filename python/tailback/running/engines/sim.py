@@ -26,7 +26,7 @@ class Sim:
     version: str = engine_version()
 
     def load(self, read: Callable[[Mapping[str, Any]], Scenario]) -> Scenario:
-        """Read a scenario. Reject a scenario that does not fit into memory."""
+        """Read a scenario, and reject a scenario that does not fit into memory."""
         return read({"engine": self.name, "memory": machine.memory_available()})
 
     def memory(self, point: Point) -> int:

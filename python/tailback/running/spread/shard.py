@@ -67,7 +67,7 @@ class Shard:
 
 
 def _by_environment(text: str, environment: Mapping[str, str]) -> tuple[int, int | None]:
-    """Return the index from 1, and the number of shards if the environment tells it."""
+    """Return the index from 1, and the number of shards if the environment has it."""
 
     def number(name: str, default: int | None = None) -> int:
         value = environment.get(name)

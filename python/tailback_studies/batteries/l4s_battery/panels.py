@@ -47,7 +47,6 @@ def _utilisation(view: View, _: BatteryPoint) -> dict[str, Stat]:
 
 
 def _outer(stat: Stat) -> Stat:
-    """Return P1, mean and P99 as percentages."""
     return scaled({rank: stat[rank] for rank in ("p1", "mean", "p99") if rank in stat}, 100)
 
 

@@ -69,7 +69,6 @@ def _show_expectations(rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _show_goals(console: Console, goals: Sequence[Mapping[str, Any]]) -> None:
-    """Print how many goals are met, and which are not."""
     missed = [goal for goal in goals if not goal["holds"]]
     met = f"{len(goals) - len(missed)} of {len(goals)} goals met"
     console.print(f"{met} (goals.csv)" if not missed else f"{met} (goals.csv); missed:")
@@ -102,7 +101,6 @@ def _goal(row: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _limit(goal: Mapping[str, Any] | None) -> str:
-    """Return the tolerance for each cell as text."""
     if goal is None:
         return ""
     limit = goal["limit"]

@@ -41,7 +41,6 @@ class Ccafct(Reproduction):
         return Study({"rows": jobs}, findings)
 
     def _rows(self, request: Request) -> list[CcafctRow]:
-        """Return the requested rows, in the order of the publication."""
         rows = [row for row in ROWS if f"rtt-{row.rtt_ms}" in request.parts]
         if request.engine != "sim":
             # Linux does not have Prague.

@@ -25,7 +25,7 @@ BEFORE, AFTER = 20.0, 60.0
 
 @dataclass(frozen=True)
 class CcafctVariant:
-    """Changes of the set-up, to run the rows with another."""
+    """Changes of the set-up, for runs that differ from the publication."""
 
     set: Mapping[str, Any] = field(default_factory=dict)
     """Values that replace values of the scenario, by path."""

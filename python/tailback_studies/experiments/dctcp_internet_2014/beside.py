@@ -89,7 +89,6 @@ def sections(builder: Builder) -> Iterator[Section]:
 
 
 def _table1(builder: Builder) -> Section:
-    """Show the 25 cells of Table I: paper, simulator and Linux."""
     measured = builder.measured
     of_linux = table1.cells(measured.frames)
     of_sim = table1.cells(measured.simulated)

@@ -1,3 +1,5 @@
+"""Lists the parts of the experiment."""
+
 from __future__ import annotations
 
 PARTS: tuple[str, ...] = (

@@ -66,7 +66,7 @@ class Option:
     title: str
     #: The changed values, by path.
     set: Mapping[str, Any]
-    #: The rows of the ablation table to try it on.
+    #: The rows of the ablation table on which to try it.
     rows: tuple[str, ...] = ("step-0.125", "step-1", "slope-0.5")
 
 

@@ -112,7 +112,6 @@ def _result(builder: Builder) -> list[Section]:
 
 
 def _claims(builder: Builder) -> list[Section]:
-    """Show the claims of the paper, and whether they hold."""
     if not builder.claims:
         return []
     columns = [*words("claim", "found", "holds if"), *left("verdict")]
