@@ -13,7 +13,7 @@ pub struct Time(pub u64);
 impl Time {
     /// The time at which a run starts.
     pub const ZERO: Time = Time(0);
-    /// A time later than every event.
+    /// A time later than all events.
     pub const NEVER: Time = Time(u64::MAX);
 
     /// Converts whole microseconds.
@@ -46,7 +46,7 @@ impl Time {
         self.0 as f64 / 1e9
     }
 
-    /// Returns the difference, or 0 if `earlier` is later.
+    /// Returns the time since `earlier`, or 0 if `earlier` is later.
     pub const fn since(self, earlier: Time) -> Time {
         Time(self.0.saturating_sub(earlier.0))
     }
@@ -89,12 +89,12 @@ impl fmt::Display for Time {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Bytes(pub u64);
 
-/// A rate in whole bit/s. Rates are set by a user and never computed by a division.
+/// A rate in whole bit/s. Rates come from the user, never from a division.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Rate(pub u64);
 
 impl Rate {
-    /// Returns the time to send this many bytes. It is rounded up to a nanosecond, so that a link
+    /// Returns how long it takes to send this many bytes, rounded up to a nanosecond so that a link
     /// never exceeds its rate.
     #[inline]
     pub const fn time_for(self, bytes: u64) -> Time {
@@ -104,7 +104,7 @@ impl Rate {
         }
     }
 
-    /// Returns the number of bytes sent in a time, rounded down.
+    /// Returns the number of whole bytes that this rate carries in a time.
     pub const fn bytes_in(self, time: Time) -> u64 {
         (self.0 as u128 * time.0 as u128 / 8_000_000_000) as u64
     }
@@ -133,7 +133,7 @@ pub enum Size {
     Bdp(f64),
 }
 
-/// The part of an error message that says what is expected.
+/// The error of a parser: what it expected.
 pub type ParseError = &'static str;
 
 /// Splits "1.5ms" into 1.5 and "ms". The number is finite and not negative.

@@ -16,19 +16,20 @@ use crate::units::Time;
 
 /// A jiffy, ns.
 const JIFFY: u64 = 1_000_000;
-/// Number of slots in a level of the wheel, minus one.
+/// A level of the wheel has 64 slots. This is the largest index of a slot.
 const LEVEL: u64 = 63;
-/// Binary logarithm of the ratio between the slot lengths of a level and of the level below.
+/// A slot of a level is `1 << COARSER` times as long as a slot of the level below.
 const COARSER: u32 = 3;
-/// Binary logarithm of the slot length of the coarsest level, in jiffies.
+/// A slot of the highest level is `1 << COARSEST` jiffies long.
 const COARSEST: u32 = 8 * COARSER;
 
-/// How long a host had been running when the run began, ns, modulo the coarsest slot.
+/// How long a host had been running when the run began, in ns, modulo the longest slot of the
+/// wheel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WheelPhase(u64);
 
 impl WheelPhase {
-    /// Draws the phase of a host in the run of a seed.
+    /// Draws the phase of a host from the seed of the run.
     pub fn of_host(seed: u64, host: &str, end: &str) -> WheelPhase {
         let mut stream = Stream::new(seed, host, end);
         WheelPhase(stream.below(JIFFY << COARSEST))
@@ -40,16 +41,17 @@ impl WheelPhase {
     }
 }
 
-/// Decides when the timers of a host fire.
+/// Determines when the timers of a host fire.
 #[derive(Clone, Copy, Debug)]
 pub struct TimerClock {
-    /// Whether timers fire with the wheel. Otherwise they fire when they are due.
+    /// Whether timers fire at the ticks of the wheel. Otherwise they fire exactly when they are
+    /// due.
     coarse: bool,
     phase: WheelPhase,
 }
 
 impl TimerClock {
-    /// Creates the clock of a host with this stack. Jiffy 0 is the beginning of the run.
+    /// Creates the clock of a host with phase 0: a jiffy begins when the run begins.
     pub fn new(plan: &TcpPlan) -> TimerClock {
         TimerClock {
             coarse: plan.growth == Growth::Segments,
@@ -57,18 +59,18 @@ impl TimerClock {
         }
     }
 
-    /// Returns this clock with another phase.
+    /// Returns this clock with the phase `phase`.
     pub fn at_phase(self, phase: WheelPhase) -> TimerClock {
         TimerClock { phase, ..self }
     }
 
-    /// Returns whether timers fire with the wheel, later than they are due.
+    /// Returns whether timers fire at the ticks of the wheel, and so later than they are due.
     #[inline]
     pub fn is_coarse(self) -> bool {
         self.coarse
     }
 
-    /// Returns when a timer on this host fires that was set at `set` for the time `due`.
+    /// Returns when a timer of this host fires if it is set at `set` and due at `due`.
     #[cold]
     pub fn fires(self, set: Time, due: Time) -> Time {
         let phase = Time(self.phase.0);
@@ -76,18 +78,17 @@ impl TimerClock {
     }
 }
 
-/// Returns when a timer fires that was set at `set` for the time `due`. Jiffy 0 of the wheel begins
-/// at time 0.
+/// Returns when a timer fires that is set at `set` and due at `due`, if jiffy 0 begins at time 0.
 #[cold]
 pub fn fires(set: Time, due: Time) -> Time {
-    // Time is in whole jiffies, and intervals are rounded up (`usecs_to_jiffies`).
+    // Linux rounds the interval up to whole jiffies (`usecs_to_jiffies`).
     let after = due.since(set).ns().div_ceil(JIFFY);
     let expires = set.ns() / JIFFY + after;
     let mut shift = 0;
     while after >= LEVEL << shift && shift < COARSEST {
         shift += COARSER;
     }
-    // Add one jiffy, because a part of the current jiffy had already passed at `set`.
+    // Add one jiffy, because part of the current jiffy had passed at `set`.
     Time((((expires >> shift) + 1) << shift) * JIFFY)
 }
 
@@ -95,7 +96,7 @@ pub fn fires(set: Time, due: Time) -> Time {
 mod tests {
     use super::*;
 
-    /// The expected values of `calc_wheel_index` were computed by hand.
+    /// The expected values were computed by hand from `calc_wheel_index`.
     #[test]
     fn the_further_ahead_the_coarser() {
         let at = |set_us: u64, after_us: u64| {
@@ -114,8 +115,8 @@ mod tests {
         assert_eq!(at(0, 120_000_000), 122_880_000);
     }
 
-    /// A timer that is set at any time for at most 70 s ahead never fires early. It is late by at
-    /// most two jiffies and one slot.
+    /// A timer that is due within 70 s never fires early. It is late by at most two jiffies and one
+    /// slot.
     #[test]
     fn never_early_and_not_late() {
         for set_us in (0..66_000).step_by(333) {
@@ -124,15 +125,15 @@ mod tests {
                 let due = set + Time::from_ms(after_ms);
                 let fires = fires(set, due);
                 assert!(fires > due, "{set} {due}");
-                // A slot is eight slots of the level below. The timer is set for more than 63 slots
-                // of that level ahead.
+                // The timer is on a level only if it is set for more than 63 slots of the level
+                // below, which are an eighth as long.
                 let slot = after_ms * JIFFY * 8 / LEVEL;
                 assert!(fires.since(due).ns() <= slot + 2 * JIFFY, "{set} {due}");
             }
         }
     }
 
-    /// At any phase, a timer never fires early, and is late by at most two jiffies and one slot.
+    /// With any phase, a timer never fires early, and is late by at most two jiffies and one slot.
     #[test]
     fn a_phase_moves_the_ticks_and_nothing_else() {
         let plan = TcpPlan::default();

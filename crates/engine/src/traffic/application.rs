@@ -8,23 +8,23 @@
 
 use crate::units::{Rate, Time};
 
-/// What the caller must do next for an application.
+/// What the caller of [`Application::next`] must do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Act {
     /// Pass this many bytes to TCP now.
     Write(u64),
-    /// Send nothing until [`Act::Resume`], not even data that was written before. Only applications
-    /// that write as much as TCP accepts do this.
+    /// Send nothing until [`Act::Resume`], not even data that was written before. Only
+    /// [`Writes::Greedy`] applications do this.
     Hold,
     /// Send data again, after [`Act::Hold`].
     Resume,
     /// Write no more data. TCP still sends the data that was written before.
     Close,
-    /// Call again at this time, or once a chunk is requested.
+    /// Call [`Application::next`] again at this time, or when the receiver requests a chunk.
     Wait(Time),
 }
 
-/// What an application writes.
+/// When and how much an application writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Writes {
     /// As much as TCP accepts.
@@ -38,7 +38,7 @@ pub enum Writes {
         /// Total payload, bytes. `None` means no limit.
         bytes: Option<u64>,
     },
-    /// One chunk at equal intervals.
+    /// Chunks at equal intervals.
     Every {
         /// Payload of a chunk, bytes.
         bytes: u64,
@@ -47,7 +47,7 @@ pub enum Writes {
         /// Number of chunks. `None` means no limit.
         count: Option<u64>,
     },
-    /// One chunk at the start, and one for each request.
+    /// One chunk at the start, and one for each request of the receiver.
     Asked {
         /// Payload of a chunk, bytes.
         bytes: u64,
@@ -56,11 +56,11 @@ pub enum Writes {
     },
 }
 
-/// The shortest time between two writes. At higher rates, a write has several segments.
+/// The shortest time between two writes. At higher rates, one write has several segments.
 const FINEST: Time = Time::from_us(1);
 
 impl Writes {
-    /// Returns writes at a rate, in segments of `mss` bytes of payload.
+    /// Returns writes of `mss` payload bytes at this rate.
     pub fn rate(rate: Rate, mss: u64, bytes: Option<u64>) -> Writes {
         Writes::Rate {
             rate,
@@ -74,24 +74,24 @@ impl Writes {
 #[derive(Clone, Debug)]
 pub struct Application {
     writes: Writes,
-    /// Start and end of each pause that is not over, in ascending order.
+    /// Start and end of each pause that has not ended, in ascending order.
     pauses: std::vec::IntoIter<[Time; 2]>,
     paused: bool,
-    /// Time of the first write, or of the first write after a pause. `None` means that the next
-    /// call is the beginning.
+    /// Time of the first write since the start or since the last pause. `None` means that the next
+    /// call sets it.
     begin: Option<Time>,
     /// Bytes (with [`Writes::Rate`]) or chunks written since `begin`.
     written: u64,
     /// Total number of bytes or chunks written.
     total: u64,
-    /// Number of chunks that have been requested.
+    /// Number of chunks that the receiver has requested.
     asked: u64,
     closed: bool,
 }
 
 impl Application {
-    /// Builds an application that begins at the first call of [`Application::next`] and does not
-    /// write during the pauses.
+    /// Creates an application that starts at the first call of [`Application::next`] and does not
+    /// write during `pauses`.
     pub fn new(writes: Writes, pauses: Vec<[Time; 2]>) -> Application {
         Application {
             writes,
@@ -110,15 +110,15 @@ impl Application {
         self.writes == Writes::Greedy
     }
 
-    /// Notes that the other end has requested chunk `number`, counted from 1. Returns whether this
-    /// is the first request for the chunk.
+    /// Records that the receiver has requested chunk `number`, counted from 1. Returns whether this
+    /// is the first request for this chunk.
     pub fn ask(&mut self, number: u64) -> bool {
         let new = number > self.asked;
         self.asked = self.asked.max(number);
         new
     }
 
-    /// Returns what to do at `now`. The caller calls again after every act except a wait.
+    /// Returns what to do at `now`. After every act except a wait, the caller calls again at once.
     pub fn next(&mut self, now: Time) -> Act {
         let from = loop {
             let Some(&[from, to]) = self.pauses.as_slice().first() else {
@@ -158,8 +158,7 @@ impl Application {
         }
     }
 
-    /// Returns the time and the bytes of the next write, or `None` if the application writes no
-    /// more.
+    /// Returns when and how many bytes the application writes next, or `None` if it writes no more.
     fn due(&mut self, now: Time) -> Option<(Time, u64)> {
         let begin = *self.begin.get_or_insert(now);
         match self.writes {
@@ -205,7 +204,7 @@ impl Application {
         self.total += units;
     }
 
-    /// Drops the data that was due during a pause that ends now.
+    /// Skips the data that was due during the pause that ends at `now`.
     fn skip_to(&mut self, now: Time) {
         match (self.writes, self.begin) {
             (Writes::Rate { .. }, Some(_)) => {
@@ -227,7 +226,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// Returns all acts of an application until `end_ms`, each with its time in ms.
+    /// Returns everything that an application does until `end_ms`, with the time of each act in ms.
     fn acts(application: &mut Application, end_ms: u64) -> Vec<(u64, Act)> {
         let (mut now, mut all) = (Time::ZERO, Vec::new());
         while now < Time::from_ms(end_ms) {
@@ -242,8 +241,7 @@ mod tests {
         all
     }
 
-    /// At the rate of this test, a segment of 1000 bytes takes 1 ms. The last segment may be
-    /// shorter.
+    /// The rate is 1000 bytes per ms. The last segment may be shorter.
     #[test]
     fn a_rate_is_kept_segment_by_segment() {
         let writes = Writes::Rate {
@@ -276,7 +274,7 @@ mod tests {
             all.into_iter().map(|(at, _)| at).collect()
         };
         assert_eq!(times(writes, pauses()), [0, 1, 2, 7, 8, 9]);
-        // Chunks keep their times: 0, 2, 4, 6 and 8 ms. The application pauses at 4 and 6 ms.
+        // Chunks are due at 0, 2, 4, 6 and 8 ms. The pause covers those at 4 and 6 ms.
         let every = Writes::Every {
             bytes: 10,
             every: ms(2),

@@ -13,7 +13,7 @@ use crate::registry::rules::Rules;
 use crate::registry::{Entry, Kind, Opt, Options, no_finish};
 use crate::units::{Rate, Time};
 
-/// Option: the deadline of media frames. It has a default.
+/// Option `deadline` of media traffic.
 pub const DEADLINE: Opt = Opt {
     name: "deadline",
     doc: "Deadline after a frame is captured; a frame that is complete later counts as late.",
@@ -87,7 +87,7 @@ struct Audio {
     datagrams: Datagrams,
     bytes: u32,
     interval: Time,
-    /// When the next frame is due. `None` before the first frame.
+    /// Time of the next frame, or `None` before the first frame.
     next: Option<Time>,
 }
 

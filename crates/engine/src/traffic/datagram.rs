@@ -8,7 +8,7 @@ use crate::packet::Ecn;
 use crate::registry::{Kind, Opt, Options, Value};
 use crate::units::{Rate, Time};
 
-/// Option: the rate in frame bytes. For kinds with pauses, it is the rate between pauses.
+/// Option `rate`: the rate in frame bytes, or the rate between pauses for traffic that pauses.
 pub const RATE: Opt = Opt {
     name: "rate",
     doc: "Rate of whole Ethernet frames, headers included.",
@@ -17,7 +17,7 @@ pub const RATE: Opt = Opt {
     tc: None,
 };
 
-/// Option: the ECN field.
+/// Option `ecn`.
 pub const ECN: Opt = Opt {
     name: "ecn",
     doc: "ECN field of every packet.",
@@ -26,7 +26,7 @@ pub const ECN: Opt = Opt {
     tc: None,
 };
 
-/// Option: the frame length.
+/// Option for the frame length.
 pub const PACKET_SIZE: Opt = Opt {
     name: "packet_size",
     doc: "Frame length in bytes.",
@@ -38,10 +38,10 @@ pub const PACKET_SIZE: Opt = Opt {
     tc: None,
 };
 
-/// The datagrams that the options of a source describe.
+/// The properties of a source's datagrams, which its options determine.
 #[derive(Clone, Copy)]
 pub struct Datagrams {
-    /// Rate while the source sends, in frame bytes.
+    /// Rate in frame bytes, while the source sends.
     pub rate: Rate,
     /// Frame length, bytes. For media, the length of the longest frame.
     pub len: u16,
@@ -51,27 +51,26 @@ pub struct Datagrams {
     pub role: Role,
 }
 
-/// What the receiving end does with datagrams in addition to counting them and measuring their
-/// delay.
+/// What the receiving end does with datagrams. It always counts them and measures their delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// It does nothing else.
+    /// It does nothing more.
     Sink,
-    /// It sends each datagram back.
+    /// It sends each datagram back to the source.
     Echo,
-    /// It reassembles media frames.
+    /// It reassembles media frames, and may send reports to the source.
     Frames {
-        /// Rules that determine which frames are late or playable.
+        /// Rules that determine which frames arrive too late and which are playable.
         rules: FrameRules,
         /// Time from one report to the next. `None` if the receiving end does not send reports.
         report: Option<Time>,
-        /// Whether the receiving end could send reports if the options had other values.
+        /// Whether sources of this kind can have reports, even if this source has none.
         may_report: bool,
     },
 }
 
 impl Role {
-    /// Returns whether the receiving end may send datagrams back.
+    /// Returns whether the receiving end may send datagrams to the source.
     pub fn answers(&self) -> bool {
         matches!(
             self,
@@ -96,7 +95,7 @@ pub fn ecn_of(options: &Options) -> Ecn {
     }
 }
 
-/// Reads an option that is a rate and has a default.
+/// Reads a rate option that has a default.
 pub fn rate_of(options: &Options, name: &str) -> Rate {
     match options.get(name) {
         Some(Value::Rate(rate)) => *rate,
@@ -105,7 +104,7 @@ pub fn rate_of(options: &Options, name: &str) -> Rate {
 }
 
 impl Datagrams {
-    /// Reads the options of a source.
+    /// Returns the datagrams that these options determine.
     pub fn of(options: &Options) -> Datagrams {
         Datagrams {
             rate: rate_of(options, "rate"),
@@ -115,7 +114,7 @@ impl Datagrams {
         }
     }
 
-    /// Returns the step that sends one datagram.
+    /// Returns the step [`Step::Send`] for one datagram.
     pub fn send(&self) -> Step {
         Step::Send {
             len: self.len,

@@ -26,7 +26,7 @@ mod sizes;
 pub mod video;
 pub mod web;
 
-/// What the engine must do next for a source.
+/// A source's next action, which the engine carries out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Send a datagram now.
@@ -48,26 +48,26 @@ pub enum Step {
         /// Payload, bytes.
         bytes: u64,
     },
-    /// Request this many bytes now on an unused connection, or on a new connection that is then
-    /// kept.
+    /// Request this many bytes now on an idle connection. If there is none, open a connection and
+    /// keep it for later requests.
     Request {
         /// Payload of the answer, bytes.
         bytes: u64,
-        /// When an answer is complete, connections that have been unused for this long are closed.
+        /// When an answer is complete, connections that have been idle for this long are closed.
         idle: Time,
     },
-    /// Open a TCP connection now that never ends.
+    /// Open a TCP connection now whose sender always has data.
     Load,
-    /// Request this many bytes on a connection that never ends.
+    /// Request this many bytes now on a connection that was opened with [`Step::Load`].
     Ask {
-        /// Number of the connection among those opened with [`Step::Load`], from 0.
+        /// Index of the connection among those opened with [`Step::Load`], from 0.
         load: u32,
         /// Payload of the answer, bytes.
         bytes: u64,
     },
     /// Call [`Source::count`] now.
     Count,
-    /// Send no new data on the connections that never end.
+    /// Send no new data on connections that were opened with [`Step::Load`].
     Stop,
     /// Call [`Source::next`] again at this time. [`Time::NEVER`] means that the source waits until
     /// a connection is complete.
@@ -78,21 +78,21 @@ pub enum Step {
 
 /// A source of traffic.
 pub trait Source: Send {
-    /// Returns what to do at `now`. Called again after each `Send` and `Open`, and at the end of
-    /// each `Wait`.
+    /// Returns what to do at `now`. The engine calls this again after each step, and after
+    /// [`Step::Wait`] at the given time.
     fn next(&mut self, now: Time) -> Step;
 
-    /// Notes that all bytes of a connection of this source have arrived. If this completes a load,
-    /// such as a page, returns the duration of the load. The engine calls [`Source::next`]
-    /// afterwards.
+    /// Records that all bytes of one of the source's connections have arrived. If a load, such as a
+    /// page, is now complete, returns how long it took. The engine then calls [`Source::next`].
     fn complete(&mut self, _now: Time, _completion: &Completion) -> Option<Time> {
         None
     }
 
-    /// Notes that the answer to [`Step::Ask`] has arrived, and how long after the request it came.
+    /// Records that the answer to a [`Step::Ask`] has arrived, this long after the request.
     fn answered(&mut self, _took: Time) {}
 
-    /// Answers [`Step::Count`] with the payload that [`Step::Load`] connections have delivered.
+    /// Takes the payload that the [`Step::Load`] connections have delivered. Called after
+    /// [`Step::Count`].
     fn count(&mut self, _delivered: u64) {}
 
     /// Returns the responsiveness under working conditions, if the source measures it.
@@ -100,39 +100,40 @@ pub trait Source: Send {
         None
     }
 
-    /// Notes that the engine did not open a connection, because too many are open.
+    /// Records that the engine did not open a connection, because too many are open.
     fn refused(&mut self, _now: Time) {}
 
-    /// Gives the source a report from the receiving end. Only sources whose [`Role`] includes
-    /// reports get them.
+    /// Takes a report from the receiving end. Called only if the source's [`Role`] includes
+    /// reports.
     fn hear(&mut self, _now: Time, _report: &Report) {}
 }
 
-/// What has reached the receiving end of a source since its last report.
+/// What the receiving end of a source has received since its last report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Number of datagrams that should have arrived, according to their numbers.
+    /// Number of datagrams that the source has sent up to the last one that arrived, according to
+    /// their sequence numbers.
     pub expected: u64,
     /// Number of datagrams that have arrived.
     pub received: u64,
-    /// Rate at which the datagrams arrived, in frame bytes.
+    /// Rate of the datagrams that arrived, in frame bytes.
     pub rate: Rate,
     /// Smallest one-way delay of the interval, minus the smallest one-way delay of the whole run.
     pub queue_delay: Time,
 }
 
-/// How a source is built, and what carries its bytes.
+/// How to build a source, and whether it sends datagrams or opens connections.
 pub struct Build {
     /// Builds the source from its options and its random stream.
     pub source: fn(&Options, Stream) -> Box<dyn Source>,
-    /// What carries the bytes of the source.
+    /// Whether the source sends datagrams or opens connections.
     pub transport: Transport,
 }
 
-/// What carries the bytes of a source.
+/// Whether a source sends datagrams or opens TCP connections.
 #[derive(Clone, Copy)]
 pub enum Transport {
-    /// Datagrams. The function returns their properties, such as their largest rate.
+    /// Datagrams. The function returns their properties, such as the rate.
     Datagrams(fn(&Options) -> Datagrams),
     /// TCP connections. Such a kind has the options [`ECN`] and [`LIMIT`].
     Connections {
@@ -164,7 +165,7 @@ pub const LIMIT: Opt = Opt {
     tc: None,
 };
 
-/// The traffic sources of tailback without plugins. Each has one line.
+/// The built-in traffic sources.
 pub const ENTRIES: &[&Entry<Build>] = &[
     &cbr::ENTRY,
     &on_off::ENTRY,
@@ -179,7 +180,8 @@ pub const ENTRIES: &[&Entry<Build>] = &[
 /// Every traffic source, including those of plugins.
 pub static TABLE: Table<Build> = Table::of(ENTRIES);
 
-/// Returns what carries the bytes of sources of this kind, or `None` if the kind does not exist.
+/// Returns whether sources of this kind send datagrams or open connections, or `None` if the kind
+/// does not exist.
 pub fn transport(kind: &str) -> Option<Transport> {
     find(TABLE.entries(), kind).map(|entry| entry.build.transport)
 }
@@ -189,8 +191,7 @@ pub fn connects(kind: &str) -> bool {
     matches!(transport(kind), Some(Transport::Connections { .. }))
 }
 
-/// Returns whether the receiving end of this kind of source may send datagrams back: echoes or
-/// reports.
+/// Returns whether the receiving end of such a source may send echoes or reports.
 pub fn answers(kind: &str) -> bool {
     match find(TABLE.entries(), kind) {
         Some(entry) => match entry.build.transport {
@@ -201,13 +202,12 @@ pub fn answers(kind: &str) -> bool {
     }
 }
 
-/// Returns whether sources of this kind support a key that only some kinds support.
+/// Returns whether sources of this kind support this key. Only some kinds support it.
 pub fn takes(kind: &str, key: &str) -> bool {
     connects(kind) || (key == "back" && answers(kind))
 }
 
-/// Returns the largest payload of a source's connections, bytes. Returns 0 if the source opens no
-/// connections.
+/// Returns the largest payload of a source's connections, bytes, or 0 if it opens no connections.
 pub fn largest(kind: &str, options: &Options) -> u64 {
     match transport(kind) {
         Some(Transport::Connections { largest, .. }) => largest(options),
@@ -219,8 +219,6 @@ pub fn largest(kind: &str, options: &Options) -> u64 {
 mod tests {
     use super::*;
 
-    /// Tests that every kind that opens connections has the options `ecn` and `limit`, which
-    /// engines read.
     #[test]
     fn kinds_that_open_connections_have_their_options() {
         for entry in ENTRIES.iter().filter(|entry| connects(entry.name)) {

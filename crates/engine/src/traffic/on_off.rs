@@ -78,11 +78,11 @@ pub const ENTRY: Entry<Build> = Entry {
     },
 };
 
-/// How long periods are.
+/// The length of the on periods or of the off periods.
 struct Period {
     mean: Time,
-    /// Whether lengths are drawn from an exponential distribution. Otherwise all periods have the
-    /// same length.
+    /// Whether each length is drawn from an exponential distribution. Otherwise all lengths are
+    /// equal.
     drawn: bool,
 }
 
@@ -101,11 +101,11 @@ struct OnOff {
     on: Period,
     off: Period,
     stream: Stream,
-    /// The current or the next sending period. `None` before the first period.
+    /// The current or next on period. `None` before the first one.
     now: Option<Sending>,
 }
 
-/// A period of sending.
+/// An on period.
 struct Sending {
     begin: Time,
     end: Time,
@@ -128,8 +128,8 @@ impl Source for OnOff {
             Some(sending) => sending,
             None => self.sending(now),
         };
-        // As with a constant bit rate, times are counted from the first packet of a period, so
-        // rounding errors do not add up.
+        // Compute each sending time from the first packet of the period, so that rounding errors do
+        // not add up.
         let step = loop {
             let due = sending.begin + self.datagrams.rate.time_for(sending.sent_bytes);
             if due >= sending.end {
@@ -165,7 +165,7 @@ mod tests {
         (ENTRY.build.source)(&options, Stream::new(seed, "on-off", "traffic"))
     }
 
-    /// Returns the times of the packets until `end`.
+    /// Returns the times at which the source sends packets until `end`.
     fn times(source: &mut dyn Source, end: Time) -> Vec<Time> {
         let (mut now, mut sent) = (Time::ZERO, Vec::new());
         while now < end {
@@ -184,8 +184,8 @@ mod tests {
         sent
     }
 
-    /// A packet takes 1 ms. Ten packets are sent in each period of 10 ms, and none in the next 20
-    /// ms.
+    /// At this rate, a packet takes 1 ms. The source sends ten packets in each on period of 10 ms,
+    /// and none in the 20 ms that follow.
     #[test]
     fn constant_periods() {
         let mut source = source("10ms", "20ms", "constant", 1);
@@ -196,19 +196,18 @@ mod tests {
         assert_eq!(sent, expected);
     }
 
-    /// The source is on for 30 % of the time, which gives 300 packets/s. Over 4000 cycles, the
-    /// standard error is 1.6 % of both means.
+    /// The source is on for 30 % of the time, so it sends 300 packets/s. Over 4000 cycles, the
+    /// standard error of both means is 1.6 %.
     #[test]
     fn exponential_periods_have_their_means() {
         let mut source = source("30ms", "70ms", "exponential", 1);
         let sent = times(&mut *source, Time::from_secs(400));
-        // A period of length x begins with a packet, so it has ceil(x / 1 ms) packets.
+        // A period begins with a packet, so a period of length x has ceil(x / 1 ms) packets.
         let per_period = 1.0 / (1.0 - libm::exp(-1.0 / 30.0));
         let pauses = sent.windows(2).filter(|w| w[1] - w[0] > Time::from_ms(1));
         let periods = pauses.count() as f64 + 1.0;
         let mean = sent.len() as f64 / periods;
-        // A pause that ends before the next packet would be due cannot be seen in the times of
-        // packets.
+        // The packet times do not show a pause that ends before the next packet would be due.
         assert!((mean / per_period - 1.0).abs() < 0.04, "{mean}");
         assert!((periods / 4000.0 - 1.0).abs() < 0.04, "{periods}");
     }

@@ -104,20 +104,21 @@ struct Pages {
     objects: u64,
     connections: u64,
     think: Time,
-    /// When the next page begins. `None` before the start, and while a page loads.
+    /// When the next page begins. `None` before the start and while a page loads.
     next: Option<Time>,
     loading: Option<Page>,
     started: bool,
 }
 
-/// A page that is loading.
+/// The page that is loading.
 struct Page {
     begun: Time,
-    /// Whether a connection was refused. If so, the page never completes and has no load time.
+    /// Whether too many connections were open, so that one could not be opened. Then the page never
+    /// completes and has no load time.
     failed: bool,
-    /// Bytes of each connection that is not open yet.
+    /// Payload of each connection that is still to be opened.
     to_open: Vec<u64>,
-    /// Number of connections that are not complete yet.
+    /// Number of connections whose bytes have not all arrived.
     left: u64,
 }
 
@@ -139,7 +140,7 @@ impl Pages {
         Time((self.think.ns() as f64 * self.stream.exponential()) as u64)
     }
 
-    /// Ends the page, and draws the time of the next page.
+    /// Ends the load of the page, and draws the time at which the next page begins.
     fn end(&mut self, now: Time) {
         self.loading = None;
         self.next = Some(now + self.gap());

@@ -75,9 +75,9 @@ fn datagrams(options: &Options) -> Datagrams {
 struct Ping {
     datagrams: Datagrams,
     interval: Time,
-    /// Number of requests that are still to be sent. `None` means no limit.
+    /// Number of requests still to send. `None` means no limit.
     left: Option<u64>,
-    /// When the next request is due. `None` before the start.
+    /// Time of the next request. `None` before the start.
     next: Option<Time>,
 }
 

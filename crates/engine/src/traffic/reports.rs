@@ -9,20 +9,19 @@ pub struct Reporter {
     every: Time,
     /// When the current interval began. `None` before the first datagram.
     begun: Option<Time>,
-    /// Number of the first datagram that is expected in the current interval.
+    /// The first sequence number of the current interval.
     expected_from: u32,
-    /// The highest number of a datagram that has arrived, plus one.
+    /// The highest sequence number that has arrived, plus one.
     highest: u32,
     received: u64,
     bytes: u64,
-    /// Smallest one-way delay of the run. `least_now` is the smallest one-way delay of the current
-    /// interval.
+    /// Smallest one-way delay of the run. `least_now` is that of the current interval.
     least: Time,
     least_now: Time,
 }
 
 impl Reporter {
-    /// Returns a reporter that sends a report after each interval of length `every`.
+    /// Creates a reporter that makes a report at the end of each interval of length `every`.
     pub fn new(every: Time) -> Reporter {
         Reporter {
             every,
@@ -36,8 +35,8 @@ impl Reporter {
         }
     }
 
-    /// Counts a datagram of this number, frame length and one-way delay. Returns a report if one is
-    /// due.
+    /// Counts a datagram with this sequence number, frame length and one-way delay. Returns a
+    /// report if the interval has ended.
     pub fn arrive(&mut self, number: u32, len: u64, delay: Time, now: Time) -> Option<Report> {
         let begun = *self.begun.get_or_insert(now);
         self.highest = self.highest.max(number.wrapping_add(1));
@@ -71,7 +70,8 @@ mod tests {
     fn a_report_has_what_arrived_since_the_last_one() {
         let ms = Time::from_ms;
         let mut reporter = Reporter::new(ms(200));
-        // A datagram of 1000 bytes every 50 ms. Number 2 is lost, and 4 and 5 waited in a queue.
+        // The source sends 1000 bytes every 50 ms. Datagram 2 is lost, and datagrams 4 and 5 wait
+        // in a queue.
         assert_eq!(reporter.arrive(0, 1_000, ms(20), ms(0)), None);
         assert_eq!(reporter.arrive(1, 1_000, ms(20), ms(50)), None);
         assert_eq!(reporter.arrive(3, 1_000, ms(25), ms(150)), None);

@@ -41,16 +41,17 @@ use crate::units::Time;
 const FOREIGN: u64 = 5_000;
 /// Bytes that a self probe fetches.
 const OWN: u64 = 1_000;
-/// Number of intervals in an average, and of averages in a standard deviation.
+/// Number of intervals in each moving average, and number of averages in each standard deviation.
 const INTERVALS: usize = 4;
-/// Largest standard deviation of a stable value, as a share of the value.
+/// Goodput or responsiveness is stable if its standard deviation is below this share of the
+/// average.
 const STABLE: f64 = 0.05;
-/// Share of the probes that is evaluated. The slowest probes are ignored.
+/// Share of the probes that count. The slowest probes are ignored.
 const KEPT: f64 = 0.95;
-/// Largest share of the goodput that probes may use.
+/// Probes may use at most this share of the goodput.
 const PROBES: f64 = 0.05;
-/// Shortest time from one pair of probes to the next. The next constant is the time before the
-/// goodput is known.
+/// Shortest time from one pair of probes to the next. `FIRST_GAP` applies until the goodput of the
+/// first interval is known.
 const GAP: Time = Time(10_000_000);
 const FIRST_GAP: Time = Time(100_000_000);
 
@@ -123,7 +124,7 @@ fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     }
 }
 
-/// Goodput and probes of an interval.
+/// Goodput and probe times of an interval.
 #[derive(Default)]
 struct Interval {
     goodput: f64,
@@ -135,21 +136,22 @@ struct Interval {
 struct Responsiveness {
     stream: Stream,
     interval: Time,
-    /// Current number of bulk connections. `wanted` is the target number.
+    /// Number of bulk connections that are open. `wanted` is how many should be open.
     loads: u64,
     wanted: u64,
     most: u64,
-    /// When the interval ends. `None` before the start.
+    /// End of the current interval. `None` before the start.
     ends: Option<Time>,
     next_probe: Time,
     gap: Time,
-    /// Whether the second probe of a pair must still be sent.
+    /// Whether the self probe of the current pair must still be sent.
     asks: bool,
-    /// Whether the interval is over, but the engine has not reported its goodput yet.
+    /// Whether the source waits for [`Source::count`], which gives the goodput of the interval that
+    /// has ended.
     counts: bool,
     delivered: u64,
     now: Interval,
-    /// The last intervals, the oldest first.
+    /// The last intervals, oldest first.
     last: VecDeque<Interval>,
     intervals: u64,
     goodputs: Averages,
@@ -159,12 +161,12 @@ struct Responsiveness {
     stopped: bool,
 }
 
-/// The last averages over intervals.
+/// The last moving averages of goodput or of responsiveness.
 #[derive(Default)]
 struct Averages(VecDeque<f64>);
 
 impl Averages {
-    /// Adds an average. Returns whether the last averages are stable.
+    /// Adds a moving average. Returns whether the last averages are stable.
     fn add(&mut self, value: f64) -> bool {
         if self.0.len() == INTERVALS {
             self.0.pop_front();
@@ -202,14 +204,14 @@ impl Responsiveness {
         }
     }
 
-    /// Returns RPM over the last intervals: from foreign probes, from self probes, and the mean of
-    /// both.
+    /// Returns the RPM of the last intervals: from foreign probes, from self probes, and their
+    /// mean.
     fn rpm(&self) -> [Option<f64>; 3] {
         let all = |of: fn(&Interval) -> &Vec<u64>| {
             let mut all: Vec<u64> = self.last.iter().flat_map(of).copied().collect();
             trimmed_mean(&mut all)
         };
-        // A foreign probe has two exchanges, so its time is halved.
+        // A foreign probe has two exchanges, so halve its time.
         let foreign = all(|interval| &interval.foreign).map(|mean| 60e9 / (mean / 2.0));
         let own = all(|interval| &interval.own).map(|mean| 60e9 / mean);
         let whole = foreign.zip(own).map(|(a, b)| (a + b) / 2.0);
@@ -240,7 +242,7 @@ impl Responsiveness {
     }
 }
 
-/// Returns the mean of the fastest 95 %, ns, or `None` if the list is empty.
+/// Returns the mean of the fastest 95 %, ns, or `None` for an empty list.
 fn trimmed_mean(all: &mut [u64]) -> Option<f64> {
     all.sort_unstable();
     let kept = ((all.len() as f64 * KEPT) as usize).max(1).min(all.len());
@@ -340,7 +342,7 @@ mod tests {
         assert_eq!(trimmed_mean(&mut []), None);
     }
 
-    /// Examples from the draft: round trips of 200, 60 and 10 ms give 300, 1000 and 6000 RPM.
+    /// Tests the draft's examples: round trips of 200, 60 and 10 ms give 300, 1000 and 6000 RPM.
     #[test]
     fn rpm_is_round_trips_per_minute() {
         let options = crate::registry::complete_defaults(&ENTRY);
@@ -356,8 +358,8 @@ mod tests {
         }
     }
 
-    /// Averages cover 4 intervals, and the last 4 averages must agree. So a constant load is stable
-    /// after at most 7 intervals.
+    /// An average covers 4 intervals, and 4 averages must agree, so a constant load is stable after
+    /// 7 intervals.
     #[test]
     fn it_ends_when_goodput_and_responsiveness_are_stable() {
         let options = crate::registry::complete_defaults(&ENTRY);

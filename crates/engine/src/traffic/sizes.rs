@@ -4,8 +4,8 @@ use crate::registry::{Kind, Opt, OptionError, Options, Value};
 use crate::rng::Stream;
 use crate::units::Bytes;
 
-/// Option: the exponent of the Pareto distribution. A kind of traffic that draws sizes declares
-/// this option and the following ones, and calls [`finish`].
+/// Option `alpha`: the exponent of the Pareto distribution. Every kind of traffic that draws sizes
+/// has this option and the next three, and calls [`finish`].
 pub const ALPHA: Opt = Opt {
     name: "alpha",
     doc: "Shape of the Pareto distribution of sizes; default: 0.9.",
@@ -17,21 +17,21 @@ pub const ALPHA: Opt = Opt {
     tc: None,
 };
 
-/// Option: the smallest size.
+/// Option for the smallest size.
 pub const MIN: Opt = Opt {
     name: "min",
     doc: "Smallest size of the Pareto distribution, payload bytes; default: 1000.",
     ..SIZE
 };
 
-/// Option: the largest size.
+/// Option for the largest size.
 pub const MAX: Opt = Opt {
     name: "max",
     doc: "Largest size of the Pareto distribution, payload bytes; default: 1000000.",
     ..SIZE
 };
 
-/// Option: the distribution of sizes.
+/// Option `sizes`: the distribution of sizes.
 pub const SIZES: Opt = Opt {
     name: "sizes",
     doc: "A distribution of sizes in place of the Pareto distribution: `{ lognormal = { p5 = \"64kb\", p95 = \"2mb\" } }`.",
@@ -68,14 +68,14 @@ const SIZE: Opt = Opt {
     tc: None,
 };
 
-/// The largest size that may be drawn, bytes.
+/// The largest size that a distribution may draw, bytes.
 const MOST: u64 = 10_000_000_000;
 
 /// The 95th percentile of the standard normal distribution.
 const Z95: f64 = 1.644_853_626_951_472_2;
 
-/// Checks the options of sizes. Sets the defaults of the Pareto distribution if no other
-/// distribution is chosen.
+/// Checks the size options. If no other distribution is chosen, sets the defaults of the Pareto
+/// distribution.
 pub fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     let error = |option, message| Err(vec![OptionError { option, message }]);
     let lognormal = options.table("sizes").table("lognormal");
@@ -145,23 +145,23 @@ fn size(options: &Options, name: &str) -> Option<u64> {
 
 /// A distribution of sizes.
 pub enum Sizes {
-    /// Pareto, truncated to the range from its smallest to its largest size. Larger draws are not
-    /// replaced by the largest size, because this would make that size more likely.
+    /// Pareto, truncated to the range from the smallest to the largest size. Larger draws are not
+    /// set to the largest size, because this would make that size more likely.
     Pareto {
         least: u64,
         largest: u64,
         /// -1/alpha.
         exponent: f64,
-        /// The probability that a draw from the untruncated distribution lies in the range.
+        /// The probability that a draw from the untruncated distribution is in the range.
         share: f64,
     },
-    /// Lognormal, given by the mean and standard deviation of the logarithm. Draws above [`MOST`]
-    /// become [`MOST`].
+    /// Lognormal. `mu` and `sigma` are the mean and standard deviation of the logarithm. Draws
+    /// above [`MOST`] are set to [`MOST`].
     Lognormal { mu: f64, sigma: f64 },
 }
 
 impl Sizes {
-    /// Reads the distribution from options that [`finish`] has completed.
+    /// Returns the distribution that the options describe. Call [`finish`] on the options first.
     pub fn of(options: &Options) -> Sizes {
         let lognormal = options.table("sizes").table("lognormal");
         if let (Some(p5), Some(p95)) = (size(lognormal, "p5"), size(lognormal, "p95")) {
@@ -192,7 +192,7 @@ impl Sizes {
     /// Draws a size, bytes.
     pub fn draw(&self, stream: &mut Stream) -> u64 {
         match *self {
-            // By inversion of F(x) = (1 - (least/x)^alpha) / share.
+            // Invert F(x) = (1 - (least/x)^alpha) / share.
             Sizes::Pareto {
                 least,
                 largest,
@@ -263,8 +263,8 @@ mod tests {
 
     #[test]
     fn the_pareto_distribution_has_its_mean() {
-        // The expected value comes from numerical integration, because a wrong formula in this test
-        // might agree with a wrong draw.
+        // The expected mean comes from numerical integration, because this test's formula might
+        // have the same error as the code under test.
         assert!((mean(0.9, 1e3, 1e6) - 8975.27).abs() < 0.01);
         for (alpha, min, max) in [
             (0.9, 1_000, 1_000_000),
@@ -292,8 +292,8 @@ mod tests {
         assert!((all[n / 2] as f64 / median - 1.0).abs() < 0.02);
     }
 
-    /// The values are from the transfers in the L4S tests of 2020. The published percentiles are 64
-    /// KiB and 2 MiB, and the published mean is 645,683 bytes.
+    /// Tests the transfer sizes of the L4S tests of 2020. The published percentiles are 64 KiB and
+    /// 2 MiB, and the published mean is 645,683 bytes.
     #[test]
     fn the_lognormal_distribution_has_its_percentiles_and_its_mean() {
         let n = 1_000_000;

@@ -41,15 +41,14 @@ use crate::registry::{Entry, Kind, Opt, OptionError, Options, Value};
 use crate::rng::Stream;
 use crate::units::{Rate, Time};
 
-/// Time from one report of the receiver to the next.
+/// Interval of the receiver's reports.
 const REPORT: Time = Time(200_000_000);
-/// If no report comes for this long, the bitrate is halved.
+/// The bitrate is halved if no report comes for this long.
 const SILENCE: Time = Time(1_000_000_000);
 /// Largest mean size of a frame, bytes.
 const LARGEST: f64 = 16e6;
-/// The name of the option for sizes.
 const SIZES: &str = "sizes";
-/// Largest deviation from a mean, as a share of the mean.
+/// Largest deviation of a frame size or interval from its mean, as a share of the mean.
 const CUT: f64 = 0.9;
 
 /// The registry entry.
@@ -176,7 +175,7 @@ fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     }
 }
 
-/// Returns the sizes of the frames, or an empty list if the scenario does not set sizes.
+/// Returns the frame sizes, or an empty list if the scenario does not set `sizes`.
 fn sizes(options: &Options) -> Vec<u32> {
     match options.get(SIZES) {
         Some(Value::List(sizes)) => {
@@ -187,7 +186,7 @@ fn sizes(options: &Options) -> Vec<u32> {
     }
 }
 
-/// Returns the mean bitrate of the sizes, if the scenario sets sizes.
+/// Returns the mean bitrate of a video with the frame sizes in `sizes`, if set.
 fn rate_of_sizes(options: &Options) -> Option<Rate> {
     let sizes = sizes(options);
     let bytes: u64 = sizes.iter().map(|bytes| u64::from(*bytes)).sum();
@@ -195,7 +194,7 @@ fn rate_of_sizes(options: &Options) -> Option<Rate> {
     (frames > 0).then(|| Rate((bytes * 8 * frame_rate(options)).div_ceil(frames)))
 }
 
-/// Returns the smallest bitrate, or `None` if the bitrate does not adapt.
+/// Returns `min_bitrate`, or `None` if the bitrate does not adapt.
 fn least(options: &Options) -> Option<Rate> {
     match options.get("min_bitrate") {
         Some(Value::Rate(rate)) => Some(*rate),
@@ -207,7 +206,7 @@ fn datagrams(options: &Options) -> Datagrams {
     let (bitrate, frames) = (datagram::rate_of(options, "bitrate").0, frame_rate(options));
     let len = options.int("packet_size") as u16;
     let full = u64::from(len - MEDIA_HEADERS);
-    // The last datagram of a frame may not be full, so add one datagram for each frame.
+    // The last datagram of each frame may be only partly full, so add one datagram for each frame.
     let datagrams = bitrate / 8 / full + frames;
     let interval = Time(1_000_000_000 / frames);
     Datagrams {
@@ -237,21 +236,21 @@ struct Video {
     media: f64,
     /// Mean time between frames, ns.
     interval_ns: f64,
-    /// Current bitrate, bit/s. It stays between `least` and `most`.
+    /// Current bitrate, bit/s, between `least` and `most`.
     bitrate: f64,
     least: f64,
     most: f64,
     group: u64,
     key_ratio: f64,
     variation: f64,
-    /// The sizes of the frames, if the scenario sets them, and the bitrate that they give.
+    /// The frame sizes if the scenario sets `sizes`, and the mean bitrate with these sizes.
     sizes: Vec<u32>,
     of_sizes: f64,
     /// Number of frames captured.
     frames: u64,
-    /// When the next frame is due. `None` before the start.
+    /// Time of the next frame. `None` before the start.
     next: Option<Time>,
-    /// When the last report came, or when the bitrate was halved because no report came.
+    /// When the last report came, or when the bitrate was last halved because no report came.
     heard: Option<Time>,
 }
 
@@ -279,7 +278,7 @@ impl Video {
         }
     }
 
-    /// Draws a factor whose mean is 1.
+    /// Draws the factor by which a frame size or interval differs from its mean.
     fn factor(&mut self) -> f64 {
         if self.variation == 0.0 {
             return 1.0;
@@ -291,7 +290,7 @@ impl Video {
         }
     }
 
-    /// Draws the bytes of the next frame.
+    /// Draws the size of the next frame, bytes.
     fn bytes(&mut self) -> u32 {
         if !self.sizes.is_empty() {
             let size = self.sizes[(self.frames % self.sizes.len() as u64) as usize];
@@ -362,7 +361,7 @@ mod tests {
         (ENTRY.build.source)(&options, Stream::new(1, "video", "traffic"))
     }
 
-    /// Returns the frames until `end`: the time and the bytes of each.
+    /// Returns the time and the bytes of each frame until `end`.
     fn frames(source: &mut dyn Source, end: Time) -> Vec<(Time, u32)> {
         let (mut now, mut all) = (Time::ZERO, Vec::new());
         while now < end {
@@ -375,8 +374,7 @@ mod tests {
         all
     }
 
-    /// The standard error of 30,000 frames is 0.3 %, because a large share of the bytes is in key
-    /// frames.
+    /// Key frames make up much of the bytes, so the standard error of 30,000 frames is only 0.3 %.
     #[test]
     fn bitrate_and_frame_rate_have_their_means() {
         for key_interval in [0, 1, 30] {
@@ -389,8 +387,8 @@ mod tests {
         }
     }
 
-    /// Key frames of 37,500 bytes and other frames of 3,750 bytes, at 30 frames a second, give C4's
-    /// 1.17 Mbit/s.
+    /// With 30 frames a second, key frames of 37,500 bytes and other frames of 3,750 bytes give
+    /// 1.17 Mbit/s, as in the C4 test suite.
     #[test]
     fn key_frames_are_those_of_c4() {
         let bits = (37_500 + 29 * 3_750) * 8;
@@ -426,7 +424,7 @@ mod tests {
         let sizes = ("sizes", list(&[1_000, 200, 300]));
         let (found, options) = of(std::slice::from_ref(&sizes));
         assert_eq!(found, [1_000, 200, 300, 1_000]);
-        // The sizes are 500 bytes on average, 30 times a second.
+        // The frame sizes are 500 bytes on average, at 30 frames a second.
         assert_eq!(datagram::rate_of(&options, "bitrate"), Rate(120_000));
         let (found, _) = of(&[sizes, ("bitrate", Value::Rate(Rate(240_000)))]);
         assert_eq!(found, [2_000, 400, 600, 2_000]);

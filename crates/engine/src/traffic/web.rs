@@ -70,7 +70,7 @@ pub const ENTRY: Entry<Build> = Entry {
     },
 };
 
-/// Checks the options. Sets the default of `idle` if connections are used again.
+/// Checks the options, and sets the default of `idle` if connections are reused.
 fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     match (reuses(options), options.get("idle")) {
         (true, None) => options.set("idle", Value::Time(Time::from_secs(90))),
@@ -85,7 +85,7 @@ fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     sizes::finish(options)
 }
 
-/// Whether connections serve several requests.
+/// Returns whether connections serve several requests.
 pub fn reuses(options: &Options) -> bool {
     options.get("reuse") == Some(&Value::Bool(true))
 }
@@ -93,10 +93,10 @@ pub fn reuses(options: &Options) -> bool {
 struct Web {
     arrival: Time,
     sizes: Sizes,
-    /// How long a connection may be unused, if connections serve several requests.
+    /// How long an idle connection stays open, if connections are reused.
     reuse: Option<Time>,
     stream: Stream,
-    /// When the next request is due. `None` before the start.
+    /// Time of the next request. `None` before the start.
     next: Option<Time>,
 }
 
@@ -143,7 +143,7 @@ mod tests {
                 other => panic!("{other:?}"),
             }
         }
-        // The standard error is 0.1 %.
+        // The standard error of the mean gap is 0.1 %.
         let gap = now.since(start).ns() as f64 / 1e6;
         assert!((gap / 1e7 - 1.0).abs() < 0.005, "{gap}");
     }
