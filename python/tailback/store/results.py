@@ -395,8 +395,8 @@ class Results:
         """Return a histogram, with the columns lower, width, count.
 
         For one run, this is `Run.histogram`. Without `run`, return those of all runs, with their
-        parameters, seed, run_id, and flow or link as first columns. Runs have the same buckets, so
-        that their counts can be added.
+        parameters, seed, run_id, and flow or link as first columns. Counts of equal buckets of
+        several runs can be added.
         """
         if run is not None:
             one = self._run(run)
