@@ -96,7 +96,7 @@ def laid_out(plan: PlotPlan, drawing: PlannedDrawing, size: Size) -> LaidOut:
 
 def specification(chart: Any) -> dict[str, Any]:
     """Return a chart as a Vega-Lite specification. Themes have no effect, and control characters in
-    untrusted texts are removed."""
+    untrusted texts are escaped."""
     with alt.theme.enable("none"):
         made: dict[str, Any] = cleaned(chart.to_dict(validate=False))
     return made
