@@ -1,5 +1,5 @@
-//! Tests flows that are limited by their applications: the data that is written, when it arrives,
-//! and the requests.
+//! Tests flows whose applications limit the sending rate: how much they write, when it arrives, and
+//! when the receiver requests more.
 
 mod common;
 
@@ -13,7 +13,7 @@ use tailback_record::{Completions, Outcome};
 
 const MS: u64 = 1_000_000;
 
-/// A frame of 1514 bytes takes a millisecond.
+/// At this rate, a frame of 1514 bytes takes a millisecond.
 const SLOW: u64 = 12_112_000;
 
 fn one(flow: FlowPlan, seconds: u64) -> Plan {
@@ -49,8 +49,8 @@ fn conserved(network: &Network) {
     assert_eq!(entered, ended + inside + dropped);
 }
 
-/// If the application writes far below the rate of the link, all data arrives. Only the application
-/// limits the flow, so the window stays constant.
+/// If the application writes far below the link's rate, all data arrives. The window stays
+/// constant, because the network does not limit the flow.
 #[test]
 fn a_rate_below_the_links_is_what_arrives() {
     for cc in ["reno", "cubic", "bbr", "bbr3", "dctcp", "prague"] {
@@ -66,8 +66,7 @@ fn a_rate_below_the_links_is_what_arrives() {
             "{cc}: {} for {expected}",
             f.delivered_bytes
         );
-        // BBR is left out, because it holds data back for 200 ms while it measures the round-trip
-        // time.
+        // Skip BBR, which reduces its window for 200 ms while it measures the round-trip time.
         if !cc.starts_with("bbr") {
             assert_eq!(outcome.links[0].delay.max(), Some(0), "{cc}");
         }
@@ -77,8 +76,8 @@ fn a_rate_below_the_links_is_what_arrives() {
     }
 }
 
-/// If the application writes faster than the link, data waits. The link is full, and no data is
-/// lost.
+/// If the application writes faster than the link, the link is busy all the time, the data waits at
+/// the sender, and none is lost.
 #[test]
 fn a_rate_above_the_links_fills_it() {
     let mut f = flow("f", "cubic", Time::from_ms(40), &[]);
@@ -99,23 +98,23 @@ fn a_rate_above_the_links_fills_it() {
     assert!(apart < 500 * MS, "{written:?} {greedy:?}");
 }
 
-/// After the handshake, a chunk of ten segments arrives after half a round trip, plus the time that
-/// nine full frames and a short frame take on the link.
+/// After the handshake, a chunk of ten segments arrives after half a round trip plus the
+/// transmission time of nine full frames and a short frame.
 #[test]
 fn chunks_at_equal_distances_take_what_they_take_alone() {
     let outcome = run(network(&one(chunked(14_000, Some(500), None), 10)));
     let all = chunks(&outcome);
     assert_eq!((all.started, all.done.len()), (20, 20));
     let times: Vec<u64> = all.done.iter().map(|one| one.took_ns).collect();
-    // The first chunk also waits for the handshake, 40 ms, in which only the SYN passes the link.
+    // The first chunk also waits 40 ms for the handshake.
     assert_eq!(times[0], (40 + 20 + 9) * MS);
     assert!(times[1..].iter().all(|took| *took == 29 * MS), "{times:?}");
     assert_eq!(outcome.flows[0].delivered_bytes, 20 * 14_000);
     assert_eq!(outcome.flows[0].packets, 200);
 }
 
-/// Chunks never share a segment. So 20 chunks of 1 byte are 20 segments, although each chunk is
-/// written while earlier chunks wait.
+/// Two chunks never share a segment. So 20 chunks of 1 byte need 20 segments, although they wait in
+/// the queue together.
 #[test]
 fn each_chunk_begins_with_a_segment_of_its_own() {
     let mut f = chunked(1, Some(1), None);
@@ -129,8 +128,8 @@ fn each_chunk_begins_with_a_segment_of_its_own() {
     assert_eq!(outcome.flows[0].completion_ns, Some(end));
 }
 
-/// A request takes half a round trip, and its answer the other half. Then the receiver waits for
-/// its think time.
+/// A request takes half a round trip, and its answer another half. The receiver then waits for its
+/// think time before the next request.
 #[test]
 fn what_is_asked_for_takes_a_round_trip() {
     let f = chunked(2_000, None, Some(60));
@@ -138,7 +137,7 @@ fn what_is_asked_for_takes_a_round_trip() {
     let outcome = run(network);
     let all = chunks(&outcome);
     for (one, next) in all.done.iter().zip(&all.done[1..]) {
-        // The second segment leaves a millisecond after the first.
+        // The chunk has two segments, and the second leaves a millisecond after the first.
         assert_eq!(next.took_ns, 41 * MS);
         assert_eq!(next.at_ns - one.at_ns, 101 * MS);
     }
@@ -146,7 +145,8 @@ fn what_is_asked_for_takes_a_round_trip() {
     assert_eq!(all.done.len(), 1 + (10_000 - 61) / 101);
 }
 
-/// Requests pass the links of the return route with their own length. Lost requests are sent again.
+/// Requests have a frame length of their own, and pass the links of the return route. Lost requests
+/// are sent again.
 #[test]
 fn requests_that_are_lost_are_sent_again() {
     let mut f = chunked(2_000, None, Some(60));
@@ -175,7 +175,7 @@ fn requests_that_are_lost_are_sent_again() {
     );
 }
 
-/// From the beginning of a pause, nothing is sent. After the pause, all waiting data is sent.
+/// During a pause, nothing is sent. After the pause, all waiting data is sent.
 #[test]
 fn a_pause_is_empty() {
     let pause = [Time::from_secs(2), Time::from_secs(4)];
@@ -197,7 +197,7 @@ fn a_pause_is_empty() {
                 sent.push(network.now());
             }
         }
-        // Segments that an ACK releases at the instant at which the pause begins are still sent.
+        // An ACK that arrives just when the pause begins still triggers segments.
         let inside = sent.iter().filter(|at| **at > pause[0] && **at < pause[1]);
         assert_eq!(inside.count(), 0, "{cc}");
         assert!(sent.contains(&pause[1]), "{cc}");
@@ -208,7 +208,8 @@ fn a_pause_is_empty() {
     }
 }
 
-/// The flow has one pause before its start, one around its start, and one over its end.
+/// The flow has three pauses: one ends before the flow starts, one covers the start, and one covers
+/// the end.
 #[test]
 fn pauses_at_the_ends() {
     let mut f = flow("f", "cubic", Time::from_ms(40), &[]);
@@ -218,7 +219,7 @@ fn pauses_at_the_ends() {
         .map(|at| at.map(Time::from_secs))
         .into();
     let outcome = run(network(&one(f.clone(), 6)));
-    // The connection is established only when the pause is over.
+    // The connection is established only after the pause.
     let done = outcome.flows[0].completion_ns.expect("within a second");
     assert!((1_600 * MS..2_000 * MS).contains(&done), "{done}");
     f.stop = Some(Time::from_secs(2) + Time::from_ms(100));
@@ -227,8 +228,8 @@ fn pauses_at_the_ends() {
     assert!(outcome.flows[0].delivered_bytes < 200_000);
 }
 
-/// A sender that pauses is idle. After a pause longer than a timeout, its window starts again (RFC
-/// 5681 section 4.1).
+/// After a pause longer than the timeout, the sender restarts with a smaller window (RFC 5681
+/// section 4.1).
 #[test]
 fn a_long_pause_costs_the_window() {
     let mut f = flow("f", "reno", Time::from_ms(40), &[]);

@@ -1,4 +1,5 @@
-//! Tests laws of LEDBAT, the congestion control for background transfers.
+//! Tests how LEDBAT, a congestion control for background transfers, shares a link and responds to
+//! losses.
 
 mod common;
 
@@ -28,7 +29,7 @@ fn beside(packets: u64, flows: &[(&str, &[(&'static str, Value)])]) -> Outcome {
     run(network(&p))
 }
 
-/// Alone, the flow fills the link with a standing queue as long as its target.
+/// A single LEDBAT flow fills the link, with a queue whose delay equals LEDBAT's target.
 #[test]
 fn the_queue_is_as_long_as_the_target() {
     for target in [Time::from_ms(25), Time::from_ms(100)] {
@@ -50,8 +51,8 @@ fn the_queue_is_as_long_as_the_target() {
     }
 }
 
-/// If the buffer is longer than the target, a flow of Reno takes nearly the whole link. If it is
-/// shorter, LEDBAT sees no delay above its target and is as fast as Reno.
+/// If the buffer is longer than LEDBAT's target delay, a Reno flow gets nearly the whole link. If
+/// it is shorter, the delay never reaches the target, and LEDBAT is as fast as Reno.
 #[test]
 fn it_yields_only_to_a_queue_longer_than_the_target() {
     let share = |packets: u64| {
@@ -64,8 +65,8 @@ fn it_yields_only_to_a_queue_longer_than_the_target() {
     assert!((0.4..=0.6).contains(&shallow), "{shallow}");
 }
 
-/// Without a queue the response to losses is Reno's: W = sqrt(3/2) / sqrt p, times the root of the
-/// gain.
+/// Without a queue, LEDBAT responds to losses like Reno: W = sqrt(3/2) / sqrt p, times the square
+/// root of its gain.
 #[test]
 fn losses_halve_the_window() {
     for (gain, n) in [(1.0, 1_000), (0.25, 1_000), (4.0, 4_000)] {

@@ -45,7 +45,7 @@ fn played(p: &Plan) -> Outcome {
     run(network(p))
 }
 
-/// Returns a flow's series of a quantity: times in seconds, and values.
+/// Returns the recorded times, in seconds, and values of one of a flow's quantities.
 fn series(outcome: &Outcome, flow: &str, quantity: &str) -> Vec<(f64, f64)> {
     let s = &outcome.series;
     let of = |key: &tailback_record::series::SeriesKey| {
@@ -58,7 +58,7 @@ fn series(outcome: &Outcome, flow: &str, quantity: &str) -> Vec<(f64, f64)> {
         .collect()
 }
 
-/// Returns the start and end of each period in a mode.
+/// Returns the start and end of each period in which BBR is in this mode.
 fn spells(modes: &[(f64, f64)], mode: f64) -> Vec<(f64, f64)> {
     let mut spells: Vec<(f64, f64)> = Vec::new();
     let mut inside = false;
@@ -74,7 +74,7 @@ fn spells(modes: &[(f64, f64)], mode: f64) -> Vec<(f64, f64)> {
     spells
 }
 
-/// Returns the goodput, Mbit/s.
+/// Returns a flow's goodput, Mbit/s.
 fn goodput(outcome: &Outcome, flow: usize) -> f64 {
     let f = &outcome.flows[flow];
     f.delivered_bytes as f64 * 8e3 / (f.to_ns - f.from_ns) as f64
@@ -93,7 +93,7 @@ fn utilisation(outcome: &Outcome, flow: &str, from: f64) -> f64 {
     let (mut bytes, mut seconds) = (0.0, 0.0);
     for pair in delivered.windows(2) {
         let ((t, before), (u, after)) = (pair[0], pair[1]);
-        // The pipe is full again two round trips after PROBE_RTT.
+        // Leave out PROBE_RTT, and two round trips after it, in which the flow fills the link again.
         let paused = |&(start, end): &(f64, f64)| u > start && t < end + 0.08;
         if t >= from && !pauses.iter().any(paused) {
             bytes += after - before;
@@ -103,7 +103,7 @@ fn utilisation(outcome: &Outcome, flow: &str, from: f64) -> f64 {
     bytes * 8.0 / seconds / (RATE as f64 * 1448.0 / 1514.0)
 }
 
-/// Cardwell et al. 2016: the pipe is full and the queue almost empty, for every buffer size.
+/// Cardwell et al. 2016: for every buffer size, the link is busy and the queue almost empty.
 /// Version 1 enters PROBE_RTT every 10 s with a window of four segments. Version 3 enters it every
 /// 5 s with a window of half the bandwidth-delay product.
 #[test]
@@ -120,7 +120,7 @@ fn a_full_pipe_and_a_short_queue() {
         let most = in_flight.iter().filter(|f| f.0 > 5.0).map(|f| f.1);
         assert!(most.fold(0.0, f64::max) <= 2.0 * BDP, "{cc}");
 
-        // STARTUP and DRAIN end within a second and do not happen again.
+        // BBR leaves STARTUP and DRAIN within a second, and does not return to them.
         let modes = series(&o, cc, "mode");
         let mut order: Vec<f64> = modes.iter().map(|m| m.1).collect();
         order.dedup();
@@ -132,7 +132,7 @@ fn a_full_pipe_and_a_short_queue() {
         assert_eq!(pauses.len(), times, "{cc}");
         let mut last = 0.0;
         for &(start, end) in &pauses {
-            // The time between two PROBE_RTTs is measured from the end of the first. Each PROBE_RTT
+            // The interval between two PROBE_RTTs begins at the end of the first. Each PROBE_RTT
             // lasts 0.2 s plus one or two round trips.
             let (gap, length) = (start - last, end - start);
             assert!((period - 0.01..period + 0.1).contains(&gap), "{cc}: {gap}");
@@ -151,8 +151,8 @@ fn a_full_pipe_and_a_short_queue() {
     }
 }
 
-/// Linux `bbr_pacing_gain`: one round trip with a gain of 5/4, at most one with 3/4, and six with
-/// 1.
+/// Linux `bbr_pacing_gain`: the pacing gain is 5/4 for one round trip, 3/4 for at most one, and 1
+/// for six.
 #[test]
 fn version_1_probes_every_eight_round_trips() {
     let o = played(&through(10_000, vec![one("bbr", &[])], 10, 5));
@@ -174,8 +174,8 @@ fn version_1_probes_every_eight_round_trips() {
     );
 }
 
-/// Linux `bbr_update_cycle_phase` of version 3: the phases are down, cruise, refill and up. Two to
-/// three seconds, or 63 rounds, pass between probes.
+/// Linux `bbr_update_cycle_phase` of version 3: the phases are down, cruise, refill and up. BBR
+/// probes for bandwidth every two to three seconds, or every 63 rounds.
 #[test]
 fn version_3_probes_every_two_to_three_seconds() {
     let mut f = one("bbr3", &[("probe_rtt", Value::Time(Time::ZERO))]);
@@ -216,9 +216,9 @@ fn two_flows_share() {
     }
 }
 
-/// Ware et al. 2019: in a shallow buffer, version 1 takes most of the link from loss-based flows,
-/// while version 3 leaves its fair share to a single CUBIC flow. In a deep buffer, BBR's cap of two
-/// bandwidth-delay products in flight leaves CUBIC half of the link.
+/// Ware et al. 2019: in a shallow buffer, version 1 takes most of the link from loss-based flows.
+/// Version 3 leaves a single CUBIC flow its fair share. In a deep buffer, BBR limits its data in
+/// flight to two bandwidth-delay products, so CUBIC gets half of the link.
 #[test]
 fn cubic_fares_better_with_version_3() {
     let against = |cc, buffer: f64| {
@@ -254,7 +254,7 @@ fn utilisation_of_total(outcome: &Outcome) -> f64 {
     goodput(outcome, 0) * 1e6 / (RATE as f64 * 1448.0 / 1514.0)
 }
 
-/// A policer of 10 Mbit/s with a bucket of 1 s. It drops packets that exceed its rate.
+/// A policer that drops packets above 10 Mbit/s, with a bucket of 1 s.
 struct Policer {
     packets: Packets,
     /// Tokens, in bytes x 1e9.
@@ -286,8 +286,8 @@ impl Queue for Policer {
     }
 }
 
-/// Flach et al. 2016, Linux `bbr_lt_bw_sampling`: losses at a steady rate reveal a policer. BBR
-/// then sends at this rate without probing.
+/// Flach et al. 2016, Linux `bbr_lt_bw_sampling`: BBR detects a policer by losses at a steady rate.
+/// It then sends at this rate without probing.
 #[test]
 fn a_policer_is_found() {
     let policed = |seeks| {
@@ -310,14 +310,14 @@ fn a_policer_is_found() {
         (spell.fold(0.0, f64::max), used.sum::<f64>() / 100.0)
     };
     let (steady, bw) = policed(true);
-    // BBR sends 48 rounds with a gain of 1, at the payload rate that passes the policer.
+    // BBR paces at the policer's payload rate for 48 rounds, with a gain of 1.
     assert!((1.9..2.4).contains(&steady), "{steady} s");
     assert!((9.4..9.7).contains(&bw), "{bw} Mbit/s");
     let (steady, ..) = policed(false);
     assert!(steady < 0.3, "{steady} s");
 }
 
-/// With `ecn_response`, marks limit version 3 on a short path. Otherwise version 3 ignores them, as
+/// On a short path, version 3 responds to marks with `ecn_response`. Otherwise it ignores marks, as
 /// version 1 always does.
 #[test]
 fn marks_bound_version_3_if_asked() {

@@ -24,12 +24,12 @@ fn draft_of_bbr3(options: &Options) -> Box<dyn CongestionControl> {
     (find(ENTRIES, "bbr3").expect("an entry").build)(&options)
 }
 
-/// Tests every option of bbr3 at both ends of its range, with the algorithm of the draft instead of
-/// the algorithm of the branch.
+/// Tests every option of bbr3 at both ends of its range, with the algorithm of the IETF draft
+/// instead of that of the Linux branch.
 #[test]
 fn the_draft_of_bbr_survives_anything_and_repeats() {
     let bbr3 = *find(ENTRIES, "bbr3").expect("an entry");
-    // Entries must live as long as the program.
+    // A registry entry must have the lifetime `'static`.
     let entry: &'static Entry<Build> = Box::leak(Box::new(Entry {
         name: bbr3.name,
         doc: bbr3.doc,
@@ -91,7 +91,7 @@ fn sce_marks_cost_less_than_a_mark() {
                 Time::from_ms(20),
             );
             host.window.ssthresh = 100;
-            // Start an epoch in congestion controls that have epochs.
+            // Start a new measurement epoch, for congestion controls that have epochs.
             host.round();
             marks(&mut host);
             host.ack(1);
@@ -111,7 +111,7 @@ fn sce_marks_cost_less_than_a_mark() {
     }
 }
 
-/// One mark reduces the window by at most half within a round.
+/// A single CE mark reduces the window by at most half within a round.
 #[test]
 fn a_mark_costs_at_most_half_a_window() {
     for entry in ENTRIES {
@@ -121,8 +121,8 @@ fn a_mark_costs_at_most_half_a_window() {
     }
 }
 
-/// A congestion control with a model of the path does not treat a single mark as congestion. The
-/// window and the rate are the same as without the mark.
+/// A congestion control that models the path does not treat a single mark as congestion. Its window
+/// and rate are the same as without the mark.
 #[test]
 fn a_model_of_the_path_ignores_a_single_mark() {
     let mut models = Vec::new();

@@ -1,5 +1,5 @@
 //! Gives the same marks to every congestion control, and prints the resulting windows as tables, so
-//! that a diff shows a change of behaviour.
+//! that a diff shows when a congestion control behaves differently.
 //!
 //! The sender always has data, every segment is acknowledged separately, and all RTTs are 20 ms.
 //! PRR reduces the window as in Linux (see `src/cc/testing.rs`).
@@ -14,7 +14,7 @@ use tailback_engine::registry::{Value, find};
 use tailback_engine::units::Time;
 use testing::{Host, options};
 
-/// A column: its heading, the congestion control, its options, and the unit of its growth.
+/// A table column: its heading, the congestion control, its options, and the unit of its growth.
 type Column = (
     &'static str,
     &'static str,
@@ -22,7 +22,7 @@ type Column = (
     Growth,
 );
 
-/// Returns senders in congestion avoidance at a window of 20.
+/// Returns one sender per column, in congestion avoidance with a window of 20 segments.
 fn hosts(columns: &[Column]) -> Vec<Host> {
     let host = |(_, name, set, growth): &Column| {
         let entry = find(ENTRIES, name).expect("a registered congestion control");
@@ -90,8 +90,8 @@ fn one_mark() {
     insta::assert_snapshot!("one_mark_ack_by_ack", table);
 }
 
-/// Plays forty rounds. First all packets of one round are marked. Later every eighth round has
-/// marks, on more packets each time.
+/// Simulates forty rounds. In one round, all packets are marked. Later, packets are marked in every
+/// eighth round, more of them each time.
 #[test]
 fn rounds() {
     let columns: [Column; 7] = [
@@ -141,9 +141,9 @@ fn rounds() {
     insta::assert_snapshot!("window_after_each_round", table);
 }
 
-/// Prague, ACK by ACK, at 20 ms. At the first mark, alpha is 1, so the window must shrink by half,
-/// one segment with each ACK. Unmarked segments still add to the window. The next mark starts
-/// another CWR with the current alpha.
+/// Shows Prague's window ACK by ACK, with an RTT of 20 ms. Alpha is 1 at the first mark, so the
+/// window must fall to half, by one segment with each ACK. ACKs of unmarked segments still increase
+/// it. The next mark starts another CWR with the current alpha.
 #[test]
 fn prague_by_acks() {
     let set: &[(&str, Value)] = &[];

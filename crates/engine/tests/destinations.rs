@@ -1,4 +1,4 @@
-//! Tests hosts that remember a destination from one connection to the next.
+//! Tests hosts that store metrics of a destination (RTT and ssthresh) for later connections.
 
 mod common;
 
@@ -7,8 +7,8 @@ use tailback_engine::registry::Value;
 use tailback_engine::units::{Bytes, Time};
 use tailback_record::account::SlowStart;
 
-/// Returns how the slow starts of two transfers ended. The first transfer loses packets at the end
-/// of its slow start. The second follows 20 s later between the same hosts.
+/// Runs two transfers, the second 20 s after the first, between the same hosts unless `apart`.
+/// Returns how their slow starts ended. The first slow start ends with losses.
 fn ends(metrics: bool, ssthresh: bool, apart: bool) -> [SlowStart; 2] {
     let rtt = Time::from_ms(40);
     let l = link(10_000_000, "fifo", &[("limit", Value::Packets(40))]);
@@ -33,9 +33,9 @@ fn ends(metrics: bool, ssthresh: bool, apart: bool) -> [SlowStart; 2] {
     })
 }
 
-/// Path and buffer hold 33 + 40 packets. The first slow start ends with losses when about twice as
-/// many packets are in flight, and sets ssthresh to half of this number. The second connection
-/// begins with this ssthresh.
+/// The path holds 33 packets and the buffer 40. The first slow start ends with losses when about
+/// twice as many packets are in flight, and sets ssthresh to half of this number. The second
+/// connection begins with this ssthresh.
 #[test]
 fn the_second_connection_begins_with_the_ssthresh_of_the_first() {
     let [first, second] = ends(true, true, false);
@@ -45,8 +45,8 @@ fn the_second_connection_begins_with_the_ssthresh_of_the_first() {
     assert!((25..=80).contains(&second.cwnd), "{second:?}");
 }
 
-/// A host does not use a remembered ssthresh if it remembers nothing or only the RTT. Another host
-/// knows nothing about the first connection.
+/// A host does not use a stored ssthresh if it stores nothing or only the RTT. The metrics of one
+/// host do not affect other hosts.
 #[test]
 fn nothing_else_remembers_it() {
     for (metrics, ssthresh, apart) in [

@@ -1,5 +1,5 @@
-//! Tests a sender ACK by ACK when certain packets are dropped or marked. The tables are readable,
-//! so that a diff shows a change of behaviour.
+//! Records the state of a sender ACK by ACK, in readable tables, while certain packets are dropped
+//! or marked. A diff of a table shows when the sender behaves differently.
 //!
 //! The path is always the same: 12 Mbit/s (1.01 ms a packet) and 20 ms, so the bandwidth-delay
 //! product is 20 packets. The queue never overflows. Packets are numbered from 1 as they arrive at

@@ -1,4 +1,4 @@
-//! Tests links with impairments in a network: what is counted, and how TCP responds.
+//! Tests links with impairments: their counters, and how TCP responds.
 
 mod common;
 
@@ -12,7 +12,7 @@ use tailback_record::{Cause, Outcome};
 
 const MS: fn(u64) -> Time = Time::from_ms;
 
-/// Returns a source of constant rate over link 0, without a delay before the link.
+/// Returns a source with a constant bit rate over link 0, without a delay before the link.
 fn cbr(rate: u64, size: i64) -> TrafficPlan {
     let entry = traffic::cbr::ENTRY;
     let mut options = defaults(entry.options);
@@ -63,7 +63,7 @@ fn each_copy_arrives() {
     let outcome = datagrams(vec![impairment("duplicate", &[("probability", "1")])]);
     let source = &outcome.traffic[0];
     assert_eq!(source.received_packets, 2 * source.sent_packets);
-    // Three duplications in a row make eight packets from one.
+    // Three impairments, each of which duplicates every packet, make eight packets from one.
     let thrice = vec![impairment("duplicate", &[("probability", "1")]); 3];
     let source = &datagrams(thrice).traffic[0];
     assert_eq!(source.received_packets, 8 * source.sent_packets);
@@ -126,7 +126,7 @@ fn a_transfer_ends_whatever_the_path_does_to_it() {
             entry.name
         );
     }
-    // All impairments except the policer together, in both directions.
+    // Combine all impairments except the policer, in both directions.
     let all = ENTRIES.iter().filter(|entry| entry.name != "police");
     let all: Vec<ImpairmentPlan> = all.map(|entry| impairment(entry.name, &[])).collect();
     assert_eq!(
@@ -137,7 +137,8 @@ fn a_transfer_ends_whatever_the_path_does_to_it() {
 
 #[test]
 fn reordered_data_is_retransmitted_only_where_it_is_late_enough() {
-    // RACK waits for late packets for a quarter of the round-trip time (RFC 8985 section 6.2).
+    // RACK waits for a quarter of the round-trip time before it treats a late packet as lost (RFC
+    // 8985 section 6.2).
     let late = |by| {
         vec![impairment(
             "reorder",
@@ -148,6 +149,6 @@ fn reordered_data_is_retransmitted_only_where_it_is_late_enough() {
     let long = transfer(late("60ms"), vec![]);
     let retransmitted = |outcome: &Outcome| outcome.flows[0].retransmits;
     assert!(retransmitted(&long) > 10 * retransmitted(&soon).max(1));
-    // The link itself lost no packets.
+    // No packet was lost, only late.
     assert_eq!(long.links[0].counts.get(Cause::Loss), 0);
 }

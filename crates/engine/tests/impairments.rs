@@ -15,13 +15,14 @@ use tailback_record::Cause;
 const MS: fn(u64) -> Time = Time::from_ms;
 const US: fn(u64) -> Time = |us| Time(us * 1_000);
 
-/// Returns an impairment with options read from these texts.
+/// Returns an impairment. Its options are parsed from `set`.
 fn build(kind: &str, set: &[(&str, &str)]) -> Box<dyn Impairment> {
     let plan = impairment(kind, set);
     (plan.entry().build.make)(&plan.options, Stream::new(1, "test", kind))
 }
 
-/// Returns the fate and the delay of each of `n` packets that leave a queue at equal intervals.
+/// Sends `n` packets at equal intervals. Returns what the impairment does to each of them, and its
+/// delay.
 fn fates(impairment: &mut dyn Impairment, n: u64, every: Time) -> Vec<(Fate, Time)> {
     let fates = (0..n).map(|i| {
         let now = Time(i * every.ns());
@@ -69,12 +70,12 @@ fn bursts_of_loss_have_their_mean_loss_and_length() {
         let runs: Vec<usize> = lost.chunk_by(|a, b| a == b).map(<[bool]>::len).collect();
         let runs = runs.iter().skip(usize::from(!lost[0])).step_by(2);
         let runs: Vec<f64> = runs.map(|run| *run as f64).collect();
-        // Bursts have a geometric distribution.
+        // The length of a loss burst has a geometric distribution.
         let bursts = runs.len() as f64;
         let deviation = (burst * (burst - 1.0_f64)).sqrt().max(1e-9);
         near(runs.iter().sum::<f64>() / bursts, burst, deviation, bursts);
-        // A burst and the gap after it form a cycle of a renewal process. The delta method gives
-        // the standard deviation of the share.
+        // Bursts and gaps alternate independently (a renewal process). The delta method gives the
+        // standard deviation of the share of lost packets.
         let gap = burst * (1.0 - loss) / loss;
         let cycle = burst + gap;
         let of_gaps = loss * (gap * (gap - 1.0)).max(0.0).sqrt();
@@ -115,7 +116,7 @@ fn delay_changes_at_its_steps() {
         })
     });
     assert!(all.iter().map(|fate| fate.1).eq(expected));
-    // If the order is kept, packets after the last step wait for earlier packets.
+    // If the order is kept, packets that are sent after the delay falls wait for earlier packets.
     let all = fates(&mut *build("delay", &set[..1]), 60, MS(1));
     let due: Vec<Time> = (0..).zip(&all).map(|(i, fate)| MS(i) + fate.1).collect();
     assert!(due.is_sorted());
@@ -125,7 +126,7 @@ fn delay_changes_at_its_steps() {
     );
 }
 
-/// Returns the delays of packets that are far apart, ms.
+/// Sends packets so far apart that they never wait for each other. Returns their delays, ms.
 fn delays(set: &[(&str, &str)]) -> Vec<f64> {
     let all = fates(&mut *build("jitter", set), 100_000, Time::from_secs(1));
     all.iter().map(|fate| fate.1.ns() as f64 / 1e6).collect()
@@ -147,8 +148,8 @@ fn jitter_has_the_moments_of_its_distribution() {
     near(mean(&uniform), 6.0, 12.0 / 12.0_f64.sqrt(), 1e5);
     let normal = delays(&[("mean", "20ms"), ("deviation", "5ms")]);
     near(mean(&normal), 20.0, 5.0, 1e5);
-    // Draws beyond 3 deviations are moved to 3 deviations. So the variance is 0.9950 times the
-    // variance of the uncut distribution.
+    // Draws of more than 3 standard deviations are set to 3. So the variance is 0.9950 times that
+    // of the normal distribution.
     assert!((deviation(&normal) / 5.0 - 0.9950_f64.sqrt()).abs() < 0.01);
     assert!(normal.iter().all(|ms| (5.0..=35.0).contains(ms)));
     let half = delays(&[("distribution", "half_normal"), ("deviation", "5ms")]);
@@ -164,8 +165,8 @@ fn jitter_has_the_moments_of_its_distribution() {
     near(deviation(&exponential), 4.0, 4.0 * 2.0_f64.sqrt(), 1e5);
     let shape = ("shape", "3");
     let pareto = delays(&[("distribution", "pareto"), ("mean", "3ms"), shape]);
-    // The smallest delay is 2 ms, the median 2 ms * 2^(1/3), and the variance mean^2/(shape *
-    // (shape - 2)).
+    // The Pareto distribution has a minimum of 2 ms, a median of 2 ms * 2^(1/3), and a variance of
+    // mean^2/(shape * (shape - 2)).
     near(mean(&pareto), 3.0, 3.0_f64.sqrt(), 1e5);
     let median = pareto
         .iter()
@@ -175,7 +176,7 @@ fn jitter_has_the_moments_of_its_distribution() {
     let listed = ("quantiles", "1ms, 2ms, 10ms");
     let quantiles = delays(&[("distribution", "quantiles"), listed]);
     near(mean(&quantiles), 0.5 * (1.5 + 6.0), 3.0, 1e5);
-    // For a set mean of 7 ms, the published model has a mean of 6.68 ms
+    // With the option `mean` at 7 ms, the published model has a mean of 6.68 ms
     // (draft-huitema-ccwg-c4-test).
     let wifi = delays(&[("distribution", "wifi"), ("mean", "7ms")]);
     let medium = 1.0 - 0.5 * (1.0 - libm::exp(-1.0));
@@ -205,8 +206,8 @@ fn jitter_is_correlated_over_its_coherence_time() {
     }
 }
 
-/// Sends `n` packets of two flows, one every ms. Returns their times and numbers in the order in
-/// which they leave.
+/// Sends `n` packets of two flows, one packet per ms. Returns the time and the number of each
+/// packet, in the order of departure.
 fn order(impairment: &mut dyn Impairment, n: u64, marks: u16) -> Vec<(Time, u64)> {
     let mut left = Vec::new();
     let mut release = |impairment: &mut dyn Impairment, now| {
@@ -233,7 +234,7 @@ fn order(impairment: &mut dyn Impairment, n: u64, marks: u16) -> Vec<(Time, u64)
         let due = impairment.deadline();
         release(impairment, due);
     }
-    // A packet that was not held leaves before packets that are released at the same time.
+    // If a packet that was not held leaves at the release time of held packets, it comes first.
     on_time.extend(left);
     on_time.sort_by_key(|(time, _)| *time);
     on_time
@@ -249,7 +250,8 @@ fn late_packets_are_passed_by_the_number_that_is_set() {
     let n = 20_000;
     let order = order(&mut *build("reorder", &set), n, 0);
     assert_eq!(order.len() as u64, n);
-    // Packets that are not late keep their order, and seven of them pass each late packet.
+    // Packets that are not delayed keep their order. Each delayed packet is overtaken by seven of
+    // them.
     let mut place = BTreeMap::new();
     let mut newest = None;
     let (mut late, mut passed) = (Vec::new(), 0);
@@ -271,7 +273,7 @@ fn late_packets_are_passed_by_the_number_that_is_set() {
         0.05_f64.sqrt(),
         n as f64,
     );
-    // Packets that were late near the end were passed by fewer than seven packets.
+    // Fewer than seven packets follow the packets that are delayed near the end.
     assert!(passed + 2 >= late.len(), "{passed} of {}", late.len());
 }
 
@@ -301,7 +303,7 @@ fn a_late_packet_takes_longer_by_the_time_that_is_set() {
 
 #[test]
 fn acks_leave_by_number_and_by_time() {
-    // ACKs come every ms, and every fourth ACK closes a batch.
+    // An ACK arrives every ms, and every fourth ACK completes a batch.
     let by_number = [("packets", "4"), ("time", "1s")];
     let order_of = |set: &[(&str, &str)], n| order(&mut *build("ack_batch", set), n, flags::ACK);
     let expected = (0..12).map(|seq| (MS(seq / 4 * 4 + 3), seq));
@@ -309,23 +311,24 @@ fn acks_leave_by_number_and_by_time() {
     let by_time = [("packets", "100"), ("time", "2500us")];
     let expected = (0..12).map(|seq| (MS(seq / 3 * 3) + US(2_500), seq));
     assert!(order_of(&by_time, 12).into_iter().eq(expected));
-    // Eight ACKs of two flows go in, and only the newest of each flow comes out.
+    // From a batch of eight ACKs of two flows, the impairment keeps only the newest ACK of each
+    // flow.
     let thinned = [("packets", "8"), ("time", "1s"), ("keep", "newest")];
     let left = order_of(&thinned, 16);
     assert_eq!(left, [(MS(7), 6), (MS(7), 7), (MS(15), 14), (MS(15), 15)]);
-    // Data packets are not gathered.
+    // The impairment does not hold data packets.
     let data = order(&mut *build("ack_batch", &by_number), 5, 0);
     assert_eq!(data.last(), Some(&(MS(4), 4)));
 }
 
 #[test]
 fn a_policer_lets_its_rate_and_its_burst_pass() {
-    // 1500 bytes every 100 us are 120 Mbit/s.
+    // The packets arrive at 120 Mbit/s: 1500 bytes every 100 us.
     let set = [("rate", "30Mbit"), ("burst", "15000b")];
     let all = fates(&mut *build("police", &set), 100_000, US(100));
     let lost = |fate: &Fate| *fate == Fate::Lost(Cause::Policed);
     let passed = all.iter().filter(|fate| !lost(&fate.0)).count();
-    // The policer passes the bytes of the burst, plus the tokens that arrive before the last packet
+    // The policer accepts the burst, plus the bytes for which tokens arrive before the last packet
     // at 9.9999 s.
     assert_eq!(passed, (30e6 / 8.0 * 9.9999 + 15_000.0) as usize / 1_500);
     let first = all.iter().position(|fate| lost(&fate.0));
@@ -425,7 +428,7 @@ fn options_that_exclude_each_other_are_errors() {
         let errors = impairment_options(kind, &set).expect_err(kind);
         assert_eq!(errors[0].option, at, "{kind} {set:?}");
     }
-    // The test expects every error, not only the first.
+    // The parser reports every error, not only the first.
     let set = [("p", "0.1"), ("loss", "0.1"), ("burst", "4")];
     let errors = impairment_options("burst_loss", &set).expect_err("burst_loss");
     assert_eq!(errors.len(), 2);
@@ -443,8 +446,8 @@ fn a_tunnel_combines_marks_as_its_rfc_says() {
         [Some(Ect1), Some(Ect1), Some(Ect1), Some(Ce)],
         [Some(Ce); 4],
     ];
-    // RFC 3168 section 9.1.1: only CE is copied to the inner header. The ingress resets CE in the
-    // outer header, so a packet has a mark behind the egress only if its inner header still has CE.
+    // RFC 3168 section 9.1.1: the egress copies only CE to the inner header. The ingress clears CE
+    // in the outer header. So a packet is CE-marked after the egress only if the inner header was.
     let of_3168 = [
         of_6040[0],
         [Some(Ect0), Some(Ect0), Some(Ect0), Some(Ce)],
@@ -476,7 +479,7 @@ fn a_tunnel_combines_marks_as_its_rfc_says() {
                 assert_eq!(packet.flags, flags::CWR | flags::WASHED);
             }
         }
-        // A second ingress, and an egress without an ingress, change nothing.
+        // A second ingress has no effect, nor does an egress without an ingress.
         let mut packet = Packet::new(0, 1_500, Ce);
         assert_eq!(end.meet(&mut packet, &mut way), Fate::Goes);
         assert_eq!((packet.ecn, packet.inner_ecn()), (Ce, None));
@@ -504,8 +507,8 @@ fn two_paths_reorder_across_and_not_within() {
         n as f64,
     );
 
-    // Flowlets change their path only after a pause. So packets at half the gap never change the
-    // path, and packets at the gap choose it at random each time.
+    // A flowlet chooses its path at random, but only after a gap. So packets sent more often than
+    // the gap stay on one path, and packets with this gap between them choose a path each time.
     let changes = |every: Time| {
         let set = [("spread", "flowlets"), ("gap", "1ms")];
         let all = fates(&mut *build("two_paths", &set), 10_000, every);

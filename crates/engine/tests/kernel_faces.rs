@@ -1,5 +1,5 @@
-//! Tests how each entry of the registries is written for Linux. Each option must be written for
-//! Linux, rejected, or declared as an option that only the simulator has. New entries are tested
+//! Tests how the options of each registry entry are converted to Linux settings. Each option must
+//! be converted, rejected, or declared as available only in the simulator. New entries are tested
 //! automatically.
 
 use std::collections::BTreeSet;
@@ -13,8 +13,8 @@ use tailback_engine::{aqm, cc};
 
 const RATE: Rate = Rate(100_000_000);
 
-/// Returns values of an option: every word, true and false, both ends of its range and some values
-/// in between.
+/// Returns values to test of an option: every word, true and false, both ends of a range and some
+/// values in it.
 fn values(opt: &Opt) -> Vec<Value> {
     let times = [1_000, 1_000_000, 7_000_000, 4_000_000_000].map(|ns| Value::Time(Time(ns)));
     let packets = [1, 77, 1 << 33].map(Value::Packets);
@@ -51,9 +51,8 @@ fn values(opt: &Opt) -> Vec<Value> {
     all.into_iter().filter(fits).collect()
 }
 
-/// Returns one set of complete options for each value of each option of an entry. A set has
-/// defaults for all other options, and comes with the name of the option. Leaves out values that
-/// the entry rejects.
+/// Returns the options to test of an entry, each with the name of the option that differs from its
+/// default. Each option takes each of its test values, except those that the entry rejects.
 fn variants<B>(entry: &Entry<B>) -> Vec<(&'static str, Options)> {
     let mut variants = Vec::new();
     for opt in entry.options {
@@ -204,7 +203,7 @@ fn what_the_kernel_tells_is_where_a_struct_can_have_it() {
     }
     for entry in cc::ENTRIES {
         if let Kernel::Module(face) = entry.kernel {
-            // `union tcp_cc_info` has 20 bytes, so every gauge must be within them.
+            // The 20 bytes of `union tcp_cc_info` must contain every gauge.
             assert!(
                 face.gauges
                     .iter()

@@ -1,4 +1,4 @@
-//! Tests laws that the simulator of TCP and queues must satisfy.
+//! Tests the simulator against analytical results for TCP and queues.
 
 mod common;
 
@@ -16,7 +16,7 @@ use tailback_engine::rng::Stream;
 use tailback_engine::units::{Bytes, Time};
 use tailback_record::{Cause, Outcome};
 
-/// The rate of a link so fast that it has no queue, so only losses limit the flow.
+/// A link rate so high that there is no queue, so only losses limit the flow.
 const FAST: u64 = 100_000_000_000;
 
 fn within(what: &str, measured: f64, expected: f64, tolerance: f64) {
@@ -29,7 +29,7 @@ fn within(what: &str, measured: f64, expected: f64, tolerance: f64) {
     );
 }
 
-/// Runs one flow, and drops or marks every n-th packet of it.
+/// Runs one flow, of which every n-th packet is dropped or marked.
 fn periodic(cc: &str, rtt: Time, n: u64, mark: bool, seconds: u64) -> Outcome {
     let mut f = flow("f", cc, rtt, &[]);
     f.ecn = mark;
@@ -57,7 +57,7 @@ fn random_loss(cc: &str, rtt: Time, loss: f64, seconds: u64) -> Outcome {
     run(network(&p))
 }
 
-/// Mathis et al. 1997: W = sqrt(3/2) / sqrt p if one of every 1/p packets is lost.
+/// Mathis et al. 1997: W = sqrt(3/2) / sqrt p if every (1/p)-th packet is lost.
 #[test]
 fn reno_response_to_periodic_loss() {
     for (n, seconds) in [(1_000, 600), (10_000, 1_500)] {
@@ -86,8 +86,8 @@ fn reno_response_to_periodic_marks() {
     assert_eq!(outcome.flows[0].retransmits, 0);
 }
 
-/// Ott, Kemperman, Mathis 1996: if each packet is lost independently, the mean window over time is
-/// 1.3098 / sqrt p.
+/// Ott, Kemperman, Mathis 1996: if packets are lost independently, the time average of the window
+/// is 1.3098 / sqrt p.
 #[test]
 fn reno_response_to_random_loss() {
     let outcome = random_loss("reno", Time::from_ms(20), 1e-3, 4_000);
@@ -99,8 +99,8 @@ fn reno_response_to_random_loss() {
     );
 }
 
-/// Mean number of packets in flight in Linux, for each case. `python tests/laws.py` writes this
-/// file.
+/// Mean number of packets in flight in Linux, for each test case. `python tests/laws.py` writes
+/// this file.
 const OF_LINUX: &str = include_str!("../../../tests/laws/linux.tsv");
 
 fn linux(case: &str) -> f64 {
@@ -111,9 +111,9 @@ fn linux(case: &str) -> f64 {
     window.parse().expect("a number")
 }
 
-/// Returns the mean number of packets in flight, computed from the packets that arrive. One CUBIC
-/// flow with an RTT of 100 ms loses an early packet, which ends slow start, and then every n-th
-/// packet. tests/laws.py does the same with Linux.
+/// Runs one CUBIC flow with an RTT of 100 ms. An early loss ends slow start, and then every n-th
+/// packet is lost. Returns the mean number of packets in flight, computed from the arrivals.
+/// tests/laws.py does the same with Linux.
 fn cubic_window(n: u64, first: u64, seconds: u64, fast_convergence: bool) -> f64 {
     let options = [("fast_convergence", Value::Bool(fast_convergence))];
     let rtt = Time::from_ms(100);
@@ -182,7 +182,7 @@ fn cubic_response_to_periodic_loss() {
         let of_linux = linux(case);
         let measured = cubic_window(n, first, seconds, false);
         within(case, measured, of_linux, 1.0 / of_linux);
-        // Fast convergence treats a window one segment below the last maximum as a falling window.
+        // With fast convergence, a maximum one segment below the previous one counts as a decrease.
         // This reduces the mean window further.
         let case = format!("{case}, fast convergence");
         let of_linux = linux(&case);
@@ -191,7 +191,7 @@ fn cubic_response_to_periodic_loss() {
     }
 }
 
-/// A FIFO that marks each data packet with the same probability.
+/// A FIFO that marks each data packet with the same probability, independently.
 struct RandomMarks {
     packets: Packets,
     p: f64,
@@ -215,8 +215,8 @@ impl Queue for RandomMarks {
     }
 }
 
-/// Returns the mean window times p of a DCTCP flow whose packets are marked with probability p, in
-/// a run with this seed.
+/// Runs one DCTCP flow whose packets are marked with probability p. Returns its mean window times
+/// p.
 fn dctcp_under_random_marks(p_mark: f64, alpha_bits: i64, seed: u64, seconds: u64) -> f64 {
     let options = [("alpha_bits", Value::Int(alpha_bits))];
     let f = flow("f", "dctcp", Time::from_ms(20), &options);
@@ -236,10 +236,10 @@ fn dctcp_under_random_marks(p_mark: f64, alpha_bits: i64, seed: u64, seconds: u6
     mean_window(&run(network), 0) * p_mark
 }
 
-/// Returns the mean window times p of DCTCP in Linux's arithmetic, packet by packet, without a
-/// network, delayed ACKs and PRR. The window is in whole segments, so a reduction by alpha W/2 is
-/// rounded. When a reduction begins, the count towards the next segment is reset, too
-/// (`tcp_init_cwnd_reduction`). The window does not grow during the round of the reduction.
+/// Returns p times the mean window of DCTCP in Linux's integer arithmetic. Computes it packet by
+/// packet, without a network, delayed ACKs and PRR. The window is in whole segments, so a reduction
+/// by alpha W/2 is rounded. A reduction also resets the count of ACKs towards the next segment
+/// (`tcp_init_cwnd_reduction`), and the window does not grow during its round.
 fn dctcp_in_whole_segments(p: f64, alpha_bits: u32) -> f64 {
     let mut marks = Stream::new(1, "marks", "arithmetic");
     let (one, shift) = (1_u64 << alpha_bits, 4);
@@ -279,10 +279,10 @@ fn dctcp_in_whole_segments(p: f64, alpha_bits: u32) -> f64 {
     (packets - warmup) as f64 / rounds * p
 }
 
-/// Random marking: W = 2/p. The window grows by one segment in each round, and shrinks by alpha W/2
-/// with alpha = p at each reduction. Such a reduction is one segment, so W is 7 to 13 % lower if
-/// the window is in whole segments (see [`dctcp_in_whole_segments`]). For Linux itself, with its 10
-/// bits of alpha and with p = 0.05, see docs/evidence/response.md (`python tests/laws.py`).
+/// With random marking, W = 2/p: the window grows by one segment per round, and a reduction is
+/// alpha W/2 with alpha = p. This is one segment, so rounding to whole segments makes W 7 to 13 %
+/// smaller (see [`dctcp_in_whole_segments`]). For Linux itself, with its 10 bits of alpha and p =
+/// 0.05, see docs/evidence/response.md (`python tests/laws.py`).
 #[test]
 fn dctcp_response_to_random_marks() {
     for (p, bits) in [(0.05, 10), (0.05, 20), (0.01, 20), (0.004, 20)] {
@@ -292,14 +292,14 @@ fn dctcp_response_to_random_marks() {
             [1, 2, 3, 4, 5].map(|seed| dctcp_under_random_marks(p, i64::from(bits), seed, 120));
         let mean = runs.iter().sum::<f64>() / 5.0;
         let variance = runs.iter().map(|w| (w - mean) * (w - mean)).sum::<f64>() / 4.0;
-        // Student's t at 99 % with four degrees of freedom, from five runs. One segment is added,
-        // because delayed ACKs and PRR round differently.
+        // The confidence interval uses Student's t at 99 % with four degrees of freedom (five
+        // runs). Add one segment, because delayed ACKs and PRR round differently.
         let interval = 4.604 * (variance / 5.0).sqrt() + p;
         let what = format!("W p, p = {p}, alpha of {bits} bits");
         within(&what, mean, law, interval / law);
     }
-    // With 10 bits and g = 1/16, a fraction below 1/64 is rounded to 0, and an alpha below 1/64
-    // falls to 0. If a window of 2/p needs a smaller alpha, Linux almost ignores marks.
+    // With 10 bits and g = 1/16, Linux rounds fractions below 1/64 to 0, and an alpha below 1/64
+    // falls to 0. If a window of 2/p needs a smaller alpha, Linux almost ignores the marks.
     assert!(dctcp_under_random_marks(0.01, 10, 1, 300) > 4.0);
 }
 
@@ -333,7 +333,7 @@ fn prague_0_7_response_to_random_marks() {
     }
 }
 
-/// The behaviour of DCTCP over a step threshold.
+/// The oscillation of DCTCP at a queue that marks above a step threshold.
 struct Sawtooth {
     /// Mean over time of the first flow's alpha.
     alpha: f64,
@@ -374,8 +374,8 @@ fn dctcp_over_a_step(k: u64, n: u64, options: &[(&'static str, Value)]) -> Sawto
     Sawtooth { alpha, queue }
 }
 
-/// Alizadeh et al. 2010: N synchronised flows over a threshold K. Each window is reduced in a
-/// single step, as in the paper.
+/// Alizadeh et al. 2010: N synchronised flows at a queue with a threshold of K packets. Each window
+/// is reduced in a single step, as in the paper.
 #[test]
 fn dctcp_sawtooth_of_the_paper() {
     let options = [
@@ -385,7 +385,7 @@ fn dctcp_sawtooth_of_the_paper() {
     for (k, n) in [(20, 1), (65, 1), (65, 2)] {
         let what = format!("K = {k}, N = {n}");
         let seen = dctcp_over_a_step(k, n, &options);
-        // W* solves alpha^2 (1 - alpha/4) = (2 W* + 1)/(W* + 1)^2.
+        // Solve alpha^2 (1 - alpha/4) = (2 W* + 1)/(W* + 1)^2 for W*.
         let pipe = 100.0 + k as f64;
         let w = pipe / n as f64;
         let right = (2.0 * w + 1.0) / ((w + 1.0) * (w + 1.0));
@@ -396,7 +396,7 @@ fn dctcp_sawtooth_of_the_paper() {
         within(&format!("{what}: alpha"), seen.alpha, alpha, 0.05);
         // The largest queue is K + N, plus the packet that has just arrived.
         assert_eq!(seen.queue.1, k + n + 1, "{what}: largest queue");
-        // The amplitude is in whole packets, so it may differ by rounding.
+        // The amplitude is a whole number of packets, so allow for rounding.
         let amplitude = (2.0 * n as f64 * pipe).sqrt() / 2.0;
         let measured = (seen.queue.1 - seen.queue.0) as f64;
         assert!(
@@ -406,8 +406,8 @@ fn dctcp_sawtooth_of_the_paper() {
     }
 }
 
-/// Linux reduces the window by PRR over a round. In the first part of that round packets are still
-/// marked. The echo of these marks comes after CWR has ended, and starts a second CWR. So the
+/// Linux reduces the window by PRR, over a round. At the beginning of this round, packets are still
+/// marked. The echo of these marks arrives after CWR has ended, and starts a second CWR. So the
 /// amplitude is two reductions by alpha (W* + 1)/2.
 #[test]
 fn dctcp_sawtooth_of_linux_has_two_cuts() {
@@ -423,8 +423,8 @@ fn dctcp_sawtooth_of_linux_has_two_cuts() {
     }
 }
 
-/// Reno's utilisation is 3/4 with almost no buffer, and 1 with a buffer of one bandwidth-delay
-/// product.
+/// Reno uses 3/4 of the link with almost no buffer, and the whole link with a buffer of one
+/// bandwidth-delay product.
 #[test]
 fn reno_utilisation_against_buffer() {
     let rtt = Time::from_ms(100);
@@ -443,8 +443,8 @@ fn reno_utilisation_against_buffer() {
     within("one BDP", utilisation(397), 1.0, 0.005);
 }
 
-/// If each ACK covers `n` segments, the receiver sends 1/`n` of the ACKs. Throughput stays the same
-/// as long as the queue is not empty in the gaps between ACKs.
+/// If each ACK covers `n` segments, the receiver sends 1/`n` of the ACKs. The throughput is the
+/// same, unless the queue becomes empty between ACKs.
 #[test]
 fn stretched_acks_are_as_many_fewer() {
     for n in [1, 2, 4, 16] {
@@ -471,12 +471,13 @@ fn stretched_acks_are_as_many_fewer() {
     }
 }
 
-/// Packets are conserved, at any moment and with any queue.
+/// At any time and with any queue, every packet sent is in the network, delivered, or counted as
+/// dropped.
 #[test]
 fn every_packet_is_somewhere() {
     for queue in tailback_engine::aqm::ENTRIES {
         for cc in tailback_engine::cc::ENTRIES {
-            // With `idle = "hold"`, RED can starve flows permanently, so decay is set.
+            // With `idle = "hold"`, a RED queue could drop every packet of a flow forever.
             let decay = [("idle", Value::Word("decay"))];
             let set: &[_] = if queue.name == "red" { &decay } else { &[] };
             let mut l = link(10_000_000, queue.name, set);
@@ -509,7 +510,7 @@ fn every_packet_is_somewhere() {
     }
 }
 
-/// Little's law: mean backlog = arrival rate x mean delay.
+/// Little's law: mean backlog = arrival rate x mean sojourn time.
 #[test]
 fn little() {
     let l = link(10_000_000, "fifo", &[("limit", Value::Packets(60))]);
@@ -530,8 +531,8 @@ fn little() {
     );
 }
 
-/// A transfer of a given size delivers exactly that size. It completes after the handshake and the
-/// rounds of slow start, which have 10, 20, 40, ... segments.
+/// A transfer delivers exactly its size. It takes the handshake, plus slow start with rounds of 10,
+/// 20, 40, ... segments.
 #[test]
 fn a_transfer_completes_in_the_rounds_of_slow_start() {
     let mut f = flow("f", "reno", Time::from_ms(100), &[]);
@@ -549,7 +550,7 @@ fn a_transfer_completes_in_the_rounds_of_slow_start() {
     within("completion", completion, 350.0, 0.001);
 }
 
-/// Two flows of the same kind share equally, and a repeated run has identical counters.
+/// Flows of the same kind get equal shares, and a repeated run has the same counters.
 #[test]
 fn equal_flows_share_equally_and_runs_repeat() {
     let build = || {
@@ -572,11 +573,11 @@ fn equal_flows_share_equally_and_runs_repeat() {
     assert!(a.links[0].delay.buckets().eq(b.links[0].delay.buckets()));
 }
 
-/// RFC 9332 section 2.1: p_C = (p_L/k)^2, in a run with real flows and with a step threshold that
-/// the queue never reaches. Compares the share of packets marked in L with the share dropped in C.
-/// The tolerance is 6 %, or the 95 % confidence interval of the number of drops if that is larger.
-/// The gains are so small that p is steady. Otherwise the mean of p squared would exceed the square
-/// of the mean of p, at 50 ms by a third.
+/// RFC 9332 section 2.1: the drop probability of C is p_C = (p_L/k)^2, where p_L is the marking
+/// probability of L. The test compares the measured shares, with real flows and a step threshold
+/// that the queue never reaches. The tolerance is 6 %, or the 95 % confidence interval of the
+/// number of drops if that is larger. Small gains keep p steady. Otherwise the mean of p squared
+/// would exceed the square of the mean of p, by a third at 50 ms.
 #[test]
 fn the_coupling_of_dualpi2() {
     let law = |k: i64, each: usize, rtt: u64| {
@@ -624,14 +625,14 @@ fn the_coupling_of_dualpi2() {
     law(4, 5, 10);
 }
 
-/// Returns the number of bytes that this rate carries in this time, but at most 200 MB.
+/// Returns how many bytes this rate carries in this time, but at most 200 MB.
 fn bytes_over(rate: u64, time: Time) -> u64 {
     (rate / 8_000 * time.ns() / 1_000_000).min(200_000_000)
 }
 
-/// A segment is sent again if it was dropped, and only then. The runs have no timeouts and no
-/// reordering, and the receiver reports every block. So the sender never treats a segment that has
-/// arrived as lost. All transfers end within the run, so every lost segment is repaired.
+/// A segment is sent again if and only if it was dropped. The runs have no timeouts and no
+/// reordering, and every SACK block is reported, so no segment that has arrived is treated as lost.
+/// All transfers end within the run, so every lost segment is repaired.
 #[test]
 fn retransmissions_equal_drops() {
     let (mut judged, mut wrong) = (0, Vec::new());
@@ -671,7 +672,7 @@ fn retransmissions_equal_drops() {
     assert_eq!(wrong, [""; 0]);
 }
 
-/// Returns Spearman's rank correlation between values and their positions in the slice.
+/// Returns Spearman's rank correlation between the values and their indices.
 fn correlation_with_order(values: &[f64]) -> f64 {
     let n = values.len() as f64;
     let rank = |value: f64| {
@@ -687,9 +688,9 @@ fn correlation_with_order(values: &[f64]) -> f64 {
     both / (own * all).sqrt()
 }
 
-/// The order of identical flows has no effect. A flow's position in the file does not affect its
-/// throughput, even if most of its packets are dropped. Over independent seeds, the correlation of
-/// throughput with the position is 0 with a standard deviation of 1 / sqrt(n - 1).
+/// The order of identical flows in the scenario file does not affect their throughput, even if most
+/// of their packets are dropped. Over independent seeds, the correlation of throughput with the
+/// position has mean 0 and standard deviation 1 / sqrt(n - 1).
 #[test]
 fn flows_alike_have_no_order() {
     const SEEDS: u64 = 8;

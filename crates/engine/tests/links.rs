@@ -1,4 +1,4 @@
-//! Tests links, routes and sources: when packets leave, and what is counted.
+//! Tests links, routes and sources: when packets leave, and what the counters show.
 
 mod common;
 
@@ -16,7 +16,7 @@ use tailback_engine::units::{Bytes, Rate, Time};
 use tailback_record::class::Interval;
 use tailback_record::{Cause, ClassOutcome, Histogram, Summary};
 
-/// The rate of a link so fast that it has no effect.
+/// A link rate so high that the link has no effect.
 const FAST: u64 = 100_000_000_000;
 
 /// Returns [`common::cbr`] with packets of this size, bytes.
@@ -39,7 +39,7 @@ fn cbr_sends_at_its_rate_exactly() {
         vec![cbr("c", rate, size)],
     );
     let outcome = run(network(&p));
-    // Packet k leaves after the time that the k packets before it take at this rate.
+    // Packet k leaves after the transmission time of the k packets before it.
     let expected = (seconds * rate).div_ceil(8 * size as u64);
     assert_eq!(outcome.traffic[0].sent_packets, expected);
     assert_eq!(
@@ -103,7 +103,8 @@ fn a_link_that_stops_for_good_has_a_finite_occupancy() {
 
 #[test]
 fn a_slot_of_the_last_packet_counts_up_to_the_end() {
-    // A packet of 1250 bytes takes 1 s at 10 kbit/s, but the run ends at 0.5 s.
+    // The transmission of one packet of 1250 bytes takes 1 s at 10 kbit/s, but the run ends after
+    // 0.5 s.
     let mut l = link(10_000, "fifo", &[]);
     l.count_in_service = true;
     let p = with_traffic(Time::from_ms(500), vec![l], vec![cbr("c", 10_000, 1250)]);
@@ -150,15 +151,16 @@ fn a_queue_that_shapes_follows_the_steps_of_the_rate() {
         vec![cbr("c", 20_000_000, 1250)],
     );
     let outcome = run(network(&p));
-    // The link sends for 1 s at 1 ms per packet, for 2 s at 5 ms, not at all for 1 s, and for 1 s
-    // at 1 ms. A packet that leaves at the moment of a step began its slot at the rate before the
-    // step.
+    // A packet takes 1 ms during the first second, 5 ms for 2 s, and 1 ms in the last second. In
+    // between, the link stops for 1 s. A packet that leaves just when the rate changes was sent at
+    // the old rate.
     assert_eq!(outcome.links[0].packets, 1_001 + 400 + 996);
 }
 
 #[test]
 fn a_saturated_trace_is_used_to_the_byte() {
-    // The trace has 4 opportunities of 1504 bytes in 5 ms: two at 1 ms and two at 5 ms.
+    // In each period of 5 ms, the trace lets four packets of 1504 bytes leave: two at 1 ms and two
+    // at 5 ms.
     let times: Vec<Time> = [1, 1, 5, 5].map(Time::from_ms).to_vec();
     for size in [100, 1504, 1514, 9000] {
         let mut l = link(0, "fifo", &[("limit", Value::Packets(100))]);
@@ -170,7 +172,7 @@ fn a_saturated_trace_is_used_to_the_byte() {
         );
         let outcome = run(network(&p));
         let link = &outcome.links[0];
-        // The run has 2000 periods, and ends just before the last two opportunities.
+        // The run has 2000 periods, and ends just before the last two packets may leave.
         assert_eq!(link.capacity_bytes, 8_000.0 * 1504.0);
         let sent = link.bytes as f64 + 2.0 * 1504.0;
         assert!(
@@ -190,8 +192,8 @@ fn a_burst_leaves_at_once_after_idling_and_the_rate_stays() {
     for (burst, mean_delay_ms) in [
         // Without a burst, the packets wait 0, 1, ... 9 ms.
         (0, 4.5),
-        // Two packets leave at once. The next packet leaves after 0.72 ms, when the tokens of 2 x
-        // 1250 - 1600 bytes have arrived. The other packets follow every 1 ms.
+        // With a burst of 1600 bytes, two packets leave at once. The next leaves 0.72 ms later,
+        // when tokens for 2 x 1250 - 1600 bytes have arrived. The others follow every 1 ms.
         (1_600, (8.0 * 0.72 + 28.0) / 10.0),
         (1_250, (8.0 * 1.0 + 28.0) / 10.0),
         // With a burst of 8 packets, nine packets leave at once, and the tenth leaves 1 ms later.
@@ -205,7 +207,7 @@ fn a_burst_leaves_at_once_after_idling_and_the_rate_stays() {
         let outcome = run(network(&p));
         let mean = outcome.links[0].delay.mean().expect("packets") / 1e6;
         assert!((mean - mean_delay_ms).abs() < 1e-6, "{burst}: {mean}");
-        // Under load, the link carries its rate times the duration, plus one burst.
+        // A loaded link carries its rate times the duration, plus one burst.
         let p = with_traffic(
             Time::from_secs(10),
             vec![l],
@@ -217,9 +219,10 @@ fn a_burst_leaves_at_once_after_idling_and_the_rate_stays() {
     }
 }
 
-/// DualPI2's step marks packets that wait for 1 ms, and a packet takes 1.2 ms at 10 Mbit/s. With
-/// delayed ACKs, DCTCP sends pairs, and the second packet is marked because of the first. tc's
-/// burst lets both packets leave at once, and `min_qlen_step` exempts them.
+/// DualPI2's step threshold marks packets that wait for 1 ms, and a packet takes 1.2 ms at 10
+/// Mbit/s. With delayed ACKs, DCTCP sends packets in pairs, and the second packet of a pair is
+/// marked because it waits for the first. tc's burst lets both leave at once, and `min_qlen_step`
+/// exempts them.
 #[test]
 fn what_a_scalable_flow_gets_of_a_slow_link_depends_on_the_burst() {
     let throughput = |burst, min_qlen_step| {
@@ -263,8 +266,8 @@ fn a_packet_leaves_a_shaper_first_and_a_wire_last() {
         let early = run_until(Time::from_ms(15));
         let received: u64 = early.traffic.iter().map(|t| t.received_packets).sum();
         assert_eq!(received, delivered_by_15_ms, "{mode:?}");
-        // The delay does not include a packet's own serialisation, so it is 0 for the first packet
-        // and 10 ms for the second.
+        // The delay of a queue excludes the transmission of the packet itself. So it is 0 for the
+        // first packet and 10 ms for the second.
         let late = run_until(Time::from_ms(100));
         assert_eq!(late.links[0].delay.count(), 2);
         assert_eq!(late.links[0].delay.max(), Some(10_000_000));
@@ -299,10 +302,10 @@ fn a_parking_lot_has_two_bottlenecks() {
         assert!(utilisation > 0.98, "{}: {utilisation}", link.name);
     }
     let share = |i: usize| outcome.flows[i].delivered_bytes as f64;
-    // The long flow passes two queues and gets twice the marks, so its share is smaller than the
-    // shares of the other flows.
+    // The long flow passes two queues, so it gets twice the marks and a smaller share than the
+    // other flows.
     assert!(share(0) < 0.7 * share(1) && share(0) < 0.7 * share(2));
-    // The sum of the shares is the same on both links.
+    // The shares of the two flows on a link have the same sum on both links.
     let sums = (share(0) + share(1), share(0) + share(2));
     assert!((sums.0 / sums.1 - 1.0).abs() < 0.02, "{sums:?}");
 }
@@ -313,7 +316,7 @@ fn the_way_back_can_be_the_bottleneck() {
     back.name = "back".into();
     let mut f = flow("f", "reno", Time::from_ms(20), &[]);
     f.back = vec![1];
-    // With a larger receive window, the congestion window would grow until ACKs are lost.
+    // A larger receive window would let the congestion window grow until ACKs are lost.
     f.tcp.rwnd = Bytes(100 * 1448);
     f.tcp.quickack = false;
     let mut p = plan(
@@ -323,7 +326,7 @@ fn the_way_back_can_be_the_bottleneck() {
     );
     p.warmup = Time::from_secs(10);
     let outcome = run(network(&p));
-    // At most one ACK of 66 bytes is sent for two segments.
+    // The receiver sends at most one ACK of 66 bytes per two segments.
     let acks = 113_000.0 / (66.0 * 8.0) * 50.0;
     let segments = outcome.flows[0].delivered_bytes as f64 / 1448.0;
     assert!(
@@ -350,7 +353,7 @@ fn every_flow_has_its_own_rtt() {
         flows,
     )));
     for (f, ms) in outcome.flows.iter().zip([10.0, 50.0, 130.0]) {
-        // A burst of 150 packets takes 18 us.
+        // A burst of 150 packets takes 18 us to transmit.
         let above = f.rtt.mean().expect("samples") / 1e6 - ms;
         assert!((0.0..0.02).contains(&above), "{ms} ms + {above}");
     }
@@ -370,7 +373,7 @@ fn host_jitter_keeps_the_order() {
     let outcome = run(network(&p));
     assert!(outcome.flows[0].packets > 100_000);
     assert_eq!(outcome.flows[0].retransmits, 0);
-    // Each end adds 0 to 0.5 ms. The delay is longer if several packets wait for each other.
+    // Each end adds 0 to 0.5 ms of delay, and more if packets of a host wait for each other.
     let rtt = outcome.flows[0].rtt.mean().expect("samples") / 1e6;
     assert!((20.5..21.5).contains(&rtt), "{rtt} ms");
 }
@@ -408,7 +411,7 @@ fn a_flow_stopped_before_it_connects_sends_nothing() {
         vec![before, meanwhile],
     ));
     while network.advance(1 << 20) {}
-    // Only a SYN and its answer have entered the network.
+    // Only the SYN and the SYN-ACK have entered the network.
     assert_eq!(network.census().entered, 2);
     assert!(network.sender(0).is_done() && network.sender(1).is_done());
 }
@@ -483,17 +486,17 @@ fn any_link() -> impl Strategy<Value = LinkPlan> {
         })
 }
 
-/// A time longer than any transfer below. In the worst case, 208 segments are sent one by one, and
-/// a segment or its ACK is lost with probability 1 - 0.9^6 = 0.47. This gives about 185 timeouts
-/// (standard deviation 19) of at most 120 s each. The constant is 833 times 120 s, which also
-/// covers drops by full queues.
+/// A time that is longer than any transfer below. At worst, 208 segments are sent one by one, and
+/// each is lost, or its ACK is, with probability 1 - 0.9^6 = 0.47. This gives about 185 timeouts
+/// (standard deviation 19) of at most 120 s each. The constant allows 833 timeouts of 120 s, which
+/// also covers drops by full queues.
 const HORIZON: Time = Time::from_secs(100_000);
 
-/// When unresponsive traffic ends.
+/// When traffic sources stop.
 const TRAFFIC_END: Time = Time::from_secs(60);
 
-/// Runs until every transfer is done, or to the end, and checks the census from time to time. A
-/// longer run would only handle timers of idle queues.
+/// Runs until every transfer has completed or the run ends, and checks at intervals that no packet
+/// is unaccounted for. A longer run would only handle timers of idle queues.
 fn conserved(mut network: Network, flows: usize) -> Network {
     loop {
         let more = network.advance(499);
@@ -509,7 +512,7 @@ fn conserved(mut network: Network, flows: usize) -> Network {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// A transfer ends for any share of lost packets in either direction.
+    /// A transfer completes for any share of lost packets in either direction.
     #[test]
     fn loss_delays_a_transfer_and_does_not_end_it(
         mut f in any_flow(1), seed in any::<u64>(), there in 0.0..0.1, back in 0.0..0.1,
@@ -530,7 +533,7 @@ proptest! {
         prop_assert!(outcome.flows[0].completion_ns.is_some());
     }
 
-    /// Random networks conserve packets, and every transfer in them ends.
+    /// In random networks, every packet is accounted for, and every transfer completes.
     #[test]
     fn any_network_conserves_packets_and_completes(
         (links, flows) in (1usize..4).prop_flat_map(|n| (
@@ -563,7 +566,7 @@ proptest! {
     }
 }
 
-/// The packets that arrived at a queue, in order: flow, payload, ECN field.
+/// Flow, payload and ECN field of each packet that arrived at a queue, in order.
 type Seen = Arc<Mutex<Vec<(u32, u16, Ecn)>>>;
 
 /// An unlimited FIFO that records which packets arrive.
@@ -588,9 +591,9 @@ impl Queue for Noting {
     }
 }
 
-/// The schedule counts segments with payload as they arrive, over all flows. It does not count ACKs
-/// and unresponsive traffic. The test records packets at the queue of link 0, which is before the
-/// schedule of link 1, and at the queue of link 1, which is behind the schedule.
+/// A schedule of marks and drops counts the data segments of all flows, in the order of their
+/// arrival. It does not count ACKs and packets of traffic sources. The test records the packets
+/// before the schedule of link 1, at the queue of link 0, and after it, at the queue of link 1.
 #[test]
 fn exactly_the_scheduled_packets_are_marked_and_dropped() {
     let rates = [
@@ -661,12 +664,12 @@ fn exactly_the_scheduled_packets_are_marked_and_dropped() {
         }
     }
     let left = left.lock().expect("one thread");
-    // Packets that still wait at link 0 at the end have not reached link 1.
+    // Packets that still wait at link 0 when the run ends have not reached link 1.
     let waiting = expected.len() - left.len();
     assert!(number > 2_000 && waiting < 300, "{number} {waiting}");
     assert!(left[..] == expected[..left.len()]);
-    // Flows with and without ECN got signals. Every scheduled signal was applied, except the signal
-    // whose packet number was not reached.
+    // The schedule marked or dropped packets of flows with and without ECN. It missed only the
+    // packet whose number was never reached.
     let counts = outcome.links[1].counts;
     assert_eq!(counts.get(Cause::Scheduled), dropped);
     assert_eq!(counts.get(Cause::ScheduledMark), marked);
@@ -755,12 +758,12 @@ fn classes_divide_what_the_queue_has() {
     }
     let ecn = &classes[1];
     assert_eq!(ecn.flow_bytes.iter().flatten().sum::<u64>(), ecn.bytes);
-    // The sum of half of the RTT, the delay of the link, and the other half of the RTT.
+    // The base RTT is half of the configured RTT, plus the link's delay, plus the other half.
     assert_eq!(ecn.class.flows[0].base_rtt_ns, 13_000_000);
 
     let summary = Summary::new(&outcome, "", 1);
     let ecn = summary.classes[1].samples.as_ref().expect("samples");
-    // The late flow is counted only in the intervals from 2.5 s on.
+    // The late flow counts only in the intervals from 2.5 s on.
     assert_eq!((ecn.rate_mbit.n, ecn.window_bytes.n), (9 + 6, 9 + 6));
     assert_eq!(
         summary.classes[2]
@@ -790,8 +793,7 @@ fn classes_change_nothing_else() {
     assert_eq!(with, plain);
 }
 
-/// With many flows, the simulator prefetches memory for packets. The results must be the same as
-/// with few flows.
+/// With many flows, the simulator prefetches memory for packets. This must not change the results.
 #[test]
 fn flows_that_begin_after_the_end_change_nothing_however_many() {
     for queue in ["fifo", "codel", "dualpi2", "fq_codel"] {

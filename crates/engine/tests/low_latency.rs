@@ -37,7 +37,7 @@ fn protection_keeps_a_flood_out_of_the_queue_of_others() {
     };
     let (protected, open) = (with(true), with(false));
     assert!(protected < 22.0, "protected: {protected} ms");
-    // Without protection, the flood fills L up to the target of C, which is 15 ms.
+    // Without queue protection, the flood fills L until its delay reaches the target of C, 15 ms.
     assert!((open / 35.0 - 1.0).abs() < 0.05, "without: {open} ms");
 }
 
@@ -50,7 +50,8 @@ fn protection_does_not_move_a_flow_that_responds() {
     assert_eq!(with(true), with(false));
 }
 
-/// Prague needs only two marks per RTT, so its queue settles where the ramp's probability is low.
+/// Prague needs only two marks per RTT, so L settles at a delay for which the ramp marks few
+/// packets.
 #[test]
 fn a_flow_stays_low_on_the_ramp() {
     let with = |min, range| {

@@ -1,5 +1,5 @@
-//! Tests the measurements of datagrams: delays over a whole route, answers to pings, and frames of
-//! audio and video.
+//! Tests the measurements for datagrams: delays over a route, echoes of pings, and frames of audio
+//! and video.
 
 mod common;
 
@@ -36,7 +36,7 @@ fn measured(plan: &Plan) -> TrafficOutcome {
     run(network(plan)).traffic.swap_remove(0)
 }
 
-/// The delay is half of the RTT, plus 1,211,200 ns for 1514 bytes at 10 Mbit/s.
+/// The one-way delay is half of the RTT, plus 1,211,200 ns for 1514 bytes at 10 Mbit/s.
 #[test]
 fn on_an_empty_wire_the_delay_is_propagation_and_serialisation() {
     let rtt = Time::from_ms(20);
@@ -101,7 +101,7 @@ fn over_two_links_the_delay_is_the_sum() {
     let each = 10_000_000 + 1_211_200 + 3_000_000 + 6_056_000 + 7_000_000;
     let of = measured(&p);
     assert_eq!(of.one_way.sum(), u128::from(of.received_packets) * each);
-    // The second link has a standing queue, which the delay must include.
+    // The second link has a standing queue, which the measured delay must include.
     p.traffic.push(TrafficPlan {
         route: vec![1],
         ..cbr("load", 3_000_000, &[])
@@ -135,7 +135,7 @@ fn audio_loses_what_the_link_loses() {
         (49_500, 49_500)
     );
     assert_eq!(frames.late, frames.lost);
-    // The standard error of the share is 2.6 %.
+    // The standard error of the share of lost frames is 2.6 %.
     let share = frames.lost as f64 / 49_500.0;
     assert!((share / 0.03 - 1.0).abs() < 0.08, "{share}");
     // 134 bytes take 1.072 ms at 1 Mbit/s.
@@ -230,8 +230,7 @@ fn pages(set: &[(&'static str, Value)]) -> TrafficPlan {
     connecting("page", set)
 }
 
-/// All connections of a page open at the same time. So a page takes as long as its slowest
-/// connection.
+/// All connections of a page open at once, so a page takes as long as its slowest connection.
 #[test]
 fn a_page_takes_as_long_as_its_slowest_connection() {
     let mut p = plan(Time::from_secs(60), vec![wire(20_000_000)], vec![]);
@@ -248,19 +247,19 @@ fn a_page_takes_as_long_as_its_slowest_connection() {
         .map(|page| page.iter().map(|one| one.took_ns).max().unwrap_or(0))
         .sum();
     assert_eq!(of.loads.sum(), u128::from(slowest));
-    // On average, one page takes more than a second: the think time of 1 s plus the load time.
+    // On average, a page takes the think time of 1 s plus its load time.
     let mean = 50.0 / of.loads.count() as f64;
     assert!((0.9..2.5).contains(&mean), "{mean}");
 
-    // With one connection, each page is one completion.
+    // With one connection per page, as many connections as pages complete.
     p.traffic = vec![pages(&[("connections", Value::Int(1))])];
     let of = measured(&p);
     let done = of.completions.expect("connections").done;
     assert_eq!(of.loads.count(), done.len() as u64);
 }
 
-/// Without a queue, a round trip takes 20 ms, which is 3000 RPM. If the receive window limits a
-/// bulk connection, an answer also waits for the next ACK, for up to a round trip.
+/// Without a queue, a round trip takes 20 ms, which is 3000 RPM. If the receive window limits the
+/// bulk connection, the answer to a self probe also waits for the next ACK, up to a round trip.
 #[test]
 fn responsiveness_without_a_queue_is_that_of_the_path() {
     let fast = link(10_000_000_000, "fifo", &[]);
@@ -283,7 +282,7 @@ fn responsiveness_without_a_queue_is_that_of_the_path() {
     assert_eq!((of.confidence, of.connections), (Confidence::High, 4));
     assert!(of.intervals < 40, "{}", of.intervals);
     assert!(of.foreign.count() > 300 && of.loaded.count() > 100);
-    // Windows of 100 kB per 20 ms are 40 Mbit/s for each connection.
+    // A window of 100 kB per 20 ms gives each connection 40 Mbit/s.
     let window = of.goodput_bit / 4.0;
     assert!((window / 40e6 - 1.0).abs() < 0.05, "{window}");
 }
@@ -305,7 +304,8 @@ fn responsiveness_depends_on_the_queue() {
         assert!(of.loaded.count() > 0);
         of.foreign_rpm.expect("probes")
     };
-    // With a full FIFO, a round trip takes 60 ms, which is 1000 RPM. Lost probes take longer.
+    // With a full FIFO, a round trip takes 60 ms, which is 1000 RPM. Probes that lose a packet take
+    // longer.
     let (fifo, fair) = (rpm("fifo", 66), rpm("fq_codel", 10_240));
     assert!((600.0..1_500.0).contains(&fifo), "{fifo}");
     assert!(fair > 1.5 * fifo && fair <= 3_000.0, "{fair}");

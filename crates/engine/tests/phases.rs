@@ -1,5 +1,5 @@
-//! Tests phase effects. With the jitter that a warning recommends, shares vary smoothly with the
-//! round-trip time. Without the jitter, they do not.
+//! Tests phase effects between two flows. With the host jitter that tailback's warning recommends,
+//! the ratio of their rates varies smoothly with the round-trip time. Without jitter, it jumps.
 
 mod common;
 
@@ -32,7 +32,7 @@ fn ratios(jitter: Time) -> Vec<f64> {
     SECOND.step_by(2).map(of).collect()
 }
 
-/// Returns the largest factor between the ratios at neighbouring round-trip times.
+/// Returns the largest factor between the rate ratios at neighbouring round-trip times.
 fn largest_step(ratios: &[f64]) -> f64 {
     let steps = ratios.windows(2).map(|pair| pair[1] / pair[0]);
     steps.map(|step| step.max(1.0 / step)).fold(1.0, f64::max)

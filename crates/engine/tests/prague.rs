@@ -27,20 +27,21 @@ impl Port for Wire {
     }
 }
 
-/// Which ACKs reach the sender.
+/// How ACKs are lost between receiver and sender.
 #[derive(Clone, Copy, Debug)]
 enum Acks {
-    /// This percentage of ACKs is lost, at random.
+    /// This percentage of the ACKs is lost at random.
     Lost(u64),
-    /// One of this many ACKs arrives.
+    /// Only every n-th ACK arrives.
     Thinned(u64),
 }
 
-/// A sender and its receiver, 5 ms apart. Data is marked at random, and ACKs are lost.
+/// A sender and its receiver with a delay of 5 ms between them. Data is marked at random, and ACKs
+/// are lost.
 struct Ends {
     sender: Sender,
     receiver: Receiver,
-    /// Packets by time of arrival and packet number.
+    /// Packets in flight, by time of arrival and packet number.
     on_the_way: BTreeMap<(Time, u64), Packet>,
     number: u64,
     rng: Stream,
@@ -48,21 +49,20 @@ struct Ends {
     /// Number of marks per thousand packets.
     mark: u64,
     marks: u64,
-    /// Number of marks on segments that end below the last ACK. The receiver answers such a segment
-    /// before it reads the ECN field (Linux `tcp_sequence`). The kernel engine's guests do the same
-    /// (`test_kernel_accecn.py`).
+    /// Number of marks on segments that were already acknowledged. The receiver answers such a
+    /// segment before it reads the ECN field (Linux `tcp_sequence`). The kernel engine's guests do
+    /// the same (`test_kernel_accecn.py`).
     old: u64,
     /// Number of all other marks that have arrived.
     arrived: u64,
-    /// For each ACK in flight, by its number: the value of `arrived` when the ACK was sent.
+    /// The value of `arrived` when each ACK in flight was sent, by the number of the ACK.
     told_by: BTreeMap<u64, u64>,
-    /// The value of `arrived` at the time at which the receiver sent the last ACK that has reached
-    /// the sender.
+    /// The value of `arrived` when the last ACK that has reached the sender was sent.
     told: u64,
     /// The highest acknowledgement number sent.
     acknowledged: u64,
     ack_count: u64,
-    /// Whether the last ACK had the option.
+    /// Whether the last ACK carried the AccECN option.
     option: bool,
     /// Largest number of segments that one ACK delivered.
     most: u64,
@@ -193,10 +193,10 @@ const ACKS: [Acks; 5] = [
     Acks::Thinned(16),
 ];
 
-/// With the option, the sender learns of every mark that the receiver counts, even if few ACKs
-/// arrive. The receiver counts the marks on the first copy of every segment, and on copies that
-/// come before it sends the ACK. Few ACKs and a small window cause a storm of timeouts. Most marks
-/// are then on copies of segments that were acknowledged long ago.
+/// With the AccECN option, the sender learns of every mark that the receiver counts, even if few
+/// ACKs arrive. The receiver counts marks on the first copy of a segment, and on later copies that
+/// arrive before it sends the ACK. If few ACKs arrive and the window is small, timeouts are
+/// frequent. Most marks are then on copies of segments that were acknowledged long before.
 #[test]
 fn with_the_option_every_mark_is_counted() {
     for acks in ACKS {
@@ -206,7 +206,7 @@ fn with_the_option_every_mark_is_counted() {
             let told = format!("{acks:?}, {mark} marks in 1000, up to {} an ACK", ends.most);
             assert!(ends.marks > PACKETS * mark / 1100, "{told}");
             assert_eq!(ends.sender.conn.delivered_ce, ends.told, "{told}");
-            // The sender does not learn of marks that arrive after the last ACK.
+            // The last ACK does not report marks that arrive after it.
             assert!(ends.arrived - ends.told <= 2, "{told}");
             // Without timeouts, no copies of acknowledged segments are sent.
             let storm = mark == 150 && !matches!(acks, Acks::Lost(0));
@@ -236,9 +236,9 @@ fn an_option_that_gets_lost_is_given_up() {
     }
 }
 
-/// Without the option, the count is exact if every ACK delivers at most seven segments, because the
-/// counter then cannot wrap unnoticed. If ACKs deliver more segments, the error is a multiple of
-/// eight.
+/// Without the AccECN option, the sender's count is exact if no ACK delivers more than seven
+/// segments, because the three-bit counter cannot wrap unnoticed. Otherwise, the error is a
+/// multiple of eight.
 #[test]
 fn three_bits_suffice_for_seven_segments() {
     for acks in [Acks::Lost(0), Acks::Lost(10), Acks::Lost(50)] {
@@ -248,7 +248,7 @@ fn three_bits_suffice_for_seven_segments() {
             ("reno", EcnFeedback::AccEcn),
             ("dctcp", EcnFeedback::AccEcn),
         ] {
-            // A duplicate that a D-SACK reports is counted as delivered, too.
+            // A duplicate that a D-SACK reports also counts as delivered.
             let plan = tcp(feedback, AccEcnOption::Off, 6);
             let ends = Ends::new(cc, &plan, PACKETS, 100, acks).run();
             assert!(ends.most <= 7 && ends.marks > PACKETS / 11);
@@ -263,8 +263,8 @@ fn three_bits_suffice_for_seven_segments() {
     assert!(error > 0 && error.is_multiple_of(8), "{error}");
 }
 
-/// A congestion control that requires Accurate ECN but does not get it behaves like Reno without
-/// ECN. Other congestion controls use the feedback that is available.
+/// If the peer does not support Accurate ECN, a congestion control that requires it behaves like
+/// Reno without ECN. Other congestion controls use the feedback that they get.
 #[test]
 fn fallback() {
     for feedback in [EcnFeedback::Rfc3168, EcnFeedback::None] {
@@ -350,13 +350,13 @@ fn rate(outcome: &Outcome, flow: usize) -> f64 {
     f.packets as f64 / ((f.to_ns - f.from_ns) as f64 / 1e9)
 }
 
-/// In equilibrium, the growth, to which a share (1 - p) of the segments contributes, equals the
-/// reductions. The window grows by one segment in the target RTT of 25 ms. Once in a time T, the
-/// window is reduced by the share alpha/2 = p/2. T is 25 ms plus the wait for the next mark, 1/(p
-/// rate). So rate x 25 ms x p = 2 (1 - p) T / 25 ms. This holds at any RTT below the target unless
-/// the RTT makes T much longer. This can happen because a mark shortly before the end of the 25 ms
-/// starts CWR for a round trip, without a reduction. The published value at 40 Mbit/s with an RTT
-/// of 5 ms beside a CUBIC flow is 2.6. The longer T explains a factor of 1.39 of it.
+/// In equilibrium, growth and reductions are equal, and a share (1 - p) of the segments adds to the
+/// growth. The window grows by one segment in the target RTT of 25 ms. Once in a time T, it is
+/// reduced by the share alpha/2 = p/2. T is 25 ms plus the time until the next mark, 1/(p rate). So
+/// rate x 25 ms x p = 2 (1 - p) T / 25 ms. This holds at any RTT below the target, unless the RTT
+/// makes T much longer: a mark shortly before the end of the 25 ms starts CWR for a round trip, but
+/// no reduction. The published value at 40 Mbit/s with an RTT of 5 ms beside a CUBIC flow is 2.6.
+/// The longer T explains a factor of 1.39 of it.
 #[test]
 fn rate_at_random_marks_does_not_depend_on_the_rtt() {
     for (rtt, p) in [(2, 0.02), (5, 0.02), (5, 0.05), (10, 0.02), (10, 0.05)] {
@@ -373,8 +373,8 @@ fn rate_at_random_marks_does_not_depend_on_the_rtt() {
     }
 }
 
-/// If every segment is marked, the window never grows. It stops at two segments, and its fraction
-/// stops at one. The pacing rate follows the fraction with `pace = "fraction"`.
+/// If every segment is marked, the window never grows and stops at its minimum of two segments. The
+/// fractional window stops at one, and with `pace = "fraction"` the pacing rate follows it.
 #[test]
 fn pacing_by_the_fraction_goes_below_two_segments() {
     for (pace, expected) in [("packets", 2.0), ("fraction", 1.0)] {
@@ -388,7 +388,7 @@ fn pacing_by_the_fraction_goes_below_two_segments() {
     }
 }
 
-/// DCTCP learns the same marks from Accurate ECN as from an ACK at each change of CE.
+/// Accurate ECN tells DCTCP of the same marks as an extra ACK at each change of CE.
 #[test]
 fn dctcp_over_accurate_ecn() {
     let window = |feedback| {
@@ -399,10 +399,9 @@ fn dctcp_over_accurate_ecn() {
     assert!((counted / echo - 1.0).abs() < 0.05, "{counted} and {echo}");
 }
 
-/// Returns the rate of a flow with an RTT of 5 ms, divided by the rate of a flow with the RTT
-/// `far`. Both pass DualPI2. Hosts have jitter. Otherwise one flow's pairs of packets would always
-/// follow the pairs of the other flow, and the step would mark one flow twice as often as the other
-/// flow.
+/// Runs two flows through DualPI2, with RTTs of 5 ms and `far`. Returns the rate of the first
+/// divided by the rate of the second. Hosts have jitter, because otherwise one flow's pairs of
+/// packets would always follow the other's, and the step would mark one flow twice as often.
 fn share(far: u64, set: &[(&'static str, Value)]) -> f64 {
     let mut p = plan(
         Time::from_secs(120),

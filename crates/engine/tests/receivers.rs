@@ -1,4 +1,4 @@
-//! Tests dishonest receivers: how much they gain, and how much other flows lose.
+//! Tests dishonest receivers: how much faster they are, and how much other flows lose.
 
 mod common;
 
@@ -10,7 +10,8 @@ use tailback_record::{Cause, Outcome};
 
 const MS: fn(u64) -> Time = Time::from_ms;
 
-/// Runs two flows over a path of 20 Mbit/s and 40 ms for 20 s. The first flow has this receiver.
+/// Runs two flows over a path of 20 Mbit/s and 40 ms for 20 s. The first flow's receiver behaves as
+/// `receiver`.
 fn pair(cc: &str, queue: &str, receiver: Conduct, growth: Growth) -> Outcome {
     let set = match queue {
         "codel" => vec![("ecn", Value::Bool(true))],
@@ -41,8 +42,8 @@ fn divided_acks_gain_nothing_where_segments_count() {
     assert_eq!(packets(&honest), packets(&divided));
 }
 
-/// Returns how many segments a flow sends in the first two round trips of slow start. Every segment
-/// is acknowledged separately.
+/// Returns how many segments a flow sends in the first two round trips of slow start, if its
+/// receiver acknowledges every segment separately.
 fn in_two_rounds(receiver: Conduct, growth: Growth) -> u64 {
     let flow = FlowPlan {
         tcp: TcpPlan {
@@ -62,8 +63,9 @@ fn in_two_rounds(receiver: Conduct, growth: Growth) -> u64 {
 
 #[test]
 fn a_window_that_counts_acks_grows_by_each_part() {
-    // If growth counts ACKs, slow start adds one segment for each ACK. The window after the first
-    // round is 4 + 4 with one ACK per segment, and 4 + 8 x 4 with eight ACKs per segment.
+    // If the window grows with the number of ACKs, slow start adds one segment for each ACK. From 4
+    // segments, the first round adds 4 with one ACK per segment, and 8 x 4 with eight ACKs per
+    // segment.
     let [segments, acks] = [Growth::Segments, Growth::Acks];
     assert_eq!(in_two_rounds(Conduct::Honest, segments), 4 + 8);
     assert_eq!(in_two_rounds(Conduct::DividesAcks, segments), 4 + 8);
@@ -73,7 +75,7 @@ fn a_window_that_counts_acks_grows_by_each_part() {
 
 #[test]
 fn a_sender_does_not_see_marks_that_its_receiver_hides() {
-    // If the receiver hides marks, a queue that marks instead of dropping acts like a queue that
+    // If the receiver hides CE marks, a queue that marks instead of dropping acts like a queue that
     // does neither.
     let alone = |queue, ecn, receiver| {
         let limit = ("limit", Value::Packets(100_000));
@@ -118,8 +120,8 @@ fn a_receiver_that_hides_marks_gains() {
 
 #[test]
 fn an_optimistic_receiver_conceals_loss() {
-    // The receiver reports no loss, so the sender retransmits nothing, and its window never
-    // shrinks.
+    // The receiver acknowledges lost segments, so the sender never retransmits nor reduces its
+    // window.
     let outcome = pair("reno", "fifo", Conduct::Optimistic, Growth::Segments);
     let [cheat, honest] = packets(&outcome);
     assert!(cheat > honest, "{cheat} against {honest}");

@@ -1,5 +1,5 @@
-//! Tests RED's adaptive mode in a network. The mode keeps the average queue at its target for
-//! different numbers of flows. A constant probability cannot do this.
+//! Tests RED's adaptive mode in a network. It keeps the average queue at its target for different
+//! numbers of flows, which a constant marking probability cannot.
 
 mod common;
 
@@ -8,9 +8,9 @@ use tailback_engine::plan::SeriesMode;
 use tailback_engine::registry::Value;
 use tailback_engine::units::{Bytes, Time};
 
-/// Over 50 Mbit/s and 40 ms, 20 to 120 flows need a probability within the mode's 1 to 50 %.
-/// Returns the mean of the average queue and the mean of the probability at `max`, both over the
-/// last 30 s of 60 s, and the range of this probability over all 60 s.
+/// Runs 20 to 120 flows over 50 Mbit/s and 40 ms, which need a probability between 1 % and 50 %,
+/// the mode's limits. Returns the mean of the average queue and the mean of the maximum probability
+/// over the last 30 s of 60 s, and the range of this probability over all 60 s.
 fn settled(flows: u64, adaptive: bool) -> (f64, f64, [f64; 2]) {
     let set = [
         ("limit", Value::Bytes(Bytes(400_000))),
@@ -47,7 +47,7 @@ fn settled(flows: u64, adaptive: bool) -> (f64, f64, [f64; 2]) {
 
 #[test]
 fn the_average_comes_to_the_target() {
-    // With min 33333 and max 100000, the target is the middle fifth: 59999 to 73332.
+    // With min 33333 and max 100000, the target is the middle fifth of this range: 59999 to 73332.
     let target = 59_999.0..73_332.0;
     let mut before = 0.0;
     for flows in [30, 40, 50, 60] {
@@ -57,7 +57,7 @@ fn the_average_comes_to_the_target() {
         assert!(probability > before, "{flows}: {probability}");
         before = probability;
     }
-    // With a constant probability of 2 %, the average depends on the number of flows.
+    // With a constant probability of 2 %, the average queue depends on the number of flows.
     let (few, many) = (settled(20, false).0, settled(60, false).0);
     assert!(few < target.start && many > target.end, "{few} {many}");
 }

@@ -9,8 +9,8 @@ use tailback_engine::traffic;
 use tailback_engine::units::{Bytes, Time};
 use tailback_record::{Completion, TrafficOutcome};
 
-/// Returns a source of requests for `bytes` bytes each over link 0. Its connections may be unused
-/// for `idle`.
+/// Returns a source of requests for `bytes` bytes each over link 0. Connections stay open while
+/// they are idle for up to `idle`.
 fn web(arrival: Time, bytes: u64, rtt: Time, idle: Time, cc: &str) -> TrafficPlan {
     let entry = traffic::web::ENTRY;
     let mut options = complete_defaults(&entry);
@@ -57,10 +57,10 @@ fn done(outcome: &TrafficOutcome) -> &[Completion] {
 }
 
 /// The first request takes as long as on a new connection: a round-trip time to connect, another
-/// until the first data arrives, then two more for the second and third window. The 40th segment of
-/// the third window leaves 39 slots after the first segment of this window (tests/web.rs). The
-/// connection then stays open, so the next request saves a round-trip time. If the connection was
-/// idle for seconds, its window is the initial window again.
+/// until the first data arrives, and two more for the second and third window. The 40th segment of
+/// the third window leaves 39 segment times after its first segment (tests/web.rs). The connection
+/// stays open, so the next request saves a round-trip time. If the connection was idle for seconds,
+/// it begins with the initial window again.
 #[test]
 fn an_unused_connection_saves_a_round_trip_time() {
     let (rtt, slot_ns) = (Time::from_ms(10), 302_800);
@@ -82,7 +82,8 @@ fn an_unused_connection_saves_a_round_trip_time() {
     assert!(done.len() > 20);
     let new_ns = 4 * rtt.ns() + 39 * slot_ns;
     assert_eq!(done[0].took_ns, new_ns);
-    // After a gap shorter than three retransmission timeouts, a part of the window is left.
+    // After an idle time shorter than three timeouts, the window is still larger than the initial
+    // window.
     let later = || done[1..].iter().map(|one| (one.bytes, one.took_ns));
     assert!(later().all(|one| one <= (100_000, new_ns - rtt.ns())));
     let from_initial = later().filter(|one| *one == (100_000, new_ns - rtt.ns()));
@@ -90,11 +91,11 @@ fn an_unused_connection_saves_a_round_trip_time() {
     assert_eq!(outcome.traffic[0].sent_packets, done.len() as u64 * 70);
 }
 
-/// One segment takes two round-trip times on a new connection, and one on a connection that becomes
-/// idle. With 5 requests in each round-trip time on average, nearly every request finds a
-/// connection that becomes idle before its own new connection is open. (If connections became idle
-/// at random, the probability that none becomes idle within a round-trip time would be exp(-5) =
-/// 0.7 %. In fact they become idle in groups.)
+/// A request for one segment takes two round-trip times on a new connection, and one on an idle
+/// connection. With 5 requests per round-trip time on average, nearly every request finds an idle
+/// connection before its own new connection is open. (If connections became idle at random, none
+/// would within a round-trip time with a probability of exp(-5) = 0.7 %. In fact they become idle
+/// in groups.)
 #[test]
 fn a_request_takes_a_connection_that_falls_idle_before_its_own_is_open() {
     let rtt = Time::from_ms(100);
@@ -108,7 +109,7 @@ fn a_request_takes_a_connection_that_falls_idle_before_its_own_is_open() {
     let done = done(&outcome.traffic[0]);
     assert!(done.len() > 2800);
     let least = rtt.ns();
-    // A packet may wait for other packets at the link, whose slots are shorter than 0.3 ms.
+    // At the link, where a packet takes less than 0.3 ms, it may wait for other packets.
     let slack = 3_000_000;
     let took = || done.iter().map(|one| one.took_ns);
     assert!(took().all(|took| (least..2 * least + slack).contains(&took)));

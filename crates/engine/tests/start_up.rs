@@ -1,4 +1,4 @@
-//! Tests laws of slow start: what ends it, and what its overshoot costs.
+//! Tests what ends slow start, and how many packets its overshoot loses.
 
 mod common;
 
@@ -10,7 +10,7 @@ use tailback_record::account::SlowStart;
 
 const RATE: u64 = 50_000_000;
 const RTT: Time = Time::from_ms(100);
-/// Capacity of the path, segments of 1514 bytes.
+/// Bandwidth-delay product of the path, in segments of 1514 bytes.
 const ROOM: f64 = 50e6 * 0.1 / 8.0 / 1514.0;
 
 /// Runs one flow into a buffer of `buffer` times the path's capacity, for this many seconds.
@@ -42,9 +42,9 @@ fn slow_start_loses_what_path_and_buffer_hold() {
     }
 }
 
-/// HyStart detects that the train of ACKs grows while the window exceeds the path's capacity. It
-/// leaves slow start within the round, and no segment is lost if the buffer is as large as the
-/// path's capacity.
+/// HyStart detects that a train of ACKs takes longer when the window exceeds the path's capacity.
+/// It leaves slow start within this round. If the buffer is as large as the path's capacity, no
+/// segment is lost.
 #[test]
 fn hystart_leaves_within_the_round() {
     for cc in ["reno", "cubic"] {
@@ -55,9 +55,9 @@ fn hystart_leaves_within_the_round() {
     }
 }
 
-/// HyStart++ detects a queue only in the RTT of a round that has already been sent. So it slows
-/// down at most one doubling later, at twice the path's capacity. Then five rounds with a growth of
-/// a quarter multiply the window by 3.05 (1.25 to the power of 5).
+/// HyStart++ detects a queue by the RTT of segments that were sent a round earlier. So it slows
+/// down at most one doubling too late, at twice the path's capacity. Then the window grows by a
+/// quarter in each of five rounds, a factor of 3.05.
 #[test]
 fn hystart_plus_plus_leaves_six_rounds_later() {
     let rounds = libm::pow(1.25, 5.0);
@@ -70,7 +70,7 @@ fn hystart_plus_plus_leaves_six_rounds_later() {
 }
 
 /// If the buffer is large enough for a few round trips, SEARCH ends slow start without a loss. The
-/// window then falls to the path's capacity, and keeps the link busy.
+/// window falls to the path's capacity and keeps the link busy.
 #[test]
 fn search_keeps_what_the_path_holds() {
     for cc in ["reno", "cubic"] {
@@ -83,15 +83,15 @@ fn search_keeps_what_the_path_holds() {
             busy > 0.999,
             "{cc}: {busy} of the amount that a full buffer sends"
         );
-        // The queue from the overshoot has drained. Five seconds later, the mean queue is only a
-        // fraction of it.
+        // After five seconds, the queue from the overshoot has drained, and the mean queue is only
+        // a fraction of it.
         let mean = |outcome: &Outcome| outcome.links[0].delay.mean().expect("packets");
         assert!(mean(&outcome) < mean(&plain) / 5.0, "{cc}");
     }
 }
 
-/// Losses among the segments in flight at the end of slow start are counted as its overshoot, even
-/// if no loss was detected before the end.
+/// A loss among the segments that were in flight when slow start ended counts as overshoot, even if
+/// it is detected only after the end.
 #[test]
 fn the_overshoot_is_counted_to_its_end() {
     for (buffer, lost) in [(2.0, true), (8.0, false)] {
@@ -103,7 +103,7 @@ fn the_overshoot_is_counted_to_its_end() {
     }
 }
 
-/// Runs one Reno flow with these options, measured from `from` to `to`, ms.
+/// Runs one Reno flow with these options. Its measurements cover the time from `from` to `to`, ms.
 fn start_with(set: &[(&'static str, Value)], buffer: f64, (from, to): (u64, u64)) -> Outcome {
     let limit = Value::Packets((ROOM * buffer) as u64);
     let mut p = plan(
@@ -115,7 +115,7 @@ fn start_with(set: &[(&'static str, Value)], buffer: f64, (from, to): (u64, u64)
     run(network(&p))
 }
 
-/// Returns options of a connection that has saved `saved` times the path's capacity.
+/// Returns the options of a connection with a saved capacity of `saved` times the path's capacity.
 fn resumed(saved: f64) -> [(&'static str, Value); 3] {
     [
         ("slow_start", Value::Word("careful-resume")),
@@ -124,16 +124,16 @@ fn resumed(saved: f64) -> [(&'static str, Value); 3] {
     ]
 }
 
-/// Returns the bytes that the link sent, divided by the bytes that it would send if it were full
-/// after the handshake, the first window and half a round trip.
+/// Returns the share of the link that the flow uses, counted from the handshake, the first window
+/// and half a round trip on.
 fn share_of_full(outcome: &Outcome, ms: u64) -> f64 {
     let full = RATE * (ms - 250) / 8_000;
     outcome.links[0].bytes as f64 / full as f64
 }
 
-/// The jump follows the handshake and the first window, and is paced over a round trip. From then
-/// on, the link is full. The jump is half of twice the path's capacity, so no segment is lost. Slow
-/// start needs seven rounds to fill the link.
+/// After the handshake and the first window, the sender jumps to half of the saved capacity, which
+/// is twice the path's capacity. The jump is paced over a round trip. From then on the link is
+/// busy, and no segment is lost. Slow start needs seven rounds to fill the link.
 #[test]
 fn careful_resume_fills_the_link_in_its_third_round() {
     let resumed = start_with(&resumed(2.0), 1.0, (0, 450));
@@ -144,8 +144,9 @@ fn careful_resume_fills_the_link_in_its_third_round() {
     assert!(slow < 0.1, "{slow}");
 }
 
-/// A path whose capacity has decreased drops the packets that exceed it. The sender then reduces
-/// its window to half of the data that the path has carried, which is at most the path's capacity.
+/// If the path's capacity has decreased, the jump exceeds it, and packets are dropped. The sender
+/// then reduces its window to half of the data that the path has carried, which is at most the
+/// path's capacity.
 #[test]
 fn careful_resume_retreats() {
     let outcome = start_with(&resumed(8.0), 1.0, (0, 5_000));
@@ -155,8 +156,8 @@ fn careful_resume_retreats() {
     assert_eq!(outcome.flows[0].timeouts, 0);
 }
 
-/// After the first reduction of Rapid Start, the window is beta times the capacity of path and
-/// buffer, for any overshoot.
+/// After Rapid Start's first reduction, the window is beta times the capacity of path and buffer,
+/// however large the overshoot was.
 #[test]
 fn rapid_start_leaves_beta_times_what_path_and_buffer_hold() {
     for buffer in [0.5, 1.0, 2.0, 4.0] {
@@ -175,8 +176,8 @@ fn rapid_start_is_faster_than_slow_start() {
         let set = [("slow_start", Value::Word(word))];
         start_with(&set, 1.0, (0, 700)).links[0].bytes as f64
     };
-    // Pacing the first window delays everything by half a round trip. The third window makes up for
-    // this.
+    // Pacing the first window delays all later data by half a round trip, for which the third
+    // window compensates.
     let ratio = sent("rapid-start") / sent("none");
     assert!(ratio > 1.4, "{ratio}");
 }

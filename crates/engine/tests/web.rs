@@ -1,5 +1,5 @@
-//! Tests sources that open and close connections: how long connections take, and where their
-//! packets are.
+//! Tests sources that open and close connections: how long connections take, and that every packet
+//! is accounted for.
 
 mod common;
 
@@ -105,7 +105,7 @@ fn a_connection_alone_takes_what_slow_start_takes() {
     }
 }
 
-/// On a wire, no request takes less than its size divided by the rate, plus two round-trip times.
+/// On a wire, a request takes at least its size divided by the rate, plus two round-trip times.
 #[test]
 fn nothing_is_faster_than_the_link() {
     let mut bottleneck = link(40_000_000, "codel", &[]);
@@ -128,8 +128,9 @@ fn nothing_is_faster_than_the_link() {
     assert!(normalised.fold(0.0, f64::max) < 1.0);
 }
 
-/// Every packet has arrived or was dropped, although the queue drops and packets are lost behind
-/// it. When no more requests begin, every request completes, and the network becomes empty.
+/// Every packet arrived or was dropped, although the queue drops packets and the wire after it
+/// loses some. After the last request has begun, every request completes, and the network becomes
+/// empty.
 #[test]
 fn every_packet_is_somewhere_and_every_request_is_answered() {
     for (queue, cc, loss) in [
@@ -167,7 +168,7 @@ fn every_packet_is_somewhere_and_every_request_is_answered() {
     }
 }
 
-/// The requests do not depend on the network, and a second run has the same requests.
+/// The times and sizes of requests do not depend on the network, and are the same in a second run.
 #[test]
 fn requests_are_those_of_the_source() {
     let source = web("web", "cubic", RTT, &[every(Time::from_ms(10))]);
@@ -209,8 +210,7 @@ fn requests_are_those_of_the_source() {
     assert_ne!(first, loaded);
 }
 
-/// With a limit of two connections, a third connection is rejected. A rejected request never
-/// begins.
+/// With a limit of two connections, a third is not opened, and its request is never sent.
 #[test]
 fn no_more_connections_than_the_limit() {
     let mut set = size(1_000).to_vec();
@@ -227,9 +227,9 @@ fn no_more_connections_than_the_limit() {
     let outcome = run(network(&p));
     let [all, some] = [0, 1].map(|i| completions(&outcome.traffic[i]));
     assert_eq!(all.refused, 0);
-    // A connection is open for 25 ms, until the last ACK reaches the server. So 2.5 connections are
-    // open on average. By Erlang's formula (B), a limit of two rejects the share
-    // E = (a^2/2)/(1 + a + a^2/2).
+    // A connection lasts 25 ms, until the last ACK reaches the server, so 2.5 connections are open
+    // on average. By Erlang's B formula, a limit of two rejects the share E = (a^2/2)/(1 + a +
+    // a^2/2).
     let a: f64 = 2.5;
     let refused = a * a / 2.0 / (1.0 + a + a * a / 2.0);
     let share = some.refused as f64 / (some.refused + some.started) as f64;
@@ -237,8 +237,7 @@ fn no_more_connections_than_the_limit() {
     assert!(some.done.len() as u64 <= some.started && some.done.len() as u64 + 2 >= some.started);
 }
 
-/// Nothing is counted before the end of the warm-up. A request is counted if it begins after the
-/// warm-up.
+/// Requests that begin before the end of the warm-up are not counted.
 #[test]
 fn counted_from_the_warm_up_on() {
     let counted = |warmup| {
@@ -266,7 +265,7 @@ fn counted_from_the_warm_up_on() {
     assert!(rest.started > 1_000 && rest.started < whole.started);
 }
 
-/// Drops of a source's connections are recorded as rows with the name of the source.
+/// Drops of a source's packets are recorded as rows with the source's name.
 #[test]
 fn events_and_rows_bear_the_name_of_the_source() {
     let mut p = with(
@@ -302,8 +301,8 @@ fn events_and_rows_bear_the_name_of_the_source() {
     assert_eq!(rows("completion_ns"), times);
 }
 
-/// Connections negotiate ECN as flows do. With ECN, packets are marked where they would otherwise
-/// be dropped.
+/// A source's connections negotiate ECN as flows do. With ECN, packets are marked instead of
+/// dropped.
 #[test]
 fn connections_negotiate_ecn() {
     let marks = |ecn| {

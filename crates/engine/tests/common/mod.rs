@@ -1,4 +1,4 @@
-//! Plans for tests, with defaults for everything that a test does not set.
+//! Builds plans for tests, with defaults for everything that a test does not set.
 #![allow(dead_code)]
 
 use std::sync::Arc;
@@ -66,7 +66,7 @@ pub fn flow(name: &str, cc_name: &str, rtt: Time, set: &[(&'static str, Value)])
     }
 }
 
-/// Returns an impairment of this kind, with options read from these texts.
+/// Returns an impairment of this kind. The options are parsed from `set`.
 pub fn impairment(kind: &str, set: &[(&str, &str)]) -> ImpairmentPlan {
     let entry = find(impairments::ENTRIES, kind).expect("registered");
     ImpairmentPlan {
@@ -76,7 +76,7 @@ pub fn impairment(kind: &str, set: &[(&str, &str)]) -> ImpairmentPlan {
     }
 }
 
-/// Returns the options of an impairment, read from these texts, or the errors.
+/// Returns the options of an impairment, parsed from `set`, or the errors.
 pub fn impairment_options(kind: &str, set: &[(&str, &str)]) -> Result<Options, Vec<OptionError>> {
     let entry = find(impairments::ENTRIES, kind).expect("registered");
     let texts = set.iter().map(|(n, t)| ((*n).into(), (*t).into()));
@@ -148,7 +148,7 @@ pub fn run(mut network: Network) -> Outcome {
     network.finish()
 }
 
-/// Returns the mean window over the measured time, in segments: throughput x RTT.
+/// Returns the mean window over the measured time, in segments, computed as throughput x RTT.
 pub fn mean_window(outcome: &Outcome, flow: usize) -> f64 {
     let f = &outcome.flows[flow];
     let seconds = (f.to_ns - f.from_ns) as f64 / 1e9;
