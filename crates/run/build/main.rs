@@ -1,14 +1,14 @@
 //! Computes the engine's version, which is its release and a hash of everything that can change a
-//! result. As a result, tailback reuses a stored run only if the same code would create it again.
+//! result. So tailback reuses a stored run only if the current code would produce the same one.
 
 mod sources;
 
 use sources::{Hash, files, hash_rust};
 
-/// The roots of all code that determines results: the simulator, the measurements, and the writers
-/// of captures and run folders. Code that reads scenario files is left out, because the canonical
-/// point contains the complete meaning of a file. The crate `wasm` also uses this script and must
-/// have the same version, so no path here is inside this crate.
+/// Root files of all code that determines results: the simulator, the measurements, and the writers
+/// of captures and run folders. The code that reads scenario files is not among them, because the
+/// canonical form of a point contains everything that it reads. The crate `wasm` includes this
+/// script and must compute the same version, so no path may be inside this crate.
 const ROOTS: [&str; 3] = [
     "../engine/src/lib.rs",
     "../record/src/lib.rs",
@@ -20,7 +20,7 @@ const ROOTS: [&str; 3] = [
 const LOCK: &str = "../../Cargo.lock";
 
 /// Libraries whose releases may change the bytes of results: elementary functions, the random
-/// generator, and the writers of tables and numbers.
+/// number generator, and the writers of tables and numbers.
 const LIBRARIES: [&str; 4] = ["libm", "parquet", "rand_pcg", "serde_json"];
 
 fn main() {

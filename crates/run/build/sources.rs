@@ -1,4 +1,4 @@
-//! Reads Rust sources as the tokens that a release compiles, without comments, layout and tests.
+//! Reads Rust sources as the tokens of a release build, without comments, formatting and tests.
 
 use std::path::{Path, PathBuf};
 
@@ -15,21 +15,21 @@ impl Default for Hash {
 }
 
 impl Hash {
-    /// Adds a word. The hash also depends on the boundaries between words.
+    /// Adds a word and a separator.
     pub fn update(&mut self, word: &str) {
         for byte in word.bytes().chain([0]) {
             self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
         }
     }
 
-    /// Returns the hash of all words so far.
+    /// Returns the hash of the words added so far.
     pub fn value(&self) -> u64 {
         self.0
     }
 }
 
-/// Returns the files of a crate or module. These are the file itself, and then the files of its
-/// modules in the order of declaration. Leaves out test modules.
+/// Returns the file of a crate or module, followed by the files of its modules in the order of
+/// declaration. Omits test modules.
 pub fn files(root: &Path) -> Vec<PathBuf> {
     let mut found = vec![root.to_owned()];
     let text = std::fs::read_to_string(root)
@@ -56,7 +56,7 @@ fn parse(text: &str) -> TokenStream {
         .unwrap_or_else(|e| panic!("a source that compiles: {e}"))
 }
 
-/// Returns the modules that a file declares and that have their own files.
+/// Returns the modules that a file declares with `mod NAME;`.
 fn modules(tokens: &TokenStream) -> Vec<String> {
     let kept: Vec<TokenTree> = compiled(tokens.clone());
     let three = kept.windows(3).filter_map(|at| match at {
@@ -112,8 +112,8 @@ fn compiled(tokens: TokenStream) -> Vec<TokenTree> {
             rest.next();
         } else if attribute == "cfg(test)" && head.len() == 1 {
             rest.next();
-            // The item of the attribute ends with its body or with a semicolon. An import ends only
-            // with a semicolon.
+            // The item with the attribute ends after its body or at a semicolon; an import ends
+            // only at a semicolon.
             let mut import = false;
             for token in rest.by_ref() {
                 match token {

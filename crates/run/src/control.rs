@@ -1,26 +1,26 @@
-//! Progress and cancellation, with which a run and its caller communicate.
+//! Reports the progress of a run to its caller, and lets the caller cancel it.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use tailback_engine::crates::Whereabouts;
 
-/// The progress of a run, and the request to stop the run. Threads share this value.
+/// The progress of a run, and whether it is to stop. The caller and the run share this value across
+/// threads.
 #[derive(Debug, Default)]
 pub struct Control {
     cancelled: AtomicBool,
     /// The progress, as the bits of a float from 0 to 1.
     fraction: AtomicU64,
-    /// Which hook of a plugin's congestion control is running. Set when the run begins.
+    /// The hook of a plugin's congestion control that is running. Set when the run begins.
     at_work: OnceLock<Whereabouts>,
     panics: bool,
-    /// Number of cores. Both 0 and 1 mean one core.
+    /// Number of cores; 0 means 1.
     cores: usize,
 }
 
 impl Control {
-    /// Makes the control of a run that panics halfway, so that tests can check that a panic affects
-    /// only this run.
+    /// Makes a control whose run panics halfway, to test that the panic affects only this run.
     pub fn of_a_panic() -> Control {
         Control {
             panics: true,
@@ -28,7 +28,7 @@ impl Control {
         }
     }
 
-    /// Makes the control of a run that may use this many cores.
+    /// Sets the number of cores that the run may use.
     #[must_use]
     pub fn with_cores(self, cores: usize) -> Control {
         Control { cores, ..self }
@@ -39,12 +39,12 @@ impl Control {
         self.cores.max(1)
     }
 
-    /// Asks the run to stop.
+    /// Requests that the run stop.
     pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// Returns whether the caller has asked the run to stop.
+    /// Returns whether the run is to stop.
     pub fn is_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Relaxed)
     }
@@ -59,7 +59,7 @@ impl Control {
         f64::from_bits(self.fraction.load(Ordering::Relaxed))
     }
 
-    /// Notes that the run begins on this thread.
+    /// Records that the run begins on this thread.
     pub(crate) fn begin(&self) {
         self.at_work.get_or_init(Whereabouts::begin);
     }

@@ -13,23 +13,23 @@ use crate::{Control, machine, panics};
 
 /// The result of a simulation on several cores.
 pub struct OnCores {
-    /// The measurements, or the reason why there are none.
+    /// The measurements, or why the simulation did not complete.
     pub outcome: Result<Box<Outcome>, NoOutcome>,
     /// CPU time of all threads other than the calling thread, s.
     pub elsewhere_s: f64,
 }
 
-/// Why there are no measurements.
+/// Why a simulation did not complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoOutcome {
     /// The run was cancelled.
     Cancelled,
-    /// The run must be simulated on one core. Possible reasons: the order of simultaneous events
-    /// cannot be decided, the run records too many rows, or no more threads can be started.
+    /// The run must be simulated on one core: the order of simultaneous events is ambiguous, the
+    /// run records too many rows, or no more threads can be started.
     Whole,
 }
 
-/// Simulates a plan with a seed to its end. Each part of the plan has its own thread.
+/// Simulates a plan with a seed to its end, with one thread for each part of the plan.
 ///
 /// # Panics
 /// If the engine panics, on any thread.
@@ -62,7 +62,7 @@ pub fn simulate(plan: &Arc<Plan>, seed: u64, control: &Control, split: &Split) -
                     others.push(network);
                     elsewhere_s += taken_s;
                 }
-                // The message already contains the place of the panic.
+                // The message already contains the location of the panic.
                 Ok(Err(message)) => std::panic::panic_any(Fault(message)),
                 Err(panic) => std::panic::resume_unwind(panic),
             }

@@ -1,5 +1,5 @@
-//! Handles plugins: the algorithms that they register, and the version of an engine that includes
-//! them.
+//! Registers the algorithms of plugins, checks their hooks, and adds plugins to an engine's
+//! version.
 
 use std::sync::mpsc;
 use std::thread;
@@ -15,7 +15,7 @@ use tailback_engine::units::Rate;
 
 use crate::panics;
 
-/// Registers all algorithms of these plugins. Call this once, before anything else.
+/// Registers all algorithms of these plugins. Call this once, before any other function.
 ///
 /// # Errors
 /// Returns a sentence for each error in the plugins.
@@ -55,7 +55,7 @@ pub fn install(crates: &'static [Crate]) -> Result<(), Vec<String>> {
     Ok(())
 }
 
-/// Returns the reason why an entry cannot be built with default options, or `None` if it can.
+/// Returns why an entry cannot be built with default options, or `None` if it can.
 fn wrong<B>(entry: &'static Entry<B>, build: impl FnOnce(&Options)) -> Option<String> {
     let built = panics::caught(|| build(&complete_defaults(entry)));
     let panic = built.err()?;
@@ -66,15 +66,14 @@ fn wrong<B>(entry: &'static Entry<B>, build: impl FnOnce(&Options)) -> Option<St
     ))
 }
 
-/// Longest time that the check of a plugin's congestion control may take. The check calls every
-/// hook once.
+/// Timeout for the check of a plugin's congestion control, which calls every hook once.
 const PROBE_TIME: Duration = Duration::from_secs(20);
 
-/// Returns an error if a congestion control wraps a built-in one but does not forward all hooks to
-/// it.
+/// Returns an error if a congestion control wraps a built-in one without forwarding every hook.
 fn forgetful(entry: &'static Entry<cc::Build>) -> Option<String> {
     let (tell, told) = mpsc::channel();
-    // Use a thread, because a hook may never return, and loading a module waits for this check.
+    // Use a thread, because a hook may never return, and the module is not loaded before the check
+    // ends.
     thread::spawn(move || tell.send(panics::caught(|| forgotten(entry))));
     let name = entry.name;
     let Ok(found) = told.recv_timeout(PROBE_TIME) else {
@@ -95,7 +94,7 @@ fn forgetful(entry: &'static Entry<cc::Build>) -> Option<String> {
     ))
 }
 
-/// Returns the version of an engine together with the plugins that are compiled in.
+/// Returns the version of an engine extended by the compiled-in plugins.
 pub fn versioned(engine: &str) -> String {
     let crates = installed().iter();
     crates.fold(engine.to_owned(), |version, one| {

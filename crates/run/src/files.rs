@@ -1,4 +1,4 @@
-//! The files and folders that a scenario's programs need. Their content identifies them.
+//! Finds the files and folders that a scenario's programs need, and hashes their content.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -12,11 +12,11 @@ use tailback_scenario::{Contents, Found};
 /// Largest total size of a file or folder, bytes.
 const MAX_BYTES: u64 = 4 << 30;
 
-/// Largest number of files and folders in a folder, at any depth.
+/// Largest number of files and subfolders in a folder, at any depth.
 const MAX_ENTRIES: usize = 20_000;
 
-/// Largest total size of a folder that becomes a program's root, bytes. The next constant is its
-/// largest number of files and folders.
+/// Largest total size of a program's root folder, bytes. The next constant is the largest number of
+/// its files and folders.
 const ROOT_BYTES: u64 = 16 << 30;
 const ROOT_ENTRIES: usize = 500_000;
 
@@ -25,8 +25,7 @@ const BUFFER: usize = 1 << 20;
 
 /// Finds a file or folder and hashes its content.
 ///
-/// # Errors
-/// Returns a sentence about why the path cannot be used.
+/// # Errors Returns why the path cannot be used, as a sentence.
 pub fn find(path: &Path) -> Result<Found, String> {
     let whole = path.canonicalize().map_err(|e| said(&e))?;
     let mut entries = BTreeMap::new();
@@ -60,13 +59,12 @@ pub fn find(path: &Path) -> Result<Found, String> {
     })
 }
 
-/// Finds a folder that will be the root of programs, and hashes the content that programs will see.
-/// This content is folders and files with their modes, and links, which may point anywhere.
-/// Devices, sockets and pipes are omitted, because only root can unpack them from an image, and
-/// programs do not see them.
+/// Finds the root folder for programs and hashes what programs will see of it: folders and files
+/// with their modes, and symbolic links, wherever they point. Devices, sockets and pipes are
+/// omitted, because only root can unpack them from an image, and programs do not see them.
 ///
-/// # Errors
-/// Returns a sentence about why the folder cannot be used. It lists at most ten unreadable files.
+/// # Errors Returns why the folder cannot be used, as a sentence. It lists at most ten unreadable
+/// files.
 pub fn find_root(path: &Path) -> Result<Found, String> {
     let whole = path.canonicalize().map_err(|e| said(&e))?;
     if !whole.is_dir() {
@@ -131,12 +129,12 @@ pub fn find_root(path: &Path) -> Result<Found, String> {
 /// The mode and the content of each file, link and folder, by relative path.
 type Entries = BTreeMap<String, (u32, Entry)>;
 
-/// Hashes that this process has computed. They are stored because a container image may have
-/// gigabytes, and a scenario is read more than once.
+/// Hashes that this process has computed. A scenario is read more than once, and a container image
+/// may have gigabytes.
 static HASHED: LazyLock<Mutex<BTreeMap<PathBuf, (Entries, String)>>> =
     LazyLock::new(Mutex::default);
 
-/// The content of a folder that becomes a program's root.
+/// The content of a program's root folder.
 #[derive(Default)]
 struct Root {
     entries: Entries,
@@ -206,10 +204,11 @@ impl Root {
 struct Entry {
     executable: bool,
     folder: bool,
-    /// Modification time and identity of the file; zeros if they are not compared.
+    /// Time of the last status change, and inode; zeros for entries whose changes are not detected
+    /// this way.
     stamp: [i64; 3],
     len: u64,
-    /// Target, if the entry is a link.
+    /// Target of a symbolic link.
     target: Option<String>,
 }
 
@@ -274,7 +273,7 @@ fn mode(found: &fs::Metadata) -> u32 {
     found.permissions().mode() & 0o7777
 }
 
-/// Returns the modification time in nanoseconds, and the identity of the file.
+/// Returns the time of the last status change (seconds, nanoseconds) and the inode.
 #[cfg(unix)]
 fn stamp(found: &fs::Metadata) -> [i64; 3] {
     use std::os::unix::fs::MetadataExt;

@@ -1,5 +1,5 @@
-//! Stores the result of a guest as a run folder. The caller boots and watches the guest, and calls
-//! this afterwards.
+//! Stores the result of a guest as a run folder. Called after the guest has ended; the caller boots
+//! and monitors it.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -12,15 +12,15 @@ use tailback_scenario::{EngineKind, Point};
 
 use crate::{Failure, capture, machine, manifest, panics};
 
-/// Largest size of a result file, bytes. A result with every row of its series is smaller.
+/// Largest size of a result file, bytes. No valid result is as large.
 const MAX_RESULT: u64 = 2 << 30;
 
-/// For each program, the names and values of the numbers from its output files.
+/// For each program, the names and values of the numbers that were read from its output files.
 pub type Numbers = BTreeMap<String, Vec<(String, Option<f64>)>>;
 
-/// The data about a run that is not in the guest's own result.
+/// What the caller measured or read for a guest's run.
 pub struct Ran<'a> {
-    /// The description of the kernel kit, as JSON.
+    /// Description of the kernel kit, as JSON.
     pub environment: &'a str,
     /// Wall time of the guest, s.
     pub wall_s: f64,
@@ -28,15 +28,14 @@ pub struct Ran<'a> {
     pub cpu_s: f64,
     /// Largest memory of the guest, bytes.
     pub memory_bytes: u64,
-    /// Numbers from the files of the guest's programs. `None` if a number was not found.
+    /// Numbers from the output files of programs. `None` if a number was not found.
     pub numbers: Numbers,
 }
 
-/// Stores the files that the guest left in its result folder. Returns the guest's warnings about
+/// Stores the files in the guest's result folder as a run. Returns the guest's warnings about
 /// programs.
 ///
-/// # Errors
-/// Returns why no folder was stored. Either a file cannot be read or written, or the results
+/// # Errors Returns why nothing was stored: a file cannot be read or written, or the results
 /// contradict each other.
 pub fn store(
     point: &Point,
@@ -74,8 +73,8 @@ pub fn store(
         memory_bytes: Some(ran.memory_bytes),
     };
     let manifest = manifest::of(point, EngineKind::Kernel, Some(whole))?;
-    // The values in a guest's result may contradict each other. Then only this run must fail, not
-    // the whole sweep.
+    // Values in a guest's result may contradict each other, so that writing panics. Only this run
+    // must then fail, not the whole sweep.
     let written = panics::caught(|| store.write(&manifest, &outcome, &timing));
     written.map_err(|_| {
         store.discard(&point.run_id);
@@ -93,7 +92,7 @@ fn read(path: &Path) -> io::Result<GuestResult> {
     postcard::from_bytes(&std::fs::read(path)?).map_err(|e| named(e.to_string()))
 }
 
-/// Moves a file. Both paths are usually on the same file system.
+/// Moves a file: renames it, or copies it to another file system.
 fn move_file(from: &Path, to: &Path) -> io::Result<()> {
     std::fs::rename(from, to).or_else(|_| std::fs::copy(from, to).map(drop))
 }

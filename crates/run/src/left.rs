@@ -1,5 +1,5 @@
-//! Writes the output files of transport stacks of `[[programs]]` into the run's folder. Their paths
-//! are the same as those of the files that programs write in a guest.
+//! Writes the output files of transport stacks of `[[programs]]` into the run's folder, with the
+//! same paths as the files of programs in a guest.
 
 use std::fs;
 use std::io;
@@ -10,9 +10,8 @@ use tailback_record::folder::{Store, at};
 
 /// Writes the files into the folder of the unfinished run: `programs/NAME/SIDE/out/FILE`.
 ///
-/// # Errors
-/// Returns the error of the file system, with the path. Also rejects a name that leads out of the
-/// entry's folder, such as `../log`.
+/// # Errors Returns the error of the file system, with the path. Rejects a name that leads out of
+/// the entry's folder, such as `../log`.
 pub fn write(store: &Store, run_id: &str, outcome: &Outcome) -> io::Result<()> {
     for program in &outcome.programs {
         for file in &program.files {

@@ -1,6 +1,5 @@
-//! Runs the points of a scenario (its combinations of swept values and seeds), for any caller. It
-//! simulates in slices, so that a run can be cancelled. It also handles panics, packet captures,
-//! and the run folder with its manifest.
+//! Runs the points of a scenario: its combinations of swept values and seeds. Simulates in slices
+//! so that a run can be cancelled, catches panics, and writes packet captures and run folders.
 //!
 //! | module | what |
 //! |---|---|
@@ -36,7 +35,7 @@ pub use sim::run;
 pub use simulate::{Recorder, simulate};
 
 /// Release, and a hash of everything that can change a result of the simulator. tailback never
-/// mixes results of two versions.
+/// combines results of two versions.
 pub const VERSION: &str = env!("TAILBACK_ENGINE_VERSION");
 
 /// Why a run did not produce a folder.

@@ -14,19 +14,19 @@ use crate::{VERSION, crates, files};
 /// Largest size of a trace, bytes. For comparison, ten million lines have 90 MB.
 const MAX_TRACE: u64 = 128 << 20;
 
-/// A scenario to load, and the engine to load it for.
+/// A scenario and the engine that will run it.
 pub struct Source<'a> {
     /// The file's content.
     pub text: &'a [u8],
     /// Name of the file, for messages.
     pub file: &'a str,
-    /// The folder to which file names in the scenario are relative (traces, files of programs).
+    /// Folder to which file names in the scenario are relative.
     pub folder: &'a Path,
     /// The overrides (`--set`), in order.
     pub overrides: &'a [Override],
-    /// Number of seeds, which replaces `sweep.seeds`.
+    /// Number of seeds, if it overrides `sweep.seeds`.
     pub seeds: Option<u64>,
-    /// Memory that a run may use, bytes. `None` means that memory is not checked.
+    /// Memory that a run may use, bytes. `None` disables the check.
     pub memory: Option<u64>,
     /// The engine that will run the scenario.
     pub engine: EngineKind,

@@ -1,5 +1,5 @@
-//! Handles panics. A panic ends only the run in which it happens. Its message becomes the run's
-//! error, so that the message is not printed between the progress bar and the results.
+//! Turns a panic into an error of the run in which it happens, instead of printing it between the
+//! progress bar and the results.
 
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,14 +16,14 @@ thread_local! {
 static KEEP: AtomicBool = AtomicBool::new(false);
 static KEPT: Mutex<Option<String>> = Mutex::new(None);
 
-/// From now on, stores the messages of panics inside runs. Call this once, before the first run.
-/// Without this call, the messages are printed as usual.
+/// Makes panics inside runs store their message. Call this once, before the first run. Otherwise,
+/// their messages are printed as usual.
 pub fn keep_those_of_runs() {
     let default = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
         if IN_RUN.get() {
             let fault = info.payload().downcast_ref::<Fault>();
-            // The error is in a plugin, so the message must not contain a position in the engine.
+            // The fault is a plugin's or an endpoint's, so omit the location in the engine.
             let text = fault.map_or_else(|| info.to_string(), |fault| fault.0.clone());
             OF_RUN.set(Some(text));
         } else if KEEP.load(Ordering::Relaxed) {
@@ -36,13 +36,12 @@ pub fn keep_those_of_runs() {
     }));
 }
 
-/// From now on, also stores messages of panics outside runs instead of printing them. Programs that
-/// report panics themselves call this.
+/// Makes panics outside runs store their message, too. For programs that report panics themselves.
 pub fn keep_all() {
     KEEP.store(true, Ordering::Relaxed);
 }
 
-/// Returns the last stored message of a panic outside runs, with its position in the code.
+/// Returns the last stored message of a panic outside runs, with its location.
 pub fn kept() -> Option<String> {
     KEPT.lock().ok()?.clone()
 }

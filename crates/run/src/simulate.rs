@@ -11,20 +11,19 @@ use tailback_record::Outcome;
 
 use crate::Control;
 
-/// Number of calendar events between two checks of whether the caller wants the run to stop.
-/// Simulating them takes about 20 ms, so a run stops soon after a request, and the checks cost
-/// almost nothing.
+/// Number of calendar events between two checks for a request to stop. They take about 20 ms, so a
+/// run stops soon after the request, and the checks cost almost nothing.
 const SLICE_EVENTS: u64 = 200_000;
 
-/// Number of events between two checks if packets are recorded. It is smaller, because a slice
-/// stores its packets in memory.
+/// The same if packets are recorded. It is smaller, because the packets are in memory until the
+/// check.
 const SLICE_EVENTS_RECORDING: u64 = 20_000;
 
-/// Number of events between two checks if plugins run. It is smaller, because plugins may be slow
-/// but the run should still show progress.
+/// The same if plugins run. It is smaller, because plugins may be slow and the run should show
+/// progress.
 const SLICE_EVENTS_WATCHED: u64 = 1_000;
 
-/// Writes the packets that were recorded since the last call, in the order of time.
+/// A function that writes the packets recorded since its last call, in the order of time.
 pub type Recorder<'a> = dyn FnMut(&[PacketEvent]) -> io::Result<()> + 'a;
 
 /// Simulates a plan with a seed to its end. Returns `None` if the run was cancelled.
@@ -64,7 +63,7 @@ pub fn simulate(
         if let Some(fault) = network.endpoint_fault() {
             let mut names = plan.each_program().map(|entry| entry.name());
             let name = names.nth(fault.entry).unwrap_or_default();
-            // This panic ends only this run, as a panic inside the transport stack would.
+            // This panic ends only this run, like a panic inside an endpoint.
             std::panic::panic_any(Fault(format!(
                 "the {} of \"{name}\" {} (at {:.6} s)",
                 fault.side.name(),

@@ -1,5 +1,5 @@
-//! Tests that a fixed set of scenarios gives result files with the hashes in
-//! `tests/guarded/hashes.tsv`. `python tests/guard.py --update` writes that file.
+//! Tests that the result files of a fixed set of scenarios have the hashes in
+//! `tests/guarded/hashes.tsv`. `python tests/guard.py --update` rewrites that file.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,7 +15,7 @@ use tailback_scenario::{EngineKind, Point};
 use tempfile::TempDir;
 use toml::de::DeTable;
 
-/// The files of a run that depend only on the scenario.
+/// Result files that depend only on the scenario, not on time or host.
 const FILES: [&str; 4] = [
     "summary.json",
     "series.parquet",
@@ -27,8 +27,8 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/guarded")
 }
 
-/// Returns the scenarios as text: the keys of `[base]` and of each table, except keys whose value
-/// is "none". Values are copied as they are written, because the order of links matters.
+/// Returns the scenarios as text. Each consists of the keys of `[base]` and of its own table,
+/// without keys set to "none". Values are copied verbatim, because the order of links matters.
 fn scenarios() -> Vec<(String, String)> {
     let text = fs::read_to_string(folder().join("scenarios.toml")).unwrap();
     let tables = DeTable::parse(&text).unwrap().into_inner();
@@ -53,8 +53,8 @@ fn scenarios() -> Vec<(String, String)> {
         .collect()
 }
 
-/// Returns the points of a scenario, each with its name in `hashes.tsv`. If the scenario has
-/// several points, their names contain a number.
+/// Returns the points of a scenario with their names in `hashes.tsv`, which are numbered if there
+/// are several.
 fn points(name: &str, text: &str) -> Vec<(String, Point)> {
     let loaded = load(&Source {
         text: text.as_bytes(),

@@ -54,7 +54,7 @@ fn store() -> (TempDir, Store) {
     (folder, store)
 }
 
-/// Returns everything below a folder except locks and empty folders.
+/// Returns the names of all files below a folder, except lock files.
 fn files(folder: &Path) -> Vec<String> {
     let mut found = Vec::new();
     let mut open = vec![folder.to_owned()];
@@ -132,7 +132,7 @@ fn a_panic_is_the_error_of_its_run() {
     };
     assert!(message.contains("this run was asked to panic"), "{message}");
     assert_eq!(files(folder.path()), [""; 0]);
-    // The next run on the same thread is not affected.
+    // A later run on the same thread succeeds.
     run(&point, &store, &Control::default()).unwrap();
 }
 

@@ -1,8 +1,8 @@
-//! The canonical form of a point: defaults filled in, base units, sorted keys. Its hash, together
-//! with the seed and the engine's version, identifies the run ([`crate::hash`]).
+//! The canonical form of a point, as JSON: all defaults, base units, sorted keys. The hash of this
+//! form, the seed and the engine's version identifies the run ([`crate::hash`]).
 //!
-//! It contains every field of a plan. [`AsPart`] derives the way in which a field is written from
-//! the field's declaration.
+//! The canonical form contains every field of a plan. [`AsPart`] determines from a field's
+//! declaration how the field is written.
 
 use std::fmt::Write as _;
 
@@ -23,8 +23,8 @@ pub(crate) fn canonical(plan: &Plan, traces: &Traces) -> String {
         traces,
     };
     if let Part::Table(mut parts) = plan.part() {
-        // Leave the key out if there are no programs, so that runs keep the names that they had
-        // before programs existed.
+        // Omit an empty list of programs, so that ids of runs from before programs existed stay
+        // valid.
         parts.retain(|(name, _)| *name != "programs" || !plan.programs.is_empty());
         parts.push(("version", Part::Value(Value::Int(VERSION))));
         writer.object(parts);
@@ -59,8 +59,7 @@ impl Writer<'_> {
                 self.json(name.as_str());
                 self.text.push('}');
             }
-            // Hash the content of the trace and not its name, because a changed file describes
-            // another run.
+            // Write the hash of the trace instead of its file name, because the file may change.
             Part::Rate(RatePlan::Trace(times)) => {
                 let (count, hash) = (times.len(), self.traces.hash(times));
                 let trace = format!(r#"{{"trace":{{"opportunities":{count},"sha256":"{hash}"}}}}"#);
@@ -135,7 +134,7 @@ impl Writer<'_> {
             (Value::Bool(b), _) => self.json(*b),
             (Value::Int(i), _) => self.json(*i),
             (Value::Float(f), _) => self.json(*f),
-            // A plain number would not show whether the value is a time or a size.
+            // State the unit, because the value may be a time or a size.
             (Value::Time(t), Some(Kind::TimeOrSize)) => {
                 _ = write!(self.text, r#"{{"ns":{}}}"#, t.0);
             }
@@ -161,7 +160,7 @@ impl Writer<'_> {
     }
 }
 
-/// Registries whose options are keys of the same table as the entry's name.
+/// Registries whose options are in the same table as the entry's name.
 const OPTIONS_BESIDE: [Registry; 3] = [Registry::Traffic, Registry::Impairments, Registry::Stacks];
 
 /// Returns the options that an entry declares.

@@ -6,24 +6,24 @@ use tailback_engine::units::{Bytes, Rate, Time};
 
 use crate::response;
 
-/// Length of an ACK's frame, bytes.
+/// Frame length of an ACK, bytes.
 const ACK: u64 = 66;
 
-/// Length of a full frame, bytes.
+/// Frame length of a full segment, bytes.
 const FRAME: u64 = 1514;
 
-/// Number of iterations that compute the share of each link from the shares of the other links.
+/// Number of iterations. Each computes the fraction that a link lets pass from those of the other
+/// links.
 const ROUNDS: usize = 4;
 
-/// Segments that are acknowledged at once after a duplicate arrives (Linux `TCP_MAX_QUICKACKS`).
+/// Number of segments that Linux acknowledges without delay after a duplicate arrives
+/// (`TCP_MAX_QUICKACKS`).
 const QUICK_ACKS: f64 = 16.0;
 
-/// Estimates how many packets pass the links in a run. A packet is counted at every link that it
-/// passes. The packets of a sender are limited to the number that the links and policers on its
-/// route let pass. ACKs are counted at the links that they pass. Duplicates are counted at the
-/// links after the link that duplicates packets. Losses and marks that do not depend on a queue
-/// may keep a congestion control below the rate of its link. For such a sender, the estimate is
-/// lower.
+/// Estimates how many packets pass the links in a run. A packet, ACK or duplicate counts once for
+/// each link that it passes. A sender's packets are limited by the links and policers on its route.
+/// The estimate is lower for a sender whose congestion control stays below the rate of its link,
+/// because of losses and marks that do not come from a queue.
 pub fn estimate_packets(plan: &Plan) -> u64 {
     let offers = offers(plan);
     let links: Vec<Passage> = plan.links.iter().map(|of| Passage::of(plan, of)).collect();
@@ -59,8 +59,8 @@ pub fn estimate_packets(plan: &Plan) -> u64 {
     for offer in &offers {
         let share = offer.links(plan).map(|at| shares[at].of(offer.sender));
         let share = share.fold(1.0, f64::min);
-        // Datagrams that a link drops still pass the links before it. TCP adapts its rate and does
-        // not send segments that will be dropped.
+        // Datagrams that a link drops have still passed the links before it. TCP instead reduces
+        // its rate and does not send the segments.
         let packets = match offer.sender {
             Sender::Datagrams => offer.packets,
             Sender::Tcp { .. } => offer.packets * share,
@@ -71,7 +71,7 @@ pub fn estimate_packets(plan: &Plan) -> u64 {
         }
     }
     for program in &plan.programs {
-        // The number of a program's packets is unknown, so assume that they fill the links.
+        // How much programs send is unknown, so assume that they fill the links.
         for at in program.route.iter().chain(&program.back) {
             if let Some(link) = links.get(*at as usize) {
                 add(&[*at], link.carries / FRAME as f64, FRAME as f64);
@@ -79,30 +79,30 @@ pub fn estimate_packets(plan: &Plan) -> u64 {
         }
     }
     let counts = links.iter().zip(passing).map(|(link, passing)| {
-        // The packets have the mean length of all offered packets.
+        // Packets that pass have the mean length of all offered packets.
         passing.packets * (link.carries / passing.bytes.max(1.0)).min(1.0)
     });
     libm::round(counts.sum()) as u64
 }
 
-/// What limits a sender.
+/// What limits the packets of a sender.
 #[derive(Clone, Copy, Debug)]
 enum Sender {
-    /// Nothing, because it sends datagrams at its own rate.
+    /// Its own rate: it sends datagrams.
     Datagrams,
-    /// Losses limit the sender. If `marks` is true, a policer's marks limit it, too: it responds to
-    /// marks, or its packets cannot be marked and are dropped instead.
+    /// Losses, and if `marks` is true also a policer's marks: the sender responds to marks, or its
+    /// packets are not ECN-capable and are dropped instead.
     Tcp { marks: bool },
 }
 
-/// The packets that a group of senders offers.
+/// The packets that a group of senders offers to a route.
 struct Offer<'a> {
     sender: Sender,
     route: &'a [u32],
     packets: f64,
-    /// Frame length of a packet at a link, bytes.
+    /// Mean frame length, bytes.
     frame: f64,
-    /// The route of the ACKs, and the number of ACKs for each segment.
+    /// Route of the ACKs, and the number of ACKs for each segment.
     back: Option<(&'a [u32], f64)>,
 }
 
@@ -114,7 +114,7 @@ impl Offer<'_> {
     }
 }
 
-/// Returns the offers of all senders, in the order of the file.
+/// Returns the offers of all senders, in file order.
 fn offers(plan: &Plan) -> Vec<Offer<'_>> {
     let flows = plan.flows.iter().map(|flow| Offer {
         sender: Sender::Tcp {
@@ -125,7 +125,7 @@ fn offers(plan: &Plan) -> Vec<Offer<'_>> {
         frame: f64::from(flow.tcp.mss) + f64::from(flow.tcp.header),
         back: Some((&flow.back, acks(plan, &flow.route, flow.tcp.delack))),
     });
-    // For echoes, the other end sends back as many packets, of equal length.
+    // The other end echoes each datagram with the same length.
     let echoes = plan.traffic.iter().filter_map(|source| {
         let Some(Transport::Datagrams(of)) = transport(source.kind) else {
             return None;
@@ -159,7 +159,7 @@ fn offers(plan: &Plan) -> Vec<Offer<'_>> {
     flows.chain(sources).chain(echoes).collect()
 }
 
-/// Returns the packets that a source of datagrams offers to a route.
+/// Returns the packets that a source of datagrams offers to a route, if it is one.
 fn datagrams<'a>(plan: &Plan, source: &TrafficPlan, route: &'a [u32]) -> Option<Offer<'a>> {
     let Some(Transport::Datagrams(of)) = transport(source.kind) else {
         return None;
@@ -177,12 +177,12 @@ fn datagrams<'a>(plan: &Plan, source: &TrafficPlan, route: &'a [u32]) -> Option<
     })
 }
 
-/// Bytes that are offered to a link, in separate sums for senders with different limits.
+/// Bytes offered to a link, by what limits their senders.
 #[derive(Clone, Copy, Default)]
 struct Offered {
     datagrams: f64,
     tcp: f64,
-    /// Bytes of TCP whose senders are also limited by a policer that marks.
+    /// Bytes of TCP senders that a policer's marks also limit.
     held_by_marks: f64,
 }
 
@@ -198,15 +198,15 @@ impl Offered {
     }
 }
 
-/// How many packets a link lets pass.
+/// How much a link can carry, and where it drops, marks or duplicates.
 struct Passage {
-    /// Bytes that the link carries.
+    /// Bytes that the link can carry in the run.
     carries: f64,
     /// Number of TCP bytes above which the link's policers drop packets.
     drops_beyond: f64,
     /// Number of TCP bytes above which the link's policers mark packets.
     marks_beyond: f64,
-    /// Mean number of duplicates that the link makes of each packet.
+    /// Mean number of duplicates of each packet.
     copied: f64,
 }
 
@@ -232,7 +232,7 @@ impl Passage {
         passage
     }
 
-    /// Returns the shares of the offered packets that pass.
+    /// Returns the fractions of the offered packets that pass.
     fn shares(&self, offered: &Offered) -> Shares {
         let share = |least: f64, bytes: f64| (least / bytes.max(1.0)).min(1.0);
         let (drops, marks) = (
@@ -248,7 +248,7 @@ impl Passage {
     }
 }
 
-/// Which shares of the offered packets a link and its policers let pass.
+/// The fractions of the offered packets that a link and its policers let pass.
 #[derive(Clone, Copy)]
 struct Shares {
     link: f64,
@@ -276,15 +276,15 @@ impl Shares {
     }
 }
 
-/// The packets and bytes that reach a link.
+/// Packets and bytes that reach a link.
 #[derive(Clone, Copy, Default)]
 struct Passing {
     packets: f64,
     bytes: f64,
 }
 
-/// Returns how many segments a flow can send: all of its data, or the number that its window, its
-/// losses and marks, and the slowest link allow.
+/// Returns how many segments a flow can send: at most all of its data, and at most what its window,
+/// its losses and marks, and the slowest link allow.
 fn segments(plan: &Plan, flow: &FlowPlan) -> u64 {
     let mss = u64::from(flow.tcp.mss).max(1);
     let active = active(plan, flow.start, flow.stop);
@@ -305,7 +305,7 @@ fn segments(plan: &Plan, flow: &FlowPlan) -> u64 {
     responding.map_or(most, |segments| most.min(segments as u64))
 }
 
-/// Returns how many segments a flow's application writes, if it limits the flow.
+/// Returns how many segments a flow's application writes, if that is limited.
 fn written_segments(flow: &FlowPlan, active: Time, mss: u64) -> Option<u64> {
     if let Some(rate) = flow.rate {
         return Some(rate.bytes_in(active) / mss + 1);
@@ -316,7 +316,7 @@ fn written_segments(flow: &FlowPlan, active: Time, mss: u64) -> Option<u64> {
     Some(count.saturating_mul(chunks.bytes.0.div_ceil(mss)))
 }
 
-/// Returns how many segments the slowest link can carry for a source that opens connections.
+/// Returns how many segments the slowest link of a source's connections can carry.
 fn carried(plan: &Plan, source: &TrafficPlan, active: Time) -> u64 {
     let links = source
         .route
@@ -326,8 +326,8 @@ fn carried(plan: &Plan, source: &TrafficPlan, active: Time) -> u64 {
     slowest.unwrap_or_default()
 }
 
-/// Returns the number of ACKs for each segment. A duplicate segment, and some segments after it,
-/// are acknowledged without delay.
+/// Returns the number of ACKs for each segment. A duplicate, and some segments after it, are
+/// acknowledged without delay.
 fn acks(plan: &Plan, route: &[u32], delack: Delack) -> f64 {
     let links = route.iter().filter_map(|at| plan.links.get(*at as usize));
     let arrive = links.map(|link| 1.0 + Passage::of(plan, link).copied);
@@ -337,13 +337,13 @@ fn acks(plan: &Plan, route: &[u32], delack: Delack) -> f64 {
     at_once + (1.0 - at_once) * delayed + copied
 }
 
-/// Returns how long a sender sends.
+/// Returns how long a sender sends during the run.
 fn active(plan: &Plan, start: Time, stop: Option<Time>) -> Time {
     stop.map_or(plan.duration, |stop| stop.min(plan.duration))
         .since(start)
 }
 
-/// Returns how many bytes a link carries in a time from the start of a run.
+/// Returns how many bytes a link can carry in a time from the start of the run.
 fn capacity(rate: &RatePlan, time: Time) -> u64 {
     rate.capacity_bytes(Time::ZERO, time) as u64
 }

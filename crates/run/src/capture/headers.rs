@@ -1,11 +1,11 @@
 //! Headers for simulated packets.
 //!
 //! A simulated packet has a length and the fields that TCP needs, but no bytes. This module makes
-//! addresses and headers for it. A flow goes from 10.1.G.1 to 10.2.G.1. Its port at both ends is
-//! 5001 plus its number. G is the index of the flow's RTT among the distinct RTTs, counted from 0.
-//! After the flows, the numbers continue with the traffic sources, then with the programs, whose
-//! packets are written as UDP, and then with the simultaneous connections of the sources. Some
-//! header fields have no value in the simulator. Comments below describe what is written instead.
+//! up its addresses and headers. A flow goes from 10.1.G.1 to 10.2.G.1, where G is the index of its
+//! RTT among the distinct RTTs. Its port at both ends is 5001 plus its number. Traffic sources have
+//! the numbers after the flows. Then come programs, whose packets are written as UDP, and the
+//! simultaneous connections of the sources. Some header fields have no value in the simulator;
+//! comments below state what is written for them.
 
 use tailback_engine::cc::{EcnNeed, ecn};
 use tailback_engine::packet::{Packet, flags};
@@ -16,38 +16,40 @@ use tailback_engine::tcp::receiver::Receiver;
 use tailback_engine::units::{Bytes, Time};
 use tailback_record::frame::{self, Envelope, Host, Options, Segment};
 
-/// Port of the first flow. The ports of the other flows and of the other traffic follow.
+/// Port of the first flow. Later flows and other traffic have the ports after it.
 const FIRST_PORT: u32 = 5001;
-/// Number of ports that one address can have.
+/// Number of ports to use per address.
 const PORTS: u32 = 60_000;
 
-/// A connection or stream of datagrams, with the values that its packets share.
+/// The header values that all packets of a connection, or of a stream of datagrams, share.
 pub struct Conversation {
     sender: Host,
     receiver: Host,
     tcp: Option<Tcp>,
 }
 
-/// The values of a flow's TCP headers.
+/// Values for the TCP headers of a flow.
 struct Tcp {
-    /// Payload of a full segment from the sender, without the AccECN option, bytes.
+    /// Payload of a full segment without the AccECN option, bytes.
     mss: u16,
     cut: u16,
-    /// Payload of the flow, if the flow ends, bytes. The connections of a source vary in size. So
-    /// their acknowledgements are written as if the last segment were full.
+    /// Total payload of a flow of limited size, bytes. It is unknown for a source, whose
+    /// connections have different sizes, so the last segment of each is acknowledged as if it were
+    /// full.
     bytes: Option<u64>,
     /// Whether the sender accepts the connection, because the receiver opens it
     /// ([`Receiver::connect`]).
     accepts: bool,
     ecn: bool,
     timestamps: bool,
-    /// The window field of a SYN. The next fields are the window and the scale of other segments.
+    /// Window field of a SYN. The next fields are the window and the window scale of other
+    /// segments.
     syn_window: u16,
     window: u16,
     scale: u8,
 }
 
-/// Returns the conversation for each flow or source number that packets carry.
+/// Returns the conversation for each number that packets can carry.
 pub fn conversations(plan: &Plan) -> Vec<Conversation> {
     let flow = |f: &FlowPlan| (f.rtt, Some(Tcp::of(&f.tcp, &f.cc, f.bytes, f.ecn)));
     let source = |t: &TrafficPlan| {
@@ -71,7 +73,7 @@ pub fn conversations(plan: &Plan) -> Vec<Conversation> {
             Some(of) => flow(of),
             None => match sources.get(owner - flows.len()) {
                 Some(of) => source(of),
-                // Transport stacks write their own payloads, which the capture leaves out.
+                // The payload of a transport stack is its own format, which the capture omits.
                 None => (programs[owner - flows.len() - sources.len()].rtt, None),
             },
         })
@@ -91,8 +93,7 @@ pub fn conversations(plan: &Plan) -> Vec<Conversation> {
         .collect()
 }
 
-/// Returns the address of an end. Uses more addresses if groups or ports do not fit into one
-/// address.
+/// Returns the address of an end. Uses further addresses if groups or ports do not fit into one.
 fn host(side: u8, group: u32, number: u32) -> Host {
     let (net, subnet) = ((group >> 8) as u8, group as u8);
     let last = (number / PORTS) as u8 + 1;
@@ -105,7 +106,7 @@ fn host(side: u8, group: u32, number: u32) -> Host {
 }
 
 impl Conversation {
-    /// Writes the headers of a packet. Returns how many bytes of payload follow.
+    /// Writes the headers of a packet. Returns the number of payload bytes that follow them.
     pub fn headers(&self, packet: &Packet, out: &mut Vec<u8>) -> u16 {
         let back = packet.has(flags::ACK);
         let (from, to) = if back {
@@ -153,13 +154,13 @@ impl Tcp {
     }
 
     fn headers(&self, packet: &Packet, envelope: &Envelope, out: &mut Vec<u8>) {
-        // Write the options that fit into the scenario's frames. If the frame has more bytes than
-        // its headers and payload need, the rest is an Ethernet trailer.
+        // Write the options that fit into the frame length of the scenario. Any bytes beyond
+        // headers and payload become an Ethernet trailer.
         let fixed = frame::ETHERNET + frame::IPV4 + frame::TCP;
         let room = usize::from(packet.len - packet.payload).saturating_sub(fixed);
         let mut options = Options::new(room);
         let (syn, back) = (packet.has(flags::SYN), packet.has(flags::ACK));
-        // If the receiver connects, the sender's SYN is the answer to the receiver's SYN.
+        // If the receiver opens the connection, the sender's SYN is a SYN-ACK.
         let reply = match (syn, self.accepts) {
             (true, false) => Some(back),
             (true, true) if !back => Some(true),
@@ -180,8 +181,7 @@ impl Tcp {
             options.sack_permitted();
         }
         options.window_scale(self.scale);
-        // Set the flags of a SYN or SYN-ACK as in RFC 3168 section 6.1.1. A request for Accurate
-        // ECN has other flags.
+        // Set the ECN flags of a SYN or SYN-ACK as in RFC 3168 section 6.1.1, or as AccECN does.
         let ecn = match (self.ecn, reply) {
             (true, _) if packet.flags & flags::ACE != 0 => ace(packet),
             (false, _) => 0,
@@ -229,8 +229,9 @@ impl Tcp {
         bytes.wrapping_add(1) as u32
     }
 
-    /// Writes timestamps in ms, as Linux does by default. The simulator's data packets have no
-    /// TSecr, so this writes 0. Its ACKs have no TSval, so this writes the value that they echo.
+    /// Writes timestamps in ms, as Linux does by default. The simulator's data packets do not echo
+    /// a timestamp, so their TSecr is 0. Its ACKs only have the echo, which is also written as
+    /// TSval.
     fn put_timestamps(&self, packet: &Packet, syn: bool, options: &mut Options) -> bool {
         let value = (packet.sent.ns() / 1_000_000) as u32;
         let echo = if packet.has(flags::ACK) { value } else { 0 };
@@ -242,7 +243,7 @@ impl Tcp {
         let mut n = 0;
         let most = if packet.has(flags::ACCECN) { 2 } else { 3 };
         for sack in packet.sack[..most].iter().filter(|s| s.len > 0) {
-            // A D-SACK block may be below the acknowledgement number.
+            // A D-SACK block may be below the acknowledgement number, so its offset is signed.
             let start = packet
                 .seq
                 .wrapping_add_signed(i64::from(sack.offset as i32));
@@ -259,7 +260,7 @@ impl Tcp {
     }
 }
 
-/// Returns the three ECN flags of the TCP header, which are the ACE field in Accurate ECN.
+/// Returns the three ECN flags of the TCP header, which with AccECN are the ACE field.
 fn ace(packet: &Packet) -> u16 {
     [
         (flags::ECE, frame::flags::ECE),
@@ -294,7 +295,7 @@ mod tests {
         packet.flags = flags::DATAGRAM;
         let mut frame = Vec::new();
         assert_eq!(program.headers(&packet, &mut frame), 1200 - 42);
-        // Ethernet, IPv4 and UDP, from the sender's side to the receiver's side.
+        // The frame has Ethernet, IPv4 and UDP headers, and goes from the sender to the receiver.
         assert_eq!((frame.len(), frame[23]), (42, 17));
         assert_eq!((frame[27], frame[31]), (1, 2));
     }

@@ -46,7 +46,7 @@ impl Capture {
             let packet = &event.packet;
             let conversation = &self.conversations[packet.flow as usize];
             let payload = conversation.headers(packet, &mut self.frame);
-            // A scenario may set a frame length that is shorter than the headers.
+            // The scenario's frame length may be shorter than the headers.
             let length = usize::from(packet.len).max(self.frame.len() + usize::from(payload));
             let (link, time_ns) = (event.link, event.time.ns());
             self.file
@@ -56,7 +56,7 @@ impl Capture {
         Ok(())
     }
 
-    /// Completes the file. Returns how many packets it has.
+    /// Returns the number of packets in the capture.
     pub fn finish(self) -> io::Result<PacketCount> {
         let (path, file) = (self.path, self.file);
         let finish = || {

@@ -1,4 +1,4 @@
-//! The burst of a shaper: a size, or the value that tc computes.
+//! Reads the burst of a shaper: a size, or `"tc"` for the value that tc computes.
 
 use serde_json::{Value as Json, json};
 use tailback_engine::aqm;
@@ -11,15 +11,15 @@ use super::reader::{Bdp, Reader};
 use super::value;
 use crate::read::{Item, Problem, Toml};
 
-/// The word that selects the value that tc computes.
+/// The word for the value that tc computes.
 pub(super) const TC: &str = "tc";
 
-/// What a burst may be, for messages.
+/// Describes a burst, for error messages.
 pub(super) const EXPECTED: &str = "a size such as \"1600b\" (units b, kb, mb, gb), \"0b\" for none, or \"tc\" for what tc computes";
 
 impl Reader<'_> {
-    /// Reads the burst of a link. The link's other keys must have been read before, because the
-    /// largest burst depends on a valid rate.
+    /// Reads the burst of a link, after the link's other keys: the largest burst depends on the
+    /// rate.
     pub fn burst(&mut self, item: &Item, link: &LinkPlan, rate_known: bool, bdp: Bdp) -> Bytes {
         let Some(burst) = self.size_of_burst(item, link, bdp) else {
             return Bytes(0);
@@ -89,8 +89,7 @@ impl Reader<'_> {
         match self.plain(&item.key, SIZE, node, bdp) {
             Some(Value::Bytes(bytes)) => Some(bytes),
             _ => {
-                // The parser of sizes does not know the word "tc", so replace its message by one
-                // that includes this word.
+                // The message of the size parser does not mention "tc", so replace it.
                 if self.problems.len() > before {
                     self.problems.truncate(before);
                     self.wrong(&item.key, node, EXPECTED);

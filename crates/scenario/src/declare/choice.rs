@@ -1,5 +1,5 @@
-//! Reads an entry of a registry and its options: a queue discipline, a congestion control or a kind
-//! of traffic. Also reads an algorithm that only the kernel has.
+//! Reads a queue discipline, a congestion control or a kind of traffic with its options: an entry
+//! of a registry, or an algorithm that only the kernel has.
 
 use serde_json::{Map, Value as Json, json};
 use tailback_engine::keys::{EngineKind, Registry};
@@ -23,7 +23,7 @@ const MAX_MODULE_NAME: usize = 63;
 /// The longest text of arguments for tc, bytes.
 const MAX_ARGS: usize = 1000;
 
-/// Returns whether a command line may contain this byte without quotes.
+/// Returns whether arguments for tc may contain this byte.
 fn printable(byte: u8) -> bool {
     matches!(byte, b' '..=b'~')
 }
@@ -32,14 +32,14 @@ fn printable(byte: u8) -> bool {
 #[derive(Clone)]
 pub(crate) struct Choice {
     pub algorithm: Algorithm,
-    /// The module that replaces the algorithm.
+    /// Name of the kernel module that replaces the algorithm.
     pub module: Option<String>,
-    /// Whether its options are valid. If not, the algorithm has default options.
+    /// Whether its options are valid. If not, `algorithm` has the default options.
     pub valid: bool,
 }
 
 impl Choice {
-    /// Returns the algorithm that applies if the file does not name one.
+    /// Returns the algorithm for a file that does not name one.
     pub fn default_of<B>(entry: &Entry<B>) -> Choice {
         Choice {
             algorithm: Algorithm::Known {
@@ -52,7 +52,7 @@ impl Choice {
     }
 }
 
-/// Describes the value of a key that accepts an entry's name, or a table with its name and options.
+/// Describes a value that is an entry's name or a table with name and options, for error messages.
 pub(super) fn expectation(registry: Registry) -> String {
     format!(
         "a {} in quotes, or {{ {} = \"...\", options }}",
@@ -61,13 +61,13 @@ pub(super) fn expectation(registry: Registry) -> String {
     )
 }
 
-/// Returns the name of an entry as an example of a value.
+/// Returns an example of a value: an entry's name in quotes.
 pub(super) fn example(registry: Registry) -> String {
     let first = entries(registry).first().map_or("", |entry| entry.name);
     format!("\"{first}\"")
 }
 
-/// Describes the value of a key that accepts an entry's name.
+/// Describes a value that is an entry's name, for error messages.
 pub(super) fn name_expectation(registry: Registry) -> String {
     let article = match registry {
         Registry::Impairments => "an",
@@ -76,15 +76,14 @@ pub(super) fn name_expectation(registry: Registry) -> String {
     format!("{article} {} in quotes", registry.noun())
 }
 
-/// Returns whether a kind of programs is a transport stack that is compiled in or in tailback's
-/// repository.
+/// Returns whether a kind of programs is a transport stack in tailback's repository or a plugin.
 fn is_stack(kind: &str) -> bool {
     let stacks = entries(Registry::Stacks);
     adapter(kind).is_some() || stacks.iter().any(|stack| stack.name == kind)
 }
 
 impl Reader<'_> {
-    /// Finds an entry of a registry by name. Reports an unknown name.
+    /// Finds an entry of a registry by name, or reports an unknown name.
     pub fn entry(&mut self, registry: Registry, name: &str, span: Span) -> Option<View> {
         let only_a_stack = registry == Registry::Programs && self.engine == EngineKind::Kernel;
         let entries = entries(registry);
@@ -123,7 +122,7 @@ impl Reader<'_> {
         found
     }
 
-    /// Finds the transport stack for a kind of programs, which the simulator needs.
+    /// Finds the transport stack for a kind of programs, or reports that the simulator needs one.
     pub fn stack(&mut self, kind: &str, span: Span) -> Option<View> {
         let stacks = entries(Registry::Stacks);
         let found = stacks.iter().find(|stack| stack.name == kind).copied();
@@ -153,8 +152,8 @@ impl Reader<'_> {
         None
     }
 
-    /// Reads an algorithm and its options. An algorithm that is in no registry but has a module is
-    /// treated as an algorithm of the kernel.
+    /// Reads an algorithm and its options. An algorithm in no registry is the kernel's if it has a
+    /// module.
     pub fn choice(
         &mut self,
         registry: Registry,
@@ -198,7 +197,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Builds an entry of a registry with the options of a table.
+    /// Builds an entry of a registry with the options in a table.
     pub fn known(
         &mut self,
         registry: Registry,
@@ -211,7 +210,7 @@ impl Reader<'_> {
         let options = self.options(registry, entry, table, skip, span, bdp);
         let valid = options.is_some();
         let options = options.unwrap_or_else(|| {
-            // Set all options, because checks of the rest of the plan read them.
+            // Use the default options, because checks of the rest of the plan read them.
             let mut options = defaults(entry.options);
             _ = (entry.finish)(&mut options);
             options
@@ -226,7 +225,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads `{ aqm = "mysch", kernel = true, args = "limit 10" }`.
+    /// Reads an algorithm of the kernel, such as `{ aqm = "mysch", kernel = true, args = "limit 10"
+    /// }`.
     fn of_kernel(
         &mut self,
         registry: Registry,
@@ -235,7 +235,7 @@ impl Reader<'_> {
         module: Option<String>,
     ) -> Choice {
         let name_key = registry.name_key();
-        // Only tc takes arguments. A congestion control has no arguments.
+        // Only queue disciplines have arguments, which go to tc.
         let keys: &'static [&'static str] = match registry {
             Registry::Aqm => &["aqm", "kernel", "args", "module"],
             _ => &["name", "kernel", "module"],
@@ -278,7 +278,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads the module that replaces an algorithm.
+    /// Reads the name of the kernel module that replaces an algorithm.
     fn module(&mut self, table: &Table) -> Option<String> {
         let item = table.item("module")?;
         let Some(name) = item.node.string() else {
@@ -303,7 +303,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads a key that is true or false. The default is false.
+    /// Reads a boolean key that is false by default.
     fn flag(&mut self, table: &Table, key: &str) -> bool {
         let Some(item) = table.item(key) else {
             return false;
@@ -317,9 +317,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads the options of an entry from a table. `skip` lists keys of the table that are not
-    /// options. Does not build the entry if an option is wrong, because the options may then be
-    /// incomplete.
+    /// Reads the options of an entry from a table, except the keys in `skip`. Does not build the
+    /// entry if an option is wrong, because the options may be incomplete.
     pub fn options(
         &mut self,
         registry: Registry,
@@ -348,7 +347,7 @@ impl Reader<'_> {
             && let Err(errors) = (entry.finish)(&mut options)
         {
             for error in errors {
-                // For an error in a table of options, the name includes the table: "classic.min".
+                // An error in a table of options names the table and the key: "classic.min".
                 let mut at = span;
                 let mut within = Some(table);
                 for step in error.option.split('.') {
@@ -393,7 +392,7 @@ impl Reader<'_> {
         Some(Value::Table(options))
     }
 
-    /// Reports an option that the entry does not have. Another entry may have it.
+    /// Reports an option that the entry does not have, with the entries that have it.
     fn foreign(
         &mut self,
         registry: Registry,
@@ -408,7 +407,7 @@ impl Reader<'_> {
             .map(|other| other.name)
             .collect();
         let mut valid: Vec<&str> = options.iter().map(|opt| opt.name).collect();
-        // In [[traffic]] and [[programs]], options are keys of the same table as `kind`.
+        // In [[traffic]] and [[programs]], options are next to `kind`.
         if matches!(
             registry,
             Registry::Traffic | Registry::Programs | Registry::Stacks
@@ -451,7 +450,7 @@ pub(super) fn names_schema(registry: Registry) -> Json {
     json!({ "enum": names })
 }
 
-/// Returns the schema of an entry's name, or of a table with its name and options.
+/// Returns the JSON Schema of an entry's name, or of a table with its name and options.
 pub(super) fn schema(registry: Registry) -> Json {
     let mut shapes = vec![names_schema(registry)];
     for entry in entries(registry) {
@@ -501,7 +500,7 @@ fn module_schema() -> Json {
     })
 }
 
-/// Returns the error about an option. `of` is the name of the entry.
+/// Returns the error about an option of the entry `of`.
 pub(crate) fn wrong_option(at: Span, of: &str, error: &OptionError) -> Problem {
     match error.message.split_once(": expected ") {
         Some((message, expected)) => {

@@ -8,7 +8,7 @@ use super::kinds::{example, expectation};
 use super::reader::{Bdp, Reader};
 use crate::read::{Item, Node, Problem, Span, Table};
 
-/// A table that has been read.
+/// A table of the file, read and checked.
 pub(crate) struct Fields<'n> {
     def: &'static TableDef,
     pub span: Span,
@@ -20,20 +20,20 @@ impl<'n> Fields<'n> {
         self.def.keys.iter().position(|key| key.name == name)
     }
 
-    /// Returns the key and its value, if the file has the key.
+    /// Returns the key and its value if the file sets the key.
     pub fn item(&self, name: &str) -> Option<&'n Item> {
         self.given[self.index(name)?]
             .as_ref()
             .map(|(item, _)| *item)
     }
 
-    /// Returns the position that errors about a key point at: its value, or the table if the key is
-    /// missing.
+    /// Returns the position for errors about a key: its value, or the table if the file does not
+    /// set the key.
     pub fn span_of(&self, name: &str) -> Span {
         self.item(name).map_or(self.span, |item| item.node.span)
     }
 
-    /// Returns the value of a plain key if it is in the file and valid.
+    /// Returns the value of a plain key if the file sets the key to a valid value.
     pub fn given(&self, name: &str) -> Option<&Value> {
         self.given[self.index(name)?]
             .as_ref()
@@ -75,7 +75,7 @@ impl<'n> Fields<'n> {
 }
 
 impl Reader<'_> {
-    /// Reads the plain values of a table. Reports unknown and missing keys.
+    /// Reads the plain keys of a table, and reports unknown and missing ones.
     pub fn fields<'n>(
         &mut self,
         node: &'n Node,
@@ -99,7 +99,7 @@ impl Reader<'_> {
                 Some(index) => {
                     let key = &def.keys[index];
                     let value = match key.kind {
-                        // The value is a table, which other code reads.
+                        // Other code reads the value, which is a table.
                         KeyKind::Plain(_) if key.table.is_some() && item.node.table().is_some() => {
                             None
                         }
@@ -119,9 +119,8 @@ impl Reader<'_> {
         fields
     }
 
-    /// Reports a value that the simulator does not support. Values that the kernel engine does not
-    /// support are found later, in the plan. There, a flow's own keys have replaced the keys of
-    /// `[tcp]`.
+    /// Reports a value that the simulator does not support. What the kernel engine does not support
+    /// is found later in the plan, in which flows have replaced keys of `[tcp]` by their own.
     fn not_simulated(&mut self, key: &Key, value: &Value, span: Span) {
         if self.engine == EngineKind::Sim
             && let Some(refusal) = key.refuses(EngineKind::Sim, "", value)
@@ -132,7 +131,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads a top-level table of the file, which may be missing.
+    /// Reads an optional top-level table of the file.
     pub fn table<'n>(
         &mut self,
         top: &Fields<'n>,
@@ -145,7 +144,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Returns the fields of a table that is missing in the file, with all keys absent.
+    /// Returns a table that the file does not contain, without any keys.
     fn absent(&self, def: &'static TableDef, span: Span) -> Fields<'static> {
         Fields {
             def,

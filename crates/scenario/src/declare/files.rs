@@ -1,10 +1,10 @@
-//! The files that a scenario refers to. Each file is read only once.
+//! Reads the files that a scenario refers to, each only once.
 
 use std::collections::HashMap;
 
 use crate::request::{FileLoader, Found};
 
-/// The files that were read so far, and the errors of reading.
+/// The files read so far, or the errors of reading them.
 #[derive(Default)]
 pub(crate) struct Files(HashMap<String, Result<Found, String>>);
 

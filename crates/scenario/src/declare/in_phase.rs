@@ -1,22 +1,21 @@
-//! Warns once for all points of a scenario if flows may stay in phase at a queue: their packets
-//! would always arrive at the same offset from its departures.
+//! Warns if flows may stay in phase at a queue: their packets then always arrive at the same offset
+//! from its departures. All points of a scenario together get one warning.
 
 use tailback_engine::units::Time;
 
 use crate::read::{Problem, Span};
 
-/// A queue in which flows may stay in phase, and the jitter that spreads their phases.
+/// A queue at which flows may stay in phase, and the jitter to suggest.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InPhase {
-    /// Position in the file of the first queue in which flows may stay in phase.
+    /// Position in the file of the first such queue.
     pub queue: Span,
-    /// The host jitter that spreads the phases. `None` if the links do not have a rate.
+    /// The suggested host jitter. `None` if it cannot be computed because no link has a rate.
     pub jitter: Option<Time>,
 }
 
 impl InPhase {
-    /// Combines the results of two points of a sweep: keeps the first queue, and a jitter that is
-    /// right for both points.
+    /// Combines the results of two points of a sweep: the first queue, and the smaller jitter.
     pub fn and(self, other: InPhase) -> InPhase {
         InPhase {
             queue: self.queue.min(other.queue),

@@ -1,4 +1,4 @@
-//! Describes for messages what a key of each kind expects.
+//! Describes the values that each kind of key accepts, for error messages.
 
 use tailback_engine::keys::{Key, KeyKind};
 use tailback_engine::registry::Kind;
@@ -6,7 +6,6 @@ use tailback_engine::registry::Kind;
 use super::metrics::Assert;
 use super::{burst, choice, name, pauses, program, rate, schedule, value};
 
-/// Describes the values of this kind.
 pub(crate) fn expectation(kind: KeyKind) -> String {
     match kind {
         KeyKind::Plain(kind) => value::expectation(kind),
@@ -35,7 +34,7 @@ pub(crate) fn expectation(kind: KeyKind) -> String {
     }
 }
 
-/// Returns an example of a key's value, as written in a file.
+/// Returns an example of a key's value in TOML.
 pub(crate) fn example(key: &Key) -> String {
     match key.kind {
         KeyKind::Entry(registry) | KeyKind::Word(registry) => choice::example(registry),

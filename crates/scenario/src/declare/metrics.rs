@@ -1,4 +1,4 @@
-//! Assertions, and the metrics that they name.
+//! Declares assertions and the metrics that they can name.
 
 use std::sync::LazyLock;
 
@@ -32,12 +32,12 @@ keys! {
     }
 }
 
-/// Throughput divided by the throughput with the standard response to marks. It needs several
-/// points.
+/// The metric of throughput divided by the throughput with the standard response to marks. It
+/// compares several points.
 pub(crate) const GAIN: &str = "throughput_gain";
 
-/// The metrics that are computed (`python/tailback/metrics`), each with its scope and the parts of
-/// a summary for which it exists.
+/// Metrics that `python/tailback/metrics` computes, each with its scope and the parts of a summary
+/// that have it.
 const COMPUTED: [(&str, On, &[&str]); 6] = [
     (GAIN, On::Flow, &["flow"]),
     ("requests_completion_s", On::Flow, &["traffic"]),
@@ -47,7 +47,7 @@ const COMPUTED: [(&str, On, &[&str]); 6] = [
     ("class_window_ratio", On::Run, &["run"]),
 ];
 
-/// Metrics of the requests in each size bin, by the beginning and the end of their paths.
+/// Metrics of the requests in each size bin: the field, and the statistic at the end of the path.
 const OF_BINS: [(&str, &str); 7] = [
     ("completion_s", ""),
     ("normalised", ""),
@@ -58,10 +58,10 @@ const OF_BINS: [(&str, &str); 7] = [
     ("normalised", ".p99"),
 ];
 
-/// The beginning of the names of metrics of harm.
+/// Prefix of the metrics that compare a run with a run without a competitor.
 pub(crate) const HARM: &str = "harm.";
 
-/// The metrics of harm, each with the metric that a competitor worsens.
+/// Metrics of harm, each with the metric that a competitor makes worse.
 const OF_HARM: [(&str, &str); 11] = [
     ("throughput", "throughput_mbit"),
     ("completion", "completion_s"),
@@ -76,7 +76,7 @@ const OF_HARM: [(&str, &str); 11] = [
     ("chunk_p99", "chunk_ms.p99"),
 ];
 
-/// A metric that an assertion may name.
+/// A metric that assertions can name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MetricName {
     /// Scope of the metric.
@@ -85,7 +85,7 @@ pub struct MetricName {
     pub path: String,
     /// Name of the metric in tables, e.g. `rtt_p99_ms`.
     pub name: String,
-    /// The parts of a summary that have the metric, e.g. `flow` and `program`.
+    /// Parts of a summary that have the metric, e.g. `flow` and `program`.
     pub parts: Vec<&'static str>,
 }
 
@@ -100,7 +100,7 @@ impl MetricName {
     }
 }
 
-/// Returns every metric that an assertion may name, except numbers from the files of programs.
+/// Returns every metric that assertions can name, except numbers from the files of programs.
 pub fn metrics() -> &'static [MetricName] {
     static METRICS: LazyLock<Vec<MetricName>> = LazyLock::new(|| {
         let fields = of_fields().iter();

@@ -1,7 +1,6 @@
-//! What a scenario file may contain, and how it is read from the tree. Tables are declared with the
-//! plan ([`tailback_engine::keys`]), and options are declared with the entries of the engine's
-//! registries. Each kind of key has a file with a description, the schema and the reader of its
-//! values.
+//! Declares what a scenario file may contain, and reads it from the parsed tree. Keys of tables are
+//! declared with the plan ([`tailback_engine::keys`]), and options with the entries of the engine's
+//! registries. Here, each kind of value has a file with its description, schema and reader.
 
 mod burst;
 mod choice;
@@ -39,6 +38,6 @@ pub(crate) use registries::entries;
 pub use schema::json_schema;
 pub(crate) use trace::Traces;
 
-/// The longest time in a scenario: a run of twelve days. Sums of a few such times are far below the
-/// largest number of nanoseconds in 64 bits.
+/// The longest time in a scenario, about twelve days. Sums of a few such times fit easily in 64
+/// bits of nanoseconds.
 pub(crate) const MAX_TIME: Time = Time::from_secs(1_000_000);

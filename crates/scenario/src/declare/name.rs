@@ -1,4 +1,4 @@
-//! Names of links, flows, sources, hosts and classes.
+//! Checks names of links, flows, sources, hosts and classes.
 
 use super::reader::Reader;
 use crate::read::{Problem, Span, shorten};
@@ -9,10 +9,10 @@ pub(crate) fn is_name(text: &str, most: usize) -> bool {
     !text.is_empty() && text.chars().count() <= most && text.chars().all(fits)
 }
 
-/// What a name may be, for messages.
+/// Describes a name, for error messages.
 pub(super) const NAME: &str = "a name of letters, digits, \"_\", \"-\" and \"+\"";
 
-/// What a class's name may be, for messages.
+/// Describes a class's name, for error messages.
 pub(crate) const CLASS: &str = "a name of 1 to 32 letters, digits, \"_\", \"-\" and \"+\"";
 
 impl Reader<'_> {
@@ -26,8 +26,8 @@ impl Reader<'_> {
         good
     }
 
-    /// Checks the name of a class. The limit is lower than for other names, because names of series
-    /// contain the name of the class.
+    /// Checks the name of a class. It must be shorter than other names, because names of series
+    /// contain it.
     pub fn check_class(&mut self, name: &str, span: Span) -> bool {
         let good = is_name(name, 32);
         if !good {

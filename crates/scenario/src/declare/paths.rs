@@ -1,5 +1,5 @@
-//! Lists every key with its path, as `[sweep]`, `--set` and `--variant` accept it. Shell completion
-//! uses these paths.
+//! Lists every key with the path that `[sweep]`, `--set` and `--variant` accept, also for shell
+//! completion.
 
 use serde_json::{Value as Json, json};
 use tailback_engine::keys::{Key, KeyKind, TableDef};
@@ -13,15 +13,15 @@ use super::registries::entries;
 /// A key of a scenario file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyPath {
-    /// The path, such as `flows.NAME.tcp.mss`. NAME is a name that the scenario chooses.
+    /// The path, such as `flows.NAME.tcp.mss`, in which NAME is a name that the scenario chooses.
     pub path: String,
-    /// The entry of a registry that has the key. `None` if all entries have it.
+    /// The registry entry to which the key belongs as an option. `None` for all other keys.
     pub entry: Option<&'static str>,
-    /// The kind of its values: time, rate, size, count, number, choice, bool, text, list or table.
+    /// The type of its values: time, rate, size, count, number, choice, bool, text, list or table.
     pub kind: &'static str,
-    /// The words of a choice.
+    /// The words that a choice accepts.
     pub words: Vec<&'static str>,
-    /// The default as written in a file. `None` if `doc` describes the default.
+    /// The default in TOML. `None` if `doc` describes the default.
     pub default: Option<&'static str>,
     /// Meaning and unit of the values.
     pub doc: &'static str,
@@ -64,7 +64,7 @@ fn table(def: &'static TableDef, prefix: &str, found: &mut Vec<KeyPath>) {
         }
         match key.kind {
             KeyKind::Table(inner) => table(inner, &format!("{path}."), found),
-            // Tables in this list do not have names, so a path selects one by its index.
+            // Items of this list do not have names, so a path selects one by its index.
             KeyKind::List(inner) if !prefix.is_empty() => {
                 table(inner, &format!("{path}[0]."), found);
             }
@@ -73,7 +73,7 @@ fn table(def: &'static TableDef, prefix: &str, found: &mut Vec<KeyPath>) {
             }
             // Assertions do not have names, so a path selects one by its index.
             KeyKind::Asserts => table(&Assert::TABLE, &format!("{path}[0]."), found),
-            // The keys of this table are paths themselves, so they are not listed.
+            // Keys of `[sweep]` are themselves paths, so list none.
             KeyKind::Sweep => {}
             KeyKind::Entry(registry) => {
                 let all = entries(registry);
@@ -149,7 +149,7 @@ fn options(all: &'static [Opt], entry: &'static str, prefix: &str, found: &mut V
     }
 }
 
-/// Returns the type of a kind's values, and the words that it accepts.
+/// Returns the type of values and the words that they may be.
 fn plain(kind: Kind) -> (&'static str, &'static [&'static str]) {
     match kind {
         Kind::Bool => ("bool", &["true", "false"]),

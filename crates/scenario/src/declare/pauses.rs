@@ -1,4 +1,4 @@
-//! Pauses of an application.
+//! Reads pauses of an application.
 
 use serde_json::{Value as Json, json};
 use tailback_engine::registry::{Kind, Value};
@@ -8,7 +8,7 @@ use super::reader::{Bdp, Reader};
 use super::value;
 use crate::read::Item;
 
-/// What pauses must look like, for messages.
+/// Describes pauses, for error messages.
 pub(super) const EXPECTED: &str = "pairs of times such as [[\"10s\", \"12s\"]]";
 
 /// The largest number of pauses of a flow.
@@ -17,7 +17,7 @@ const MOST: usize = 10_000;
 const TIME: Kind = Kind::Time { min: Time::ZERO };
 
 impl Reader<'_> {
-    /// Reads pauses. They must ascend and must not overlap.
+    /// Reads pauses, which must be in order and must not overlap.
     pub fn pauses(&mut self, item: &Item) -> Vec<[Time; 2]> {
         let Some(list) = item.node.array() else {
             self.wrong(&item.key, &item.node, EXPECTED);

@@ -1,4 +1,5 @@
-//! Values of `[[programs]]`: words, texts, readiness, dates, and files with their content.
+//! Reads values of `[[programs]]`: command words, environment variables, readiness, dates, and
+//! files.
 
 use serde_json::{Value as Json, json};
 use tailback_engine::plan::{FilePlan, Ready, RootPlan};
@@ -25,7 +26,7 @@ const MAX_TEXT: usize = 16 << 10;
 const MAX_WORDS: usize = 1000;
 
 impl Reader<'_> {
-    /// Reads texts in order, each with its position.
+    /// Reads the words of a command, each with its position.
     pub fn words<'n>(&mut self, item: &'n Item) -> Option<Vec<(&'n str, &'n Node)>> {
         let list = item.node.array().unwrap_or_default();
         if item.node.array().is_none() || list.len() > MAX_WORDS {
@@ -44,7 +45,7 @@ impl Reader<'_> {
         (words.len() == list.len()).then_some(words)
     }
 
-    /// Reads texts by name. The result is sorted.
+    /// Reads a table of texts, such as environment variables, sorted by name.
     pub fn texts<'n>(&mut self, item: &'n Item) -> Vec<(&'n Item, &'n str)> {
         let Some(table) = item.node.table() else {
             self.wrong(&item.key, &item.node, TEXTS);
@@ -63,7 +64,7 @@ impl Reader<'_> {
         texts
     }
 
-    /// Reads the condition under which a server is ready.
+    /// Reads the condition that tells that a server is ready.
     pub fn ready(&mut self, item: &Item) -> Option<Ready> {
         let text = item.node.string().unwrap_or_default();
         let port = |text: &str| text.parse::<u16>().ok().filter(|port| *port > 0);
@@ -91,7 +92,7 @@ impl Reader<'_> {
         ready
     }
 
-    /// Reads a date. Returns seconds since 1970.
+    /// Reads a date as seconds since 1970.
     pub fn date(&mut self, item: &Item) -> Option<u64> {
         let text = match &item.node.value {
             Toml::String(text) | Toml::Datetime(text) => text.as_str(),
@@ -104,7 +105,7 @@ impl Reader<'_> {
         date
     }
 
-    /// Reads files and folders beside the scenario.
+    /// Reads the files and folders that a program needs, relative to the scenario.
     pub fn files(&mut self, item: &Item) -> Vec<FilePlan> {
         let mut files: Vec<FilePlan> = Vec::new();
         let Some(list) = item.node.array() else {
@@ -148,7 +149,7 @@ impl Reader<'_> {
         files
     }
 
-    /// Reads a folder beside the scenario that is the root of programs.
+    /// Reads the root folder of programs, relative to the scenario.
     pub fn root(&mut self, item: &Item) -> Option<RootPlan> {
         let Some(text) = item.node.string().filter(|text| !text.is_empty()) else {
             self.wrong(&item.key, &item.node, FOLDER);
@@ -168,7 +169,7 @@ impl Reader<'_> {
     }
 }
 
-/// Returns the last part of a path, if it is a name.
+/// Returns the last part of a path, if it can be a file name.
 fn name_of(path: &str) -> Option<&str> {
     let last = path.trim_end_matches('/').rsplit('/').next()?;
     let good = !matches!(last, "" | "." | "..") && !last.contains(char::is_control);
@@ -209,7 +210,7 @@ fn seconds_of(text: &str) -> Option<u64> {
 }
 
 fn leap(year: u64) -> bool {
-    // This rule for leap years is correct from 1990 to 2099.
+    // This leap year rule is correct from 1990 to 2099.
     year.is_multiple_of(4)
 }
 

@@ -1,4 +1,4 @@
-//! The rate of a link: a constant, steps or a trace.
+//! Reads the rate of a link: a constant, steps or a trace.
 
 use std::sync::Arc;
 
@@ -12,12 +12,11 @@ use super::trace::{Conditions, Traced};
 use super::value;
 use crate::read::{Item, Problem, shorten};
 
-/// What a rate may be, for messages.
+/// Describes a rate, for error messages.
 pub(super) const EXPECTED: &str =
     "a rate such as \"100Mbit\", { steps = [[\"0s\", \"50Mbit\"], ...] } or { trace = \"file\" }";
 
 impl Reader<'_> {
-    /// Reads a rate: a constant, steps or a trace.
     pub fn rate(&mut self, item: &Item) -> Option<RatePlan> {
         let node = &item.node;
         let Some(table) = node.table() else {
@@ -46,8 +45,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Returns the conditions of a link whose rate is a trace of conditions. `rate` is the key with
-    /// the name of the trace.
+    /// Returns the conditions if a link's rate is a trace of conditions. `rate` is the key that
+    /// names the trace.
     pub fn conditions(&mut self, rate: &Item) -> Option<Arc<Conditions>> {
         let file = rate.node.table()?.item("trace")?.node.string()?;
         match self.traces.get(file, self.load) {
@@ -72,7 +71,7 @@ impl Reader<'_> {
             };
             let time = self.plain("steps", Kind::Time { min: Time::ZERO }, at, Bdp::Nowhere);
             let value = match rate.string().map(parse_rate) {
-                // A link may stop for a while, but must begin with a rate above 0.
+                // Later steps may have a rate of 0 (an outage), but not the first one.
                 Some(Ok(Rate(0))) if !steps.is_empty() => Some(Value::Rate(Rate(0))),
                 _ => self.plain("steps", Kind::Rate, rate, Bdp::Nowhere),
             };

@@ -1,4 +1,4 @@
-//! The reader of one scenario. It collects errors and continues with defaults, so that one pass
+//! Reads the values of a scenario. Collects errors and continues with defaults, so that one pass
 //! finds all errors.
 
 use std::collections::{HashMap, HashSet};
@@ -13,42 +13,43 @@ use super::trace::Traces;
 use crate::read::{Item, Node, Problem, Span, shorten};
 use crate::request::{FileLoader, Loader, Request};
 
-/// The size of one `bdp` at a position in the file.
+/// The size that the unit `bdp` has at a position in the file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Bdp {
-    /// Size of one `bdp`, bytes.
+    /// Size in bytes.
     Known(f64),
-    /// Unknown, because the rate or the round-trip time is wrong. That error is already reported.
+    /// Unknown, because the rate or the round-trip time has an error, which is already reported.
     Unknown,
-    /// Undefined, because the key does not belong to a link.
+    /// Undefined, because the key is not part of a link.
     Nowhere,
 }
 
 /// Reads values and collects errors.
 pub(crate) struct Reader<'a> {
     pub problems: Vec<Problem>,
-    /// Warnings about allowed but unusual values.
+    /// Warnings about values that are allowed but unusual.
     pub warnings: Vec<Problem>,
-    /// Where flows may keep in phase, at the points so far. All points together get one warning.
+    /// A queue at which flows may stay in phase, in the points read so far. The scenario gets one
+    /// warning.
     pub in_phase: Option<InPhase>,
-    /// Positions of swept values, whose numbers are needed for the labels of points.
+    /// Positions of swept values whose numbers must be stored for labels.
     pub watched: HashSet<Span>,
-    /// The numbers that were read at the positions in `watched`, in base units.
+    /// The numbers at these positions, in base units.
     pub resolved: HashMap<Span, Value>,
-    /// Memory that a run may use, bytes, if the caller knows the limit.
+    /// Memory that a run may use, bytes, if it is limited.
     pub memory: Option<u64>,
     /// The engine of the runs.
     pub engine: EngineKind,
-    /// Whether the caller attaches endpoints to entries of programs.
+    /// Whether the caller attaches endpoints to the entries of `[[programs]]`.
     pub endpoints: bool,
     pub(super) load: &'a Loader<'a>,
-    /// The traces, and the files with lists of values, that were read.
+    /// The traces and the lists of values read from files.
     pub traces: Traces,
     pub(super) load_files: &'a FileLoader<'a>,
     /// The files that programs need, with their hashes.
     pub(super) contents: Files,
     pub(super) load_root: &'a FileLoader<'a>,
-    /// The folders that are roots of programs.
+    /// The root folders of programs.
     pub(super) roots: Files,
 }
 
@@ -78,7 +79,7 @@ impl Reader<'_> {
         self.problems.push(problem);
     }
 
-    /// Reports a value that does not have the form that the key expects.
+    /// Reports a value of the wrong form, with the expected form.
     pub fn wrong(&mut self, name: &str, node: &Node, expected: impl Into<String>) {
         let problem = Problem::new(
             node.span,
@@ -96,8 +97,7 @@ impl Reader<'_> {
         self.problem(unknown(item, label, valid));
     }
 
-    /// Reports a key that a table does not have. If another table has the key, the report includes
-    /// this table.
+    /// Reports a key that a table does not have, and the tables that do have it.
     pub fn unknown_in(&mut self, item: &Item, label: &str, def: &'static TableDef) {
         let mut problem = unknown(item, label, def.keys.iter().map(|key| key.name));
         problem.help = elsewhere::move_to(&item.key, def);
@@ -113,7 +113,7 @@ impl Reader<'_> {
         text
     }
 
-    /// Stores the number that was read at a position where a sweep has inserted a value.
+    /// Stores a number if a sweep inserted it.
     pub(super) fn note(&mut self, span: Span, value: &Value) {
         if self.watched.contains(&span) && value.number().is_some() {
             self.resolved.insert(span, value.clone());

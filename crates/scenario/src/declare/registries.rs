@@ -1,4 +1,4 @@
-//! The entries of the engine's registries, in a form for the reader and the schema.
+//! Lists the entries of all registries in one form, for the reader and the schema.
 
 use tailback_engine::keys::Registry;
 use tailback_engine::programs::stacks;
@@ -12,9 +12,9 @@ pub(crate) struct View {
     pub name: &'static str,
     pub doc: &'static str,
     pub options: &'static [Opt],
-    /// Whether Linux, or one of tailback's own modules, has the algorithm.
+    /// Whether Linux or a tailback module provides the algorithm.
     pub in_kernel: bool,
-    /// Whether some Linux release has the algorithm without a module that the user provides.
+    /// Whether a Linux release provides the algorithm without a module.
     pub in_linux: bool,
     pub finish: fn(&mut Options) -> Result<(), Vec<OptionError>>,
 }

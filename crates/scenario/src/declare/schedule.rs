@@ -1,4 +1,4 @@
-//! Packets that are marked or dropped by their number.
+//! Reads schedules, which list the numbers of packets to mark or to drop.
 
 use std::collections::HashSet;
 
@@ -8,10 +8,10 @@ use tailback_engine::plan::Schedule;
 use super::reader::Reader;
 use crate::read::{Item, Problem, Span, Toml};
 
-/// The largest number of packets that a schedule may mark, and the largest number that it may drop.
+/// The largest number of marks, and of drops, in a schedule.
 const MAX_SCHEDULE: usize = 100_000;
 
-/// What a schedule must look like, for messages.
+/// Describes a schedule, for error messages.
 pub(super) const EXPECTED: &str = "packet numbers such as { marks = [100, 200], drops = [300] }";
 
 impl Reader<'_> {
@@ -47,7 +47,7 @@ impl Reader<'_> {
         (schedule != Schedule::default()).then_some(schedule)
     }
 
-    /// Reads packet numbers with their positions. The numbers must ascend.
+    /// Reads packet numbers, which must ascend, with their positions.
     fn packet_numbers(&mut self, item: &Item) -> Vec<(u64, Span)> {
         let key = item.key.as_str();
         let Some(list) = item.node.array() else {
@@ -78,7 +78,7 @@ impl Reader<'_> {
     }
 }
 
-/// Returns the schema of packet numbers. A schema cannot require that they ascend.
+/// Returns the JSON Schema of packet numbers, which cannot express that they ascend.
 pub(super) fn schema() -> Json {
     let numbers = json!({
         "type": "array",

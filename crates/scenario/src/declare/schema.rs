@@ -1,6 +1,6 @@
-//! JSON Schema of scenario files, for editors (draft 2020-12). It is generated from the
-//! declarations of keys and registries. Only [`crate::load()`] checks rules that depend on the
-//! whole file (names, sums, paths of a sweep).
+//! Generates the JSON Schema (draft 2020-12) of scenario files for editors from the declarations of
+//! keys and registries. Rules about the whole file (names, sums, paths of a sweep) are only checked
+//! by [`crate::load()`].
 
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ pub fn json_schema() -> Json {
     schema
 }
 
-/// Returns the schema of a table. Its keys may include options of an entry.
+/// Returns the schema of a table, with `options` among its keys.
 fn table(def: &'static TableDef, options: &[Opt]) -> Json {
     let mut properties = Map::new();
     for key in def.keys {
@@ -49,8 +49,8 @@ fn table(def: &'static TableDef, options: &[Opt]) -> Json {
     schema
 }
 
-/// A metric with a scope (`link.`) or with the name of a link or flow (`@name`), or a value from a
-/// program's result files.
+/// Matches a metric with a scope (`link.`), with the name of a link or flow (`@name`), or of a
+/// number from a program's files.
 const QUALIFIED: &str = "^(flow|link|class|run|results)\\.|@|^results_";
 
 fn key_schema(key: &Key) -> Json {
@@ -59,8 +59,7 @@ fn key_schema(key: &Key) -> Json {
         KeyKind::Text if key.name == "metric" => {
             let names = metrics().iter().flat_map(|m| [&m.path, &m.name]);
             let names: BTreeSet<&String> = names.collect();
-            // The scope, the name and the value depend on the rest of the file, so the schema has
-            // only a pattern.
+            // Scope, name and number depend on the rest of the file, so only match a pattern.
             json!({ "type": "string", "anyOf": [{ "enum": names }, { "pattern": QUALIFIED }] })
         }
         KeyKind::Text | KeyKind::Folder => json!({ "type": "string" }),
@@ -128,15 +127,15 @@ fn default(kind: KeyKind, text: &str) -> Json {
     }
 }
 
-/// Returns the schema of an item in an array of tables. For traffic, the schema has a shape for
-/// each kind.
+/// Returns the schema of an item in an array of tables. Each kind of traffic or program has its own
+/// variant.
 fn list_item(def: &'static TableDef) -> Json {
     let Some(registry) = def.flat() else {
         return table(def, &[]);
     };
     let mut all = entries(registry);
     if registry == Registry::Programs {
-        // Transport stacks whose names are not kinds of programs on the kernel engine.
+        // Add transport stacks that are not also kinds of programs in the kernel engine.
         let stacks = entries(Registry::Stacks).into_iter();
         let known: Vec<&str> = all.iter().map(|entry| entry.name).collect();
         all.extend(stacks.filter(|stack| !known.contains(&stack.name)));
@@ -164,7 +163,7 @@ fn list_item(def: &'static TableDef) -> Json {
             shape
         })
         .collect();
-    // If `kind` is not required, add a shape without options.
+    // If `kind` is optional, add a variant without it.
     let mut shapes = shapes;
     if def.keys.iter().all(|key| !key.required) {
         let mut plain = table(def, &[]);
@@ -176,8 +175,7 @@ fn list_item(def: &'static TableDef) -> Json {
     json!({ "anyOf": shapes })
 }
 
-/// Returns the schema of `[sweep]`. Its keys are paths, so the schema only checks the shape of the
-/// values.
+/// Returns the schema of `[sweep]`. It does not check the keys, which are paths.
 fn sweep() -> Json {
     let values = json!({
         "type": ["array", "object"],
@@ -198,7 +196,7 @@ fn sweep() -> Json {
 
 #[cfg(test)]
 mod tests {
-    /// A key or option in the reference must not name a future release.
+    /// Tests that no key or option in the reference is documented for a future release.
     #[test]
     fn no_key_is_of_a_later_release() {
         let number = |text: &str| -> Vec<u32> { text.split('.').flat_map(str::parse).collect() };

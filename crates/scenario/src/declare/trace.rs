@@ -1,5 +1,5 @@
-//! Traces of a scenario: delivery opportunities (Mahimahi) or conditions over time (CSV). Each
-//! trace is read, parsed and hashed once, for all points and seeds.
+//! Reads traces: delivery opportunities (Mahimahi) or conditions over time (CSV). Each trace is
+//! read, parsed and hashed once for all points and seeds.
 
 mod conditions;
 
@@ -40,25 +40,24 @@ impl Traced {
     }
 }
 
-/// A trace that has been read.
+/// A trace with its hash.
 struct Trace {
     traced: Traced,
-    /// SHA-256 of the times of opportunities. Conditions need no hash, because they become steps of
-    /// the plan.
+    /// SHA-256 of the opportunities. Conditions are part of the plan and need no hash here.
     hash: String,
 }
 
-/// The traces of a scenario by the names in the file. If a trace has an error, the error is stored
-/// and reported at every key that refers to the trace.
+/// Traces by their names in the file. An error in a trace is stored and reported at every key that
+/// refers to it.
 #[derive(Default)]
 pub(crate) struct Traces {
     traces: HashMap<String, Result<Trace, String>>,
-    /// The texts of files that contain a list of values.
+    /// Files with a list of values, by their names.
     lists: HashMap<String, Result<Arc<str>, String>>,
 }
 
 impl Traces {
-    /// Returns a trace. Reads it on the first call.
+    /// Returns a trace. The first call reads its file.
     pub fn get(&mut self, file: &str, load: &Loader<'_>) -> Result<Traced, String> {
         if !self.traces.contains_key(file) {
             let read = self.read(file, load);
@@ -70,7 +69,7 @@ impl Traces {
         }
     }
 
-    /// Returns the text of a file that contains a list of values. Reads it on the first call.
+    /// Returns the text of a file with a list of values. The first call reads it.
     pub fn list(&mut self, file: &str, load: &Loader<'_>) -> Result<Arc<str>, String> {
         if !self.lists.contains_key(file) {
             let text = load(file).map(Arc::from);
@@ -79,7 +78,7 @@ impl Traces {
         self.lists[file].clone()
     }
 
-    /// Returns the names of the traces and lists that were read, sorted.
+    /// Returns the names of all traces and lists read so far, sorted.
     pub fn names(&self) -> Vec<String> {
         let traces = self.traces.iter().filter(|(_, trace)| trace.is_ok());
         let lists = self.lists.iter().filter(|(_, text)| text.is_ok());
@@ -91,7 +90,7 @@ impl Traces {
         names
     }
 
-    /// Returns the hash of a trace that was read before.
+    /// Returns the hash of a trace that [`Traces::get`] has returned.
     pub fn hash(&self, times: &Arc<[Time]>) -> String {
         let mut known = self.traces.values().flatten();
         let known = known.find(|trace| match &trace.traced {
@@ -118,7 +117,7 @@ impl Traces {
             let hash = String::new();
             return Ok(Trace { traced, hash });
         };
-        // Two names may refer to the same file.
+        // If another name refers to the same content, share it.
         let hash = hash(times);
         let mut known = self.traces.values().flatten();
         let known = known.find(|trace| trace.hash == hash);

@@ -1,4 +1,4 @@
-//! Plain values of keys and options: times, rates, sizes, numbers, words and switches.
+//! Reads plain values of keys and options: times, rates, sizes, numbers, words and booleans.
 
 use serde_json::{Map, Value as Json, json};
 use tailback_engine::registry::{
@@ -49,7 +49,7 @@ pub(super) fn expectation(kind: Kind) -> String {
     }
 }
 
-/// Describes the expected value for a value that is only wrong because it is negative.
+/// Describes the expected value if a value is wrong only because it is too small or negative.
 fn positive(kind: Kind) -> Option<String> {
     match kind {
         Kind::Time { min } if min > Time::ZERO => Some(format!("a time of at least {min}")),
@@ -67,7 +67,7 @@ impl Reader<'_> {
         let value = match (kind, &node.value) {
             (Kind::List(inner), Toml::Array(list)) if has_valid_length(list) => {
                 let values = list.iter().map(|node| self.plain(name, *inner, node, bdp));
-                // Read all values first, so that every error is reported.
+                // Read all values before returning, so that every error is reported.
                 let values: Vec<Option<Value>> = values.collect();
                 return values.into_iter().collect::<Option<_>>().map(Value::List);
             }
@@ -116,8 +116,7 @@ impl Reader<'_> {
             }
         };
         if let Err(expected) = check_range(kind, &value) {
-            // If the upper limit is only the largest value of the type, do not mention it in the
-            // message.
+            // An upper limit that is only the limit of the integer type is not mentioned.
             let open = matches!(kind, Kind::Int { max: i64::MAX, .. });
             let expected = if open { expectation(kind) } else { expected };
             self.wrong(name, node, expected);
@@ -133,7 +132,7 @@ impl Reader<'_> {
         Some(value)
     }
 
-    /// Reads a time and a value of a kind.
+    /// Reads a pair of a time and a value.
     fn pair(&mut self, name: &str, kind: Kind, node: &Node, bdp: Bdp) -> Option<(Time, Value)> {
         let Some([at, value]) = node.array() else {
             self.wrong(name, node, format!("a time and {}", expectation(kind)));
@@ -260,7 +259,7 @@ impl Reader<'_> {
 /// The largest number of values in a list.
 const MAX_LIST: usize = 100_000;
 
-/// The advice about an error in a file with a list.
+/// Advice for an error in a file with a list.
 const CORRECT: &str = "correct the file, or name another";
 
 /// Returns whether the number of values in a list is allowed.

@@ -1,6 +1,5 @@
-//! `[[assert]]`: checks that the metrics exist, and that every point has the flows, links or
-//! classes of the assertions. `tailback.metrics.assertions` checks after the run whether an
-//! assertion holds.
+//! Reads `[[assert]]`: checks that the metrics exist, and that every point has the flows, links or
+//! classes of the assertions. `tailback.metrics.assertions` evaluates the assertions after the run.
 
 use tailback_engine::keys::KeyKind;
 
@@ -35,7 +34,7 @@ pub(crate) fn read(
     }
     let mut asserts = Vec::new();
     for node in nodes {
-        // An empty table asserts nothing, so report it.
+        // An empty table, which has no condition, is reported with the table itself.
         if node.table().is_some_and(|table| table.0.is_empty()) {
             continue;
         }

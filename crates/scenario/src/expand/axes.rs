@@ -1,4 +1,4 @@
-//! A swept key and its value at each point: numbers in base units, names, and labels for users.
+//! Labels swept keys and their values at each point.
 
 use tailback_engine::registry::Value;
 
@@ -6,8 +6,8 @@ use super::grid::Run;
 use super::sweep::Sweep;
 use crate::scenario::{Axis, Param};
 
-/// If the values of a key have several units, replaces the numbers by texts with units, because
-/// 20000 packets and 20000 bytes are different values.
+/// Replaces numbers by texts with units if the values of a key have several units, because 20000
+/// packets and 20000 bytes are different values.
 pub(super) fn name_mixed_units(runs: &mut [Run]) {
     let keys = runs.first().map_or(0, |run| run.swept.len());
     for key in 0..keys {
@@ -27,7 +27,7 @@ pub(super) fn name_mixed_units(runs: &mut [Run]) {
     }
 }
 
-/// Returns a number as text with its unit.
+/// Formats a number with its unit.
 fn with_unit(value: &Value) -> String {
     match value {
         Value::Packets(packets) => format!("{packets}p"),

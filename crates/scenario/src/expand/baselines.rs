@@ -1,6 +1,6 @@
-//! Finds the baseline with which a run is compared to compute its gains. It is the point of the
-//! sweep that differs only in one way: its congestion controls have the standard response to marks.
-//! (ABE, RFC 8511, has another response.)
+//! Finds the baseline of each run for computing gains: the point of the sweep that differs only in
+//! having the standard congestion control response to marks. ABE (RFC 8511), for example, responds
+//! differently.
 
 use std::collections::HashMap;
 
@@ -13,16 +13,16 @@ use super::grid::Run;
 use crate::canonical::canonical;
 use crate::declare::Traces;
 
-/// The message if the sweep has no baseline for a gain.
+/// The error if the sweep has no baseline for a gain.
 pub(crate) const BASELINE: &str = "for every point another that differs in beta_ecn only and has the standard backoff: a sweep over beta_ecn with a value equal to beta";
 
-/// Returns the standard response of a congestion control that also has other responses.
+/// Returns the standard response of a congestion control, if options can change its response.
 fn standard_of(control: &Algorithm) -> Option<(Standard, &Options)> {
     let (name, options) = control.known()?;
     Some((find(cc::TABLE.entries(), name)?.rules.standard?, options))
 }
 
-/// Returns whether a congestion control of the plan does not have the standard response.
+/// Returns whether any congestion control of the plan has another response.
 fn departs(plan: &Plan) -> bool {
     let sources = plan.traffic.iter();
     let sources = sources.filter_map(|source| Some(&source.connections.as_ref()?.cc));
@@ -32,7 +32,7 @@ fn departs(plan: &Plan) -> bool {
         .any(|(standard, options)| (standard.departs)(options))
 }
 
-/// Returns the plan in which all congestion controls have the standard response.
+/// Returns the plan with the standard response in all congestion controls.
 fn standard(plan: &Plan) -> Plan {
     let mut plan = plan.clone();
     let sources = plan.traffic.iter_mut();
@@ -47,7 +47,7 @@ fn standard(plan: &Plan) -> Plan {
     plan
 }
 
-/// For each run, returns the run that differs only by having the standard response.
+/// Returns the index of each run's baseline, if it needs and has one.
 pub(crate) fn baselines(runs: &[Run], traces: &Traces) -> Vec<Option<usize>> {
     let departs: Vec<bool> = runs.iter().map(|run| departs(&run.plan)).collect();
     if !departs.contains(&true) {

@@ -1,5 +1,4 @@
-//! Finds points of a sweep that describe the same run. Without this check, the same run would be
-//! counted twice.
+//! Finds points of a sweep that describe the same run, which would then be counted twice.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -8,7 +7,7 @@ use super::grid::Run;
 use super::sweep::{Dimension, Sweep};
 use crate::read::{Node, Problem};
 
-/// Reports each pair of values that makes two points equal, at the positions of both values.
+/// Reports each pair of swept values that gives equal points, at both positions.
 pub(super) fn problems(sweep: &Sweep, runs: &[Run], canonical: &[Arc<str>]) -> Vec<Problem> {
     let mut first_with: HashMap<(&str, u64, Option<&str>), &Run> = HashMap::new();
     let mut pairs: BTreeSet<(usize, usize, usize)> = BTreeSet::new();
@@ -39,12 +38,12 @@ pub(super) fn problems(sweep: &Sweep, runs: &[Run], canonical: &[Arc<str>]) -> V
     problems.collect()
 }
 
-/// Returns the value that an error about a position on an axis points at.
+/// Returns the node at which to report an error about a value of an axis.
 fn place(dimension: &Dimension, index: usize) -> &Node {
     &dimension.keys[0].values[index]
 }
 
-/// Returns the values at a position on an axis as text.
+/// Formats the values of an axis at one position.
 fn written(dimension: &Dimension, index: usize) -> String {
     let keys = dimension.keys.iter();
     let values: Vec<String> = keys.map(|key| key.values[index].inline(40)).collect();

@@ -1,4 +1,4 @@
-//! Inserts a value into the tree at a path, for a sweep and for `--set`.
+//! Inserts values of a sweep or of `--set` into the tree of the file.
 
 use tailback_engine::keys::{KeyKind, Registry, TableDef};
 use tailback_engine::plan::Plan;
@@ -8,8 +8,8 @@ use crate::declare::entries;
 use crate::plan::{LISTS, names};
 use crate::read::{Node, Path, Problem, Span, Step, Table, Toml, listed, shorten};
 
-/// Returns the path with names of flows and sources replaced by their indices. If the file has the
-/// key `sweep."a.b"`, the path `sweep.a.b` means this key.
+/// Replaces names of flows and sources in a path by their indices. If the file has a key
+/// `sweep."a.b"`, the path `sweep.a.b` refers to it.
 pub(super) fn resolve(root: &Node, path: &Path) -> Path {
     let mut path = path.clone();
     let Some((Step::Key(first), _)) = path.0.first().cloned() else {
@@ -34,7 +34,7 @@ pub(super) fn resolve(root: &Node, path: &Path) -> Path {
     path
 }
 
-/// Returns the names in a top-level array of tables, such as `[[flows]]`.
+/// Returns the names of the items in a top-level array of tables, such as `[[flows]]`.
 fn names_in(root: &Node, list: &str) -> Vec<String> {
     let table = root.table();
     let nodes = |name| {
@@ -57,8 +57,8 @@ fn index_of(root: &Node, list: &str, name: &str) -> Option<usize> {
     names_in(root, list).iter().position(|n| n == name)
 }
 
-/// Returns whether the value of a key, and so every value inside it, was inserted after the file
-/// was parsed.
+/// Returns the value at `path` after `value` and then the values `inside` it are inserted into a copy
+/// of the tree.
 pub(super) fn grafted<'n>(
     root: &Node,
     path: &Path,
@@ -85,10 +85,10 @@ pub(super) fn grafted<'n>(
     Ok(node.clone())
 }
 
-/// Inserts a value at a resolved path. Creates tables of the path that the file does not have. For
-/// example, `path.rtt` does not need `[path]`, and `queue.target` works for `queue = "codel"`.
+/// Inserts a value at a resolved path. Creates missing tables on the path. For example, `path.rtt`
+/// does not need `[path]`, and `queue.target` also works if the file has `queue = "codel"`.
 pub(super) fn graft(root: &mut Node, path: &Path, value: Node) -> Result<(), Problem> {
-    // A name that was not resolved is unknown. The message lists all known names.
+    // A name that [`resolve`] has left in the path is unknown.
     let names = match path.0.as_slice() {
         [(Step::Key(list), _), (Step::Key(_), _), ..] => names_in(root, list),
         _ => Vec::new(),
@@ -159,8 +159,7 @@ pub(super) fn graft(root: &mut Node, path: &Path, value: Node) -> Result<(), Pro
     Ok(())
 }
 
-/// Returns the table that replaces a plain name of a registry's entry, so that options can be
-/// added.
+/// Returns the table that replaces an entry's plain name, so that options can be added to it.
 fn named_table(registry: Registry, name: &str, span: Span) -> Table {
     let name = Node {
         span,
@@ -171,9 +170,9 @@ fn named_table(registry: Registry, name: &str, span: Span) -> Table {
     table
 }
 
-/// Returns the table to create for a key of the path.
+/// Returns the table to create for a missing key of the path.
 fn created(key: &str, span: Span, reached: Reached, next: Reached) -> Table {
-    // The key is an option of the default algorithm, so name that algorithm.
+    // The next key is an option of the default algorithm, so write that algorithm's name.
     if let (Reached::Table(def), Reached::Choice(registry)) = (reached, next)
         && let Some(name) = def.key(key).and_then(|key| key.default)
     {
@@ -182,8 +181,7 @@ fn created(key: &str, span: Span, reached: Reached, next: Reached) -> Table {
     Table::default()
 }
 
-/// Returns the error about a name that a list does not contain, with the names that the list
-/// contains.
+/// Returns the error about an unknown name, with the known names.
 fn unknown_name(name: &str, span: Span, list: &str, names: &[String]) -> Problem {
     let message = format!("there is no \"{}\" in {list}", shorten(name));
     let problem = Problem::new(span, message).global();
@@ -196,12 +194,11 @@ fn unknown_name(name: &str, span: Span, list: &str, names: &[String]) -> Problem
         .nearest(name, names)
 }
 
-/// Returns the error about a key that a table does not have and that cannot be created, with the
-/// possible keys.
+/// Returns the error about a key that neither exists nor can be created, with the possible keys.
 fn unknown_key(key: &str, span: Span, whole: &str, reached: Reached, table: &Table) -> Problem {
     let mut valid: Vec<String> = table.keys().map(str::to_owned).collect();
     valid.extend(reached.creatable().map(str::to_owned));
-    // Do not propose the key that the user wrote. It is declared, but this scenario cannot have it.
+    // The user's key is declared, but this scenario cannot have it, so do not suggest it.
     valid.retain(|name| name != key);
     valid.sort();
     valid.dedup();
@@ -232,13 +229,13 @@ fn written(steps: &[(Step, Span)]) -> String {
     text
 }
 
-/// The kind of table or value that a path has reached, according to the declared keys.
+/// What a path has reached, according to the declarations of keys.
 #[derive(Clone, Copy)]
 enum Reached {
     Table(&'static TableDef),
     Map(&'static TableDef),
     List(&'static TableDef),
-    /// An entry of a registry, given by name or as a table.
+    /// A registry entry, as a name or a table.
     Choice(Registry),
     /// A table of options, such as `classic` of `wred`.
     Options(&'static [Opt]),
@@ -248,7 +245,7 @@ enum Reached {
 }
 
 impl Reached {
-    /// Returns what the path reaches after one more step.
+    /// Returns what the path reaches with one more step.
     fn below(self, step: &Step, node: &Node) -> Reached {
         if let (Step::Key(key), Some(table)) = (step, node.table())
             && let Some(inner) = self.options(key, table)
@@ -274,7 +271,7 @@ impl Reached {
         }
     }
 
-    /// Returns the options in a table of options that is a key of `table`.
+    /// Returns the options in `key`, if it is a table of options in `table`.
     fn options(self, key: &str, table: &Table) -> Option<&'static [Opt]> {
         let of_entry = |registry: Registry| {
             let name = table.get(registry.name_key()).and_then(Node::string)?;
@@ -294,7 +291,7 @@ impl Reached {
         }
     }
 
-    /// Returns the keys that may be created for a path if the file does not have them.
+    /// Returns the keys that may be created in a table that does not have them.
     fn creatable(self) -> Box<dyn Iterator<Item = &'static str>> {
         match self {
             Reached::Table(def) => Box::new(

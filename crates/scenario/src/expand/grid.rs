@@ -1,4 +1,4 @@
-//! Expands a sweep into the points of its grid, without seeds.
+//! Expands a sweep into the combinations of its values, without seeds.
 
 use tailback_engine::plan::{Plan, Refusal};
 
@@ -11,29 +11,29 @@ use crate::plan::{Origins, plan};
 use crate::read::{Node, Problem, Span};
 use crate::request::Judge;
 
-/// The largest number of flows and sources in all points together.
+/// Largest number of flows and sources in all combinations together.
 const MAX_TOTAL_FLOWS: u64 = 2_000_000;
 
-/// The largest number of values in all points together. Each point reads its own copy of the file,
-/// which needs some 0.5 us and 50 bytes for each value.
+/// Largest number of values in all combinations together. Reading the file for a combination needs
+/// about 0.5 us and 50 bytes for each value.
 const MAX_TOTAL_VALUES: u64 = 20_000_000;
 
-/// The largest number of errors that are collected.
+/// Largest number of errors to collect.
 const MAX_PROBLEMS: usize = 1000;
 
-/// A point of the grid, which stands for the runs with all its seeds.
+/// One combination of swept values, for all seeds.
 pub(super) struct Run {
     pub swept: Vec<Swept>,
-    /// Position of the point on each axis.
+    /// Index of the value on each axis.
     pub at: Vec<usize>,
     pub plan: Plan,
-    /// The seed of the point's first run.
+    /// Seed of its first run.
     pub seed: u64,
 }
 
-/// Returns every point of the grid. First tries each value separately, with the first values of the
-/// other axes. This finds the errors of all values with few points. Reads the whole grid only if
-/// all values are valid, and if `[sweep]` itself has no errors (`sound`).
+/// Returns every combination of swept values. First reads each value once, with the first values of
+/// the other axes, which finds the errors of all values in few steps. Reads the other combinations
+/// only if there are none, and if `[sweep]` itself has no errors (`sound`).
 pub(super) fn runs(
     root: &Node,
     sweep: &Sweep,
@@ -57,14 +57,13 @@ pub(super) fn runs(
     .expected(format!("at most {MAX_TOTAL_FLOWS} in one sweep"))
     .help("split the sweep");
     let grid = sweep.points();
-    // With a sweep over `count`, other points may have fewer flows, but rarely fewer than a
-    // quarter.
+    // If `count` is swept, other combinations may have fewer flows than the first, but rarely fewer
+    // than a quarter.
     if sound && grid > 1 && size(&runs[0]).saturating_mul(grid) > 4 * MAX_TOTAL_FLOWS {
         reader.problem(too_many);
         return runs;
     }
-    // If the sweep is rejected anyway, searching for more errors would take minutes and is not
-    // worth it.
+    // Do not look for further errors, because it would take minutes.
     if sound && grid > 1 && values(root, sweep).saturating_mul(grid) > MAX_TOTAL_VALUES {
         reader.problem(Problem {
             message: "the points have too many values together".to_owned(),
@@ -106,7 +105,7 @@ pub(super) fn runs(
             reader.problem(too_many);
             return runs;
         }
-        // Advance the positions like the digits of a number. The last key varies fastest.
+        // Increment the indices like the digits of a number. The last key varies fastest.
         let Some(digit) = (0..at.len())
             .rev()
             .find(|i| at[*i] + 1 < sweep.dimensions[*i].len)
@@ -117,17 +116,18 @@ pub(super) fn runs(
         at[digit + 1..].fill(0);
         let run = run(root, sweep, &at, &labels, reader, judge);
         runs.push(run);
-        // Stop here: each value alone is valid, so these errors come from a combination of values.
+        // Stop here: each value was valid with the first values of the other axes, so the
+        // combination is wrong.
         if !reader.problems.is_empty() {
             return runs;
         }
     }
 }
 
-/// Estimates how many values a point's file has.
+/// Estimates the number of values in the file of a combination.
 fn values(root: &Node, sweep: &Sweep) -> u64 {
     let keys = sweep.dimensions.iter().flat_map(|d| &d.keys);
-    // Each point also has a copy of the key's path.
+    // Each combination also has a copy of the key's path.
     let swept = keys.map(|key| {
         let largest = key.values.iter().map(Node::size).max();
         largest.unwrap_or(0) + key.text.len() / 32
@@ -135,7 +135,7 @@ fn values(root: &Node, sweep: &Sweep) -> u64 {
     (root.size() + swept.sum::<usize>()) as u64
 }
 
-/// Reads one point of the grid.
+/// Reads one combination of swept values.
 fn run(
     root: &Node,
     sweep: &Sweep,
@@ -183,8 +183,8 @@ fn run(
     }
 }
 
-/// Reports what an engine rejects, at positions in the file. Reports nothing if there are other
-/// errors, because the plan then has defaults instead of wrong values.
+/// Reports what an engine does not support, at the positions in the file. Reports nothing if there
+/// are other errors, because the plan then has defaults in place of wrong values.
 fn refused(
     refusals: Vec<Refusal>,
     origins: &Origins,
@@ -200,7 +200,7 @@ fn refused(
         })
         .filter(|problem| !wrong.contains(&problem.span))
         .collect();
-    // Flows that take a value from [tcp] report the same error at the same position, so keep one.
+    // Flows that inherit a value from [tcp] give the same error at the same position.
     problems.sort();
     problems.dedup();
     problems

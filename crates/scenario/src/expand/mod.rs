@@ -1,4 +1,5 @@
-//! Expands a sweep into points, each with its plan. An error at several points is reported once.
+//! Expands a sweep into points (combinations of swept values and seeds), each with its plan.
+//! Reports an error that occurs at several points once.
 
 mod asserts;
 mod axes;
@@ -27,7 +28,7 @@ use graft::{graft, grafted, resolve};
 use grid::runs;
 use sweep::Sweep;
 
-/// A value of `--set` that has been parsed.
+/// A parsed `--set` option.
 struct Set {
     path: Path,
     value: Node,
@@ -47,13 +48,13 @@ pub(crate) fn expand(
         return Err(vec![problem.help(format!("add {LEAST}"))]);
     }
     name_flows(&mut root);
-    // Paths use the names of flows in the file, even if `--set` changes these names.
+    // Resolve paths with the names in the file, even if `--set` changes these names.
     let named = root.clone();
     let sets = overrides(request, &mut root, &named, sources, &mut problems);
     let mut sweep = sweep::read(&root, &mut problems);
     let written = root.table().and_then(|table| table.get("sweep"));
     let written = written.map_or_else(|| Ok("{}".to_owned()), serde_json::to_string);
-    // The tree is copied for each point, so remove long lists from it first.
+    // The tree is copied for each point, so first remove `[sweep]`, which may have long lists.
     if let Toml::Table(table) = &mut root.value {
         table.0.retain(|item| item.key != "sweep");
     }
@@ -112,7 +113,7 @@ pub(crate) fn expand(
             overrides: request.overrides.to_vec(),
             seeds: request.seeds,
             files: reader.traces.names(),
-            // Writing JSON cannot fail for text and numbers.
+            // Text and numbers can always be written as JSON.
             sweep: written.unwrap_or_default(),
         }),
     })
@@ -130,8 +131,8 @@ fn set_seeds(sweep: &mut Sweep, seeds: u64, sources: &mut Sources, problems: &mu
     }
 }
 
-/// Resolves the swept keys, and drops the keys that `--set` replaces. If `--set` changes a key
-/// inside a swept table, changes it in each value of that table.
+/// Resolves the swept keys, and removes those that `--set` replaces. If `--set` changes a key
+/// inside a swept table, changes each value of that table.
 fn resolve_keys(
     sweep: &mut Sweep,
     root: &Node,
@@ -142,7 +143,7 @@ fn resolve_keys(
     for dimension in &mut sweep.dimensions {
         dimension.keys.retain_mut(|key| {
             key.path = resolve(named, &key.path);
-            // A key that `--set` replaces has one value, so it is not swept.
+            // `--set` gives this key a single value.
             if sets.iter().any(|set| key.path.same(&set.path)) {
                 return false;
             }
@@ -150,8 +151,8 @@ fn resolve_keys(
                 .iter()
                 .filter(|set| key.path.is_prefix_of(&set.path))
                 .collect();
-            // Trying one value shows whether the path exists. A key inside a swept table must be
-            // changed in each value.
+            // Insert a single value to check whether the path exists, unless `--set` changes a key
+            // inside the values.
             let affected = if inside.is_empty() { 1 } else { usize::MAX };
             for value in key.values.iter_mut().take(affected) {
                 let inside = inside.iter().map(|set| (&set.path, &set.value));
@@ -171,7 +172,7 @@ fn resolve_keys(
         .retain(|dimension| !dimension.keys.is_empty());
 }
 
-/// Makes a point for each seed of each run.
+/// Makes a point for each seed of each combination.
 fn points(
     runs: Vec<grid::Run>,
     canonical: Vec<Arc<str>>,
@@ -238,8 +239,8 @@ fn overrides(
     sets
 }
 
-/// If a key holds text, returns its value as the user wrote it. Read as a number, kernel 5.10 would
-/// become kernel 5.1.
+/// Returns the value as the user wrote it if the key is a text: otherwise kernel 5.10 would become
+/// the number 5.1.
 fn as_text(path: &Path, node: Node, written: &str) -> Node {
     let key = match path.0.as_slice() {
         [(Step::Key(key), _)] => Plan::TABLE.key(key),

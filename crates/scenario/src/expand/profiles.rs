@@ -1,4 +1,4 @@
-//! `[path] profile`: adds the keys of a built-in network path, except those that the scenario sets
+//! Inserts the keys of a built-in network path (`[path] profile`) that the scenario does not set
 //! itself.
 
 use tailback_engine::profiles;
@@ -7,11 +7,11 @@ use tailback_engine::registry::{Kind, Value};
 use crate::declare::{Bdp, Reader};
 use crate::read::{Item, Node, Problem, Span, Table, Toml, parse};
 
-/// The tables to which a built-in network path adds keys.
+/// Tables whose keys a built-in network path sets.
 const TABLES: [&str; 2] = ["path", "bottleneck"];
 
-/// Inserts the keys of the built-in network path into the tree of a point. Errors in these keys are
-/// reported at the position of the path's name.
+/// Inserts the keys of the built-in network path into the tree of a point. Errors in them are
+/// reported at the path's name.
 pub(super) fn apply(tree: &mut Node, reader: &mut Reader<'_>) {
     let Toml::Table(root) = &mut tree.value else {
         return;
@@ -23,11 +23,12 @@ pub(super) fn apply(tree: &mut Node, reader: &mut Reader<'_>) {
     let kind = Kind::Word(profiles::NAMES);
     let name = match reader.plain("profile", kind, &named.node, Bdp::Nowhere) {
         Some(Value::Word(name)) => name,
-        // For an unknown name, use any path, so that required keys are not reported as missing.
+        // For an unknown name, use the first path, so that required keys are not also reported as
+        // missing.
         _ => profiles::NAMES[0],
     };
-    // The labels of runs depend on the position of the swept value. So the inserted keys get a
-    // slightly different position, which ends one byte earlier.
+    // A sweep finds its values by their positions. So give the inserted keys another position,
+    // which ends one byte earlier.
     let mut span = named.node.span;
     span.end -= 1;
     if let Some(links) = root.item("links") {
@@ -54,7 +55,7 @@ pub(super) fn apply(tree: &mut Node, reader: &mut Reader<'_>) {
     }
 }
 
-/// Returns the TOML tables of a built-in network path. All values have the same position.
+/// Returns the TOML tables of a built-in network path, with one position for all values.
 fn keys(name: &str, span: Span) -> impl Iterator<Item = (&'static str, Table)> {
     let entry = profiles::ENTRIES.iter().find(|entry| entry.name == name);
     let mut problems = Vec::new();

@@ -1,5 +1,5 @@
-//! The subject of an assertion: a metric, and the flow, link or class to which the metric applies.
-//! A metric has several names, and commands accept all of them.
+//! Resolves the subject of an assertion: a metric, and the flow, link or class that it measures.
+//! Accepts all names of a metric.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use super::grid::Run;
 use crate::declare::{Fields, Reader, metrics};
 use crate::read::{Problem, listed, shorten};
 
-/// The flow, link or class of an assertion, if it has one.
+/// The flow, link or class that an assertion names, if any.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Subject {
     pub flow: Option<String>,
@@ -18,7 +18,7 @@ pub(super) struct Subject {
     pub class: Option<String>,
 }
 
-/// The part of a summary for traffic sources.
+/// Name of the part of a summary for traffic sources.
 const SOURCE: &str = "traffic";
 
 impl Subject {
@@ -84,8 +84,7 @@ impl Subject {
     }
 }
 
-/// Returns the path and the subject of the metric that an assertion names, or `None` after an
-/// error.
+/// Returns the path and the subject of an assertion's metric, or `None` after an error.
 pub(super) fn measured(
     reader: &mut Reader<'_>,
     fields: &Fields<'_>,
@@ -175,7 +174,8 @@ pub(super) fn measured(
         reader.problem(not_measured(fields, word, what, On::Flow));
         return None;
     }
-    // Links have the same metric, so a path without a scope would mean the metric of a link.
+    // If links also have this metric, add the scope, because the plain path means the metric of a
+    // link.
     let shared = || metrics().iter().filter(|m| m.path == path).count() > ons.len();
     let path = match &ons[..] {
         [on] if known.is_empty() && shared() => format!("{}.{path}", on.name()),
@@ -184,8 +184,8 @@ pub(super) fn measured(
     Some((path, subject))
 }
 
-/// Checks that a competitor exists at every point. It must be a flow or traffic source with all its
-/// copies. Programs are not supported, because tailback cannot repeat a run without one.
+/// Checks that a competitor exists at every point: a flow or traffic source, with all its copies.
+/// Programs are rejected, because tailback cannot repeat a run without one.
 pub(super) fn competitor(reader: &mut Reader<'_>, fields: &Fields<'_>, name: &str, runs: &[Run]) {
     for run in runs {
         let plan = &run.plan;
@@ -220,9 +220,8 @@ fn not_measured(fields: &Fields<'_>, word: &str, what: &str, on: On) -> Problem 
     .help("name another metric, or what this one is measured on")
 }
 
-/// Finds a metric by its path or name, possibly after `flow.`, `link.`, `class.` or `run.`. Returns
-/// the metric's path, its possible scopes, and, for flows, the parts of a summary that have it
-/// (such as `program`).
+/// Finds a metric by its path or name, with or without a scope (`flow.`, `link.`, `class.` or
+/// `run.`). Returns its path, its possible scopes, and the parts of a summary that have it.
 fn offered(word: &str, runs: &[Run]) -> Option<(String, Vec<On>, Vec<&'static str>)> {
     let (scope, rest) = match word.split_once('.') {
         Some((scope, rest)) => (On::ALL.into_iter().find(|on| on.name() == scope), rest),
@@ -249,7 +248,7 @@ fn offered(word: &str, runs: &[Run]) -> Option<(String, Vec<On>, Vec<&'static st
     Some((own, vec![On::Flow], vec!["program"]))
 }
 
-/// Interprets the name after a metric's `@` as the name of a link, flow or class.
+/// Resolves the name after a metric's `@` to a link, flow or class.
 fn name_subject(
     reader: &mut Reader<'_>,
     fields: &Fields<'_>,
@@ -309,7 +308,7 @@ fn name_subject(
     None
 }
 
-/// Returns the metrics that the programs of a point add: numbers from their files.
+/// Returns the names of numbers that programs of a point report in their files.
 fn results(run: &Run) -> impl Iterator<Item = String> {
     let programs = run.plan.programs.iter();
     let results = programs.flat_map(|program| &program.results);
@@ -353,8 +352,7 @@ fn classes(plan: &Plan) -> impl Iterator<Item = &str> {
     all.filter_map(|class| class.as_deref())
 }
 
-/// Returns the kind of sender that this name belongs to (flow, program or source), at the first
-/// point that has it.
+/// Returns whether a name is that of a flow, program or source, at the first point that has it.
 fn kind_of(name: &str, runs: &[Run]) -> Option<&'static str> {
     let mut senders = runs.iter().flat_map(|run| senders(&run.plan));
     senders
@@ -362,7 +360,7 @@ fn kind_of(name: &str, runs: &[Run]) -> Option<&'static str> {
         .map(|(kind, _)| kind)
 }
 
-/// Returns the flows, programs and traffic sources: kind, name, and number of members.
+/// Returns the kind, name and number of copies of all flows, programs and traffic sources.
 fn senders(plan: &Plan) -> impl Iterator<Item = (&'static str, (&str, u64))> {
     let flows = plan
         .flows
@@ -375,7 +373,7 @@ fn senders(plan: &Plan) -> impl Iterator<Item = (&'static str, (&str, u64))> {
     flows.chain(programs).chain(sources)
 }
 
-/// Returns whether a name refers to a group of flows or programs, or to one of its members.
+/// Returns whether a name is that of a sender or of one of its copies.
 fn includes((own, count): (&str, u64), name: &str) -> bool {
     let Some((all, one)) = name.split_once('/') else {
         return own == name;

@@ -1,4 +1,5 @@
-//! `[sweep]`: a grid of values by path, lists that advance together, and seeds.
+//! Reads `[sweep]`: keys with the values that they take, keys that advance together (zip), and
+//! seeds.
 
 use std::collections::HashMap;
 
@@ -11,7 +12,7 @@ pub(super) const MAX_POINTS: u64 = 100_000;
 /// The largest number of keys.
 const MAX_KEYS: usize = 100;
 
-/// Keys that advance together: one key of the grid, or all keys of a zip.
+/// An axis of the sweep: one key, or all keys of a zip.
 #[derive(Debug)]
 pub(super) struct Dimension {
     pub keys: Vec<SweptKey>,
@@ -42,7 +43,7 @@ impl SweptKey {
     }
 }
 
-/// `[sweep]` after it has been read.
+/// The content of `[sweep]`.
 #[derive(Debug)]
 pub(super) struct Sweep {
     pub dimensions: Vec<Dimension>,
@@ -141,8 +142,8 @@ fn wrong(name: &str, node: &Node, expected: &str) -> Problem {
     .expected(expected)
 }
 
-/// Collects the swept keys below an item of `[sweep]`: `"a.b" = [...]`, or a table `a` with a key
-/// `b`.
+/// Collects the swept keys in an item of `[sweep]`, which is `"a.b" = [...]` or a table `a` with a
+/// key `b`.
 fn flatten(prefix: &str, item: &Item, keys: &mut Vec<SweptKey>, problems: &mut Vec<Problem>) {
     let text = format!("{prefix}{}", item.key);
     match &item.node.value {
@@ -152,7 +153,7 @@ fn flatten(prefix: &str, item: &Item, keys: &mut Vec<SweptKey>, problems: &mut V
             }
         }
         Toml::Array(values) if !values.is_empty() => {
-            // A path that is joined from several keys has the position of its last key.
+            // If the path is split over several keys, use the position of the last one.
             let span = item.key_span;
             let quoted = (span.end - span.start) as usize == item.key.len() + 2;
             let inner = Span {
@@ -249,8 +250,8 @@ fn check_twice(root: &Node, sweep: &Sweep, problems: &mut Vec<Problem>) {
     }
 }
 
-/// Returns the labels of a key's values. The label of a table with an entry's name is this name if
-/// no other value has the same name. Otherwise the label is the table as TOML.
+/// Returns the labels of a key's values. A table that names an algorithm has that name as label,
+/// unless two values share it; then the label is the table as TOML.
 pub(super) fn labels(values: &[Node]) -> Vec<String> {
     let short = |node: &Node| match &node.value {
         Toml::Table(table) => ["aqm", "name", "kind"]
@@ -272,15 +273,15 @@ pub(super) fn labels(values: &[Node]) -> Vec<String> {
         .zip(shown)
         .map(|((node, short), shown)| match short {
             Some(name) if times[name.as_str()] == 1 => name.clone(),
-            // Another value is a table with this name. This value is only a name, so its label
-            // stays the name.
+            // If one value is the plain name and another is a table with it, the plain name keeps
+            // its label.
             Some(name) if node.string().is_some() => name.clone(),
             _ => shown,
         })
         .collect()
 }
 
-/// Returns values as TOML. Long labels are cut, unless two labels would then be equal.
+/// Formats values as TOML, shortened as long as all of them stay different.
 fn told_apart(values: &[Node]) -> Vec<String> {
     const SHOWN: usize = 200;
     let cut: Vec<String> = values.iter().map(|node| node.inline(SHOWN)).collect();

@@ -1,4 +1,4 @@
-//! The swept keys at a point of the grid, with their values and labels.
+//! The swept keys of a combination, with their values and labels.
 
 use tailback_engine::registry::Value;
 
@@ -7,13 +7,13 @@ use crate::declare::Reader;
 use crate::read::{Node, Toml};
 use crate::scenario::Param;
 
-/// A swept key at a point.
+/// A swept key with its value.
 pub(super) struct Swept {
     pub key: String,
     pub param: Param,
     /// The path as written in the file.
     pub label: String,
-    /// The value as a number, if it is a number.
+    /// The value, if it is a number.
     pub value: Option<Value>,
 }
 
@@ -44,8 +44,8 @@ pub(super) fn swept(
     all
 }
 
-/// Returns a number as written in the file. A number of packets always has its unit, because "1000"
-/// and "1000p" may be the same value and then need the same label.
+/// Formats a number as in the file. Adds the unit to a number of packets, because "1000" and
+/// "1000p" may be equal and then need the same label.
 fn label_of_number(node: &Node, value: Option<&Value>) -> String {
     match (&node.value, value) {
         (Toml::String(text), _) => text.clone(),

@@ -15,28 +15,28 @@ use tailback_engine::units::{Rate, Time};
 
 use crate::declare::MAX_TIME;
 
-/// The largest number of rows of a file.
+/// Largest number of rows in a file.
 const MAX_ROWS: usize = 1_000_000;
 
-/// The columns. The first two are required.
+/// The columns, of which the first two are required.
 const COLUMNS: [&str; 4] = ["time_s", "rate_mbit", "delay_ms", "loss"];
 
-/// The largest rate, bit/s. The next constant is the longest delay, ms.
+/// Largest rate, bit/s. The next constant is the longest delay, ms.
 const MAX_RATE: f64 = 1e12;
 const MAX_DELAY_MS: f64 = 3.6e6;
 
-/// The conditions of a link over time. Each list begins at time 0 and ascends.
+/// The conditions of a link over time, each as a list of changes in order of time, from time 0 on.
 pub(crate) struct Conditions {
-    /// Each rate, with the time from which it applies.
+    /// Rates.
     pub rates: Vec<(Time, Rate)>,
-    /// Each one-way delay, with the time from which it applies, if the file has this column.
+    /// One-way delays, if the file has this column.
     pub delays: Option<Vec<(Time, Value)>>,
-    /// Each probability of loss, with the time from which it applies, if the file has this column.
+    /// Loss probabilities, if the file has this column.
     pub losses: Option<Vec<(Time, Value)>>,
 }
 
 impl Conditions {
-    /// Returns whether a text begins with a header of columns.
+    /// Returns whether a text begins with a header that has a known column.
     pub fn are_in(text: &str) -> bool {
         let first = text.lines().find(|line| !line.trim().is_empty());
         first.is_some_and(|line| line.split(',').any(|name| COLUMNS.contains(&name.trim())))
