@@ -4,15 +4,16 @@ in the guest.
     python scripts/stacks.py
     python scripts/stacks.py --jobs 2 --out results/stacks
 
-Runs the meetings and transfers of `quic-and-tcp` at 20 Mbit/s in the simulator, with the stack of
+Runs the meetings and transfers of `quic-and-tcp` in the simulator, with the stack of
 `stacks/quinn`, if these runs are not stored. The numbers of the kernel engine are read from the
-page docs/evidence/quic-and-tcp.md.
+pages docs/evidence/quic-and-tcp.md and docs/evidence/quic-and-tcp-rtts.md.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import statistics
 import subprocess
 import sys
@@ -20,18 +21,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
-from tailback.metrics.statistics import Estimate
+from tailback.metrics.statistics import Estimate, t_quantile
 from tailback.running.batch import Job, run_many
+from tailback.store.results import Results
 from tailback_studies.experiments.quic_and_tcp.layout import (
     CCS,
     LINKS,
     Fetch,
+    Link,
     Pair,
     Stack,
     places,
 )
 from tailback_studies.experiments.quic_and_tcp.points import (
+    BYTES,
     Fetched,
     Met,
     fetch_job,
@@ -42,14 +47,11 @@ from tailback_studies.experiments.quic_and_tcp.points import (
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs/evidence/quinn-in-the-simulator.md"
-GUEST = ROOT / "docs/evidence/quic-and-tcp-all.results.json"
+EVIDENCE = ROOT / "docs/evidence"
 STACK = ROOT / "stacks/quinn"
 QUINN = Stack("quinn", "CUBIC")
-LINK = LINKS[0]
 
 SEEDS = 5
-CLOSE_MBIT = 0.5
-"""Largest difference of throughputs in a meeting that is considered agreement, Mbit/s."""
 CLOSE = 0.02
 """Largest relative difference of the times of a transfer that is considered agreement."""
 TIMERS = ("exact", "tokio")
@@ -94,8 +96,31 @@ class Transfer:
         return None if own is None or self.guest is None else own / self.guest - 1
 
 
-PAIRS = [Pair(place, QUINN, cc) for place in places(LINK) for cc in CCS]
-FETCHES = [Fetch(place, QUINN) for place in places(LINK)]
+@dataclass(frozen=True)
+class Half:
+    """The meetings and transfers at one rate."""
+
+    link: Link
+    close_mbit: float
+    """Largest difference of throughputs in a meeting that is considered agreement, Mbit/s."""
+    guest: tuple[str, ...]
+    """Names of the pages with the results of the kernel engine."""
+
+    @property
+    def pairs(self) -> list[Pair]:
+        """Return every meeting of quinn."""
+        return [Pair(place, QUINN, cc) for place in places(self.link) for cc in CCS]
+
+    @property
+    def fetches(self) -> list[Fetch]:
+        """Return every transfer of quinn."""
+        return [Fetch(place, QUINN) for place in places(self.link)]
+
+
+HALVES = (
+    Half(LINKS[0], 0.5, ("quic-and-tcp",)),
+    Half(LINKS[1], 1.0, ("quic-and-tcp", "quic-and-tcp-rtts")),
+)
 
 
 @dataclass(frozen=True)
@@ -104,7 +129,7 @@ class Ran:
 
     meetings: Sequence[Met]
     transfers: Sequence[Fetched]
-    version: str
+    results: Sequence[Results]
 
 
 def main() -> None:
@@ -112,12 +137,55 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="quinn in the simulator against the guest")
     parser.add_argument("--jobs", type=int)
     parser.add_argument("--out", type=Path, default=Path("results/stacks"))
+    parser.add_argument(
+        "--keep-speed", action="store_true", help="keep the section on speed of the existing page"
+    )
     given = parser.parse_args()
-    ran = {timers: _run(timers, given.out, given.jobs) for timers in TIMERS}
-    guest_meetings, guest_transfers = _guest()
+    found = [_compare(half, given.out, given.jobs) for half in HALVES]
+    causes = list(_causes(found[1], given.out, given.jobs))
+    halves = (line for one in found for line in _half(one))
+    speed = _kept_speed() if given.keep_speed else _speed()
+    lines = [*_head(found), *halves, *causes, *speed]
+    PAGE.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    print(PAGE.relative_to(ROOT))
+
+
+@dataclass(frozen=True)
+class Compared:
+    """All meetings and transfers at one rate, on both engines."""
+
+    half: Half
+    meetings: Sequence[Meeting]
+    transfers: Sequence[Transfer]
+    version: str
+    """The version of the simulator."""
+    cpu_s: float
+    """CPU time of all runs of the simulator with the default timers."""
+    simulated_s: float
+    """Simulated time of these runs."""
+    runs: int
+    """Number of these runs."""
+
+    def close(self, timers: str) -> int:
+        """Return the number of meetings that agree."""
+        return sum(m.miss(timers) <= self.half.close_mbit for m in self.meetings)
+
+    def errors(self, timers: str) -> list[float]:
+        """Return the relative differences of the times of transfers."""
+        return [e for one in self.transfers if (e := one.error(timers)) is not None]
+
+    def near(self, timers: str) -> int:
+        """Return the number of transfers that agree."""
+        return sum(abs(error) <= CLOSE for error in self.errors(timers))
+
+
+def _compare(half: Half, out: Path, jobs: int | None) -> Compared:
+    """Run one half of the study that is not stored."""
+    ran = {timers: _run(half, timers, out, jobs) for timers in TIMERS}
+    guest_meetings, guest_transfers = _guest(half)
     meetings = [
         _meeting(pair, guest_meetings, {t: one.meetings[i] for t, one in ran.items()})
-        for i, pair in enumerate(PAIRS)
+        for i, pair in enumerate(half.pairs)
     ]
     transfers = [
         Transfer(
@@ -125,21 +193,27 @@ def main() -> None:
             guest_transfers[fetch.place.queue, fetch.place.rtt_ms],
             {timers: one.transfers[i].completion_s.mean for timers, one in ran.items()},
         )
-        for i, fetch in enumerate(FETCHES)
+        for i, fetch in enumerate(half.fetches)
     ]
-    lines = [*_page(meetings, transfers, ran[TIMERS[0]].version), *_speed()]
-    PAGE.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    print(PAGE.relative_to(ROOT))
+    runs = [run for results in ran[TIMERS[0]].results for run in results]
+    return Compared(
+        half,
+        meetings,
+        transfers,
+        str(runs[0].manifest["engine_version"]),
+        sum(run.timing["cpu_s"] for run in runs),
+        sum(run.summary["duration_s"] for run in runs),
+        len(runs),
+    )
 
 
-def _run(timers: str, out: Path, jobs: int | None) -> Ran:
-    every = [job(pair, seeds=SEEDS) for pair in PAIRS]
-    every += [fetch_job(fetch, seeds=SEEDS) for fetch in FETCHES]
+def _run(half: Half, timers: str, out: Path, jobs: int | None) -> Ran:
+    every = [job(pair, seeds=SEEDS) for pair in half.pairs]
+    every += [fetch_job(fetch, seeds=SEEDS) for fetch in half.fetches]
     here = [_in_simulator(one, timers) for one in every]
     results = run_many(here, out=out, jobs=jobs, plugins=[STACK])
-    version = str(next(iter(results[0])).manifest["engine_version"])
-    met_here = met(PAIRS, results[: len(PAIRS)])
-    return Ran(met_here, fetched(FETCHES, results[len(PAIRS) :]), version)
+    met_here = met(half.pairs, results[: len(half.pairs)])
+    return Ran(met_here, fetched(half.fetches, results[len(half.pairs) :]), results)
 
 
 def _meeting(
@@ -178,94 +252,102 @@ def _mean(value: Estimate) -> float:
     return value.mean
 
 
-def _guest() -> tuple[
+def _guest(
+    half: Half,
+) -> tuple[
     dict[tuple[str, int, str], tuple[float, float, float]], dict[tuple[str, int], float | None]
 ]:
-    """Return the numbers of the kernel engine, read from the published page."""
-    page = json.loads(GUEST.read_text(encoding="utf-8"))
-    blocks = {
-        (section["title"], block.get("title")): block
-        for section in page["sections"]
-        for block in section["blocks"]
-    }
-    meetings = {}
-    table = blocks[f"Beside a flow of Linux at {LINK.rate_mbit} Mbit/s", "Every pair of flows"]
-    for row in table["rows"]:
-        stack, queue, rtt, *cells = row
-        if stack == QUINN.label:
-            for i, cc in enumerate(CCS):
-                own, _, other = cells[i].partition(" / ")
-                delay = float(cells[len(CCS) + i])
-                meetings[queue, int(rtt), cc] = (float(own), float(other), delay)
-    transfers = {}
-    table = blocks["Alone", f"A transfer alone at {LINK.rate_mbit} Mbit/s"]
-    for row in table["rows"]:
-        if row[0] == QUINN.label:
-            for i, rtt in enumerate(LINK.rtts_ms):
-                text = row[2 + i].partition(" ")[0]
-                transfers[row[1], rtt] = float(text) if text else None
+    """Return the numbers of the kernel engine, read from the published pages."""
+    rate = f"{half.link.rate_mbit} Mbit/s"
+    meetings: dict[tuple[str, int, str], tuple[float, float, float]] = {}
+    transfers: dict[tuple[str, int], float | None] = {}
+    for name in half.guest:
+        file = EVIDENCE / f"{name}-all.results.json"
+        for title, row in _rows(json.loads(file.read_text(encoding="utf-8"))):
+            if title == (f"Beside a flow of Linux at {rate}", "Every pair of flows"):
+                _, queue, rtt, *cells = row
+                for i, cc in enumerate(CCS):
+                    own, _, other = cells[i].partition(" / ")
+                    delay = float(cells[len(CCS) + i])
+                    meetings[queue, int(rtt), cc] = (float(own), float(other), delay)
+            if title == ("Alone", f"A transfer alone at {rate}"):
+                for i, rtt_ms in enumerate(half.link.rtts_ms):
+                    text = row[2 + i].partition(" ")[0]
+                    transfers[row[1], rtt_ms] = float(text) if text else None
     return meetings, transfers
 
 
-def _page(
-    meetings: Sequence[Meeting], transfers: Sequence[Transfer], version: str
-) -> Iterator[str]:
+def _rows(page: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str | None], list[str]]]:
+    """Yield quinn's rows of the tables of a page, each with the titles of section and table."""
+    for section in page["sections"]:
+        for block in section["blocks"]:
+            for row in block.get("rows", ()):
+                if row[0] == QUINN.label:
+                    yield (section["title"], block.get("title")), row
+
+
+def _head(found: Sequence[Compared]) -> Iterator[str]:
     first = TIMERS[0]
-    close = {t: sum(m.miss(t) <= CLOSE_MBIT for m in meetings) for t in TIMERS}
-    errors = {t: [e for one in transfers if (e := one.error(t)) is not None] for t in TIMERS}
-    near = {t: sum(abs(e) <= CLOSE for e in errors[t]) for t in TIMERS}
-    delays = [abs(m.here[first][2] / m.guest[2] - 1) for m in meetings]
-    worst = max(meetings, key=lambda m: m.miss(first))
     yield "# quinn in the simulator and in the guest\n"
     yield (
-        f"One quinn flow competes with one TCP flow in {len(meetings)} scenarios. In "
-        f"{close[first]} of them, quinn's throughput in the simulator is within `{CLOSE_MBIT} "
-        f"Mbit/s` of its throughput on Linux. Transfers of quinn alone take the same time within "
-        f"{CLOSE:.0%} in {near[first]} of {len(errors[first])} cases. The bottleneck has "
-        f"`{LINK.rate_mbit} Mbit/s`; the scenarios are those of [quic-and-tcp](quic-and-tcp.md).\n"
+        "One quinn flow competes with one TCP flow, or transfers data alone. The scenarios are "
+        "those of [quic-and-tcp](quic-and-tcp.md), on both engines. The table has the simulator "
+        "with exact timers, the default of `stacks/quinn`.\n"
     )
+    yield "| bottleneck | competing flows: throughput | transfers alone: time within 2% |"
+    yield "|---|--:|--:|"
+    for one in found:
+        errors = one.errors(first)
+        yield (
+            f"| `{one.half.link.rate_mbit} Mbit/s` | {one.close(first)} of {len(one.meetings)} "
+            f"within `{one.half.close_mbit:g} Mbit/s` | {one.near(first)} of {len(errors)} |"
+        )
     yield (
-        "`python scripts/stacks.py` makes this page. The simulator was not fitted to these "
+        "\n`python scripts/stacks.py` makes this page. The simulator was not fitted to these "
         "numbers.\n"
     )
     yield f"- **date**: {datetime.now(UTC).date():%-d %B %Y}"
-    yield f"- **simulator**: {version}, {SEEDS} seeds per point"
-    yield "- **guest**: Linux, 5 seeds, rounded values from [quic-and-tcp](quic-and-tcp.md)"
+    yield f"- **simulator**: {found[0].version}, {SEEDS} seeds per point"
+    yield (
+        "- **guest**: Linux, 5 seeds, rounded values from [quic-and-tcp](quic-and-tcp.md) and "
+        "[quic-and-tcp-rtts](quic-and-tcp-rtts.md)"
+    )
     yield "- **stack**: `stacks/quinn` with its defaults unless a column says otherwise\n"
+
+
+def _half(found: Compared) -> Iterator[str]:
+    first, half, meetings = TIMERS[0], found.half, found.meetings
+    at = f"at {half.link.rate_mbit} Mbit/s"
+    errors = {t: found.errors(t) for t in TIMERS}
+    delays = [abs(m.here[first][2] / m.guest[2] - 1) for m in meetings]
+    worst = max(meetings, key=lambda m: m.miss(first))
+    beyond = {t: sum(m.miss(t) > max(half.close_mbit, m.half[t]) for m in meetings) for t in TIMERS}
+    close_by = f"throughput within {half.close_mbit:g} Mbit/s, of {len(meetings)} scenarios"
+    rows = {
+        f"competing flows: {close_by}": [str(found.close(t)) for t in TIMERS],
+        "difference larger than that and than the column ± below": [str(beyond[t]) for t in TIMERS],
+        "largest difference of the throughput, Mbit/s": [
+            f"{max(m.miss(t) for m in meetings):.1f}" for t in TIMERS
+        ],
+        f"transfers alone: time within {CLOSE:.0%}, of {len(errors[first])}": [
+            str(found.near(t)) for t in TIMERS
+        ],
+        "largest error of a time": [f"{max(errors[t], key=abs):+.1%}" for t in TIMERS],
+    }
+    yield f"## Results {at}\n"
     yield "| | exact timers, the default | timers as with tokio |"
     yield "|---|--:|--:|"
-    yield (
-        f"| competing flows: throughput within {CLOSE_MBIT} Mbit/s, of {len(meetings)} scenarios | "
-        + " | ".join(str(close[t]) for t in TIMERS)
-        + " |"
-    )
-    beyond = {t: sum(m.miss(t) > max(CLOSE_MBIT, m.half[t]) for m in meetings) for t in TIMERS}
-    yield (
-        "| difference larger than that and than the column ± below | "
-        + " | ".join(str(beyond[t]) for t in TIMERS)
-        + " |"
-    )
-    yield (
-        "| largest difference of the throughput, Mbit/s | "
-        + " | ".join(f"{max(m.miss(t) for m in meetings):.1f}" for t in TIMERS)
-        + " |"
-    )
-    yield (
-        f"| transfers alone: time within {CLOSE:.0%}, of {len(errors[first])} | "
-        + " | ".join(str(near[t]) for t in TIMERS)
-        + " |"
-    )
-    yield (
-        "| largest error of a time | "
-        + " | ".join(f"{max(errors[t], key=abs):+.1%}" for t in TIMERS)
-        + " |"
-    )
+    yield from (f"| {name} | {' | '.join(cells)} |" for name, cells in rows.items())
     yield (
         f"\nThe median difference of the queue delay is {statistics.median(delays):.1%}. The "
         f"throughput differs most beside {worst.cc} in {worst.queue} at `{worst.rtt_ms} ms`.\n"
     )
-    yield "## Misses\n"
-    missed = [m for m in meetings if m.miss(first) > CLOSE_MBIT]
+    yield (
+        f"The `{found.runs}` runs with exact timers simulate `{found.simulated_s:,.0f} s`, and "
+        f"took `{found.cpu_s:.0f} s` of CPU time.\n"
+    )
+    yield f"### Misses {at}\n"
+    missed = [m for m in meetings if m.miss(first) > half.close_mbit]
     yield (
         "The column ± is half of the simulator's own 95 % interval over its seeds. It does not "
         "include the guest's interval.\n"
@@ -274,26 +356,148 @@ def _page(
         yield from _table(sorted(missed, key=lambda m: -m.miss(first)))
     else:
         yield "No throughput differs by more.\n"
-    yield "## All competing flows\n"
+    yield f"### All competing flows {at}\n"
     yield from _table(meetings)
-    yield "## Transfers alone\n"
-    yield "Time in s until `20 MB` have arrived.\n"
+    yield f"### Transfers alone {at}\n"
+    yield f"Time in s until `{BYTES[half.link.rate_mbit] // 10**6} MB` have arrived.\n"
     yield "| queue | RTT, ms | guest | simulator | error | timers as with tokio |"
     yield "|---|--:|--:|--:|--:|--:|"
-    for one in transfers:
+    for one in found.transfers:
         error = one.error(first)
         texts = ["" if v is None else f"{v:.2f}" for v in (one.guest, *one.here.values())]
         yield (
             f"| {one.queue} | {one.rtt_ms} | {texts[0]} | {texts[1]} | "
             f"{'' if error is None else f'{error:+.1%}'} | {texts[2]} |"
         )
+    yield ""
+
+
+MORE_SEEDS = 2 * SEEDS
+"""Number of seeds of the simulator that are compared with each other."""
+CHANGES: Mapping[str, Mapping[str, Mapping[str, object]]] = {
+    "as above": {},
+    "timers as with tokio": {"entry": {"timers": "tokio"}},
+    "without GSO": {"entry": {"gso": False}},
+    '`host_jitter = "100us"`': {"top": {"host_jitter": "100us"}},
+}
+"""Changes of the simulated set-up, by title."""
+
+
+def _causes(found: Compared, out: Path, jobs: int | None) -> Iterator[str]:
+    """Yield the section about the differences at the higher rate. It compares the simulator with
+    itself, with other seeds."""
+    half = found.half
+    own = [_rates(pair, {}, out, jobs) for pair in half.pairs]
+    guests = [meeting.guest for meeting in found.meetings]
+
+    def far(a: Sequence[Rates], b: Sequence[float]) -> float:
+        return max(abs(statistics.fmean(run[i] for run in a) - b[i]) for i in (0, 1))
+
+    halves = [(runs[:SEEDS], runs[SEEDS:]) for runs in own]
+    itself = [
+        far(first, [statistics.fmean(run[i] for run in second) for i in (0, 1)])
+        for first, second in halves
+    ]
+    to_guest = [
+        [far(part, guest) for part, guest in zip(parts, guests, strict=True)]
+        for parts in zip(*halves, strict=True)
+    ]
+    outside = [
+        i
+        for i, (runs, guest) in enumerate(zip(own, guests, strict=True))
+        if any(not _predicts([run[j] for run in runs], guest[j]) for j in (0, 1))
+    ]
+    yield f"## Why results at {half.link.rate_mbit} Mbit/s differ\n"
+    yield (
+        "Most differences are chance. A run measures "
+        f"`{half.link.seconds - half.link.warmup_s} s`, which at this rate is few periods of a "
+        "window between two losses. So the result of a run depends on the time at which the flows "
+        f"start, which the seed varies. The table compares {SEEDS} seeds of the "
+        f"simulator with the guest and with {SEEDS} other seeds of the simulator.\n"
+    )
+    close_by = f"scenarios within {half.close_mbit:g} Mbit/s, of {len(own)}"
+    yield f"| compared | {close_by} | largest difference, Mbit/s |"
+    yield "|---|--:|--:|"
+    for name, values in (
+        (f"seeds 1 to {SEEDS} with the guest", to_guest[0]),
+        (f"seeds {SEEDS + 1} to {MORE_SEEDS} with the guest", to_guest[1]),
+        (f"seeds 1 to {SEEDS} with seeds {SEEDS + 1} to {MORE_SEEDS}", itself),
+    ):
+        close = sum(value <= half.close_mbit for value in values)
+        yield f"| {name} | {close} | {max(values):.1f} |"
+    yield (
+        f"\nFrom {MORE_SEEDS} seeds follows an interval that contains the guest's mean of {SEEDS} "
+        "seeds with a probability of `95 %`, if both engines have the same distribution. The "
+        f"guest's mean is outside in {len(outside)} of {len(own)} scenarios; by chance it would be "
+        f"in about {len(own) / 20:.0f}. The next table has these scenarios with changes of the "
+        f"simulated set-up, each with {MORE_SEEDS} seeds.\n"
+    )
+    yield "| queue | RTT, ms | beside | guest: quinn / TCP, Mbit/s | " + " | ".join(CHANGES) + " |"
+    yield "|---|--:|---|--:|" + "--:|" * len(CHANGES)
+    for i in outside:
+        pair, guest = half.pairs[i], guests[i]
+        cells = []
+        for change in CHANGES.values():
+            runs = _rates(pair, change, out, jobs) if change else own[i]
+            cells.append(" / ".join(f"{statistics.fmean(r[j] for r in runs):.1f}" for j in (0, 1)))
+        yield (
+            f"| {pair.place.queue} | {pair.place.rtt_ms} | {pair.cc} | {guest[0]:.1f} / "
+            f"{guest[1]:.1f} | {' | '.join(cells)} |"
+        )
+    yield (
+        "\nNo change explains all of these scenarios. What remains of them is not explained. In a "
+        "drop-tail queue it matters in which order the packets of two flows arrive while it is "
+        "full ([phase effects](../reference/measurements.md#phase-effects-at-a-fifo)). On the "
+        "kernel engine a program spends virtual time for each reading of the clock: with quinn "
+        "about `0.6 s` in a run of `20 s`, which tailback warns about. This may vary the order.\n"
+    )
+
+
+Rates = tuple[float, float]
+"""Throughput of quinn and of TCP in a run, Mbit/s."""
+
+
+def _rates(
+    pair: Pair,
+    change: Mapping[str, Mapping[str, object]],
+    out: Path,
+    jobs: int | None,
+) -> list[Rates]:
+    """Return the throughputs in the simulator, by seed."""
+    one = _in_simulator(job(pair, seeds=MORE_SEEDS), TIMERS[0])
+    assert isinstance(one.scenario, dict)
+    one.scenario["programs"][0].update(change.get("entry", {}))
+    one.scenario.update(change.get("top", {}))
+    [results] = run_many([one], out=out, jobs=jobs, plugins=[STACK], progress=False)
+    runs = sorted(results, key=lambda run: run.seed)
+    return [
+        (
+            run.summary["programs"][0]["throughput_mbit"],
+            run.summary["flows"][0]["throughput_mbit"],
+        )
+        for run in runs
+    ]
+
+
+def _predicts(values: Sequence[float], mean: float) -> bool:
+    """Return whether the 95 % interval for the mean of `SEEDS` further values contains a mean. The
+    mean is rounded to a tenth."""
+    spread = statistics.stdev(values) * math.sqrt(1 / len(values) + 1 / SEEDS)
+    width = t_quantile(len(values) - 1) * spread + 0.05
+    return abs(statistics.fmean(values) - mean) <= width
+
+
+def _kept_speed() -> Iterator[str]:
+    """Yield the section on speed of the existing page."""
+    page = PAGE.read_text(encoding="utf-8")
+    yield page[page.index("## Speed\n") :].rstrip()
 
 
 def _speed() -> Iterator[str]:
     """Measure the speed of the stacks, and yield the section about it."""
     command = [sys.executable, str(ROOT / "benches/stacks.py")]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
-    yield "\n## Speed\n"
+    yield "## Speed\n"
     yield (
         "`python benches/stacks.py` measures data packets per CPU second of a run. Each stack "
         "transfers `200 MB` alone over `100 Mbit/s`, `20 ms` and fq_codel: quinn with encryption "
