@@ -13,7 +13,7 @@ from pages import REFERENCE, ROOT
 from tailback._native import registry_json
 from tailback.cli.tables.listing import type_of
 
-from . import examples, trials
+from . import adapters, examples, trials
 from .heads import head
 
 Entry = dict[str, Any]
@@ -63,12 +63,21 @@ def pages() -> Iterator[tuple[Path, str]]:
     for kind in KINDS:
         folder = REFERENCE / kind.folder
         entries = registry[kind.registry]
-        yield folder / "index.md", "\n".join(_index(kind, entries))
+        stacks = only_stacks(registry) if kind.registry == "programs" else []
+        yield folder / "index.md", "\n".join(_index(kind, entries, stacks))
         for entry in entries:
             yield folder / f"{entry['name']}.md", "\n".join(_entry(kind, entry))
+        for stack in stacks:
+            yield folder / f"{stack.name}.md", "\n".join(_stack(kind, stack))
 
 
-def _index(kind: Kind, entries: list[Entry]) -> Iterator[str]:
+def only_stacks(registry: dict[str, list[Entry]]) -> list[adapters.Adapter]:
+    """Return the transport stacks in the repository for which the kernel engine has no program."""
+    known = {entry["name"] for entry in registry["programs"]}
+    return [adapters.read(one) for one in registry["adapters"] if one["name"] not in known]
+
+
+def _index(kind: Kind, entries: list[Entry], stacks: list[adapters.Adapter]) -> Iterator[str]:
     yield f"# {kind.title}\n\n{kind.usage}\n"
     yield f"`tailback list {kind.registry}` prints this list. `--options` adds the options.\n"
     yield "| name | what it is | follows | on Linux |"
@@ -76,8 +85,11 @@ def _index(kind: Kind, entries: list[Entry]) -> Iterator[str]:
     for entry in entries:
         link = f"[{entry['name']}]({entry['name']}.md)"
         yield _row(link, entry["doc"], entry["follows"], _linux(entry))
+    for stack in stacks:
+        yield _row(f"[{stack.name}]({stack.name}.md)", stack.doc, stack.follows, "no")
     yield "\n```{toctree}\n:hidden:\n"
     yield from (entry["name"] for entry in entries)
+    yield from (stack.name for stack in stacks)
     yield "```\n"
 
 
@@ -96,9 +108,34 @@ def _entry(kind: Kind, entry: Entry) -> Iterator[str]:
     if file.deviations and kind.registry != "programs":
         yield f"## Deviations\n\n{file.deviations}\n"
     yield from _options_of(entry)
+    if kind.registry == "programs":
+        yield from _options_in_simulator(name)
     yield from _example(kind, entry)
     yield "## How well it is validated\n"
     yield from trials.of(kind.registry, name)
+
+
+def _stack(kind: Kind, stack: adapters.Adapter) -> Iterator[str]:
+    """Yield the page of a stack that runs in the simulator only."""
+    source = os.path.relpath(ROOT / stack.folder, REFERENCE / kind.folder)
+    yield f"# {stack.name}\n\n{stack.doc}\n"
+    yield "| | |\n|---|---|"
+    yield _row("kind", "transport stack of the simulator")
+    yield _row("follows", stack.follows)
+    yield _row("simulator", f"yes, with `--with {stack.folder}`")
+    yield _row("kernel engine", "no")
+    yield _row("sources", f"[{stack.folder}]({source})")
+    yield f"\n## What it is\n\n{stack.about}\n"
+    yield "## Options\n"
+    yield from _options_of_stack(stack)
+    yield f"## Example\n\nSave this scenario as `{stack.name}.toml`:\n"
+    yield f"```toml\n{examples.scenario(kind.registry, stack.name)}```\n"
+    yield f"```sh\ntailback run {stack.name}.toml --with {stack.folder}\n```\n"
+    yield (
+        "The folder is one of tailback's repository. [Test a transport "
+        "stack](../../how-to/test-your-stack.md) describes the stack, and has links to its "
+        "results.\n"
+    )
 
 
 def _simulator(kind: Kind, name: str) -> str:
@@ -109,7 +146,7 @@ def _simulator(kind: Kind, name: str) -> str:
     folders = [one["folder"] for one in adapters if one["name"] == name]
     if not folders:
         return "no"
-    return f"yes, with `--with {folders[0]}`; its options in the simulator are different"
+    return f"yes, with `--with {folders[0]}`; there the [options](#options-in-the-simulator) differ"
 
 
 def _linux(entry: Entry) -> str:
@@ -137,6 +174,22 @@ def _linux(entry: Entry) -> str:
         for module in entry.get("stand_ins", [])
     ]
     return f"{says}{since}{''.join(own)}"
+
+
+def _options_in_simulator(name: str) -> Iterator[str]:
+    """Yield the options of the transport stack that takes a program's place in the simulator."""
+    for one in json.loads(registry_json())["adapters"]:
+        if one["name"] == name:
+            stack = adapters.read(one)
+            yield f"## Options in the simulator\n\nThe stack is {stack.follows}.\n"
+            yield from _options_of_stack(stack)
+
+
+def _options_of_stack(stack: adapters.Adapter) -> Iterator[str]:
+    yield _row("option", "type", "default", "meaning")
+    yield "|---" * 4 + "|"
+    yield from (_row(*row) for row in adapters.rows(stack))
+    yield ""
 
 
 def _options_of(entry: Entry) -> Iterator[str]:
