@@ -27,7 +27,6 @@ class Table1Row:
 
 
 def published() -> list[Table1Row]:
-    """Return Table I as published."""
     rows = published_rows(__package__, "table1.csv")
     return [Table1Row(*(float(value) for value in row.values())) for row in rows]
 
@@ -39,18 +38,18 @@ def with_k(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def share(frame: pl.DataFrame, m: float) -> pts.EqualShare | None:
-    """Return the K/M at which both flows have equal rates, for one row."""
+    """Return the K/M at which the Reno flow and the DCTCP flow have equal rates, for one M."""
     ready = with_k(frame).with_columns((pl.col("k") / (m * pts.BDP)).alias("x"))
     return pts.equal_share(ready, "x", falling=True)
 
 
 def step_cells(row: Table1Row, equal_share: pts.EqualShare | None) -> list[TableCell]:
-    """Return the cells of K/M, utilisation and queue of Reno and DCTCP at equal sharing.
+    """Return K/M, utilisation and queue at the K for which Reno and DCTCP have equal rates, beside
+    the published values.
 
-    Tolerances: 0.1 or one frame for K/M, 0.01 for utilisation, and 0.02 BDP or 8 % for the queue,
-    whichever of two is larger. The queue does not distinguish thresholds that differ by less than
-    a frame.
-    """
+    Tolerances: 0.1 or one frame for K/M, 0.01 for utilisation, and 0.02 BDP or 8 % for the queue.
+    The larger alternative applies. K is compared to within a frame, because the queue holds whole
+    frames."""
     head = f"Table I/M={row.m:g}"
     n = equal_share.n if equal_share else 0
     return [
@@ -88,7 +87,7 @@ def step_cells(row: Table1Row, equal_share: pts.EqualShare | None) -> list[Table
 
 
 def two_reno_cells(row: Table1Row, frame: pl.DataFrame) -> list[TableCell]:
-    """Return the cells of utilisation and queue of two Reno flows."""
+    """Return the utilisation and queue of two Reno flows, beside the published values."""
     head = f"Table I/M={row.m:g}"
     size = pl.col(f"p:{pts.CLASSIC}.min").map_elements(pts.bdp_size, return_dtype=pl.Float64)
     runs = frame.filter((size - row.m).abs() < 1e-3)
@@ -119,7 +118,8 @@ def two_reno_cells(row: Table1Row, frame: pl.DataFrame) -> list[TableCell]:
 
 
 def cells(frames: Mapping[str, pl.DataFrame], prefix: str = "") -> list[TableCell]:
-    """Return every cell of the table from the batches `<prefix>step-<M>` and `<prefix>two-reno`."""
+    """Return all numbers of Table I, computed from the batches `<prefix>step-<M>` and
+    `<prefix>two-reno`."""
     out: list[TableCell] = []
     two = frames.get(f"{prefix}two-reno")
     for (tag, _), row in zip(pts.ROWS, published(), strict=True):

@@ -1,4 +1,4 @@
-"""Formats words and numbers of the report."""
+"""Formats names and numbers for the report."""
 
 from __future__ import annotations
 
@@ -16,31 +16,32 @@ def m_name(m: float) -> str:
 
 
 def seconds(text: str) -> str:
-    """Return a time as in a scenario file, with a space before its unit."""
+    """Return a time of a scenario file with a space before its unit: "60s" becomes "60 s"."""
     return text[:-1] + " s" if text.endswith("s") and text[:-1].isdigit() else text
 
 
 def with_ci(cell: TableCell, digits: str) -> str | None:
-    """Return the measured value and half of its interval."""
+    """Return the measured value and the half-width of its confidence interval."""
     if cell.measured is None:
         return None
     return f"{cell.measured:{digits}}" + (f" {spread(cell.ci95, digits)}" if cell.ci95 else "")
 
 
 def spread(ci: float | None, digits: str) -> str | None:
-    """Return a half width as text."""
+    """Return the half-width of an interval with ±."""
     return None if ci is None else f"\u00b1{ci:{digits}}"
 
 
 def verdict(cell: TableCell, digits: str) -> Value:
-    """Return the error with its verdict."""
+    """Return the error, marked as a pass or a miss. Without an error, return "none found" if one
+    was expected."""
     if cell.error is None:
         return Mark("none found", "miss") if cell.tolerance is not None else None
     return Mark(f"{cell.error:+{digits}}", cell.status)
 
 
 def miss_text(cell: TableCell) -> str:
-    """Return a sentence about a missed cell."""
+    """Describe a cell that is not within its tolerance."""
     if cell.measured is None:
         return f"{cell.id}: not measured"
     return (
@@ -50,7 +51,7 @@ def miss_text(cell: TableCell) -> str:
 
 
 def rate(value: Any) -> float:
-    """Return a rate in bit/s."""
+    """Convert a rate such as "10Mbit" to bit/s."""
     if isinstance(value, str):
         number = value.lower().removesuffix("bit")
         scale = {"k": 1e3, "m": 1e6, "g": 1e9}.get(number[-1:], 1.0)
@@ -59,19 +60,18 @@ def rate(value: Any) -> float:
 
 
 def sixteenths(value: Any) -> float:
-    """Return a threshold in BDP, rounded to the sixteenths of the grid (thresholds are whole
-    bytes)."""
+    """Round a threshold in BDP to a multiple of 1/16, because the grid has such multiples before
+    thresholds are rounded to bytes."""
     return round(pts.bdp_size(value) * 16) / 16
 
 
 def nearest(grid: Sequence[float], want: float) -> float:
-    """Return the grid value that is nearest to a requested value."""
+    """Return the value of the grid nearest to `want`."""
     return min(grid, key=lambda v: abs(v - want))
 
 
 def interpolate(xs: Sequence[float], ys: Sequence[float], x: float) -> float | None:
-    """Return the value at x by linear interpolation between points. Return None outside of the
-    points."""
+    """Interpolate linearly between points. Return None if x is outside their range."""
     for (a, b), (u, v) in zip(
         zip(xs, ys, strict=True), zip(xs[1:], ys[1:], strict=True), strict=False
     ):

@@ -1,4 +1,4 @@
-"""Three commits of DualPI2's refactoring (2019) with the same parameters, run again."""
+"""Repeats the 2019 comparison of three commits of DualPI2's refactoring with equal parameters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DualPI2 with WRR ratios of 10 and 15 against the stable version (2019), run again."""
+"""Repeats the 2019 comparison of DualPI2 with WRR ratios of 10 and 15 with the stable version."""
 
 from __future__ import annotations
 

@@ -20,16 +20,16 @@ from tailback_studies.reproduction.experiment import Findings, Found, Reproducti
 if TYPE_CHECKING:
     from tailback_studies.experiments.dualpi2_2022.on_linux import OnLinux
 
-#: The parts, which are groups of runs, by their names on the command line.
+#: Parts of the experiment by their names on the command line. Each part is a group of runs.
 GROUPS: Mapping[str, tuple[Run, ...]] = {
     **{kind: tuple(run for run in RUNS if run.archive.kind == kind) for kind in (MIXED, OVERLOAD)},
     **{a.part: tuple(run for run in RUNS if run.archive == a) for a in ARCHIVES},
 }
-#: A part without a published result file. It tries, one by one, readings of details that the
-#: publication leaves open.
+#: A part without a published result file. It varies details that the publication does not state,
+#: one at a time.
 READINGS = "readings"
 PARTS: tuple[str, ...] = (*GROUPS, READINGS)
-#: Number of seeds of each run. A quick run uses one.
+#: Number of seeds of each run. `--quick` uses one.
 SEEDS = 5
 
 
@@ -45,8 +45,8 @@ class DualPi2(Reproduction):
     parts = PARTS
 
     def study(self, request: Request) -> Study:
-        """Return the runs of the publication, and the runs of the readings if these are
-        requested."""
+        """Plan the publication's runs and, on request, runs with other values for details that it
+        does not state."""
         from tailback_studies.experiments.dualpi2_2022 import (
             law,
             on_linux,
@@ -69,7 +69,7 @@ class DualPi2(Reproduction):
         quick = request.quick
         seconds = points.QUICK_SECONDS if quick else points.SECONDS
         tried = readings.plan(quick=quick) if request.named_part(READINGS) else {}
-        # If the runs of the publication are requested, they contain the baseline.
+        # The publication's runs include the baseline, so do not run it twice.
         shared = bool(runs) and set(tried.get(BASELINE, ())) <= set(runs)
 
         def findings(results: Found) -> Findings:
@@ -103,7 +103,7 @@ class DualPi2(Reproduction):
         return Study({"runs": own, **more}, findings)
 
     def _runs(self, request: Request) -> list[Run]:
-        """Return the runs that these parts need, in the order of the publication."""
+        """Return the runs of the requested parts, in the order of the publication."""
         wanted = {run for part in request.parts for run in GROUPS.get(part, ())}
         runs = [run for run in RUNS if run in wanted or not request.named]
         if request.engine != "sim" and request.named_part(READINGS):
@@ -111,8 +111,8 @@ class DualPi2(Reproduction):
         return [run for run in runs if run in published_runs()] if request.quick else runs
 
     def _on_linux(self, runs: Sequence[Run], request: Request) -> OnLinux:
-        """Divide these runs into runs that Linux can execute and runs that it cannot execute. Raise
-        an error if there are none of the first kind."""
+        """Separate the runs that Linux can execute from the others. Raise an error if Linux can
+        execute none."""
         from tailback_studies.experiments.dualpi2_2022 import on_linux, points
 
         played = on_linux.divide(runs)

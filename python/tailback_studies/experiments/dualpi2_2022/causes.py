@@ -1,4 +1,4 @@
-"""Describes the set-up with the basis of each part, and the causes of differences from the
+"""Lists the parameters of the set-up with their sources, and the causes of differences from the
 publication."""
 
 from __future__ import annotations
@@ -6,8 +6,8 @@ from __future__ import annotations
 from tailback_studies.experiments.dualpi2_2022.layout import MIXED, OVERLOAD
 from tailback_studies.experiments.dualpi2_2022.points import DualPi2Entry
 
-#: Each row is an item, its value here, and its basis. "Stated" means that the value is in `info`, a
-#: file of each archive.
+#: Each row is a parameter of the set-up, its value in our scenarios, and where that value comes
+#: from. "Stated" means in `info`, a file of each published archive.
 DECLARED: tuple[tuple[str, str, str], ...] = (
     (
         "bottleneck",
@@ -114,7 +114,8 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
 
 
 def cause(entry: DualPi2Entry) -> str:
-    """Return the cause of a cell's error if it is known. Otherwise, return facts about the cell."""
+    """Return the cause of a cell's error as text. Without a known cause, return "unexplained" or
+    the open question."""
     if entry.chance:
         return "chance: a run with another seed could give the published value"
     stem, _, statistic = entry.column.rpartition("_")

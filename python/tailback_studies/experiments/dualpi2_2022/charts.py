@@ -1,4 +1,4 @@
-"""Draws published and measured values next to each other. Each case has its place on the axis."""
+"""Draws published values beside measured values. The x axis lists the runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import polars as pl
 
 from tailback.figures.theme import CATEGORIES, INK, MUTED, Chart
 
-#: Whether values are published or measured, with their colours.
+#: Colours of published and of measured values.
 WHOSE = {"published": MUTED, "measured": CATEGORIES[0]}
 
 
@@ -27,9 +27,9 @@ def beside(
     height: int = 170,
     rule: float | None = None,
 ) -> Chart:
-    """Draw a small chart for each of `facets`. Each case has a place on the axis. The columns are
-    case, whose and mean. If p1, p25, p75 and p99 are not null, they are drawn as boxes and
-    whiskers."""
+    """Draw a small chart for each value of the column `facet`, with the runs (column case) on the x
+    axis. `whose` is "published" or "measured". Boxes span p25 to p75 and whiskers p1 to p99, unless
+    these are null."""
     limits = {"type": "log"} if log else {"zero": True}
     scale = alt.Scale(**limits)
     colour = alt.Color(
@@ -87,9 +87,9 @@ def beside(
 def tail(
     frame: pl.DataFrame, *, facet: str, facets: Sequence[str], x_title: str, columns: int = 3
 ) -> Chart:
-    """Show the percentage of packets with a longer queue delay, in a small chart for each of
-    `facets`. The columns are value and percent. Rows with the value "published" in the column
-    `whose` are the publication's percentiles."""
+    """Plot the percentage of packets (column percent) whose queue delay exceeds each delay (column
+    value), in a small chart for each facet. Rows whose column `whose` is "published" are drawn as
+    single percentiles."""
     colour = alt.Color(
         "series:N", scale=alt.Scale(range=CATEGORIES), legend=alt.Legend(title=None, orient="top")
     )

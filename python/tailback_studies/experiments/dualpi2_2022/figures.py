@@ -1,4 +1,4 @@
-"""Draws published and measured statistics and ratios next to each other."""
+"""Draws the published statistics and ratios beside the measured ones."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from tailback_studies.experiments.dualpi2_2022.layout import (
 )
 from tailback_studies.experiments.dualpi2_2022.points import DualPi2Entry
 
-#: Quantities that have a figure. Each has its id, its title, the stem of its columns (which also
-#: contain the class), and the title of the axis.
+#: Quantities with a figure: id, title, prefix of the columns before the class, and title of the
+#: axis.
 DRAWN: tuple[tuple[str, str, str, str], ...] = (
     ("delay", "Queue delay", "qs", "ms"),
     ("rate", "Rate of a flow", "rpf", "Mbit/s"),
@@ -28,7 +28,7 @@ DRAWN: tuple[tuple[str, str, str, str], ...] = (
 
 
 def place_of(run: Run) -> str:
-    """Return the place of a run on the axis of cases."""
+    """Return the label of a run on the x axis."""
     return str(run.title)
 
 
@@ -88,7 +88,7 @@ def beside(
 
 
 def side_of(run: Run, name: str) -> str:
-    """Return the name of a class for headings."""
+    """Return the name of a traffic class, for headings."""
     if run.archive.aqm == "dualpi2":
         return name
     return "with ECN" if name == "L" else "without ECN"

@@ -1,4 +1,4 @@
-"""Checks that measurements follow the coupling law, p_C = (p_L / 2)²."""
+"""Checks that the measured drop and mark shares follow DualPI2's coupling law, p_C = (p_L / 2)²."""
 
 from __future__ import annotations
 
@@ -14,16 +14,18 @@ from tailback_studies.experiments.dualpi2_2022.points import BEFORE, DualPi2Stor
 
 @dataclass(frozen=True)
 class Law:
-    """The ratio of p_C to (p_L / 2) squared in a run of DualPI2 without overload of L."""
+    """Drop and mark shares of a DualPI2 run in which L is not overloaded, and how well they follow
+    the coupling law."""
 
     run: Run
-    #: Shares of packets over all seeds. p_l includes only the marks of the coupling.
+    #: Share of packets marked in L by the coupling (p_l), and dropped or marked in C (p_c), over
+    #: all seeds.
     p_l: float
     p_c: float
-    #: The mean of the squared probability, sampled every second. None without samples.
+    #: The mean of p squared, from samples every second. None without samples.
     square: float | None
-    #: Relative half-width of the 95 % interval. It is computed from the counts of marks and drops,
-    #: and from the samples if they are used.
+    #: Relative half-width of the ratio's 95 % confidence interval, from the counts of marks and
+    #: drops, and from the samples of p if these are used.
     noise: float
     published: float | None
 
@@ -35,25 +37,27 @@ class Law:
 
     @property
     def judged(self) -> float:
-        """The ratio of p_C to the mean of the squared probability. If the law holds, it is 1 even
-        when the probability varies."""
+        """The ratio of p_C to the mean of p squared. It is 1 if the law holds, even if p varies. In
+        overload and without samples of p, it is `ratio`."""
         if self.run.archive.kind == OVERLOAD or not self.square:
             return self.ratio
         return self.p_c / self.square
 
     @property
     def limit(self) -> float:
-        """The largest error that is considered agreement. It is the larger of 6 % and the noise."""
+        """The largest deviation of `judged` from 1 for which the law holds: 6 %, or the noise if
+        that is larger."""
         return max(0.06, self.noise)
 
     @property
     def holds(self) -> bool:
-        """Whether the ratio is within its limit."""
+        """Whether `judged` differs from 1 by at most `limit`."""
         return abs(self.judged - 1) <= self.limit
 
 
 def laws(runs: Sequence[Run], results: Sequence[Iterable[DualPi2Stored]]) -> list[Law]:
-    """Evaluate the law in each run of DualPI2 with both classes in which L was not overloaded."""
+    """Evaluate the law in each DualPI2 run that has flows in both classes and does not overload
+    L."""
     out = []
     for run, stored in zip(runs, results, strict=True):
         if run.archive.aqm != "dualpi2" or not run.rtt_nonecn:
@@ -88,7 +92,7 @@ def _law(run: Run, stored: Sequence[DualPi2Stored]) -> Law | None:
 
 
 def _probabilities(run: Run, stored: DualPi2Stored) -> list[float]:
-    """Return the probability p in every second of the measured time."""
+    """Return DualPI2's base probability p, sampled every second after the warm-up."""
     import polars as pl
 
     start = (BEFORE + left_out(run)) * 1e9

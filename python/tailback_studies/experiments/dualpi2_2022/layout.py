@@ -20,7 +20,7 @@ MIXED, OVERLOAD = "mixed-rtt", "overload"
 
 @dataclass(frozen=True)
 class Archive:
-    """A result file: the runs of one pair of congestion controls on one queue."""
+    """A published archive of runs with one pair of congestion controls on one queue."""
 
     #: The name of the archive in the publication.
     name: str
@@ -35,7 +35,7 @@ class Archive:
 
     @property
     def part(self) -> str:
-        """The name of the archive on the command line."""
+        """The name of the part that runs this archive, for the command line."""
         if self.kind == OVERLOAD:
             return self.name.replace("_res_", "-")
         return self.name.removesuffix("_res_mr")
@@ -48,7 +48,7 @@ class Archive:
 
     @property
     def title(self) -> str:
-        """The archive as text."""
+        """The archive's congestion controls and queue as text."""
         first, second = (WORDS[cc] for cc in self.ccs)
         ecn = "" if self.ccs[0] == "prague" else "ECN-"
         return f"{ecn}{first} and {second} on {WORDS[self.aqm]}"
@@ -96,19 +96,20 @@ UDP_MBIT = (50, 70, 100, 140, 200)
 TCP_FLOWS = 5
 #: Base round-trip time in overload, ms.
 OVERLOAD_RTT = 10
-#: Number of flows, of five, that send packets in L and in C. The key is the class of UDP. The
-#: publication's own rates per flow show this number. For example, if P1 is 0 and P25 is not 0, one
-#: of five flows is idle. In L with UDP in C, P25 is 0 and P75 is 5/3 of the mean, so three flows
-#: send.
+#: Number of flows, of five, that send packets in L and in C. The key is the class of the UDP flow.
+#: The published percentiles of the rate per flow show it: if P1 is 0 and P25 is not, one of five
+#: flows is idle. With UDP in C, the flows in L have a P25 of 0 and a P75 of 5/3 of the mean, so
+#: three send.
 ACTIVE: Mapping[str, tuple[int, int]] = {"L": (4, 4), "C": (3, 4)}
-#: Rows of Prague and CUBIC with window statistics that show other numbers of flows. The key is the
-#: rate of UDP in L and in C, Mbit/s.
+#: Exceptions to `ACTIVE` with Prague and CUBIC, derived from the published window statistics. The
+#: key is the rate of UDP in L and in C, Mbit/s.
 ACTIVE_IN: Mapping[tuple[int, int], tuple[int, int]] = {(140, 0): (3, 4)}
 
 
 @dataclass(frozen=True)
 class Run:
-    """A run of the publication. An overload run has two rows."""
+    """A run of the publication. An overload run has two rows in the tables: one for TCP, one for
+    UDP."""
 
     archive: Archive
     #: Round-trip times, ms. 0 means that there is no such flow.
@@ -116,28 +117,27 @@ class Run:
     rtt_nonecn: int
     #: Number of TCP flows in each class.
     flows: int = 1
-    #: UDP rate in the class with ECN and in the other class, Mbit/s.
+    #: UDP rate in the class with ECN and in the other class, Mbit/s of payload.
     udp: tuple[int, int] = (0, 0)
 
     @property
     def active_by_class(self) -> tuple[int, int]:
-        """Number of TCP flows that send packets, in the class with ECN and in the other class. It
-        depends on the class of UDP.
-        """
+        """Number of TCP flows that were not idle, in the class with ECN and in the other class. In
+        overload it depends on the class of the UDP flow."""
         if self.archive.kind == MIXED:
             return self.flows, self.flows
         return ACTIVE["L" if self.udp[0] else "C"]
 
     @property
     def active(self) -> tuple[int, int]:
-        """Number of TCP flows that send packets. It is derived from the publication's statistics of
-        the run if these show it."""
+        """Number of TCP flows that were not idle, in the class with ECN and in the other class. The
+        run's published statistics take precedence over `active_by_class`."""
         counted = ACTIVE_IN.get(self.udp) if self.archive.ccs[1] == "cubic" else None
         return counted or self.active_by_class
 
     @property
     def stem(self) -> str:
-        """The name of the run in the publication."""
+        """The name of the run in the publication's files."""
         if self.archive.kind == OVERLOAD:
             ecn, nonecn = self.udp
             return f"mix_1000d_u{ecn}s{self.flows}_r_u{nonecn}s{self.flows}"
@@ -154,7 +154,7 @@ class Run:
 
     @property
     def words(self) -> str:
-        """A longer form of `title`."""
+        """The label of `title` with units."""
         if self.archive.kind == OVERLOAD:
             where = "L" if self.udp[0] else "C"
             return f"{sum(self.udp)} Mbit/s of UDP in {where}"
@@ -162,7 +162,7 @@ class Run:
 
     @property
     def cases(self) -> tuple[DualPi2Case, ...]:
-        """The publication's rows that this run reproduces."""
+        """The rows of the publication's tables that report this run."""
         if self.archive.kind == OVERLOAD:
             return DualPi2Case(self, "tcp"), DualPi2Case(self, "udp")
         return (DualPi2Case(self, ""),)
@@ -170,7 +170,8 @@ class Run:
 
 @dataclass(frozen=True)
 class DualPi2Case:
-    """A row of the publication."""
+    """A row of the publication's tables: the TCP flows or the UDP flow of an overload run, or all
+    flows of another run."""
 
     run: Run
     #: The flows whose statistics the row has: "tcp" or "udp" in overload, otherwise "".
@@ -178,12 +179,13 @@ class DualPi2Case:
 
     @property
     def name(self) -> str:
-        """The name of the case in the publication."""
+        """The name of the row in the publication's files."""
         return f"{self.run.stem}_{self.whose}" if self.whose else self.run.stem
 
     @property
     def classes(self) -> tuple[str | None, str | None]:
-        """The classes of the columns `_ecn` and `_nonecn`. None for a class without a flow."""
+        """Names of our traffic classes for the columns `_ecn` and `_nonecn`. None if the class has
+        no flow."""
         run = self.run
         if self.whose == "udp":
             ecn, nonecn = run.udp
@@ -192,7 +194,7 @@ class DualPi2Case:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that have a number in this row."""
+        """The columns that have a value in this row."""
         ecn, nonecn = self.classes
         both = ecn is not None and nonecn is not None
         out = []
@@ -255,7 +257,7 @@ Key = tuple[str, str, str]
 
 @cache
 def published() -> Mapping[Key, float]:
-    """Return the values of the publication, excluding held-out rows."""
+    """Return the published values. The package does not contain held-out rows."""
     out: dict[Key, float] = {}
     for row in published_rows(__package__, "published.csv"):
         for column in COLUMNS:
@@ -267,6 +269,6 @@ def published() -> Mapping[Key, float]:
 
 @cache
 def published_runs() -> frozenset[Run]:
-    """Return the runs that have rows in the data of this package."""
+    """Return the runs with published values in this package."""
     known = {(archive, case) for archive, case, _ in published()}
     return frozenset(c.run for c in CASES if (c.run.archive.name, c.name) in known)

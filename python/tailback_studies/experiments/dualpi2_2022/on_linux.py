@@ -1,5 +1,5 @@
-"""Decides which rows Linux can run and with which module. Gives the reason why it cannot run the
-other rows."""
+"""Decides which runs Linux can execute, with which kernel module, and why it cannot execute the
+others."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class OnLinux:
 
 
 def prague_module() -> str | None:
-    """Return the module of the kit in use that registers Prague, or None."""
+    """Return the current kernel's module that provides Prague, or None without such a module."""
     named = (extra for extra in kits.current().extras() if extra["current"])
     return next((str(extra["name"]) for extra in named if PRAGUE in extra["cc"]), None)
 
@@ -53,7 +53,7 @@ def divide(runs: Sequence[Run]) -> OnLinux:
     module = prague_module()
     if module is not None:
         control = {"kernel": True, "module": module}
-        # Prague requests the feedback of every mark. A module cannot negotiate this by itself.
+        # Prague needs Accurate ECN, which a congestion control module cannot negotiate.
         flow = {"tcp": {"ecn_feedback": "accecn"}}
         variant = replace(PACED, ccs={PRAGUE: control}, flows={PRAGUE: flow})
         return OnLinux(runs, (), variant)
@@ -61,12 +61,12 @@ def divide(runs: Sequence[Run]) -> OnLinux:
 
 
 def json(entry: DualPi2Entry) -> dict[str, Any]:
-    """Return a cell in the form of `reproduce --json`. The cell is one that was not run."""
+    """Return the object of a cell that Linux could not run, for `reproduce --json`."""
     return {**entry.json(), "refused": REASON}
 
 
 def table(refused: Sequence[DualPi2Entry], facts: Facts) -> Table:
-    """List the cells that were not run, case by case."""
+    """Show how many cells of each row Linux could not run, and why."""
     by_case: dict[tuple[str, str], list[DualPi2Entry]] = {}
     for entry in refused:
         key = entry.run.archive.title, f"{entry.run.words} {entry.case.whose}".strip()

@@ -49,7 +49,7 @@ def sections(
     results: Sequence[Iterable[DualPi2Stored]],
     facts: Facts,
 ) -> list[Section]:
-    """Return the sections of the whole page."""
+    """Return the sections of the page."""
     signs = signature.signatures(entries)
     result = present(
         goals_table(truth.judged_goals(entries), facts) if entries else None,
@@ -85,7 +85,8 @@ def _open(facts: Facts) -> Table:
     return Table("open", "Open questions", columns, table, "", facts)
 
 
-#: Open questions. Each row is a question, what was tried, the result, and the verdict.
+#: Open questions. Differences without a known cause. Each row is the question, what was tried, the
+#: result, and the conclusion.
 QUESTIONS: tuple[tuple[str, str, str, str], ...] = (
     (
         "C's queue beside a Prague flow with a short round-trip time: if CUBIC has a long one, "

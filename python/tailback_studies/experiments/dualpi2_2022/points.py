@@ -1,4 +1,5 @@
-"""Makes the jobs of the rows, and computes cells from their runs."""
+"""Makes the scenario of each published experiment, and computes the published quantities from its
+runs."""
 
 from __future__ import annotations
 
@@ -27,9 +28,9 @@ from tailback_studies.reproduction.sources import scenario, set_value
 #: Length of the measured time in s, and its length in a quick run.
 SECONDS = 250.0
 QUICK_SECONDS = 50.0
-#: Time from the start of the flows to the start of the published measurement, s. At 100 ms, a
-#: Prague flow alone fills the link in every published sample. With a growth of one segment per RTT,
-#: it needs 33 s to fill the link.
+#: Time from the start of the flows to the start of the published measurement, s. At 100 ms, every
+#: published sample of a lone Prague flow shows a full link. Growing by one segment per RTT, the
+#: flow needs 33 s for this.
 BEFORE = 40.0
 #: Bytes of frame and payload of iperf's UDP packets.
 UDP_FRAME, UDP_PAYLOAD = 1512, 1470
@@ -45,8 +46,7 @@ QUEUES: Mapping[str, Mapping[str, Any]] = {
         "ecn": True,
     },
 }
-#: Queues that unpatched Linux can run as the authors did. DualPI2 is missing, because its L
-#: class needs Prague.
+#: Queues with which unpatched Linux can run the experiments. DualPI2's L class would need Prague.
 STOCK = ("pie", "fq_codel")
 
 _PERCENT = 100.0
@@ -55,7 +55,7 @@ _BYTES_PER_MBIT = 125_000.0
 
 @dataclass(frozen=True)
 class DualPi2Variant:
-    """Changes to the scenario files with which the rows are run."""
+    """Changes to the scenario files, and to the evaluation of the runs."""
 
     #: Options of the queue, by the queue's name.
     queue: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -65,18 +65,19 @@ class DualPi2Variant:
     flows: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     #: Other values by path, e.g. "bottleneck.link".
     set: Mapping[str, Any] = field(default_factory=dict)
-    #: Bytes of a UDP frame for each byte of payload. The UDP rate is a rate of payload.
+    #: Bytes of a UDP frame per byte of payload. It converts UDP rates, which count payload, to
+    #: frames.
     udp_overhead: float = UDP_FRAME / UDP_PAYLOAD
     #: Delay of the start of flows of the classic class, s.
     later: float = 0.0
-    #: Which flows of overload send packets. "counted" means as derived from the publication,
-    #: "general" only by the class of UDP, and "all" all five flows.
+    #: Which TCP flows send in overload: "counted" is `Run.active`, "general" is
+    #: `Run.active_by_class`, and "all" is all five.
     active: Literal["counted", "general", "all"] = "counted"
-    #: Milliseconds that are added to every base round-trip time.
+    #: Added to every base round-trip time, ms.
     longer: float = 0.0
     #: Whether `any_ect` of DualPI2 is set for the runs for which the publication states it.
     any_ect: bool = True
-    #: Whether queue delays are computed in the same way as by the publication's recorder.
+    #: Whether to round queue delays like the publication's recorder.
     recorder: bool = True
     #: Time from the start of the flows to the start of the published measurement, s.
     before: float = BEFORE
@@ -86,7 +87,7 @@ AS_PUBLISHED = DualPi2Variant()
 
 
 class DualPi2Stored(Protocol):
-    """A stored run, with the data that cells need."""
+    """A stored run, as far as this experiment reads it."""
 
     @property
     def summary(self) -> Mapping[str, Any]:
@@ -101,24 +102,23 @@ class DualPi2Stored(Protocol):
 
 @dataclass(frozen=True)
 class DualPi2Entry(BaseEntry):
-    """A cell: a column of a row."""
+    """The published and the measured value of one column in a row of the publication's table."""
 
     case: DualPi2Case
     column: str
 
     @property
     def run(self) -> Run:
-        """The run of the cell."""
         return self.case.run
 
     @property
     def quantity(self) -> str:
-        """The column without its statistic."""
+        """The column's name without the suffix for the statistic, such as `_mean`."""
         return self.column if self.column in RATIOS else self.column.rpartition("_")[0]
 
     @property
     def coordinates(self) -> dict[str, Any]:
-        """The archive, case and column of the cell, and the parameters of the run."""
+        """The archive, row and column of the published value, and the parameters of its run."""
         ecn, nonecn = self.run.udp
         return {
             "archive": self.run.archive.name,
@@ -137,18 +137,18 @@ class DualPi2Entry(BaseEntry):
 def job(
     run: Run, *, seeds: int, seconds: float = SECONDS, variant: DualPi2Variant = AS_PUBLISHED
 ) -> Job:
-    """Return the job of a run."""
+    """Return the job that runs the scenario of `made`."""
     return Job(made(run, seconds, variant), {}, seeds)
 
 
 def left_out(run: Run) -> float:
-    """Return the time at the start that the publication leaves out, s. It is 4 s plus 40 times the
-    larger round-trip time."""
+    """Return the start-up time that the publication leaves out, s: 4 s plus 40 times the larger
+    round-trip time."""
     return 4 + 40 * max(run.rtt_ecn, run.rtt_nonecn) / 1000
 
 
 def made(run: Run, seconds: float, variant: DualPi2Variant) -> dict[str, Any]:
-    """Return the scenario of a run."""
+    """Return the scenario that reproduces a run of the publication."""
     archive = run.archive
     out = scenario(__package__, archive.kind)
     warmup = variant.before + left_out(run)
@@ -189,7 +189,7 @@ def _udp(source: dict[str, Any], run: Run, variant: DualPi2Variant) -> None:
 
 
 def stock(run: Run) -> bool:
-    """Return whether Linux without Prague can execute this run as the authors did."""
+    """Return whether Linux without Prague can execute this run like the authors' kernel did."""
     return run.archive.aqm in STOCK
 
 
@@ -201,7 +201,7 @@ def entries(
     results: Sequence[Iterable[DualPi2Stored]],
     variant: DualPi2Variant = AS_PUBLISHED,
 ) -> list[DualPi2Entry]:
-    """Return the cells of these runs, in the order of the publication."""
+    """Return the published and measured values of these runs, in the order of the publication."""
     known = published()
     out = []
     for run, stored in zip(runs, results, strict=True):
@@ -213,8 +213,8 @@ def entries(
                 value = estimate(samples)
                 key = (run.archive.name, case.name, column)
                 cell = TableCell.of("/".join(key), column, unit(column), known.get(key), value)
-                # Held-out rows are not in the data of this package, so they were unknown when the
-                # set-up was frozen.
+                # Rows without published values in this package are held out: nobody used them to
+                # choose the set-up.
                 cell = replace(cell, blind=key not in known)
                 kept = tuple(result for result in samples if result is not None)
                 out.append(DualPi2Entry(case, column, cell=cell, values=kept))
@@ -222,14 +222,14 @@ def entries(
 
 
 def unit(column: str) -> str:
-    """Return the unit of a column."""
     return "" if column in RATIOS else QUANTITIES[column.rpartition("_")[0]]
 
 
 def values(
     case: DualPi2Case, stored: DualPi2Stored, *, recorder: bool = True
 ) -> dict[str, float | None]:
-    """Return the columns of a row from one run. A value that the run does not have is null."""
+    """Return the value of each column of a row, computed from one run. It is None if the run did
+    not measure it."""
     classes = {entry["name"]: entry for entry in stored.summary["classes"]}
     out: dict[str, float | None] = {}
     for side, name in zip(("ecn", "nonecn"), case.classes, strict=True):
@@ -258,7 +258,7 @@ def _of_class(
     rate: Mapping[str, float | None],
     delay: Mapping[str, float | None],
 ) -> dict[str, Mapping[str, float | None]]:
-    """Return the quantities of a class in the units of the publication."""
+    """Return the statistics of a traffic class, by quantity, in the publication's units."""
     samples = entry["samples"]
     # Multiply all samples by the mean queue delay of the run, not by the queue delay of each
     # second.
@@ -275,10 +275,10 @@ def _of_class(
 def _rate(
     case: DualPi2Case, entry: Mapping[str, Any], stored: DualPi2Stored
 ) -> dict[str, float | None]:
-    """Return the rate of each flow in each second, byte/s, including idle flows."""
+    """Return statistics of the rate per flow and second, byte/s. Idle flows count as 0."""
     samples = entry["samples"]
     if case.whose == "udp":
-        # Use the class's share of the link, because the statistics of rates include only TCP flows.
+        # Use the class's link utilisation, because flow rates exist only for TCP.
         return _scaled(samples["utilisation"], _capacity() / 8)
     idle = case.run.flows - entry["flows"]
     if not idle:
@@ -289,7 +289,7 @@ def _rate(
 
 
 def _rates(entry: Mapping[str, Any], stored: DualPi2Stored) -> list[float]:
-    """Return the rate of each flow of a class in each second, Mbit/s."""
+    """Return the samples of the rate of every flow in a class, one per second, Mbit/s."""
     import polars as pl
 
     names = pl.col("flow").str.replace(r"/\d+$", "")
@@ -299,7 +299,7 @@ def _rates(entry: Mapping[str, Any], stored: DualPi2Stored) -> list[float]:
 
 
 def _capacity() -> float:
-    """Return the link's rate for runs with UDP, bit/s."""
+    """Return the link's rate in overload runs, bit/s."""
     text: str = scenario(__package__, OVERLOAD)["bottleneck"]["rate"]
     return float(text.removesuffix("Mbit")) * 1e6
 
@@ -317,8 +317,7 @@ def _ratio(first: float | None, second: float | None) -> float | None:
 
 
 def _utilisation(case: DualPi2Case, stored: DualPi2Stored) -> dict[str, float | None]:
-    """Return the statistics, over seconds, of the percentage of the link that the row's classes use
-    together."""
+    """Return statistics over seconds of the link utilisation by all classes of the row, %."""
     names = [name for name in case.classes if name is not None]
     if len(names) == len(stored.summary["classes"]):
         (queue,) = stored.summary["queues"].values()
@@ -340,8 +339,8 @@ def _together(names: Sequence[str], stored: DualPi2Stored) -> list[float]:
 
 
 def statistics(samples: Sequence[float]) -> dict[str, float | None]:
-    """Return the publication's statistics, which are the mean, percentiles by nearest rank, and the
-    standard deviation of a sample."""
+    """Return the publication's statistics: mean, percentiles by nearest rank, and sample standard
+    deviation."""
     n = len(samples)
     if not n:
         return dict.fromkeys(STATISTICS)

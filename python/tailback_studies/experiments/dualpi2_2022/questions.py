@@ -1,4 +1,4 @@
-"""Lists questions that the goals leave open, with the tables that answer them."""
+"""Tables about differences from the publication that have no known cause."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tailback_studies.experiments.dualpi2_2022.points import DualPi2Entry, DualP
 from tailback_studies.experiments.dualpi2_2022.rows import number
 from tailback_studies.reproduction.readings import BASELINE
 
-#: The entries of each reading, as `readings.measured` returns them.
+#: The cells by alternative, from `readings.measured`.
 Found = Mapping[str, Sequence[DualPi2Entry]]
 
 _AS_SET_UP = "as set up"
@@ -34,13 +34,13 @@ def _shown(entry: DualPi2Entry | None, *, published: bool = False) -> str | None
     return number(entry.cell.published if published else entry.cell.measured)
 
 
-# --- C's queue beside a Prague of a short round-trip time -----------------------------------------
+# --- C's queue beside a Prague flow with a short RTT -----------------------------------------
 
 _PC = "pcdualpi2_res_mr"
 
 
 def c_queue(by_reading: Found, facts: Facts) -> Table | None:
-    """Show the mean of C's queue in each case, with each reading."""
+    """Show C's mean queue delay in each run, with the set-up and with each alternative."""
     baseline = _cells(by_reading[BASELINE], _PC)
     runs = sorted(
         {run for run, _ in baseline if run.rtt_nonecn}, key=lambda r: (r.rtt_ecn, r.rtt_nonecn)
@@ -75,7 +75,7 @@ _SWING: tuple[tuple[str, str], ...] = (
 
 
 def swing(by_reading: Found, facts: Facts) -> Table | None:
-    """Show the rows with the largest errors, statistic by statistic."""
+    """Show the rows with the largest errors for each statistic."""
     baseline = _cells(by_reading[BASELINE], _PC)
     runs = [run for run, column in baseline if column == "rate_ratio" and run.rtt_ecn == 5]
     runs = [run for run in runs if run.rtt_nonecn >= 50]
@@ -102,7 +102,7 @@ def swing(by_reading: Found, facts: Facts) -> Table | None:
 
 
 def recorder(found: Found, facts: Facts) -> Table | None:
-    """Show mean delays in overload, both exact and as the publication's recorder computes them."""
+    """Show mean queue delays in overload, exact and rounded like the publication's recorder."""
     archive = "pcdualpi2_res_overload"
     baseline, exact = _cells(found[BASELINE], archive), _cells(found.get("delays", ()), archive)
     runs = list(dict.fromkeys(run for run, _ in baseline))
@@ -126,7 +126,7 @@ def recorder(found: Found, facts: Facts) -> Table | None:
 
 
 def overload_rates(found: Found, facts: Facts) -> Table | None:
-    """Show the rates of the flows of both classes in overload with each Prague."""
+    """Show the rates of the flows in L and in C in overload, for each variant of Prague."""
     archive = "pcdualpi2_res_overload"
     cells = [_cells(found.get(name, ()), archive) for name in _PRAGUES]
     runs = list(dict.fromkeys(run for run, _ in cells[0]))
@@ -167,8 +167,7 @@ _FLOWS: tuple[tuple[str, str, float], ...] = (
 
 
 def active(found: Found, facts: Facts) -> Table | None:
-    """Show how the number of flows that send packets affects the row for which this number
-    differs."""
+    """Show how the number of active flows affects the row of `ACTIVE_IN`."""
     archive = "pcdualpi2_res_overload"
     groups = [_cells(found.get(name, ()), archive) for name in (BASELINE, "general", "all-active")]
     runs = [run for run, column in groups[0] if column == "rate_ratio"]
@@ -193,8 +192,8 @@ def active(found: Found, facts: Facts) -> Table | None:
 def retransmissions(
     runs: Sequence[Run], results: Sequence[Iterable[DualPi2Stored]], facts: Facts
 ) -> Table | None:
-    """Show the packets that TCP sent and retransmitted, and the timeouts, in overload. The values
-    are means over seeds, by class."""
+    """Show TCP's packets, retransmissions and timeouts in overload, by class. Values are means over
+    seeds."""
     rows: list[list[Value]] = []
     for run, stored in zip(runs, results, strict=True):
         if run.archive.kind != OVERLOAD:
@@ -280,7 +279,7 @@ def pie(found: Found, facts: Facts) -> Table | None:
 def tables(
     by_reading: Found, runs: Sequence[Run], results: Sequence[Iterable[DualPi2Stored]], facts: Facts
 ) -> list[Block]:
-    """Return the tables of all questions."""
+    """Return the tables of this module."""
     return present(
         c_queue(by_reading, facts),
         swing(by_reading, facts),

@@ -1,10 +1,8 @@
-"""Tries readings. A reading changes one part of the set-up, and the tables show its effect on the
-errors.
+"""Runs the experiment with alternatives ("readings"). Each changes one parameter of the set-up, and
+a table shows how the errors change.
 
-The readings in `CHANGES` undo corrections, one by one and all together. These corrections were made
-because of the publication's own files. `TRIED` has other readings of details that the publication
-leaves open.
-"""
+`CHANGES` undoes corrections that the publication's files made necessary, one at a time and all
+together. `TRIED` varies details that the publication does not state."""
 
 from __future__ import annotations
 
@@ -42,8 +40,8 @@ _COUPLED = _on("dualpi2", MIXED)
 
 
 def _short(run: Run) -> bool:
-    """Return whether C's queue is an open question in this run, which is the case beside a Prague
-    flow with a short round-trip time."""
+    """Return whether this run has Prague with the shortest RTT beside a flow in C. The delay of C's
+    queue is unexplained there."""
     return _COUPLED(run) and run.rtt_ecn == min(RTTS_ECN) and run.rtt_nonecn > 0
 
 
@@ -187,7 +185,7 @@ EVERY: tuple[Read, ...] = (*CHANGES[1:], *TRIED, CHANGES[0])
 
 
 def plan(*, quick: bool) -> dict[str, list[Run]]:
-    """Return the published runs that each reading concerns. The baseline concerns all runs."""
+    """Return the runs to repeat with each alternative. The baseline has all published runs."""
     known = [run for run in RUNS if run in published_runs()]
     if quick:
         known = known[::3]
@@ -196,12 +194,13 @@ def plan(*, quick: bool) -> dict[str, list[Run]]:
 
 
 def _same_runs(variant: DualPi2Variant) -> bool:
-    """Return whether the reading changes only the evaluation of the runs."""
+    """Return whether the variant changes only the evaluation, so that the baseline's runs can be
+    reused."""
     return variant == DualPi2Variant(recorder=False)
 
 
 def jobs(planned: Mapping[str, Sequence[Run]], *, quick: bool, seeds: int) -> dict[str, list[Job]]:
-    """Return the runs of the readings."""
+    """Return the jobs of each alternative."""
     seconds = points.QUICK_SECONDS if quick else points.SECONDS
     variants = {BASELINE: points.AS_PUBLISHED, **{one.id: one.variant for one in EVERY}}
     return {
@@ -212,7 +211,7 @@ def jobs(planned: Mapping[str, Sequence[Run]], *, quick: bool, seeds: int) -> di
 
 
 def measured(planned: Mapping[str, Sequence[Run]], results: Found) -> dict[str, list[DualPi2Entry]]:
-    """Return the cells of each reading."""
+    """Return the cells measured with each alternative."""
     variants = {BASELINE: points.AS_PUBLISHED, **{one.id: one.variant for one in EVERY}}
     return {
         name: truth.judged(
@@ -223,7 +222,7 @@ def measured(planned: Mapping[str, Sequence[Run]], results: Found) -> dict[str, 
 
 
 def tables(found: Mapping[str, Sequence[DualPi2Entry]], wanted: Iterable[Read]) -> list[Block]:
-    """Show the effect of each reading on the cells of each goal, in one table for each reading."""
+    """Show in a table for each alternative how the errors of each goal change."""
     return [_table(one, found) for one in wanted if found.get(one.id)]
 
 

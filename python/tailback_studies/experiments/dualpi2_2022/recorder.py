@@ -1,4 +1,4 @@
-"""Computes queue delays in the same way as the publication's recorder.
+"""Rounds queue delays like the publication's recorder.
 
 The queue writes each packet's delay into the IP header in 11 bits. The delay is rounded down to
 units of 2^15 ns. At 256 units or more, it is a float of 7 binary digits, and is rounded down again
@@ -17,30 +17,30 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import polars as pl
 
-#: Number of binary digits of a delay in ns that are dropped when it is converted to units.
+#: Low bits of a delay in ns that the conversion to units drops.
 UNIT_BITS = 15
-#: Number of binary digits after the first digit (`QDELAY_M`).
+#: Bits of the float after its leading 1 (`QDELAY_M`).
 MANTISSA_BITS = 7
 
 
 def cut(delay_ns: int) -> int:
-    """Return a delay as the queue writes it, in units of 2^15 ns."""
+    """Round a delay down to a value that the 11 bits can hold, in units of 2^15 ns."""
     units = delay_ns >> UNIT_BITS
     exponent = max(0, units.bit_length() - 1 - MANTISSA_BITS)
     return units >> exponent << exponent
 
 
 def read(units: int) -> float:
-    """Return the delay that the reader computes, ms."""
+    """Convert recorded units to ms, rounded down to whole microseconds like the recorder's
+    reader."""
     return int(units * 32 * 1.024) / 1000
 
 
 def recorded(buckets: pl.DataFrame) -> dict[str, float | None]:
-    """Return the statistics of recorded delays, computed from a histogram of true delays in ns.
+    """Return the statistics of recorded delays, ms, from a histogram of exact delays in ns.
 
-    A bucket is narrower than the steps of the recorder. Its delays belong to at most two steps, and
-    its count is divided between them in proportion.
-    """
+    A bucket is narrower than a step of the recorder, so its delays round to at most two values. Its
+    count is divided between them by the share of the bucket that each covers."""
     counts: dict[int, float] = {}
     rows = zip(*(buckets[name].to_list() for name in ("lower", "width", "count")), strict=True)
     for lower, width, count in rows:
@@ -54,15 +54,15 @@ def recorded(buckets: pl.DataFrame) -> dict[str, float | None]:
 # The result is cached, because every run has the same buckets.
 @cache
 def _parts(lower: int, width: int) -> tuple[int, int, float]:
-    """Return the two delays that the recorder writes for a bucket, and the share of the larger
-    delay."""
+    """Return the two recorded delays of a bucket, and the share of the bucket that rounds to the
+    larger one."""
     low, high = cut(lower), cut(lower + width - 1)
     return low, high, 1.0 if low == high else (lower + width - (high << UNIT_BITS)) / width
 
 
 def weighted(buckets: list[tuple[float, float]]) -> dict[str, float | None]:
-    """Return mean, percentiles by nearest rank, and deviation of values in ascending order with
-    their counts."""
+    """Return mean, percentiles by nearest rank, and standard deviation of (value, count) pairs in
+    ascending order."""
     names = ("mean", "p1", "p25", "p75", "p99", "stddev")
     total = math.fsum(count for _, count in buckets)
     if not total:
@@ -72,7 +72,7 @@ def weighted(buckets: list[tuple[float, float]]) -> dict[str, float | None]:
     out: dict[str, float | None] = {"mean": mean}
     passed = list(accumulate(count for _, count in buckets))
     for percent in (1, 25, 75, 99):
-        # Buckets are divided, so counts are fractions and their sums are not exact.
+        # Divided counts are fractions, so their sums have rounding errors.
         rank = min(bisect_left(passed, percent * total / 100 - 1e-6), len(buckets) - 1)
         out[f"p{percent}"] = buckets[rank][0]
     out["stddev"] = math.sqrt(squares / (total - 1)) if total > 1 else None

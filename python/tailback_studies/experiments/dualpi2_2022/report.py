@@ -49,8 +49,8 @@ class DualPi2Runs:
 def ran(
     runs: Sequence[Run], results: Sequence[Results], *, quick: bool, draw: bool = True
 ) -> DualPi2Runs:
-    """Return the facts that a report states about these runs: seeds, duration, engine,
-    deviations."""
+    """Return the seeds, duration, engine and deviations of these runs, for the captions of a
+    report."""
     deviations = [NO_OFFLOADS]
     if results and results[0].engine == "kernel":
         deviations.insert(0, on_linux.DEVIATION)
@@ -68,7 +68,7 @@ def report(
     basis: DualPi2Runs,
     refused: Sequence[DualPi2Entry] = (),
 ) -> Report:
-    """Return the report of a run. `refused` has the cells that the engine could not run."""
+    """Return the report of the experiment. `refused` has the cells that Linux could not run."""
     signs = signature.signatures(entries)
     result = present(
         goals_table(truth.judged_goals(entries), basis.facts),

@@ -1,5 +1,4 @@
-"""Lists every cell, in tables of the report and in files. Also lists the cells beyond their
-goals."""
+"""Lists all published and measured values, and those whose errors exceed their goals."""
 
 from __future__ import annotations
 
@@ -48,7 +47,7 @@ def tables(entries: Sequence[DualPi2Entry]) -> list[Section]:
     return out
 
 
-#: Columns of the tables. Each has its heading, the column of the publication, and a factor.
+#: Columns of the tables: heading, column of the publication, and factor for the unit.
 _SHOWN: tuple[tuple[str, str, float], ...] = (
     ("rate ratio", "rate_ratio", 1.0),
     ("window ratio", "window_ratio", 1.0),
@@ -104,7 +103,7 @@ def _signed(entry: DualPi2Entry, kind: str) -> str | None:
 
 
 def all_cells(entries: Sequence[DualPi2Entry]) -> str:
-    """Return every cell as CSV, including cells without a published value."""
+    """Return all measured values as CSV, including those without a published value."""
     head = ("archive", "case", "column", "unit", "published", "measured")
     rows: list[Sequence[object]] = [
         (*head, "difference", "relative", "n", "ci95", "tolerance", "within", "blind")

@@ -1,4 +1,5 @@
-"""Decides which queue UDP pushes to the target. It is L if UDP overloads L, and C otherwise."""
+"""Decides in which class (L or C) the queue delay is at DualPI2's target in overload. By design it
+is L if UDP overloads L, and C otherwise."""
 
 from __future__ import annotations
 
@@ -15,8 +16,8 @@ _LINK_MBIT = 100.0
 
 
 def udp_share(payload_mbit: float) -> float:
-    """Return the percentage of UDP that must be dropped if UDP gets the whole link. It is (input -
-    capacity)/input."""
+    """Return the percentage of UDP packets that must be dropped if UDP gets the whole link: (input
+    - capacity)/input."""
     sent = payload_mbit * UDP_FRAME / UDP_PAYLOAD
     return max(0.0, 100 * (sent - _LINK_MBIT) / sent)
 
@@ -26,7 +27,7 @@ QS = ("qs_ecn_mean", "qs_nonecn_mean")
 
 @dataclass(frozen=True)
 class Signature:
-    """The queue that is at the target in a run with UDP, published and measured."""
+    """Which queue (L or C) is at the target in an overload run, in the publication and here."""
 
     run: Run
     published: str | None
@@ -34,14 +35,13 @@ class Signature:
 
     @property
     def agrees(self) -> bool | None:
-        """Whether the published and the measured queue are the same. None if no queue is
-        published."""
+        """Whether publication and measurement have the same queue at the target. None without
+        published delays."""
         return None if self.published is None else self.published == self.measured
 
 
 def signatures(entries: Iterable[DualPi2Entry]) -> list[Signature]:
-    """Return the queue that is at the target for each run of overload. It is L if UDP overloads L,
-    and C otherwise."""
+    """Return for each overload run which queue is at the target."""
     by_run: dict[Run, dict[str, DualPi2Entry]] = {}
     for e in entries:
         if e.run.archive.kind == OVERLOAD and e.case.whose == "tcp" and e.column in QS:

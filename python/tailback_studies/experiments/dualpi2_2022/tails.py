@@ -1,5 +1,5 @@
-"""Computes the tails of queue delays. A measured tail is a curve over all packets, and a published
-tail consists of percentiles."""
+"""Computes the distribution of long queue delays. The measured curve covers all packets. The
+publication has only percentiles."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from tailback_studies.experiments.dualpi2_2022 import charts
 from tailback_studies.experiments.dualpi2_2022.figures import place_of, side_of
 from tailback_studies.experiments.dualpi2_2022.layout import MIXED, OVERLOAD, RUNS, Run, published
 
-#: The percentiles of the publication, with the percentage of packets that have a longer delay.
+#: Published percentiles, each with the percentage of packets above it.
 _BEYOND = {"p1": 99.0, "p25": 75.0, "p75": 25.0, "p99": 1.0}
 
 
 def tails(runs: Sequence[Run], results: Sequence[Results]) -> pl.DataFrame | None:
-    """Return the percentage of packets with a longer delay, by run and class.
+    """Return the percentage of packets whose queue delay exceeds each delay, by run and class.
 
     Each curve has at most 120 points, evenly spaced in the logarithm of the percentage.
     """
@@ -62,7 +62,7 @@ def _tail(result: Results, name: str) -> pl.DataFrame | None:
     )
 
 
-#: Runs whose tails the figure shows. With more curves in a panel, they could not be distinguished.
+#: Runs in the figure. More curves in a panel could not be distinguished.
 _TAILS = {
     MIXED: ((5, 5), (5, 100), (100, 5), (100, 100)),
     OVERLOAD: ((0, 50), (0, 200), (50, 0), (100, 0), (200, 0)),

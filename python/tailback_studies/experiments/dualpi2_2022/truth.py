@@ -13,7 +13,7 @@ from tailback_studies.reproduction import goals
 from tailback_studies.reproduction.goals import CellsVerdict, CellsWithin
 from tailback_studies.reproduction.judges import Judge, judge
 
-#: Published delays are multiples of this time, ms.
+#: Published delays are multiples of this value, ms.
 RESOLUTION_MS = 0.032768
 
 
@@ -111,23 +111,23 @@ GOALS: tuple[CellsWithin[DualPi2Entry], ...] = (
 
 
 def judged(entries: Iterable[DualPi2Entry]) -> list[DualPi2Entry]:
-    """Return the same cells with the tolerances of their goals."""
+    """Return copies of the cells. Each has the tolerance that the goal for its quantity sets."""
     return goals.with_tolerances(GOALS, entries)
 
 
 def verdicts(entries: Sequence[DualPi2Entry]) -> list[CellsVerdict]:
-    """Return the verdict of every goal that has cells."""
+    """Return whether each goal is met. Skip goals without any measured cell."""
     return list(goals.cells_verdicts(GOALS, entries))
 
 
 def judged_goals(entries: Sequence[DualPi2Entry]) -> list[Judge]:
-    """Return the result of each goal, for tables and goals.csv."""
+    """Return a row of goals.csv for each goal."""
     return [judge(verdict, entries) for verdict in verdicts(entries)]
 
 
 def summary(entries: Sequence[DualPi2Entry], laws: Sequence[Law]) -> list[dict[str, Any]]:
-    """Return the summary of `reproduce --json`. It has the columns first, then the goals, the
-    signature and the coupling law."""
+    """Return the list `summary` of `reproduce --json`: errors by column, results of the goals,
+    which queue is at its target in overload, and the coupling law."""
     signs = [sign.agrees for sign in signatures(entries) if sign.agrees is not None]
     by_kind = {kind: [w.holds for w in laws if w.run.archive.kind == kind] for kind in _LAWS}
     return [
@@ -137,6 +137,6 @@ def summary(entries: Sequence[DualPi2Entry], laws: Sequence[Law]) -> list[dict[s
     ]
 
 
-#: Ids of the rows of the coupling law by kind of run. The probability p is steady in overload, and
-#: varies with mixed round-trip times.
+#: Ids of the summary's rows on the coupling law, by kind of run. p is steady in overload and varies
+#: with mixed RTTs.
 _LAWS = {OVERLOAD: "law.overload", MIXED: "law.mixed-rtt"}

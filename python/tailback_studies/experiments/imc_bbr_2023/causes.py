@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-#: Each row is an item of the set-up, its value here, and its basis.
+#: Each row is a parameter of the set-up, its value in our scenarios, and where that value comes
+#: from.
 DECLARED: tuple[tuple[str, str, str], ...] = (
     (
         "bottleneck",
@@ -76,8 +77,8 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
     ),
 )
 
-#: Changes that were made after the comparison. Each row is an item, its value before, its value
-#: after, and the reason.
+#: Parameters changed after the first comparison with published values. Each row is a parameter, its
+#: old value, its new value, and the reason.
 CHANGED: tuple[tuple[str, str, str, str], ...] = (
     (
         "the receiver's compressed ACKs",
@@ -105,7 +106,8 @@ CHANGED: tuple[tuple[str, str, str, str], ...] = (
     ),
 )
 
-#: Each row is an open question, what was tried, the result, and the verdict.
+#: Differences without a known cause. Each row is the question, what was tried, the result, and the
+#: conclusion.
 QUESTIONS: tuple[tuple[str, str, str, str], ...] = (
     (
         "BBRv2 has 1.2 % more than published at 10 MB",

@@ -53,7 +53,7 @@ class ImcRow:
 
     @property
     def name(self) -> str:
-        """The row's name in the ids of cells."""
+        """The row's prefix in the ids of its cells, such as the ids in all-cells.csv."""
         return f"{self.kernel}/{self.cc}/{self.place.name}"
 
     @property

@@ -1,4 +1,5 @@
-"""Makes the jobs of the rows, and computes cells from their runs."""
+"""Makes the scenario of each published experiment, and computes the published quantities from its
+runs."""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ GOODPUT, GAIN, SIGN = "goodput_mbit", "gain", "gain_sign"
 
 
 class ImcStored(Counted, Protocol):
-    """A stored run, with the data that cells need."""
+    """A stored run, as far as this experiment reads it."""
 
     @property
     def seed(self) -> int:
@@ -50,11 +51,11 @@ class ImcEntry(BaseEntry):
 
     @property
     def quantity(self) -> str:
-        """The quantity of the cell."""
         return self.cell.quantity
 
     def error(self, kind: str) -> float | None:
-        """Return the error of the cell. For a goodput, it may be relative to the link's rate."""
+        """Return the error of the measured value. For a goodput, the kind "capacity" divides it by
+        the link's rate."""
         error = super().error(kind)
         if kind == "capacity":
             return None if error is None else error / self.row.place.rate_mbit
@@ -82,7 +83,7 @@ def job(row: ImcRow, *, seeds: int, kernel: bool = False) -> Job:
 
 
 def made(row: ImcRow) -> dict[str, Any]:
-    """Return the scenario of a row."""
+    """Return the scenario that reproduces a row of the publication."""
     out = scenario(__package__, "one-flow")
     place, links = row.place, out["links"]
     links["tbf"]["rate"] = f"{place.rate_mbit}Mbit"

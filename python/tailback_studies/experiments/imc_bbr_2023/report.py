@@ -46,8 +46,8 @@ LIMITS = {100: 1.0, 10_000: 0.1}
 
 
 def ran(results: Sequence[Results]) -> Facts:
-    """Return the facts that a report states about these runs: seeds, duration, engine,
-    deviations."""
+    """Return the seeds, duration, engine and deviations of these runs, for the captions of a
+    report."""
     deviations = [NO_OFFLOADS]
     if results and results[0].engine == "kernel":
         deviations = ["today's Linux instead of 5.15"]
@@ -88,7 +88,7 @@ def _listed(
 
 
 def report(entries: Sequence[ImcEntry], run_facts: Facts, *, quick: bool) -> Report:
-    """Return the report of a run."""
+    """Return the report of the experiment."""
     return Report(
         name="",
         title=TITLE,
@@ -104,7 +104,7 @@ def report(entries: Sequence[ImcEntry], run_facts: Facts, *, quick: bool) -> Rep
 
 
 def page(entries: Sequence[ImcEntry], made: Facts) -> Page:
-    """Return the page in docs."""
+    """Return the experiment's page for docs/evidence."""
     lead = f"{SOURCE}. {LEAD}\n\n{BLIND}"
     return Page(TITLE, lead, [*sections(entries, made), *basis(made)], made)
 

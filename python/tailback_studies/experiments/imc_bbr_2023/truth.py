@@ -69,12 +69,12 @@ SIGN_GOAL = SameSigns(
 
 
 def judged(entries: Iterable[ImcEntry]) -> list[ImcEntry]:
-    """Return the same cells with the tolerances of their goals."""
+    """Return copies of the cells. Each has the tolerance that the goal for its quantity sets."""
     return goals.with_tolerances([SIGN_GOAL], entries)
 
 
 def verdicts(entries: Sequence[ImcEntry]) -> list[ErrorsVerdict | CellsVerdict]:
-    """Return every goal that has cells."""
+    """Return whether each goal is met. Skip goals without any measured cell."""
     return [
         *goals.errors_verdicts(GOODPUTS, entries),
         *goals.cells_verdicts([SIGN_GOAL], entries),
@@ -82,13 +82,13 @@ def verdicts(entries: Sequence[ImcEntry]) -> list[ErrorsVerdict | CellsVerdict]:
 
 
 def judges(entries: Sequence[ImcEntry]) -> list[Judge]:
-    """Return the result of each goal, for tables and goals.csv."""
+    """Return a row of goals.csv for each goal."""
     return [judge(verdict, entries) for verdict in verdicts(entries)]
 
 
 def summary(entries: Sequence[ImcEntry]) -> list[dict[str, Any]]:
-    """Return the summary of `reproduce --json`. The quantities come first, then the groups with a
-    goal."""
+    """Return the list `summary` of `reproduce --json`: the errors of each quantity, then the result
+    of each goal."""
     return goals.summary(entries, verdicts(entries))
 
 

@@ -9,13 +9,12 @@ from tailback_studies.experiments.l4s_tests_2020.causes import NOT_RUN
 from tailback_studies.experiments.l4s_tests_2020.layout import ROWS, L4sRow, published_names
 from tailback_studies.reproduction.experiment import Findings, Found, Reproduction, Request, Study
 
-#: Scenarios of the publication, which are the parts.
+#: The publication's scenarios. Each is a part that a user can request.
 TABLES: tuple[str, ...] = ("s1", "s2", "s3", "s4", "s6")
-#: A part without a table. It tries, one by one, readings of details that the publication leaves
-#: open.
+#: A part without a table. It varies details that the publication does not state, one at a time.
 READINGS = "readings"
 PARTS: tuple[str, ...] = (*TABLES, READINGS)
-#: Number of seeds of each row. A quick run uses one seed. The curves of S2 and S3 always show one
+#: Number of seeds of each row. `--quick` uses one seed. The curves of S2 and S3 always show one
 #: run.
 SEEDS = 5
 

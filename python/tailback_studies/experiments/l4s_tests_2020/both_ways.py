@@ -54,12 +54,12 @@ QUICK: tuple[BothWaysCase, ...] = tuple(c for c in CASES if (c.down_mbit, c.rtt_
 
 
 def job(case: BothWaysCase, *, seeds: int) -> Job:
-    """Return the job of a run."""
+    """Return the job that runs the scenario of `made`."""
     return Job(made(case), {}, seeds)
 
 
 def made(case: BothWaysCase) -> dict[str, Any]:
-    """Return the scenario of a run."""
+    """Return the scenario that reproduces a run of the publication."""
     out = scenario(__package__, "s4")
     links = (("up", case.up_mbit, case.limits[0]), ("down", case.down_mbit, case.limits[1]))
     for name, rate, limit in links:

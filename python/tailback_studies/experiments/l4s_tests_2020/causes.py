@@ -3,7 +3,8 @@ publication."""
 
 from __future__ import annotations
 
-#: Each row is an item of the set-up, its value here, and its basis.
+#: Each row is a parameter of the set-up, its value in our scenarios, and where that value comes
+#: from.
 DECLARED: tuple[tuple[str, str, str], ...] = (
     (
         "bottleneck",
@@ -67,7 +68,7 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
     ("ping", "none", "Flent's ping beside S1 and S6 has only 20 packets a second"),
 )
 
-#: Rows that are not run. Each item describes the rows, their number, and the reason.
+#: Published rows that are not reproduced: a description, their number, and the reason.
 NOT_RUN: tuple[tuple[str, int | None, str], ...] = (
     (
         "S1 through cnq_codel_af",
@@ -81,8 +82,8 @@ NOT_RUN: tuple[tuple[str, int | None, str], ...] = (
     ),
 )
 
-#: Changes that were made after the comparison. Each row is an item, its value before, its value
-#: after, and the reason.
+#: Parameters changed after the first comparison with published values. Each row is a parameter, its
+#: old value, its new value, and the reason.
 CHANGED: tuple[tuple[str, str, str, str], ...] = (
     (
         "data segments of Accurate ECN",
@@ -92,7 +93,8 @@ CHANGED: tuple[tuple[str, str, str, str], ...] = (
     ),
 )
 
-#: Open questions. Each row is a question, what was tried, the result, and the verdict.
+#: Open questions. Differences without a known cause. Each row is the question, what was tried, the
+#: result, and the conclusion.
 QUESTIONS: tuple[tuple[str, str, str, str], ...] = (
     (
         "beside Prague at a FIFO, CUBIC gets more in the simulator than in the publication",

@@ -1,4 +1,4 @@
-"""Defines the rows of the publication: the runs, their names, and the published values."""
+"""Lists the runs that the publication's tables report, with their names and published values."""
 
 from __future__ import annotations
 
@@ -108,7 +108,8 @@ Key = tuple[str, str, str]
 
 @cache
 def published() -> Mapping[Key, float]:
-    """Read the publication's values for the rows that are run, excluding held-out rows."""
+    """Read the published values of the rows that are run. The package does not contain held-out
+    rows."""
     out: dict[Key, float] = {}
     for line in published_rows(__package__, "rtt.csv"):
         if line["queue"] == NOT_RUN:

@@ -1,4 +1,5 @@
-"""Makes the jobs of the rows, and computes cells from their runs."""
+"""Makes the scenario of each published experiment, and computes the published quantities from its
+runs."""
 
 from __future__ import annotations
 
@@ -75,7 +76,7 @@ AS_PUBLISHED = L4sVariant()
 
 
 class L4sStored(Protocol):
-    """A stored run, with the data that cells need."""
+    """A stored run, as far as this experiment reads it."""
 
     @property
     def summary(self) -> Mapping[str, Any]:
@@ -84,13 +85,14 @@ class L4sStored(Protocol):
 
 @dataclass(frozen=True)
 class L4sEntry(BaseEntry):
-    """A cell: a column of a row."""
+    """The published and the measured value of one column in a row of the publication's table."""
 
     row: L4sRow
     column: str
 
     def error(self, kind: str) -> float | None:
-        """Return the error of the cell. For rates, it may be relative to the link's rate."""
+        """Return the error of the measured value. For rates, the kind "capacity" divides it by the
+        link's rate."""
         error = super().error(kind)
         if kind == "capacity":
             return None if error is None else error / self.row.rate_mbit
@@ -115,12 +117,12 @@ class L4sEntry(BaseEntry):
 
 
 def job(row: L4sRow, *, seeds: int, quick: bool = False, variant: L4sVariant = AS_PUBLISHED) -> Job:
-    """Return the job of a row."""
+    """Return the job that runs a row's scenario."""
     return Job(made(row, quick=quick, variant=variant), {}, seeds)
 
 
 def made(row: L4sRow, *, quick: bool = False, variant: L4sVariant = AS_PUBLISHED) -> dict[str, Any]:
-    """Return the scenario of a row."""
+    """Return the scenario that reproduces a row of the publication."""
     out = scenario(__package__, row.table)
     end, counted = QUICK_WINDOW if quick else WINDOWS[row.table]
     out["duration"], out["warmup"] = f"{end:g}s", f"{end - counted:g}s"
@@ -157,7 +159,7 @@ QUANTITIES = {"D1": "delivery_mbit", "D2": "delivery_mbit", "jain": "jain", "rat
 
 
 def entries(rows: Sequence[L4sRow], results: Sequence[Iterable[L4sStored]]) -> list[L4sEntry]:
-    """Return the cells of these rows, in the order of the publication."""
+    """Return the published and measured values of these rows, in the order of the publication."""
     known = published()
     out = []
     for row, stored in zip(rows, results, strict=True):
@@ -182,7 +184,8 @@ def note(row: L4sRow) -> str:
 
 
 def values(row: L4sRow, summary: Mapping[str, Any]) -> dict[str, float | None]:
-    """Return the columns of a row from one run. A value that the run does not have is null."""
+    """Return the value of each column of a row, computed from one run. It is None if the run did
+    not measure it."""
     rates = [flow["throughput_mbit"] for flow in summary["flows"]]
     first, second = rates
     made = None

@@ -1,5 +1,5 @@
-"""Tries readings of details that the publication leaves open, one by one, after the comparison. The
-set-up itself does not change."""
+"""Runs the experiment with other values for details that the publication does not state, one at a
+time. The experiment's results do not use these values."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def jobs(seeds: int = SEEDS) -> dict[str, list[Job]]:
 def measured(
     entries: Sequence[L4sEntry], results: Mapping[str, Sequence[Results]]
 ) -> dict[str, list[L4sEntry]]:
-    """Return the cells of the set-up and of each reading."""
+    """Return the cells measured with the set-up, and those measured with each alternative value."""
     found = {
         reading.id: points.entries(rows_of(reading), results[reading.id]) for reading in READINGS
     }
@@ -75,7 +75,8 @@ def measured(
 
 
 def section(found: Mapping[str, Sequence[L4sEntry]], facts: Facts) -> Section:
-    """Show the errors without and with each reading, over all cells that the reading affects."""
+    """Show the errors with the set-up and with each alternative, over the cells that the
+    alternative affects."""
     rows: list[list[Value]] = []
     for reading in READINGS:
         before, after = before_and_after(found, reading)

@@ -36,8 +36,8 @@ VALUE = "mean throughput instead of the mean of tcpi_delivery_rate"
 
 
 def ran(results: Sequence[Results], *, quick: bool) -> Facts:
-    """Return the facts that a report states about these runs: seeds, duration, engine,
-    deviations."""
+    """Return the seeds, duration, engine and deviations of these runs, for the captions of a
+    report."""
     deviations = [VALUE]
     if results and results[0].engine == "kernel":
         deviations = [OTHER_LINUX, VALUE]
@@ -111,7 +111,7 @@ def _not_run(made: Facts) -> Table:
 def report(
     entries: Sequence[L4sEntry], extra: Sequence[Section], run_facts: Facts, *, quick: bool
 ) -> Report:
-    """Return the report of a run. `extra` has the sections of S2 to S4."""
+    """Return the report of the experiment. `extra` has the sections of S2 to S4."""
     return Report(
         name="",
         title=TITLE,
@@ -123,7 +123,7 @@ def report(
 
 
 def page(entries: Sequence[L4sEntry], extra: Sequence[Section], made: Facts) -> Page:
-    """Return the page in docs."""
+    """Return the experiment's page for docs/evidence."""
     lead = f"{SOURCE}. {LEAD}\n\n{BLIND}"
     return Page(TITLE, lead, [*sections(entries, made), *extra, *basis(made)], made)
 

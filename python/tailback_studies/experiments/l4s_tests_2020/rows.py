@@ -53,7 +53,7 @@ def _both(*values: float | None) -> list[str | None]:
 
 
 def misses(entries: Sequence[L4sEntry], facts: Facts) -> list[Block]:
-    """Show the cells beyond a limit, one by one."""
+    """List each cell whose error is larger than its limit."""
     off = truth.missed(entries)
     held = [e for e in entries if truth.S1_GOAL.belongs(e) or truth.S6_GOAL.belongs(e)]
     known = sum(e.cell.published is not None for e in held)

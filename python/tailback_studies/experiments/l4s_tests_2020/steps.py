@@ -76,7 +76,7 @@ def job(case: StepCase) -> Job:
 
 
 def made(case: StepCase) -> dict[str, Any]:
-    """Return the scenario of a run."""
+    """Return the scenario that reproduces a run of the publication."""
     out = scenario(__package__, case.table)
     bottleneck = out["bottleneck"]
     if case.to_mbit:
@@ -105,7 +105,7 @@ def _slots(out: dict[str, Any], packets: int) -> None:
     out["flows"][0]["back"] = ["bursty.back", "bottleneck.back"]
 
 
-# --- what came of it ----------------------------------------------------------------------------
+# --- results ----------------------------------------------------------------------------
 
 
 def traces(results: Sequence[Results], quantity: str) -> pl.DataFrame:

@@ -42,12 +42,12 @@ S6_GOAL = CellsWithin[L4sEntry](
 
 
 def judged(entries: Iterable[L4sEntry]) -> list[L4sEntry]:
-    """Return the same cells with the tolerances of their goals."""
+    """Return copies of the cells. Each has the tolerance that the goal for its quantity sets."""
     return goals.with_tolerances([S6_GOAL], entries)
 
 
 def verdicts(entries: Sequence[L4sEntry]) -> list[ErrorsVerdict | CellsVerdict]:
-    """Return the verdict of every goal that has cells."""
+    """Return whether each goal is met. Skip goals without any measured cell."""
     return [
         *goals.errors_verdicts([S1_GOAL], entries),
         *goals.cells_verdicts([S6_GOAL], entries),
@@ -55,14 +55,14 @@ def verdicts(entries: Sequence[L4sEntry]) -> list[ErrorsVerdict | CellsVerdict]:
 
 
 def judges(entries: Sequence[L4sEntry]) -> list[Judge]:
-    """Return the result of each goal, for tables and goals.csv."""
+    """Return a row of goals.csv for each goal."""
     own = noise(twins())
     return [judge(v, entries, own if v.goal is S1_GOAL else None) for v in verdicts(entries)]
 
 
 def summary(entries: Sequence[L4sEntry]) -> list[dict[str, Any]]:
-    """Return the summary of `reproduce --json`. The quantities come first, then the groups with a
-    goal."""
+    """Return the list `summary` of `reproduce --json`: the errors of each quantity, then the result
+    of each goal."""
     return goals.summary(entries, verdicts(entries))
 
 

@@ -10,11 +10,11 @@ from tailback_studies.reproduction.experiment import Findings, Found, Reproducti
 #: Parts with tables of the publication: each competitor at 10 ms with one flow per side, BBRv3 at 2
 #: ms, and several flows per side.
 TABLES: tuple[str, ...] = tuple(dict.fromkeys(row.part for row in ROWS))
-#: A part that the publication does not have. It tries, one by one, readings of details that the
-#: publication leaves open.
+#: A part that the publication does not have. It varies details that the publication does not state,
+#: one at a time.
 READINGS = "readings"
 PARTS: tuple[str, ...] = (*TABLES, READINGS)
-#: Number of seeds of each row. A quick run uses one seed.
+#: Number of seeds of each row. `--quick` uses one seed.
 SEEDS = 2
 
 

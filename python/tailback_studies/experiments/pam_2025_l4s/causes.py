@@ -3,7 +3,8 @@ questions."""
 
 from __future__ import annotations
 
-#: Each row is an item of the set-up, its value here, and its basis.
+#: Each row is a parameter of the set-up, its value in our scenarios, and where that value comes
+#: from.
 DECLARED: tuple[tuple[str, str, str], ...] = (
     ("bottleneck", "100 Mbit/s of frames in the direction of the data", "stated: htb's rate"),
     ("shaper", 'htb with the burst that tc computes (`burst = "tc"`)', "stated: no burst"),
@@ -81,14 +82,14 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
     ("offloads", "every segment is a packet", "stated: gro, lro, gso, tso off"),
 )
 
-#: Rows that are not run. Each item describes the rows, their number, and the reason.
+#: Published rows that are not reproduced: a description, their number, and the reason.
 NOT_RUN: tuple[tuple[str, int | None, str], ...] = (
     ("rows of BBRv2, with or without L4S", 900, "tailback does not have BBRv2"),
     ("rows with Prague's ECN fallback", None, "published.csv does not contain them"),
 )
 
-#: Changes that were made after the comparison. Each row is an item, its value before, its value
-#: after, and the reason.
+#: Parameters changed after the first comparison with published values. Each row is a parameter, its
+#: old value, its new value, and the reason.
 CHANGED: tuple[tuple[str, str, str, str], ...] = (
     (
         "condition of the claim on DualPI2 beside BBRv3 without ECN",
@@ -105,7 +106,8 @@ CHANGED: tuple[tuple[str, str, str, str], ...] = (
     ),
 )
 
-#: Each row is an open question, what was tried, the result, and the verdict.
+#: Differences without a known cause. Each row is the question, what was tried, the result, and the
+#: conclusion.
 QUESTIONS: tuple[tuple[str, str, str, str], ...] = (
     (
         "Prague's srtt at low rates",

@@ -1,4 +1,4 @@
-"""Defines the rows of the publication: the runs, their names, and the published values."""
+"""Lists the runs that the publication's tables report, with their names and published values."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class PamRow:
 
     @property
     def name(self) -> str:
-        """The row's name in the ids of cells."""
+        """The row's prefix in the ids of its cells, such as the ids in all-cells.csv."""
         flows = f"{self.n_prague}-{self.n_classic}"
         buffer = f"{self.buffer_bdp:g}bdp"
         return f"{self.rtt_ms}ms/{self.aqm}/{buffer}/{self.classic}-{self.ecn}/{flows}"

@@ -1,4 +1,5 @@
-"""Makes the jobs of the rows, and computes cells from their runs."""
+"""Makes the scenario of each published experiment, and computes the published quantities from its
+runs."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ RESPONDING: Mapping[str, Any] = {"ecn_response": True}
 
 
 class PamStored(Protocol):
-    """A stored run, with the data that cells need."""
+    """A stored run, as far as this experiment reads it."""
 
     @property
     def summary(self) -> Mapping[str, Any]:
@@ -34,7 +35,7 @@ class PamStored(Protocol):
 
 @dataclass(frozen=True)
 class PamEntry(BaseEntry):
-    """A cell: a column of a row."""
+    """The published and the measured value of one column in a row of the publication's table."""
 
     row: PamRow
     column: str
@@ -45,7 +46,8 @@ class PamEntry(BaseEntry):
         return self.column in RATES
 
     def error(self, kind: str) -> float | None:
-        """Return the error of the cell. For rates, it may be relative to the link's rate."""
+        """Return the error of the measured value. For rates, the kind "capacity" divides it by the
+        link's rate."""
         error = super().error(kind)
         if kind == "capacity":
             return None if error is None else error / RATE_MBIT
@@ -94,7 +96,7 @@ def queue(row: PamRow) -> dict[str, Any]:
 
 
 def made(row: PamRow) -> dict[str, Any]:
-    """Return the scenario of a row."""
+    """Return the scenario that reproduces a row of the publication."""
     out = scenario(__package__, "shared")
     out["bottleneck"]["queue"] = queue(row)
     out["path"]["rtt"] = f"{row.rtt_ms}ms"
@@ -107,7 +109,7 @@ def made(row: PamRow) -> dict[str, Any]:
 
 
 def job(row: PamRow, *, seeds: int) -> Job:
-    """Return the job of a row."""
+    """Return the job that runs a row's scenario."""
     return Job(made(row), {}, seeds)
 
 
@@ -116,7 +118,7 @@ def job(row: PamRow, *, seeds: int) -> Job:
 
 def values(row: PamRow, summary: Mapping[str, Any]) -> dict[str, float | None]:
     """Return the columns of a row from one run: the rates of both sides, and the mean smoothed RTT
-    of the first flow of each side. A value that the run does not have is null."""
+    of the first flow of each side. It is None if the run did not measure it."""
     flows = summary["flows"]
     sides = (flows[: row.n_prague], flows[row.n_prague :])
     rates = [_total([flow["throughput_mbit"] for flow in side]) for side in sides]
@@ -129,7 +131,7 @@ def _total(rates: Sequence[float | None]) -> float | None:
 
 
 def entries(rows: Sequence[PamRow], results: Sequence[Iterable[PamStored]]) -> list[PamEntry]:
-    """Return the cells of these rows, in the order of the publication."""
+    """Return the published and measured values of these rows, in the order of the publication."""
     known = published()
     out = []
     for row, stored in zip(rows, results, strict=True):

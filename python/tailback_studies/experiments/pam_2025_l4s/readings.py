@@ -1,5 +1,5 @@
-"""Tries readings of details that the publication leaves open, one by one, after the comparison. The
-set-up itself does not change."""
+"""Runs the experiment with other values for details that the publication does not state, one at a
+time. The experiment's results do not use these values."""
 
 from __future__ import annotations
 
@@ -89,13 +89,14 @@ def jobs() -> dict[str, list[Job]]:
 
 
 def measured(results: Mapping[str, Sequence[Results]]) -> dict[str, list[PamEntry]]:
-    """Return the cells of the set-up and of each reading."""
+    """Return the cells measured with the set-up, and those measured with each alternative value."""
     found = {r.id: points.entries(rows_of(r), results[r.id]) for r in READINGS}
     return {BASELINE: points.entries(rows_of(READINGS[0]), results[BASELINE]), **found}
 
 
 def section(found: Mapping[str, Sequence[PamEntry]], facts: Facts) -> Section:
-    """Show the errors without and with each reading, over all cells that the reading affects."""
+    """Show the errors with the set-up and with each alternative, over the cells that the
+    alternative affects."""
     rows: list[list[Value]] = []
     for reading in READINGS:
         before, after = before_and_after(found, reading)

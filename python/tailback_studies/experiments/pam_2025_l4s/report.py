@@ -47,8 +47,8 @@ QUICK = " A quick run: published rows with a buffer of 2 BDP, one seed."
 
 
 def ran(results: Sequence[Results]) -> Facts:
-    """Return the facts that a report states about these runs: seeds, duration, engine,
-    deviations."""
+    """Return the seeds, duration, engine and deviations of these runs, for the captions of a
+    report."""
     return facts(results, deviations=("today's algorithms instead of those of 5.13 to 6.4",))
 
 
@@ -95,7 +95,7 @@ def _listed(
 def report(
     entries: Sequence[PamEntry], extra: Sequence[Section], made: Facts, *, quick: bool
 ) -> Report:
-    """Return the report of a run. `extra` has further sections, such as the one that
+    """Return the report of the experiment. `extra` has further sections, such as the one that
     compares possible readings of the set-up."""
     return Report(
         name="",
@@ -108,7 +108,7 @@ def report(
 
 
 def page(entries: Sequence[PamEntry], extra: Sequence[Section], made: Facts) -> Page:
-    """Return the page in docs."""
+    """Return the experiment's page for docs/evidence."""
     lead = f"{SOURCE}. {LEAD}\n\n{HELD_OUT}"
     shown = [*sections(entries, made), *extra, *basis(made), *every_row(entries)]
     return Page(TITLE, lead, shown, made)

@@ -52,12 +52,12 @@ GOALS: tuple[ErrorsBelow[PamEntry], ...] = (
 
 
 def verdicts(entries: Sequence[PamEntry]) -> list[ErrorsVerdict]:
-    """Return every goal that has cells."""
+    """Return whether each goal is met. Skip goals without any measured cell."""
     return list(goals.errors_verdicts(GOALS, entries))
 
 
 def judges(entries: Sequence[PamEntry]) -> list[Judge]:
-    """Return the result of each goal, for tables and goals.csv. The claims come first."""
+    """Return a row of goals.csv for each goal. The claims come first."""
     out = []
     found = claims.verdicts(entries)
     if found:
@@ -87,8 +87,8 @@ def _counted(title: str, limit: str, held: int, cells: int) -> Judge:
 
 
 def summary(entries: Sequence[PamEntry]) -> list[dict[str, Any]]:
-    """Return the summary of `reproduce --json`. The quantities come first, then the groups with a
-    goal."""
+    """Return the list `summary` of `reproduce --json`: the errors of each quantity, then the result
+    of each goal."""
     counted = [
         goals.counted_row("claims", [verdict.holds for verdict in claims.verdicts(entries)]),
         goals.counted_row("larger_rate", list(winners(entries).values())),

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from tailback_studies.experiments.sce_2019.points import SceEntry
 
-#: Each row is an item of the set-up, its value here, and its basis.
+#: Each row is a parameter of the set-up, its value in our scenarios, and where that value comes
+#: from.
 DECLARED: tuple[tuple[str, str, str], ...] = (
     ("bottleneck", "Cake with besteffort in both directions: ACKs pass a second Cake", "stated"),
     (
@@ -64,7 +65,8 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
 
 
 def cause(entry: SceEntry) -> str:
-    """Return the cause of a cell's error if it is known. Otherwise, return facts about the cell."""
+    """Return the cause of a cell's error as text. Without a known cause, return "unexplained" or
+    the open question."""
     cell, setup = entry.cell, entry.table.setup
     if entry.chance:
         return f"chance: within the range of single runs with {cell.n} seeds"

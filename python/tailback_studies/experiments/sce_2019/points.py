@@ -1,4 +1,5 @@
-"""Makes the jobs of the tables, and computes cells from their runs."""
+"""Makes the scenarios of the published tables, and computes the numbers of the tables from the
+runs."""
 
 from __future__ import annotations
 

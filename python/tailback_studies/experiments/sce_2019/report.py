@@ -33,8 +33,8 @@ QUICK = " A quick run: a sample of the cells, chosen without results."
 
 
 def ran(results: Sequence[Results], *, options: Sequence[str]) -> Facts:
-    """Return the facts that a report states about these runs: seeds, duration, engine,
-    deviations."""
+    """Return the seeds, duration, engine and deviations of these runs, for the captions of a
+    report."""
     deviations = [NO_OFFLOADS]
     if results and results[0].engine == "kernel":
         deviations.insert(0, "today's Linux and its Cake instead of 5.1 with SCE's patches")
@@ -42,7 +42,7 @@ def ran(results: Sequence[Results], *, options: Sequence[str]) -> Facts:
 
 
 def report(entries: Sequence[SceEntry], run_facts: Facts, *, quick: bool) -> Report:
-    """Return the report of a run."""
+    """Return the report of the experiment."""
     goals = goals_table(truth.judges(entries), run_facts)
     result: list[Block] = [goals, *_noise(entries), _by_group(entries, run_facts)]
     sections = [

@@ -70,12 +70,12 @@ GOALS: tuple[ErrorsBelow[SceEntry], ...] = (
 
 
 def verdicts(entries: Sequence[SceEntry]) -> list[ErrorsVerdict]:
-    """Return the verdict of every goal that has cells."""
+    """Return whether each goal is met. Skip goals without any measured cell."""
     return list(goals.errors_verdicts(GOALS, entries))
 
 
 def judges(entries: Sequence[SceEntry]) -> list[Judge]:
-    """Return the result of each goal, for tables and goals.csv."""
+    """Return a row of goals.csv for each goal."""
     return [judge(verdict, entries, _twins(verdict)) for verdict in verdicts(entries)]
 
 
@@ -95,8 +95,8 @@ def _twins(verdict: ErrorsVerdict) -> Noise | None:
 
 
 def summary(entries: Sequence[SceEntry]) -> list[dict[str, Any]]:
-    """Return the summary of `reproduce --json`. The quantities come first, then the groups with a
-    goal."""
+    """Return the list `summary` of `reproduce --json`: the errors of each quantity, then the result
+    of each goal."""
     rows = goals.summary(entries, verdicts(entries))
     for row in rows:
         if row["quantity"] == "throughput_mbit.shared":

@@ -1,4 +1,4 @@
-"""Section that the paper does not have: formula (3) at other bandwidth-delay products."""
+"""Additional section: the paper's formula (3) at other bandwidth-delay products."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tailback_studies.experiments.dctcp_internet_2014.words import rate
 
 
 def bdp(builder: Builder) -> Section | None:
-    """Compare formula (3) with measurements at other BDPs."""
+    """Compare formula (3) with measurements at each bandwidth-delay product."""
     frame = builder.measured.frames.get("bdp")
     if frame is None:
         return None

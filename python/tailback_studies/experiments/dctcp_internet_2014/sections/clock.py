@@ -1,6 +1,5 @@
-"""Section: RED's idle clock. It is chosen only by the two-Reno cells of Table I. All other cells
-are predicted with the chosen clock.
-"""
+"""Section on RED's idle clock. The results of two Reno flows in Table I choose the clock, and all
+other runs use it."""
 
 from __future__ import annotations
 
@@ -21,7 +20,8 @@ The cells of Reno and DCTCP are then a prediction with this clock.
 
 
 def blocks(builder: Builder) -> list[Block]:
-    """Show the errors of each clock on both kinds of cells. Return nothing without those runs."""
+    """Compare the clocks by their errors, for two Reno flows and for Reno beside DCTCP. Return an
+    empty list unless every clock was run."""
     titles = {name: title for name, title, _, _ in READINGS}
     clocks: dict[str, tuple[list[TableCell], list[TableCell]]] = {}
     for name in CLOCKS:

@@ -1,4 +1,4 @@
-"""Figure 3: the two parameterisations of the queue."""
+"""Figure 3: the marking curves of RED for Reno and for DCTCP."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ def fig3(_builder: Builder) -> Section:
             side = queue[key]
             low, high = pts.bdp_size(side["min"]), pts.bdp_size(side["max"])
             if file == "fig5-m0.5" and key == "ecn":
-                # Draw the step at the published K of equal sharing, not at the sweep's first value.
+                # Draw the step at the K for which the paper reports equal rates, not at the sweep's
+                # first K.
                 low = high = 1.34 * 0.5
             prob = float(side["probability"])
             corners = [(0.0, 0.0), (low, 0.0)]

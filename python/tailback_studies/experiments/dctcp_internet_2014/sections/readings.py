@@ -1,4 +1,5 @@
-"""Section that the paper does not have: the reading of the paper's open options that fits best."""
+"""Additional section: which values of the options that the paper does not state fit its results
+best."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from tailback_studies.experiments.dctcp_internet_2014.sections import clock
 
 
 def readings(builder: Builder) -> Section | None:
-    """Show which combinations of the open options agree with all published results."""
+    """Show which combinations of the unstated options reproduce all published results."""
     rows: list[list[Value]] = []
     used: list[str] = []
     for name, title, _, _ in READINGS:

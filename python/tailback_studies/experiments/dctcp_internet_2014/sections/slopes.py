@@ -1,4 +1,5 @@
-"""Figures 7 to 9: slopes for both kinds of flows, and formula (3)."""
+"""Figures 7 to 9: rate ratio, queue and fairness with a RED slope for each of Reno and DCTCP, and
+formula (3)."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ from tailback_studies.experiments.dctcp_internet_2014.words import nearest, sixt
 
 
 def slopes(builder: Builder) -> pl.DataFrame | None:
-    """Return the runs of the slope grid with the columns min (in BDP) and prob."""
+    """Return the runs of the grid over Min_Thresh_DCTCP (column min, in BDP) and Max_Prob_DCTCP
+    (column prob)."""
     frame = builder.measured.frames.get("slope")
     if frame is None:
         return None
@@ -34,7 +36,7 @@ def slopes(builder: Builder) -> pl.DataFrame | None:
 
 
 def fig7(builder: Builder) -> Section | None:
-    """Show the ratio and queue over Max_Prob_DCTCP."""
+    """Plot the ratio of the flows' rates and the queue against Max_Prob_DCTCP."""
     frame = slopes(builder)
     if frame is None:
         return None
@@ -89,7 +91,7 @@ def fig7(builder: Builder) -> Section | None:
 
 
 def fig8(builder: Builder) -> Section | None:
-    """Show Jain's index over both parameters."""
+    """Plot Jain's index against Min_Thresh_DCTCP and Max_Prob_DCTCP."""
     frame = slopes(builder)
     if frame is None:
         return None
@@ -122,7 +124,7 @@ def fig8(builder: Builder) -> Section | None:
 
 
 def fig9(builder: Builder) -> Section | None:
-    """Show the ridge and formula (3)."""
+    """Plot the parameters at which both flows get equal rates, beside formula (3)."""
     frame = slopes(builder)
     along = builder.measured.frames.get("formula3")
     if frame is None or along is None:
@@ -209,7 +211,7 @@ def _equal_share(builder: Builder, runs: pl.DataFrame, min_thresh: float) -> Rid
     measured = half = point = None
     if crossing:
         measured = math.exp(crossing.x)
-        # The interval was computed for the logarithm, so its upper half is longer.
+        # The confidence interval is symmetric in the logarithm, so its upper half is longer.
         half = measured * math.expm1(crossing.ci95) if crossing.ci95 else None
         point = {
             "x": measured / 0.1,
@@ -236,8 +238,8 @@ def _equal_share(builder: Builder, runs: pl.DataFrame, min_thresh: float) -> Rid
 
 
 def _on_formula(builder: Builder, row: Mapping[str, Any] | None, min_thresh: float) -> list[Value]:
-    """Return the ratio, Jain's index and half of the index's interval, for the runs with parameters
-    by formula (3)."""
+    """Return rate ratio, Jain's index and the half-width of its confidence interval for runs whose
+    parameters follow formula (3)."""
     if row is None:
         return [None, None, None]
     builder.cells.append(

@@ -10,7 +10,6 @@ from tailback_studies.experiments.dctcp_internet_2014.words import m_name, verdi
 
 
 def side_by_side(builder: Builder) -> Section | None:
-    """Show Table I next to the measured values."""
     two = builder.measured.frames.get("two-reno")
     if two is None:
         return None
@@ -85,7 +84,7 @@ def side_by_side(builder: Builder) -> Section | None:
 
 
 def _claims(builder: Builder) -> None:
-    """Record the claims of the paper's text about Table I."""
+    """Check what the paper's text states about Table I."""
     by_id = {c.id: c.measured for c in builder.cells}
     small = by_id.get("Table I/M=0.125/Reno and DCTCP/occupancy")
     large = by_id.get("Table I/M=1/Reno and DCTCP/occupancy")

@@ -14,7 +14,7 @@ from tailback_studies.experiments.dctcp_internet_2014.charts import sawtooth, wi
 
 
 def fig1(builder: Builder) -> Section | None:
-    """Show the window of single flows."""
+    """Plot the congestion window of a flow that is alone."""
     runs = builder.measured.series.get("fig1")
     if not runs:
         return None
