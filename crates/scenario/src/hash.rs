@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use sha2::{Digest, Sha256};
 
-/// Returns the first 20 digits of a SHA-256 hash.
+/// Returns the first 20 hexadecimal digits of a SHA-256 hash.
 fn digest(parts: &[&str]) -> String {
     let mut hash = Sha256::new();
     for part in parts {
@@ -14,31 +14,31 @@ fn digest(parts: &[&str]) -> String {
     hex(&hash.finalize(), 10)
 }
 
-/// Hashes the content of a file or folder. The caller adds entries in the order of their relative
+/// Hashes the content of a file or folder. Entries must be added in the order of their relative
 /// paths.
 #[derive(Default)]
 pub struct Contents(Sha256);
 
 impl Contents {
-    /// Adds the next file: its path in the folder (empty for a single file), whether it is
-    /// executable, and its length. Add its bytes with [`Contents::bytes`] afterwards.
+    /// Adds a file: its path in the folder (empty for a single file), whether it is executable, and
+    /// its length. Add its bytes afterwards ([`Contents::bytes`]).
     pub fn file(&mut self, path: &str, executable: bool, len: u64) {
         self.entry(if executable { "x" } else { "f" }, path);
         self.0.update(len.to_le_bytes());
     }
 
-    /// Adds the next link: its path in the folder, and its target.
+    /// Adds a symbolic link: its path in the folder, and its target.
     pub fn link(&mut self, path: &str, target: &str) {
         self.entry("l", path);
         self.entry("", target);
     }
 
-    /// Adds the next folder. Only for hashes that include folders.
+    /// Adds a folder, for hashes that include folders.
     pub fn folder(&mut self, path: &str) {
         self.entry("d", path);
     }
 
-    /// Adds the mode of the next entry. Only for hashes that include modes.
+    /// Adds the mode of the entry that is added next, for hashes that include modes.
     pub fn mode(&mut self, mode: u32) {
         self.entry("m", "");
         self.0.update(mode.to_le_bytes());

@@ -1,8 +1,9 @@
-//! Reads scenario files. Converts TOML to runs with complete plans.
+//! Reads scenario files (TOML) and makes a complete plan for each run.
 //!
-//! [`load()`] parses a file, applies `--set`, expands the sweep and validates every point. It
-//! reports all errors at once, each at its position. This crate does no I/O. The caller reads the
-//! file, and provides [`Request::loader`], which reads traces beside the file.
+//! [`load()`] parses a file, applies `--set`, expands the sweep and validates every point
+//! (combination of swept values and seed). It reports all errors at once, each at its position.
+//! This crate does no I/O. The caller reads the scenario file, and provides [`Request::loader`] to
+//! read the files that it refers to.
 //!
 //! The modules, in the order of the data flow:
 //!

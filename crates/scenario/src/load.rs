@@ -10,9 +10,9 @@ use crate::read::{Diagnostic, Node, Place, Sources, parse, parse_value, render};
 use crate::request::{Loader, Override, Request};
 use crate::scenario::Scenario;
 
-/// Largest size of a scenario file, bytes. Larger files are rejected before they are read. People
-/// write scenarios by hand, and scripts should use a sweep instead. Errors need up to 300 times the
-/// size of the file.
+/// Largest size of a scenario file, bytes. Larger files are rejected before they are read, because
+/// errors need up to 300 times the size of the file. Generated scenarios should use a sweep to stay
+/// small.
 pub const MAX_FILE: usize = 1 << 20;
 
 /// Loads a scenario that does not refer to other files.
@@ -55,8 +55,8 @@ pub fn load_request(request: &Request<'_>) -> Result<Scenario, Vec<Diagnostic>> 
     if problems.is_empty() {
         return expand(request, root, &mut sources).map_err(|problems| render(problems, &sources));
     }
-    // After a syntax error, a part of the file is missing in the tree. So report only those other
-    // errors that do not depend on the missing part.
+    // After a syntax error, part of the file is missing from the tree. Then report only errors that
+    // do not depend on that part.
     let syntax = problems.clone();
     let lost = syntax
         .iter()
@@ -64,8 +64,7 @@ pub fn load_request(request: &Request<'_>) -> Result<Scenario, Vec<Diagnostic>> 
         .map(|problem| problem.span)
         .min();
     let lines: Vec<usize> = syntax.iter().map(|p| sources.line(p.span)).collect();
-    // Report one error for each line, because other errors in the line are mostly consequences of
-    // the first.
+    // Report one error for each line, because further errors in it usually follow from the first.
     let mut reported = BTreeSet::new();
     problems.sort();
     problems.retain(|problem| reported.insert(sources.line(problem.span)));
@@ -80,16 +79,16 @@ pub fn load_request(request: &Request<'_>) -> Result<Scenario, Vec<Diagnostic>> 
     Err(render(problems, &sources))
 }
 
-/// Returns whether a file has a key of a scenario. Without such a key, the user has probably chosen
-/// a wrong file, which may be confidential.
+/// Returns whether a file has a key of a scenario. Otherwise, the user has probably named a wrong
+/// file, which may be confidential.
 fn has_known_key(root: &Node) -> bool {
     let known = |key: &str| Plan::TABLE.keys.iter().any(|known| known.name == key);
     root.table()
         .is_some_and(|table| table.0.iter().any(|item| known(&item.key)))
 }
 
-/// Returns the folders of plugins that a scenario lists in its key `with`, each with its position.
-/// Returns an empty list if the key is wrong, because loading the scenario reports this error.
+/// Returns the folders of plugins in a scenario's key `with`, each with its position. Returns none
+/// if the key is wrong, which loading the scenario reports.
 pub fn named_plugins(text: &[u8], file: &str, overrides: &[Override]) -> Vec<(String, Place)> {
     const KEY: &str = "with";
     let Ok(text) = decode(text, file) else {

@@ -15,10 +15,10 @@ use crate::read::{Diagnostic, Place, Problem, Span};
 use crate::scenario::Scenario;
 
 /// Bytes for a flow: sender, receiver, names, series keys and counters (4 KiB), and a histogram of
-/// round-trip times with four blocks of 1 KiB.
+/// round-trip times with 1 KiB of buckets for each of four powers of two.
 const FLOW: u64 = 8 << 10;
-/// Bytes for a bucket of a histogram. At most every 256th sample needs a new bucket, and a packet's
-/// times can only fall into a limited number of buckets.
+/// Bytes for an entry in a histogram's list of carried counts. At most every 256th sample adds an
+/// entry, and a packet's times can only be in a limited number of buckets.
 const CARRIED: u64 = 32;
 const SAMPLES_CARRIED: u64 = 256;
 const BUCKETS_CARRIED: u64 = 4096;
@@ -26,34 +26,36 @@ const BUCKETS_CARRIED: u64 = 4096;
 const SOURCE: u64 = 2 << 10;
 /// Number of sampled values (gauges) that a queue reports.
 const GAUGES: u64 = 2;
-/// Bytes for a connection slot of a source, with its counters at a link.
+/// Bytes for one simultaneous connection of a source, with its counters at a link.
 const SLOT: u64 = 256;
-/// Bytes for a stored request: time of completion, size and duration.
+/// Bytes for the measurements of a request: time of completion, size and duration.
 const REQUEST: u64 = 48;
-/// Bytes for a link: queue, sink, and a histogram of delays with ten blocks.
+/// Bytes for a link: queue, sink, and a histogram of delays over ten powers of two.
 const LINK: u64 = 88 << 10;
 /// Bytes for a segment in flight: 64 in a queue or pipe, 64 for its acknowledgement, and two slots
-/// of 32 in scoreboards. This allows for buffers that grow by doubling.
+/// of 32 in scoreboards. Includes the unused part of buffers that grow by doubling.
 const SEGMENT: u64 = 384;
-/// Bytes for a packet in a queue or pipe. This allows for a buffer that grows by doubling.
+/// Bytes for a packet in a queue or pipe. Includes the unused part of buffers that grow by
+/// doubling.
 const PACKET: u64 = 160;
-/// Bytes for a recorded packet at each link, until it is written.
+/// Bytes for a packet that is recorded at a link and not yet written.
 const CAPTURED: u64 = 512;
-/// Bytes that a queue without a limit of its own may hold (Cake's smallest limit is 4 MiB).
+/// Bytes that a queue may hold if its options do not limit it (Cake's smallest limit is 4 MiB).
 const UNLIMITED: u64 = 32 << 20;
-/// Bytes for a row of a series: key, time and value. This allows for columns that grow by doubling.
+/// Bytes for a class of flows: a histogram of delays over ten powers of two.
 const ROW: u64 = 40;
 /// Bytes for a class of flows: a histogram of delays with ten blocks.
 const CLASS: u64 = 84 << 10;
-/// Bytes for a statistics sample of a class. The next constants are for a link and for a flow.
+/// Bytes for a sample of a class for `record.statistics`. The next constants are for a link and for
+/// a flow.
 const CLASS_SAMPLE: u64 = 48;
 const LINK_SAMPLE: u64 = 24;
 const FLOW_SAMPLE: u64 = 40;
-/// Bytes for the program itself.
+/// Bytes for code, libraries and everything else that does not depend on the plan.
 const BASE: u64 = 16 << 20;
 
-/// Estimates the memory that one run needs, bytes. It is an upper bound for the usual behaviour of
-/// the flows, but not for every possible behaviour.
+/// Estimates the memory that one run needs, bytes. Flows that behave as usual need at most this
+/// much.
 pub fn estimate_memory(plan: &Plan) -> u64 {
     let flows = plan.flow_count() as u64;
     let links = plan.links.len() as u64;
@@ -68,7 +70,7 @@ pub fn estimate_memory(plan: &Plan) -> u64 {
         else {
             continue;
         };
-        // Allow a third more requests than the mean, and two rows for each.
+        // Allow for a third more requests than the mean, with two rows each.
         let requests = plan.duration.0 / gap(&source.options).0.max(1) / 3 * 4;
         let row = if plan.record.series == SeriesMode::Off {
             0
@@ -80,15 +82,15 @@ pub fn estimate_memory(plan: &Plan) -> u64 {
         bytes = bytes.saturating_add(each.saturating_mul(source.count));
     }
 
-    // The number of segments in flight is the number that paths and queues hold, limited by the
-    // receive windows, plus an initial window for each flow.
+    // Segments in flight are those that paths and queues can hold, limited by the receive windows,
+    // plus an initial window for each flow.
     let rtt = plan.flows.iter().map(|flow| flow.rtt).max();
     let links_hold = plan.links.iter().map(|link| {
         let behind = link.delay + link.longest_impairment();
         let on_path = carried(plan, link, rtt.unwrap_or_default() + behind);
         let on_path = on_path.saturating_mul(link.most_copies());
-        // TCP sends no faster than ACKs arrive, so a queue grows at most by the amount that its
-        // link carries.
+        // TCP sends no faster than ACKs arrive, so a queue grows by at most what its link can carry
+        // in the run.
         let queue = carried(plan, link, plan.duration).min(capacity(link).of(frame(plan)));
         on_path.saturating_add(queue)
     });
@@ -97,8 +99,8 @@ pub fn estimate_memory(plan: &Plan) -> u64 {
     let windows = windows.map(|flow| window(flow).saturating_mul(flow.count));
     let initial = plan.flows.iter();
     let initial = sum(initial.map(|flow| u64::from(flow.tcp.initial_cwnd) * flow.count));
-    // If a receiver acknowledges segments before they arrive, the sender may send more. Then only
-    // the windows limit the segments in flight.
+    // If a receiver acknowledges segments before they arrive, only the windows limit the segments
+    // in flight.
     let early = plan.flows.iter();
     let early = early.filter(|flow| acknowledges_early(&flow.tcp));
     let early = sum(early.map(|flow| window(flow).saturating_mul(flow.count)));
@@ -109,7 +111,7 @@ pub fn estimate_memory(plan: &Plan) -> u64 {
         .saturating_add(segments.saturating_mul(SEGMENT))
         .saturating_add(unresponsive_packets(plan).saturating_mul(PACKET));
     if plan.record.packets {
-        // Packets that programs send at once are stored until they are written.
+        // Recorded packets that are sent at the same time stay in memory until they are written.
         let at_once = initial.saturating_add(early);
         bytes = bytes.saturating_add(at_once.saturating_mul(CAPTURED * (1 + links)));
     }
@@ -169,15 +171,14 @@ pub fn estimate_memory(plan: &Plan) -> u64 {
     bytes.saturating_add(traces)
 }
 
-/// Returns whether a receiver acknowledges segments early, so that the sender can send more than
-/// the links carry.
+/// Returns whether a receiver acknowledges segments so early that the sender can send more than the
+/// links carry.
 fn acknowledges_early(tcp: &TcpPlan) -> bool {
     matches!(tcp.receiver, Conduct::DividesAcks | Conduct::Optimistic)
 }
 
-/// Returns how many segments the connections of a source may have in flight if their receivers
-/// acknowledge early: the windows of connections that never end, or the data of all other
-/// connections.
+/// Returns how many segments a source's connections may have in flight if their receivers
+/// acknowledge early: whole windows for endless connections, or all data of other connections.
 fn early_of_source(plan: &Plan, source: &TrafficPlan) -> u64 {
     let (Some(Transport::Connections { largest, gap }), Some(connections)) =
         (transport(source.kind), &source.connections)
@@ -200,7 +201,7 @@ fn early_of_source(plan: &Plan, source: &TrafficPlan) -> u64 {
     each.saturating_mul(source.count)
 }
 
-/// Returns the number of values in the lists of options.
+/// Returns the number of values in all options that are lists.
 fn listed(options: &Options) -> usize {
     let lengths = options.iter().map(|(_, value)| match value {
         Value::List(list) => list.len(),
@@ -210,7 +211,7 @@ fn listed(options: &Options) -> usize {
     lengths.sum()
 }
 
-/// Returns the largest number of rows of series that are sampled every record interval.
+/// Returns the largest number of rows that sampling at the record interval can give.
 pub(crate) fn sampled_rows(plan: &Plan) -> u64 {
     if plan.record.series == SeriesMode::Off {
         return 0;
@@ -232,15 +233,15 @@ fn frame(plan: &Plan) -> u64 {
     frames.min().unwrap_or(1514)
 }
 
-/// Returns how many full segments a link carries in a time. A negative overhead increases the
-/// number. If no bytes are left, the number is unlimited.
+/// Returns how many full segments a link can carry in a time. A negative overhead increases the
+/// number, without bound if it is as long as a frame.
 fn carried(plan: &Plan, link: &LinkPlan, time: Time) -> u64 {
     let charged = frame(plan).saturating_add_signed(i64::from(link.overhead.min(0)));
     let bytes = link.rate.nominal().bytes_in(time);
     bytes.checked_div(charged).unwrap_or(u64::MAX)
 }
 
-/// The most that a queue may hold.
+/// Limits of a queue.
 #[derive(Clone, Copy)]
 struct Capacity {
     packets: u64,
@@ -254,7 +255,7 @@ impl Capacity {
     }
 }
 
-/// Returns the capacity of a link's queue, from the options whose names contain "limit".
+/// Returns the limits of a link's queue: the options whose names contain "limit".
 fn capacity(link: &LinkPlan) -> Capacity {
     fn least(options: &Options) -> Option<Capacity> {
         let mut found: Option<Capacity> = None;
@@ -291,7 +292,7 @@ fn capacity(link: &LinkPlan) -> Capacity {
     })
 }
 
-/// Returns rate and frame length of a source that does not respond to congestion.
+/// Returns the rate and the frame length of a source that does not respond to congestion.
 fn offered(source: &TrafficPlan) -> Option<(Rate, u64)> {
     match transport(source.kind) {
         Some(Transport::Datagrams(of)) => {
@@ -302,7 +303,7 @@ fn offered(source: &TrafficPlan) -> Option<(Rate, u64)> {
     }
 }
 
-/// Returns the largest number of packets of unresponsive sources in queues and pipes.
+/// Returns the largest number of packets of unresponsive sources that queues and pipes can hold.
 fn unresponsive_packets(plan: &Plan) -> u64 {
     let active = |source: &TrafficPlan| {
         let end = source
@@ -339,7 +340,7 @@ fn unresponsive_packets(plan: &Plan) -> u64 {
     packets
 }
 
-/// Returns the largest number of bytes by which the offered traffic exceeds what a link carries.
+/// Returns the largest number of bytes by which offered traffic can exceed what a link carries.
 fn excess_bytes(link: &RatePlan, offered: Rate, time: Time) -> u64 {
     let over = |rate: Rate, time: Time| Rate(offered.0.saturating_sub(rate.0)).bytes_in(time);
     match link {
@@ -352,7 +353,8 @@ fn excess_bytes(link: &RatePlan, offered: Rate, time: Time) -> u64 {
                 .map(|((start, rate), end)| over(*rate, end.since(*start)))
                 .fold(0, u64::saturating_add)
         }
-        // Assume evenly spread opportunities, and add the traffic of the longest gap.
+        // Assume evenly spaced opportunities, and add the traffic of one period for the longest
+        // gap.
         RatePlan::Trace(times) => {
             let period = times.last().copied().unwrap_or_default();
             over(link.nominal(), time).saturating_add(offered.bytes_in(period.min(time)))
@@ -360,7 +362,7 @@ fn excess_bytes(link: &RatePlan, offered: Rate, time: Time) -> u64 {
     }
 }
 
-/// Rejects a scenario with a run that does not fit into the available memory.
+/// Rejects a scenario if one of its runs needs more than the available memory.
 pub fn check_memory(scenario: &Scenario, available_bytes: u64) -> Result<(), Diagnostic> {
     let largest = scenario
         .points

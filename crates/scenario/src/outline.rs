@@ -1,17 +1,17 @@
-//! The values of a scenario file with their positions, so that an editor can change a value without
-//! reading TOML itself.
+//! Lists the values of a scenario file with their positions, so that an editor can change a value
+//! without parsing TOML.
 
 use serde_json::{Value as Json, json};
 
 use crate::load::MAX_FILE;
 use crate::read::{Node, Toml, parse};
 
-/// Returns every value of a file in the order of the file: its path, kind and position, and for a
-/// scalar the value.
+/// Returns every value of a file in file order: its path, kind and position, and the value itself
+/// if it is a scalar.
 ///
-/// A position covers the value as written in the file. It counts UTF-16 units, as JavaScript
-/// strings do. Tables and arrays are listed if they are written inline (`{ ... }`, `[ ... ]`). In a
-/// file with syntax errors, the values that could be read are listed.
+/// A position is the range of the value's text, in UTF-16 units like indices of JavaScript strings.
+/// Tables and arrays are listed if they are written inline (`{ ... }`, `[ ... ]`). In a file with
+/// syntax errors, the values that could be read are listed.
 pub fn outline(text: &str) -> Json {
     let mut values = Vec::new();
     if text.len() <= MAX_FILE {
@@ -49,8 +49,7 @@ impl Outline<'_> {
         }
     }
 
-    /// Returns a value that is written at its position, or `None` if its position is a table
-    /// header.
+    /// Returns a value with its position, or `None` for a table whose position is its header.
     fn value(&self, node: &Node, path: &str) -> Option<Json> {
         let range = node.span.start as usize..node.span.end as usize;
         let written = self.text.get(range.clone())?;

@@ -1,4 +1,5 @@
-//! The registries as JSON, for `tailback list`, the laboratory in the browser and the reference.
+//! Converts the registries to JSON, for `tailback list`, the laboratory in the browser and the
+//! reference.
 
 use serde_json::{Value, json};
 use tailback_engine::profiles::{self, Profile};
@@ -55,8 +56,8 @@ fn quantities() -> Vec<Value> {
         .collect()
 }
 
-/// Returns the declaration of a run's summary: its fields as a tree, the metrics that are plain
-/// fields, and the size bins of requests.
+/// Returns the declaration of a run's summary: its tree of fields, the metrics among them, and the
+/// size bins of requests.
 pub fn summary() -> Value {
     let metrics = metrics().iter().map(|metric| {
         json!({
@@ -79,7 +80,7 @@ pub fn summary() -> Value {
     })
 }
 
-/// Returns each field with the kind of its values. A table includes the fields inside it.
+/// Returns each field with its type. A table includes its own fields.
 fn fields(declared: &[Field]) -> Vec<Value> {
     let field = |field: &Field| {
         let (kind, inner) = match field.kind {
@@ -180,8 +181,8 @@ fn add(value: &mut Value, more: Value) {
     }
 }
 
-/// Returns how the kernel implements an entry: its name there, the first Linux release that has it,
-/// and whether it is a qdisc or a module.
+/// Returns how the kernel implements an entry: its name there, the first Linux release with it, and
+/// whether it is a qdisc or a module.
 fn kernel<B>(entry: &Entry<B>) -> Value {
     match entry.kernel {
         Kernel::Qdisc(face) => json!({
@@ -219,7 +220,7 @@ fn kernel<B>(entry: &Entry<B>) -> Value {
     }
 }
 
-/// Returns the queue of a stored point (in canonical form) as `tc qdisc show` would print it.
+/// Returns a queue from a stored canonical form as `tc qdisc show` would print it.
 pub fn tc_line(queue: &Value) -> String {
     let name = queue["name"].as_str().unwrap_or("?");
     let entry = find(aqm::TABLE.entries(), name).filter(|_| queue["kernel"] != true);
@@ -231,8 +232,8 @@ pub fn tc_line(queue: &Value) -> String {
     show(name, face, entry.options, &options)
 }
 
-/// Reads the options of a queue of a stored point. Skips options that another version of tailback
-/// wrote in another form.
+/// Reads the options of a stored queue. Skips options in a form that this version of tailback does
+/// not use.
 fn read_options(known: &'static [Opt], written: &Value) -> Options {
     let mut options = Options::default();
     for opt in known {

@@ -3,8 +3,8 @@
 use tailback_engine::keys::EngineKind;
 use tailback_engine::plan::{Plan, Refusal};
 
-/// Returns the text of a file that a scenario refers to, or an error. The path is relative to the
-/// scenario.
+/// A function that returns the text of a file that a scenario refers to, or an error. The path is
+/// relative to the scenario.
 pub type Loader<'a> = dyn Fn(&str) -> Result<String, String> + 'a;
 
 /// A file or folder that a scenario refers to.
@@ -16,8 +16,8 @@ pub struct Found {
     pub hash: String,
 }
 
-/// Finds a file or folder that a scenario refers to, or returns an error. The path is relative to
-/// the scenario.
+/// A function that finds a file or folder that a scenario refers to, or returns an error. The path
+/// is relative to the scenario.
 pub type FileLoader<'a> = dyn Fn(&str) -> Result<Found, String> + 'a;
 
 /// The option `--set key=value`. The value is TOML, or a bare word, which is a string.
@@ -29,9 +29,10 @@ pub struct Override {
     pub value: String,
 }
 
-/// Reports settings of a plan that an engine does not support. It is called for every point, even
-/// if the plan has errors. A plan with errors has defaults instead of wrong values. It leaves out
-/// what cannot be run, such as a flow with an unknown congestion control or without a route.
+/// A function that returns the settings of a plan that an engine does not support. It is called for
+/// every point, even if the plan has errors and therefore defaults in place of wrong values. Such a
+/// plan lacks what cannot run, such as a flow without a route or with an unknown congestion
+/// control.
 pub type Judge<'a> = dyn Fn(&Plan) -> Vec<Refusal> + 'a;
 
 /// A request to load a scenario.
@@ -40,34 +41,34 @@ pub struct Request<'a> {
     pub text: &'a [u8],
     /// Name of the file, for messages.
     pub file: &'a str,
-    /// The overrides, which are applied in order. They replace values of the file and of its sweep,
-    /// so a key with an override is no longer swept.
+    /// The overrides (`--set`), in order. They replace values of the file and of its sweep: an
+    /// overridden key is no longer swept.
     pub overrides: &'a [Override],
-    /// Number of seeds, which replaces `sweep.seeds`.
+    /// Number of seeds, if it overrides `sweep.seeds`.
     pub seeds: Option<u64>,
     /// Reads the files that the scenario refers to.
     pub loader: &'a Loader<'a>,
-    /// Finds files that only the programs of the scenario read, and hashes their content.
+    /// Finds and hashes files that only programs of the scenario read.
     pub files: &'a FileLoader<'a>,
-    /// Finds folders that become roots of programs, and hashes their content.
+    /// Finds and hashes root folders of programs.
     pub roots: &'a FileLoader<'a>,
-    /// Memory that a run may use, bytes. A scenario with too many flows is rejected before memory
-    /// for its flows is allocated.
+    /// Memory that a run may use, bytes. A scenario with too many flows is rejected before their
+    /// memory is allocated.
     pub memory: Option<u64>,
     /// The engine that will run the scenario.
     pub engine: EngineKind,
     /// Version of the engine. It is part of the ids of runs.
     pub engine_version: &'a str,
-    /// Whether the caller attaches endpoints to the entries of `[[programs]]`. If so, the simulator
-    /// runs such entries, which do not need programs.
+    /// Whether the caller attaches endpoints to the entries of `[[programs]]`, which then run in
+    /// the simulator without programs.
     pub endpoints: bool,
-    /// Reports settings that the engine rejects, in addition to the limits in the declarations of
-    /// keys and registries.
+    /// Returns the settings that the engine does not support, beyond the limits declared with keys
+    /// and registries.
     pub judge: Option<&'a Judge<'a>>,
 }
 
 impl<'a> Request<'a> {
-    /// Makes a request for the simulator, with an empty engine version and no other settings.
+    /// Makes a request for the simulator with default settings and an empty engine version.
     pub fn new(text: &'a [u8], file: &'a str, loader: &'a Loader<'a>) -> Request<'a> {
         Request {
             text,

@@ -1,5 +1,5 @@
-//! Response functions of the congestion controls: how many segments a flow sends under given losses
-//! and marks.
+//! Response functions of the congestion controls: how many segments a flow sends if losses and
+//! marks limit it.
 
 use tailback_engine::impairments::LongRun;
 use tailback_engine::plan::{Concerns, FlowPlan, ImpairmentPlan, LinkPlan, Plan};
@@ -8,24 +8,24 @@ use tailback_engine::units::Time;
 
 /// CUBIC's constant C, segments/s^3. The window grows by C times the cube of the time (RFC 9438).
 const CUBIC_C: f64 = 0.4;
-/// Share of losses up to which BBR keeps its rate. Its gain of 1.25 compensates for a loss of one
-/// fifth. Above this share, its rate falls with the square of the losses. The value comes from
-/// simulations at 10 Mbit/s to 1 Gbit/s with up to 30 % loss.
+/// Loss rate up to which BBR keeps its sending rate. Its gain of 1.25 compensates for losses of up
+/// to 20 %. At higher loss rates, its rate falls with the square of the loss rate. The constant
+/// comes from simulations at 10 Mbit/s to 1 Gbit/s with up to 30 % loss.
 const BBR_KEEPS: f64 = 0.15;
-/// At this multiple of BBRv3's loss threshold and above, losses alone determine its window.
+/// Multiple of BBRv3's loss threshold from which on losses alone determine its window.
 const BBR3_FOLLOWS: f64 = 2.5;
-/// The product of BBRv3's window and the share of losses. In the simulations for `BBR_KEEPS`, it
-/// was 2.1 to 2.2 at 5 to 10 % loss.
+/// Product of BBRv3's window and the loss rate. In the same simulations, it was 2.1 to 2.2 at 5 to
+/// 10 % loss.
 const BBR3_WINDOW: f64 = 2.2;
 
 /// How a congestion control responds to losses and marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Family {
-    /// It reduces its window by a factor at every loss and, unless it is scalable, at every mark.
+    /// Multiplies its window by a factor at every loss and, unless it is scalable, at every mark.
     Reno {
         scalable: bool,
     },
-    /// It reduces its window like Reno, and grows it like CUBIC.
+    /// Reduces its window like Reno, and grows it along CUBIC's curve.
     Cubic,
     Bbr,
     Bbr3,
@@ -50,21 +50,21 @@ pub fn responds_to_marks(flow: &FlowPlan) -> bool {
     flow.ecn && matches!(family, Some(Family::Reno { .. } | Family::Cubic))
 }
 
-/// The losses and marks that links cause independently of their queues.
+/// Losses and marks that do not come from a queue, as fractions of the segments.
 #[derive(Clone, Copy, Debug, Default)]
 struct Signals {
-    /// Share of segments that are lost.
+    /// Fraction of segments that are lost.
     lost: f64,
-    /// Share of segments at which a loss, or a burst of losses, begins.
+    /// Fraction of segments at which a loss, or a burst of losses, begins.
     bursts: f64,
-    /// Share of segments that are marked.
+    /// Fraction of segments that are marked.
     marked: f64,
 }
 
 impl Signals {
-    /// Adds the effects of a link: its random losses, and its impairments that always act. With
-    /// `windows`, also adds impairments that act only in windows of time. Adds losses and marks of
-    /// the link's schedule if the schedule lasts for at least `most` segments.
+    /// Adds the losses and marks of a link: random losses, and impairments that always act, or if
+    /// `windows` is set also those limited to windows of time. Adds the link's schedule if it lasts
+    /// for at least `most` segments.
     fn add(&mut self, link: &LinkPlan, ecn: bool, most: f64, windows: bool) {
         self.lost += link.loss;
         self.bursts += link.loss;
@@ -90,7 +90,7 @@ impl Signals {
         self.bursts += lost;
     }
 
-    /// Returns the share of segments that make the congestion control reduce its window.
+    /// Returns the fraction of segments that make the congestion control reduce its window.
     fn all(self) -> f64 {
         self.bursts + self.marked
     }
@@ -102,16 +102,17 @@ pub fn on_data(link: &LinkPlan) -> impl Iterator<Item = &ImpairmentPlan> {
     impairments.filter(|impairment| impairment.only != Concerns::Acks)
 }
 
-/// Returns the long-term effect of an impairment on data.
+/// Returns the long-term losses and marks of data that an impairment causes.
 pub fn long_run(impairment: &ImpairmentPlan, ecn: bool) -> LongRun {
     (impairment.entry().build.long_run)(&impairment.options, ecn)
 }
 
 /// Returns how many segments a flow sends in this many round-trip times if losses and marks limit
-/// its window. The result is at most `most`, the number without losses and marks. Returns `None` if
-/// the response of its congestion control is unknown.
+/// its window. Without them, it would send `most` segments. Returns `None` if the response of its
+/// congestion control is unknown.
 ///
-/// Queues are ignored, because a flow that fills its link is limited by the link.
+/// Losses and marks of queues are ignored, because a flow that fills a queue is limited by its
+/// link.
 pub fn segments(plan: &Plan, flow: &FlowPlan, rtt: Time, rounds: f64, most: f64) -> Option<f64> {
     let with = |windows: bool| {
         let signals = |segments: f64| {
@@ -123,8 +124,8 @@ pub fn segments(plan: &Plan, flow: &FlowPlan, rtt: Time, rounds: f64, most: f64)
             }
             signals
         };
-        // Estimate first with all schedules. With this estimate, ignore the schedules that end
-        // before the flow does.
+        // Estimate with all schedules first. Then omit the schedules that end before the estimated
+        // number of segments.
         let hoped = sent(&flow.cc, signals(0.0), rtt, rounds, most)?;
         sent(&flow.cc, signals(hoped), rtt, rounds, most)
     };
@@ -136,7 +137,7 @@ pub fn segments(plan: &Plan, flow: &FlowPlan, rtt: Time, rounds: f64, most: f64)
     Some((1.0 - share) * always + share * with(true)?)
 }
 
-/// Returns the share of a flow's time in which impairments with windows of time act.
+/// Returns the fraction of a flow's time during which an impairment with windows of time acts.
 fn share_of_windows(plan: &Plan, flow: &FlowPlan) -> f64 {
     let end = flow.stop.unwrap_or(plan.duration).min(plan.duration);
     let active = end.since(flow.start).ns();
@@ -150,13 +151,13 @@ fn share_of_windows(plan: &Plan, flow: &FlowPlan) -> f64 {
     shares.fold(0.0, f64::max).min(1.0)
 }
 
-/// Returns how many flows share the segment numbers of a link's schedule.
+/// Returns how many flows pass a link, and so share the segment numbers of its schedule.
 fn flows_at(plan: &Plan, link: u32) -> f64 {
     let flows = plan.flows.iter().filter(|flow| flow.route.contains(&link));
     flows.map(|flow| flow.count).sum::<u64>() as f64
 }
 
-/// Returns how many segments a flow sends under these signals, at most `most`.
+/// Returns how many segments a flow sends under these losses and marks, at most `most`.
 fn sent(control: &Algorithm, signals: Signals, rtt: Time, rounds: f64, most: f64) -> Option<f64> {
     let family = Family::of(control)?;
     let sent = match family {
@@ -168,17 +169,16 @@ fn sent(control: &Algorithm, signals: Signals, rtt: Time, rounds: f64, most: f64
         Family::Bbr3 => bbr3(control, signals.lost, rounds, most),
         Family::Reno { .. } | Family::Cubic => {
             let (window, beta) = mean_window(control, family, signals, rtt);
-            // The flow is in slow start until the first signal, then reduces its window, and after
-            // that has the mean window.
+            // The flow is in slow start until the first loss or mark, then reduces its window to
+            // the mean one.
             (1.0 + 0.5 / (1.0 - beta)) / signals.all() + rounds * window
         }
     };
     Some(sent.min(most))
 }
 
-/// Returns how many segments BBRv3 sends. Up to its threshold of losses, it sends `most`. From 2.5
-/// times the threshold on, it sends as much as its window under such losses allows. Between these
-/// two points, the logarithm of the number falls linearly.
+/// Returns how many segments BBRv3 sends: `most` up to its loss threshold, and from 2.5 times the
+/// threshold on what its window allows. In between, the logarithm of the number falls linearly.
 fn bbr3(control: &Algorithm, lost: f64, rounds: f64, most: f64) -> f64 {
     let options = control.known().map(|(_, options)| options);
     let threshold = options.map_or(0.02, |options| options.float("loss_threshold"));
@@ -196,10 +196,10 @@ fn bbr3(control: &Algorithm, lost: f64, rounds: f64, most: f64) -> f64 {
 
 /// Returns the mean window, in segments, and the factor by which a reduction multiplies the window.
 ///
-/// Scalable controls: W = 2 / p, which gives two marks in a round-trip time (RFC 9332 appendix A).
-/// Reno (AIMD): W = sqrt((1 + beta) / (2 (1 - beta) p)). CUBIC: its curve gives W = (C (3 + beta) /
-/// (4 (1 - beta)))^(1/4) (RTT / p)^(3/4) (RFC 9438 section 5.1). If Reno with a reduction by half
-/// would have a larger window, CUBIC uses Reno's window (section 4.3).
+/// Scalable controls: W = 2 / p, which is two marks per round trip (RFC 9332 appendix A). Reno
+/// (AIMD): W = sqrt((1 + beta) / (2 (1 - beta) p)). CUBIC: W = (C (3 + beta) / (4 (1 -
+/// beta)))^(1/4) (RTT / p)^(3/4) (RFC 9438 section 5.1), or Reno's window with beta = 0.5 if that
+/// is larger (section 4.3).
 fn mean_window(control: &Algorithm, family: Family, signals: Signals, rtt: Time) -> (f64, f64) {
     let factor = |name: &str| match control.known()?.1.get(name) {
         Some(Value::Float(factor)) => Some(*factor),
@@ -220,7 +220,7 @@ fn mean_window(control: &Algorithm, family: Family, signals: Signals, rtt: Time)
         return (marks.min(losses), beta);
     }
     let p = signals.all();
-    // LEDBAT grows by its gain in each round, Reno by one segment.
+    // LEDBAT grows its window by its gain in each round trip, Reno by one segment.
     let gain = factor("gain").unwrap_or(1.0);
     let aimd = libm::sqrt(gain * (1.0 + beta) / (2.0 * (1.0 - beta) * p));
     if family != Family::Cubic {

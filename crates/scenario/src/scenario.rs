@@ -10,7 +10,7 @@ use crate::hash;
 use crate::read::Diagnostic;
 use crate::request::Override;
 
-/// A scenario, valid at every point.
+/// A scenario whose points are all valid.
 #[derive(Clone, Debug)]
 pub struct Scenario {
     /// Name of the file, for messages.
@@ -19,11 +19,11 @@ pub struct Scenario {
     pub title: String,
     /// The engine for which the scenario was loaded.
     pub engine: EngineKind,
-    /// Version of the engine. If points have different versions, this lists each version once.
+    /// Version of the engine, or all versions if points have different ones.
     pub engine_version: String,
     /// Id of the sweep: a hash of the ids of its runs.
     pub id: String,
-    /// The axes of the sweep, slowest first. Seeds are not an axis.
+    /// Axes of the sweep, slowest first, without the seeds.
     pub axes: Vec<Axis>,
     /// The runs. The seeds vary fastest, then the last axis.
     pub points: Vec<Point>,
@@ -31,29 +31,28 @@ pub struct Scenario {
     pub asserts: Vec<Assert>,
     /// Settings that are allowed but unusual.
     pub warnings: Vec<Diagnostic>,
-    /// The input from which the scenario was read.
+    /// What the scenario was read from.
     pub source: Arc<Source>,
 }
 
-/// The input from which a scenario was read. Reading it again gives the same scenario.
+/// What a scenario was read from. Reading it again gives the same scenario.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Source {
     /// The file's content.
     pub text: String,
     /// The overrides (`--set`), in order.
     pub overrides: Vec<Override>,
-    /// The number of seeds that replaced `sweep.seeds`.
+    /// Number of seeds, if it overrode `sweep.seeds`.
     pub seeds: Option<u64>,
-    /// The file names of the scenario's traces, spelled as in the scenario.
+    /// Names of the traces and of the files with lists of values, as written in the scenario.
     pub files: Vec<String>,
-    /// `[sweep]` with overrides applied, as JSON in the order of the file, or `{}` if the file has
-    /// no sweep.
+    /// `[sweep]` after overrides, as JSON in file order, or `{}` without a sweep.
     pub sweep: String,
 }
 
 impl Scenario {
-    /// Returns the scenario with other versions of its engine. `version_of` returns the version for
-    /// the kernel of a point. Only the ids of runs and sweep change.
+    /// Replaces the version of the engine. `version_of` returns the version for a point's kernel.
+    /// Only the ids of runs and sweep change.
     pub fn versioned(mut self, version_of: impl Fn(Option<&str>) -> Arc<str>) -> Scenario {
         let mut versions: Vec<Arc<str>> = Vec::new();
         for point in &mut self.points {
@@ -73,10 +72,10 @@ impl Scenario {
 /// An axis of a sweep: one key, or several keys that advance together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
-    /// The paths as written in the file.
+    /// The paths, as written in the file.
     pub keys: Vec<String>,
-    /// The values at each position, one for each key. A number that depends on the point (a
-    /// multiple of the bdp) is written as in the file.
+    /// For each position on the axis, the values of all its keys. A value that depends on the point
+    /// (a multiple of the bdp) is as written in the file.
     pub values: Vec<Vec<Param>>,
 }
 
@@ -89,12 +88,13 @@ pub enum Param {
     Name(String),
 }
 
-/// One run. It shares data with the other seeds of its point.
+/// One run: a combination of swept values with a seed. Shares data with the other seeds of the
+/// combination.
 #[derive(Clone, Debug)]
 pub struct Point {
     /// The swept keys, with their values at this point.
     pub params: Arc<[(String, Param)]>,
-    /// The same values as written in the file, for users: "10Mbit", "0.5bdp".
+    /// The same values as written in the file: "10Mbit", "0.5bdp".
     pub labels: Arc<[String]>,
     /// Seed of the run.
     pub seed: u64,
@@ -106,9 +106,8 @@ pub struct Point {
     /// keys.
     pub canonical: Arc<str>,
     /// Index of the baseline for gains: the point with the same seed in which every flow has the
-    /// standard response. `None` if every flow of this point has it, or if the sweep has no such
-    /// point.
+    /// standard response. `None` if every flow of this point has it, or if there is no such point.
     pub baseline: Option<usize>,
-    /// The input of the engine, except the seed.
+    /// The engine's input, without the seed.
     pub plan: Arc<Plan>,
 }

@@ -34,7 +34,7 @@ pub(crate) fn read(
     }
     let mut asserts = Vec::new();
     for node in nodes {
-        // An empty table, which has no condition, is reported with the table itself.
+        // Skip an empty table, which asserts nothing.
         if node.table().is_some_and(|table| table.0.is_empty()) {
             continue;
         }

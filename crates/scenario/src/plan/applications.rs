@@ -1,11 +1,11 @@
-//! The application of a flow: what it writes, and when.
+//! Reads when a flow's application writes, and how much.
 
 use tailback_engine::plan::{ChunksPlan, FlowPlan};
 
 use crate::declare::{Bdp, Fields, Reader};
 use crate::read::{Item, Problem};
 
-/// Reads the chunks and pauses of a flow, adds them to the flow, and reports contradictions.
+/// Adds the chunks and pauses of the file to a flow, and reports contradictory keys.
 pub(super) fn application(
     reader: &mut Reader<'_>,
     fields: &Fields<'_>,

@@ -19,7 +19,7 @@ use crate::read::{Node, Problem, Table};
 /// The largest number of flows and sources in a run.
 const MAX_FLOWS: u64 = 1_000_000;
 
-/// The values of other tables that are needed to read flows and sources.
+/// Values from other tables that flows and sources depend on.
 pub(super) struct Context<'a> {
     pub links: &'a Links,
     /// The value of `path.rtt`.
@@ -29,11 +29,11 @@ pub(super) struct Context<'a> {
     pub start_jitter: Time,
     pub tcp: &'a TcpPlan,
     pub budget: Budget,
-    /// The classes read so far, each with the first link of its members.
+    /// For each class read so far, the first link of its members.
     pub classes: HashMap<String, u32>,
 }
 
-/// How many flows and sources may still be read.
+/// Counts flows and sources, to limit their number.
 #[derive(Default)]
 pub(super) struct Budget {
     total: u64,
@@ -41,7 +41,8 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    /// Returns `count` and subtracts it from the remaining number. Returns 1 if too few remain.
+    /// Returns the key `count`. Reports an error and returns 1 if there are too many flows and
+    /// sources in total.
     pub(super) fn take(&mut self, reader: &mut Reader<'_>, fields: &Fields<'_>) -> u64 {
         let count = fields.int("count").unwrap_or(1).unsigned_abs();
         self.total = self.total.saturating_add(count);
@@ -74,7 +75,7 @@ pub(super) fn flows(
 ) -> Vec<FlowPlan> {
     let mut flows = Vec::new();
     for (index, (node, name)) in nodes.iter().zip(names).enumerate() {
-        // Read the route first, because sizes may be multiples of the route's bdp.
+        // Read the route first, because sizes may be multiples of its bdp.
         let given_route = node.table().and_then(|table| table.item("route"));
         let route = given_route.and_then(|item| route(reader, item, context.links));
         let bdp = context.links.bdp_of(route.as_deref().unwrap_or_default());
@@ -115,8 +116,7 @@ pub(super) fn flows(
     flows
 }
 
-/// Reads the connections of a source, if its kind opens connections. `options` are the options of
-/// its kind.
+/// Reads the connections of a source whose kind opens connections. `options` are those of its kind.
 fn connections(
     reader: &mut Reader<'_>,
     (fields, table): (&Fields<'_>, &Table),
@@ -219,7 +219,7 @@ pub(super) fn traffic(
     sources
 }
 
-/// Reads the class of a flow or source with this route.
+/// Reads the class of a flow or source, whose members must share their first link.
 pub(super) fn class(
     reader: &mut Reader<'_>,
     fields: &Fields<'_>,
@@ -231,7 +231,7 @@ pub(super) fn class(
     if !reader.check_class(&name, item.node.span) {
         return None;
     }
-    // A route without links is an error that is already reported.
+    // An empty route is already reported as an error.
     let link = *route.first()?;
     let first = *context.classes.entry(name.clone()).or_insert(link);
     if first != link {
@@ -274,8 +274,8 @@ pub(super) fn hosts(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<[Str
     Some([sender.to_owned(), receiver.to_owned()])
 }
 
-/// Checks that a flow or source starts within the run, and before it stops. Warns if its random
-/// start may be too late, or if it is outside the measured time.
+/// Checks that a flow or source starts before the end of the run and before it stops. Warns if its
+/// random start may be too late for this, or if it only runs outside the measured time.
 pub(super) fn times(reader: &mut Reader<'_>, fields: &Fields<'_>, context: &Context<'_>) {
     let start = fields.time("start").unwrap_or_default();
     let stop = fields.time("stop");
@@ -333,7 +333,7 @@ pub(super) fn times(reader: &mut Reader<'_>, fields: &Fields<'_>, context: &Cont
     }
 }
 
-/// Warns of a transfer that would end before the measured time even without competitors.
+/// Warns if a transfer would complete before the measured time, even without competitors.
 fn warn_of_short(
     reader: &mut Reader<'_>,
     fields: &Fields<'_>,
@@ -356,7 +356,7 @@ fn warn_of_short(
     reader.warnings.push(problem.expected(expected));
 }
 
-/// Formats a time with three digits for a message: 80.2ms.
+/// Formats a time with three significant digits: 80.2ms.
 fn about(time: Time) -> String {
     let digits = time.0.checked_ilog10().unwrap_or(0).saturating_sub(2);
     let unit = 10_u64.pow(digits);

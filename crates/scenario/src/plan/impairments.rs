@@ -9,7 +9,7 @@ use crate::read::Item;
 /// The largest number of impairments of a link. Each may duplicate packets.
 const MAX_IMPAIRMENTS: usize = 8;
 
-/// Reads the impairments of a link in their order. Leaves out impairments with errors.
+/// Reads the impairments of a link in order. Omits those with errors.
 pub(super) fn read(reader: &mut Reader<'_>, item: &Item, bdp: Bdp) -> Vec<ImpairmentPlan> {
     let def = &ImpairmentPlan::TABLE;
     let list = item.node.array().filter(|list| !list.is_empty());
@@ -58,7 +58,7 @@ pub(super) fn read(reader: &mut Reader<'_>, item: &Item, bdp: Bdp) -> Vec<Impair
     impairments
 }
 
-/// Returns whether each window ends after it begins, and begins after the previous window ends.
+/// Returns whether the windows of time are in order and do not overlap.
 fn ascend(windows: &Windows) -> bool {
     let times = windows.0.iter().flat_map(|(from, to)| [*from, *to]);
     times.is_sorted_by(|a, b| a < b)

@@ -1,4 +1,5 @@
-//! The links, and their copies in the return direction, which are called twins.
+//! Reads the links, and copies them to the return direction where needed. A link and its copy are
+//! twins.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,20 +16,19 @@ use crate::read::{Item, Problem, Span};
 #[derive(Default)]
 pub(super) struct Links {
     pub plans: Vec<LinkPlan>,
-    /// For each link, its twin in the other direction.
+    /// The twin of each link that has one.
     pub twin: HashMap<u32, u32>,
-    /// Whether a link was left out because of an error.
+    /// Whether a link was omitted because of an error.
     pub broken: bool,
-    /// Number of links in the forward direction. These links come first.
+    /// Number of links in the forward direction, which come first.
     pub forward: usize,
     /// The bandwidth-delay product of each link.
     pub bdp: Vec<Bdp>,
-    /// For each link, its name in `[links]`. `None` for `[bottleneck]`.
+    /// The name in `[links]` of each link. `None` for `[bottleneck]`.
     pub origin: Vec<Option<String>>,
-    /// The position of each link's declaration. A link of the return direction has the position of
-    /// its twin.
+    /// The position at which each link is declared. Twins have the same one.
     pub declared: Vec<Span>,
-    /// For each link, the position of its queue's name, and the positions of the queue's options.
+    /// For each link, the position of its queue's name, and those of the queue's options.
     pub queues: Vec<(Span, Vec<(String, Span)>)>,
 }
 
@@ -112,7 +112,7 @@ pub(super) fn read(reader: &mut Reader<'_>, top: &Fields<'_>, rtt: Option<Time>)
             Some(item) => reader.choice(Registry::Aqm, "queue", &item.node, bdp),
             None => None,
         };
-        // Keep a link with an error under its name, so that routes find it.
+        // Keep a link whose queue has an error, so that routes can name it.
         let queue = queue.unwrap_or_else(|| Choice::default_of(&aqm::fifo::ENTRY));
         let schedule = fields.item("schedule");
         let schedule = schedule.and_then(|item| reader.schedule(item));
@@ -165,7 +165,7 @@ pub(super) fn read(reader: &mut Reader<'_>, top: &Fields<'_>, rtt: Option<Time>)
     links
 }
 
-/// Warns of links that no traffic passes. `used` lists the links on the routes of all senders.
+/// Warns about links that no sender uses. `used` lists the links on all routes.
 pub(super) fn warn_of_idle<'a>(
     reader: &mut Reader<'_>,
     links: &Links,
@@ -199,7 +199,7 @@ fn read_slots(reader: &mut Reader<'_>, item: &Item) -> Option<SlotsPlan> {
     }
     for (name, least, what) in [
         ("max", slots.min, "min"),
-        // With a shortest time of 0, each packet that arrives would start a new slot.
+        // If the minimum were 0, each arriving packet would start a new slot.
         ("min", slots.delay, "delay"),
     ] {
         if let Some(given) = fields.item(name)
@@ -212,7 +212,7 @@ fn read_slots(reader: &mut Reader<'_>, item: &Item) -> Option<SlotsPlan> {
     Some(slots)
 }
 
-/// Returns the position of a queue's name, and the positions of its options.
+/// Returns the position of a queue's name, and those of its options.
 fn places(queue: Option<&Item>, link: Span) -> (Span, Vec<(String, Span)>) {
     let table = queue.and_then(|item| item.node.table());
     let options = table.map_or(&[][..], |table| &table.0);

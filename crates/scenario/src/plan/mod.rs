@@ -1,5 +1,5 @@
-//! Makes a [`Plan`] from a tree: reads every table, resolves names, fills in defaults, and checks
-//! rules that involve several keys.
+//! Makes a [`Plan`] from the tree of a file: reads every table, resolves names, fills in defaults,
+//! and checks rules that concern several keys.
 
 mod applications;
 mod flows;
@@ -30,9 +30,8 @@ use crate::read::{Node, Problem};
 use flows::{Budget, Context};
 use links::Links;
 
-/// Reads a plan, the seed of its first run, and the positions of its parts in the file. Errors are
-/// added to the reader. A wrong or missing value is replaced by its default, or is left out of the
-/// plan.
+/// Returns the plan, the seed of its first run, and the positions of its parts in the file. Adds
+/// errors to the reader. Uses defaults for wrong or missing values, or omits them.
 pub(crate) fn plan(root: &Node, reader: &mut Reader<'_>) -> (Plan, u64, Origins) {
     let top = reader.fields(root, &Plan::TABLE, Plan::TABLE.label, Bdp::Nowhere);
     if let Some(item) = top.item("title") {
@@ -124,7 +123,7 @@ pub(crate) fn plan(root: &Node, reader: &mut Reader<'_>) -> (Plan, u64, Origins)
     (plan, seed, origins)
 }
 
-/// Checks that the plugins of the scenario are a list of folders.
+/// Checks that the key `with` is a list of folders.
 fn check_plugins(reader: &mut Reader<'_>, top: &Fields<'_>) {
     if let Some(item) = top.item("with")
         && !item
@@ -136,7 +135,7 @@ fn check_plugins(reader: &mut Reader<'_>, top: &Fields<'_>) {
     }
 }
 
-/// Returns the length of the run, if it is known, and the start of the measured time.
+/// Returns the length of the run, if its key is valid, and the start of the measured time.
 fn duration_and_warmup(reader: &mut Reader<'_>, top: &Fields<'_>) -> (Option<Time>, Time) {
     let duration = top.time("duration");
     let warmup = top.time("warmup").unwrap_or_default();
@@ -153,7 +152,7 @@ fn duration_and_warmup(reader: &mut Reader<'_>, top: &Fields<'_>) -> (Option<Tim
     (duration, warmup)
 }
 
-/// Warns of links that are on no route.
+/// Warns about links that are on no route.
 fn warn_of_idle_links(
     reader: &mut Reader<'_>,
     links: &Links,
@@ -168,7 +167,7 @@ fn warn_of_idle_links(
     links::warn_of_idle(reader, links, ways.flatten());
 }
 
-/// Returns the kernel that runs the plan, or `None` for the simulator.
+/// Returns the kernel on which the plan runs, or `None` for the simulator.
 fn kernel(reader: &mut Reader<'_>, top: &Fields<'_>) -> Option<String> {
     let item = top.item("kernel")?;
     let name = reader.string(item, "the release of a kernel such as \"6.1\"")?;
@@ -206,7 +205,7 @@ fn slowest_packet(links: &Links, tcp: &TcpPlan, flows: &[FlowPlan]) -> Option<Ti
     Some(rate.time_for(frame))
 }
 
-/// Rejects a host jitter that could reorder packets after a link has spaced them.
+/// Rejects a host jitter that could reorder packets of a flow after a link has spaced them out.
 fn check_host_jitter(reader: &mut Reader<'_>, top: &Fields<'_>, plan: &Plan, packet: Option<Time>) {
     if let Some(packet) = packet
         && let Some(item) = top.item("host_jitter")

@@ -1,5 +1,5 @@
-//! Names of flows, sources and programs. A name occurs only once among all of them, and is the same
-//! at every point.
+//! Assigns names to flows, sources and programs. A name is unique among them, and is the same at
+//! every point.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,7 +8,7 @@ use tailback_engine::keys::KeyKind;
 use crate::declare::{Reader, expectation, is_name};
 use crate::read::{Node, Problem, Span, Table, Toml};
 
-/// Returns the name of a flow or source that the scenario sets, and its default name.
+/// Returns the name that the scenario gives to a flow or source, if any, and its default name.
 fn own_names<'n>(node: &'n Node, key: &str, name_key: &str) -> (Option<&'n str>, &'n str) {
     let table = node.table();
     let explicit = table.and_then(|t| t.get("name")).and_then(Node::string);
@@ -20,8 +20,8 @@ fn own_names<'n>(node: &'n Node, key: &str, name_key: &str) -> (Option<&'n str>,
     (explicit, default.unwrap_or("flow"))
 }
 
-/// Returns the name of an entry of programs that the scenario sets, and its default name: its kind,
-/// or its program.
+/// Returns the name that the scenario gives to an entry of programs, if any, and its default name:
+/// its kind, or its program.
 fn program_names(node: &Node) -> (Option<&str>, &str) {
     let (explicit, kind) = own_names(node, "kind", "kind");
     let table = node.table();
@@ -39,11 +39,11 @@ fn program_names(node: &Node) -> (Option<&str>, &str) {
     (explicit, first.unwrap_or("program"))
 }
 
-/// The lists of a scenario whose entries have names.
+/// The arrays of tables whose items have names.
 pub(crate) const LISTS: [&str; 3] = ["flows", "traffic", "programs"];
 
-/// Returns the names of all flows, sources and programs. A name occurs only once among all of them,
-/// because each name has its own random stream.
+/// Returns the names of all flows, sources and programs. They are unique, because each name selects
+/// its own stream of random numbers.
 pub(crate) fn names([flows, traffic, programs]: [&[Node]; 3]) -> [Vec<String>; 3] {
     let flow_names = flows.iter().map(|node| own_names(node, "cc", "name"));
     let traffic_names = traffic.iter().map(|node| own_names(node, "kind", "kind"));
@@ -54,8 +54,9 @@ pub(crate) fn names([flows, traffic, programs]: [&[Node]; 3]) -> [Vec<String>; 3
     [names, traffic_names, program_names]
 }
 
-/// Writes every flow's and source's name into the tree, so that neither `--set` nor a sweep over
-/// `cc` changes the names. So paths, assertions and results refer to the same flow at every point.
+/// Writes the name of every flow and source into the tree, so that `--set` or a sweep over `cc`
+/// does not change default names. Paths, assertions and results then refer to the same flow at
+/// every point.
 pub(crate) fn name_flows(root: &mut Node) {
     let Toml::Table(table) = &mut root.value else {
         return;
@@ -84,7 +85,7 @@ pub(crate) fn name_flows(root: &mut Node) {
     }
 }
 
-/// The position of a default name, which is not in the file.
+/// Marks a default name, which has no position in the file.
 const DEFAULT_NAME: Span = Span {
     source: u32::MAX,
     start: 0,
@@ -120,8 +121,8 @@ pub(super) fn check(reader: &mut Reader<'_>, lists: [&[Node]; 3], names: &[Vec<S
     }
 }
 
-/// Makes names unique: keeps names that the scenario sets, and adds `-2`, `-3`, ... to default
-/// names.
+/// Makes names unique by appending `-2`, `-3`, ... to default names. Keeps names that the scenario
+/// gives.
 fn unique_names<'a>(names: impl Iterator<Item = (Option<&'a str>, &'a str)>) -> Vec<String> {
     let names: Vec<_> = names.collect();
     let mut taken: HashSet<String> = names

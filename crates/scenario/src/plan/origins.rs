@@ -1,14 +1,13 @@
-//! The origins of a plan's parts, which are the tables of the file that they come from. An engine
-//! reports a rejected value with a path that contains indices of the plan. This module finds the
-//! position of the value in the file.
+//! Finds the position in the file for a part of the plan. An engine reports a value that it rejects
+//! with a path that contains indices of the plan.
 
 use crate::read::{Node, Path, Span, Step, Toml};
 
-/// The origins of links, flows and sources of a plan.
+/// Where the links, flows and sources of a plan are in the file.
 #[derive(Debug, Default)]
 pub(crate) struct Origins {
-    /// The name of each link in `[links]`, or `None` for `[bottleneck]`. A link of the return
-    /// direction has the name of its declaration.
+    /// The name in `[links]` of each link, or `None` for `[bottleneck]`. A link of the return
+    /// direction has the name of its twin.
     pub links: Vec<Option<String>>,
     /// Index of each flow in `[[flows]]`.
     pub flows: Vec<u32>,
@@ -19,8 +18,8 @@ pub(crate) struct Origins {
 }
 
 impl Origins {
-    /// Returns the position of a path such as `flows[3].tcp.growth`, or of the longest part of the
-    /// path that the tree has. If a flow takes a value from `[tcp]` or `[path]`, returns the
+    /// Returns the position of a path such as `flows[3].tcp.growth`, or of its longest part that
+    /// the tree contains. For a value that a flow inherits from `[tcp]` or `[path]`, returns the
     /// position there.
     pub fn span(&self, root: &Node, path: &str) -> Span {
         let Ok(path) = Path::parse(path, Span::default()) else {
@@ -46,7 +45,7 @@ impl Origins {
         span
     }
 
-    /// Replaces indices of the plan by indices of the file.
+    /// Replaces indices of the plan by indices or names of the file.
     fn in_tree(&self, mut steps: Vec<Step>) -> Vec<Step> {
         let (Some(Step::Key(list)), Some(Step::Index(index))) = (steps.first(), steps.get(1))
         else {
@@ -84,7 +83,7 @@ impl Origins {
     }
 }
 
-/// Returns how many steps of the path exist in the tree, and the position of the last of them.
+/// Returns how many steps of the path the tree contains, and the position of the last of them.
 fn reach(root: &Node, steps: &[Step]) -> (usize, Span) {
     let mut node = root;
     for (i, step) in steps.iter().enumerate() {
@@ -94,7 +93,7 @@ fn reach(root: &Node, steps: &[Step]) -> (usize, Span) {
             _ => None,
         };
         match inner {
-            // A default name has no position.
+            // A default name has no position in the file.
             Some(inner) if inner.span.source != u32::MAX => node = inner,
             _ => return (i, node.span),
         }

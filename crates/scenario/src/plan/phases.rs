@@ -1,8 +1,8 @@
-//! Finds FIFOs in which flows may keep in phase.
+//! Finds FIFOs at which flows may stay in phase.
 //!
-//! Packets of deterministic hosts reach a full FIFO at fixed offsets from the times at which
-//! packets leave the FIFO. The round-trip times modulo the packet time then determine which packets
-//! are dropped (Floyd and Jacobson, "On traffic phase effects in packet-switched gateways", 1992).
+//! Without random delays, packets reach a full FIFO at fixed offsets from the times at which
+//! packets leave it. The round-trip times modulo the packet time then decide which packets are
+//! dropped (Floyd and Jacobson, "On traffic phase effects in packet-switched gateways", 1992).
 
 use tailback_engine::aqm::fifo::{self, Limit};
 use tailback_engine::plan::{FlowPlan, LinkPlan, RatePlan, spreading_jitter};
@@ -11,8 +11,8 @@ use tailback_engine::units::Time;
 use super::links::Links;
 use crate::declare::{InPhase, Reader};
 
-/// Notes the first FIFO in which flows may keep in phase. `packet` is the packet time at the
-/// slowest link.
+/// Records the first FIFO at which flows may stay in phase. `packet` is the time that a packet
+/// needs at the slowest link.
 pub(super) fn check(
     reader: &mut Reader<'_>,
     links: &Links,
@@ -49,7 +49,7 @@ pub(super) fn check(
     }
 }
 
-/// Returns whether packets leave a link at random times, or as irregularly as a trace.
+/// Returns whether departures from a link are random, or irregular because of a trace.
 fn varies(link: &LinkPlan) -> bool {
     link.loss > 0.0
         || link.jitter > Time::ZERO
@@ -57,7 +57,7 @@ fn varies(link: &LinkPlan) -> bool {
         || matches!(link.rate, RatePlan::Trace(_))
 }
 
-/// Returns whether at least two of these flows send at the same time.
+/// Returns whether two or more of these flows are active at the same time.
 fn meet(flows: &[&FlowPlan], end: Time) -> bool {
     if flows.iter().any(|flow| flow.count > 1) {
         return true;
@@ -71,7 +71,7 @@ fn meet(flows: &[&FlowPlan], end: Time) -> bool {
     times.windows(2).any(|pair| pair[1].0 < pair[0].1)
 }
 
-/// Returns whether the windows of these flows are larger than the queue.
+/// Returns whether the windows of these flows together exceed the queue.
 fn fills(flows: &[&FlowPlan], limit: Limit) -> bool {
     let segments = |flow: &FlowPlan| {
         let most = flow.bytes.map_or(u64::MAX, |bytes| bytes.0);
@@ -91,7 +91,8 @@ fn fills(flows: &[&FlowPlan], limit: Limit) -> bool {
     }
 }
 
-/// Returns whether slower links on the routes of these flows deliver less than this link carries.
+/// Returns whether slower links on the routes of these flows limit them to less than this link
+/// carries.
 fn limited_elsewhere(flows: &[&FlowPlan], number: u32, links: &Links) -> bool {
     let rate = |link: u32| {
         let link = links.plans.get(link as usize);

@@ -1,4 +1,4 @@
-//! Programs: which program runs on which host, and which entry each host belongs to.
+//! Reads which programs run on which hosts, and which entries share a host.
 
 use std::collections::BTreeMap;
 
@@ -18,16 +18,15 @@ use crate::read::{Node, Problem, Span, Table, shorten};
 /// The largest number of hosts with programs.
 const MAX_PROGRAMS: u64 = 256;
 
-/// The sides of an entry.
 const SIDES: [&str; 2] = ["sender", "receiver"];
 
-/// An entry that has been read, but whose shared host, if it has one, is not known yet.
+/// An entry of `[[programs]]`, before its shared host is resolved.
 struct Entry<'n> {
     plan: ProgramPlan,
     fields: Fields<'n>,
-    /// Hosts of other entries that this entry refers to: entry, side and position.
+    /// Hosts of other entries that placeholders in this entry refer to.
     mentions: Mentions<'n>,
-    /// Whether the sides of the entry could be read.
+    /// Whether its sides have no errors.
     sound: bool,
     date: Option<(u64, Span)>,
     index: u32,
@@ -60,7 +59,7 @@ pub(super) fn programs(
         share(reader, &mut entries, at);
     }
     let mut plans = Vec::new();
-    // An entry refers to its partner by the partner's index in the plan.
+    // A plan identifies the entry that shares a host by its index.
     let mut places = BTreeMap::new();
     for entry in &entries {
         if entry.sound {
@@ -75,19 +74,17 @@ pub(super) fn programs(
     plans
 }
 
-/// Returns whether entries are transport stacks that are compiled in.
+/// Returns whether entries run transport stacks, in the simulator itself.
 fn has_stacks(reader: &Reader<'_>) -> bool {
     reader.engine == EngineKind::Sim && !reader.endpoints
 }
 
-/// Keys that describe programs. They have no meaning for endpoints that the caller attaches, or for
-/// transport stacks.
+/// Keys that only apply to programs, not to transport stacks or endpoints that the caller attaches.
 const OF_PROGRAMS: [&str; 10] = [
     "sender", "receiver", "files", "packages", "env", "cc", "ecn", "expect", "date", "results",
 ];
 
-/// Reports keys that describe programs, in an entry that is a transport stack or gets its endpoints
-/// from the caller.
+/// Reports these keys in an entry that runs a transport stack or attached endpoints.
 fn no_programs(reader: &mut Reader<'_>, fields: &Fields<'_>) {
     let (instead, expected) = match reader.endpoints {
         true => ("this entry has attached endpoints", ""),
@@ -105,7 +102,7 @@ fn no_programs(reader: &mut Reader<'_>, fields: &Fields<'_>) {
     }
 }
 
-/// Reads an entry, but does not yet find the entry with which it shares a host.
+/// Reads an entry, except the host that it shares with another entry.
 fn entry<'n>(reader: &mut Reader<'_>, node: &'n Node, context: &mut Context<'_>) -> Entry<'n> {
     let def = &ProgramPlan::TABLE;
     let given_route = node.table().and_then(|table| table.item("route"));
@@ -169,7 +166,7 @@ fn entry<'n>(reader: &mut Reader<'_>, node: &'n Node, context: &mut Context<'_>)
     if let Some(item) = fields.item("files") {
         plan.files = reader.files(item);
     }
-    // The engine compiles these files itself, so the engine's version identifies their content.
+    // The engine builds these files, so its version determines their content.
     plan.files.extend(made.built.map(FilePlan::built));
     if let Some(item) = fields.item("env") {
         plan.env = variables(reader, item, &mut mentions);
@@ -204,8 +201,7 @@ fn entry<'n>(reader: &mut Reader<'_>, node: &'n Node, context: &mut Context<'_>)
     }
 }
 
-/// Returns the programs of an entry, from its kind or as the scenario sets them. Returns `None`
-/// after an error.
+/// Returns the programs of an entry, from its kind and its own keys. Returns `None` after an error.
 fn entry_sides<'n>(
     reader: &mut Reader<'_>,
     (node, fields): (&'n Node, &Fields<'n>),
@@ -264,7 +260,7 @@ fn seconds(start: Time, end: Time) -> u64 {
     end.since(start.min(end)).ns() / 1_000_000_000
 }
 
-/// Reads the sides of an entry without a kind.
+/// Reads the programs of an entry without a kind.
 fn said_sides<'n>(
     reader: &mut Reader<'_>,
     (span, table): (Span, &'n Table),
@@ -313,8 +309,8 @@ fn is_package(name: &str) -> bool {
         && name.starts_with(|c: char| c.is_ascii_alphanumeric())
 }
 
-/// Returns the numbers to read from files: the numbers of the kind, and the numbers that the
-/// scenario adds.
+/// Returns the numbers to read from output files: those of the kind, and those that the scenario
+/// adds.
 fn results(
     reader: &mut Reader<'_>,
     fields: &Fields<'_>,
@@ -364,7 +360,7 @@ fn results(
     results
 }
 
-/// Checks that all entries have the same date, because a guest has only one.
+/// Checks that all entries have the same date, because the guest has one clock.
 fn one_date(reader: &mut Reader<'_>, entries: &mut [Entry<'_>]) {
     let mut given = entries.iter().filter_map(|entry| entry.date);
     let first = given.next();
@@ -381,7 +377,7 @@ fn one_date(reader: &mut Reader<'_>, entries: &mut [Entry<'_>]) {
     }
 }
 
-/// Finds the host that an entry shares with another entry.
+/// Finds the entry with which an entry shares a host, from its placeholders.
 fn share(reader: &mut Reader<'_>, entries: &mut [Entry<'_>], at: usize) {
     let mentions = std::mem::take(&mut entries[at].mentions);
     let mut partner: Option<usize> = None;
@@ -469,8 +465,8 @@ fn share(reader: &mut Reader<'_>, entries: &mut [Entry<'_>], at: usize) {
     plan.partner = Some(index);
 }
 
-/// Returns whether an entry refers to another entry's host. Call this before the shared hosts are
-/// known.
+/// Returns whether an entry has a placeholder for another entry's host. Only valid before shared
+/// hosts are resolved.
 fn shares(entry: &Entry<'_>, all: &[Entry<'_>]) -> bool {
     entry.mentions.iter().any(|(name, ..)| {
         let mut others = all.iter().filter(|other| other.index != entry.index);
@@ -478,7 +474,7 @@ fn shares(entry: &Entry<'_>, all: &[Entry<'_>]) -> bool {
     })
 }
 
-/// Checks that the name of a host belongs to only one entry, and not to a flow.
+/// Checks that no two entries, and no entry and flow, use the same name of a host.
 pub(super) fn check_hosts(reader: &mut Reader<'_>, lists: [&[Node]; 3], programs: &[ProgramPlan]) {
     let mut seen: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     if programs.iter().all(|program| program.hosts.is_none()) {

@@ -1,4 +1,4 @@
-//! Warns of queue settings that are unusual for their link.
+//! Warns about queue settings that do not suit the link.
 
 use tailback_engine::aqm;
 use tailback_engine::cc::ecn::sends_ect1;
@@ -14,10 +14,10 @@ use crate::read::{Problem, Span};
 /// The longest frame that a program sends, bytes.
 const MOST_OF_PROGRAMS: u32 = 1514;
 
-/// Options that limit a queue.
+/// Names of the options that limit a queue.
 const LIMITS: [&str; 3] = ["limit", "memlimit", "memory_limit"];
 
-/// The traffic that passes a link in the forward direction.
+/// A flow, or a source's connections, whose data passes a link in the forward direction.
 struct Passing<'a> {
     route: &'a [u32],
     cc: &'a Algorithm,
@@ -25,7 +25,6 @@ struct Passing<'a> {
     tcp: &'a TcpPlan,
 }
 
-/// Warns of each queue whose settings do not suit its link.
 pub(super) fn check(
     reader: &mut Reader<'_>,
     links: &Links,
@@ -57,7 +56,7 @@ pub(super) fn check(
             continue;
         };
         let passing = || all.iter().filter(|one| one.route.contains(&number));
-        // Programs may send packets with any codepoint.
+        // Programs may send any ECN codepoint.
         let runs = programs
             .iter()
             .any(|one| one.route.contains(&number) || one.back.contains(&number));
@@ -96,8 +95,8 @@ pub(super) fn check(
     }
 }
 
-/// Rejects a limit in bytes below the longest packet that passes, because the queue would always
-/// drop this packet.
+/// Rejects a limit in bytes that is shorter than the longest packet, which the queue would always
+/// drop.
 fn check_limits(
     reader: &mut Reader<'_>,
     link: &str,

@@ -9,10 +9,10 @@ use crate::declare::{Fields, Reader, expectation};
 use crate::memory::sampled_rows;
 use crate::read::{Problem, Toml};
 
-/// The shortest time between samples for statistics.
+/// Shortest interval of `record.statistics`.
 const SHORTEST_SAMPLE: Time = Time::from_ms(1);
 
-/// Reads `[record]`. `measured` is the length of the measured time.
+/// Reads `[record]`. `measured` is the length of the measured time, if known.
 pub(super) fn read(
     reader: &mut Reader<'_>,
     top: &Fields<'_>,
@@ -52,10 +52,10 @@ pub(super) fn read(
     plan
 }
 
-/// Number of samples above which sampling takes longer than the rest of the simulation.
+/// Number of samples beyond which sampling takes more time than the rest of the simulation.
 const MANY_SAMPLES: u64 = 10_000_000;
 
-/// Warns of an interval that gives more rows than are stored, or too many samples.
+/// Warns about an interval with more rows than can be stored, or with too many samples.
 pub(super) fn check(reader: &mut Reader<'_>, top: &Fields<'_>, plan: &Plan) {
     let table = top.item("record").and_then(|item| item.node.table());
     let Some(item) = table.and_then(|table| table.item("interval")) else {
@@ -68,7 +68,7 @@ pub(super) fn check(reader: &mut Reader<'_>, top: &Fields<'_>, plan: &Plan) {
     if rows <= kept && samples <= MANY_SAMPLES {
         return;
     }
-    // Propose the shortest interval with which all rows are stored, in whole microseconds.
+    // Suggest the shortest interval for which all rows can be stored, in whole microseconds.
     let least = u128::from(interval.0) * u128::from(rows) / u128::from(kept);
     let least = least.max(u128::from(plan.duration.0 / MANY_SAMPLES));
     let least =

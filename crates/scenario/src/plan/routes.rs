@@ -6,8 +6,7 @@ use super::links::Links;
 use crate::declare::{Fields, Reader, expectation};
 use crate::read::{Item, Problem, listed, shorten};
 
-/// The largest number of links in a route. A packet stores the number of links that it has passed
-/// in 8 bits.
+/// Largest number of links in a route. A packet counts the links that it has passed in 8 bits.
 const MAX_ROUTE: usize = 250;
 
 /// Reads a list of links.

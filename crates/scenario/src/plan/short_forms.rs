@@ -1,5 +1,5 @@
-//! Keys of a link that abbreviate impairments: `loss = { gilbert = ... }`, `delay = { steps = ...
-//! }`, `reorder`, `duplicate` and `policer`.
+//! Reads keys of a link that are short forms of impairments: `loss = { gilbert = ... }`, `delay = {
+//! steps = ... }`, `reorder`, `duplicate` and `policer`.
 
 use tailback_engine::impairments::ENTRIES;
 use tailback_engine::keys::TableDef;
@@ -11,8 +11,8 @@ use tailback_engine::registry::{Value, defaults, find};
 use crate::declare::{Bdp, Fields, Reader, wrong_option};
 use crate::read::{Item, Node};
 
-/// A key of a link, its table, the impairment that it abbreviates, and which option each key of the
-/// table sets.
+/// A short form: the key of the link, the declaration of its table, the impairment, and for each
+/// key of the table the option that it sets.
 type ShortForm = (
     &'static str,
     &'static TableDef,
@@ -20,7 +20,7 @@ type ShortForm = (
     &'static [(&'static str, &'static str)],
 );
 
-/// The short forms, in the order in which packets pass their impairments.
+/// The short forms, in the order in which packets pass the impairments.
 const FORMS: [ShortForm; 4] = [
     (
         "loss",
@@ -48,8 +48,8 @@ const FORMS: [ShortForm; 4] = [
     ),
 ];
 
-/// A trace of conditions sets the rate of a link, and also loss and delay over time. Returns the
-/// impairments for the loss and the delay.
+/// Returns the impairments for the loss and the delay in a trace of conditions, which also sets the
+/// link's rate.
 pub(super) fn of_trace(reader: &mut Reader<'_>, rate: &Item) -> Vec<ImpairmentPlan> {
     let Some(conditions) = reader.conditions(rate) else {
         return Vec::new();
@@ -62,14 +62,14 @@ pub(super) fn of_trace(reader: &mut Reader<'_>, rate: &Item) -> Vec<ImpairmentPl
     impairments.collect()
 }
 
-/// Returns the impairments that a link's keys abbreviate. Leaves out impairments with errors.
+/// Returns the impairments for the short forms of a link. Omits those with errors.
 pub(super) fn read(reader: &mut Reader<'_>, link: &Fields<'_>, bdp: Bdp) -> Vec<ImpairmentPlan> {
     let mut impairments = Vec::new();
     for (key, def, kind, names) in FORMS {
         let Some(item) = link.item(key) else {
             continue;
         };
-        // A loss or delay without a table is a plain value, not an impairment.
+        // A loss or delay that is not a table is a plain value, not a short form.
         let plain = LinkPlan::TABLE
             .key(key)
             .is_some_and(|key| key.table.is_some());
@@ -99,7 +99,7 @@ pub(super) fn read(reader: &mut Reader<'_>, link: &Fields<'_>, bdp: Bdp) -> Vec<
     impairments
 }
 
-/// Returns the table with the parameters. For a loss, this is the table `gilbert`.
+/// Returns the table with the parameters, which for a loss is the inner table `gilbert`.
 fn parameters<'n>(reader: &mut Reader<'_>, item: &'n Item, def: &TableDef) -> Option<&'n Node> {
     if def.label != GilbertForm::TABLE.label {
         return Some(&item.node);

@@ -1,4 +1,4 @@
-//! The programs on one host of an entry: words, readiness, root, environment.
+//! Reads the program on one host of an entry: command, readiness, root folder, environment.
 
 use tailback_engine::keys::KeyKind;
 use tailback_engine::plan::{ProgramPlan, SidePlan};
@@ -7,10 +7,11 @@ use tailback_engine::programs::words::{KNOWN, Piece, Placeholder, pieces, placeh
 use crate::declare::{Bdp, Fields, Reader, expectation};
 use crate::read::{Item, Problem, Span, shorten};
 
-/// Placeholders in an entry that refer to other entries' hosts, each with its index and position.
+/// Placeholders that refer to hosts of other entries: the entry's name, the index of its host, and
+/// the placeholder's position.
 pub(super) type Mentions<'n> = Vec<(&'n str, usize, Span)>;
 
-/// Reads the root folder of a side whose program is set by the kind of the entry.
+/// Reads the root folder of a side whose program the entry's kind determines.
 pub(super) fn in_root<'n>(
     reader: &mut Reader<'_>,
     fields: &Fields<'n>,
@@ -39,8 +40,7 @@ pub(super) fn in_root<'n>(
     plan.root.is_some().then_some(plan)
 }
 
-/// Combines the side that the kind of the entry defines (`own`) with the keys that the scenario
-/// sets (`said`).
+/// Overrides the kind's settings for a side (`own`) by those of the scenario (`said`).
 pub(super) fn over(own: SidePlan, said: SidePlan) -> SidePlan {
     let given = |name: &String| said.env.iter().any(|[known, _]| known == name);
     let mut env: Vec<[String; 2]> = own.env;
@@ -78,7 +78,7 @@ pub(super) fn said_side<'n>(
     Some(plan)
 }
 
-/// Reads the keys of a side. Returns `None` after an error.
+/// Reads the settings of a side. Returns `None` after an error.
 fn side_of<'n>(
     reader: &mut Reader<'_>,
     item: &'n Item,
@@ -144,7 +144,7 @@ pub(super) fn variables<'n>(
     variables
 }
 
-/// Checks the placeholders of a text and notes the hosts that it refers to.
+/// Checks the placeholders of a text, and records the hosts of other entries among them.
 fn placeholders<'n>(
     reader: &mut Reader<'_>,
     text: &'n str,
@@ -178,8 +178,7 @@ fn placeholders<'n>(
     }
 }
 
-/// Warns of packages without effect. Packages become the root of sides that do not have their own
-/// root.
+/// Warns if `packages` has no effect because every side has its own root folder.
 pub(super) fn no_use_of_packages(reader: &mut Reader<'_>, plan: &ProgramPlan, fields: &Fields<'_>) {
     let mut sides = plan.sides().into_iter().flatten().peekable();
     let Some(item) = fields.item("packages") else {

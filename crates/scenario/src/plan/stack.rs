@@ -20,7 +20,7 @@ pub(super) fn stack_of(
     read(reader, &item.node, "tcp", base, bdp)
 }
 
-/// Reads the TCP stack in a table. Keys that are missing in the table get their values from `base`.
+/// Reads the TCP stack in a table, with the values of `base` for missing keys.
 pub(super) fn read(
     reader: &mut Reader<'_>,
     node: &Node,
@@ -64,7 +64,8 @@ fn check_window(reader: &mut Reader<'_>, fields: &Fields<'_>, tcp: &TcpPlan) {
     );
 }
 
-/// Returns whether ECN is negotiated: as `given`, or else as the congestion control requires.
+/// Returns whether ECN is negotiated: as the file states, or else as the congestion control
+/// requires.
 pub(super) fn ecn_of(
     reader: &mut Reader<'_>,
     choice: &Choice,

@@ -10,11 +10,11 @@ pub(crate) enum Step {
     Index(usize),
 }
 
-/// The largest number of steps. Every path of a scenario has fewer. A longer path could build a
-/// tree so deep that it overflows the stack.
+/// Largest number of steps, more than any key of a scenario needs. A longer path could build a tree
+/// so deep that recursion overflows the stack.
 const MAX_STEPS: usize = 16;
 
-/// A path to a key. Each step has its position.
+/// A path to a key, with the position of each step.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Path(pub Vec<(Step, Span)>);
 
@@ -73,18 +73,18 @@ impl Path {
         }
     }
 
-    /// Returns whether this path and the other lead to the same key.
+    /// Returns whether both paths lead to the same key.
     pub fn same(&self, other: &Path) -> bool {
         self.0.len() == other.0.len() && self.is_prefix_of(other)
     }
 
-    /// Returns whether the other path is equal to this path or begins with it.
+    /// Returns whether the other path begins with this path.
     pub fn is_prefix_of(&self, other: &Path) -> bool {
         self.0.len() <= other.0.len() && self.0.iter().zip(&other.0).all(|(a, b)| a.0 == b.0)
     }
 }
 
-/// Returns the span of a part of a text. The text itself is at `span`, with or without quotes.
+/// Returns the span of a part of a text that is at `span`.
 fn part(span: Span, start: usize, end: usize) -> Span {
     let at = span.start as usize;
     Span::new(span.source, at + start..at + end)

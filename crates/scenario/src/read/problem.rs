@@ -1,4 +1,4 @@
-//! Errors of a scenario: what is wrong, where, what was expected, and the nearest valid name.
+//! Errors in a scenario, with their position, the expected value, and the nearest valid name.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use tailback_record::foreign::shown;
 
 use super::span::{Place, Sources, Span};
 
-/// An error in the form that is shown to the user.
+/// An error as shown to the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
     /// Where the error is.
@@ -17,7 +17,7 @@ pub struct Diagnostic {
     pub expected: Option<String>,
     /// The nearest valid name, if one is near.
     pub nearest: Option<String>,
-    /// An imperative that describes how to correct the error.
+    /// How to correct the error, as an imperative.
     pub help: Option<String>,
 }
 
@@ -31,7 +31,7 @@ impl fmt::Display for Diagnostic {
 }
 
 impl Diagnostic {
-    /// Makes an error from its message, its position and what was expected.
+    /// Makes an error.
     pub fn new(
         place: Place,
         message: impl Into<String>,
@@ -47,7 +47,7 @@ impl Diagnostic {
         }
     }
 
-    /// Returns the message with what was expected and what the user may have meant, without the
+    /// Returns the message with the expected value and the nearest valid name, without the
     /// position.
     pub fn text(&self) -> String {
         // Names and values come from files, and a terminal would interpret control characters in
@@ -65,11 +65,10 @@ impl Diagnostic {
 
 impl std::error::Error for Diagnostic {}
 
-/// Longest list of names, in characters, that is printed in addition to the nearest name.
+/// Longest list of valid names, in characters, to print in addition to the nearest name.
 const MAX_LISTED: usize = 100;
 
-/// Returns the advice to the user, which is made from the expected values and the nearest valid
-/// name.
+/// Returns the advice to the user, composed of the expected value and the nearest valid name.
 fn instruction(expected: Option<&str>, nearest: Option<&str>) -> Option<String> {
     let Some(nearest) = nearest else {
         return expected.map(use_or_remove);
@@ -103,21 +102,21 @@ fn use_or_remove(expected: &str) -> String {
     choices.collect::<Vec<_>>().join(", or ")
 }
 
-/// The largest number of errors that are reported. A file that is not a scenario would have an
-/// error for each line.
+/// Largest number of errors to report. A file that is not a scenario may have an error in each
+/// line.
 const MAX_REPORTED: usize = 100;
 
-/// A diagnostic whose position is not yet converted to line and column.
+/// A diagnostic whose position is still a span of bytes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Problem {
     pub span: Span,
     pub message: String,
     pub expected: Option<String>,
     pub nearest: Option<String>,
-    /// The advice, if it does not follow from `expected` and `nearest`.
+    /// The advice, if it is not composed of `expected` and `nearest`.
     pub help: Option<String>,
     /// Whether the error depends only on the text at its position. Other errors (a missing key, an
-    /// unknown name) may be consequences of syntax errors.
+    /// unknown name) may follow from syntax errors.
     pub local: bool,
 }
 
@@ -170,8 +169,7 @@ pub(crate) fn listed<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> Strin
 /// Returns the valid name nearest to `name`, if it is similar enough that the user may have meant
 /// it.
 pub(crate) fn nearest<'a>(name: &str, valid: impl IntoIterator<Item = &'a str>) -> Option<String> {
-    // Do not compare very long words: they are no typing errors, and computing the distance takes
-    // quadratic time.
+    // Skip very long words, which are not typing errors and would take quadratic time.
     if name.is_empty() || name.len() > 64 {
         return None;
     }

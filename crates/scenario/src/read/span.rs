@@ -1,9 +1,9 @@
-//! Positions in the file, and in options on the command line.
+//! Positions in the scenario file and in command-line options.
 
 /// A range of bytes in one of the [`Sources`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Span {
-    /// Index into [`Sources`]. 0 is the file, and the other sources are options.
+    /// Index into [`Sources`]: 0 is the file, others are options.
     pub source: u32,
     pub start: u32,
     pub end: u32,
@@ -22,7 +22,7 @@ impl Span {
 /// A position in a file or on the command line, as shown to the user.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Place {
-    /// The name of the file as the user wrote it, or the option (`--set a=b`).
+    /// Name of the file as the user wrote it, or the option (`--set a=b`).
     pub file: String,
     /// Line, from 1.
     pub line: usize,
@@ -32,7 +32,7 @@ pub struct Place {
     pub width: usize,
     /// The text of the line. Empty for a file that is not a scenario.
     pub text: String,
-    /// The text `a=b` of an option. `None` if the position is in the file.
+    /// Text `a=b`, if the position is in an option.
     pub option: Option<String>,
 }
 
@@ -48,7 +48,7 @@ impl Place {
     }
 }
 
-/// The texts from which a scenario was assembled.
+/// The file and the options that make up a scenario.
 #[derive(Debug, Default)]
 pub(crate) struct Sources(Vec<Source>);
 
@@ -58,7 +58,7 @@ struct Source {
     text: String,
     /// The text `a=b`, if the source is an option.
     option: Option<String>,
-    /// Whether errors may quote lines of this source.
+    /// Whether errors quote lines of this source.
     quoted: bool,
     /// Offset of the start of each line, bytes.
     lines: Vec<usize>,
@@ -88,8 +88,7 @@ impl Sources {
         (self.0.len() - 1) as u32
     }
 
-    /// Keeps errors from quoting a source. Used for a file that is probably not the file that the
-    /// user wanted.
+    /// Stops errors from quoting a source, which is probably a file that the user did not mean.
     pub fn conceal(&mut self, source: u32) {
         if let Some(source) = self.0.get_mut(source as usize) {
             source.quoted = false;

@@ -1,5 +1,6 @@
-//! A parsed scenario as a tree. Every key and value stores its position in the file or option that
-//! contains it. Values of a sweep and of `--set` are inserted into the tree before it is validated.
+//! Parses a scenario into a tree. Every key and value has its position in the file or option from
+//! which it comes. Values of a sweep and of `--set` are inserted into the tree before it is
+//! validated.
 
 use std::fmt::Write as _;
 
@@ -93,7 +94,7 @@ impl Node {
         }
     }
 
-    /// Returns how many values the node contains. A long text is counted as several values.
+    /// Returns the number of values in the node. A long text counts as several.
     pub fn size(&self) -> usize {
         1 + match &self.value {
             Toml::String(text) | Toml::Datetime(text) => text.len() / 32,
@@ -106,7 +107,7 @@ impl Node {
         }
     }
 
-    /// Returns the value as TOML on one line, shortened to about `max` characters.
+    /// Formats the value as TOML on one line, shortened to about `max` characters.
     pub fn inline(&self, max: usize) -> String {
         let mut out = String::new();
         self.write(&mut out, max);
@@ -190,8 +191,8 @@ fn write_string(out: &mut String, s: &str, max: usize) {
     out.push('"');
 }
 
-/// Parses a file. After syntax errors the tree contains what the parser could recover. If an error
-/// is not `local`, the rest of the tree may be wrong.
+/// Parses a file. After a syntax error, the tree contains what the parser could recover. If the
+/// error is not `local`, other parts of the tree may be wrong, too.
 pub(crate) fn parse(text: &str, source: u32, problems: &mut Vec<Problem>) -> Node {
     let (document, errors) = DeTable::parse_recoverable(text);
     for error in errors {
@@ -211,8 +212,8 @@ pub(crate) fn parse(text: &str, source: u32, problems: &mut Vec<Problem>) -> Nod
     }
 }
 
-/// Reads the value of `--set key=value`: TOML, or a bare word, which is a string. Returns `None`
-/// for other texts. `offset` is the position of the value in the text of its source.
+/// Parses the value of `--set key=value`: TOML, or a bare word as a string. Returns `None` for
+/// other texts. `offset` is the position of the value in its source.
 pub(crate) fn parse_value(
     text: &str,
     source: u32,
@@ -253,7 +254,7 @@ fn syntax(error: &toml::de::Error, source: u32, offset: usize, len: usize) -> Pr
     };
     let problem = Problem::new(Span::new(source, range), message);
     match (message, expected) {
-        // The parser reports `rate = 100Mbit` as a string without quotes.
+        // This is the parser's message for `rate = 100Mbit`.
         ("string values must be quoted", _) => {
             problem.expected("a value in quotes such as \"100Mbit\"")
         }
