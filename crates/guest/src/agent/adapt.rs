@@ -1,9 +1,9 @@
-//! Starts the timer of RED's adaptive mode.
+//! Starts the kernel timer that RED's adaptive mode needs.
 //!
 //! tc sets `adaptive` among the flags of `TCA_RED_FLAGS` (since 5.7), which Linux accepts and
-//! prints. But `__red_change` starts the timer only if `struct tc_red_qopt` has the flag, and tc
-//! leaves the flags there empty. So the agent reads the queue's options and sets them again, with
-//! the flags copied to `struct tc_red_qopt`.
+//! prints. But `__red_change` starts the timer only if the flag is also set in `struct
+//! tc_red_qopt`, where tc leaves it out. So the agent reads the queue's options and sets them
+//! again, with the flags copied to `struct tc_red_qopt`.
 
 use std::io;
 
@@ -17,7 +17,7 @@ const NLM_F_ACK: u16 = 4;
 const NLM_F_DUMP: u16 = 0x300;
 const NLMSG_ERROR: u16 = 2;
 const NLMSG_DONE: u16 = 3;
-/// Bytes of `struct nlmsghdr` and `struct tcmsg`.
+/// Lengths of `struct nlmsghdr` and `struct tcmsg`, bytes.
 const HEADER: usize = 16;
 const TCMSG: usize = 20;
 const TCA_KIND: u16 = 1;
@@ -25,11 +25,11 @@ const TCA_OPTIONS: u16 = 2;
 const TCA_RED_PARMS: u16 = 1;
 const TCA_RED_STAB: u16 = 2;
 const TCA_RED_MAX_P: u16 = 3;
-/// Bytes of `struct tc_red_qopt`.
+/// Length of `struct tc_red_qopt`, bytes.
 const PARMS: usize = 16;
 
-/// Sets the options of a device's RED queue again, with the flags. The device is in the current
-/// namespace.
+/// Sets the options of a device's RED queue again, with the flags copied to `struct tc_red_qopt`.
+/// The device must be in the current namespace.
 pub fn start(device: &str) -> Result<(), String> {
     let what = |e: io::Error| format!("red of {device}: {e}");
     let index = sys::device_index(device).map_err(what)?;
@@ -45,8 +45,8 @@ pub fn start(device: &str) -> Result<(), String> {
     };
     let mut nested = Vec::new();
     put(&mut nested, TCA_RED_PARMS, &parms[..PARMS.min(parms.len())]);
-    // The kernel uses this table to let the average queue length decay while the queue is idle.
-    // Zeros are enough, because RED below a shaper is never idle.
+    // From this table, the kernel computes how the average queue length decays while the queue is
+    // idle. Zeros are enough, because RED below a shaper is never idle.
     put(&mut nested, TCA_RED_STAB, &[0; 256]);
     put(&mut nested, TCA_RED_MAX_P, max_p);
     let mut body = tcmsg;
@@ -65,7 +65,7 @@ pub fn start(device: &str) -> Result<(), String> {
     }
 }
 
-/// Returns the handle (`struct tcmsg`) and the options of a device's RED.
+/// Returns the handle (`struct tcmsg`) and the options of a device's RED queue.
 fn shown(socket: &Socket, device: i32) -> io::Result<Option<(Vec<u8>, Vec<u8>)>> {
     send(
         socket,

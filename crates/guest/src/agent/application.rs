@@ -1,4 +1,4 @@
-//! An application that limits its flow: how much it may write, and which chunks have arrived.
+//! An application that limits its flow: how much data it may write, and which chunks have arrived.
 
 use std::collections::VecDeque;
 
@@ -7,26 +7,25 @@ use tailback_engine::units::{Rate, Time};
 use tailback_guest::job::{Application as Plan, Chunks, Flow};
 use tailback_record::{Completion, Completions};
 
-/// The state of a flow's application.
 pub struct Application<'a> {
     plan: &'a Plan,
     machine: Machine,
     warmup_ns: u64,
-    /// Bytes that were passed to TCP, or that TCP gets as soon as it can take them.
+    /// Position in the stream up to which the application has written. TCP may take the data later.
     pub handed_over: u64,
-    /// Whether the application pauses.
+    /// Whether the application is in a pause.
     held: bool,
-    /// The time at which each chunk in progress was written or requested, ns.
+    /// The time at which each chunk that has not arrived completely was written or requested, ns.
     begun: VecDeque<u64>,
     arrived: u64,
     started: u64,
     done: Vec<Completion>,
-    /// Bytes of requests that have arrived at the sender so far.
+    /// Bytes of requests that the sender has read.
     heard: u64,
 }
 
 impl<'a> Application<'a> {
-    /// Builds the application of a flow. Returns `None` if no application limits the flow.
+    /// Creates the application of a flow, or returns `None` if no application limits the flow.
     pub fn of(flow: &'a Flow, warmup_ns: u64) -> Option<Application<'a>> {
         let plan = flow.application.as_ref()?;
         let writes = match (&plan.chunks, plan.rate_bit) {
@@ -63,13 +62,13 @@ impl<'a> Application<'a> {
         })
     }
 
-    /// Returns the settings for chunks, if the application writes in chunks.
+    /// Returns the chunk settings, or `None` if the application does not write in chunks.
     pub fn chunks(&self) -> Option<&'a Chunks> {
         self.plan.chunks.as_ref()
     }
 
-    /// Performs the actions of the application that are due. Returns when the next action is due,
-    /// if one is planned.
+    /// Performs the application's actions that are due. Returns the time of the next action, if one
+    /// is planned.
     pub fn act(&mut self, now: u64) -> Option<u64> {
         loop {
             match self.machine.next(Time(now)) {
@@ -91,13 +90,13 @@ impl<'a> Application<'a> {
         }
     }
 
-    /// Returns the position up to which the stream may be written now. `written` is the number of
-    /// bytes written so far.
+    /// Returns the position up to which data may be written to the stream now. `written` is the
+    /// number of bytes written so far.
     pub fn limit(&self, written: u64) -> u64 {
         if self.held { written } else { self.handed_over }
     }
 
-    /// Notes that a chunk is written or requested now.
+    /// Records that a chunk is written or requested now.
     pub fn begin(&mut self, now: u64) {
         if self.plan.chunks.is_some() {
             self.begun.push_back(now);
@@ -105,13 +104,13 @@ impl<'a> Application<'a> {
         }
     }
 
-    /// Returns the position in the stream where the next chunk to arrive ends.
+    /// Returns the position in the stream at which the next chunk to arrive ends.
     pub fn next_end(&self) -> Option<u64> {
         Some((self.arrived + 1).saturating_mul(self.chunks()?.bytes))
     }
 
-    /// Notes how much the receiver has read. Returns when the receiver requests the next chunk, if
-    /// it requests chunks.
+    /// Records how many bytes the receiver has read. Returns the time at which the receiver
+    /// requests the next chunk, if it requests chunks.
     pub fn arrive(&mut self, read: u64, now: u64) -> Option<u64> {
         let chunks = self.chunks()?;
         let before = self.arrived;
@@ -135,7 +134,7 @@ impl<'a> Application<'a> {
         count.is_some_and(|count| count == self.arrived)
     }
 
-    /// Notes that the sender has read `bytes` further bytes of requests.
+    /// Records that the sender has read `bytes` more bytes of requests.
     pub fn hear(&mut self, bytes: u64) {
         self.heard += bytes;
         if let Some(chunks) = self.chunks() {
@@ -143,7 +142,7 @@ impl<'a> Application<'a> {
         }
     }
 
-    /// Returns the times of the chunks that arrived.
+    /// Returns how long each chunk took to arrive.
     pub fn completions(&self) -> Option<Box<Completions>> {
         let chunks = self.chunks()?;
         Some(Box::new(Completions {

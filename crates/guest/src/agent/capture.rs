@@ -1,5 +1,5 @@
-//! Captures packets before and after the queues, and at the senders. The agent derives sojourn
-//! times, drops, marks and round-trip times from these captures.
+//! Captures packets before and after the queues, and at the senders. From these captures, the agent
+//! computes sojourn times, drops, marks and round-trip times.
 
 use std::collections::HashSet;
 use std::io;
@@ -27,12 +27,12 @@ const DRAIN_NS: u64 = 50_000_000;
 /// and its pages need not be mapped.
 const RING_PACKETS: [usize; 2] = [1 << 13, 1 << 16];
 
-/// Mean frame size for which rings are dimensioned, bytes. It is a sixth of a full frame, so that
-/// bursts also fit.
+/// Assumed mean frame size for the capacity of rings, bytes. It is a sixth of a full frame, to
+/// leave space for bursts.
 const SMALL_FRAME: u64 = 256;
 
-/// Returns how many packets can pass the fastest link within [`DRAIN_NS`], summed over both
-/// directions.
+/// Returns how many packets can pass the fastest link within [`DRAIN_NS`], in both directions
+/// together.
 fn passing(job: &Job) -> u64 {
     let rates = job.links.iter().flat_map(|link| &link.rates);
     let fastest = rates.map(|&(_, rate)| rate).max().unwrap_or(u64::MAX);
@@ -40,9 +40,9 @@ fn passing(job: &Job) -> u64 {
     2 * bytes / SMALL_FRAME
 }
 
-/// Returns the capacity of a ring. It is the number of packets that pass the fastest link between
-/// two reads. The number of packets that programs send is unknown, so with programs the rings have
-/// the largest size.
+/// Returns the capacity of a ring: the number of packets that can pass the fastest link between two
+/// reads. If the job has programs, it is the largest capacity, because the number of their packets
+/// is unknown.
 fn ring_packets(job: &Job) -> usize {
     let [least, most] = RING_PACKETS;
     if !job.programs.is_empty() {
@@ -52,7 +52,7 @@ fn ring_packets(job: &Job) -> usize {
 }
 
 /// Returns the time between two reads of the captures, ns. It is shorter than [`DRAIN_NS`] if a
-/// ring could not hold the packets of that time.
+/// ring cannot hold the packets that arrive within [`DRAIN_NS`].
 pub fn drain_ns(job: &Job) -> u64 {
     let [_, most] = RING_PACKETS;
     match passing(job) {
@@ -64,11 +64,11 @@ pub fn drain_ns(job: &Job) -> u64 {
 /// The captures at a link.
 struct LinkTap {
     ring: Ring,
-    /// Index of the device after the queue.
+    /// Interface index of the device after the queue.
     out: i32,
-    /// The capture before the schedule of marks and losses, if the link has a schedule.
+    /// The capture before the link's schedule of marks and drops, if it has one.
     schedule: Option<ScheduleTap>,
-    /// The capture after the queue, where the wire loses packets.
+    /// The capture on the wire after the queue, if the wire loses packets.
     loss: Option<LossTap>,
 }
 
@@ -77,8 +77,8 @@ struct ScheduleTap {
     schedule: Schedule,
 }
 
-/// The data packets that a link's schedule marks and drops. They are counted as in the kernel
-/// module.
+/// The numbers of the data packets that a link's schedule marks or drops. Packets are counted as in
+/// the kernel module.
 struct Schedule {
     marks: HashSet<u64>,
     drops: HashSet<u64>,
@@ -87,10 +87,10 @@ struct Schedule {
 }
 
 impl Schedule {
-    /// Counts a packet. Returns whether the schedule marks or drops it, or `None` if it does
-    /// neither.
+    /// Counts a packet. Returns how the schedule signals it, or `None` if it neither marks nor
+    /// drops it.
     fn cause(&mut self, frame: &Frame) -> Option<Cause> {
-        // Like the simulator, the module counts TCP packets with payload.
+        // Like the simulator, the kernel module counts only TCP packets with payload.
         if !frame.is_tcp() || frame.payload == 0 {
             return None;
         }
@@ -151,7 +151,7 @@ impl LinkTap {
     }
 }
 
-/// Returns the state of every link's queue, with all counters at 0.
+/// Returns a queue for each link, with all counters at 0.
 fn queues_of(job: &Job) -> Vec<Queue> {
     let owners = job.owners();
     let queues = job.links.iter().map(|link| {
@@ -166,7 +166,7 @@ fn queues_of(job: &Job) -> Vec<Queue> {
     queues.collect()
 }
 
-/// What the captures show about a flow.
+/// A flow's segments in flight and its RTT samples.
 #[derive(Default)]
 struct FlowTap {
     segments: RttTracker,
@@ -179,26 +179,27 @@ pub struct Captures {
     /// The captured queue of each link.
     pub queues: Vec<Queue>,
     senders: Vec<Ring>,
-    /// The namespace of each ring in `senders`.
+    /// The namespace in which each ring of `senders` captures.
     sender_namespaces: Vec<usize>,
     flows: Vec<FlowTap>,
     /// The captures at the hosts of programs, if the job has programs.
     taps: Option<Taps>,
-    /// Decides which frames from hosts of programs the kernel lets in.
+    /// The rules by which the kernel accepts frames from hosts of programs.
     gates: Gates,
-    /// The namespaces of each link's schedule, queue and wire.
+    /// The namespaces of each link: of its schedule, its queue and its wire.
     places: Vec<[usize; 3]>,
-    /// The port of the first flow. The ports of the other flows and then of the sources follow.
+    /// The port of the first flow. The next ports belong to the other flows, and then to the
+    /// sources.
     first_port: u16,
     plan: Vec<Flow>,
     n_lanes: usize,
     /// For each port, whether it belongs to a source's server.
     servers: Vec<bool>,
-    /// Difference between the captures' clock and the time of the run, ns.
+    /// Start of the run on the captures' clock, ns.
     origin_ns: u64,
     warmup_ns: u64,
     end_ns: u64,
-    /// Packets captured before and after queues.
+    /// Number of packets captured before and after the queues.
     pub captured: u64,
     /// Capacity of each ring, in packets.
     room: usize,
@@ -207,12 +208,12 @@ pub struct Captures {
     lost_at_hosts: u64,
     /// The packet file, if the job requires one.
     packets: Option<Packets>,
-    /// The error that made the agent stop writing the packet file.
+    /// The error at which the agent stopped writing the packet file.
     broken: Option<io::Error>,
 }
 
 impl Captures {
-    /// Opens the rings. `origin_ns` is the start of the run on the realtime clock.
+    /// Opens the rings.
     pub fn open(job: &Job, namespaces: &Namespaces) -> io::Result<Captures> {
         let mut captures = Captures {
             links: Vec::new(),
@@ -258,8 +259,8 @@ impl Captures {
         }
         let mut snaplen = SNAPLEN;
         if let Some(taps) = &mut captures.taps {
-            // Open the captures at programs even without captures at queues, because nothing else
-            // measures programs.
+            // Open the captures at hosts of programs even if queues are not captured, because
+            // nothing else measures programs.
             taps.open(job, namespaces)?;
             snaplen = PROGRAM_SNAPLEN;
         }
@@ -288,12 +289,13 @@ impl Captures {
         Ok(())
     }
 
-    /// Sets the start of the run on the captures' clock.
+    /// Sets the start of the run on the clock of the captures, ns.
     pub fn begin(&mut self, origin_ns: u64) {
         self.origin_ns = origin_ns;
     }
 
-    /// Returns the rings of the sender namespaces. A packet in such a ring has arrived at a sender.
+    /// Returns the rings in the namespaces of senders. A packet in such a ring has arrived at a
+    /// sender.
     pub fn sender_rings(&self) -> impl Iterator<Item = (usize, i32)> {
         self.sender_namespaces
             .iter()
@@ -301,7 +303,7 @@ impl Captures {
             .zip(self.senders.iter().map(Ring::fd))
     }
 
-    /// Reads all frames captured so far, up to `now_ns`.
+    /// Reads all frames that were captured up to `now_ns`.
     pub fn drain(&mut self, now_ns: u64) {
         let (links, queues, _, mut sorter) = self.sorter();
         for (index, (tap, queue)) in links.iter_mut().zip(queues).enumerate() {
@@ -317,8 +319,8 @@ impl Captures {
             }
         }
         self.write_packets(now_ns);
-        // Drain links first, so that the segments that an ACK covers are known before the ACK is
-        // read.
+        // Read the links first. Their captures show which segments were sent, and the ACKs at the
+        // senders refer to these segments.
         let (_, _, senders, mut sorter) = self.sorter();
         for ring in senders {
             sorter.drain_sender(ring);
@@ -328,8 +330,8 @@ impl Captures {
         }
     }
 
-    /// Returns the links, their queues, the rings of senders, and a sorter for the frames of links
-    /// and senders.
+    /// Splits `self` into the links, their queues, the rings of senders, and a sorter for their
+    /// frames.
     fn sorter(&mut self) -> (&mut [LinkTap], &mut [Queue], &mut [Ring], Sorter<'_>) {
         let sorter = Sorter {
             lanes: Lanes {
@@ -352,7 +354,7 @@ impl Captures {
         (&mut self.links, &mut self.queues, &mut self.senders, sorter)
     }
 
-    /// Writes the packets that are older than every packet still in a queue.
+    /// Writes the recorded packets that are older than every packet still in a queue.
     fn write_packets(&mut self, now_ns: u64) {
         let Some(packets) = &mut self.packets else {
             return;
@@ -367,8 +369,9 @@ impl Captures {
         }
     }
 
-    /// Ends the run for the wire after a link. The wire's netem still holds `queued` packets.
-    /// Returns how many packets the wire lost, or `None` if it was not captured.
+    /// Finds the packets that the wire after a link has lost by the end of the run. Its netem still
+    /// holds `queued` packets. Returns the number of lost packets, or `None` if the wire was not
+    /// captured.
     pub fn finish_wire(&mut self, link: usize, queued: u64) -> Option<u64> {
         let wire = &mut self.links.get_mut(link)?.loss.as_mut()?.wire;
         let queue = &mut self.queues[link];
@@ -379,8 +382,8 @@ impl Captures {
         Some(wire.lost())
     }
 
-    /// Completes the packet file after the queues are finished. Returns how many packets the file
-    /// has, if the job requires a packet file.
+    /// Completes the packet file. Call this after all queues are finished. Returns how many packets
+    /// the file has, or `None` without a packet file.
     pub fn finish_packets(&mut self) -> io::Result<Option<PacketCount>> {
         if let Some(error) = self.broken.take() {
             return Err(error);
@@ -396,7 +399,7 @@ impl Captures {
         packets.finish().map(Some)
     }
 
-    /// Returns the meter of each link; call this after [`Captures::finish_packets`].
+    /// Returns the meter of each link. Call this after [`Captures::finish_packets`].
     pub fn take_meters(&mut self) -> impl Iterator<Item = Meter> {
         self.queues.drain(..).map(|queue| queue.meter)
     }
@@ -406,15 +409,15 @@ impl Captures {
         std::mem::take(&mut self.flows[flow].rtt)
     }
 
-    /// Samples the programs at the end of a record interval.
+    /// Samples the programs' sockets at the end of a record interval.
     pub fn sample_programs(&mut self, now_ns: u64) {
         if let Some(taps) = &mut self.taps {
             taps.sample(now_ns);
         }
     }
 
-    /// Returns the measurements of the programs; call this after the queues have been finished.
-    /// `ends` returns how both sides of a program ended.
+    /// Returns the measurements of the programs. Call this after all queues are finished. `ends`
+    /// has how both sides of each program ended.
     pub fn take_programs(
         &mut self,
         ends: &[[Option<Ended>; 2]],
@@ -430,7 +433,7 @@ impl Captures {
         taps.finish(ends, self.end_ns, series)
     }
 
-    /// Returns how many packets did not fit into the rings; call this after
+    /// Returns how many packets did not fit into the rings. Call this after
     /// [`Captures::take_programs`].
     pub fn lost(&self) -> u64 {
         let schedules = self
@@ -449,25 +452,24 @@ impl Captures {
         rings.map(Ring::lost).sum::<u64>() + self.lost_at_hosts
     }
 
-    /// Returns whether the rings may overflow if `packets` packets arrive in addition to the
-    /// packets that pass the links.
+    /// Returns whether the rings might overflow if `packets` packets arrive besides those that pass
+    /// the links.
     pub fn fills(&self, packets: u64) -> bool {
         self.watches() && packets as usize > self.room / 8
     }
 
-    /// Returns whether the run captures anything.
+    /// Returns whether the run captures packets at the links.
     pub fn on(&self) -> bool {
         self.on
     }
 
-    /// Returns whether the run has rings that can fill up: rings at queues, or rings at hosts of
-    /// programs.
+    /// Returns whether the run has rings that can overflow, at links or at hosts of programs.
     pub fn watches(&self) -> bool {
         self.on || self.taps.is_some()
     }
 }
 
-/// Records a packet that the wire after a link lost.
+/// Records that the wire after a link lost a packet.
 fn lose(
     (link, queue): (usize, &mut Queue),
     packets: &mut Option<Packets>,
@@ -493,8 +495,7 @@ struct Sorter<'a> {
 }
 
 impl Sorter<'_> {
-    /// Reads which packets arrive at the schedule of a link, and which packets the schedule marks
-    /// or drops.
+    /// Reads the packets that arrive at a link's schedule, and finds those that it marks or drops.
     fn drain_schedule(&mut self, link: usize, tap: &mut ScheduleTap, queue: &mut Queue) {
         let place = (self.places[link][0], self.gates);
         tap.ring.drain(|c| {
@@ -517,7 +518,7 @@ impl Sorter<'_> {
         });
     }
 
-    /// Reads which packets enter a queue and which leave it.
+    /// Reads the packets that enter and leave a link's queue.
     fn drain_queue(&mut self, link: usize, tap: &mut LinkTap, queue: &mut Queue) {
         let place = (self.places[link][1], self.gates);
         let (scheduled, out) = (tap.schedule.is_some(), tap.out);
@@ -549,7 +550,7 @@ impl Sorter<'_> {
         });
     }
 
-    /// Reads the packets that the wire after a link loses.
+    /// Reads the packets on the wire after a link, and finds those that it loses.
     fn drain_wire(&mut self, link: usize, tap: &mut LossTap, queue: &mut Queue) {
         let place = (self.places[link][2], self.gates);
         let LossTap { ring, out, wire } = tap;
@@ -572,7 +573,7 @@ impl Sorter<'_> {
         });
     }
 
-    /// Reads the ACKs that reach a sender, to measure its round-trip times.
+    /// Reads the ACKs that arrive at a sender, and measures its round-trip times.
     fn drain_sender(&mut self, ring: &mut Ring) {
         let place = (usize::MAX, self.gates);
         ring.drain(|c| {
@@ -607,8 +608,8 @@ struct Lanes<'a> {
 }
 
 impl Lanes<'_> {
-    /// Returns the packet of a frame. Returns `None` if the packet does not belong to the scenario,
-    /// was not let into the namespace, or is outside the time of the run.
+    /// Returns the packet of a frame, or `None` if it does not belong to the scenario, was rejected
+    /// by the kernel, or is outside the time of the run.
     fn packet(
         &self,
         (namespace, gates): (usize, &Gates),
@@ -641,8 +642,8 @@ impl Lanes<'_> {
             true => usize::from(frame.source_port.checked_sub(self.first_port)?),
             false => to,
         };
-        // A program is identified by its number, not by a port. The numbers of programs follow
-        // those of sources and precede those of connections.
+        // A program is identified by its number, not by a port. Numbers of programs come after
+        // those of sources and before those of connections.
         let behind = flow >= self.servers.len();
         let flow = flow + if behind { self.programs } else { 0 };
         if flow >= self.count {
@@ -684,8 +685,8 @@ impl Lanes<'_> {
         }
     }
 
-    /// Notes a data segment that passes the first link of its route. The sender sent it one access
-    /// delay earlier.
+    /// Records a data segment that passes the first link of its route. It was sent one access delay
+    /// before.
     fn note_sent(&self, link: usize, packet: &Packet, frame: &Frame, flows: &mut [FlowTap]) {
         let index = packet.lane / 2;
         let Some(flow) = self.plan.get(index) else {

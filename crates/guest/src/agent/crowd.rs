@@ -1,5 +1,5 @@
 //! Reads the socket information of many flows, with one call for all flows of a host. A call for
-//! each flow would cost more than handling its packets.
+//! each flow would take longer than handling the flow's packets.
 
 use std::io;
 use std::net::IpAddr;
@@ -10,27 +10,28 @@ use super::diag::{Asked, Diag};
 use super::setup::Namespaces;
 use super::tcp::Info;
 
-/// Smallest number of flows for which reading them together is faster.
+/// From this number of flows on, one call for all flows is faster.
 const CROWD: usize = 16;
 
-/// The sockets of a host.
+/// A host, and its sockets to ask about.
 struct Host {
     diag: Diag,
     asked: Asked,
-    /// The flow and the end of each socket in `asked`. End 0 is the sender, 1 the receiver.
+    /// The flow of each socket in `asked`, and which end of the flow it is: 0 for the sender, 1 for
+    /// the receiver.
     ends: Vec<(usize, usize)>,
 }
 
-/// The hosts, and the latest socket information of their flows.
+/// The hosts, and the socket information that was last read.
 pub struct Crowd {
     hosts: Vec<Host>,
-    /// For each flow, the information about the sender and the receiver.
+    /// The information about the sender and the receiver of each flow.
     infos: Vec<[Option<Info>; 2]>,
 }
 
 impl Crowd {
-    /// Opens a socket for each host. Returns `None` if the job has so few flows that reading each
-    /// separately is faster.
+    /// Opens a sock_diag connection for each host. Returns `None` if there are so few flows that a
+    /// call for each flow is faster.
     pub fn open(job: &Job, namespaces: &Namespaces) -> Result<Option<Crowd>, String> {
         if job.flows.len() < CROWD {
             return Ok(None);
@@ -80,7 +81,7 @@ impl Crowd {
         Ok(())
     }
 
-    /// Returns the information of the sender and the receiver of a flow; `None` for a socket that
+    /// Returns the socket information of a flow's sender and receiver, or `None` for a socket that
     /// is not connected.
     pub fn of(&self, flow: usize) -> [Option<Info>; 2] {
         self.infos[flow]

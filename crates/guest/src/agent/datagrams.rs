@@ -1,4 +1,4 @@
-//! A running source of datagrams, and its sink.
+//! A source of datagrams and its receiving end.
 
 mod media;
 
@@ -13,18 +13,18 @@ use super::setup::Namespaces;
 use super::sys::{EDGE, Poll, READABLE, Socket};
 use media::Media;
 
-/// UDP, IPv4 and Ethernet headers, bytes.
+/// Length of the UDP, IPv4 and Ethernet headers, bytes.
 const DATAGRAM_HEADERS: u16 = 8 + 20 + 14;
 
-/// Number of payload bytes that carry information: the datagram's number, and a time in ns. The
-/// time is when this end sent the datagram or, in an echo, when the request arrived. Every datagram
-/// has at least this payload. Datagrams of media are an exception, because they have their own
-/// numbers.
+/// Payload bytes that carry the datagram's number and a time in ns. The time is when this end sent
+/// the datagram or, in an echo, when the request arrived. Every datagram has at least this payload,
+/// except media datagrams, which have other numbers.
 const STAMPED: usize = 16;
 
-/// Both ends of a source.
+/// A source and its receiving end.
 ///
-/// The kernel notes when a datagram arrives, so delays do not depend on when the agent reads it.
+/// The kernel records the arrival time of each datagram, so delays do not depend on when the agent
+/// reads it.
 pub struct Datagrams<'a> {
     source: &'a Source,
     machine: Box<dyn traffic::Source>,
@@ -34,7 +34,7 @@ pub struct Datagrams<'a> {
     number: u64,
     payload: Vec<u8>,
     warmup_ns: u64,
-    /// Start of the run on the clock of captures, ns.
+    /// Start of the run on the clock of the captures, ns.
     origin_ns: u64,
     sent_packets: u64,
     received_packets: u64,
@@ -46,7 +46,7 @@ pub struct Datagrams<'a> {
     reports: u64,
 }
 
-/// Requests and their echoes.
+/// The state of a ping source: its requests and their echoes.
 struct Echoes {
     requests: Frames,
     back: Histogram,
@@ -63,7 +63,7 @@ impl<'a> Datagrams<'a> {
         namespaces.enter(source.receiver)?;
         let open = || Socket::new(libc::AF_INET, libc::SOCK_DGRAM, 0);
         let sink = open().map_err(io(&source.name))?;
-        // The buffer must hold the data that arrives between two reads.
+        // The buffer must hold all data that arrives between two reads.
         let room: i32 = 64 << 20;
         sink.set(libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &room)
             .map_err(io(&source.name))?;
@@ -101,8 +101,8 @@ impl<'a> Datagrams<'a> {
         })
     }
 
-    /// Lets the receiving end echo or report, if that is its role. Each end then wakes the main
-    /// loop with `token` when a datagram arrives.
+    /// If the receiving end echoes or reports, registers both ends in the main loop's poll with
+    /// `token`. They are then read as soon as a datagram arrives.
     pub fn acting(self, role: Role, (poll, token): (&Poll, u64)) -> Result<Datagrams<'a>, String> {
         let reports = self.media.as_ref().is_some_and(Media::reports);
         if role != Role::Echo && !reports {
@@ -110,7 +110,7 @@ impl<'a> Datagrams<'a> {
         }
         let mut acting = self.watched(poll, token)?;
         if reports {
-            // Reports have the DSCP of the source, but are not ECN-capable.
+            // Reports have the DSCP of the source and are not ECN-capable.
             let dscp = i32::from(acting.source.dscp) << 2;
             (acting.sink)
                 .set(libc::IPPROTO_IP, libc::IP_TOS, &dscp)
@@ -137,7 +137,7 @@ impl<'a> Datagrams<'a> {
         Ok(self)
     }
 
-    /// Sets the start of the run on the clock of captures, ns.
+    /// Sets the start of the run on the clock of the captures, ns.
     pub fn begin(&mut self, origin_ns: u64) {
         self.origin_ns = origin_ns;
     }
@@ -147,7 +147,7 @@ impl<'a> Datagrams<'a> {
         self.number
     }
 
-    /// Sends the datagrams that are due. Returns when to call this function again.
+    /// Sends the datagrams that are due. Returns the time at which to call this again.
     pub fn play(&mut self, now: u64) -> Result<Option<u64>, String> {
         loop {
             if self.source.stop_ns.is_some_and(|stop| now >= stop) {
@@ -172,7 +172,7 @@ impl<'a> Datagrams<'a> {
         }
     }
 
-    /// Sends a frame in as many datagrams as it needs.
+    /// Sends a media frame in as many datagrams as it needs.
     fn send_frame(&mut self, bytes: u32, ecn: Ecn, now: u64) -> Result<(), String> {
         self.send_with(ecn)?;
         let Some(media) = &mut self.media else {
@@ -200,7 +200,7 @@ impl<'a> Datagrams<'a> {
         Ok(())
     }
 
-    /// Sets the ECN field and the DSCP of the datagrams that both ends send.
+    /// Sets the ECN field and the DSCP that both ends send.
     fn send_with(&mut self, ecn: Ecn) -> Result<(), String> {
         if self.ecn == Some(ecn) {
             return Ok(());
@@ -222,14 +222,13 @@ impl<'a> Datagrams<'a> {
         Ok(())
     }
 
-    /// Reads the datagrams that have arrived. Does nothing if the receiving end echoes or reports,
-    /// because then the agent reads them on arrival.
+    /// Reads the datagrams that have arrived, unless the receiving end echoes or reports. In that
+    /// case, the agent reads them as they arrive.
     pub fn receive(&mut self) {
         let mut stamped = [0; STAMPED];
         while let Ok(Some((n, at))) = self.sink.receive_datagram(&mut stamped) {
             if self.media.is_some() {
-                // No report is due here, because only a receiving end that reads on arrival sends
-                // reports.
+                // This receiving end does not report, so ignore the result.
                 _ = self.count_media(n, at, &stamped);
             } else {
                 self.count(n, at, numbers(&stamped).1);
@@ -237,8 +236,7 @@ impl<'a> Datagrams<'a> {
         }
     }
 
-    /// Answers the datagrams that have arrived with echoes or reports, and reads the echoes and
-    /// reports that have arrived.
+    /// Reads the datagrams, echoes and reports that have arrived, and sends echoes and reports.
     pub fn answer(&mut self) -> Result<(), String> {
         if self.media.is_some() {
             return self.report();
@@ -257,7 +255,7 @@ impl<'a> Datagrams<'a> {
             let (number, turned) = numbers(&echo);
             let now = at.saturating_sub(self.origin_ns);
             if let Some(Echoes { requests, back }) = &mut self.echoes {
-                // Datagrams are numbered from 1, requests from 0.
+                // Datagrams are numbered from 1, but requests from 0.
                 let Some(number) = number.checked_sub(1) else {
                     continue;
                 };
@@ -270,8 +268,8 @@ impl<'a> Datagrams<'a> {
         Ok(())
     }
 
-    /// Reads the datagrams of frames and sends reports about them. Passes the reports that have
-    /// returned to the source.
+    /// Reads media datagrams at the receiving end, and sends the reports that are due. Passes the
+    /// reports that have arrived to the source.
     fn report(&mut self) -> Result<(), String> {
         let mut stamped = [0; STAMPED];
         let mut payload = [0; media::REPORT];
@@ -289,7 +287,7 @@ impl<'a> Datagrams<'a> {
         Ok(())
     }
 
-    /// Counts a datagram of a frame. Returns a report if one is due.
+    /// Counts a media datagram. Returns a report if one is due.
     fn count_media(&mut self, n: usize, at: u64, payload: &[u8]) -> Option<Report> {
         let now = at.saturating_sub(self.origin_ns);
         let len = n as u64 + u64::from(DATAGRAM_HEADERS);
@@ -302,8 +300,8 @@ impl<'a> Datagrams<'a> {
         from.receive_datagram(buffer).map_err(io(&self.source.name))
     }
 
-    /// Counts a datagram of `n` bytes that arrived at the receiving end at `at` on the clock of
-    /// captures. It was sent at `sent`, a time of the run.
+    /// Counts a datagram of `n` bytes at the receiving end. `at` is its arrival on the clock of the
+    /// captures, `sent` its departure in time of the run.
     fn count(&mut self, n: usize, at: u64, sent: u64) {
         let now = at.saturating_sub(self.origin_ns);
         if now >= self.warmup_ns {
@@ -346,7 +344,7 @@ impl<'a> Datagrams<'a> {
     }
 }
 
-/// Lets the kernel note when each datagram arrives.
+/// Makes the kernel record the arrival time of each datagram.
 fn stamp_arrivals(socket: &Socket, what: &str) -> Result<(), String> {
     let on: i32 = 1;
     socket
@@ -354,13 +352,13 @@ fn stamp_arrivals(socket: &Socket, what: &str) -> Result<(), String> {
         .map_err(io(what))
 }
 
-/// Writes the number and the time of a datagram.
+/// Writes a datagram's number and time into its payload.
 fn stamp(payload: &mut [u8], number: u64, at_ns: u64) {
     payload[..8].copy_from_slice(&number.to_be_bytes());
     payload[8..STAMPED].copy_from_slice(&at_ns.to_be_bytes());
 }
 
-/// Reads the number and the time of a datagram.
+/// Reads a datagram's number and time from its payload.
 fn numbers(payload: &[u8]) -> (u64, u64) {
     let read = |at: usize| {
         let mut bytes = [0; 8];

@@ -1,5 +1,5 @@
-//! Reads TCP socket information from the kernel over sock_diag, for one socket or for many
-//! together. It is the information that `ss -ti` shows, but no process is started for each read.
+//! Reads TCP socket information over sock_diag, for one socket or for many together. It is what `ss
+//! -ti` shows, but no process must be started.
 
 use std::io;
 use std::net::IpAddr;
@@ -8,7 +8,7 @@ use crate::agent::sys::{self, Socket};
 use crate::agent::tcp::Info;
 use crate::agent::xstats::{attribute, half, word};
 
-/// A connection to sock_diag of one namespace.
+/// A sock_diag connection in one namespace.
 pub struct Diag {
     socket: Socket,
     buffer: Vec<u8>,
@@ -17,29 +17,29 @@ pub struct Diag {
 const NETLINK_SOCK_DIAG: i32 = 4;
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
 const NLM_F_REQUEST: u16 = 1;
-/// Bytes of `struct nlmsghdr`, `struct inet_diag_req_v2` and `struct inet_diag_msg`.
+/// Lengths of `struct nlmsghdr`, `struct inet_diag_req_v2` and `struct inet_diag_msg`, bytes.
 const HEADER: usize = 16;
 const REQUEST: usize = 56;
 const MESSAGE: usize = 72;
 const INET_DIAG_INFO: u16 = 2;
-/// Number of connections per request. The socket can hold this many answers until they are read.
+/// Number of sockets per request. The netlink socket can hold this many answers.
 const BATCH: usize = 64;
-/// Upper bound of the length of an answer, bytes.
+/// Upper limit of the length of an answer, bytes.
 const ANSWER: usize = 1024;
 /// States of sockets that are not connections: TIME_WAIT, LISTEN, NEW_SYN_RECV.
 const NO_CONNECTION: u32 = 1 << 6 | 1 << 10 | 1 << 12;
 
 impl Diag {
-    /// Opens a connection in the current namespace.
+    /// Opens a sock_diag connection in the current namespace.
     pub fn new() -> io::Result<Diag> {
         Ok(Diag {
             socket: Socket::new(libc::AF_NETLINK, libc::SOCK_RAW, NETLINK_SOCK_DIAG)?,
-            // The kernel sends at most this many bytes at once.
+            // The kernel sends messages of at most this length, bytes.
             buffer: vec![0; 1 << 15],
         })
     }
 
-    /// Returns the information about the connection between two ends, or `None` if it does not
+    /// Returns the information about the TCP connection between two ends, or `None` if it does not
     /// exist.
     pub fn info(
         &mut self,
@@ -51,11 +51,11 @@ impl Diag {
         Ok(answer(&self.buffer[..n]))
     }
 
-    /// Reads the information about all connections in `asked`. Calls `take` with the index and the
-    /// information of each.
+    /// Reads the information about the connections in `asked`. Calls `take` with the index of each
+    /// connection and its information.
     ///
-    /// A dump of the namespace would need no list. But for a dump the kernel walks its whole table
-    /// of connections, which is mostly empty. That walk costs more than answering about each
+    /// A dump of the namespace needs no list. But for a dump, the kernel walks its whole hash table
+    /// of connections, which is mostly empty, and this takes longer than an answer about each
     /// connection.
     pub fn each(&mut self, asked: &Asked, mut take: impl FnMut(usize, Info)) -> io::Result<()> {
         for batch in asked.messages.chunks(BATCH * (HEADER + REQUEST)) {
@@ -80,7 +80,7 @@ impl Diag {
     }
 }
 
-/// Connections about which to request information in one message.
+/// The connections to ask about in one message.
 #[derive(Default)]
 pub struct Asked {
     messages: Vec<u8>,
@@ -96,8 +96,8 @@ impl Asked {
     }
 }
 
-/// Returns whether an answer is about a connection. If the connection does not exist, the kernel
-/// answers with information about the listener.
+/// Returns whether an answer is about a connection. If it does not exist, the kernel answers about
+/// the listener.
 fn is_connection(message: &[u8]) -> bool {
     let state = message.get(HEADER + 1).copied().unwrap_or_default();
     message.len() >= HEADER + MESSAGE && state < 32 && NO_CONNECTION >> state & 1 == 0
@@ -110,7 +110,7 @@ fn request(local: (IpAddr, u16), remote: (IpAddr, u16)) -> [u8; HEADER + REQUEST
     message[4..6].copy_from_slice(&SOCK_DIAG_BY_FAMILY.to_ne_bytes());
     message[6..8].copy_from_slice(&NLM_F_REQUEST.to_ne_bytes());
     let request = &mut message[HEADER..];
-    // Family, protocol and requested extensions. The states follow (any).
+    // Family, protocol and requested extensions. All socket states are requested below.
     request[0] = match local.0 {
         IpAddr::V4(_) => libc::AF_INET as u8,
         IpAddr::V6(_) => libc::AF_INET6 as u8,
@@ -131,7 +131,7 @@ fn request(local: (IpAddr, u16), remote: (IpAddr, u16)) -> [u8; HEADER + REQUEST
     message
 }
 
-/// Returns the information in an answer, or `None` if it is an error.
+/// Returns the information in an answer, or `None` if the answer is an error.
 fn answer(message: &[u8]) -> Option<Info> {
     if message.len() < HEADER + MESSAGE || half(message, 4) != SOCK_DIAG_BY_FAMILY {
         return None;

@@ -1,5 +1,4 @@
-//! A running flow: its two ends, what they have sent and received, and the information about their
-//! sockets.
+//! A flow that is running: its connection, its application, and its socket information.
 
 use std::fs::File;
 use std::io::ErrorKind;
@@ -20,10 +19,10 @@ use super::tcp::{self, Info, Slack};
 use super::token::{LISTENER, RECEIVER, SENDER, token};
 use super::watch::Watch;
 
-/// Linux's value of an infinite slow-start threshold.
+/// The value with which Linux represents an infinite ssthresh.
 pub const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
 
-/// The connection of a flow.
+/// A flow's connection, with both ends.
 pub struct Connection<'a> {
     flow: &'a Flow,
     index: usize,
@@ -31,37 +30,36 @@ pub struct Connection<'a> {
     listener: Option<Socket>,
     sender: Option<Arc<Socket>>,
     receiver: Option<Arc<Socket>>,
-    /// Present if threads read and write at both ends. It is empty until an error ends a thread,
-    /// and then holds that error.
+    /// `Some` if threads read and write at both ends. Holds the error that ended a thread, if any.
     pumped: Option<Failure>,
     written: u64,
     read: u64,
     finished_writing: bool,
-    /// The application, if it limits the flow.
+    /// The application that limits the flow, if any.
     application: Option<Application<'a>>,
-    /// When the receiver requests the next chunk. `None` once the request is scheduled.
+    /// When the receiver will request the next chunk. `None` if this is already scheduled.
     asks_ns: Option<u64>,
-    /// Time for which the application's next act is scheduled, ns.
+    /// Time at which the application's next action is scheduled, ns.
     acts_ns: Option<u64>,
-    /// The socket information of sender and receiver at the end of the warm-up.
+    /// Socket information of sender and receiver at the end of the warm-up.
     base: [Info; 2],
-    /// The socket information of sender and receiver when the flow was stopped.
+    /// Socket information of sender and receiver when the flow was stopped.
     at_stop: Option<[Info; 2]>,
     completed_ns: Option<u64>,
     stopped: bool,
     samples: SenderSamples,
     rwnd_limited_us: u64,
     watch: Watch,
-    /// The sender's socket information as it was last recorded after an ACK.
+    /// The sender's socket information when it was last recorded.
     recorded: Info,
     sampler: Option<FlowSampler>,
-    /// The values that the flow's congestion control reports.
+    /// The gauges of the flow's congestion control.
     gauges: &'static [Gauge],
     error: Option<String>,
 }
 
 impl<'a> Connection<'a> {
-    /// Listens at the receiver, and declares which values are sampled.
+    /// Opens the receiver's listening socket, and declares the quantities to sample.
     pub fn open(
         (index, flow): (usize, &'a Flow),
         (job, namespaces, poll): (&Job, &Namespaces, &Poll),
@@ -171,7 +169,7 @@ impl<'a> Connection<'a> {
         Ok(())
     }
 
-    /// Writes as much as possible. Call this when the sender's socket can take data.
+    /// Writes as much data as the socket takes. Called when the sender's socket is writable.
     pub fn write(&mut self, zeros: &File) {
         let (Some(socket), false) = (&self.sender, self.stopped) else {
             return;
@@ -195,15 +193,15 @@ impl<'a> Connection<'a> {
         }
         if self.flow.bytes == Some(self.written) && !self.finished_writing {
             self.finished_writing = true;
-            // Without this call, the receiver would not notice the end of the data. If the call
-            // fails, the flow does not complete.
+            // Tell the receiver that the data has ended. If the call fails, the flow does not
+            // complete.
             let _ = socket.finish();
         }
     }
 
-    /// Reads the data that has arrived. Called when the receiver's socket has data.
+    /// Reads the data that has arrived. Called when the receiver's socket is readable.
     pub fn read(&mut self, clock: Clock, poll: &Poll) {
-        // The time of completion is needed only for a transfer of limited size or for chunks.
+        // The completion time is needed only for transfers of limited size and for chunks.
         let ends = self.flow.bytes.is_some() || self.application.is_some();
         let now = ends.then(|| clock.now());
         let Some(socket) = &self.receiver else {
@@ -226,27 +224,25 @@ impl<'a> Connection<'a> {
         }
         let ended = self.error.is_some() || self.completed_ns.is_some();
         if ended {
-            // At the end of its stream a socket stays readable forever, so the poll must not watch
-            // it any more.
+            // After the end of the stream, a socket is always readable, so remove it from the poll.
             let _ = poll.remove(socket.fd());
         }
     }
 
-    /// Returns the settings for chunks, if the application writes in chunks.
+    /// Returns the chunk settings, or `None` if the application does not write in chunks.
     fn chunks(&self) -> Option<&'a Chunks> {
         self.application.as_ref().and_then(Application::chunks)
     }
 
-    /// Performs the actions of the application that are due. Returns when to call again, unless
-    /// that call is already scheduled.
+    /// Performs the application's actions that are due. Returns when to call again, unless this is
+    /// already scheduled.
     pub fn act(&mut self, now: u64, zeros: &File) -> Option<u64> {
         if self.stopped {
             return None;
         }
         let next = self.application.as_mut()?.act(now);
         self.write(zeros);
-        // A request may cause a call of this function before the scheduled one, which stays
-        // scheduled.
+        // A request may cause a call before the scheduled one. The scheduled one stays.
         if next == self.acts_ns {
             return None;
         }
@@ -254,7 +250,7 @@ impl<'a> Connection<'a> {
         next
     }
 
-    /// Returns when the receiver requests the next chunk, if the request is not scheduled yet.
+    /// Returns when the receiver requests the next chunk, unless this is already scheduled.
     pub fn take_asking(&mut self) -> Option<u64> {
         self.asks_ns.take()
     }
@@ -272,7 +268,7 @@ impl<'a> Connection<'a> {
         }
     }
 
-    /// Reads requests at the sender. Returns whether any have arrived.
+    /// Reads requests at the sender. Returns whether a request has arrived.
     pub fn hear(&mut self) -> bool {
         let asked = self.chunks().is_some_and(|c| c.think_ns.is_some());
         let (Some(socket), Some(application), true) = (&self.sender, &mut self.application, asked)
@@ -288,8 +284,8 @@ impl<'a> Connection<'a> {
         }
     }
 
-    /// Ends a flow as the simulator does, so that the sender sends no new data. Data that TCP
-    /// already holds cannot be withdrawn, so the connection is closed.
+    /// Stops the flow, so that the sender sends no new data, as in the simulator. Data in TCP's
+    /// buffer cannot be withdrawn, so this closes the connection.
     pub fn stop(&mut self, poll: &Poll) {
         self.at_stop = Some(self.infos());
         self.stopped = true;
@@ -323,7 +319,7 @@ impl<'a> Connection<'a> {
     }
 
     /// Samples the flow at the end of a record interval. `known` is the socket information of both
-    /// ends, if it was already read.
+    /// ends, if it has already been read.
     pub fn sample(
         &mut self,
         now: u64,
@@ -362,7 +358,7 @@ impl<'a> Connection<'a> {
         sampler.interval(now, &state, tcp::gauges(socket, self.gauges), series);
     }
 
-    /// Records the sender's state. Call this whenever the sender may have received a packet or a
+    /// Records the sender's state. Call this when the sender may have received a packet or its
     /// timer may have expired.
     pub fn record_change(&mut self, now: u64, series: &mut Series) {
         let (Some(socket), Some(sampler)) = (&self.sender, &mut self.sampler) else {
@@ -389,7 +385,7 @@ impl<'a> Connection<'a> {
         }
     }
 
-    /// Returns the sampled values of the sender.
+    /// Returns the sender's sampled quantities.
     fn state(&self, info: &Info) -> FlowState {
         let known = info.ssthresh < INFINITE_SSTHRESH;
         // The kernel counts the SYN as a byte.
@@ -406,15 +402,15 @@ impl<'a> Connection<'a> {
         }
     }
 
-    /// Returns the payload delivered in order. The kernel also counts the end of the stream as a
-    /// byte, which is excluded here.
+    /// Returns the payload delivered in order, without the end of the stream, which the kernel
+    /// counts as a byte.
     fn delivered(&self, receiver: &Info) -> u64 {
         self.flow
             .bytes
             .map_or(receiver.received_bytes, |b| b.min(receiver.received_bytes))
     }
 
-    /// Returns the flow's measurements, computed from the socket information of both ends at the
+    /// Returns the flow's measurements. `sender` and `receiver` are the socket information at the
     /// end of the run.
     pub fn outcome(&self, [sender, receiver]: [Info; 2], job: &Job) -> FlowOutcome {
         let flow = self.flow;
@@ -442,7 +438,7 @@ impl<'a> Connection<'a> {
         }
     }
 
-    /// Returns the error of the flow, if an error occurred.
+    /// Returns the flow's error, if one occurred.
     pub fn warning(&self) -> Option<String> {
         let pumped = || self.pumped.as_ref().and_then(|failure| failure.get());
         let error = self.error.as_ref().or_else(pumped)?;

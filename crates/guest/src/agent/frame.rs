@@ -2,63 +2,52 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// SACK blocks of a segment, in the order of the option.
+/// The SACK blocks of a segment, in the order of the TCP option.
 pub type Sack = [(u32, u32); 4];
 
 /// TCP flags.
 pub mod flag {
-    /// FIN.
     pub const FIN: u8 = 0x01;
-    /// SYN.
     pub const SYN: u8 = 0x02;
-    /// RST.
     pub const RST: u8 = 0x04;
-    /// ACK.
     pub const ACK: u8 = 0x10;
 }
 
-/// ECN codepoint of a packet that a queue has marked (Congestion Experienced).
+/// The ECN field of a packet that is marked CE.
 pub const CE: u8 = 3;
-/// ECN codepoint that SCE sets as its mark.
+/// The ECN field of an SCE-marked packet.
 pub const ECT1: u8 = 1;
-/// ECN codepoint of an ECN-capable packet.
+/// The ECN field of an ECN-capable packet without a mark.
 pub const ECT0: u8 = 2;
 
-/// Numbers of protocols.
+/// IP protocol numbers.
 pub mod protocol {
-    /// ICMP.
     pub const ICMP: u8 = 1;
-    /// TCP.
     pub const TCP: u8 = 6;
-    /// UDP.
     pub const UDP: u8 = 17;
-    /// ICMP of IPv6.
     pub const ICMPV6: u8 = 58;
 }
 
-/// Number of payload bytes that [`Frame::content_key`] includes. In QUIC traffic, the first 8 bytes
-/// of most packets are equal. In our captures, no two packets had the same first 22 bytes.
+/// Number of payload bytes in [`Frame::content_key`]. In QUIC traffic, the first 8 bytes of most
+/// packets are equal. In tailback's test captures, no two packets had the same first 22 bytes.
 pub const KEY_PAYLOAD: usize = 54;
 
 /// An IPv4 or IPv6 packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// Address of the sender.
     pub source: IpAddr,
-    /// Address of the destination.
     pub destination: IpAddr,
     /// Protocol number, see [`protocol`].
     pub protocol: u8,
-    /// Whether it is a fragment other than the first, which has only an IP header.
+    /// Whether the packet is a fragment other than the first, so that it has no transport header.
     pub fragment: bool,
-    /// Destination port. For an ICMP echo, this is its identifier. Otherwise 0.
+    /// Destination port, or the identifier of an ICMP echo. Otherwise 0.
     pub port: u16,
-    /// Source port. For an ICMP echo, this is its identifier. Otherwise 0.
+    /// Source port, or the identifier of an ICMP echo. Otherwise 0.
     pub source_port: u16,
-    /// The ECN field.
     pub ecn: u8,
-    /// A key that no other packet of the same flow and direction has. Only TCP segments and the
-    /// agent's own datagrams have a key.
+    /// A key that no other packet of the same flow and direction has. Only TCP segments and
+    /// datagrams of the agent have one.
     pub key: u64,
     /// Sequence number (TCP).
     pub seq: u32,
@@ -66,13 +55,13 @@ pub struct Frame {
     pub ack: u32,
     /// Flags (TCP).
     pub flags: u8,
-    /// Payload, bytes. For ICMP, these are the bytes after the first 8.
+    /// Payload, bytes. For ICMP, the bytes after the first 8.
     pub payload: u32,
-    /// SACK blocks (TCP); unused ones are empty.
+    /// SACK blocks (TCP). Unused blocks are empty.
     pub sack: Sack,
-    /// IP's identification, or the flow label of IPv6.
+    /// IP's identification, or IPv6's flow label.
     id: u32,
-    /// Where the transport header and the payload begin in the frame.
+    /// Where the transport header begins in the frame. The next field is where the payload begins.
     transport_at: u16,
     payload_at: u16,
 }
@@ -87,7 +76,7 @@ fn word(bytes: &[u8], at: usize) -> Option<u32> {
 
 const ETHERNET: usize = 14;
 
-/// The content of an IP header.
+/// The fields of an IP header.
 struct Network {
     source: IpAddr,
     destination: IpAddr,
@@ -95,7 +84,7 @@ struct Network {
     fragment: bool,
     ecn: u8,
     id: u32,
-    /// Length of the packet, and of its headers, bytes.
+    /// Length of the packet, bytes. `header` is the length of its headers.
     total: u32,
     header: usize,
 }
@@ -151,7 +140,7 @@ fn ipv6(ip: &[u8]) -> Option<Network> {
     Some(network)
 }
 
-/// Parses an Ethernet frame. Returns `None` if the frame is not IP, or too short.
+/// Parses an Ethernet frame. Returns `None` if it is too short or not IP.
 pub fn parse(bytes: &[u8]) -> Option<Frame> {
     let ip = bytes.get(ETHERNET..)?;
     let network = match half(bytes, 12)? {
@@ -199,8 +188,7 @@ pub fn parse(bytes: &[u8]) -> Option<Frame> {
                 frame.sack = sack(transport.get(20..header.min(transport.len()))?);
             }
             let payload = behind(header);
-            // The key contains neither ECE and CWR nor the ECN field, because a queue may change
-            // these.
+            // The key leaves out ECE, CWR and the ECN field, because a queue may change them.
             let rest = u64::from(frame.ack)
                 ^ u64::from(frame.flags & 0x3f) << 32
                 ^ u64::from(network.id) << 40;
@@ -210,7 +198,7 @@ pub fn parse(bytes: &[u8]) -> Option<Frame> {
             frame.source_port = half(transport, 0)?;
             frame.port = half(transport, 2)?;
             header = 8;
-            // The agent numbers its datagrams.
+            // The agent writes a number into each datagram.
             if let (Some(high), Some(low)) = (word(transport, 8), word(transport, 12)) {
                 frame.key = mix(u64::from(high) << 32 | u64::from(low));
             }
@@ -234,25 +222,23 @@ pub fn parse(bytes: &[u8]) -> Option<Frame> {
 }
 
 impl Frame {
-    /// Returns whether the frame has a TCP header.
     pub fn is_tcp(&self) -> bool {
         self.protocol == protocol::TCP && !self.fragment
     }
 
-    /// Returns whether the frame has a UDP header.
     pub fn is_udp(&self) -> bool {
         self.protocol == protocol::UDP && !self.fragment
     }
 
     /// Returns a key that no other packet of the same hosts and direction has, for any protocol. It
-    /// hashes the headers, except the fields that a router changes, and the beginning of the
-    /// payload. `bytes` is the frame that was parsed.
+    /// is a hash of the beginning of the payload and of the headers without the fields that routers
+    /// change. `bytes` is the frame.
     pub fn content_key(&self, bytes: &[u8]) -> u64 {
         let ports = u64::from(self.source_port) << 16 | u64::from(self.port);
         let mut key = mix(ports << 8 | u64::from(self.protocol));
         key = mix(key ^ (u64::from(self.id) << 32 | u64::from(self.payload)));
         let (from, to) = if self.is_tcp() {
-            // `self.key` covers ports, numbers and flags; this adds the options.
+            // `self.key` covers ports, sequence numbers and flags. Add the options.
             key ^= self.key;
             let from = usize::from(self.transport_at) + 20;
             (from, usize::from(self.payload_at))
@@ -311,8 +297,7 @@ fn sack(mut options: &[u8]) -> Sack {
 pub(super) mod tests {
     use super::*;
 
-    /// Returns a data segment with timestamps and two SACK blocks, a CE mark, and 100 bytes of
-    /// payload.
+    /// Returns a CE-marked data segment with timestamps, two SACK blocks and 100 bytes of payload.
     pub fn segment() -> Vec<u8> {
         let mut bytes = vec![0; 12];
         bytes.extend([0x08, 0x00]);

@@ -1,8 +1,9 @@
-//! Decides which frames from hosts of programs the kernel accepts at a device, and counts the
+//! Determines which frames from hosts of programs the kernel accepts at a device, and counts the
 //! frames that it drops.
 //!
-//! The kernel drops frames that do not match the filters of the set-up. Rings capture frames before
-//! these filters act. So this module applies the rules of the filters to the captured frames.
+//! The kernel drops frames that do not match the tc filters that the agent sets up. Captures
+//! contain frames before the filters drop them, so this module applies the same rules to captured
+//! frames.
 
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
@@ -16,7 +17,7 @@ use super::sys;
 
 type Pairs = HashSet<(IpAddr, IpAddr)>;
 
-/// The permitted pairs of addresses, by namespace and device.
+/// The permitted pairs of addresses by namespace and device.
 pub struct Gates(HashMap<(usize, i32), Pairs>);
 
 impl Gates {
@@ -33,7 +34,7 @@ impl Gates {
         Ok(Gates(gates))
     }
 
-    /// Returns whether the kernel accepted a frame that was captured in a namespace.
+    /// Returns whether the kernel has accepted a frame that was captured in this namespace.
     #[inline]
     pub fn admit(&self, namespace: usize, captured: &Captured<'_>, frame: &Frame) -> bool {
         if captured.outgoing || self.0.is_empty() {
@@ -48,9 +49,10 @@ impl Gates {
     }
 }
 
-/// Returns warnings about the frames that the filters dropped.
+/// Returns warnings about frames that the filters have dropped.
 pub fn warnings(job: &Job, namespaces: &Namespaces) -> Result<Vec<String>, String> {
-    // Add up the counts by entry and side, because several devices may receive from one host.
+    // Add up the counts of each side of each entry, because several devices may receive frames from
+    // one host.
     let mut dropped = vec![[0_u64; 2]; job.programs.len()];
     let mut places: Vec<usize> = job.gates.iter().map(|g| g.device.namespace).collect();
     places.sort_unstable();
@@ -92,7 +94,7 @@ pub fn warnings(job: &Job, namespaces: &Namespaces) -> Result<Vec<String>, Strin
     Ok(all.collect())
 }
 
-/// Reads the dropped packets of each `drop` action from the output of `tc -s filter show`.
+/// Reads from the output of `tc -s filter show` how many packets each `drop` action has dropped.
 fn counts(text: &str) -> Vec<u64> {
     let number = |rest: &str| {
         let digits = rest

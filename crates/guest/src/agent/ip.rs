@@ -1,5 +1,5 @@
-//! Runs the commands of an `ip` batch over rtnetlink, because starting `ip` costs more than running
-//! all of them. The program `ip` runs the commands that this module does not support.
+//! Runs the commands of an `ip` batch over rtnetlink, because starting `ip` takes longer than all
+//! these commands. `ip` itself runs the commands that this module does not support.
 
 use std::fs::File;
 use std::io;
@@ -14,10 +14,10 @@ const RTM_NEWADDR: u16 = 20;
 const RTM_NEWROUTE: u16 = 24;
 const NLM_F_REQUEST: u16 = 1;
 const NLM_F_ACK: u16 = 4;
-/// `NLM_F_CREATE | NLM_F_EXCL`: create the object, and fail if it exists.
+/// `NLM_F_CREATE | NLM_F_EXCL`: create the object, and fail if it already exists.
 const NLM_F_NEW: u16 = 0x600;
 const NLMSG_ERROR: u16 = 2;
-/// Bytes of `struct nlmsghdr`.
+/// Length of `struct nlmsghdr`, bytes.
 const HEADER: usize = 16;
 
 const IFLA_ADDRESS: u16 = 1;
@@ -41,24 +41,24 @@ const RTAX_QUICKACK: u16 = 15;
 const UP: u32 = libc::IFF_UP as u32;
 const NO_ARP: u32 = libc::IFF_NOARP as u32;
 
-/// One end of a pair of devices: its name, and its namespace.
+/// One device of a pair: its name and its namespace.
 pub type End<'a> = (&'a str, &'a File);
 
-/// The number of the line that failed, and the error.
+/// The index of the command that failed, and the error.
 pub type Failed = (usize, io::Error);
 
-/// The requests of one batch.
+/// The netlink requests of a batch.
 #[derive(Default)]
 pub struct Requests {
     bytes: Vec<u8>,
     count: u32,
-    /// The name and number of the device that the latest line named.
+    /// Name and index of the device in the latest command.
     device: Option<(String, i32)>,
 }
 
 impl Requests {
-    /// Returns the requests for lines in the current namespace, or `None` if `ip` itself must run a
-    /// line.
+    /// Returns the requests for these commands in the current namespace, or `None` if a command
+    /// needs `ip` itself.
     pub fn of(lines: &[String]) -> Option<Requests> {
         let mut requests = Requests::default();
         for line in lines {
@@ -80,7 +80,7 @@ impl Requests {
         Some(requests)
     }
 
-    /// Adds a pair of devices with one hardware address and no ARP.
+    /// Adds a pair of devices with the same hardware address and without ARP.
     pub fn pair(&mut self, [a, b]: [End<'_>; 2], mtu: u32, address: [u8; 6]) {
         let end = |(name, namespace): End<'_>| {
             let mut body = link(NO_ARP, NO_ARP);
@@ -103,7 +103,7 @@ impl Requests {
         self.push(RTM_NEWLINK, NLM_F_NEW, &body);
     }
 
-    /// Sends all requests to the kernel. Returns the first failure.
+    /// Sends all requests to the kernel. Returns the first error.
     pub fn run(mut self) -> Result<(), Failed> {
         if self.count == 0 {
             return Ok(());
@@ -111,7 +111,7 @@ impl Requests {
         let whole = |error| (usize::MAX, error);
         let socket =
             Socket::new(libc::AF_NETLINK, libc::SOCK_RAW, libc::NETLINK_ROUTE).map_err(whole)?;
-        // The kernel reports each error, but success only for the last request.
+        // The kernel reports every error, but reports success only for the last request.
         let mut at = 0;
         while at + align(word(&self.bytes, at) as usize) < self.bytes.len() {
             at += align(word(&self.bytes, at) as usize);
@@ -196,7 +196,7 @@ impl Requests {
         bytes.extend(((HEADER + body.len()) as u32).to_ne_bytes());
         bytes.extend(kind.to_ne_bytes());
         bytes.extend((NLM_F_REQUEST | flags).to_ne_bytes());
-        // An error names the request by this sequence number.
+        // The kernel's error message contains this sequence number.
         bytes.extend(self.count.to_ne_bytes());
         bytes.extend([0; 4]);
         bytes.extend(body);
@@ -205,12 +205,12 @@ impl Requests {
     }
 }
 
-/// Parses the address of a single host, without its /32.
+/// Parses the address of a single host, which ends with the prefix length /32.
 fn host(text: &str) -> Option<Ipv4Addr> {
     text.strip_suffix("/32")?.parse().ok()
 }
 
-/// Returns `struct ifinfomsg` for a device that an attribute names.
+/// Returns a `struct ifinfomsg`. An attribute names the device.
 fn link(flags: u32, change: u32) -> Vec<u8> {
     let mut body = vec![0; 8];
     body.extend(flags.to_ne_bytes());

@@ -1,4 +1,4 @@
-//! The state of a link, read from its queue discipline.
+//! Reads the statistics of a link from its queue discipline.
 
 use tailback_engine::aqm;
 use tailback_guest::job::{Job, Link};
@@ -8,11 +8,10 @@ use super::io;
 use super::qdisc::{Probe, Statistics};
 use super::setup::Namespaces;
 
-/// Reads the statistics of a link's queue.
 pub struct LinkProbe {
     probe: Probe,
-    /// The wire, which is the queue discipline that loses packets after the queue, and its
-    /// statistics at the end of the warm-up.
+    /// The qdisc that loses packets on the wire after the queue, with its statistics at the end of
+    /// the warm-up.
     wire: Option<(Probe, Statistics)>,
     /// The queue's statistics at the end of the warm-up.
     base: Statistics,
@@ -20,7 +19,7 @@ pub struct LinkProbe {
 }
 
 impl LinkProbe {
-    /// Opens the probe and declares which values are sampled.
+    /// Opens the probe, and declares the quantities to sample.
     pub fn open(
         link: &Link,
         job: &Job,
@@ -50,13 +49,13 @@ impl LinkProbe {
         })
     }
 
-    /// Returns the current statistics; `None` if the queue does not exist.
+    /// Returns the queue's current statistics, or `None` if it does not exist.
     pub fn read(&mut self) -> Result<Option<Statistics>, String> {
         self.probe.read().map_err(io("statistics"))
     }
 
-    /// Returns the current statistics of the wire, which is the queue discipline that loses packets
-    /// after the queue. Returns `None` if the link has no wire.
+    /// Returns the current statistics of the wire's qdisc, or `None` if the link has no wire that
+    /// loses packets.
     pub fn read_wire(&mut self) -> Result<Option<Statistics>, String> {
         match &mut self.wire {
             None => Ok(None),
@@ -73,7 +72,7 @@ impl LinkProbe {
         Ok(())
     }
 
-    /// Takes a sample at the end of a record interval.
+    /// Records a sample at the end of a record interval.
     pub fn sample(&mut self, now: u64, series: &mut Series) -> Result<(), String> {
         if self.sampler.is_none() {
             return Ok(());
@@ -89,7 +88,7 @@ impl LinkProbe {
         Ok(())
     }
 
-    /// Returns the totals of a link whose packets were not captured.
+    /// Returns the totals of a link whose packets are not captured.
     pub fn totals(
         &self,
         (now, wire): (&Statistics, Option<&Statistics>),

@@ -1,5 +1,6 @@
-//! Creates and changes queue disciplines that tc does not support. tailback's own modules read
-//! their options as text, which the agent sends to the kernel over rtnetlink in one attribute.
+//! Creates and changes queue disciplines of tailback's own kernel modules, which tc does not
+//! support. These modules read their options as text, which the agent sends over rtnetlink in one
+//! attribute.
 
 use std::io;
 
@@ -9,20 +10,19 @@ use super::xstats::{align, half, word};
 const RTM_NEWQDISC: u16 = 36;
 const NLM_F_REQUEST: u16 = 1;
 const NLM_F_ACK: u16 = 4;
-/// Create the queue discipline, and replace an existing queue discipline, such as the default leaf
-/// of a class.
+/// Create the queue discipline, and replace an existing one, such as the default queue of a class.
 const NLM_F_CREATE_OR_REPLACE: u16 = 0x500;
 const NLMSG_ERROR: u16 = 2;
-/// `TC_H_ROOT`, the parent of a device's first queue discipline.
+/// `TC_H_ROOT`: the parent of a device's root queue discipline.
 const ROOT: u32 = u32::MAX;
-/// Bytes of `struct nlmsghdr`.
+/// Length of `struct nlmsghdr`, bytes.
 const HEADER: usize = 16;
 const TCA_KIND: u16 = 1;
 const TCA_OPTIONS: u16 = 2;
-/// Number of the attribute with the text, within the options.
+/// Type of the attribute that holds the text, within the options.
 const TEXT: u16 = 1;
 
-/// Executes a line in the current namespace. `qdisc add dev out parent 1:1 handle 10: wred limit
+/// Runs a tc command in the current namespace. `qdisc add dev out parent 1:1 handle 10: wred limit
 /// 1000p` creates a queue discipline. `qdisc change dev out root handle f: outage closed 1` changes
 /// the options of an existing one.
 pub fn apply(line: &str) -> io::Result<()> {
@@ -40,7 +40,7 @@ pub fn apply(line: &str) -> io::Result<()> {
     }
 }
 
-/// Returns the message for a line, or `None` if the line has another form.
+/// Returns the netlink message for a command, or `None` if the command has another form.
 fn message(line: &str, index: impl FnOnce(&str) -> io::Result<i32>) -> Option<io::Result<Vec<u8>>> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let (["qdisc", what, "dev", device], rest) = words.split_first_chunk()? else {
@@ -82,7 +82,7 @@ fn message(line: &str, index: impl FnOnce(&str) -> io::Result<i32>) -> Option<io
     }))
 }
 
-/// Parses `10:` or `1:1`, both numbers hexadecimal.
+/// Parses a handle such as `10:` or `1:1`, whose numbers are hexadecimal.
 fn handle(text: &str) -> Option<u32> {
     let (major, minor) = text.split_once(':')?;
     let minor = match minor {
@@ -131,7 +131,7 @@ mod tests {
     fn a_root_is_changed() {
         let line = "qdisc change dev out root handle f: outage closed 1";
         let message = message(line, |_| Ok(7)).unwrap().unwrap();
-        // With the flags of a change, the kernel creates no queue discipline.
+        // With these flags, the kernel changes a queue discipline but never creates one.
         assert_eq!(half(&message, 6), NLM_F_REQUEST | NLM_F_ACK);
         let tcmsg: Vec<u32> = (1..4).map(|i| word(&message, HEADER + 4 * i)).collect();
         assert_eq!(tcmsg, [7, 0xf_0000, ROOT]);

@@ -1,12 +1,12 @@
-//! Writes the captured packets to `packets.pcapng`. The interfaces have the same names as in the
-//! simulator's captures. For a link NAME, `NAME.in` is before the queue, and before a schedule of
-//! marks and losses. `NAME.out` is after the queue. `NAME.drop` holds the dropped packets, with
-//! the cause of the drop as a comment.
+//! Writes the captured packets to `packets.pcapng`. The interfaces are named as in the simulator's
+//! captures. For a link NAME, `NAME.in` is before the queue, and before the schedule of marks and
+//! drops. `NAME.out` is after the queue. `NAME.drop` has the dropped packets, with the cause of
+//! each drop as a comment.
 //!
-//! A drop is detected only when a later packet overtakes the dropped packet. Also, the captures of
-//! the links are read one after the other. Therefore records wait until no older record can come.
-//! They are then written in the order of time. The TCP and UDP checksums are incomplete, because
-//! the guest's devices leave them to the hardware.
+//! A drop is detected only when a later packet overtakes the dropped one, and the captures of the
+//! links are read one after the other. So records wait until no older record can come, and are then
+//! written in order of time. The TCP and UDP checksums are incomplete, because the guest's devices
+//! leave them to the hardware.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -20,20 +20,20 @@ use super::frame::{Frame, KEY_PAYLOAD};
 use super::queue::{Lost, Packet, at};
 use super::ring::{Captured, PROGRAM_SNAPLEN as ROOM};
 
-/// The path at which the host looks for the file.
+/// Path at which the host looks for the file.
 const FILE: &str = "/results/packets.pcapng";
 
-/// Upper bound of the number of records that wait for older records. Beyond this number, a drop
-/// that is detected late is written after newer packets.
+/// Largest number of records that wait for older ones. If there are more, a drop that is detected
+/// late is written after newer packets.
 const MAX_WAITING: usize = 1 << 17;
 
-/// Bytes per write. Each write is a call to the host, so it should be large.
+/// Bytes per write. Each write is a call to the host, so few large ones are faster.
 const BUFFER: usize = 1 << 20;
 
-/// Number of bytes of a datagram's payload that are kept. They hold the datagram's number.
+/// Number of payload bytes that are stored of a datagram. They contain the datagram's number.
 const DATAGRAM_NUMBER: u32 = 8;
 
-/// The first bytes of a packet.
+/// The stored first bytes of a packet.
 #[derive(Clone, Copy)]
 pub struct Head {
     /// Frame length, bytes.
@@ -43,9 +43,10 @@ pub struct Head {
 }
 
 impl Head {
-    /// Keeps the headers of a packet, and the number of a datagram.
+    /// Returns the headers of a packet and, for a datagram, the beginning of its payload.
     pub fn of(packet: &Packet, captured: &Captured<'_>, frame: &Frame) -> Head {
-        // Also keep the datagram's number, which distinguishes datagrams in the captures.
+        // Also store the beginning of a datagram's payload, which distinguishes it from other
+        // datagrams.
         let number = match (packet.tuple.is_some(), frame.is_tcp()) {
             (_, true) => 0,
             (false, false) => DATAGRAM_NUMBER,
@@ -66,7 +67,7 @@ impl Head {
     }
 }
 
-/// A packet to be written.
+/// A packet that waits to be written.
 struct Record {
     time_ns: u64,
     link: u32,
@@ -74,22 +75,22 @@ struct Record {
     head: Head,
 }
 
-/// The capture of a run.
+/// The packet file of a run.
 pub struct Packets<W: Write = BufWriter<File>> {
     file: PacketCapture<W>,
     waiting: Vec<Record>,
-    /// The packets in the queue with their keys, by link and by slot, as in `Queue`.
+    /// The packets in each queue with their keys, by link and slot (see [`super::queue`]).
     queued: Vec<Vec<VecDeque<(u64, Head)>>>,
 }
 
-/// Removes a packet from its slot. It is usually the first packet there.
+/// Removes a packet from its slot, where it is usually the first.
 fn take(queued: &mut VecDeque<(u64, Head)>, key: u64) -> Option<Head> {
     let place = queued.iter().position(|(other, _)| *other == key)?;
     queued.remove(place).map(|(_, head)| head)
 }
 
 impl Packets {
-    /// Creates the capture if the job requires it.
+    /// Creates the packet file if the job requires it.
     pub fn create(job: &Job) -> io::Result<Option<Packets>> {
         if !job.record.packets {
             return Ok(None);
@@ -119,7 +120,7 @@ impl<W: Write> Packets<W> {
         });
     }
 
-    /// Notes that a packet arrived at a link.
+    /// Records that a packet arrived at a link.
     pub fn arrived(
         &mut self,
         link: usize,
@@ -131,7 +132,7 @@ impl<W: Write> Packets<W> {
         self.add(link, Seen::Arrived, packet.time_ns, head);
     }
 
-    /// Notes that the schedule of a link dropped a packet.
+    /// Records that a link's schedule dropped a packet.
     pub fn dropped(
         &mut self,
         link: usize,
@@ -143,7 +144,7 @@ impl<W: Write> Packets<W> {
         self.add(link, Seen::Dropped(Cause::Scheduled), packet.time_ns, head);
     }
 
-    /// Notes that a packet entered the queue.
+    /// Records that a packet entered a queue.
     pub fn entered(
         &mut self,
         link: usize,
@@ -155,8 +156,7 @@ impl<W: Write> Packets<W> {
         at(&mut self.queued[link], packet.slot).push_back((packet.key, head));
     }
 
-    /// Notes that a packet left the queue. `slot` is the slot that it entered, if its entry was
-    /// captured.
+    /// Records that a packet left a queue. `slot` is its slot at entry, if the entry was captured.
     pub fn left(
         &mut self,
         (link, slot): (usize, Option<usize>),
@@ -171,12 +171,12 @@ impl<W: Write> Packets<W> {
         self.add(link, Seen::Left, packet.time_ns, head);
     }
 
-    /// Notes that the wire after a link lost a packet that reached the wire at `at_ns`.
+    /// Records that the wire after a link lost a packet, which reached the wire at `at_ns`.
     pub fn lost_behind(&mut self, link: usize, head: Head, cause: Cause, at_ns: u64) {
         self.add(link, Seen::Dropped(cause), at_ns, head);
     }
 
-    /// Records the packets that, as the agent has now detected, the queue of a link dropped.
+    /// Records drops of a link's queue that the agent has now detected.
     pub fn lost(&mut self, link: usize, lost: &mut Vec<Lost>) {
         for lost in lost.drain(..) {
             if let Some(head) = take(at(&mut self.queued[link], lost.slot), lost.key) {
@@ -185,9 +185,9 @@ impl<W: Write> Packets<W> {
         }
     }
 
-    /// Writes the records that are older than `horizon_ns`. No older record can come any more.
+    /// Writes the records that are older than `horizon_ns`, because no older record can come.
     pub fn write(&mut self, horizon_ns: u64) -> io::Result<()> {
-        // Use a stable sort, so that simultaneous packets stay in the order of the captures.
+        // A stable sort keeps simultaneous packets in the order of the captures.
         self.waiting.sort_by_key(|r| r.time_ns);
         let due = self.waiting.partition_point(|r| r.time_ns < horizon_ns);
         let due = due.max(self.waiting.len().saturating_sub(MAX_WAITING));
@@ -200,7 +200,7 @@ impl<W: Write> Packets<W> {
         Ok(())
     }
 
-    /// Completes the file. Returns how many packets it has.
+    /// Completes the file. Returns the number of packets in it.
     pub fn finish(mut self) -> io::Result<PacketCount> {
         self.write(u64::MAX)?;
         let (_, count) = self.file.finish()?;
@@ -212,7 +212,7 @@ impl<W: Write> Packets<W> {
 mod tests {
     use super::*;
 
-    /// Returns interface and time of each packet of a file.
+    /// Returns the interface and time of each packet in a file.
     fn written(file: &[u8]) -> Vec<(u32, u64)> {
         let word =
             |at: usize| u32::from_le_bytes([file[at], file[at + 1], file[at + 2], file[at + 3]]);
@@ -261,7 +261,7 @@ mod tests {
         }
         packets.left((0, Some(0)), &leaves(10, 25), &captured, &frame);
         packets.arrived(1, &packet(25), &captured, &frame);
-        // The second packet is not written yet, because it may still turn out to be dropped at 20.
+        // The second packet must wait, because it may still turn out to have been dropped at 20.
         packets.write(20).expect("in memory");
         let mut lost = vec![Lost {
             slot: 0,

@@ -1,8 +1,8 @@
-//! The frames of a source of media, and the reports of its receiving end.
+//! The frames of a media source, and the reports of its receiving end.
 //!
-//! A datagram of media begins with three numbers instead of the 12 bytes of an RTP header. They are
-//! the number of the datagram, the number of its frame, and its place in the frame. One process
-//! serves both ends, so these numbers are enough to find out when the datagram was sent.
+//! A media datagram begins with three numbers in place of the 12 bytes of an RTP header: the number
+//! of the datagram, the number of its frame, and its position in the frame. The agent runs both
+//! ends, so from these numbers it knows when the datagram was sent.
 
 use tailback_engine::traffic::datagram::MEDIA_HEADERS;
 use tailback_engine::traffic::reports::Reporter;
@@ -10,42 +10,41 @@ use tailback_engine::traffic::{Datagrams, Report, Role};
 use tailback_engine::units::{Rate, Time};
 use tailback_record::{FrameOutcome, Frames};
 
-/// Bytes of the three numbers.
+/// Length of the three numbers, bytes.
 pub const NUMBERS: usize = 12;
 
 /// Payload of a report, bytes. Its frame has 98 bytes, as in the simulator.
 pub const REPORT: usize = 98 - super::DATAGRAM_HEADERS as usize;
 
-/// The frames of a source.
+/// The state of a media source and its receiving end.
 pub struct Media {
     frames: Frames,
     /// When each frame was captured, ns.
     captured_ns: Vec<u64>,
-    /// Largest number of bytes of audio or video in a datagram.
+    /// Largest number of media bytes in a datagram.
     room: u32,
     reporter: Option<Reporter>,
 }
 
-/// One datagram of a frame.
+/// A datagram of a frame, before it is sent.
 pub struct Part {
-    /// Number of its frame.
     pub frame: u32,
-    /// Its place in the frame.
+    /// Position of the datagram in its frame.
     pub place: u32,
-    /// Its payload, with the numbers, bytes.
+    /// Payload, including the three numbers, bytes.
     pub payload: usize,
 }
 
-/// A datagram that has arrived.
+/// A media datagram that has arrived.
 pub struct Arrived {
     /// When it was sent, ns.
     pub sent_ns: u64,
-    /// The report that is due.
+    /// The report to send, if one is due.
     pub report: Option<Report>,
 }
 
 impl Media {
-    /// Returns the state of a source whose datagrams form frames, or `None` for other sources.
+    /// Returns the state of a media source, or `None` for other sources.
     pub fn of(datagrams: &Datagrams, warmup_ns: u64) -> Option<Media> {
         let Role::Frames { rules, report, .. } = datagrams.role else {
             return None;
@@ -58,12 +57,12 @@ impl Media {
         })
     }
 
-    /// Whether the receiving end reports.
+    /// Returns whether the receiving end sends reports.
     pub fn reports(&self) -> bool {
         self.reporter.is_some()
     }
 
-    /// Notes that a frame is sent. Returns its datagrams.
+    /// Records that the source captures and sends a frame now. Returns its datagrams.
     pub fn capture(&mut self, bytes: u32, now_ns: u64) -> impl Iterator<Item = Part> + use<> {
         let room = self.room;
         let datagrams = bytes.div_ceil(room).max(1);
@@ -76,7 +75,7 @@ impl Media {
         })
     }
 
-    /// Notes that a datagram with this payload and frame length has arrived. Returns `None` if it
+    /// Records that a datagram with this payload and frame length has arrived. Returns `None` if it
     /// does not belong to this source.
     pub fn arrive(&mut self, payload: &[u8], len: u64, now_ns: u64) -> Option<Arrived> {
         let [number, frame, place] = read(payload)?;
@@ -88,13 +87,13 @@ impl Media {
         Some(Arrived { sent_ns, report })
     }
 
-    /// Returns the measurements up to the end of the run. No frame is expected after `stop_ns`.
+    /// Returns the measurements up to the end of the run. Frames are not expected after `stop_ns`.
     pub fn outcome(&self, end_ns: u64, stop_ns: u64) -> FrameOutcome {
         self.frames.clone().finish(end_ns, stop_ns)
     }
 }
 
-/// Writes the numbers of a datagram.
+/// Writes the three numbers into the payload of a datagram.
 pub fn write(payload: &mut [u8], numbers: [u32; 3]) {
     for (place, number) in payload.chunks_exact_mut(4).zip(numbers) {
         place.copy_from_slice(&number.to_be_bytes());
@@ -108,7 +107,7 @@ fn read(payload: &[u8]) -> Option<[u32; 3]> {
     Some([a, b, c].map(|number| u32::from_be_bytes(*number)))
 }
 
-/// Writes a report with its number, which distinguishes it from the other reports.
+/// Writes a report. Its number distinguishes it from other reports in the captures.
 pub fn write_report(payload: &mut [u8; REPORT], number: u64, report: &Report) {
     let queue_delay = report.queue_delay.ns();
     let numbers = [
@@ -123,7 +122,6 @@ pub fn write_report(payload: &mut [u8; REPORT], number: u64, report: &Report) {
     }
 }
 
-/// Reads a report.
 pub fn read_report(payload: &[u8; REPORT]) -> Report {
     let number = |at: usize| u64::from_be_bytes(payload.as_chunks::<8>().0[at]);
     Report {
