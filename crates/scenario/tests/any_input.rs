@@ -6,7 +6,7 @@ use tailback_engine::registry::{Kind, Opt};
 use tailback_engine::{aqm, cc, traffic};
 use tailback_scenario::{Override, load};
 
-/// Valid files, which the tests then damage.
+/// Valid files that the tests modify at random.
 const SAMPLES: &[&str] = &[
     include_str!("../../../examples/first.toml"),
     include_str!("../../../examples/codel-dctcp.toml"),
@@ -51,7 +51,7 @@ udp = true
 "#,
 ];
 
-/// Pieces of text that have a meaning in a scenario.
+/// Texts that have a meaning in a scenario, for the tests to insert.
 const PIECES: &[&str] = &[
     "[",
     "]",
@@ -117,7 +117,7 @@ fn spoilt() -> impl Strategy<Value = String> {
         })
 }
 
-/// Checks that all positions are within the text, or refer to another file.
+/// Checks that the positions of all errors are within the text, or in another source.
 fn check_places(text: &[u8], overrides: &[Override]) -> Result<(), TestCaseError> {
     let Err(diagnostics) = load(text, "f", overrides, None) else {
         return Ok(());
@@ -189,7 +189,7 @@ fn deep_nesting() {
     assert!(load(SAMPLES[0].as_bytes(), "f", &overrides, None).is_err());
 }
 
-/// Returns options with their defaults, written as TOML.
+/// Writes options with their default values as TOML.
 fn written(options: &[Opt]) -> String {
     let mut text = String::new();
     for opt in options {
@@ -209,8 +209,8 @@ fn written(options: &[Opt]) -> String {
     text
 }
 
-/// Tests for every registry entry that an omitted option has its default, so that a scenario with
-/// all options written out has the same run id. Also tests that unknown options are rejected.
+/// Tests for every registry entry that a scenario with all options set to their defaults has the
+/// same run id as one without options, and that unknown options are rejected.
 #[test]
 fn every_registry_entry() {
     let scenario = |queue: &str, cc: &str, traffic: &str| {
@@ -277,7 +277,7 @@ fn every_registry_entry() {
     }
 }
 
-/// An option must not have the same name as a key of the table that contains it.
+/// An option may not have the same name as a key of the table that contains it.
 #[test]
 fn options_do_not_hide_keys() {
     let none = |options: &[Opt], keys: &[&str], entry: &str| {

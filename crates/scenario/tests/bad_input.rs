@@ -1,9 +1,9 @@
 //! Tests every kind of bad input, with the exact message that the user sees.
 //!
-//! `{queues}`, `{controls}` and `{kinds}` are replaced by the names in a registry. `{with OPTION}`
-//! is replaced by the names of the queue disciplines that have this option. `{options of ENTRY}`
-//! and `{options of ENTRY.TABLE}` are replaced by the names of an entry's options. So messages stay
-//! correct when entries are added.
+//! In expected messages, `{queues}`, `{controls}` and `{kinds}` stand for the names in a registry,
+//! and `{with OPTION}` for the queue disciplines that have this option. `{options of ENTRY}` and
+//! `{options of ENTRY.TABLE}` stand for the options of an entry. So the messages stay correct when
+//! entries are added.
 
 use tailback_engine::plan::{Plan, TcpPlan};
 use tailback_engine::registry::kernel::Kernel;
@@ -106,7 +106,7 @@ fn check_with(text: &[u8], overrides: &[(&str, &str)], seeds: Option<u64>, expec
     assert_eq!(found.join("\n"), expected.join("\n"));
 }
 
-/// Words with which the advice of a diagnostic may begin.
+/// The advice in an error must begin with one of these verbs.
 const VERBS: [&str; 8] = [
     "add", "correct", "name", "remove", "rename", "split", "use", "write",
 ];
@@ -905,8 +905,8 @@ seeds = 3
 
 #[test]
 fn values_wrong_only_together() {
-    // Only the combination of the second values is wrong: each warm-up is valid with the first
-    // duration, and each duration with the first warm-up.
+    // Each warm-up is valid with the first duration, and each duration with the first warm-up. Only
+    // the second values together are invalid.
     check_base(
         "[sweep]\n\"duration\" = [\"60s\", \"10s\"]\n\"warmup\" = [\"1s\", \"20s\"]\n",
         r#"f.toml:13:19: wrong value "20s" for "warmup"; expected a time shorter than the duration, 10s"#,
@@ -1007,7 +1007,7 @@ fn too_many_flows() {
         "count = 500000\n[sweep]\nseeds = 5\n",
         "f.toml:13:9: the points have too many flows together; expected at most 2000000 in one sweep",
     );
-    // The flows are rejected before memory for them is allocated.
+    // The scenario is rejected before memory for the flows is allocated.
     let text = format!("{BASE}count = 999999\n");
     let diagnostics = load_request(&Request {
         memory: Some(4 << 30),
@@ -1265,8 +1265,8 @@ fn what_the_kernel_has_not() {
     }
 }
 
-/// An engine's rejection is reported once, among the other errors. Its position in the file is
-/// found from the index in the plan.
+/// Tests that what an engine does not support is reported once, with other errors, and at the
+/// position in the file that belongs to the index in the plan.
 #[test]
 fn refusals_of_an_engine() {
     let judge = |plan: &Plan| {
@@ -1426,7 +1426,7 @@ fn a_factor_for_marks() {
             "duration = \"60s\"\n[bottleneck]\nrate = \"100Mbit\"\n[[flows]]\nname = \"abe\"\n{more}\n"
         )
     };
-    // The value must be between 0 and 1, but not equal to either.
+    // Only values above 0 and below 1 are valid.
     check(
         &flow("ecn = true\ncc = { name = \"reno\", beta = 1, beta_ecn = 0 }"),
         r#"
@@ -1434,7 +1434,7 @@ fn a_factor_for_marks() {
         f.toml:7:44: wrong value 0 for "beta_ecn"; expected a number from 0.001 to 0.999
         "#,
     );
-    // In each case the flow does not use ECN. The file, `--set` or a sweep determines this.
+    // `beta_ecn` is rejected for a flow without ECN, whether the file, `--set` or a sweep sets it.
     let message = "beta_ecn of reno answers CE marks, which a flow without ECN never gets; expected ecn = true, or no beta_ecn";
     check(
         &flow("cc = { name = \"reno\", beta_ecn = 0.8 }"),
@@ -1475,8 +1475,7 @@ fn gains_need_a_baseline() {
     );
     let made = load(sweep("[0.8, 0.5]").as_bytes(), "f.toml", &[], None).expect("it is right");
     let baselines: Vec<_> = made.points.iter().map(|point| point.baseline).collect();
-    // The baseline of each point is the point with the second factor, the same RTT and the same
-    // seed.
+    // The baseline of a point has the second factor, the same RTT and the same seed.
     let expected = [2, 3, 2, 3, 6, 7, 6, 7].map(Some);
     assert_eq!(baselines, expected);
 }
@@ -1606,7 +1605,7 @@ fn a_step_below_two_packet_times() {
             "cc = \"prague\"",
         ),
         (
-            // One packet must stay in the queue, so two can leave without a mark.
+            // With at least one packet left in the queue, two can leave without a mark.
             &slow.replace("2ms\"", "2ms\", min_qlen_step = 1, step_rule = \"dequeue\""),
             "cc = \"prague\"",
         ),
@@ -1718,7 +1717,7 @@ fn rates_in_bytes_per_second_are_refused_with_both_readings() {
     }
 }
 
-/// Returns a scenario with one flow over one link, and more lines at the end.
+/// Returns a scenario with one flow over one link, and additional lines.
 fn one_flow(queue: &str, more: &str) -> String {
     format!(
         "duration = \"10s\"\nwarmup = \"2s\"\n[bottleneck]\nrate = \"10Mbit\"\nqueue = {queue}\n\
@@ -1904,8 +1903,7 @@ fn what_is_never_measured_is_warned_of() {
         ],
     );
     check_warnings(&flow("start = \"9979ms\"\n"), &[]);
-    // The transfer takes the time of a handshake, and 8 ms for the ten segments of its initial
-    // window.
+    // The transfer takes the handshake and 8 ms for the ten segments of the initial window.
     check_warnings(
         &flow("bytes = \"14480b\"\n"),
         &[
@@ -1913,7 +1911,7 @@ fn what_is_never_measured_is_warned_of() {
            the warm-up ends at 2s; expected a later start, a shorter warm-up or more bytes",
         ],
     );
-    // 2 s at 10 Mbit/s are 2.5 MB, so the transfer lasts into the measured time.
+    // At 10 Mbit/s, 2.5 MB take 2 s, so the transfer lasts into the measured time.
     check_warnings(&flow("bytes = \"2500000b\"\n"), &[]);
 }
 
@@ -2009,7 +2007,7 @@ fn impairments() {
     );
 }
 
-/// Contradictory keys of an application are reported, each at its position.
+/// Tests that contradictory keys of an application are reported, each at its position.
 #[test]
 fn applications() {
     let flow = |keys: &str| {

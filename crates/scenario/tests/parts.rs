@@ -12,13 +12,14 @@ use tailback_record::Outcome;
 
 /// Returns the results of a run: all counters, and the rows of each series.
 fn digest(mut outcome: Outcome) -> (String, Vec<String>, Vec<(u32, u64, u64)>) {
-    // A pipe between parts has an event in each part, so the number of events differs. Ignore it.
+    // Ignore the number of events: a packet that goes from one part to another causes an event in
+    // each.
     outcome.events = 0;
     let series = std::mem::take(&mut outcome.series);
     let rows = series.key.iter().zip(&series.time_ns).zip(&series.value);
     let rows = rows.map(|((key, time), value)| (*key, *time, value.to_bits()));
     let mut rows: Vec<_> = rows.collect();
-    // Sort rows in the order in which they are written, one series after the other.
+    // Sort rows as they are written, by series.
     rows.sort_by_key(|(key, _, _)| *key);
     let keys = series.keys.iter().map(|key| format!("{key:?}"));
     let counted = serde_json::to_string(&outcome).expect("an outcome is data");
@@ -31,7 +32,7 @@ fn whole(plan: &Arc<Plan>) -> Outcome {
     network.finish()
 }
 
-/// Runs a plan in parts. Returns why the parts ended, and their results.
+/// Runs a plan in several parts. Returns how each part ended, and the joint results.
 fn in_parts(plan: &Arc<Plan>, split: &Split) -> (Vec<Ended>, Outcome) {
     let meeting = Meeting::new(split);
     let play = |own| split.play(plan, 1, own, &meeting, &mut |_| true);
@@ -53,8 +54,8 @@ fn load(text: &str) -> Option<Arc<Plan>> {
     Some(Arc::clone(&scenario.points[0].plan))
 }
 
-/// Tests the order of simultaneous events. Ten equal links are in a row, and flows begin together.
-/// While the links are idle, every event happens at many links in the same nanosecond.
+/// Tests the order of simultaneous events. Flows start at the same time over ten equal links in a
+/// row. Until queues form, each event happens at many links in the same nanosecond.
 #[test]
 fn what_is_simultaneous_keeps_its_order() {
     let mut text =
@@ -80,7 +81,7 @@ fn what_is_simultaneous_keeps_its_order() {
     }
 }
 
-/// The network is cut where delays are longest, provided that the parts have about equal work.
+/// Tests that a network is split at its longest delays, into parts with about equal work.
 #[test]
 fn what_cannot_be_cut_is_not() {
     let lot = |links: &[&str], more: &str| {
@@ -104,8 +105,8 @@ fn what_cannot_be_cut_is_not() {
     let varies = "delay = \"5ms\"\njitter = \"1ms\"";
     assert_eq!(lot(&[varies, varies], ""), None);
     assert_eq!(lot(&[far, far], "[record]\npackets = true"), None);
-    // A connection's slot is used again when its last packet is gone, and that packet may be in any
-    // part.
+    // A source reuses a connection after the connection's last packet has left the network, and
+    // that packet may be in any part.
     let web = "[[traffic]]\nkind = \"web\"\narrival = \"50ms\"\nroute = [\"l0\", \"l1\"]";
     assert_eq!(lot(&[far, far], web), None);
     assert_eq!(lot(&[far, far, far, far], web), Some(5_000_000));
@@ -149,7 +150,7 @@ proptest! {
     ) {
         let mut text = format!("duration = \"700ms\"\nwarmup = \"100ms\"\n{host}\n[record]\n{record}\n");
         for (i, delay) in ring.delays.iter().enumerate() {
-            // One link differs from the others.
+            // The second link is different.
             let special = if i == 1 { link } else { "" };
             let rate = if special.contains("rate") { String::new() } else { format!("rate = \"{rate}\"\n") };
             text += &format!(
@@ -175,7 +176,7 @@ proptest! {
             return Ok(());
         };
         let (ended, joined) = in_parts(&plan, &split);
-        // If the order of simultaneous events cannot be decided, all parts report this.
+        // If the order of simultaneous events is ambiguous, all parts report it.
         prop_assert!(ended.iter().all(|e| *e == ended[0]), "{ended:?}");
         if ended[0] == Ended::Done {
             let joined = digest(joined);

@@ -12,7 +12,7 @@ rate = "10Mbit"
 both_directions = true
 "#;
 
-/// Loads a scenario in which `content` returns the hash of every file.
+/// Loads a scenario. `content` returns the hash of each file.
 fn load_of(
     text: &str,
     engine: EngineKind,

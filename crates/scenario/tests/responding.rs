@@ -6,8 +6,8 @@ use tailback_engine::network::Network;
 use tailback_engine::plan::Plan;
 use tailback_scenario::{estimate_packets, load};
 
-/// Returns a plan with a flow on a link that it never fills. `signals` are keys of the link, and
-/// `options` are options of `cc`.
+/// Returns a plan with a flow on a link so fast that it never fills. `signals` are keys of the
+/// link.
 fn plan(seconds: u64, rtt_ms: u64, signals: &str, cc: &str, flow: &str) -> Arc<Plan> {
     let text = format!(
         "duration = \"{seconds}s\"\n[bottleneck]\nrate = \"10Gbit\"\n{signals}\n[path]\n\
@@ -19,14 +19,14 @@ fn plan(seconds: u64, rtt_ms: u64, signals: &str, cc: &str, flow: &str) -> Arc<P
     scenario.points[0].plan.clone()
 }
 
-/// Returns how many packets the simulator forwards.
+/// Returns how many packets the simulator's links forward.
 fn forwarded(plan: &Arc<Plan>) -> u64 {
     let mut network = Network::new(plan, 1);
     while network.advance(1 << 20) {}
     network.finish().links[0].packets
 }
 
-/// Returns a schedule that hits one segment in each `period`, `count` times.
+/// Returns a schedule that marks or drops one segment in each `period`, `count` times.
 fn schedule(kind: &str, period: u64, count: u64) -> String {
     let numbers: Vec<String> = (1..=count).map(|at| (at * period).to_string()).collect();
     format!("schedule = {{ {kind} = [{}] }}", numbers.join(", "))
@@ -53,7 +53,7 @@ fn marks_and_losses_bound_the_estimate_near_what_is_sent() {
         (60, 50, &drops, "\"reno\"", ""),
         (60, 50, "loss = 0.001", "\"reno\"", ""),
         (60, 50, "loss = 0.001", "\"cubic\"", ""),
-        // CUBIC's curve determines the window here, not the window that Reno would have.
+        // Here CUBIC's window is determined by its curve, not by its Reno-friendly region.
         (120, 200, &schedule("drops", 10_000, 400), "\"cubic\"", ""),
     ] {
         let plan = plan(seconds, rtt_ms, signals, cc, flow);
@@ -83,7 +83,7 @@ fn what_responds_to_nothing_counts_as_much_as_its_link_carries() {
             "{cc} {signals}: {expected}, {every}"
         );
     }
-    // Several flows share the schedule of the link, so each gets only a part of its marks.
+    // The flows share the link's schedule, so each gets only some of its marks.
     let marks = schedule("marks", 1000, 100);
     let alone = estimate_packets(&plan(60, 50, &marks, "\"reno\"", MARKED));
     let flows = format!("{MARKED}\ncount = 5");
@@ -92,13 +92,12 @@ fn what_responds_to_nothing_counts_as_much_as_its_link_carries() {
     assert!(shared > 59 * CARRIED, "{shared}");
 }
 
-/// A flow of limited size sends at most this size.
+/// Tests that the size of a flow and its receive window also limit the estimate.
 #[test]
 fn bytes_and_the_receive_window_bound_the_estimate_too() {
     let of = |flow: &str| estimate_packets(&plan(60, 50, "loss = 0.001", "\"reno\"", flow));
     assert_eq!(of("bytes = 14480"), 10);
-    // The receive window is 20 segments in each round trip, below the 39 segments of the response
-    // function.
+    // The receive window allows 20 segments per round trip, and the response function 39.
     assert_eq!(of("tcp = { rwnd = \"28960b\" }"), 20 * 1201);
 }
 
@@ -118,9 +117,8 @@ fn counts(link: &str, cc: &str, flow: &str) -> (u64, u64) {
     (estimate_packets(plan), counted)
 }
 
-/// The estimate must be 0.65 to 3.2 times the number that a run counts. The ratio is lowest for
-/// bursts of loss, because a run has few bursts. It is highest for five BBR flows that recover from
-/// an outage.
+/// Tests that the estimate is 0.65 to 3.2 times what a run counts. The ratio is lowest for bursts
+/// of loss, of which a run has few, and highest for five BBR flows that recover from an outage.
 #[test]
 fn the_estimate_is_near_what_a_run_counts() {
     let schedule = schedule("marks", 100, 400);

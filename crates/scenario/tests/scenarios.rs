@@ -306,7 +306,7 @@ reverse = true
             min_rto: Time::from_secs(1),
             delack: Delack::OFF,
             timestamps: false,
-            // The window is 2 x 8 Mbit/s x 30 ms.
+            // The receive window is twice the bdp: 2 x 8 Mbit/s x 30 ms.
             rwnd: Bytes(60_000),
             pacing: Pacing::Off,
             growth: Growth::Acks,
@@ -406,7 +406,7 @@ fn default_names_avoid_those_given() {
 
 #[test]
 fn multiples_of_the_bdp() {
-    // A bdp is 10 Mbit/s x 25 ms = 31,250 B, independent of the flow's own round-trip time.
+    // One bdp is 10 Mbit/s x 25 ms = 31,250 B, from `path.rtt` and not from the flow's own RTT.
     let text = |size: &str| {
         format!(
             "duration = \"1s\"\npath.rtt = \"25ms\"\n[bottleneck]\nrate = \"10Mbit\"\nqueue.aqm = \"fifo\"\nqueue.limit = \"{size}\"\n[[flows]]\ncc = \"reno\"\nrtt = \"5ms\"\nbytes = \"2bdp\"\n"
@@ -533,7 +533,7 @@ seeds = 2
         options(&scenario.points[4].plan.links[0].queue).bytes("limit"),
         5_000
     );
-    // A flow keeps its name when its congestion control changes.
+    // The default name of a flow does not change when a sweep changes its congestion control.
     assert_eq!(scenario.points[8].plan.flows[0].cc.name(), "cubic");
     assert_eq!(scenario.points[8].plan.flows[0].name, "reno");
     let keys: Vec<&[String]> = scenario
@@ -582,7 +582,7 @@ fn a_size_that_depends_on_the_point_labels_its_axis_as_written() {
 #[test]
 fn set_wins() {
     let text = format!("{SMALL}[sweep]\n\"bottleneck.rate\" = [\"1Mbit\", \"2Mbit\"]\n");
-    // Bare words are strings, other values are TOML, and missing tables are created.
+    // `--set` reads bare words as strings and anything else as TOML, and creates missing tables.
     let scenario = load_set(
         &text,
         &[
@@ -630,7 +630,7 @@ fn set_wins() {
         Rate(5_000_000)
     );
 
-    // `--set` inside a swept table changes each of its values, and their labels show that.
+    // `--set` of a key inside a swept table changes every value of the table, and their labels.
     let text = format!(
         "{SMALL}[sweep]\n\"bottleneck.queue\" = [\"codel\", {{ aqm = \"red\", limit = \"100kb\" }}]\n"
     );
@@ -694,7 +694,7 @@ fn connections_of_a_source() {
     assert_eq!(plain.options.bytes("max"), 1_000_000);
     assert!(connections.back.is_empty());
 
-    // With the defaults written in the file, the run is the same.
+    // Writing the defaults into the file does not change the run.
     let same = "cc = { name = \"cubic\" }\necn = false\nlimit = 1000\ntcp = { mss = 1448 }\n";
     assert_eq!(web(same).0.connections.unwrap(), connections);
     let changes = [
@@ -709,7 +709,7 @@ fn connections_of_a_source() {
     for change in changes {
         assert_ne!(web(change).1, id, "{change}");
     }
-    // A table without percentiles has the same effect as no table.
+    // A table without percentiles is equivalent to no table.
     assert_eq!(web("sizes = { lognormal = {} }").1, id);
     let (lognormal, other) = web("sizes = { lognormal = { p5 = \"64kb\", p95 = \"2mb\" } }");
     assert_ne!(other, id);
@@ -739,8 +739,8 @@ fn connections_of_a_source() {
     assert_eq!(plan.traffic[0].connections.as_ref().unwrap().back, [0]);
 }
 
-/// Equal runs have equal ids, even if they are written differently. The ids differ if anything
-/// differs that may change a result, or if the runs record different data.
+/// Tests that equal runs have equal ids however they are written. Ids differ if a value differs
+/// that may change a result or the recorded data.
 #[test]
 fn run_ids() {
     let id = |text: &str, set: &[(&str, &str)]| load_set(text, set).points[0].run_id.clone();
@@ -842,7 +842,7 @@ fn classes_and_samples_are_planned() {
             point.canonical
         );
     }
-    // A default that is written in the file gives the same run id as no value.
+    // Writing the default into the file does not change the run id.
     let plain = load_ok(SMALL).points[0].run_id.clone();
     let zero = load_set(SMALL, &[("record.statistics", "0s")]);
     assert_eq!(zero.points[0].run_id, plain);
@@ -884,7 +884,8 @@ fn memory() {
         &[("flows.reno.count", "1000"), ("bottleneck.rate", "1Gbit")],
     );
     let bytes = estimate_memory(&scenario.points[0].plan);
-    // A thousand flows are estimated to need more than 24 KiB each, and less than 256 MiB together.
+    // The estimate for a thousand flows is more than 24 KiB for each, and less than 256 MiB in
+    // total.
     assert!((24 << 20..256 << 20).contains(&bytes), "{bytes}");
     assert_eq!(check_memory(&scenario, bytes), Ok(()));
     assert_eq!(
@@ -908,8 +909,8 @@ fn memory_of_unresponsive_sources() {
         estimate_memory(&load_ok(&text).points[0].plan)
     };
     let large = "900000000000000p";
-    // Excess traffic of 125 MB/ms waits for 10 s in packets of 1000 bytes, which need 160 bytes of
-    // memory each: 200 GB. Another 10 ms of this traffic are on the path.
+    // For 10 s, 125 MB/ms of excess traffic queue up in packets of 1000 bytes, which need 160 bytes
+    // of memory each: 200 GB. Another 10 ms of traffic are on the path.
     let whole = bytes("\"1kbit\"", large, "");
     assert!(
         (200_000_000_000..201_000_000_000).contains(&whole),
@@ -929,8 +930,8 @@ fn memory_of_unresponsive_sources() {
     assert!(bytes("\"2Tbit\"", large, "") < 400_000_000);
 }
 
-/// If receivers acknowledge data that has not arrived, the connections of a source can put whole
-/// windows into the queue, as flows can.
+/// Tests that whole windows of a source's connections can be in the queue if receivers acknowledge
+/// data that has not arrived.
 #[test]
 fn memory_of_sources_whose_receivers_acknowledge_early() {
     let bytes = |receiver: &str| {
@@ -942,7 +943,7 @@ fn memory_of_sources_whose_receivers_acknowledge_early() {
         estimate_memory(&load_ok(&text).points[0].plan)
     };
     assert!(bytes("honest") < 60 << 20, "{}", bytes("honest"));
-    // A run of such a source used 173 MiB.
+    // A simulation of this source used 173 MiB.
     assert!(bytes("optimistic") > 180 << 20, "{}", bytes("optimistic"));
 }
 
@@ -963,7 +964,7 @@ fn a_million_flows_are_loaded_when_there_is_room() {
     );
 }
 
-/// The names of flows with a count above 1 include a number, also in keys that refer to them.
+/// Tests that flows with a `count` above 1 have numbered names, and that keys can use these names.
 #[test]
 fn members_of_groups_have_numbers_and_names() {
     let text = format!(
@@ -986,7 +987,7 @@ fn members_of_groups_have_numbers_and_names() {
         expected.map(|(name, group, i)| (name.to_owned(), group, i))
     );
     assert_eq!((plan.flow_count(), plan.source_count()), (3, 3));
-    // The numbers of connections follow the numbers of flows and sources.
+    // Connections are numbered after flows and sources.
     assert_eq!(plan.owners()[..], [0, 1, 2, 3, 4, 5, 4, 4, 4, 5, 5, 5]);
     // Flows and connections with the same TCP stack share hosts, unless a flow has its own jitter.
     assert_eq!(plan.hosts().1, [0, 0, 0, 1, 0, 0]);
@@ -1075,7 +1076,7 @@ fn every_key_has_a_path() {
     ];
     let kinds = kinds.map(|path| of(path).next().map(|key| key.kind));
     assert_eq!(kinds, ["time", "rate", "count", "number", "bool"].map(Some));
-    // `entry` is the algorithm that has the option.
+    // `entry` is the algorithm to which the option belongs.
     let targets: Vec<_> = of("bottleneck.queue.target").map(|key| key.entry).collect();
     assert!(targets.contains(&Some("codel")) && targets.contains(&Some("pie")));
     assert_eq!(
@@ -1090,7 +1091,7 @@ fn every_key_has_a_path() {
         Some("wred")
     );
 
-    // `--set` accepts each of these paths, if the scenario has the objects in the path.
+    // `--set` accepts each of these paths in a scenario that has the objects in it.
     let text = "duration = \"1s\"\n[bottleneck]\nrate = \"1Mbit\"\nqueue = \"wred\"\n[[flows]]\nname = \"f\"\ncc = \"reno\"\n[[traffic]]\nname = \"f2\"\nkind = \"web\"\n[[programs]]\nname = \"f3\"\nkind = \"ping\"\nsender = { run = [\"x\"] }\nreceiver = { run = [\"x\"] }\nresults = { NAME = { file = \"a\", path = \"b\" } }\n[[assert]]\nmetric = \"jain\"\nmin = 0\n";
     for key in &paths {
         let path = key
@@ -1101,7 +1102,7 @@ fn every_key_has_a_path() {
         if path.starts_with("links.") {
             continue;
         }
-        // Set the kind of an impairment before its options.
+        // An impairment needs its kind before its options can be set.
         let kind = key.entry.filter(|_| path.contains("impairments"));
         let list = format!(
             "[[bottleneck.impairments]]\nkind = \"{}\"\n",
@@ -1153,7 +1154,7 @@ count = 2
         .unwrap()
     };
     let scenario = kernel(text, &[], "6.17");
-    // A queue with a module is treated as a queue of the kernel even without `kernel = true`.
+    // A queue with a module is the kernel's even without `kernel = true`.
     let implied = text.replace("kernel = true, module", "module");
     assert_ne!(implied, text);
     assert_eq!(kernel(&implied, &[], "6.17").id, scenario.id);
@@ -1298,8 +1299,8 @@ fn a_program_stands_where_a_flow_does() {
     assert!(class.sources.is_empty());
 }
 
-/// If a sweep has values with several units for a key, parameters contain the unit. Labels always
-/// contain the unit.
+/// Tests that parameters contain the unit if the values of a swept key have several units. Labels
+/// always contain it.
 #[test]
 fn packets_and_bytes_are_no_equal_parameters() {
     let point = |text: &str| {
@@ -1355,7 +1356,7 @@ fn long_values_are_not_cut_to_one() {
     assert_ne!(points[0].labels, points[1].labels);
 }
 
-/// The estimate counts the packets that senders offer, but at most the number that the links carry.
+/// Tests that the estimate counts the packets that senders offer, up to what the links can carry.
 #[test]
 fn packets_of_a_run() {
     let packets = |set: &[(&str, &str)]| {
@@ -1363,7 +1364,7 @@ fn packets_of_a_run() {
                     [[flows]]\ncc = \"reno\"\n";
         estimate_packets(&load_set(text, set).points[0].plan)
     };
-    // 12.112 Mbit/s are 1000 frames of 1514 bytes a second.
+    // The link carries 1000 frames of 1514 bytes per second, which are 12.112 Mbit/s.
     assert_eq!(packets(&[]), 10_000);
     assert_eq!(packets(&[("flows.reno.count", "50")]), 10_000);
     assert_eq!(packets(&[("duration", "1000000s")]), 1_000_000_000);
@@ -1372,7 +1373,7 @@ fn packets_of_a_run() {
         packets(&[("flows.reno.bytes", "146000b"), ("flows.reno.count", "3")]),
         303
     );
-    // Every second segment has an ACK, and ACKs pass a separate link.
+    // Every second segment is acknowledged, and ACKs use a separate link.
     assert_eq!(packets(&[("bottleneck.both_directions", "true")]), 15_000);
     // The window is ten segments per round-trip time of 20 ms.
     assert_eq!(
@@ -1397,8 +1398,8 @@ fn named_paths_are_complete() {
     }
 }
 
-/// Tests that a built-in network path is equivalent to its keys, so that a scenario that contains
-/// these keys has the same run. Keys that the scenario itself sets have priority.
+/// Tests that a scenario with a built-in network path is the same run as one with the path's keys
+/// written out, and that keys of the scenario have priority over the path's.
 #[test]
 fn a_named_path_stands_for_keys_that_are_not_written() {
     let written = r#"
@@ -1444,7 +1445,7 @@ fn a_sweep_over_named_paths() {
     assert_eq!(params, expected.iter().collect::<Vec<_>>());
 }
 
-/// A link's short keys give the same runs as the impairments that they abbreviate.
+/// Tests that short forms give the same runs as the impairments that they stand for.
 #[test]
 fn short_forms_are_impairments() {
     let run_id = |keys: &str| {
@@ -1481,7 +1482,7 @@ fn short_forms_are_impairments() {
         let long = format!("[[bottleneck.impairments]]\n{long}");
         assert_eq!(run_id(short), run_id(&long), "{short}");
     }
-    // `--set` can change values inside a short form.
+    // `--set` can change a value inside a short form.
     let set = load_set(
         SMALL,
         &[

@@ -1,5 +1,5 @@
-//! Tests that the number of the first segment does not affect a run. So flows that last for days
-//! are simulated as correctly as flows that last for seconds.
+//! Tests that results do not depend on the number of the first segment, so that flows of days are
+//! simulated as correctly as flows of seconds.
 
 use std::sync::Arc;
 
@@ -56,7 +56,7 @@ proptest! {
         if web {
             text += "[[traffic]]\nkind = \"web\"\narrival = \"50ms\"\n";
         }
-        // Skip invalid combinations, such as Accurate ECN for a congestion control with its own
+        // Skip invalid combinations, such as AccECN with a congestion control that has its own
         // feedback.
         let Ok(scenario) = tailback_scenario::load(text.as_bytes(), "shift", &[], None) else {
             return Err(TestCaseError::reject("refused"));

@@ -1,4 +1,4 @@
-//! A bottleneck for test harnesses that have their own loop and clock.
+//! A simulated bottleneck for test harnesses that have their own event loop and clock.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,16 +13,14 @@ use crate::error::Error;
 use crate::results::Results;
 use crate::simulation::Simulation;
 
-/// A path with real queues, ECN and competing traffic, into which the caller pushes datagrams one
-/// by one.
+/// A path with real queues, ECN and competing traffic, into which the caller pushes datagrams.
 ///
-/// The scenario has one entry of `[[programs]]`, to which the datagrams belong. Before the first
-/// link, datagrams are delayed by half of `path.rtt` (20 ms by default), like packets of flows.
-/// Every scenario requires `duration`, but here it has no effect.
+/// The scenario must have one entry of `[[programs]]`, to which the datagrams belong. Datagrams
+/// take half of `path.rtt` (20 ms by default) to reach the first link, like packets of flows. Every
+/// scenario requires `duration`, but it has no effect here.
 ///
-/// Times are measured from the caller's own start and must not decrease. Competing traffic starts
-/// at time 0. The caller must store the payload, because the bottleneck only returns the datagram's
-/// handle.
+/// Times start at 0, when competing traffic starts, and must not decrease. The bottleneck does not
+/// store payloads: it returns the handle of each datagram.
 ///
 /// ```
 /// use tailback_sim::{Bottleneck, Ecn, Outcome, Side, Time};
@@ -61,9 +59,9 @@ pub struct Bottleneck {
     events: VecDeque<Event>,
     arrived: Vec<Arrival>,
     dropped: Vec<Dropped>,
-    /// Number of datagrams that were returned as events.
+    /// Number of datagrams returned as events.
     out: u64,
-    /// Time up to which the network has run.
+    /// Time to which the network has advanced.
     now: Time,
 }
 
@@ -82,7 +80,7 @@ pub struct Event {
     pub outcome: Outcome,
 }
 
-/// Whether a datagram arrived.
+/// Whether a datagram arrived or was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The datagram arrived.
@@ -106,7 +104,7 @@ impl Event {
     }
 }
 
-/// Index of the entry that the datagrams belong to.
+/// Index of the entry to which the datagrams belong.
 const ENTRY: usize = 0;
 
 impl Bottleneck {
@@ -128,7 +126,7 @@ impl Bottleneck {
             return Err(Error::Entries(plan.program_count()));
         }
         let mut plan = (*plan).clone();
-        // The harness decides when the run ends, so the number of intervals is unknown.
+        // The length of the run is unknown, so there is no number of intervals for statistics.
         plan.duration = ENDLESS;
         plan.record.statistics = Time::ZERO;
         let links = plan.links.iter().map(|link| link.name.clone()).collect();
@@ -201,8 +199,8 @@ impl Bottleneck {
         self.events.pop_front()
     }
 
-    /// Returns when to poll next, because a datagram may have arrived or been dropped by then.
-    /// Returns `None` if no datagram is in the network.
+    /// Returns the next time at which a datagram may arrive or be dropped, to poll then. Returns
+    /// `None` if no datagram is in the network.
     pub fn next(&self) -> Option<Time> {
         if let Some(event) = self.events.front() {
             return Some(event.at.max(self.now));
@@ -211,7 +209,7 @@ impl Bottleneck {
         inside.then(|| self.network.next_event().max(self.now))
     }
 
-    /// Returns the measurements so far, of the datagrams, the links and the competing traffic.
+    /// Returns the measurements until `now`, of the datagrams, the links and the competing traffic.
     pub fn finish(mut self, now: Time) -> Results {
         self.advance(now);
         Results::new(self.network.finish(), self.seed, Default::default())
@@ -253,5 +251,5 @@ impl Bottleneck {
     }
 }
 
-/// A duration that no harness reaches, and that is far below the largest time of the calendar.
+/// Longer than any run of a harness, and far below the largest time of the calendar.
 const ENDLESS: Time = Time::from_secs(1 << 30);

@@ -6,17 +6,16 @@ use tailback_engine::endpoint::{FaultKind, Side};
 use tailback_engine::units::Time;
 use tailback_scenario::Diagnostic;
 
-/// Why a simulation failed, or could not be made.
+/// Why a simulation failed or could not be created.
 ///
-/// `Debug` prints the same text as `Display`, so that the message of `unwrap` in a test is
-/// readable.
+/// `Debug` prints the same text as `Display`, so that `unwrap` in a test prints a readable message.
 #[non_exhaustive]
 pub enum Error {
-    /// The scenario has these errors.
+    /// The scenario is invalid.
     Scenario(Vec<Diagnostic>),
     /// The scenario has a sweep of this many runs.
     Sweep(usize),
-    /// The scenario has `[[assert]]`, which only tailback's command line checks.
+    /// The scenario has `[[assert]]`, which only the command line evaluates.
     Asserts,
     /// No entry of `[[programs]]` has this name.
     Entry {
@@ -25,11 +24,11 @@ pub enum Error {
         /// The names of all entries.
         known: Vec<String>,
     },
-    /// No endpoints are attached to these entries.
+    /// These entries of `[[programs]]` have no endpoints.
     Unattached(Vec<String>),
-    /// A [`crate::Bottleneck`] needs exactly one entry, and the scenario has this many entries.
+    /// The scenario has this number of entries, but a [`crate::Bottleneck`] needs exactly one.
     Entries(usize),
-    /// An endpoint made a mistake that would prevent the run from ending, or would fill the memory.
+    /// An endpoint does something that would keep the run from ending, or would fill the memory.
     Fault {
         /// Name of the endpoint's entry.
         name: String,
@@ -100,7 +99,7 @@ impl fmt::Display for Error {
     }
 }
 
-/// Writes an error with its line, a caret, and what to do.
+/// Writes an error with the line of the file, a caret, and how to correct it.
 fn write_diagnostic(f: &mut fmt::Formatter<'_>, diagnostic: &Diagnostic) -> fmt::Result {
     write!(f, "error: {diagnostic}")?;
     let place = &diagnostic.place;

@@ -10,8 +10,8 @@ use tailback_record::summary::{ProgramSummary, QueueSummary, Summary};
 
 /// The results of a run. The measured time begins at the end of the warm-up.
 ///
-/// Names are the names in the scenario. An unknown name is a mistake in the test, so methods panic
-/// and list the known names.
+/// Names are those in the scenario. Methods panic on an unknown name, which is an error in the
+/// test, and list the known names.
 pub struct Results {
     outcome: Outcome,
     seed: u64,
@@ -37,7 +37,7 @@ impl Results {
         }
     }
 
-    /// Returns all measurements except series, as tailback defines them.
+    /// Returns the summary with all measurements except time series.
     pub fn summary(&self) -> Summary<'_> {
         Summary::new(&self.outcome, "", self.seed)
     }
@@ -47,8 +47,8 @@ impl Results {
         serde_json::to_string_pretty(&self.summary()).unwrap_or_default()
     }
 
-    /// Returns the payload that reached the receiver of a flow or of endpoints, in Mbit/s of its
-    /// measured time. For other traffic, counts frame bytes instead.
+    /// Returns the throughput of a flow or of an entry's endpoints: the payload that reached the
+    /// receiver, in Mbit/s of the measured time. For other traffic, counts frame bytes instead.
     ///
     /// # Panics
     /// If the name does not exist, or if it has no measured time.
@@ -69,8 +69,8 @@ impl Results {
         }
     }
 
-    /// Returns the throughput of a flow or of endpoints as a share of the throughput of all flows
-    /// and endpoints. Other traffic is not included.
+    /// Returns the throughput of a flow, or of an entry's endpoints, as a fraction of that of all
+    /// flows and endpoints. Other traffic is not included.
     ///
     /// # Panics
     /// If [`Results::throughput_mbit`] would panic.
@@ -84,8 +84,8 @@ impl Results {
         own / flows.chain(entries).sum::<f64>()
     }
 
-    /// Returns the number of CE marks on packets of a flow, of endpoints or of other traffic, at
-    /// all links.
+    /// Returns the number of CE marks at all links on packets of a flow, of an entry's endpoints,
+    /// or of other traffic.
     ///
     /// # Panics
     /// If the name does not exist.
@@ -94,8 +94,8 @@ impl Results {
         self.counts(name).marks()
     }
 
-    /// Returns the number of dropped packets of a flow, of endpoints or of other traffic, at all
-    /// links.
+    /// Returns the number of dropped packets at all links of a flow, of an entry's endpoints, or of
+    /// other traffic.
     ///
     /// # Panics
     /// If the name does not exist.
@@ -117,8 +117,8 @@ impl Results {
         counts.unwrap_or_else(|| self.unknown(name))
     }
 
-    /// Returns the time from the start of a flow until its last byte was delivered, or until both
-    /// endpoints were done, s. Returns `None` if the run ended before that.
+    /// Returns the time from the start of a flow until its last byte was delivered, or from the
+    /// start of endpoints until both were done, s. Returns `None` if the run ended earlier.
     ///
     /// # Panics
     /// If the name does not exist.
@@ -135,7 +135,7 @@ impl Results {
         }
     }
 
-    /// Returns the measurements of endpoints.
+    /// Returns the measurements of the endpoints of an entry.
     ///
     /// # Panics
     /// If the entry does not exist.
@@ -165,8 +165,9 @@ impl Results {
         link.cloned().unwrap_or_else(|| self.unknown(name))
     }
 
-    /// Returns times and values of a series, such as `cwnd` or `delivered_bytes` of a flow or of
-    /// endpoints, or `backlog_bytes` of a link. The series is empty if the run did not record it.
+    /// Returns times and values of a time series: of a flow or of endpoints, such as `cwnd` or
+    /// `delivered_bytes`, or of a link, such as `backlog_bytes`. The series is empty if the
+    /// scenario did not record it.
     ///
     /// # Panics
     /// If the name or the quantity does not exist.

@@ -1,4 +1,4 @@
-//! Runs a scenario with endpoints, and returns results.
+//! Runs a scenario with endpoints.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use tailback_scenario::{Diagnostic, Override, Request, load_request};
 use crate::error::Error;
 use crate::results::Results;
 
-/// Number of events between two checks for a fault of an endpoint.
+/// Number of events between two checks for a fault in an endpoint.
 const SLICE: u64 = 10_000;
 
 /// A scenario with endpoints, ready to run.
@@ -27,11 +27,11 @@ pub struct Simulation {
 impl Simulation {
     /// Loads a scenario.
     ///
-    /// The text may use the keys of tailback's format that the simulator supports. It may also have
-    /// entries of `[[programs]]` without programs. Attach endpoints to these entries by name
-    /// ([`Simulation::attach`]). Such an entry has the keys `name`, `count`, `start`, `stop`,
-    /// `rtt`, `route`, `back`, `reverse`, `dscp`, `hosts` and `class`. If it has a `kind`, its name
-    /// defaults to the kind, and the endpoints replace that kind's programs.
+    /// The text may use all keys that the simulator supports. Entries of `[[programs]]` need no
+    /// programs, because the caller attaches endpoints to them ([`Simulation::attach`]). They may
+    /// have the keys `name`, `count`, `start`, `stop`, `rtt`, `route`, `back`, `reverse`, `dscp`,
+    /// `hosts` and `class`. An entry with a `kind` has the kind as default name, and the endpoints
+    /// replace its programs.
     ///
     /// # Errors
     /// All errors of the scenario. Sweeps and `[[assert]]` are rejected, because a simulation is
@@ -81,16 +81,16 @@ impl Simulation {
         &self.warnings
     }
 
-    /// Replaces the seed of the scenario. The seed determines start offsets, losses, and the random
-    /// numbers of queues and congestion controls.
+    /// Sets the seed, which determines start offsets, losses, and the random numbers of queues and
+    /// congestion controls.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Simulation {
         self.seed = seed;
         self
     }
 
-    /// Attaches endpoints to the entry of `[[programs]]` with this name. Datagrams of the sender
-    /// pass the route, which by default is the bottleneck. Datagrams of the receiver pass the
+    /// Attaches endpoints to the entry of `[[programs]]` with this name. Datagrams from the sender
+    /// follow the route, by default over the bottleneck. Datagrams from the receiver follow the
     /// return route.
     ///
     /// # Errors
@@ -124,9 +124,8 @@ impl Simulation {
 
     /// Runs the simulation to its end.
     ///
-    /// # Errors
-    /// If an entry does not have endpoints, or if an endpoint panicked, looped without progress or
-    /// flooded the network. An endpoint that never returns cannot be stopped.
+    /// # Errors If an entry does not have endpoints, or if an endpoint panics, loops without
+    /// progress or floods the network. An endpoint that never returns cannot be stopped.
     pub fn run(self) -> Result<Results, Error> {
         let names = self.entries();
         let missing = names.iter().enumerate();

@@ -21,13 +21,14 @@ fn drain(bottleneck: &mut Bottleneck) -> Vec<Event> {
 #[test]
 fn datagrams_leave_at_the_rate_and_overflow_is_reported() {
     let mut bottleneck = bottleneck("{ aqm = \"fifo\", limit = \"4p\" }", "");
-    // With headers, a datagram is a frame of 1250 bytes, which takes 1 ms.
+    // A datagram is a frame of 1250 bytes with headers, which takes 1 ms.
     for handle in 0..7 {
         bottleneck.push(Time::from_ms(3), 1208, Ecn::NotEct, handle);
     }
     assert_eq!(bottleneck.poll(Time::from_ms(4)), None);
     let events = drain(&mut bottleneck);
-    // Of seven datagrams, one is sent at once, four wait, and two find the queue full.
+    // Of seven datagrams, one is sent at once, four are queued, and two are dropped because the
+    // queue is full.
     let at = |ms| Time::from_ms(3 + 5 + ms);
     let event = |handle, at, outcome| Event {
         handle,
@@ -57,7 +58,7 @@ fn competing_tcp_fills_the_queue_and_the_aqm_marks() {
     let rest = "[[flows]]\ncc = \"cubic\"\necn = true\n";
     let mut bottleneck = bottleneck("{ aqm = \"codel\", ecn = true }", rest);
     let mut events = Vec::new();
-    // For 20 s, a datagram is sent every 2 ms, which uses half of the rate.
+    // Send a datagram every 2 ms for 20 s, which uses half of the rate.
     for handle in 0..10_000 {
         let now = Time::from_ms(2 * handle);
         bottleneck.push(now, 1208, Ecn::Ect0, handle);
@@ -69,7 +70,7 @@ fn competing_tcp_fills_the_queue_and_the_aqm_marks() {
     let marks = events.iter().filter(marked).count();
     assert!((20..2000).contains(&marks), "{marks}");
     let mean = events.iter().map(|e| e.delay().ns()).sum::<u64>() / 10_000;
-    // The delay is half of the path's round-trip time, plus CoDel's standing queue of about 5 ms.
+    // The mean delay is half of the path's RTT plus CoDel's standing queue of about 5 ms.
     assert!((7_000_000..20_000_000).contains(&mean), "{mean}");
     let results = bottleneck.finish(Time::from_secs(21));
     assert_eq!(results.marks("mine"), marks as u64);

@@ -36,8 +36,7 @@ fn a_toy_shares_a_fair_queue_with_cubic() {
     assert!((results.share("mine") - 0.5).abs() < 0.05, "{results:?}");
     let queue = results.bottleneck();
     assert!(queue.utilisation.expect("a rate") > 0.98, "{queue:?}");
-    // The receiver reports every mark of the queue to the sender. Marks during the warm-up are not
-    // counted.
+    // The receiver also counts the marks of the warm-up, which the results do not.
     let marks = results.marks("mine");
     let marked = results.receiver::<Receiver>("mine").marked;
     assert!(marks > 10 && marked >= marks, "{marks} {marked}");
@@ -84,7 +83,7 @@ fn a_transfer_is_over_when_both_sides_are_done() {
     let sender = Sender::new(Ecn::Ect0, Some(count));
     let attached = simulation.attach("mine", sender, Receiver::wanting(count));
     let results = attached.and_then(Simulation::run).expect("a run");
-    // Each datagram has 1242 bytes with headers, at 20 Mbit/s.
+    // Each datagram is a frame of 1242 bytes, sent at 20 Mbit/s.
     let least = count as f64 * 1242.0 * 8.0 / 20e6;
     let took = results.completion_s("mine").expect("it is over");
     assert!((least..1.1 * least).contains(&took), "{took}, not {least}");
@@ -92,7 +91,7 @@ fn a_transfer_is_over_when_both_sides_are_done() {
     assert!((results.throughput_mbit("mine") / payload - 1.0).abs() < 0.01);
 }
 
-/// A receiver whose program ends a second after its work, like a QUIC client that waits in case its
+/// A receiver that ends a second after its work is done, like a QUIC client that waits in case its
 /// last packet is lost.
 struct Lingers {
     inner: Receiver,
@@ -141,7 +140,8 @@ fn the_measured_time_of_a_transfer_ends_with_its_last_data() {
     let measured = &program.measured;
     let ended = program.exit_s.receiver.expect("it is over");
     let completion = measured.completion_s.expect("it is over");
-    // The last data is the acknowledgement that reaches the sender half a round trip later.
+    // The last data in the measured time is the acknowledgement that reaches the sender half a
+    // round trip later.
     assert!(
         (ended - measured.to_s - 0.99).abs() < 0.001,
         "{ended} {}",
@@ -207,7 +207,7 @@ fn several_of_a_kind_and_the_way_back() {
     assert!(results.link("bottleneck.back").packets > 15_000);
 }
 
-/// The mistake that an endpoint makes.
+/// What an endpoint does wrong.
 #[derive(Clone, Copy)]
 enum Breaks {
     Spins,
@@ -292,7 +292,7 @@ fn a_mistake_costs_its_run_only_and_is_named() {
     );
 }
 
-/// Sends one burst, as with GSO, whose last datagram is shorter.
+/// Sends one burst as with GSO, with a shorter last datagram.
 struct Burst {
     length: usize,
     segment: Option<usize>,

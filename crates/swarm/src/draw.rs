@@ -1,4 +1,4 @@
-//! The random numbers of a scenario. All of them are derived from its seed.
+//! Draws the random numbers of a scenario, all from one seed.
 
 /// A stream of random numbers (SplitMix64).
 pub struct Draw(u64);

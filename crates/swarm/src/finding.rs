@@ -1,13 +1,13 @@
-//! The failures that a check reports.
+//! Describes the failures that a check reports.
 
 use std::fmt::Display;
 
 /// A violation of a rule that must hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// The kind of the failure, as a text that is the same for all failures of this kind.
+    /// Kind of the failure. Failures of the same kind have the same text.
     pub kind: String,
-    /// Where the failure is, and how large.
+    /// Where the failure occurred, with the values that show it.
     pub detail: String,
 }
 

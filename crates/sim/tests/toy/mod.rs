@@ -8,24 +8,25 @@ use tailback_sim::{Ecn, Endpoint, EndpointState, Time, Transmit};
 /// Payload of a datagram, bytes.
 const SIZE: usize = 1200;
 
-/// Returns the byte that fills the datagram with this number.
+/// Returns the byte with which datagram `number` is filled.
 fn fill(number: u64) -> u8 {
     (number % 251) as u8
 }
 
-/// Sends as fast as its window allows.
+/// The sending endpoint.
 pub struct Sender {
     ecn: Ecn,
     window: f64,
     next: u64,
     /// For each datagram in flight, when it was sent.
     flight: BTreeMap<u64, Time>,
-    /// The window is not reduced again until this number is acknowledged.
+    /// After a reduction of the window, the next one can only follow when this number is
+    /// acknowledged.
     recover: u64,
     srtt: Option<Time>,
     pub marks: u64,
     pub losses: u64,
-    /// Number of datagrams to send. `None` means no limit.
+    /// Number of datagrams to send, or `None` for no limit.
     limit: Option<u64>,
 }
 
@@ -131,7 +132,7 @@ pub struct Receiver {
     answers: Vec<[u8; 9]>,
     pub received: u64,
     pub marked: u64,
-    /// Number of datagrams that the receiver waits for. `None` means no limit.
+    /// Number of datagrams to receive, or `None` for no limit.
     wanted: Option<u64>,
 }
 

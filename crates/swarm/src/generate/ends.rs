@@ -31,7 +31,7 @@ impl Maker {
         }
     }
 
-    /// Draws the keys that both flows and sources have.
+    /// Draws the keys that flows and sources have in common.
     fn end(&mut self, table: &mut Table) {
         let mut start = 0.0;
         if self.draw.chance(0.3) {
@@ -107,7 +107,7 @@ impl Maker {
         flow
     }
 
-    /// Draws what the application of a flow writes, and its pauses.
+    /// Draws when a flow's application writes, how much, and its pauses.
     fn application(&mut self, flow: &mut Table) {
         if self.draw.chance(0.1) {
             let rate = self.rate * self.draw.log(0.001, 3.0);

@@ -1,4 +1,4 @@
-//! Draws one link, or several links with routes over them.
+//! Draws links, and routes over them if there are several.
 
 use tailback_engine::plan::Concerns;
 use tailback_engine::{aqm, impairments};
@@ -101,7 +101,7 @@ impl Maker {
         }
     }
 
-    /// Draws packets to mark and to drop.
+    /// Draws the numbers of packets to mark and to drop.
     fn schedule(&mut self) -> Value {
         let mut lists = [Vec::new(), Vec::new()];
         let mut number = 0;
@@ -117,7 +117,8 @@ impl Maker {
         ]))
     }
 
-    /// Draws slots. Most gaps are a part of the round-trip time. The slots may have no delay.
+    /// Draws slots. Most gaps between slots are shorter than the round-trip time, and some slots
+    /// have no delay.
     fn slots(&mut self) -> Value {
         let delay = self.draw.log(1.0, self.rtt.max(10.0));
         let min = delay + self.draw.log(1.0, self.rtt.max(10.0));
@@ -137,8 +138,8 @@ impl Maker {
         Value::Table(slots)
     }
 
-    /// Leaves out options of a queue, because some options exclude each other. The remaining
-    /// options are nearly always valid together.
+    /// Removes options of a queue at random until the others are valid together, because some options
+    /// exclude each other. With a small probability, leaves invalid ones.
     fn fitting(&mut self, queue: Value) -> Value {
         let Value::Table(mut queue) = queue else {
             return queue;
@@ -153,15 +154,15 @@ impl Maker {
         Value::Table(queue)
     }
 
-    /// Draws one to a few impairments.
+    /// Draws one or more impairments.
     fn impairments(&mut self) -> Value {
         let number = self.draw.log(1.0, 6.0) as usize;
         let impairments = (0..number).map(|_| {
             let entry = *self.draw.pick(impairments::ENTRIES);
             let kind = Value::String(entry.name.to_owned());
             let mut impairment = Table::from_iter([("kind".to_owned(), kind)]);
-            // Some options exclude each other, so draw again until the options are valid together.
-            // Twenty draws are nearly always enough.
+            // Some options exclude each other, so draw until they are valid together, which twenty
+            // draws nearly always achieve.
             for _ in 0..20 {
                 let mut drawn = options(&mut self.draw, entry.options, self.taste);
                 drawn.extend(impairment.clone());
@@ -194,8 +195,8 @@ impl Maker {
         Value::Array(windows.collect())
     }
 
-    /// Draws links in some order, or returns `None` if links have no names. With `backwards`, also
-    /// draws links of the return direction.
+    /// Draws a route of links, or returns `None` if the links have no names. With `backwards`, also
+    /// draws from links of the return direction.
     pub(super) fn route(&mut self, backwards: bool) -> Option<Value> {
         let mut names: Vec<String> = self.links.iter().map(|(name, _)| name.clone()).collect();
         if backwards {
@@ -211,7 +212,7 @@ impl Maker {
     }
 }
 
-/// Returns whether a key of a link is valid with this value.
+/// Returns whether a link may have a key with this value.
 fn is_valid(key: &str, value: Value) -> bool {
     let mut scenario: Table = BARE.parse().expect("TOML");
     if let Some(Value::Table(link)) = scenario.get_mut("bottleneck") {
@@ -224,7 +225,7 @@ fn is_valid(key: &str, value: Value) -> bool {
 const BARE: &str =
     "duration = \"1s\"\nbottleneck = { rate = \"1Mbit\" }\nflows = [{ cc = \"reno\" }]";
 
-/// Makes a queue or congestion control that only Linux has.
+/// Returns the value for a queue or congestion control that only Linux has.
 pub(super) fn only_linux(key: &str, name: &str) -> Value {
     Value::Table(Table::from_iter([
         (key.to_owned(), Value::String(name.to_owned())),

@@ -1,9 +1,9 @@
-//! Makes a random scenario from a seed. Most scenarios are valid, and together they use all keys.
+//! Draws a random scenario from a seed. Most scenarios are valid, and a large set of them uses all
+//! keys.
 //!
-//! The registries give the options of algorithms, and the schema gives the keys. This module only
-//! determines values that must fit together (times, rates, names, routes). So new algorithms,
-//! options and plain keys are drawn without a change to this crate. A test fails if a key is never
-//! drawn.
+//! Options of algorithms come from the registries, and keys from the JSON Schema, so new ones are
+//! drawn without a change to this crate. This module only determines values that depend on each
+//! other (times, rates, names, routes). A test fails if a key is never drawn.
 
 mod ends;
 mod links;
@@ -21,11 +21,11 @@ use values::{Taste, bit, entry, ns, of_kind, of_schema, options};
 
 static SCHEMA: LazyLock<Json> = LazyLock::new(json_schema);
 
-/// Values that all parts of a scenario use.
+/// Values that several parts of a scenario depend on.
 struct Maker {
     draw: Draw,
     taste: Taste,
-    /// Whether rates, times and sizes are far outside the ranges of real networks.
+    /// Whether rates, times and sizes may be far outside the ranges of real networks.
     wild: bool,
     /// Rate of the first link, bit/s. The next field is the smallest rate of all links.
     rate: f64,
@@ -34,21 +34,20 @@ struct Maker {
     rtt: f64,
     /// Length of the run, ns.
     duration: f64,
-    /// For each link of the forward direction, its name and whether it has a link for the return
-    /// direction.
+    /// For each forward link, its name and whether it has a link in the return direction.
     links: Vec<(String, bool)>,
 }
 
-/// Largest number of scenarios that are drawn until one is valid.
+/// Largest number of draws to get a valid scenario.
 const DRAWS: u64 = 16;
 
-/// Returns the scenario of a seed: the first of several draws that an engine accepts.
+/// Returns the scenario of a seed: the first of several draws that an engine accepts, or the last.
 pub fn scenario(seed: u64) -> Table {
     let drawn = (0..DRAWS).map(|i| one(seed.wrapping_mul(DRAWS).wrapping_add(i)));
     let mut drawn = drawn.peekable();
     while let Some(table) = drawn.next() {
         let text = table.to_string();
-        // A scenario that panics is treated as valid, because the trial must report the panic.
+        // Accept a scenario that makes an engine panic, so that the trial reports the panic.
         let valid = contained(|| {
             let engines = [EngineKind::Sim, EngineKind::Kernel];
             engines.iter().any(|engine| load(&text, *engine).is_ok())
@@ -71,7 +70,8 @@ fn one(seed: u64) -> Table {
     let rate = draw.log(slow, fast);
     let (near, far) = if wild { (1e4, 1e10) } else { (2e5, 5e8) };
     let rtt = draw.log(near, far);
-    // The run lasts for some thousand packets. Half of the runs also last for some round trips.
+    // Most runs last for up to some thousand packets. Half of the runs also last for a number of
+    // round trips.
     let packets = draw.log(200.0, 8_000.0) * 1514.0 * 8e9 / rate;
     let trips = if draw.chance(0.5) {
         rtt * draw.log(1.0, 100.0)
@@ -96,7 +96,7 @@ fn one(seed: u64) -> Table {
 }
 
 impl Maker {
-    /// Sets a key with this probability, unless it is already set.
+    /// Sets a key with probability `p`, unless it is already set.
     fn maybe(&mut self, table: &mut Table, p: f64, key: &str, value: fn(&mut Maker) -> Value) {
         if self.draw.chance(p) {
             let value = value(self);
@@ -104,8 +104,8 @@ impl Maker {
         }
     }
 
-    /// Draws the plain keys of a table by its schema, except the keys in `decided`, which the
-    /// caller sets itself.
+    /// Draws the plain keys of a table from its schema, except the keys in `decided`, which the
+    /// caller sets.
     fn rest(&mut self, table: &mut Table, schema: &Json, decided: &[&str], p: f64) {
         let Some(keys) = schema["properties"].as_object() else {
             return;
@@ -216,7 +216,7 @@ impl Maker {
         tcp
     }
 
-    /// Draws a sweep: two keys whose values do not change the result, and seeds.
+    /// Draws a sweep: two values of `path.rtt`, alone or zipped with two durations, and seeds.
     fn sweep(&mut self) -> Value {
         let mut sweep = Table::new();
         let rtts = vec![ns(self.rtt), ns(self.rtt * 1.5)];
@@ -251,7 +251,7 @@ impl Maker {
                 Value::Float(if other == "max" { 1e6 } else { 0.0 }),
             );
         }
-        // A metric can use a link or a flow, but not both.
+        // A metric may be of a link or of a flow, but not of both.
         self.maybe(&mut assert, 0.2, "link", |m| {
             Value::String(m.links[0].0.clone())
         });
@@ -266,8 +266,8 @@ impl Maker {
     }
 }
 
-/// Returns the words that libFuzzer may insert into scenarios: every key, option and word. Each is
-/// one entry of the fuzzer's dictionary.
+/// Returns the words of libFuzzer's dictionary, which it may insert into scenarios: every key,
+/// option and word.
 pub fn words() -> Vec<String> {
     let mut words = std::collections::BTreeSet::new();
     collect(&SCHEMA, &mut words);
@@ -281,7 +281,7 @@ pub fn words() -> Vec<String> {
         .collect()
 }
 
-/// Collects the names and words of a schema.
+/// Collects the key names and words in a schema.
 fn collect(schema: &Json, words: &mut std::collections::BTreeSet<String>) {
     match schema {
         Json::Object(parts) => {
