@@ -1,8 +1,8 @@
-//! Threads that write to or read from a socket in an endless loop, and block inside the kernel.
+//! Threads that only write to a socket, or only read from it, with blocking calls.
 //!
-//! The kernel wakes such a thread directly. To wake a thread in `epoll_wait`, the processor would
-//! switch to the agent's process and back twice. Because waking is cheap, little data of a flow
-//! waits, and it stays in the processor's cache.
+//! The kernel wakes such a thread directly. A thread in `epoll_wait` needs two more switches
+//! between the kernel and the agent's process. Because waking is cheap, each call handles little
+//! data, which stays in the processor's cache.
 
 use std::fs::File;
 use std::io;
@@ -13,21 +13,21 @@ use super::sys::Socket;
 use super::tcp::{self, Slack};
 use tailback_guest::job::{Flow, Job};
 
-/// Largest number of flows for which each flow can have two threads.
+/// Largest number of flows with two threads each.
 const MOST_FLOWS: usize = 2048;
 
-/// Stack of a thread, bytes. A thread does little more than one call.
+/// Stack of a thread, bytes. A thread does little more than one system call.
 const STACK: usize = 64 << 10;
 
 /// The error that ended a thread.
 pub type Failure = Arc<OnceLock<String>>;
 
-/// Returns whether the two ends of a flow get threads.
+/// Returns whether both ends of a flow get threads.
 ///
-/// A flow that ends gets no threads, because the main loop watches for its end, and a thread inside
-/// a call would delay that. A flow with segmentation offload gets none, because its segments leave
-/// in large bursts, for which more data must be ready. If every ACK is recorded, threads save
-/// nothing, because each ACK wakes the agent anyway. A process that starts programs may have only
+/// A flow that ends by itself gets no threads: the main loop watches for its end, and a thread in a
+/// system call would delay this. A flow with segmentation offload gets none, because its segments
+/// leave in large bursts, for which more data must be ready. If every ACK is recorded, threads save
+/// nothing, because each ACK wakes the agent anyway. A process that starts programs must have only
 /// one thread.
 pub fn serves(flow: &Flow, job: &Job) -> bool {
     let limited = flow.application.is_some();
@@ -36,14 +36,14 @@ pub fn serves(flow: &Flow, job: &Job) -> bool {
     endless && plain && job.flows.len() <= MOST_FLOWS
 }
 
-/// Starts a thread that writes as soon as the connection exists.
+/// Starts a thread that writes zeros as soon as the connection exists.
 pub fn write(socket: Arc<Socket>, zeros: Arc<File>, failure: Failure) -> io::Result<()> {
     start(socket, failure, "write", move |socket| {
         socket.send_file(&zeros, tcp::ZEROS).map(drop)
     })
 }
 
-/// Starts a thread that reads.
+/// Starts a thread that reads and discards data.
 pub fn read(flow: &Flow, slack: Slack, socket: Arc<Socket>, failure: Failure) -> io::Result<()> {
     let flow = flow.clone();
     let mut bounded = false;
@@ -64,7 +64,7 @@ pub fn read(flow: &Flow, slack: Slack, socket: Arc<Socket>, failure: Failure) ->
     })
 }
 
-/// Repeats a call until it fails.
+/// Starts a thread that repeats a call until it fails.
 fn start(
     socket: Arc<Socket>,
     failure: Failure,

@@ -1,5 +1,5 @@
-//! Statistics of queue disciplines over rtnetlink. They are the values that `tc -s` shows, but no
-//! process is started for each sample.
+//! Reads the statistics of queue disciplines over rtnetlink. They are what `tc -s` shows, but no
+//! process must be started for each sample.
 
 use std::io;
 
@@ -11,13 +11,12 @@ use super::xstats::{self, align, attribute, half, word};
 
 pub use super::xstats::Statistics;
 
-/// A connection to rtnetlink of one namespace, for the qdisc of one device.
+/// An rtnetlink connection in one namespace, for the qdisc of one device.
 pub struct Probe {
     socket: Socket,
     device: i32,
     kind: Vec<u8>,
-    /// The handle of the qdisc, as soon as it is known. From then on, the probe requests only this
-    /// qdisc from the kernel.
+    /// The handle of the qdisc, once it is known. Then the probe requests only this qdisc.
     handle: Option<u32>,
     xstats: Option<&'static Xstats>,
     buffer: Vec<u8>,
@@ -26,8 +25,8 @@ pub struct Probe {
 const RTM_NEWQDISC: u16 = 36;
 const RTM_GETQDISC: u16 = 38;
 const NLM_F_REQUEST: u16 = 1;
-/// With this flag, the socket that sends the request also gets the answer. Older kernels send the
-/// answer only to other sockets.
+/// Makes the kernel also send the answer to the socket that sent the request. Older kernels answer
+/// only other sockets.
 const NLM_F_ECHO: u16 = 8;
 const NLM_F_DUMP: u16 = 0x300;
 const NLMSG_ERROR: u16 = 2;
@@ -38,7 +37,7 @@ const TCMSG: usize = 20;
 const TCA_KIND: u16 = 1;
 
 impl Probe {
-    /// Opens a probe in the current namespace.
+    /// Creates a probe in the current namespace.
     pub fn new(device: &str, kind: &str) -> io::Result<Probe> {
         let socket = Socket::new(libc::AF_NETLINK, libc::SOCK_RAW, libc::NETLINK_ROUTE)?;
         Ok(Probe {
@@ -51,7 +50,7 @@ impl Probe {
         })
     }
 
-    /// Reads the statistics from the kernel. Returns `None` if the qdisc does not exist.
+    /// Reads the current statistics. Returns `None` if the qdisc does not exist.
     pub fn read(&mut self) -> io::Result<Option<Statistics>> {
         if let Some(handle) = self.handle {
             self.ask(NLM_F_REQUEST | NLM_F_ECHO, handle)?;

@@ -1,14 +1,14 @@
-//! A queue that is captured on both sides. From the packets that enter and leave, this module
-//! computes the values that a [`Meter`] counts.
+//! A queue whose packets are captured before and after it. From these packets, this module computes
+//! what a [`Meter`] counts.
 //!
-//! Computation in the guest takes no virtual time, so the time between the two captures of a packet
-//! is exactly its sojourn time.
+//! In the guest's virtual time, computation takes no time. So the time between the two captures of
+//! a packet is exactly its sojourn time.
 //!
-//! Every queue of a known kind keeps the order within a flow and direction, and a single queue
-//! keeps the order of all flows. So if a later packet overtakes a packet, the earlier one was
-//! dropped. Other kinds, such as netem, do not allow this conclusion, because an overtaken packet
-//! may still leave. For these kinds, a packet counts as dropped only if it never leaves. RED may
-//! mark a packet that the full buffer then drops. The captures do not show such a mark.
+//! Every queue discipline that the registry knows keeps the order within a flow and direction, and
+//! a single queue keeps the order of all flows. So a packet that a later packet overtakes was
+//! dropped. With other queue disciplines, such as netem, an overtaken packet may still leave, so a
+//! packet counts as dropped only if it never leaves. RED may mark a packet that the full buffer
+//! then drops. The captures do not show such a mark.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -18,22 +18,20 @@ use tailback_record::{Cause, Meter};
 use super::frame::{CE, ECT0, ECT1};
 use tailback_guest::job::{DropsAt, Limit, Link};
 
-/// A packet on one side of the queue.
+/// A packet that enters or leaves the queue.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet {
     /// Capture time, ns from the start of the run.
     pub time_ns: u64,
-    /// Identifies the flow or program, and the direction of the packet. It is twice the number of
-    /// the flow or program. One is added for ACKs, and for a program's packets from the receiver's
-    /// host.
+    /// The flow or program and the direction of the packet: twice the number of the flow or
+    /// program, plus one for ACKs and for packets from a program's receiving host.
     pub lane: usize,
-    /// Packets with equal slots keep their order in every queue. The slot equals the lane or, for a
-    /// program's packet, the result of [`Packet::tuple_slot`].
+    /// Queues keep the order of packets with equal slots. The slot is the lane or, for a program's
+    /// packet, the result of [`Packet::tuple_slot`].
     pub slot: usize,
-    /// The number that the captures assign to the packet's 5-tuple. `None` unless the packet
-    /// belongs to a program.
+    /// The number of a program packet's 5-tuple in the captures. `None` for other packets.
     pub tuple: Option<u32>,
-    /// A number that no other packet of the lane has.
+    /// Identifies the packet within its lane.
     pub key: u64,
     /// Frame length, bytes.
     pub len: u32,
@@ -42,21 +40,20 @@ pub struct Packet {
 }
 
 impl Packet {
-    /// Returns the number of the flow, or of the source's connection, that the packet belongs to.
+    /// Returns the number of the packet's flow, connection or program.
     pub fn number(&self) -> u32 {
         (self.lane / 2) as u32
     }
 
-    /// Returns the slot for packets of a 5-tuple. Slots of 5-tuples follow the slots of the `lanes`
-    /// lanes. Queues keep the order of the packets of a 5-tuple and direction. But some queue
-    /// disciplines put packets with ECT(1) or CE into a separate queue, so these packets have their
-    /// own slot.
+    /// Returns the slot for packets of a 5-tuple and direction. These slots come after the slots of
+    /// the `lanes` lanes. Queues keep the order of such packets, but some queue disciplines have a
+    /// separate queue for ECT(1) and CE. So these packets have a slot of their own.
     pub fn tuple_slot(lanes: usize, tuple: u32, back: bool, ecn: u8) -> usize {
         lanes + 4 * tuple as usize + 2 * usize::from(ecn & 1) + usize::from(back)
     }
 
-    /// Each 5-tuple and direction has two slots; returns the one that this packet is not in. If the
-    /// queue has marked the packet, the packet entered in that other slot.
+    /// Returns the other slot of the packet's 5-tuple and direction. A packet that the queue has
+    /// marked entered in that slot.
     fn other_slot(&self) -> Option<usize> {
         self.tuple?;
         Some(match self.ecn & 1 {
@@ -66,7 +63,7 @@ impl Packet {
     }
 }
 
-/// Returns the element of a list at this index. Extends the list if needed.
+/// Returns a list's element at this index. Extends the list if it is too short.
 pub fn at<T: Default>(list: &mut Vec<T>, index: usize) -> &mut T {
     if list.len() <= index {
         list.resize_with(index + 1, T::default);
@@ -74,85 +71,81 @@ pub fn at<T: Default>(list: &mut Vec<T>, index: usize) -> &mut T {
     &mut list[index]
 }
 
-/// What happened to a packet of a program.
+/// An event of a program's packet at the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Note {
-    /// Number of the packet's 5-tuple.
     pub tuple: u32,
-    /// Whether the receiver's host sent the packet.
+    /// Whether the packet came from the receiver's host.
     pub back: bool,
-    /// When the event happened, ns.
+    /// Time of the event, ns.
     pub at_ns: u64,
-    /// What happened.
     pub what: Noted,
 }
 
-/// What happened to a packet.
+/// What happened to a packet at the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Noted {
-    /// The packet left the queue after waiting for this time, ns.
+    /// The packet left after this sojourn time, ns.
     Passed(u64),
-    /// The packet was dropped or marked, with this cause.
+    /// The packet was dropped or marked for this cause.
     Counted(Cause),
 }
 
-/// A packet whose entry was captured, but not yet its exit.
+/// A packet that has entered but not yet left, as far as the captures show.
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
     packet: Packet,
-    /// Bytes that had left the queue when the packet entered.
+    /// Number of bytes that had left the queue when this packet entered.
     bytes_out: u64,
     packets_out: u64,
 }
 
-/// A packet that the queue has certainly dropped.
+/// A packet that the queue is known to have dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lost {
-    /// Slot of the packet. If packets keep their order, this was the slot's oldest packet.
+    /// Slot of the packet. If the queue keeps the order, this was the slot's oldest packet.
     pub slot: usize,
-    /// A number that no other packet of the lane has.
+    /// Identifies the packet within its lane.
     pub key: u64,
-    /// Time of the drop, ns.
     pub at_ns: u64,
-    /// Cause of the drop.
     pub cause: Cause,
 }
 
-/// The state of one link's queue.
+/// A link's queue, as computed from the captures.
 pub struct Queue {
-    /// Counts the events at the link.
+    /// Receives the counts and sojourn times.
     pub meter: Meter,
-    /// Number of packets whose exit was captured, but not their entry.
+    /// Number of packets that were captured only when they left.
     pub strangers: u64,
     /// Number of drops in the whole run, including the warm-up.
     pub dropped: u64,
-    /// Drops that [`super::packets`] has not read yet, if packets are recorded.
+    /// Drops for [`super::packets`] that it has not read yet, if packets are recorded.
     pub lost: Option<Vec<Lost>>,
-    /// Events of packets of programs that have not been read yet.
+    /// Events of programs' packets that have not been read yet.
     pub notes: Vec<Note>,
     warmup_ns: u64,
     limit: Limit,
     drops_at: DropsAt,
-    /// Whether a full buffer is the only reason for which the queue drops.
+    /// Whether the queue drops only if the buffer is full.
     tail_drop: bool,
-    /// Whether all packets keep their order. If so, all packets wait in the first of `slots`.
+    /// Whether the queue keeps the order of all packets. If so, all wait in the first of `slots`.
     in_order: bool,
-    /// Overtaken packets by lane and key, for queues that may reorder the packets of a slot.
+    /// Overtaken packets by lane and key, if the queue may reorder packets of a slot.
     overtaken: Option<HashMap<(usize, u64), Waiting>>,
     slots: Vec<VecDeque<Waiting>>,
     /// Number of marks in the whole run, including the warm-up.
     marked: u64,
-    /// Whether the buffer has ever been full.
     overflowed: bool,
-    /// Bytes and packets that have left, including packets that the algorithm dropped at the head.
+    /// Bytes that have left, or were dropped at the head. The next field is the number of these
+    /// packets.
     bytes_out: u64,
     packets_out: u64,
-    /// Time at which the packet that left last had entered, ns.
+    /// When the packet that left last had entered, ns.
     newest_out_ns: u64,
 }
 
 impl Queue {
-    /// Returns an empty queue. `numbers` is the number of flows, connections and programs of the
+    /// Creates an empty queue. `numbers` is the number of flows, connections and programs of the
     /// run.
     pub fn new(link: &Link, numbers: usize, warmup_ns: u64, meter: Meter) -> Queue {
         Queue {
@@ -176,7 +169,7 @@ impl Queue {
         }
     }
 
-    /// Notes that a packet entered.
+    /// Records that a packet entered.
     pub fn enter(&mut self, packet: Packet) {
         self.meter.arrive(packet.len, packet.time_ns);
         let slot = if self.in_order { 0 } else { packet.slot };
@@ -188,8 +181,8 @@ impl Queue {
         });
     }
 
-    /// Finds a waiting packet. Returns the index of its slot, and how many packets are in front of
-    /// it.
+    /// Finds a waiting packet. Returns its slot and the number of packets in front of it in this
+    /// slot.
     fn find(&self, packet: &Packet) -> Option<(usize, usize)> {
         let is_it = |w: &Waiting| w.packet.key == packet.key && w.packet.lane == packet.lane;
         let within = |slot: usize| Some((slot, self.slots.get(slot)?.iter().position(is_it)?));
@@ -199,7 +192,7 @@ impl Queue {
         within(packet.slot).or_else(|| within(packet.other_slot()?))
     }
 
-    /// Notes that a packet left. Returns its slot if its entry was captured.
+    /// Records that a packet left. Returns its slot at entry, if the entry was captured.
     pub fn leave(&mut self, packet: Packet) -> Option<usize> {
         let late = (self.overtaken.as_mut())
             .and_then(|overtaken| overtaken.remove(&(packet.lane, packet.key)));
@@ -222,7 +215,7 @@ impl Queue {
         let slot = waiting.packet.slot;
         let (entered, len) = (waiting.packet.time_ns, waiting.packet.len);
         self.newest_out_ns = self.newest_out_ns.max(entered);
-        // If the packet was reordered, it is unknown which packets were in front of it.
+        // If the queue may reorder packets, it is unknown which packets were in front of this one.
         if entered >= self.warmup_ns && keeps_order {
             let before = self.bytes_out - waiting.bytes_out;
             self.meter.note_backlog(before + u64::from(len));
@@ -240,7 +233,7 @@ impl Queue {
                 _ => return Some(slot),
             };
             self.marked += u64::from(cause == Cause::Mark);
-            // The time of the event is the time at which the algorithm decided to mark.
+            // The time at which the algorithm decided to mark counts.
             let at_ns = match self.drops_at {
                 DropsAt::Enqueue => entered,
                 DropsAt::Dequeue => packet.time_ns,
@@ -268,25 +261,25 @@ impl Queue {
         }
     }
 
-    /// Handles a packet that a later packet of the same slot has overtaken. The later packet left
-    /// at `seen_ns`.
+    /// Handles a packet that a later packet of its slot has overtaken. The later packet left at
+    /// `seen_ns`.
     fn pass_by(&mut self, passed: Waiting, seen_ns: u64) {
         let Some(overtaken) = &mut self.overtaken else {
             return self.lose(&passed, seen_ns);
         };
         let name = (passed.packet.lane, passed.packet.key);
-        // Two packets with the same key cannot be distinguished, so forget the earlier one.
+        // Packets with the same lane and key cannot be distinguished, so discard the earlier one.
         if let Some(other) = overtaken.insert(name, passed) {
             self.lose(&other, seen_ns);
         }
     }
 
-    /// Counts a drop that happened at `seen_ns` or earlier.
+    /// Counts a drop that is detected at `seen_ns`.
     fn lose(&mut self, lost: &Waiting, seen_ns: u64) {
         self.dropped += 1;
         let packet = lost.packet;
-        // The queue keeps the order, so all packets that were in front of this packet on its
-        // arrival have left.
+        // All packets that were in front of this one on its arrival have left by now, because the
+        // queue keeps the order. So what has left since then is the queue length on arrival.
         let full = match self.limit {
             Limit::Packets(n) => self.packets_out - lost.packets_out >= n,
             Limit::Bytes(n) => self.bytes_out - lost.bytes_out + u64::from(packet.len) > n,
@@ -314,21 +307,21 @@ impl Queue {
         self.note(&packet, at_ns, Noted::Counted(cause));
     }
 
-    /// Returns when the oldest waiting packet entered, ns. Overtaken packets are ignored.
+    /// Returns when the oldest waiting packet entered, ns. Ignores overtaken packets.
     pub fn oldest_ns(&self) -> Option<u64> {
         let fronts = self.slots.iter().filter_map(VecDeque::front);
         fronts.map(|w| w.packet.time_ns).min()
     }
 
-    /// Ends the run. A packet whose exit was not captured either still waits or was dropped. No
-    /// later packet has shown which of the two is true. `queued` is the number of packets that the
-    /// queue holds by its own report. `dropped` and `marked` are its counts over the whole run.
+    /// Ends the run. A packet that has not left either still waits or was dropped after all packets
+    /// that have left. `queued` is the number of packets that the queue reports to hold. `dropped`
+    /// and `marked` are its own counts for the whole run.
     pub fn finish(&mut self, queued: Option<u64>, dropped: Option<u64>, marked: Option<u64>) {
         let overtaken = self.overtaken.take().unwrap_or_default();
         let waiting: u64 = self.slots.iter().map(|l| l.len() as u64).sum();
         let waiting = waiting + overtaken.len() as u64;
         let mut surplus = queued.map_or(0, |queued| waiting.saturating_sub(queued));
-        // Sort by age, because the queue still holds the newest packets.
+        // Sort by age. The queue still holds the newest packets.
         let mut rest: Vec<Waiting> = self
             .slots
             .iter_mut()
@@ -345,17 +338,16 @@ impl Queue {
                 kept.push(waiting);
             }
         }
-        // No later packet has left yet, so only the queue's own count shows how many packets were
+        // No later packet has left, so only the queue's own count tells how many of the rest were
         // dropped on arrival.
         let missing = dropped.map_or(0, |d| d.saturating_sub(self.dropped));
         let unseen = marked.map_or(0, |m| m.saturating_sub(self.marked));
         for waiting in kept.iter().take(missing as usize) {
             self.lose(waiting, waiting.packet.time_ns);
         }
-        // `unseen` packets were marked on arrival and still wait. It is unknown which packets they
-        // are. Assume the newest packets, because they found the longest queue. If the buffer was
-        // full, it may have dropped marked packets. Then the number of marked packets is also
-        // unknown.
+        // `unseen` of the waiting packets were marked on arrival. Assume the newest ones, because
+        // they met the longest queue. If the buffer was ever full, it may have dropped marked
+        // packets, so the number is unknown.
         let unseen = if self.overflowed { 0 } else { unseen };
         let waits = kept.iter().skip(missing as usize).rev();
         for waiting in waits
@@ -413,7 +405,7 @@ mod tests {
         Queue::new(&link, 2, 100, meter)
     }
 
-    /// Returns the measurements over 1000 ns at a rate of 1 byte/ns.
+    /// Returns the measurements after 1000 ns at a rate of 1 byte/ns.
     fn measured(queue: Queue) -> Outcome {
         let mut outcome = Outcome {
             duration_ns: 1_000,
@@ -455,7 +447,7 @@ mod tests {
         assert_eq!((outcome.packets, outcome.bytes), (2, 2000));
         assert_eq!(outcome.delay.sum(), 100 + 80);
         assert_eq!(outcome.counts.marks(), 1);
-        // The warm-up ends at 100. Then one packet of 1000 B waits until 150, and another packet
+        // After the warm-up, which ends at 100, one packet of 1000 B waits until 150, and another
         // from 120 to 200.
         assert_eq!(outcome.backlog_byte_ns, 1000 * (50 + 80));
         assert_eq!(outcome.backlog_max_bytes, 2000);
@@ -483,7 +475,8 @@ mod tests {
         queue.enter(packet(311, 0, 4, 0));
         queue.enter(packet(312, 0, 5, 0));
         queue.leave(packet(320, 0, 3, 0));
-        // Packet 4 found only one packet waiting, so it was not dropped because of the full buffer.
+        // When packet 4 arrived, only one packet was waiting, so a full buffer cannot be the cause
+        // of the drop.
         queue.leave(packet(330, 0, 5, 0));
         queue.finish(Some(0), None, None);
         assert_eq!(queue.meter.counts.get(Cause::Overflow), 1);
@@ -522,7 +515,7 @@ mod tests {
         assert_eq!(outcome.packets, 3);
         assert_eq!(classes[0].counts, outcome.counts);
         assert_eq!((outcome.counts.drops(), outcome.counts.marks()), (1, 1));
-        // The intervals are 100 to 400 ns, 400 to 700 ns, and the rest, which ends at 1000 ns.
+        // The intervals are 100 to 400 ns, 400 to 700 ns, and 700 to 1000 ns.
         let drops: Vec<u64> = classes[0].intervals.iter().map(|i| i.drops).collect();
         assert_eq!(drops, [0, 1, 0]);
         assert_eq!(classes[0].flow_bytes, [[1000, 1000, 0]]);
@@ -533,13 +526,14 @@ mod tests {
 
     #[test]
     fn events_belong_to_the_moment_of_decision() {
-        // The packet is marked on arrival during the warm-up, which ends at 100, and leaves later.
+        // The packet is marked on arrival during the warm-up, which ends at 100, and leaves after
+        // it.
         let mut red = queue(Limit::Unknown, DropsAt::Enqueue);
         red.enter(packet(90, 0, 1, 2));
         red.enter(packet(110, 0, 2, 2));
         red.leave(packet(120, 0, 1, CE));
         red.leave(packet(130, 0, 2, CE));
-        // Two more packets are marked on arrival. One of them is still in the queue at the end.
+        // Two more packets are marked on arrival, of which one still waits at the end.
         red.enter(packet(900, 0, 3, 2));
         red.enter(packet(910, 2, 3, 2));
         red.leave(packet(990, 0, 3, CE));
@@ -593,7 +587,7 @@ mod tests {
         assert_eq!(outcome.backlog_byte_ns, 1000 * waited);
     }
 
-    /// Returns a packet of program 1. The slots of its 5-tuples follow the slots of four lanes.
+    /// Returns a packet of program 1. Slots of 5-tuples come after the slots of four lanes.
     fn of_program(time_ns: u64, tuple: u32, key: u64, ecn: u8) -> Packet {
         Packet {
             slot: Packet::tuple_slot(4, tuple, false, ecn),

@@ -1,5 +1,5 @@
-//! Makes the part of a root folder that all programs have: a file system in memory with devices,
-//! /proc, /sys and the packages. Also mounts more files into a root.
+//! Makes the part of a root folder that all programs have: a tmpfs with devices, /proc, /sys and
+//! the packages. Also mounts other files into a root.
 
 use std::fs;
 use std::io;
@@ -9,18 +9,19 @@ use std::path::Path;
 use crate::agent::io;
 use crate::agent::sys::process;
 
-/// Path at which the root folder of a program is made. Every process has its own mounts, so all
-/// processes can use this path.
+/// Path at which a program's root folder is made. Each process has its own mounts, so all can use
+/// the same path.
 pub const NEW: &str = "/tmp";
 
-/// Limits on the files in memory that a program may write, not including its output folder.
+/// Limits for the files that a program may write in memory. Its output folder has a limit of its
+/// own.
 const OPTIONS: &str = "mode=755,size=256m,nr_inodes=100k";
 
-/// The output folder, whose files the run stores.
+/// A program's output folder. The agent copies its files to the results.
 pub const OUT: &str = "/out";
 
-/// Makes a root that has only packages, and enters it. Commands that prepare a program's files run
-/// there.
+/// Makes a root that has only packages, and enters it. Commands that prepare files for a program
+/// run in it.
 pub fn enter_packages(root: &str, output: &str) -> Result<(), String> {
     empty()?;
     packages(root)?;
@@ -28,14 +29,14 @@ pub fn enter_packages(root: &str, output: &str) -> Result<(), String> {
     process::change_root(NEW).map_err(io("root"))
 }
 
-/// Makes a root without files.
+/// Mounts an empty root.
 pub fn empty() -> Result<(), String> {
     let private = libc::MS_REC | libc::MS_PRIVATE;
     process::mount("", "/", "", private, "").map_err(io("private mounts"))?;
     process::mount("tmpfs", NEW, "tmpfs", 0, OPTIONS).map_err(io("root"))
 }
 
-/// Mounts the file systems that every root needs in addition to its own files.
+/// Mounts the file systems that every root needs.
 pub fn furnish(output: &str) -> Result<(), String> {
     for name in ["dev", "out", "proc", "root", "run", "sys", "tmp"] {
         own_folder(&at(name))?;
@@ -50,7 +51,7 @@ pub fn furnish(output: &str) -> Result<(), String> {
 
 const NO_DEVICES: libc::c_ulong = libc::MS_NOSUID | libc::MS_NODEV;
 
-/// Returns the path of a file of the new root, for use before the process enters that root.
+/// Returns the path of a file in the new root, as seen before the process enters it.
 pub fn at(name: &str) -> String {
     format!("{NEW}/{name}")
 }
@@ -61,8 +62,8 @@ pub fn folder(path: &str) -> Result<(), String> {
     builder.create(path).map_err(io(path))
 }
 
-/// Makes a real folder in the root. A symbolic link from an image could lead out of the root while
-/// the root is being made.
+/// Makes a folder in the root. First removes a symbolic link of this name, which could lead out of
+/// the root that is being made.
 pub fn own_folder(path: &str) -> Result<(), String> {
     if fs::symlink_metadata(path).is_ok_and(|found| !found.is_dir()) {
         fs::remove_file(path).map_err(io(path))?;
@@ -84,8 +85,8 @@ pub fn bind(place: &str, target: &str) -> Result<(), String> {
         .map_err(io(place))
 }
 
-/// Adds the packages. /usr is mounted without a copy. /etc and /var are copies, which programs can
-/// change.
+/// Adds the packages. /usr is mounted read-only. /etc and /var are copied, so programs can change
+/// them.
 pub fn packages(root: &str) -> Result<(), String> {
     for name in ["etc", "files", "usr", "var", "work"] {
         folder(&at(name))?;
@@ -106,7 +107,7 @@ pub fn packages(root: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Copies a folder with its content.
+/// Copies a folder and its contents.
 fn copy(from: &Path, to: &Path) -> io::Result<()> {
     fs::DirBuilder::new()
         .recursive(true)
@@ -146,7 +147,7 @@ fn devices() -> Result<(), String> {
     ] {
         symlink(target, at(&format!("dev/{name}"))).map_err(io(name))?;
     }
-    // /dev/pts is left out, because the kit's kernel does not provide terminals.
+    // Leave out /dev/pts, because the guest kernel has no pseudo-terminals.
     let shared = at("dev/shm");
     folder(&shared)?;
     let options = "mode=1777,size=256m";

@@ -1,8 +1,8 @@
-//! The files of a container image as the root of a program.
+//! Makes a root folder from a container image.
 //!
-//! In a container, programs can write all files. Here, folders of programs and libraries are
-//! mounted read-only. Other small files and folders are copied to memory, where programs can write
-//! them. Large files and folders are mounted read-only, but programs can create new files beside
+//! In a container, programs can write to all files. Here, the folders of programs and libraries are
+//! mounted read-only. Other small files and folders are copied to memory, where programs can change
+//! them. Large files and folders are also mounted read-only, but programs can create files beside
 //! them.
 
 use std::ffi::OsStr;
@@ -13,12 +13,12 @@ use std::path::Path;
 use super::bare::bind;
 use crate::agent::io;
 
-/// Folders in the root that hold the programs and libraries of a distribution.
+/// Folders that hold the programs and libraries of a Linux distribution.
 const CODE: [&str; 8] = [
     "bin", "lib", "lib32", "lib64", "libx32", "nix", "sbin", "usr",
 ];
 
-/// Folders that are created in every root and not taken from the image.
+/// Folders that every root gets from the agent instead of from the image.
 const NEW: [&str; 3] = ["dev", "proc", "sys"];
 
 /// Size above which a file is mounted instead of copied, bytes.
@@ -30,10 +30,10 @@ const MOST_ENTRIES: usize = 2000;
 /// Size above which a folder is mounted instead of copied, bytes.
 const MOST_BYTES: u64 = 32 << 20;
 
-/// If a folder is too large, its subfolders are treated separately, down to this depth.
+/// A folder that is too large to copy is split into its subfolders, down to this depth.
 const DEEP: usize = 2;
 
-/// Puts the contents of the folder `from` into the folder `to`.
+/// Adds the contents of the folder `from` to the folder `to`.
 pub fn show(from: &str, to: &str) -> Result<(), String> {
     each(Path::new(from), Path::new(to), |name, from, to| {
         let plain = name.to_str().unwrap_or_default();
@@ -46,7 +46,7 @@ pub fn show(from: &str, to: &str) -> Result<(), String> {
     })
 }
 
-/// Calls a function for each item of a folder, in the order of names. Skips devices, sockets and
+/// Calls a function for each entry of a folder, in the order of names. Skips devices, sockets and
 /// pipes.
 fn each(
     from: &Path,
@@ -69,8 +69,8 @@ fn each(
     Ok(())
 }
 
-/// Adds one file, link or folder to a folder. A link stays a link, a small file or folder is
-/// copied, and a large file or folder is mounted.
+/// Adds a file, link or folder to a folder. Links stay links, small files and folders are copied,
+/// and large ones are mounted.
 fn entry(from: &Path, to: &Path, deep: usize) -> Result<(), String> {
     let name = from.display().to_string();
     let found = fs::symlink_metadata(from).map_err(io(&name))?;
@@ -97,7 +97,7 @@ fn entry(from: &Path, to: &Path, deep: usize) -> Result<(), String> {
     each(from, to, |_, from, to| entry(from, to, deep))
 }
 
-/// Returns whether the contents of a folder fit into the remaining limits `left`.
+/// Returns whether a folder can be copied within the limits `left`: number of entries, and bytes.
 fn fits(folder: &Path, left: &mut (usize, u64)) -> bool {
     let Ok(names) = fs::read_dir(folder) else {
         return false;

@@ -1,8 +1,8 @@
-//! The environment of endpoints of the QUIC interop runner, and the result of their downloads.
+//! The environment of QUIC interop runner endpoints, and the result of their downloads.
 //!
-//! The agent prepares everything on the server's side before the server starts. openssl makes the
-//! certificates in a root of packages, as in the runner's own script. The contents of files are
-//! computed from their names, so the agent can check that files have arrived unchanged.
+//! The agent prepares all files of the server before the server starts. openssl makes the
+//! certificates, as in the runner's own script. The contents of files are computed from their
+//! names, so the agent can check that they arrive unchanged.
 
 use std::fs::{self, File};
 use std::io::{BufReader, BufWriter, Read, Write};
@@ -17,19 +17,19 @@ use super::bare::{self, at, bind, own_folder};
 use crate::agent::io;
 use crate::agent::sys::{self, process};
 
-/// Names of both hosts.
+/// Host names of the two endpoints.
 pub const HOSTS: [&str; 2] = ["server", "client"];
 
 /// Port on which clients wait for the simulator.
 const SIM_PORT: u16 = 57832;
 
-/// Mount options that limit the size of the files in memory.
+/// Mount options that limit the files in memory.
 const OPTIONS: &str = "mode=755,size=1200m,nr_inodes=20k";
 
-/// A script that replaces the image's own script, which would set up the runner's network.
+/// Replaces the image's own setup script, which would configure the runner's network.
 const SETUP: &str = "mkdir -p /logs/qlog\n";
 
-/// Makes a certificate, its key, and the certificate that signed it.
+/// Shell commands that make a certificate, its key, and the certificate that signs it.
 const CERTIFICATES: &str = "cd /out
 {
 openssl req -x509 -sha256 -nodes -days 365 -newkey rsa:2048 -keyout /tmp/ca.key -out ca.pem \
@@ -43,13 +43,13 @@ chmod 644 ca.pem cert.pem priv.key
 } > /tmp/log 2>&1 || { cat /tmp/log >&2; exit 1; }
 ";
 
-/// Returns the path of a file that both sides share. `number` is the index of their entry in
-/// `[[programs]]`.
+/// Returns the path of a file that both sides of an entry in `[[programs]]` share. `number` is the
+/// index of the entry.
 fn place(number: usize, name: &str) -> String {
     format!("/run/programs/interop{number}/{name}")
 }
 
-/// Mounts memory for the shared files of an entry.
+/// Mounts a tmpfs for the files that both sides of an entry share.
 pub fn make(number: usize) -> Result<(), String> {
     let whole = place(number, "");
     fs::create_dir_all(&whole).map_err(io(&whole))?;
@@ -93,7 +93,7 @@ pub fn prepare(number: usize, program: &Program, interop: &Interop) -> Result<()
     Ok(())
 }
 
-/// Adds the shared files to the new root of a side. `output` becomes the side's `/logs`.
+/// Adds the files that both sides share to the new root of a side. `output` becomes `/logs`.
 pub fn show(number: usize, side: usize, output: &str) -> Result<(), String> {
     let writable = [
         ("logs", output.to_owned()),
@@ -115,7 +115,7 @@ pub fn show(number: usize, side: usize, output: &str) -> Result<(), String> {
     let Ok(found) = fs::read(&setup) else {
         return Ok(());
     };
-    // Keep the first line, which names the shell.
+    // Keep the first line of the image's script, which names the shell.
     let first = found
         .split(|byte| *byte == b'\n')
         .next()
@@ -130,8 +130,7 @@ pub fn show(number: usize, side: usize, output: &str) -> Result<(), String> {
         .map_err(io("/setup.sh"))
 }
 
-/// Returns the lines of /etc/hosts that endpoints of the runner need in addition to the usual
-/// lines.
+/// Returns the additional lines of /etc/hosts that interop runner endpoints need.
 pub fn hosts(pair: [(Ipv4Addr, Ipv6Addr); 2]) -> String {
     let mut text = "127.0.0.1 sim\n".to_owned();
     for ((four, six), name) in pair.into_iter().zip(HOSTS) {
@@ -140,8 +139,7 @@ pub fn hosts(pair: [(Ipv4Addr, Ipv6Addr); 2]) -> String {
     text
 }
 
-/// Listens on the port of the simulator until this process ends, because clients wait for this
-/// port.
+/// Listens on the simulator's port until this process ends, because clients wait for this port.
 pub fn listen() -> Result<TcpListener, String> {
     TcpListener::bind((Ipv4Addr::LOCALHOST, SIM_PORT)).map_err(io("the port of sim"))
 }
@@ -149,18 +147,18 @@ pub fn listen() -> Result<TcpListener, String> {
 /// The result of a client's downloads.
 #[derive(Clone, Debug, Default)]
 pub struct Downloads {
-    /// What is wrong with the first few incomplete files.
+    /// The errors of the first few files that are incomplete or wrong.
     pub wrong: Vec<String>,
-    /// How many files are complete and correct.
+    /// Number of files that are complete and correct.
     whole: usize,
     files: usize,
     bytes: u64,
-    /// The latest modification time of these files, in ns on the guest's wall clock.
+    /// The latest modification time of the correct files, in ns on the guest's wall clock.
     last_ns: i64,
 }
 
 impl Downloads {
-    /// Checks which files the client of an entry of `[[programs]]` has downloaded.
+    /// Checks the files that the client of an entry in `[[programs]]` has downloaded.
     pub fn of(number: usize, interop: &Interop) -> Downloads {
         Downloads::in_folder(Path::new(&place(number, "downloads")), interop)
     }
@@ -189,14 +187,14 @@ impl Downloads {
         self.whole == self.files
     }
 
-    /// Returns a text about what is wrong with the downloads.
+    /// Describes what is wrong with the downloads.
     pub fn said(&self) -> String {
         let (whole, files, wrong) = (self.whole, self.files, self.wrong.join(", "));
         format!("{whole} of {files} files arrived complete in /downloads: {wrong}")
     }
 
-    /// Returns the downloads as JSON for a result file. `began_ns` is when the client was started,
-    /// in ns on the guest's wall clock.
+    /// Returns the downloads as JSON for a result file. `began_ns` is when the client started, in
+    /// ns on the guest's wall clock.
     pub fn report(&self, began_ns: u64) -> String {
         let mut report = json!({
             "files": self.files,
@@ -213,7 +211,7 @@ impl Downloads {
     }
 }
 
-/// Returns when a file was last written to, if its content is correct. Otherwise returns what is
+/// Returns the modification time of a file if its content is correct. Otherwise returns what is
 /// wrong with it.
 fn arrived(path: &Path, name: &str, bytes: u64) -> Result<i64, String> {
     let found = fs::symlink_metadata(path).map_err(|_| "is not there".to_owned())?;
@@ -241,8 +239,8 @@ fn arrived(path: &Path, name: &str, bytes: u64) -> Result<i64, String> {
     }
 }
 
-/// Generates the content of a file in chunks. The content consists of numbers from SplitMix64
-/// (Steele, Lea and Flood 2014), whose first state is derived from the file's name.
+/// Generates the content of a file piece by piece. It consists of numbers from SplitMix64 (Steele,
+/// Lea and Flood 2014), seeded with a hash of the file's name.
 struct Content {
     state: u64,
     left: u64,

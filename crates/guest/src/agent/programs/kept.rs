@@ -1,33 +1,33 @@
-//! Stores the standard output or error of a program.
+//! Stores the standard output or standard error of a program.
 
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
-/// Number of bytes that are stored from the beginning of the output.
+/// Bytes that are stored from the beginning of the output.
 const MOST: usize = 1 << 20;
 
-/// Number of bytes that are stored from the end of the output.
+/// Bytes that are stored from the end of the output.
 const TAIL: usize = 4 << 10;
 
-/// Number of lines of output that an error message quotes.
+/// Number of lines that an error message quotes from the output.
 const LINES: usize = 10;
 
-/// The reading end of a pipe, and the data that the agent has read from it.
+/// The reading end of a pipe, and what has been read from it.
 #[derive(Default)]
 pub struct Kept {
     pipe: Option<File>,
     /// The beginning of the output.
     pub bytes: Vec<u8>,
-    /// The end of the output, if the output is longer than `bytes`.
+    /// The end of the output, if it does not fit into `bytes`.
     tail: VecDeque<u8>,
-    /// Whether the output was longer than `bytes`.
+    /// Whether the output did not fit into `bytes`.
     pub cut: bool,
 }
 
 impl Kept {
-    /// Starts to store the data that comes from this pipe.
+    /// Starts to store what is written into this pipe.
     pub fn of(pipe: OwnedFd) -> Kept {
         Kept {
             pipe: Some(File::from(pipe)),
@@ -35,12 +35,12 @@ impl Kept {
         }
     }
 
-    /// Returns the descriptor to poll, or `None` after the pipe was closed.
+    /// Returns the descriptor to poll, or `None` if the pipe is closed.
     pub fn fd(&self) -> Option<RawFd> {
         self.pipe.as_ref().map(AsRawFd::as_raw_fd)
     }
 
-    /// Reads the available data. Closes the pipe when it has ended.
+    /// Reads the available data. Closes the pipe at its end.
     pub fn read(&mut self) {
         let mut buffer = [0; 16 << 10];
         loop {
@@ -65,13 +65,12 @@ impl Kept {
         self.tail.drain(..over);
     }
 
-    /// Returns whether the output contains a text.
     pub fn has(&self, text: &str) -> bool {
         let text = text.as_bytes();
         self.bytes.windows(text.len()).any(|part| part == text)
     }
 
-    /// Returns the last lines of the output.
+    /// Returns the last lines of the output, for an error message.
     pub fn last(&self) -> String {
         let missing = TAIL - self.tail.len().min(TAIL);
         let from = self.bytes.len().saturating_sub(missing);

@@ -1,4 +1,4 @@
-//! Starts the programs of a host: namespaces, root, limits, and the program itself.
+//! Starts a program on its host: sets up namespaces, root folder and limits, then runs the program.
 
 use std::io;
 use std::path::Path;
@@ -10,7 +10,7 @@ use super::{bare, interop, root};
 use crate::agent::io;
 use crate::agent::sys::process::{self, Child};
 
-/// Namespaces that each program has for itself, in addition to the network namespace of its host.
+/// Namespaces that each program gets. It shares only the network namespace of its host.
 const NAMESPACES: [(libc::c_int, &str); 4] = [
     (libc::CLONE_NEWPID, "pid"),
     (libc::CLONE_NEWNS, "mnt"),
@@ -24,17 +24,16 @@ const NAMESPACES: [(libc::c_int, &str); 4] = [
 /// [`tailback_guest::job::Gate`]).
 const CAPABILITIES: [u32; 11] = [0, 1, 3, 4, 5, 6, 7, 8, 10, 13, 18];
 
-/// Largest number of processes and threads of a user, and then largest number of open files of a
-/// process.
+/// Largest number of processes and threads per user. The next constant is the largest number of
+/// open files per process.
 const PROCESSES: u64 = 256;
 const OPEN_FILES: u64 = 4096;
 
-/// Limit of processes in each namespace. It is needed because the limit above does not count root's
-/// processes.
+/// Largest number of processes in a namespace. The limit above does not apply to root.
 const PIDS: &str = "512";
 
-/// Exit statuses. The first two mean, as in a shell, that a program cannot be run or does not
-/// exist. The third means that the host could not be set up.
+/// Exit statuses. As in a shell, the first two mean that a program cannot be run or does not exist.
+/// The third means that setting up the host failed.
 const CANNOT_RUN: i32 = 126;
 const NOT_FOUND: i32 = 127;
 const NO_HOST: i32 = 125;
@@ -57,10 +56,10 @@ pub fn check() -> Result<(), String> {
     }
 }
 
-/// The argument with which the agent starts itself to set up a host.
+/// The agent's argument for a process that sets up a host.
 pub const WORD: &str = "host";
 
-/// Starts the program of one side of an entry, in the network namespace of this process.
+/// Starts the program of a side of an entry, in the current network namespace.
 pub fn launch(number: usize, side: usize, output: &str) -> io::Result<(Child, [Kept; 2])> {
     let (out, out_end) = process::pipe()?;
     let (err, err_end) = process::pipe()?;
@@ -78,8 +77,8 @@ pub fn launch(number: usize, side: usize, output: &str) -> io::Result<(Child, [K
     Ok((child, [Kept::of(out), Kept::of(err)]))
 }
 
-/// Sets up the host of a side and runs the side's program there. The new process calls this.
-/// Returns the exit status.
+/// Sets up the host of a side and runs its program. Called in the new process. Returns the exit
+/// status.
 pub fn be_host(words: &[String]) -> i32 {
     let outcome = || -> Result<i32, String> {
         process::close_others().map_err(io("descriptors"))?;
@@ -113,7 +112,7 @@ pub fn be_host(words: &[String]) -> i32 {
 fn host(job: &Job, which: (usize, usize), runs: &Side, output: &str) -> Result<(), String> {
     root::enter(job, which, runs, output)?;
     std::fs::write("/proc/sys/kernel/pid_max", PIDS).map_err(io("pid_max"))?;
-    // From here on, /proc/sys is read-only, as in a container.
+    // /proc/sys becomes read-only, as in a container.
     let again = libc::MS_REMOUNT | libc::MS_BIND | libc::MS_RDONLY;
     process::mount("/proc/sys", "/proc/sys", "", libc::MS_BIND, "")
         .and_then(|()| process::mount("", "/proc/sys", "", again, ""))
@@ -145,7 +144,7 @@ fn run(program: &Program, runs: &Side) -> i32 {
         }
         let error = process::execute(&path, &runs.run, &environment);
         let error = match error.raw_os_error() {
-            // The program's file exists, so the error is about its interpreter.
+            // The program's file exists, so its interpreter is missing.
             Some(libc::ENOENT) => "its interpreter or loader is not there".to_owned(),
             Some(libc::ENOEXEC) => "it is not a program".to_owned(),
             _ => error.to_string(),
@@ -168,12 +167,12 @@ fn run(program: &Program, runs: &Side) -> i32 {
     }
 }
 
-/// OpenSSL and its forks (BoringSSL, AWS-LC) mix the processor's random numbers into their own. No
-/// seed determines the processor's numbers, so this variable hides RDRAND (bit 30 of the upper
-/// half) and RDSEED (bit 18 of the next word); see OPENSSL_ia32cap(3).
+/// OpenSSL and its forks (BoringSSL, AWS-LC) also use the processor's random numbers, which no seed
+/// controls. This variable disables RDRAND (bit 30 of the upper half) and RDSEED (bit 18 of the
+/// next word), see OPENSSL_ia32cap(3).
 const OPENSSL: (&str, &str) = ("OPENSSL_ia32cap", "~0x4000000000000000:~0x40000");
 
-/// Returns the environment of the program.
+/// Returns the environment variables of the program.
 fn environment(program: &Program, runs: &Side) -> Vec<String> {
     let mut path = Vec::new();
     if runs.root.is_none() || !program.files.is_empty() {
@@ -185,8 +184,7 @@ fn environment(program: &Program, runs: &Side) -> Vec<String> {
     });
     path.extend(folders);
     path.extend(["local/sbin", "local/bin", "sbin", "bin"].map(|name| format!("/usr/{name}")));
-    // Packages have all programs in /usr. For a container image, use the PATH that containers
-    // usually have.
+    // Programs of packages are in /usr. For a container image, use the usual PATH of containers.
     if runs.root.is_some() {
         path.extend(["/sbin", "/bin"].map(str::to_owned));
     }

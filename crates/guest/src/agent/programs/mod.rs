@@ -1,5 +1,5 @@
-//! Runs programs on their own hosts. It starts the programs, waits for them, asks them to end, and
-//! stores their output.
+//! Runs programs on their own hosts: starts them, waits for them, asks them to end, and stores
+//! their output.
 //!
 //! | file | what |
 //! |---|---|
@@ -12,8 +12,8 @@
 //! | `kept` | a program's standard output and error |
 //! | `output` | a program's output files |
 //!
-//! During a run, descriptors report exits and output, so the agent does not poll. Before the run,
-//! the agent checks at fixed intervals whether servers are ready.
+//! During a run, the agent gets events when a program exits or writes output. Before the run, it
+//! checks at fixed intervals whether servers are ready.
 
 mod bare;
 mod image;
@@ -34,29 +34,29 @@ use super::token::{self, PROGRAM_EXIT, PROGRAM_OUTPUT, TIMER, token};
 use interop::Downloads;
 use kept::Kept;
 
-/// The guest's uptime before any program starts, ns. With an uptime near 0, programs would assume
-/// that the machine is booting.
+/// The guest's uptime when the first program starts, ns. With an uptime near 0, programs might
+/// assume that the machine is still booting.
 const UPTIME_NS: u64 = 60_000_000_000;
 
-/// Time between two checks whether a server is ready, ns.
+/// Time between two checks of whether a server is ready, ns.
 const LOOK_NS: u64 = 10_000_000;
 
-/// Time within which a server must become ready, ns.
+/// Servers must be ready within this time, ns.
 const READY_NS: u64 = 10_000_000_000;
 
-/// Time that a program has to end after tailback asked it to end, ns.
+/// How long a program may take to end after tailback has asked it to end, ns.
 pub const GRACE_NS: u64 = 1_000_000_000;
 
-/// How a program ended on its own, without being killed or asked to end.
+/// How a program ended by itself, not killed or asked to end.
 #[derive(Clone, Copy)]
 pub struct End {
-    /// Exit status. For a program that a signal ended, 128 plus the signal's number.
+    /// Exit status, or 128 plus the number of the signal that ended the program.
     pub status: i32,
-    /// Time at which it ended, ns.
+    /// Time of its end, ns.
     pub at_ns: u64,
 }
 
-/// A process of a program on a host.
+/// A program's process.
 struct Process<'a> {
     /// Index among all processes of the run.
     index: usize,
@@ -71,19 +71,20 @@ struct Process<'a> {
     ended: Option<End>,
     /// Time at which the process was started, in ns on the guest's wall clock.
     began_ns: u64,
-    /// The result of the downloads, if the process is a client of the interop runner and has ended.
+    /// The client's downloads, if the process was a client of the QUIC interop runner and has
+    /// ended.
     downloads: Option<Downloads>,
 }
 
 /// All programs of a run.
 pub struct Programs<'a> {
     processes: Vec<Process<'a>>,
-    /// Whether the run is over. A program that ends after this ends because the run is over.
+    /// Whether the run is over, so that programs end for this reason.
     over: bool,
     happened: Vec<(u64, u32)>,
 }
 
-/// The objects of the run that are needed to start and watch programs.
+/// What is needed to start and watch programs.
 pub struct With<'w> {
     pub namespaces: &'w Namespaces,
     pub poll: &'w Poll,
@@ -91,7 +92,7 @@ pub struct With<'w> {
 }
 
 impl<'a> Programs<'a> {
-    /// Returns the programs of a job, without starting them.
+    /// Returns the programs of a job, which are not started yet.
     pub fn open(job: &'a Job) -> Result<Programs<'a>, String> {
         let mut processes = Vec::new();
         for (number, program) in job.programs.iter().enumerate() {
@@ -126,7 +127,7 @@ impl<'a> Programs<'a> {
         })
     }
 
-    /// Starts the servers, one after the other, and waits until each is ready.
+    /// Starts the servers one by one. Waits until each is ready.
     pub fn prepare(&mut self, with: &With<'_>) -> Result<(), String> {
         if self.processes.is_empty() {
             return Ok(());
@@ -163,12 +164,12 @@ impl<'a> Programs<'a> {
         Ok(())
     }
 
-    /// Starts the clients of an entry of `[[programs]]`.
+    /// Starts the clients of an entry in `[[programs]]`.
     pub fn start(&mut self, number: usize, with: &With<'_>) -> Result<(), String> {
         for index in 0..self.processes.len() {
             let process = &self.processes[index];
             let program = process.program;
-            // With its random offset, the start may be after the stop.
+            // A random offset can move the start behind the stop.
             let over = program.stop_ns.is_some_and(|stop| stop <= program.start_ns);
             if process.number == number && process.runs.ready.is_none() && !over {
                 self.launch(index, with)?;
@@ -177,7 +178,7 @@ impl<'a> Programs<'a> {
         Ok(())
     }
 
-    /// Asks the running programs of an entry to end.
+    /// Asks the programs of an entry to end, if they still run.
     pub fn stop(&mut self, number: usize) {
         for process in &mut self.processes {
             if process.number == number {
@@ -186,7 +187,7 @@ impl<'a> Programs<'a> {
         }
     }
 
-    /// Kills the programs of an entry that are still running.
+    /// Kills the programs of an entry that still run.
     pub fn kill(&mut self, number: usize) {
         for process in &mut self.processes {
             if process.number == number {
@@ -195,7 +196,7 @@ impl<'a> Programs<'a> {
         }
     }
 
-    /// Handles an event of a program's descriptor.
+    /// Handles an event of a program: an exit or output.
     pub fn on_event(
         &mut self,
         kind: u64,
@@ -243,13 +244,13 @@ impl<'a> Programs<'a> {
                 Some(found) => Err(process.failed(&format!("ended, but {}", found.said()))),
             };
         }
-        // Once no client needs a server, it does not matter how the server ends.
+        // Once no client uses a server, its exit status does not matter.
         let mut clients = self.processes.iter().filter(|p| p.runs.ready.is_none());
         let server = process.runs.ready.is_some();
         if server && clients.clone().next().is_some() && clients.all(|c| c.ended.is_some()) {
             return Ok(());
         }
-        // Before the run, [`Programs::prepare`] reports the server that did not become ready.
+        // [`Programs::prepare`] reports a server that ends before it is ready.
         if server && now == 0 {
             return Ok(());
         }
@@ -266,9 +267,9 @@ impl<'a> Programs<'a> {
         processes.try_for_each(|(index, process)| process.watch(index, poll))
     }
 
-    /// Ends all programs that are still running. It first asks them to end, and then kills them.
-    /// The poll must contain no other descriptors, because their events would not be handled. Time
-    /// only passes while the agent waits.
+    /// Ends all programs that still run: asks them to end, waits, and then kills them. The poll
+    /// must contain no other descriptors, because their events would be lost. Time passes only
+    /// while the agent waits.
     pub fn end(&mut self, with: &With<'_>) -> Result<(), String> {
         self.over = true;
         for signal in [libc::SIGTERM, libc::SIGKILL] {
@@ -283,7 +284,7 @@ impl<'a> Programs<'a> {
         Ok(())
     }
 
-    /// Returns how the sender's and the receiver's program of an entry ended.
+    /// Returns how the sender's and the receiver's program of an entry ended by themselves.
     pub fn ends(&self, number: usize) -> [Option<End>; 2] {
         let mut ends = [None; 2];
         for process in self.processes.iter().filter(|p| p.number == number) {
@@ -292,7 +293,7 @@ impl<'a> Programs<'a> {
         ends
     }
 
-    /// Copies the programs' output to the host's folder. Returns warnings about incomplete output.
+    /// Copies the programs' output to the results. Returns warnings about incomplete output.
     pub fn keep(&self) -> Result<Vec<String>, String> {
         let mut warnings = Vec::new();
         for (index, process) in self.processes.iter().enumerate() {
@@ -317,13 +318,13 @@ impl<'a> Programs<'a> {
         self.processes[index].watch(index, with.poll)
     }
 
-    /// Waits until a time of the monotonic clock, and handles events of programs until then.
+    /// Handles programs' events until a time of the monotonic clock.
     fn until(&mut self, at_ns: u64, with: &With<'_>) -> Result<(), String> {
         while !self.wait(at_ns, with)? {}
         Ok(())
     }
 
-    /// Waits for an event. Returns whether the event was the timer.
+    /// Waits for an event, and handles it. Returns whether it was the timer's.
     fn wait(&mut self, at_ns: u64, with: &With<'_>) -> Result<bool, String> {
         with.timer.set(at_ns).map_err(io("timer"))?;
         let mut happened = std::mem::take(&mut self.happened);
@@ -343,7 +344,7 @@ impl<'a> Programs<'a> {
 }
 
 impl Process<'_> {
-    /// Adds descriptors to a poll that report the end and the output of the process.
+    /// Adds the descriptors of a process's end and output to a poll.
     fn watch(&self, index: usize, poll: &Poll) -> Result<(), String> {
         let Some(child) = &self.child else {
             return Ok(());
@@ -357,14 +358,14 @@ impl Process<'_> {
         add(child.fd(), PROGRAM_EXIT, index).map_err(io("epoll"))
     }
 
-    /// Checks the downloads if the process is a client of the interop runner.
+    /// Checks the downloads, if the process is a client of the QUIC interop runner.
     fn downloads(&self) -> Option<Downloads> {
         let interop = self.program.interop.as_ref().filter(|_| self.side == 1)?;
         Some(Downloads::of(self.number, interop))
     }
 
-    /// Returns an explanation if the exit status of an endpoint of the interop runner means
-    /// "unsupported".
+    /// Explains an exit status with which an endpoint of the interop runner reports that it does
+    /// not support the test case.
     fn unsupported(&self, status: i32) -> &'static str {
         match self.program.interop {
             Some(_) if status == 127 => " (the endpoint does not support this test case)",
@@ -391,11 +392,11 @@ impl Process<'_> {
         }
     }
 
-    /// Returns a message about the process that quotes the end of its output.
+    /// Returns an error message about the process, with the end of its output.
     fn failed(&self, what: &str) -> String {
         let run = self.runs.run.join(" ");
         let whose = self.whose();
-        // Endpoints write their messages to their own logs.
+        // Interop runner endpoints write their messages to log files.
         let log = self.program.interop.as_ref();
         let (name, said) = match (self.kept[1].last(), self.kept[0].last()) {
             (said, _) if !said.is_empty() => ("stderr".to_owned(), said),

@@ -1,5 +1,5 @@
-//! The output files of a program. They are in memory while the program runs, and then copied to the
-//! results.
+//! A program's output files. While the program runs, they are in memory. Afterwards the agent
+//! copies them to the results.
 
 use std::fs;
 use std::io::{self, Read, Seek};
@@ -9,15 +9,17 @@ use super::Process;
 use crate::agent::io;
 use crate::agent::sys;
 
-/// Largest number of bytes, and then of files, of an output folder that are stored.
+/// Largest number of bytes that are stored of an output folder. The next constant is the largest
+/// number of files.
 const MOST_BYTES: u64 = 64 << 20;
 const MOST_FILES: usize = 1000;
 
-/// Number of bytes, and then of lines, that an error message quotes from the end of a log.
+/// Number of bytes that an error message quotes from the end of a log. The next constant is the
+/// number of lines.
 const TAIL: u64 = 4 << 10;
 const LINES: usize = 10;
 
-/// Folder with the output folders while programs run.
+/// Parent of the output folders while programs run.
 const HERE: &str = "/run/programs";
 
 /// Folder in which the host expects the output.
@@ -32,11 +34,11 @@ pub fn place(index: usize) -> String {
 pub fn make(index: usize) -> Result<(), String> {
     let place = place(index);
     fs::create_dir_all(&place).map_err(io(&place))?;
-    // The folder can hold more than is stored. A program that fills it gets an error.
+    // The folder has space for more than is stored. A program that fills it gets an error.
     sys::mount("tmpfs", &place, "tmpfs", "mode=755,size=256m,nr_inodes=20k").map_err(io(&place))
 }
 
-/// Copies the output of a process to the results. Returns warnings if it is incomplete.
+/// Copies the output of a process to the results. Returns warnings if not everything was copied.
 pub fn keep(index: usize, process: &Process<'_>) -> Result<Vec<String>, String> {
     let name = &process.program.name;
     let folder = PathBuf::from(format!("{RESULTS}/{name}/{}", process.side_name()));
@@ -68,15 +70,14 @@ pub fn keep(index: usize, process: &Process<'_>) -> Result<Vec<String>, String> 
     Ok(warnings)
 }
 
-/// Returns the name of the last log that an endpoint of the interop runner wrote, and the end of
-/// its text.
+/// Returns the name and the end of the log that an endpoint of the interop runner wrote last.
 pub fn last_log(index: usize) -> Option<(String, String)> {
     let folder = place(index);
     let mut logs = Vec::new();
     for one in fs::read_dir(&folder).ok()?.flatten() {
         let name = one.file_name().to_str()?.to_owned();
         let found = one.metadata().ok()?;
-        // Files that begin with "key" are TLS key logs, which contain no messages.
+        // Skip TLS key logs, whose names begin with "key", because they contain no messages.
         if found.is_file() && found.len() > 0 && !name.starts_with("key") {
             logs.push((found.modified().ok()?, name));
         }
@@ -101,7 +102,7 @@ struct Copier {
 }
 
 impl Copier {
-    /// Copies a folder in the order of names. Skips entries that are neither files nor folders.
+    /// Copies a folder in the order of names. Skips everything except files and folders.
     fn folder(&mut self, from: &Path, to: &Path) -> io::Result<()> {
         let mut names = Vec::new();
         for one in fs::read_dir(from)? {
@@ -124,7 +125,7 @@ impl Copier {
                     continue;
                 }
                 fs::create_dir_all(to)?;
-                // Copy only the bytes, not the permissions.
+                // Do not copy the permissions.
                 io::copy(&mut fs::File::open(&from)?, &mut fs::File::create(&to_one)?)?;
                 self.files += 1;
                 self.bytes += found.len();

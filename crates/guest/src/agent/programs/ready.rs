@@ -1,5 +1,4 @@
-//! Finds out whether a server is ready. For ports, this module reads the kernel's list of the
-//! host's sockets.
+//! Checks whether a server is ready. For ports, reads the kernel's list of the host's sockets.
 
 use std::fs;
 
@@ -7,8 +6,8 @@ use tailback_guest::job::Ready;
 
 use super::kept::Kept;
 
-/// Returns whether the server is ready. Call this in the namespace of the server's host. `since_ns`
-/// is how long the server has run.
+/// Returns whether the server is ready. Call this in the server's network namespace. `since_ns` is
+/// how long ago the server was started.
 pub fn holds(ready: &Ready, output: &Kept, since_ns: u64) -> bool {
     match ready {
         Ready::Tcp(port) => bound("tcp", *port, LISTEN),
@@ -18,7 +17,7 @@ pub fn holds(ready: &Ready, output: &Kept, since_ns: u64) -> bool {
     }
 }
 
-/// Returns what the server still has to do to be ready.
+/// Returns why the server is not ready yet, for an error message.
 pub fn said(ready: &Ready) -> String {
     match ready {
         Ready::Tcp(port) => format!("nothing listens at TCP port {port}"),
@@ -28,19 +27,19 @@ pub fn said(ready: &Ready) -> String {
     }
 }
 
-/// States of sockets, as in /proc/net.
+/// Socket states in /proc/net.
 const LISTEN: &str = "0A";
 const UNCONNECTED: &str = "07";
 
 fn bound(protocol: &str, port: u16, state: &str) -> bool {
     ["", "6"].iter().any(|family| {
-        // Read the file of this thread, because the thread is in the host's namespace.
+        // Read the file of this thread, because only this thread is in the host's namespace.
         let path = format!("/proc/thread-self/net/{protocol}{family}");
         fs::read_to_string(path).is_ok_and(|text| has(&text, port, state))
     })
 }
 
-/// Returns whether a table of sockets has an entry with this local port and state.
+/// Returns whether a socket table has an entry with this local port and state.
 fn has(table: &str, port: u16, state: &str) -> bool {
     table.lines().skip(1).any(|line| {
         let mut words = line.split_whitespace().skip(1);

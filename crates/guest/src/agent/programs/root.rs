@@ -1,5 +1,5 @@
-//! Makes the root folder of a program in memory. It has only the packages or the container image,
-//! and the files of the program's entry.
+//! Makes a program's root folder in memory, from packages or a container image and the files of its
+//! entry.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -11,7 +11,7 @@ use super::{image, interop};
 use crate::agent::io;
 use crate::agent::sys::process;
 
-/// Folder in which a program finds its files.
+/// Folder with the files that the scenario gives to a program.
 pub const FILES: &str = "/files";
 
 /// Working folder of a program.
@@ -25,7 +25,7 @@ const USERS: [(&str, u32, &str); 4] = [
     ("nobody", 65_534, "/"),
 ];
 
-/// Makes the root of a side and enters it. `output` becomes the side's `/out`.
+/// Makes the root folder of a side and enters it. `output` becomes `/out`.
 pub fn enter(
     job: &Job,
     (number, side): (usize, usize),
@@ -59,8 +59,8 @@ pub fn enter(
     std::env::set_current_dir(cwd).map_err(io(cwd))
 }
 
-/// Writes the names of all hosts, and the name of this host. Also writes users if the root does not
-/// have a list of users.
+/// Writes the names of all hosts, and the name of this host. If the root has no list of users,
+/// writes one.
 fn etc(job: &Job, program: &Program, side: usize, of_packages: bool) -> Result<(), String> {
     let users = USERS.map(|(name, id, home)| format!("{name}:x:{id}:{id}::{home}:/bin/sh\n"));
     let groups = USERS.map(|(name, id, _)| match id {
@@ -81,13 +81,12 @@ fn etc(job: &Job, program: &Program, side: usize, of_packages: bool) -> Result<(
         ),
     ] {
         let path = at(&format!("etc/{name}"));
-        // As in a container, host names come from the network, but users come from the image.
+        // As in a container, the host files describe the network, but users come from the image.
         let of_network = matches!(name, "hosts" | "hostname" | "resolv.conf");
         if !of_packages && !of_network && fs::symlink_metadata(&path).is_ok() {
             continue;
         }
-        // Remove the old file first, because in a package it may be a link that leads out of the
-        // root.
+        // Remove the old file first. In a package, it may be a link that leads out of the root.
         let _ = fs::remove_file(&path);
         fs::write(&path, text).map_err(io(name))?;
     }
@@ -103,7 +102,7 @@ fn host_name(program: &Program, side: usize) -> &str {
     }
 }
 
-/// Returns the lines of /etc/hosts.
+/// Returns the contents of /etc/hosts.
 fn hosts(job: &Job, program: &Program) -> String {
     let mut text = "127.0.0.1 localhost\n::1 localhost ip6-localhost\n".to_owned();
     let pair = |p: &Program| [p.sender_addresses, p.receiver_addresses];
