@@ -63,8 +63,7 @@ impl Setup {
         };
         match name.rsplit('/').next().unwrap_or(name) {
             "defaults.sh" => {
-                // The simulator always behaves as defaults.sh sets the kernel, so do not interpret
-                // that script.
+                // Apply the settings of defaults.sh that the simulator also has.
                 self.idle_restart = false;
                 (self.ecn, self.ecn_accept) = (Much::None, Much::None);
                 self.timestamps = true;

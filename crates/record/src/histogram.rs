@@ -250,7 +250,7 @@ impl Histogram {
         value
     }
 
-    /// Returns several percentiles in one pass over the buckets. `ps` must be ascending.
+    /// Returns several percentiles at once. `ps` must be ascending.
     pub fn percentiles<const N: usize>(&self, ps: [f64; N]) -> [Option<f64>; N] {
         let mut buckets = self.buckets();
         let (mut seen, mut middle) = (0, 0.0);
