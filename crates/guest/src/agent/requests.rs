@@ -1,12 +1,11 @@
-//! Sources that open connections. For each request, a client connects, a server sends the requested
-//! bytes, and the connection ends.
+//! Sources that open TCP connections. For each request, a client connects, a server sends the
+//! requested bytes, and the connection ends.
 //!
-//! The client knows how many bytes the server sends, so the server sends no FIN. Therefore the
-//! server sends only packets that also exist in the simulator. A client that has received all bytes
-//! resets the connection with an RST. The simulator does not have this short packet in the
-//! direction to the server. After a reset, no state of the connection blocks the port. A port is
-//! used again once the server has received the reset. The port that has been free longest is used
-//! first.
+//! The client knows how many bytes to expect, so the server sends no FIN. In this way, the server
+//! sends only packets that also exist in the simulator. Once a client has received all bytes, it
+//! resets the connection. The RST is a short packet to the server, which the simulator does not
+//! have. A reset connection leaves no state that blocks the port. A port is used again after the
+//! server has received the RST. The port that has been free longest is used first.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -21,35 +20,36 @@ use super::setup::Namespaces;
 use super::sys::{EDGE, Poll, READABLE, Socket, WRITABLE};
 use super::tcp::{self, Info};
 
-/// Time after which a reset that has not reached the server is considered lost, ns.
+/// A reset that has not reached the server after this time counts as lost, ns.
 const FORGOTTEN_NS: u64 = 5_000_000_000;
 
-/// The tokens that identify the descriptors of a source's connections in events.
+/// The tokens by which the main loop's poll identifies a source's sockets.
 #[derive(Clone, Copy)]
 pub struct Tokens {
     /// The listening socket.
     pub listener: u64,
-    /// The first client; the other clients follow.
+    /// The token of the first client. Those of the other clients follow.
     pub clients: u64,
-    /// The first server; the other servers follow.
+    /// The token of the first server. Those of the other servers follow.
     pub servers: u64,
 }
 
-/// A client's port, and the connection that uses the port.
+/// A client port, and the connection that uses it.
 struct Slot {
-    /// The source's settings in the form of a flow, with the port and the size of this connection.
+    /// The settings of the source and of this connection, in the form of a flow.
     flow: Flow,
     client: Option<Socket>,
     server: Option<Socket>,
     written: u64,
     read: u64,
-    /// Time at which the client connected, or finished, ns.
+    /// When the client connected or, if it has finished, when it finished, ns.
     since_ns: u64,
-    /// Segments that the server sent, and segments that the client received, during the warm-up.
+    /// Number of segments that the server had sent, and that the client had received, at the end of
+    /// the warm-up.
     base: [u32; 2],
 }
 
-/// A running source of requests.
+/// A source of requests that is running.
 pub struct Requests<'a> {
     source: &'a Source,
     connections: &'a Connections,
@@ -57,21 +57,20 @@ pub struct Requests<'a> {
     listener: Socket,
     tokens: Tokens,
     slots: Vec<Slot>,
-    /// Slots without a client; the slot that has been free longest comes first.
+    /// Slots without a client, longest free first.
     free: VecDeque<usize>,
     warmup_ns: u64,
     started: u64,
     refused: u64,
     failed: u64,
     done: Vec<Completion>,
-    /// Segments sent since the warm-up.
     sent_segments: u64,
     received_segments: u64,
     received_bytes: u64,
 }
 
 impl<'a> Requests<'a> {
-    /// Opens a source. It listens, and has no requests yet.
+    /// Opens the listening socket of a source. Requests start later.
     pub fn open(
         source: &'a Source,
         connections: &'a Connections,
@@ -116,7 +115,7 @@ impl<'a> Requests<'a> {
         })
     }
 
-    /// Starts the requests that are due. Returns when to call this function again.
+    /// Starts the requests that are due. Returns the time at which to call this again.
     pub fn play(
         &mut self,
         now: u64,
@@ -176,14 +175,14 @@ impl<'a> Requests<'a> {
         Ok(())
     }
 
-    /// Accepts the clients that have connected.
+    /// Accepts clients that have connected.
     pub fn accept(&mut self, zeros: &File, poll: &Poll) -> Result<(), String> {
         loop {
             let what = |e: io::Error| format!("source {}: accept: {e}", self.source.name);
             let server = match self.listener.accept() {
                 Ok(server) => server,
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                // The client had already closed the connection.
+                // The client has already closed the connection.
                 Err(e) if e.raw_os_error() == Some(libc::ECONNABORTED) => continue,
                 Err(e) => return Err(what(e)),
             };
@@ -202,7 +201,8 @@ impl<'a> Requests<'a> {
         }
     }
 
-    /// Serves a connection. Call this when its server can write or has received the reset.
+    /// Sends data on a connection, or ends it. Call this when its server's socket is writable or
+    /// has received the reset.
     pub fn serve(&mut self, index: usize, events: u32, zeros: &File, poll: &Poll) {
         let Some(slot) = self.slots.get_mut(index) else {
             return;
@@ -224,13 +224,13 @@ impl<'a> Requests<'a> {
             let _ = poll.remove(server.fd());
             let sent = tcp::info(&server).unwrap_or_default().data_segments;
             self.sent_segments += u64::from(sent.wrapping_sub(slot.base[0]));
-            // The client may not have noticed the error, so reset its connection.
+            // The client may not know of the error, so reset its connection.
             let _ = server.abort();
         }
     }
 
-    /// Reads the data that a client has received by time `now`. Call this when a packet has reached
-    /// the client.
+    /// Reads the data that a client has received by time `now`. Call this when its socket is
+    /// readable.
     pub fn read(&mut self, index: usize, now: u64, poll: &Poll) {
         let Some(slot) = self.slots.get_mut(index) else {
             return;
@@ -241,7 +241,7 @@ impl<'a> Requests<'a> {
         let bytes = slot.flow.bytes.unwrap_or_default();
         match tcp::read(&slot.flow, client, slot.read) {
             Ok(read) if read > slot.read || read >= bytes => slot.read = read,
-            // The event brought neither data nor an error, so there is nothing to do.
+            // There is neither data nor an error.
             Ok(_) if client.error().is_none() => return,
             _ => {
                 self.failed += 1;
@@ -327,7 +327,7 @@ impl<'a> Requests<'a> {
         }
     }
 
-    /// Returns a warning about failed connections.
+    /// Returns a warning if connections have failed.
     pub fn warning(&self) -> Option<String> {
         (self.failed > 0).then(|| {
             format!(
@@ -338,8 +338,8 @@ impl<'a> Requests<'a> {
     }
 }
 
-/// Returns how many data packets a client has received since the warm-up, and their frame bytes.
-/// The last packet of a request may be short.
+/// Returns how many data packets a client has received since the warm-up, and their length in frame
+/// bytes. The last packet of a request may be short.
 fn received(slot: &Slot, info: &Info) -> (u64, u64) {
     let flow = &slot.flow;
     let segments = u64::from(info.received_segments.wrapping_sub(slot.base[1]));

@@ -1,5 +1,5 @@
-//! A ring of captured packets in memory that is shared with the kernel. It uses TPACKET_V2, with
-//! which a packet can be read as soon as it is captured.
+//! A ring of captured packets in memory that the kernel and the agent share. It uses TPACKET_V2,
+//! because the agent can then read each packet at once.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -7,16 +7,15 @@ use std::sync::atomic::{AtomicU32, Ordering, fence};
 
 use super::sys::Socket;
 
-/// Number of bytes that are stored of a packet. They hold the Ethernet, IPv4 and longest TCP
-/// headers.
+/// Number of bytes to store of each packet: the Ethernet, IPv4 and longest TCP headers.
 pub const SNAPLEN: u32 = 96;
 
-/// Number of bytes that are stored of a packet if the job has programs. They hold the Ethernet and
-/// IPv6 headers, and then either the UDP header with enough payload to distinguish packets, or the
-/// longest TCP header. Slots have the same size as with [`SNAPLEN`].
+/// Number of bytes to store of each packet if the job has programs. This is enough for Ethernet and
+/// IPv6 headers, followed by the longest TCP header, or by a UDP header and enough payload to
+/// distinguish packets. It does not make slots larger than [`SNAPLEN`] does.
 pub const PROGRAM_SNAPLEN: u32 = 120;
 
-/// Bytes of a slot: the kernel's header and alignment (66), and [`PROGRAM_SNAPLEN`].
+/// Length of a slot, bytes: the kernel's header and alignment (66), and [`PROGRAM_SNAPLEN`].
 const SLOT: usize = 192;
 const BLOCK: usize = 1 << 16;
 const SLOTS_IN_BLOCK: usize = BLOCK / SLOT;
@@ -41,19 +40,19 @@ struct Request {
 /// A captured packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Captured<'a> {
-    /// Capture time, ns of the realtime clock.
+    /// Capture time on the realtime clock, ns.
     pub time_ns: u64,
-    /// Index of the device.
+    /// Interface index of the device.
     pub device: i32,
-    /// Whether the packet was leaving through the device.
+    /// Whether the device sent the packet.
     pub outgoing: bool,
     /// Frame length, bytes.
     pub len: u32,
-    /// The first bytes of the packet.
+    /// The stored first bytes of the packet.
     pub bytes: &'a [u8],
 }
 
-/// A ring that captures every packet of a namespace.
+/// A ring that captures the packets of a namespace.
 pub struct Ring {
     socket: Socket,
     memory: *mut u8,
@@ -65,15 +64,15 @@ pub struct Ring {
 /// Which packets a ring captures.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Which {
-    /// Packets that come in, and packets that go out.
+    /// Incoming and outgoing packets.
     Both,
-    /// Packets that come in.
+    /// Incoming packets.
     Incoming,
 }
 
 impl Ring {
-    /// Opens a ring in the current namespace for `packets` packets. It stores `snaplen` bytes of
-    /// each packet.
+    /// Opens a ring for `packets` packets in the current namespace. It stores the first `snaplen`
+    /// bytes of each packet.
     pub fn new(which: Which, packets: usize, snaplen: u32) -> io::Result<Ring> {
         let socket = Socket::new(libc::AF_PACKET, libc::SOCK_RAW, 0)?;
         socket.set(libc::SOL_PACKET, PACKET_VERSION, &TPACKET_V2)?;
@@ -122,17 +121,18 @@ impl Ring {
             slots,
             next: 0,
         };
-        // Bind only now, because earlier packets would come from the set-up of other namespaces.
+        // Bind only now. Before, the socket might capture packets of other namespaces that are
+        // being set up.
         ring.socket.bind_packets()?;
         Ok(ring)
     }
 
-    /// Returns the descriptor to wait for.
+    /// Returns the descriptor to poll.
     pub fn fd(&self) -> i32 {
         self.socket.fd()
     }
 
-    /// Passes every packet captured so far to `take`, in order.
+    /// Passes all packets captured so far to `take`, in the order of capture.
     pub fn drain(&mut self, mut take: impl FnMut(Captured<'_>)) {
         loop {
             let offset = self.next / SLOTS_IN_BLOCK * BLOCK + self.next % SLOTS_IN_BLOCK * SLOT;

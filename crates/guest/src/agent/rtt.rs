@@ -1,6 +1,6 @@
-//! Round-trip times from captures. An ACK provides a sample if it covers data that was sent only
-//! once. The sample belongs to the newest such segment, as in the simulator and in Linux
-//! (`tcp_clean_rtx_queue`).
+//! Measures round-trip times from captures. An ACK provides a sample if it newly acknowledges data
+//! that was sent only once. The sample is for the newest such segment, as in the simulator and in
+//! Linux (`tcp_clean_rtx_queue`).
 
 use std::collections::VecDeque;
 
@@ -12,7 +12,7 @@ struct Segment {
     seq: u32,
     end: u32,
     sent_ns: u64,
-    /// When it was first retransmitted, ns.
+    /// When the segment was first retransmitted, ns.
     again_ns: u64,
     sacked: bool,
 }
@@ -21,9 +21,8 @@ struct Segment {
 #[derive(Debug, Default)]
 pub struct RttTracker {
     segments: VecDeque<Segment>,
-    /// Whether any segment has been sent.
     started: bool,
-    /// End of the newest segment.
+    /// Sequence number after the newest segment.
     next: u32,
 }
 
@@ -33,11 +32,11 @@ fn before(a: u32, b: u32) -> bool {
 }
 
 impl RttTracker {
-    /// Notes that a data segment was sent.
+    /// Records that a data segment was sent.
     pub fn sent(&mut self, seq: u32, payload: u32, at_ns: u64) {
         let end = seq.wrapping_add(payload);
         if self.started && before(seq, self.next) {
-            // The segment is a retransmission, so mark every segment that it covers.
+            // This is a retransmission, so mark every segment that it covers as sent twice.
             let from = self.segments.partition_point(|s| !before(seq, s.end));
             for segment in self.segments.range_mut(from..) {
                 if !before(segment.seq, end) {
@@ -58,8 +57,8 @@ impl RttTracker {
         });
     }
 
-    /// Notes that an ACK reached the sender. Returns the RTT if the ACK acknowledges data that was
-    /// sent only once.
+    /// Records that an ACK has reached the sender. Returns the RTT if it newly acknowledges data
+    /// that was sent only once.
     pub fn acknowledged(&mut self, ack: u32, sack: &Sack, at_ns: u64) -> Option<u64> {
         let (mut acked, mut sacked, mut again) = (None, None, false);
         while let Some(segment) = self.segments.front().copied() {

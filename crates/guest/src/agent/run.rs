@@ -1,8 +1,8 @@
 //! The main loop. It starts and stops flows, plays sources, and takes samples.
 //!
-//! Time is virtual. It does not advance while any process runs, and jumps to the next timer when
-//! all processes wait. So timing cannot change the result. Only the order of simultaneous events
-//! can, and this file determines that order.
+//! Time is virtual: it stops while any process computes, and jumps to the next timer when all
+//! processes wait. So computing times cannot change the result. Only the order of simultaneous
+//! events can, and this file determines that order.
 
 mod open;
 mod results;
@@ -31,25 +31,25 @@ use super::token::{self, ECHO, LISTENER, RECEIVER, SENDER, SENDER_RING, TIMER};
 use super::token::{PROGRAM_EXIT, PROGRAM_OUTPUT};
 use super::token::{REQUEST_CLIENT, REQUEST_LISTENER, REQUEST_SERVER};
 
-/// Time between set-up and the start of the run, ns. After this time, the effects of the set-up
-/// have ended.
+/// Time between the set-up and the start of the run, ns. It is long enough for all effects of the
+/// set-up to end.
 const SETTLE_NS: u64 = 20_000_000;
 
 /// A jiffy, ns (HZ 1000).
 const JIFFY_NS: u64 = 1_000_000;
 
-/// A run begins when the count of jiffies is a multiple of this number. As a result, CUBIC's clock
-/// has the same phase in every run and in the simulator. Long timers also have the same phase,
-/// because they fire at multiples of 8 or 64 jiffies.
+/// A run begins when the number of jiffies is a multiple of this. So CUBIC's clock has the same
+/// phase in every run, and as in the simulator. The same holds for long timers, which fire at
+/// multiples of 8 or 64 jiffies.
 const START_JIFFIES: u64 = 512;
 
-/// Largest number of lines about the progress of a run on the console.
+/// Largest number of progress lines on the console.
 const PROGRESS_STEPS: u64 = 500;
 
-/// Shortest time between two lines about the progress, ns.
+/// Shortest time between two progress lines, ns.
 const PROGRESS_NS: u64 = 100_000_000;
 
-/// Kinds of scheduled events. Events with the same time are handled in this order.
+/// Kinds of scheduled events. Simultaneous events are handled in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Due {
     Warmup,
@@ -69,7 +69,7 @@ enum Due {
     Progress,
 }
 
-/// A running source, of datagrams or of requests.
+/// A source that is running.
 enum Player<'a> {
     Datagrams(Box<Datagrams<'a>>),
     Requests(Requests<'a>),
@@ -81,7 +81,7 @@ struct Runner<'a> {
     namespaces: &'a Namespaces,
     poll: Poll,
     timer: Timer,
-    /// The time to which the timer is set. `None` once the timer has expired.
+    /// The time for which the timer is set. `None` once it has expired.
     armed: Option<u64>,
     due: BinaryHeap<Reverse<(u64, Due)>>,
     clock: Clock,
@@ -93,7 +93,8 @@ struct Runner<'a> {
     programs: Programs<'a>,
     probes: Vec<LinkProbe>,
     captures: Captures,
-    /// Packets sent since the captures were last read, including packets that links dropped.
+    /// Number of packets sent since the captures were last read, including packets dropped at
+    /// links.
     datagrams: u64,
     series: Series,
     zeros: Arc<File>,
@@ -127,7 +128,7 @@ impl Runner<'_> {
             origin_ns,
             ..self.clock
         };
-        // The clocks differ by a constant, because nothing adjusts virtual time.
+        // The difference between the clocks is constant, because nothing adjusts virtual time.
         let origin_of_captures = sys::realtime_ns() - now + origin_ns;
         self.clock_at_start_ns = origin_of_captures;
         self.captures.begin(origin_of_captures);
@@ -150,7 +151,7 @@ impl Runner<'_> {
                 self.armed = Some(at);
             }
             self.poll.wait(&mut happened).map_err(io("epoll"))?;
-            // Handle the effects of packets before events that are due now.
+            // Handle received packets before events that are scheduled for the same time.
             for &(token, events) in &happened {
                 self.on_event(token, events)?;
             }
@@ -256,7 +257,7 @@ impl Runner<'_> {
                 self.due.push(Reverse((next, due)));
             }
             Due::Look => {
-                // TCP's timers fire at jiffies, and this loop gets no event when they fire.
+                // TCP's timers fire at jiffies, without an event for this loop.
                 self.record_changes(None);
                 self.due.push(Reverse((at + JIFFY_NS, due)));
             }
@@ -318,7 +319,7 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Performs the actions of a flow's application that are due.
+    /// Performs the actions of a flow's application that are due at `now`.
     fn act(&mut self, index: usize, now: u64) {
         if let Some(next) = self.connections[index].act(now, &self.zeros) {
             self.due.push(Reverse((next, Due::Act(index))));
@@ -351,8 +352,8 @@ impl Runner<'_> {
         }
     }
 
-    /// Records the state of the senders of a namespace, or of all senders. Call this when they may
-    /// have received a packet.
+    /// Records the state of the senders in a namespace, or of all senders. Call this when they may
+    /// have received packets.
     fn record_changes(&mut self, namespace: Option<usize>) {
         let now = self.clock.now();
         for connection in &mut self.connections {
@@ -379,7 +380,7 @@ impl Runner<'_> {
     }
 }
 
-/// Returns the kernel's count of jiffies, or `None` if it cannot be read.
+/// Returns the kernel's number of jiffies, or `None` if it cannot be read.
 fn jiffies() -> Option<u64> {
     let text = fs::read_to_string("/proc/timer_list").ok()?;
     let line = text.lines().find_map(|l| l.strip_prefix("jiffies:"))?;

@@ -1,5 +1,5 @@
-//! Sets up the guest as the job requires. Mounts file systems, loads modules, makes namespaces and
-//! devices, and runs the lines for `ip` and `tc`.
+//! Sets up the guest for a job: mounts file systems, loads modules, makes namespaces and devices,
+//! and runs `ip` and `tc` commands.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -8,15 +8,13 @@ use std::process::{Command, Stdio};
 use super::{adapt, ip, own_qdisc, sys};
 use tailback_guest::job::{Batch, Device, HARDWARE_ADDRESS, Job, Tool};
 
-/// For each offload of a device: the ethtool command that reads it, the ethtool command that sets
-/// it, and the offload's name.
+/// The offloads of a device: the ethtool commands that read and set it, and its name.
 const FEATURES: [(u32, u32, &str); 3] = [
     (0x1e, 0x1f, "tso"),
     (0x23, 0x24, "gso"),
     (0x2b, 0x2c, "gro"),
 ];
 
-/// The namespaces of a job.
 pub struct Namespaces {
     files: Vec<File>,
     names: Vec<String>,
@@ -29,12 +27,10 @@ impl Namespaces {
         sys::enter(file).map_err(|e| format!("namespace {}: {e}", self.names[namespace]))
     }
 
-    /// Returns the name of a namespace.
     pub fn name(&self, namespace: usize) -> &str {
         &self.names[namespace]
     }
 
-    /// Returns the number of namespaces.
     pub fn len(&self) -> usize {
         self.files.len()
     }
@@ -52,12 +48,12 @@ pub fn file_systems() -> Result<(), String> {
         sys::mount(source, target, kind, options).map_err(|e| format!("mount {target}: {e}"))?;
     }
     fs::create_dir_all("/run/netns").map_err(|e| format!("/run/netns: {e}"))?;
-    // Let the kernel also print its warnings. The host reports them as warnings about the run. Do
-    // not enable them on the kernel's command line, because the random numbers depend on that line.
+    // Let the kernel print its warnings, which the host reports as warnings about the run. Do not
+    // do this on the kernel's command line, because the random numbers depend on it.
     fs::write("/proc/sys/kernel/printk", "5").map_err(|e| format!("kernel.printk: {e}"))
 }
 
-/// Sets up everything except the file systems.
+/// Loads modules, makes namespaces and devices, and runs the job's commands.
 pub fn network(job: &Job) -> Result<Namespaces, String> {
     for module in &job.modules {
         let file = File::open(&module.path).map_err(|e| format!("{}: {e}", module.path))?;
@@ -102,7 +98,7 @@ fn make_namespaces(job: &Job) -> Result<Namespaces, String> {
     for namespace in &job.namespaces {
         let what = |e| format!("namespace {}: {e}", namespace.name);
         sys::new_network().map_err(what)?;
-        // `ip` looks for names of namespaces here.
+        // `ip` looks up the names of namespaces here.
         let path = format!("/run/netns/{}", namespace.name);
         File::create(&path).map_err(what)?;
         sys::bind_mount("/proc/self/ns/net", &path).map_err(what)?;
@@ -114,8 +110,8 @@ fn make_namespaces(job: &Job) -> Result<Namespaces, String> {
     })
 }
 
-/// Makes the pairs of devices. All devices have the same hardware address and no ARP, so that each
-/// device accepts packets from any other device without address resolution.
+/// Makes the pairs of devices. They all have the same hardware address and no ARP, so each device
+/// accepts packets from any other without address resolution.
 fn make_devices(job: &Job, namespaces: &Namespaces) -> Result<(), String> {
     let mut requests = ip::Requests::default();
     for veth in &job.veths {
@@ -141,7 +137,8 @@ fn set_features(device: &Device, on: bool) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns the offloads of a device in the current namespace, e.g. `tso off, gso off, gro off`.
+/// Returns the state of a device's offloads, such as `tso off, gso off, gro off`. The device must
+/// be in the current namespace.
 pub fn features(device: &str) -> String {
     let words = FEATURES.map(|(get, _, name)| match sys::ethtool(device, get, 0) {
         Ok(0) => format!("{name} off"),
@@ -151,7 +148,7 @@ pub fn features(device: &str) -> String {
     words.join(", ")
 }
 
-/// Runs lines of `ip` or `tc` in a namespace.
+/// Runs `ip` or `tc` commands in a namespace.
 pub fn run_batch(namespaces: &Namespaces, batch: &Batch) -> Result<(), String> {
     namespaces.enter(batch.namespace)?;
     if batch.tool == Tool::Adapt {
@@ -184,8 +181,8 @@ fn program(tool: Tool) -> &'static str {
     }
 }
 
-/// Runs lines in the current namespace. The error contains the message that the tool prints about
-/// the line.
+/// Runs commands in the current namespace. An error contains the tool's message about the command
+/// that failed.
 fn run_tool(tool: Tool, lines: &[String], place: &str) -> Result<(), String> {
     let program = program(tool);
     let mut child = Command::new(program)
@@ -197,7 +194,7 @@ fn run_tool(tool: Tool, lines: &[String], place: &str) -> Result<(), String> {
         .map_err(|e| format!("{program}: {e}"))?;
     if let Some(mut stdin) = child.stdin.take() {
         let text = lines.join("\n") + "\n";
-        // If the tool stops reading, its other outputs have the reason.
+        // If the tool stops reading, its error output has the reason.
         let _ = stdin.write_all(text.as_bytes());
     }
     let output = child
@@ -221,8 +218,8 @@ fn run_tool(tool: Tool, lines: &[String], place: &str) -> Result<(), String> {
     Err(format!("{place}: {name}{line}: {}", said.join("; ")))
 }
 
-/// Returns the output of a tool in the current namespace for several lines. `words` are the tool's
-/// first arguments.
+/// Runs several commands in the current namespace, and returns the tool's output. `words` are the
+/// tool's first arguments.
 pub fn batch_output(tool: Tool, words: &[&str], lines: &[String]) -> Result<String, String> {
     let program = program(tool);
     let mut child = Command::new(program)
@@ -234,7 +231,7 @@ pub fn batch_output(tool: Tool, words: &[&str], lines: &[String]) -> Result<Stri
         .spawn()
         .map_err(|e| format!("{program}: {e}"))?;
     if let Some(mut stdin) = child.stdin.take() {
-        // If the tool stops reading, its other outputs have the reason.
+        // If the tool stops reading, its error output has the reason.
         let _ = stdin.write_all((lines.join("\n") + "\n").as_bytes());
     }
     let output = child
@@ -249,7 +246,7 @@ pub fn batch_output(tool: Tool, words: &[&str], lines: &[String]) -> Result<Stri
     }
 }
 
-/// Returns the output of a tool in the current namespace.
+/// Runs a tool in the current namespace, and returns its output.
 pub fn tool_output(tool: Tool, arguments: &[&str]) -> String {
     let output = Command::new(program(tool)).args(arguments).output();
     match output {

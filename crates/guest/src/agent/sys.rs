@@ -1,5 +1,5 @@
-//! The system calls that the agent needs and for which no crate provides a safe function. All
-//! `unsafe` code of the agent is here, except for the memory of the capture ring.
+//! System calls for which no crate provides a safe function. This module has all `unsafe` code of
+//! the agent, except for the shared memory of capture rings.
 #![allow(unsafe_code)]
 
 pub mod process;
@@ -24,7 +24,6 @@ fn c_string(text: &str) -> io::Result<CString> {
     CString::new(text).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))
 }
 
-/// Mounts a file system.
 pub fn mount(source: &str, target: &str, kind: &str, options: &str) -> io::Result<()> {
     let (source, target) = (c_string(source)?, c_string(target)?);
     let (kind, options) = (c_string(kind)?, c_string(options)?);
@@ -41,7 +40,7 @@ pub fn mount(source: &str, target: &str, kind: &str, options: &str) -> io::Resul
     Ok(())
 }
 
-/// Binds a file over another file.
+/// Bind-mounts a file or folder over another one.
 pub fn bind_mount(source: &str, target: &str) -> io::Result<()> {
     let (source, target) = (c_string(source)?, c_string(target)?);
     // SAFETY: two C strings that outlive the call; a bind mount does not read the other arguments.
@@ -57,7 +56,7 @@ pub fn bind_mount(source: &str, target: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Gives this process a new network namespace.
+/// Moves this process into a new network namespace.
 pub fn new_network() -> io::Result<()> {
     // SAFETY: takes no pointer.
     check(unsafe { libc::unshare(libc::CLONE_NEWNET) })?;
@@ -71,7 +70,6 @@ pub fn enter(namespace: &File) -> io::Result<()> {
     Ok(())
 }
 
-/// Loads a kernel module.
 pub fn load_module(file: &File, parameters: &str) -> io::Result<()> {
     let parameters = c_string(parameters)?;
     // SAFETY: an open descriptor and a C string that outlives the call.
@@ -87,18 +85,17 @@ pub fn load_module(file: &File, parameters: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Ends the guest.
+/// Powers off the guest.
 pub fn power_off() -> ! {
     // SAFETY: takes no pointer. No code runs after it.
     unsafe {
         libc::sync();
         libc::reboot(libc::RB_POWER_OFF);
     }
-    // Only reached if this is not the first process. Then the process can only exit.
+    // This process is not the first of the system, so it can only exit.
     std::process::exit(1)
 }
 
-/// Returns the time of a clock, ns.
 fn clock(which: libc::clockid_t) -> u64 {
     // SAFETY: zeroed is a valid timespec, and the call writes into it.
     let time = unsafe {
@@ -109,7 +106,7 @@ fn clock(which: libc::clockid_t) -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// Returns the time of the clock that timers follow, ns.
+/// Returns the time of the clock that timers use, ns.
 pub fn monotonic_ns() -> u64 {
     clock(libc::CLOCK_MONOTONIC)
 }
@@ -119,11 +116,11 @@ pub fn realtime_ns() -> u64 {
     clock(libc::CLOCK_REALTIME)
 }
 
-/// A timer that a process can wait for.
+/// A timer whose expiry a [`Poll`] reports.
 pub struct Timer(OwnedFd);
 
 impl Timer {
-    /// Makes a timer that is not set.
+    /// Creates a timer that is not set.
     pub fn new() -> io::Result<Timer> {
         // SAFETY: takes no pointer; the descriptor is new and owned.
         let fd = check(unsafe {
@@ -155,7 +152,7 @@ impl Timer {
         Ok(())
     }
 
-    /// Clears an expiry.
+    /// Clears the expiry, so that a poll does not report it again.
     pub fn clear(&self) {
         let mut count = [0_u8; 8];
         // SAFETY: a timer writes eight bytes. If the timer has not expired, the call fails, which
@@ -169,18 +166,17 @@ impl Timer {
     }
 }
 
-/// A set of descriptors to wait for.
+/// A set of descriptors to wait for (epoll).
 pub struct Poll(OwnedFd);
 
-/// The descriptor can be read, or its peer has finished.
+/// The descriptor is readable, or the peer has closed its sending direction.
 pub const READABLE: u32 = (libc::EPOLLIN | libc::EPOLLRDHUP) as u32;
-/// The descriptor can be written.
+/// The descriptor is writable.
 pub const WRITABLE: u32 = libc::EPOLLOUT as u32;
-/// Report only changes of a descriptor's state.
+/// Report only changes (edge triggering).
 pub const EDGE: u32 = libc::EPOLLET as u32;
 
 impl Poll {
-    /// Makes an empty set of descriptors.
     pub fn new() -> io::Result<Poll> {
         // SAFETY: takes no pointer; the descriptor is new and owned.
         let fd = check(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
@@ -201,17 +197,15 @@ impl Poll {
         Ok(())
     }
 
-    /// Adds a descriptor.
     pub fn add(&self, fd: RawFd, events: u32, token: u64) -> io::Result<()> {
         self.control(libc::EPOLL_CTL_ADD, fd, events, token)
     }
 
-    /// Removes a descriptor.
     pub fn remove(&self, fd: RawFd) -> io::Result<()> {
         self.control(libc::EPOLL_CTL_DEL, fd, 0, 0)
     }
 
-    /// Waits without limit. Returns the tokens of descriptors with their events.
+    /// Waits for an event, without a time limit. Returns the tokens and events of the descriptors.
     pub fn wait(&self, happened: &mut Vec<(u64, u32)>) -> io::Result<()> {
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; 64];
         // SAFETY: the buffer has room for the number of events passed to the call.
@@ -226,11 +220,10 @@ impl Poll {
     }
 }
 
-/// A socket.
 pub struct Socket(OwnedFd);
 
 impl Socket {
-    /// Makes a socket that does not block.
+    /// Creates a non-blocking socket.
     pub fn new(family: i32, kind: i32, protocol: i32) -> io::Result<Socket> {
         let kind = kind | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
         // SAFETY: takes no pointer; the descriptor is new and owned.
@@ -239,25 +232,24 @@ impl Socket {
         Ok(Socket(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
 
-    /// Returns the descriptor.
     pub fn fd(&self) -> RawFd {
         self.0.as_raw_fd()
     }
 
-    /// Makes all further calls on the socket blocking.
+    /// Makes the socket blocking.
     pub fn block(&self) -> io::Result<()> {
         // SAFETY: takes no pointer.
         check(unsafe { libc::fcntl(self.fd(), libc::F_SETFL, libc::O_RDWR) })?;
         Ok(())
     }
 
-    /// Sets an option whose value is plain data.
+    /// Sets a socket option whose value is plain data.
     pub fn set<T: Copy>(&self, level: i32, name: i32, value: &T) -> io::Result<()> {
         let pointer: *const T = value;
         self.set_raw(level, name, pointer.cast(), size_of::<T>())
     }
 
-    /// Sets an option whose value is text.
+    /// Sets a socket option whose value is text.
     pub fn set_text(&self, level: i32, name: i32, value: &str) -> io::Result<()> {
         self.set_raw(level, name, value.as_ptr().cast(), value.len())
     }
@@ -274,7 +266,7 @@ impl Socket {
         Ok(())
     }
 
-    /// Reads an option that consists of numbers into a buffer. Returns the number of bytes.
+    /// Reads a socket option into a buffer. Returns its length in bytes.
     pub fn get(&self, level: i32, name: i32, buffer: &mut [u8]) -> io::Result<usize> {
         let mut n = buffer.len() as libc::socklen_t;
         // SAFETY: the buffer has room for the number of bytes passed to the call.
@@ -284,7 +276,6 @@ impl Socket {
         Ok(n as usize)
     }
 
-    /// Binds to an address and port.
     pub fn bind(&self, address: Ipv4Addr, port: u16) -> io::Result<()> {
         let name = ipv4(address, port);
         // SAFETY: an address of this size that outlives the call.
@@ -298,7 +289,7 @@ impl Socket {
         Ok(())
     }
 
-    /// Binds a packet socket to every device and protocol.
+    /// Binds a packet socket to all devices and protocols.
     pub fn bind_packets(&self) -> io::Result<()> {
         // SAFETY: plain data, valid when zeroed; it outlives the call.
         unsafe {
@@ -314,7 +305,7 @@ impl Socket {
         Ok(())
     }
 
-    /// Starts to connect. A TCP connection is established only later.
+    /// Starts to connect. For TCP, the connection is established later.
     pub fn connect(&self, address: Ipv4Addr, port: u16) -> io::Result<()> {
         let name = ipv4(address, port);
         // SAFETY: an address of this size that outlives the call.
@@ -331,7 +322,7 @@ impl Socket {
         }
     }
 
-    /// Accepts connections. Up to `backlog` connections may wait.
+    /// Listens. Up to `backlog` connections may wait to be accepted.
     pub fn listen(&self, backlog: i32) -> io::Result<()> {
         // SAFETY: takes no pointer.
         check(unsafe { libc::listen(self.fd(), backlog) })?;
@@ -351,7 +342,7 @@ impl Socket {
         Ok(u16::from_be(name.sin_port))
     }
 
-    /// Returns the pending error of a connection, if it has one.
+    /// Returns and clears the pending error of a connection, if any.
     pub fn error(&self) -> Option<io::Error> {
         let mut bytes = [0_u8; 4];
         self.get(libc::SOL_SOCKET, libc::SO_ERROR, &mut bytes)
@@ -362,7 +353,7 @@ impl Socket {
         }
     }
 
-    /// Accepts the next connection, and makes it non-blocking.
+    /// Accepts the next connection. Its socket is non-blocking.
     pub fn accept(&self) -> io::Result<Socket> {
         // SAFETY: the pointers for the address are null; the descriptor is new and owned.
         let fd = check(unsafe {
@@ -384,7 +375,7 @@ impl Socket {
         Ok(())
     }
 
-    /// Sends up to `bytes` bytes from the start of a file. Returns `None` if the socket's buffer is
+    /// Sends up to `bytes` bytes from the start of a file. Returns `None` if the send buffer is
     /// full.
     pub fn send_file(&self, file: &File, bytes: usize) -> io::Result<Option<usize>> {
         let mut offset = 0;
@@ -393,15 +384,15 @@ impl Socket {
         some_unless_blocked(n)
     }
 
-    /// Sends a datagram. Returns `None` if the socket's buffer is full.
+    /// Sends a datagram. Returns `None` if the send buffer is full.
     pub fn send(&self, bytes: &[u8]) -> io::Result<Option<usize>> {
         // SAFETY: a buffer of this length.
         let n = unsafe { libc::send(self.fd(), bytes.as_ptr().cast(), bytes.len(), 0) };
         some_unless_blocked(n)
     }
 
-    /// Sends bytes of a stream. Ends a segment after these bytes if all fit into the buffer.
-    /// Returns `None` if the socket's buffer is full.
+    /// Sends bytes of a stream. If all fit into the send buffer, a segment ends after them. Returns
+    /// `None` if the buffer is full.
     pub fn send_record(&self, bytes: &[u8]) -> io::Result<Option<usize>> {
         let flags = libc::MSG_EOR;
         // SAFETY: a buffer of this length.
@@ -409,15 +400,14 @@ impl Socket {
         some_unless_blocked(n)
     }
 
-    /// Reads up to `bytes` bytes and discards them. Returns `None` if no bytes are available.
+    /// Reads and discards up to `bytes` bytes. Returns `None` if no data is available.
     pub fn discard(&self, bytes: usize) -> io::Result<Option<usize>> {
         // SAFETY: with MSG_TRUNC, TCP does not write to the buffer (tcp(7)).
         let n = unsafe { libc::recv(self.fd(), std::ptr::null_mut(), bytes, libc::MSG_TRUNC) };
         some_unless_blocked(n)
     }
 
-    /// Reads and discards bytes. Waits until this number of bytes has arrived or the stream has
-    /// ended.
+    /// Waits until `bytes` bytes have arrived or the stream has ended, and discards them.
     pub fn discard_all(&self, bytes: usize) -> io::Result<usize> {
         let flags = libc::MSG_TRUNC | libc::MSG_WAITALL;
         // SAFETY: with MSG_TRUNC, TCP does not write to the buffer (tcp(7)).
@@ -428,10 +418,11 @@ impl Socket {
         Ok(n as usize)
     }
 
-    /// Reads the beginning of a datagram. Returns the datagram's whole length, and its arrival time
-    /// on the clock of captures, ns. The socket must have `SO_TIMESTAMPNS`.
+    /// Reads the beginning of a datagram. Returns the whole length of the datagram and its arrival
+    /// time on the clock of the captures, ns. The socket must have the option `SO_TIMESTAMPNS`.
     pub fn receive_datagram(&self, buffer: &mut [u8]) -> io::Result<Option<(usize, u64)>> {
-        // The buffer holds a header and two numbers of 64 bits, and is aligned for both.
+        // The buffer has space for a control-message header and two 64-bit numbers, with their
+        // alignment.
         let mut control = [0_u64; 8];
         let mut part = libc::iovec {
             iov_base: buffer.as_mut_ptr().cast(),
@@ -463,7 +454,7 @@ impl Socket {
         }
     }
 
-    /// Reads a message, e.g. of netlink.
+    /// Reads a message, such as a netlink message.
     pub fn receive(&self, buffer: &mut [u8]) -> io::Result<usize> {
         // SAFETY: a buffer of this length.
         let n = unsafe { libc::recv(self.fd(), buffer.as_mut_ptr().cast(), buffer.len(), 0) };
@@ -473,7 +464,7 @@ impl Socket {
         Ok(n as usize)
     }
 
-    /// Reads the available messages, each into `size` bytes of the buffer. Returns their lengths.
+    /// Reads all available messages. Each gets `size` bytes of the buffer. Returns their lengths.
     pub fn receive_each(&self, buffers: &mut [u8], size: usize) -> io::Result<Vec<usize>> {
         let part = |place: &mut [u8]| libc::iovec {
             iov_base: place.as_mut_ptr().cast(),
@@ -496,7 +487,7 @@ impl Socket {
         Ok(headers[..n].iter().map(|h| h.msg_len as usize).collect())
     }
 
-    /// Sets the socket so that closing it resets the connection and discards the remaining data.
+    /// Makes close reset the connection and discard unsent data.
     pub fn abort(&self) -> io::Result<()> {
         let linger = libc::linger {
             l_onoff: 1,
@@ -546,7 +537,7 @@ pub fn send_netlink(socket: &Socket, message: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the number of a device in the current namespace.
+/// Returns the interface index of a device in the current namespace.
 pub fn device_index(name: &str) -> io::Result<i32> {
     let name = c_string(name)?;
     // SAFETY: a C string that outlives the call.
@@ -556,7 +547,7 @@ pub fn device_index(name: &str) -> io::Result<i32> {
     }
 }
 
-/// Reads or sets a feature of a device with an ethtool command. Returns the value.
+/// Reads or sets an offload of a device with an ethtool command. Returns its value.
 pub fn ethtool(device: &str, command: u32, value: u32) -> io::Result<u32> {
     let socket = Socket::new(libc::AF_INET, libc::SOCK_DGRAM, 0)?;
     let mut words = [command, value];
@@ -573,7 +564,7 @@ pub fn ethtool(device: &str, command: u32, value: u32) -> io::Result<u32> {
     Ok(words[1])
 }
 
-/// Makes a file of zeros in memory.
+/// Creates a file of zeros in memory.
 pub fn zeros(bytes: usize) -> io::Result<File> {
     // SAFETY: a C string literal; the descriptor is new and owned.
     let file = unsafe {
@@ -581,7 +572,7 @@ pub fn zeros(bytes: usize) -> io::Result<File> {
         File::from(OwnedFd::from_raw_fd(fd))
     };
     file.set_len(bytes as u64)?;
-    // Write the zeros once, because sending from a hole would fill it page by page.
+    // Write the zeros now, because sending from a sparse file would allocate page after page.
     std::os::unix::fs::FileExt::write_all_at(&file, &vec![0; bytes], 0)?;
     Ok(file)
 }

@@ -1,4 +1,4 @@
-//! TCP connections: both ends of a flow, and the kernel's information about them.
+//! The TCP sockets of flows and requests, and the kernel's information about them.
 
 use std::fs::File;
 use std::io;
@@ -8,38 +8,35 @@ use tailback_engine::cc;
 use tailback_engine::registry::kernel::Gauge;
 use tailback_guest::job::Flow;
 
-/// Number of bytes that one call passes to TCP. A call for each packet would cost as much as
-/// sending the packet.
+/// Number of bytes per write. A write per packet would take as long as sending the packet.
 const CHUNK: usize = 1 << 20;
 
-/// How much data waits between TCP and the application.
+/// How much data may wait between TCP and the agent.
 #[derive(Clone, Copy)]
 pub struct Slack {
-    /// Approximate upper limit of the unsent bytes that TCP holds.
+    /// Largest amount of unsent data in TCP's buffer, approximately, bytes.
     not_sent: i32,
-    /// How many bytes must arrive before the receiver is woken.
+    /// The receiver is woken when this many bytes have arrived.
     low_water: u64,
 }
 
 impl Slack {
-    /// The slack of ends that [`super::sys::Poll`] wakes. These ends should be woken seldom, so
-    /// much data may wait.
+    /// For ends that the main loop's poll wakes. Waking them is expensive, so much data may wait.
     pub const POLLED: Slack = Slack {
         not_sent: 1 << 20,
         low_water: 512 << 10,
     };
 
-    /// The slack of applications that pause. Even during a pause, TCP sends the data that it holds,
-    /// so TCP should hold little.
+    /// For applications that pause. TCP sends the data in its buffer even during a pause, so it
+    /// should have little.
     pub const PAUSED: Slack = Slack {
         not_sent: 64 << 10,
         ..Slack::POLLED
     };
 
-    /// Returns the slack of ends that are woken inside the kernel. Waking is cheap, so little data
-    /// needs to wait, and the waiting data of all flows together fits into the processor's cache.
-    /// The slack is at least the amount of data that a burst of ACKs releases, so that a lack of
-    /// data never limits the window.
+    /// Returns the amounts for ends with threads. Waking a thread is cheap, so only little data
+    /// waits, and that of all flows fits into the processor's cache. It is at least what a burst of
+    /// ACKs releases, so that a lack of data never limits the window.
     pub fn waiting(flows: usize) -> Slack {
         let each = ((1 << 20) / flows.max(1)).clamp(64 << 10, 256 << 10);
         Slack {
@@ -58,7 +55,7 @@ const TCP_NOTSENT_LOWAT: i32 = 25;
 const TCP_CC_INFO: i32 = 26;
 const SO_MAX_PACING_RATE: i32 = 47;
 
-/// The values that `ss -ti` shows about a connection (`struct tcp_info`).
+/// What `ss -ti` shows about a connection (`struct tcp_info`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Info {
     /// Smoothed RTT, us.
@@ -67,8 +64,8 @@ pub struct Info {
     pub cwnd: u32,
     /// Slow-start threshold, segments.
     pub ssthresh: u32,
-    /// Segments in flight: sent and neither acknowledged, sacked nor lost, plus retransmitted
-    /// segments.
+    /// Segments in flight: those sent, minus those acknowledged, sacked or lost, plus those
+    /// retransmitted.
     pub in_flight: u32,
     /// Segments retransmitted.
     pub retransmits: u32,
@@ -80,11 +77,11 @@ pub struct Info {
     pub received_segments: u32,
     /// Bytes received in order.
     pub received_bytes: u64,
-    /// Time during which data was in flight or waiting to be sent, us.
+    /// How long data was in flight or waited to be sent, us.
     pub busy_us: u64,
-    /// Time during which the receive window limited sending, us.
+    /// How long the receive window limited sending, us.
     pub rwnd_limited_us: u64,
-    /// Time during which the send buffer limited sending, us.
+    /// How long the send buffer limited sending, us.
     pub sndbuf_limited_us: u64,
     /// Congestion state: 0 Open, 1 Disorder, 2 CWR, 3 Recovery, 4 Loss.
     pub ca_state: u8,
@@ -95,7 +92,7 @@ pub struct Info {
 }
 
 impl Info {
-    /// Parses the kernel's struct.
+    /// Parses `struct tcp_info`.
     pub fn parse(bytes: &[u8]) -> Info {
         let part = |at: usize, n: usize| bytes.get(at..at + n);
         let word =
@@ -125,14 +122,14 @@ impl Info {
     }
 }
 
-/// Reads the information about a connection.
+/// Reads the information about a socket's connection.
 pub fn info(socket: &Socket) -> io::Result<Info> {
     let mut bytes = [0_u8; 384];
     let n = socket.get(libc::IPPROTO_TCP, TCP_INFO, &mut bytes)?;
     Ok(Info::parse(&bytes[..n]))
 }
 
-/// Reads the values that a connection's congestion control reports (`union tcp_cc_info`).
+/// Reads the gauges of a connection's congestion control (`union tcp_cc_info`).
 pub fn gauges<'g>(
     socket: &Socket,
     gauges: &'g [Gauge],
@@ -145,29 +142,30 @@ pub fn gauges<'g>(
     gauges.iter().map(move |gauge| gauge.read(&bytes[..told]))
 }
 
-/// Makes the receiving end of a flow. It listens.
+/// Creates the receiving end of a flow, which listens.
 pub fn listener(flow: &Flow, slack: Slack) -> io::Result<Socket> {
     let socket = receiver(flow, slack)?;
     socket.listen(4)?;
     Ok(socket)
 }
 
-/// Makes the sending end of a request. It listens, and up to `backlog` connections may wait.
+/// Creates the sending end of requests, which listens. Up to `backlog` connections may wait to be
+/// accepted.
 pub fn server(flow: &Flow, backlog: i32) -> io::Result<Socket> {
     let socket = sender(flow, Slack::POLLED)?;
     socket.listen(backlog)?;
     Ok(socket)
 }
 
-/// Makes the receiving end of a request. It is the end that connects.
+/// Creates the receiving end of a request, which connects.
 pub fn client(flow: &Flow) -> io::Result<Socket> {
     receiver(flow, Slack::POLLED)
 }
 
-/// Returns the congestion control of the receiving end, which determines whether ECN is negotiated.
-/// With DCTCP on the listening socket, ECN is negotiated regardless of `net.ipv4.tcp_ecn`. Without
-/// ECN, DCTCP would behave like Reno. A congestion control that tailback does not know may also
-/// need to run at the receiver.
+/// Returns the congestion control of the receiving end, which decides whether ECN is negotiated. A
+/// listening socket with DCTCP negotiates ECN regardless of `net.ipv4.tcp_ecn`, and without ECN
+/// DCTCP would behave like Reno. A congestion control from outside the registry may also need to
+/// run at the receiver.
 fn receivers_control(flow: &Flow) -> &str {
     let known = cc::face(&flow.kernel_cc).is_some();
     if known && !flow.ecn {
@@ -176,7 +174,7 @@ fn receivers_control(flow: &Flow) -> &str {
     &flow.kernel_cc
 }
 
-/// Makes the receiving end before it listens or connects.
+/// Creates the receiving end, which does not listen or connect yet.
 fn receiver(flow: &Flow, slack: Slack) -> io::Result<Socket> {
     let socket = Socket::new(libc::AF_INET, libc::SOCK_STREAM, 0)?;
     socket.set_text(libc::IPPROTO_TCP, TCP_CONGESTION, receivers_control(flow))?;
@@ -187,25 +185,24 @@ fn receiver(flow: &Flow, slack: Slack) -> io::Result<Socket> {
     Ok(socket)
 }
 
-/// Limits the window that a receiver offers.
+/// Limits the receive window.
 ///
-/// If the limit is set before the connection exists, it determines the window scale. The limit does
-/// not last. When the first segment shows how much of a buffer is payload, Linux computes a new
-/// limit from the size of its buffer (`tcp_measure_rcv_mss`). So the caller sets the limit again
-/// after [`unbounded`] bytes.
+/// If the limit is set before the connection exists, it determines the window scale. But Linux
+/// replaces the limit when the first segment shows which share of a buffer is payload
+/// (`tcp_measure_rcv_mss`). So the caller sets it again after [`unbounded`] bytes.
 fn clamp_window(flow: &Flow, socket: &Socket) -> io::Result<()> {
     socket.set(libc::IPPROTO_TCP, TCP_WINDOW_CLAMP, &(flow.window as i32))
 }
 
-/// Share of a buffer that becomes the window after the first segment, in 256ths. Before that, half
-/// of the buffer is the window. The share is payload divided by `skb->truesize`, for a full segment
-/// that was not merged with other segments.
+/// The share of a buffer, in 256ths, that becomes the window after the first segment: payload
+/// divided by `skb->truesize` of a full segment that was not merged with others. Before, the window
+/// is half of the buffer.
 const PAYLOAD_SHARE: u64 = 162;
 
-/// Returns the payload after which the window must be limited again, bytes. Until then, the window
-/// grows from half of the buffer to [`PAYLOAD_SHARE`] of the buffer. It grows by two segments for
-/// each segment that arrives. Every segment is acknowledged at once, as in the simulator. During
-/// this time, a sender in slow start does not fill the window.
+/// Returns after how many bytes of payload the window must be limited again. Until then, the window
+/// grows from half of the buffer to [`PAYLOAD_SHARE`] of it, by two segments for each segment that
+/// arrives. Every segment is acknowledged at once, as in the simulator. A sender in slow start does
+/// not fill the window during this time.
 pub fn unbounded(flow: &Flow) -> u64 {
     let mss = u64::from(flow.mss).max(1);
     let room = u64::from(flow.window) * (PAYLOAD_SHARE - 128) / 128;
@@ -213,7 +210,7 @@ pub fn unbounded(flow: &Flow) -> u64 {
 }
 
 /// Limits the window again once [`unbounded`] bytes have arrived. From then on, the receiver is
-/// woken for larger amounts of data.
+/// woken less often.
 pub fn bound_window(flow: &Flow, slack: Slack, socket: &Socket, read: u64) -> io::Result<()> {
     clamp_window(flow, socket)?;
     wake_for(socket, low_water(flow, slack, read))
@@ -223,23 +220,22 @@ fn wake_for(socket: &Socket, bytes: u64) -> io::Result<()> {
     socket.set(libc::SOL_SOCKET, libc::SO_RCVLOWAT, &(bytes as i32))
 }
 
-/// Makes the sending end, which is not connected yet.
+/// Creates the sending end, which does not connect yet.
 pub fn sender(flow: &Flow, slack: Slack) -> io::Result<Socket> {
     let socket = Socket::new(libc::AF_INET, libc::SOCK_STREAM, 0)?;
     socket.set_text(libc::IPPROTO_TCP, TCP_CONGESTION, &flow.kernel_cc)?;
-    // setsockopt doubles the value.
+    // The kernel doubles the value.
     let half = (flow.send_buffer / 2) as i32;
     socket.set(libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &half)?;
-    // Allow enough unsent data that the sender is seldom woken, but so little that the data stays
-    // in the processor's cache.
+    // With much unsent data, the sender is seldom woken. With little, the data stays in the
+    // processor's cache.
     socket.set(libc::IPPROTO_TCP, TCP_NOTSENT_LOWAT, &slack.not_sent)?;
     if flow.application.is_some() {
         // Send each segment as soon as the window allows, even if it is not full.
         socket.set(libc::IPPROTO_TCP, TCP_NODELAY, &1_i32)?;
     }
     if flow.pacing {
-        // TCP paces its segments if any finite limit is set. Below the limit, it chooses its own
-        // rate.
+        // With any finite limit, TCP paces its segments, at a rate that it chooses itself.
         socket.set(libc::SOL_SOCKET, SO_MAX_PACING_RATE, &(u64::MAX >> 1))?;
     }
     mark(flow, &socket)?;
@@ -247,7 +243,7 @@ pub fn sender(flow: &Flow, slack: Slack) -> io::Result<Socket> {
     Ok(socket)
 }
 
-/// Sets the DSCP. Connections inherit it from their listener. TCP itself sets the ECN field.
+/// Sets the DSCP, which connections inherit from their listener. TCP itself sets the ECN field.
 fn mark(flow: &Flow, socket: &Socket) -> io::Result<()> {
     if flow.dscp > 0 {
         let field = i32::from(flow.dscp) << 2;
@@ -256,7 +252,7 @@ fn mark(flow: &Flow, socket: &Socket) -> io::Result<()> {
     Ok(())
 }
 
-/// Sets up a receiver once it is connected.
+/// Sets the options of a receiver after it has connected.
 pub fn accepted(flow: &Flow, socket: &Socket) -> io::Result<()> {
     if !flow.quickack {
         socket.set(libc::IPPROTO_TCP, TCP_QUICKACK, &0_i32)?;
@@ -264,9 +260,8 @@ pub fn accepted(flow: &Flow, socket: &Socket) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns how many bytes must arrive before the receiver is woken, after it has read `read` bytes.
-/// For a transfer of limited size or a chunk, the receiver must be woken at the latest when the
-/// last byte arrives.
+/// Returns after how many more bytes the receiver must be woken, if it has read `read` bytes. The
+/// end of a limited transfer or of a chunk must wake it.
 fn low_water(flow: &Flow, slack: Slack, read: u64) -> u64 {
     let chunks = || Some(flow.application.as_ref()?.chunks.as_ref()?.bytes);
     let left = match (flow.bytes, chunks()) {
@@ -277,16 +272,16 @@ fn low_water(flow: &Flow, slack: Slack, read: u64) -> u64 {
     slack.low_water.min(left).max(1)
 }
 
-/// Returns whether the receiver must be woken at certain positions in the stream.
+/// Returns whether the end of the transfer or of a chunk must wake the receiver.
 fn has_ends(flow: &Flow) -> bool {
     let application = flow.application.as_ref();
     flow.bytes.is_some() || application.is_some_and(|all| all.chunks.is_some())
 }
 
-/// Reads the available data. Returns how many bytes have been read in total.
+/// Reads the available data. Returns the number of bytes read in total.
 pub fn read(flow: &Flow, socket: &Socket, mut read: u64) -> io::Result<u64> {
     let before = read;
-    // One call reads everything. Data that arrives in the meantime causes another event.
+    // One call reads everything. Later data causes another event.
     if let Some(n) = socket.discard(1 << 30)? {
         read += n as u64;
     }
@@ -303,9 +298,8 @@ pub fn read(flow: &Flow, socket: &Socket, mut read: u64) -> io::Result<u64> {
     Ok(read)
 }
 
-/// Writes chunks of `chunk` bytes, up to the position `limit` of the stream, while the socket's
-/// buffer has space. A segment ends where a chunk ends. Returns how many bytes have been written in
-/// total.
+/// Writes chunks of `chunk` bytes while the send buffer has space, up to the position `limit` of
+/// the stream. A segment ends where a chunk ends. Returns the number of bytes written in total.
 pub fn write_chunks(socket: &Socket, chunk: u64, limit: u64, mut written: u64) -> io::Result<u64> {
     const PIECE: usize = 64 << 10;
     static ZEROS: [u8; PIECE] = [0; PIECE];
@@ -325,8 +319,8 @@ pub fn write_chunks(socket: &Socket, chunk: u64, limit: u64, mut written: u64) -
     Ok(written)
 }
 
-/// Writes zeros up to the position `limit` of the stream, while the socket's buffer has space.
-/// Returns how many bytes have been written in total.
+/// Writes zeros while the send buffer has space, up to the position `limit` of the stream. Returns
+/// the number of bytes written in total.
 pub fn write(socket: &Socket, zeros: &File, limit: u64, mut written: u64) -> io::Result<u64> {
     loop {
         let left = limit.saturating_sub(written);
@@ -339,13 +333,13 @@ pub fn write(socket: &Socket, zeros: &File, limit: u64, mut written: u64) -> io:
         };
         written += n as u64;
         if n < chunk {
-            // The kernel reports when the buffer has space again.
+            // The poll reports when the buffer has space again.
             return Ok(written);
         }
     }
 }
 
-/// Size of the file of zeros that [`write`] needs, bytes.
+/// Length of the file of zeros for [`write`], bytes.
 pub const ZEROS: usize = CHUNK;
 
 #[cfg(test)]
@@ -360,8 +354,8 @@ mod tests {
 
     #[test]
     fn fields_are_where_the_kernel_has_them() {
-        // The expected values are the offsets in include/uapi/linux/tcp.h, because each word of the
-        // test data equals its own offset.
+        // Each word of the test data equals its own offset, so the expected values are the offsets
+        // in include/uapi/linux/tcp.h.
         let bytes: Vec<u8> = (0..64_u32).flat_map(|i| (4 * i).to_ne_bytes()).collect();
         let info = Info::parse(&bytes);
         assert_eq!((info.srtt_us, info.cwnd, info.ssthresh), (68, 80, 76));

@@ -1,17 +1,17 @@
-//! Finds out what a flow waited for and why its window shrank, as far as `tcp_info` shows this.
-//! This module reads waiting times (Linux `tcp_chrono`), and compares window and congestion state
-//! between two samples.
+//! Determines what limited a flow and why its window shrank, as far as `tcp_info` shows this. Reads
+//! the waiting times (Linux `tcp_chrono`), and compares window and congestion state of successive
+//! samples.
 
 use tailback_record::account::{Account, Reason, Told};
 
 use super::tcp::Info;
 
-/// Numbers of Linux's congestion states.
+/// Linux's numbers of congestion states.
 const CWR: u8 = 2;
 const RECOVERY: u8 = 3;
 const LOSS: u8 = 4;
 
-/// The samples of a sender.
+/// The latest samples of a sender.
 #[derive(Default)]
 pub struct Watch {
     account: Account,
@@ -20,8 +20,8 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Takes a sample of a sender. `interval_ns` is the time between samples, or 0 if every ACK is
-    /// a sample.
+    /// Adds a sample of a sender. `interval_ns` is the time between samples, or 0 if each ACK
+    /// causes a sample.
     pub fn look(&mut self, at_ns: u64, info: &Info, interval_ns: u64) {
         let last = std::mem::replace(&mut self.last, *info);
         if last.cwnd == 0 {
@@ -42,7 +42,7 @@ impl Watch {
         } else {
             return;
         };
-        // A reduction that lasts several samples is counted once, when it begins.
+        // Count a reduction that lasts several samples only once, at its beginning.
         let goes_on = last.ca_state >= CWR && info.ssthresh == last.ssthresh;
         if goes_on && reason != Reason::Timeout {
             return;
@@ -56,7 +56,7 @@ impl Watch {
         }
     }
 
-    /// Takes a sample at the end of a record interval of the measured time.
+    /// Adds a sample at the end of a record interval.
     pub fn sample(&mut self, info: &Info) {
         let state = usize::from(info.ca_state.min(LOSS));
         self.told.states[state] += 1;
@@ -67,8 +67,9 @@ impl Watch {
         self.account.end_warmup(at_ns);
     }
 
-    /// Returns what the flow waited for and why its window shrank. The waiting times are computed
-    /// from the socket information of the sender at the start and the end of the measured time.
+    /// Returns what limited the flow and why its window shrank. The waiting times are the
+    /// difference between the sender's information at the start (`base`) and at the end of the
+    /// measured time.
     pub fn finish(&self, base: &Info, end: &Info, elapsed_ns: u64) -> Account {
         let since = |end: u64, base: u64| end.saturating_sub(base) * 1000;
         let told = Told {
@@ -103,7 +104,7 @@ mod tests {
         let looks = [
             info(10, 1000, 0),
             info(20, 1000, 0),
-            // PRR reduces the window step by step, which is counted as one reduction.
+            // PRR reduces the window in steps, which count as one reduction.
             info(18, 14, RECOVERY),
             info(15, 14, RECOVERY),
             info(14, 14, 0),
@@ -121,7 +122,7 @@ mod tests {
         let found = |r: &tailback_record::account::Reduction| (r.reason(), r.from, r.to);
         let listed: Vec<_> = account.listed.iter().map(found).collect();
         let expected = [(Reason::Rack, 20, 14), (Reason::Timeout, 11, 1)];
-        // The window of the sixth sample is larger than that of the fifth, but ssthresh shows the
+        // The window of the sixth sample is larger than that of the fifth. Only ssthresh shows the
         // reduction.
         let third = (Reason::Ece, 14, 11);
         assert_eq!(listed, [expected[0], third, expected[1]]);

@@ -1,10 +1,10 @@
-//! A wire after a link, which loses packets. This module finds the lost packets by comparing the
-//! packets that entered with those that left.
+//! A wire after a link, which loses packets. Compares the packets that enter the wire with those
+//! that leave it, to find the lost ones.
 //!
-//! The wire keeps the order of packets for any delay and jitter. So if a later packet overtakes an
-//! earlier packet, the earlier packet was lost. The queue discipline decided this when the lost
-//! packet entered. A wire that drops redundant ACKs keeps the order only within a flow and
-//! direction. It drops an ACK when a newer ACK enters.
+//! With any delay and jitter, the wire keeps the order of packets. So a packet that a later packet
+//! overtakes was lost. The queue discipline decided this when the packet entered. A wire that drops
+//! redundant ACKs keeps the order only within a flow and direction. It drops an ACK when a newer
+//! ACK enters.
 
 use std::collections::VecDeque;
 
@@ -21,28 +21,28 @@ pub type OnWire = (Packet, Option<Head>);
 
 /// The captures of a wire.
 pub struct LossTap {
-    /// The ring with the packets that enter and leave.
+    /// The ring that captures packets as they enter and leave.
     pub ring: Ring,
-    /// The device at the far end of the wire.
+    /// Interface index of the device at the far end of the wire.
     pub out: i32,
     /// The packets that are on the wire.
     pub wire: Wire,
 }
 
-/// The packets on a wire, including lost packets that no later packet has overtaken yet.
+/// The packets on a wire, including lost ones that no later packet has overtaken yet.
 pub struct Wire {
     /// The queue discipline that loses the packets.
     discipline: Discipline,
     waiting: VecDeque<OnWire>,
-    /// The lost packets that [`Wire::leave`] returns next. Used only if the wire keeps the order
-    /// only within a flow.
+    /// The lost packets that [`Wire::leave`] returns next, if the wire keeps the order only within
+    /// a flow.
     overtaken: VecDeque<OnWire>,
-    /// Number of packets lost so far, including the warm-up.
+    /// Number of lost packets, including the warm-up.
     lost: u64,
 }
 
 impl Wire {
-    /// Returns a wire without packets.
+    /// Creates an empty wire.
     pub fn new(discipline: Discipline) -> Wire {
         Wire {
             discipline,
@@ -52,7 +52,7 @@ impl Wire {
         }
     }
 
-    /// Why the wire loses packets.
+    /// Returns the cause of the losses on this wire.
     pub fn cause(&self) -> Cause {
         self.discipline.loss()
     }
@@ -62,7 +62,7 @@ impl Wire {
         self.waiting.iter().position(is_it)
     }
 
-    /// Returns whether a packet that left was marked CE on the wire.
+    /// Returns whether a packet that left was CE-marked on the wire.
     pub fn marked(&self, packet: &Packet) -> bool {
         if self.discipline != Discipline::Police || packet.ecn != CE {
             return false;
@@ -71,12 +71,12 @@ impl Wire {
         entered.is_some_and(|entered| entered.ecn != CE)
     }
 
-    /// Notes that a packet entered.
+    /// Records that a packet entered.
     pub fn enter(&mut self, packet: Packet, head: Option<Head>) {
         self.waiting.push_back((packet, head));
     }
 
-    /// Notes that a packet left. Returns the packets that were lost before it.
+    /// Records that a packet left. Returns the packets before it, which were lost.
     pub fn leave(&mut self, packet: &Packet) -> impl Iterator<Item = OnWire> + use<'_> {
         let ahead = self.find(packet);
         if self.discipline.overtakes() {
@@ -89,13 +89,13 @@ impl Wire {
         }
         let count = ahead.unwrap_or(0);
         self.lost += count as u64;
-        // The packet that left is also removed, but it was not lost.
+        // Remove the packet that left, too.
         let with = ahead.map_or(0, |ahead| ahead + 1);
         self.waiting.drain(..with).take(count)
     }
 
-    /// Moves the packets of a lane among the first `before` packets to `overtaken`. They were lost,
-    /// because a later packet of the lane has left.
+    /// Moves the packets of this lane among the first `before` packets to `overtaken`. They were
+    /// lost, because a later packet of the lane has left.
     fn overtake(&mut self, mut before: usize, lane: usize) {
         let mut place = 0;
         while place < before {
@@ -109,9 +109,8 @@ impl Wire {
         }
     }
 
-    /// Ends the run. A packet whose exit was not captured is either still on its way or lost. No
-    /// later packet has shown which of the two is true. `queued` is the number of packets that
-    /// netem holds by its own report. These are the newest packets.
+    /// Ends the run, and returns the packets that were lost after all packets that have left.
+    /// `queued` is the number of packets that netem reports to hold. These are the newest packets.
     pub fn finish(&mut self, queued: u64) -> impl Iterator<Item = OnWire> + use<'_> {
         if self.discipline.overtakes() {
             // The queue discipline holds only the newest packet of each lane.
@@ -169,8 +168,8 @@ mod tests {
         assert_eq!(keys(wire.leave(&packet(1))), [0_u64; 0]);
         assert_eq!(keys(wire.leave(&packet(4))), [2, 3]);
         assert_eq!(wire.oldest_ns(), Some(5));
-        // Packet 9 was not captured when it entered. So its exit does not show that other packets
-        // were lost.
+        // Packet 9 was not captured when it entered, so its exit does not show which packets were
+        // lost.
         assert_eq!(keys(wire.leave(&packet(9))), [0_u64; 0]);
         assert_eq!(keys(wire.finish(1)), [5, 6]);
         assert_eq!(wire.lost(), 4);
@@ -189,7 +188,7 @@ mod tests {
             assert_eq!(wire.leave(&packet).count(), 0);
             marked
         });
-        // A packet that entered with a mark was not marked on the wire.
+        // A packet that entered with a mark does not count as marked on the wire.
         assert_eq!(marked, [false, true, false]);
         assert_eq!((wire.lost(), wire.cause()), (0, Cause::Policed));
     }

@@ -1,4 +1,4 @@
-//! Parses the statistics that rtnetlink reports about a queue discipline.
+//! Parses the rtnetlink statistics of a queue discipline.
 
 use tailback_engine::registry::kernel::Xstats;
 
@@ -7,31 +7,31 @@ const TCA_STATS_BASIC: u16 = 1;
 const TCA_STATS_QUEUE: u16 = 3;
 const TCA_STATS_APP: u16 = 4;
 
-/// Largest number of gauges that a kind of qdisc has.
+/// Largest number of gauges of a queue discipline.
 const MOST_GAUGES: usize = 4;
 
-/// The packets and bytes that a qdisc holds, and its counters.
+/// The queue length of a qdisc, and its counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Statistics {
     /// Packets queued.
     pub packets: u32,
     /// Bytes queued.
     pub bytes: u32,
-    /// Packets dropped since the qdisc was made.
+    /// Packets dropped since the qdisc was created.
     pub drops: u32,
-    /// Packets sent since the qdisc was made.
+    /// Packets sent since the qdisc was created.
     pub sent_packets: u32,
-    /// Bytes sent since the qdisc was made.
+    /// Bytes sent since the qdisc was created.
     pub sent_bytes: u64,
-    /// Packets marked CE since the qdisc was made. `None` if the qdisc does not count marks, or if
-    /// the position of its counter is unknown.
+    /// Packets marked CE since the qdisc was created. `None` if it does not count marks, or if the
+    /// position of the counter is unknown.
     pub marks: Option<u32>,
-    /// Values of the gauges of the qdisc's kind, in the order of the registry.
+    /// Values of the gauges, in the order of the registry.
     pub gauges: [Option<f64>; MOST_GAUGES],
 }
 
 impl Statistics {
-    /// Returns the counts since `base`. The queued packets and bytes are current values.
+    /// Returns these statistics with the counters since `base`.
     pub fn since(&self, base: &Statistics) -> Statistics {
         Statistics {
             drops: self.drops.wrapping_sub(base.drops),
@@ -43,9 +43,8 @@ impl Statistics {
     }
 }
 
-/// Reads the statistics from the attributes of a message about a queue discipline. `xstats`
-/// describes the layout of the statistics that are specific to the kind of queue discipline, if
-/// known.
+/// Parses the attributes of a message about a queue discipline. `xstats` is the layout of the
+/// discipline's own statistics, if known.
 pub fn statistics(attributes: &[u8], xstats: Option<&Xstats>) -> Statistics {
     let mut statistics = Statistics::default();
     let Some(inner) = attribute(attributes, TCA_STATS2) else {
@@ -71,8 +70,8 @@ pub fn statistics(attributes: &[u8], xstats: Option<&Xstats>) -> Statistics {
     statistics
 }
 
-/// Returns the number of marks, read from the statistics that are specific to the kind of queue
-/// discipline. Returns `None` if a counter is missing, as in the shorter struct of an older kernel.
+/// Returns the number of marks from a queue discipline's own statistics. Returns `None` if a
+/// counter is missing, as in the shorter struct of an older kernel.
 fn marks(xstats: &Xstats, own: &[u8]) -> Option<u32> {
     xstats.marks?.iter().try_fold(0_u32, |sum, &at| {
         let counted = own.get(at..at + 4)?;
@@ -80,11 +79,11 @@ fn marks(xstats: &Xstats, own: &[u8]) -> Option<u32> {
     })
 }
 
-/// Returns the payload of the first attribute of the wanted type.
+/// Returns the payload of the first attribute of type `wanted`.
 pub fn attribute(mut attributes: &[u8], wanted: u16) -> Option<&[u8]> {
     while attributes.len() >= 4 {
         let length = usize::from(half(attributes, 0)).clamp(4, attributes.len());
-        // The two highest bits of the type are flags.
+        // The two highest bits of an attribute's type are flags.
         if half(attributes, 2) & 0x3fff == wanted {
             return Some(&attributes[4..length]);
         }
@@ -93,17 +92,17 @@ pub fn attribute(mut attributes: &[u8], wanted: u16) -> Option<&[u8]> {
     None
 }
 
-/// Rounds a length up to a multiple of four bytes, where the next attribute begins.
+/// Rounds up to a multiple of four bytes, where the next attribute begins.
 pub fn align(length: usize) -> usize {
     length.next_multiple_of(4)
 }
 
-/// Reads a number of two bytes in the machine's byte order.
+/// Reads a 16-bit number in native byte order.
 pub fn half(bytes: &[u8], at: usize) -> u16 {
     u16::from_ne_bytes([bytes[at], bytes[at + 1]])
 }
 
-/// Reads a number of four bytes in the machine's byte order.
+/// Reads a 32-bit number in native byte order.
 pub fn word(bytes: &[u8], at: usize) -> u32 {
     u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
@@ -114,7 +113,7 @@ mod tests {
     use tailback_engine::aqm;
     use tailback_engine::registry::kernel::Kernel;
 
-    /// Parses a message with the statistics that are specific to a kind of queue discipline.
+    /// Parses a message with these statistics of a queue discipline.
     fn told(kind: &str, own: &[u8]) -> Statistics {
         let attribute = |number: u16, inner: &[u8]| {
             let mut bytes = (inner.len() as u16 + 4).to_ne_bytes().to_vec();
@@ -148,7 +147,7 @@ mod tests {
             None,
             "an older, shorter struct"
         );
-        // These are statistics of the type TCA_FQ_CODEL_XSTATS_CLASS.
+        // The type is TCA_FQ_CODEL_XSTATS_CLASS, which has no count of marks.
         assert_eq!(told("fq_codel", &own[4..]).marks, None);
     }
 

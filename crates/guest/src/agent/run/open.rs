@@ -28,12 +28,12 @@ use crate::agent::token::{
 use crate::agent::token::{REQUEST_SOURCE_BITS, token};
 
 impl<'a> Runner<'a> {
-    /// Opens sockets, captures and probes. The run does not start yet.
+    /// Opens sockets, captures and probes, without starting the run.
     pub(super) fn new(job: &'a Job, namespaces: &'a Namespaces) -> Result<Runner<'a>, String> {
         let mut series = Series::default();
         let poll = Poll::new().map_err(io("epoll"))?;
         let timer = Timer::new().map_err(io("timer"))?;
-        // With edge-triggering, each expiry is reported once, so the agent need not clear it.
+        // With edge triggering, the poll reports each expiry once, so the agent need not clear it.
         poll.add(timer.fd(), READABLE | EDGE, token(TIMER, 0))
             .map_err(io("epoll"))?;
         let captures = Captures::open(job, namespaces).map_err(io("captures"))?;

@@ -25,7 +25,7 @@ impl Runner<'_> {
     pub(super) fn finish(mut self) -> Result<GuestResult, String> {
         let job = self.job;
         let end = job.duration_ns;
-        // Read these first, because the kernel's state now is the state at the end of the run.
+        // Read the sockets first, because their state is now that of the end of the run.
         let infos: Vec<[Info; 2]> = self.connections.iter().map(Connection::infos).collect();
         let all_requests: Vec<Option<TrafficOutcome>> = self
             .players
@@ -113,8 +113,8 @@ impl Runner<'_> {
         }
         let mut environment = self.environment()?;
         let mut about_programs = self.end_programs()?;
-        // Do this after the programs have ended. It starts processes, for which there may not be
-        // enough memory while programs run.
+        // Call this after the programs have ended. It starts processes, for which memory may be
+        // short while programs run.
         about_programs.extend(gates::warnings(job, self.namespaces)?);
         environment.warnings.extend_from_slice(&about_programs);
         Ok(GuestResult {
@@ -124,10 +124,9 @@ impl Runner<'_> {
         })
     }
 
-    /// Ends the programs. Call this last, when all measurements are known.
+    /// Ends the programs. Call this last, after all measurements.
     fn end_programs(&mut self) -> Result<Vec<String>, String> {
-        // Use a separate poll, because in the main poll, the sockets of flows would keep reporting
-        // data that is no longer read.
+        // The main poll would keep reporting the sockets of flows, which are no longer read.
         let poll = Poll::new().map_err(io("epoll"))?;
         poll.add(self.timer.fd(), READABLE, token(TIMER, 0))
             .map_err(io("epoll"))?;
@@ -141,7 +140,7 @@ impl Runner<'_> {
         self.programs.keep()
     }
 
-    /// Completes the captures of a queue with the queue's own statistics.
+    /// Completes what the captures show about a queue with the queue's own statistics.
     fn finish_queue(&mut self, index: usize, says: Option<&Statistics>) {
         let (queue, name) = (
             &mut self.captures.queues[index],
@@ -169,7 +168,7 @@ impl Runner<'_> {
         }
     }
 
-    /// Completes the captures of the wire after a queue with the wire's own statistics.
+    /// Completes what the captures show about a wire with the wire's own statistics.
     fn finish_wire(&mut self, index: usize, says: &Statistics) {
         let lost = self.captures.finish_wire(index, u64::from(says.packets));
         let link = &self.job.links[index];
@@ -241,7 +240,7 @@ fn trimmed(path: &str) -> String {
     fs::read_to_string(path).map_or_else(|e| e.to_string(), |text| text.trim().to_owned())
 }
 
-/// Returns whether TCP is short of memory, which the column "press" of /proc/net/protocols shows.
+/// Returns whether TCP is short of memory, as the column "press" of /proc/net/protocols shows.
 fn memory_pressure() -> bool {
     let text = fs::read_to_string("/proc/net/protocols").unwrap_or_default();
     text.lines()

@@ -1,4 +1,4 @@
-//! Processes of programs: their namespaces, signals and permissions.
+//! Starts processes for programs, with their namespaces, signals and permissions.
 
 use std::ffi::CString;
 use std::io;
@@ -6,24 +6,24 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use super::{c_string, check};
 
-/// A process with its own namespaces, and the descriptor that reports its end.
+/// A process with namespaces of its own, and the descriptor that reports its end.
 pub struct Child {
     pid: libc::pid_t,
     fd: OwnedFd,
 }
 
-/// The data that a new process needs until it executes a program. The parent prepares it, because
-/// the new process must not allocate memory.
+/// The data of a new process until it executes a program. The parent prepares it, because the new
+/// process must not allocate memory.
 struct Start<'a> {
     path: &'a CString,
     words: &'a [*const libc::c_char],
     ends: [RawFd; 3],
 }
 
-/// Stack of a new process, used until it executes a program, bytes.
+/// Stack of a new process until it executes a program, bytes.
 const STACK: usize = 64 << 10;
 
-/// Exit status of a process in which executing the program failed.
+/// Exit status of a process that could not execute its program.
 const CANNOT_START: i32 = 125;
 
 extern "C" fn become_another(start: *mut libc::c_void) -> libc::c_int {
@@ -43,11 +43,12 @@ extern "C" fn become_another(start: *mut libc::c_void) -> libc::c_int {
 }
 
 impl Child {
-    /// Starts this program again with other arguments and in new namespaces (`CLONE_NEW...`). Of
-    /// the descriptors, the new process has only standard input, output and error.
+    /// Starts the agent's executable again, with other arguments and new namespaces
+    /// (`CLONE_NEW...`). The new process gets only the descriptors of standard input, output and
+    /// error.
     ///
-    /// A fork of the agent would not work, because the agent's capture rings are mapped, and
-    /// User-mode Linux does not copy such mappings correctly.
+    /// A plain fork would not work: the agent has capture rings mapped, which User-mode Linux does
+    /// not copy correctly.
     pub fn start(
         namespaces: libc::c_int,
         words: &[String],
@@ -88,20 +89,20 @@ impl Child {
         })
     }
 
-    /// Returns the descriptor for [`super::Poll`]. It is readable once the process has ended.
+    /// Returns the descriptor for [`super::Poll`]. It becomes readable when the process ends.
     pub fn fd(&self) -> RawFd {
         self.fd.as_raw_fd()
     }
 
-    /// Sends a signal to the process. Does nothing if the process has ended.
+    /// Sends a signal to the process, unless it has ended.
     pub fn signal(&self, signal: libc::c_int) {
         // SAFETY: takes no pointer. Nothing has waited for the child yet, so its number is not
         // reused yet.
         unsafe { libc::kill(self.pid, signal) };
     }
 
-    /// Returns the exit status if the process has ended. If a signal ended it, the status is 128
-    /// plus the signal's number.
+    /// Returns the exit status if the process has ended, or 128 plus the number of the signal that
+    /// ended it.
     pub fn ended(&self) -> io::Result<Option<i32>> {
         let found = wait(self.pid, libc::WNOHANG)?;
         Ok(found.map(|(_, status)| status))
@@ -120,8 +121,8 @@ fn wait(pid: libc::pid_t, options: libc::c_int) -> io::Result<Option<(libc::pid_
     Ok((found > 0).then_some((found, code)))
 }
 
-/// Acts as the first process of a PID namespace. It runs one program, forwards SIGTERM to it, and
-/// waits for processes whose parent has ended. Returns the program's exit status.
+/// Acts as the first process of a PID namespace: runs one program, forwards SIGTERM to it, and
+/// reaps orphaned processes. Returns the program's exit status.
 pub fn first(run: impl FnOnce() -> i32) -> io::Result<i32> {
     // SAFETY: plain data that the calls initialise; every pointer outlives its call.
     let (waited, old) = unsafe {
@@ -148,7 +149,7 @@ pub fn first(run: impl FnOnce() -> i32) -> io::Result<i32> {
             libc::_exit(run())
         }
     }
-    // The program may close these descriptors, so this process must also close its copies.
+    // The program may close these descriptors. This process must then not keep them open.
     to_null(&[0, 1, 2])?;
     loop {
         // SAFETY: an initialised set; the call returns no further information.
@@ -165,8 +166,7 @@ pub fn first(run: impl FnOnce() -> i32) -> io::Result<i32> {
     }
 }
 
-/// Runs a function in a process with its own mounts and waits for the process. Returns the exit
-/// status.
+/// Runs a function in a process with mounts of its own. Returns its exit status when it has ended.
 pub fn apart(run: impl FnOnce() -> i32) -> io::Result<i32> {
     // SAFETY: one thread.
     let child = check(unsafe { libc::fork() })?;
@@ -210,7 +210,7 @@ pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     }
 }
 
-/// Mounts with flags. An empty string means a null pointer.
+/// Mounts with flags. An empty string becomes a null pointer.
 pub fn mount(
     source: &str,
     target: &str,
@@ -233,7 +233,7 @@ pub fn mount(
     Ok(())
 }
 
-/// Makes a folder the root, so that everything outside of it is unreachable.
+/// Makes a folder the root. Everything outside of it becomes unreachable.
 pub fn change_root(root: &str) -> io::Result<()> {
     std::env::set_current_dir(root)?;
     // SAFETY: C string literals. With the same folder for both, the old root is mounted over the
@@ -253,7 +253,7 @@ pub fn device(path: &str, major: u32, minor: u32) -> io::Result<()> {
     unsafe {
         let number = libc::makedev(major, minor);
         check(libc::mknod(path.as_ptr(), libc::S_IFCHR | 0o666, number))?;
-        // chmod does not depend on the umask.
+        // Unlike mknod, chmod does not apply the umask.
         check(libc::chmod(path.as_ptr(), 0o666))?;
     }
     Ok(())
@@ -266,7 +266,7 @@ pub fn set_host_name(name: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Sets both the hard and the soft limit of a resource.
+/// Sets the hard and the soft limit of a resource.
 pub fn limit(resource: libc::__rlimit_resource_t, most: u64) -> io::Result<()> {
     let limit = libc::rlimit {
         rlim_cur: most,
@@ -277,15 +277,14 @@ pub fn limit(resource: libc::__rlimit_resource_t, most: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Keeps only these capabilities. This applies to this process and to the programs that it
-/// executes.
+/// Drops all other capabilities, for this process and for programs that it executes.
 pub fn keep_capabilities(kept: &[u32]) -> io::Result<()> {
     #[repr(C)]
     struct Header {
         version: u32,
         pid: i32,
     }
-    /// The effective, permitted and inheritable capabilities.
+    /// Effective, permitted and inheritable capabilities.
     type Sets = [u32; 3];
     const VERSION_3: u32 = 0x2008_0522;
     let bits: u64 = kept.iter().map(|bit| 1 << bit).sum();
@@ -309,7 +308,7 @@ pub fn keep_capabilities(kept: &[u32]) -> io::Result<()> {
     Ok(())
 }
 
-/// Executes a program. Returns only if this fails, with the reason.
+/// Executes a program. Returns only if this fails, with the error.
 pub fn execute(path: &str, words: &[String], environment: &[String]) -> io::Error {
     let all = |texts: &[String]| -> io::Result<Vec<CString>> {
         texts.iter().map(|text| c_string(text)).collect()

@@ -1,6 +1,6 @@
-//! Collects the rows of a program's series, one for each record interval. Captures are read some
-//! time after the packets passed. Therefore packets are counted by their capture times, and the
-//! rows are made at the end of the run.
+//! Collects the rows of a program's series, one per record interval. Captures are read some time
+//! after the packets were captured. So packets are assigned to intervals by their capture times,
+//! and the rows are written at the end of the run.
 
 use tailback_guest::job::Program;
 use tailback_record::{ProgramSampler, ProgramState, Series};
@@ -8,7 +8,7 @@ use tailback_record::{ProgramSampler, ProgramState, Series};
 use crate::agent::flow::INFINITE_SSTHRESH;
 use crate::agent::tcp::Info;
 
-/// A mean that is being computed.
+/// A running mean.
 #[derive(Clone, Copy, Default)]
 struct Mean {
     sum: u64,
@@ -29,16 +29,16 @@ impl Mean {
 /// The sums of one interval.
 #[derive(Clone, Copy, Default)]
 struct Bin {
-    /// Payload that arrived at the receiver's host, and at the sender's host, bytes.
+    /// Payload that arrived at the receiver's host and at the sender's host, bytes.
     delivered: [u64; 2],
-    /// RTTs of data from the sender's host, and of data from the receiver's host.
+    /// RTTs of data from the sender's host and from the receiver's host.
     rtt: [Mean; 2],
     delay: Mean,
-    /// The socket information at the end of the interval.
+    /// Socket information at the end of the interval.
     socket: Option<Socket>,
 }
 
-/// The part of a socket's information that is recorded.
+/// The socket information that is recorded.
 #[derive(Clone, Copy)]
 struct Socket {
     cwnd: u32,
@@ -47,7 +47,7 @@ struct Socket {
     in_flight: u32,
 }
 
-/// The intervals of a run.
+/// The record intervals of a run.
 pub struct Bins {
     /// Length of an interval, ns. 0 if nothing is recorded.
     interval_ns: u64,
@@ -56,8 +56,7 @@ pub struct Bins {
 }
 
 impl Bins {
-    /// Makes the complete intervals up to the end of the run. If the length is 0, it makes no
-    /// intervals.
+    /// Creates all whole intervals up to the end of the run, or none if the length is 0.
     pub fn new(interval_ns: u64, end_ns: u64) -> Bins {
         Bins {
             interval_ns,
@@ -66,27 +65,27 @@ impl Bins {
         }
     }
 
-    /// Returns the interval that contains a time, or `None` if nothing is recorded at that time.
+    /// Returns the interval of a time, or `None` if nothing is recorded then.
     fn at(&mut self, at_ns: u64) -> Option<&mut Bin> {
         let index = at_ns.checked_div(self.interval_ns)? as usize;
         (index < self.count).then(|| crate::agent::queue::at(&mut self.bins, index))
     }
 
-    /// Adds payload that arrived.
+    /// Adds payload that arrived at `at_ns`.
     pub fn deliver(&mut self, back: bool, bytes: u64, at_ns: u64) {
         if let Some(bin) = self.at(at_ns) {
             bin.delivered[usize::from(back)] += bytes;
         }
     }
 
-    /// Adds a round-trip time.
+    /// Adds a round-trip time measured at `at_ns`.
     pub fn rtt(&mut self, back: bool, rtt_ns: u64, at_ns: u64) {
         if let Some(bin) = self.at(at_ns) {
             bin.rtt[usize::from(back)].add(rtt_ns);
         }
     }
 
-    /// Adds the time that a packet of the sender's host waited.
+    /// Adds the sojourn time of a packet from the sender's host.
     pub fn delay(&mut self, sojourn_ns: u64, at_ns: u64) {
         if let Some(bin) = self.at(at_ns) {
             bin.delay.add(sojourn_ns);
@@ -105,8 +104,7 @@ impl Bins {
         }
     }
 
-    /// Makes the rows of a program, starting when the program starts. The rows have the round-trip
-    /// times of one direction.
+    /// Writes the rows of a program, from its start on, with the round-trip times of one direction.
     pub fn rows(&self, plan: &Program, back: bool, end_ns: u64, series: &mut Series) {
         if self.interval_ns == 0 {
             return;
@@ -120,7 +118,7 @@ impl Bins {
             for (sum, bytes) in delivered.iter_mut().zip(bin.delivered) {
                 *sum += bytes;
             }
-            // As for flows, no sample is taken at the end of the run.
+            // As for flows, there is no sample at the end of the run.
             if at_ns <= plan.start_ns || at_ns >= end_ns {
                 continue;
             }

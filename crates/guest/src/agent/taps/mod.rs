@@ -28,17 +28,17 @@ use super::setup::Namespaces;
 use bins::Bins;
 use tuple::{Record, Tuple};
 
-/// Number of 5-tuples that are distinguished. Packets of any further 5-tuple are counted with those
-/// of an earlier one.
+/// Largest number of 5-tuples that are measured separately. Packets of further 5-tuples count for
+/// an earlier 5-tuple.
 const MOST_TUPLES: usize = 1 << 16;
 
-/// Total capacity of the rings of all hosts, packets. The next constant has the smallest and the
-/// largest capacity of one ring.
+/// Total capacity of the rings of all hosts, packets. The next constant is the smallest and the
+/// largest capacity of a ring.
 const RING_PACKETS: usize = 1 << 17;
 const RING_RANGE: (usize, usize) = (1 << 12, 1 << 15);
 
-/// Identifies a 5-tuple: the program, whether it is IPv6, the protocol, and the ports at the
-/// sender's and at the receiver's host. The program determines the addresses.
+/// Identifies a 5-tuple: the program (which determines the addresses), whether it is IPv6, the
+/// protocol, and the ports at the sender's and the receiver's host.
 type TupleKey = (u32, bool, u8, [u16; 2]);
 
 /// The program and 5-tuple of a packet.
@@ -52,19 +52,18 @@ pub struct Owner {
     pub tuple: u32,
 }
 
-/// A program, with the measurements at its two hosts.
+/// A program and the measurements at its hosts.
 struct Entry {
     plan: Program,
     /// Start and end of the measured time, ns.
     measured: (u64, u64),
-    /// The records of all 5-tuples, in the order of their first packets. The last record is for
+    /// The records of the 5-tuples, in the order of their first packets. The last one is for all
     /// 5-tuples beyond the limit.
     records: Vec<Record>,
-    /// Number of 5-tuples, including 5-tuples beyond the limit.
+    /// Number of 5-tuples, including those beyond the limit.
     tuples: u64,
     bins: Bins,
-    /// The TCP connection on which the sender has delivered the most bytes, and the number of these
-    /// bytes.
+    /// The TCP connection that has delivered most bytes of the sender, and how many.
     busiest: Option<(u32, u64)>,
     diag: Option<Diag>,
 }
@@ -75,24 +74,24 @@ struct Host {
     ring: Ring,
 }
 
-/// The programs of a run.
+/// The measurements of a run's programs.
 pub struct Taps {
     entries: Vec<Entry>,
-    /// The program of each pair of source and destination address, and whether the receiver's host
-    /// sends.
+    /// For each pair of source and destination addresses: the program, and whether the receiver's
+    /// host is the source.
     pairs: HashMap<(IpAddr, IpAddr), (u32, bool)>,
     keys: HashMap<TupleKey, u32>,
     tuples: Vec<Tuple>,
     hosts: Vec<Host>,
     notes: Vec<(usize, Note)>,
     warmup_ns: u64,
-    /// Whether packets are also captured at the queues.
+    /// Whether packets are captured at the queues, too.
     watched: bool,
 }
 
 impl Taps {
-    /// Makes the taps for the programs of a job, if the job has programs. Does not capture anything
-    /// yet.
+    /// Creates the state for the programs of a job, or returns `None` without programs.
+    /// [`Taps::open`] starts the captures.
     pub fn new(job: &Job) -> Option<Taps> {
         if job.programs.is_empty() {
             return None;
@@ -133,7 +132,7 @@ impl Taps {
         })
     }
 
-    /// Opens the rings of the hosts.
+    /// Opens a ring for each host.
     pub fn open(&mut self, job: &Job, namespaces: &Namespaces) -> io::Result<()> {
         let ends = job.programs.iter().flat_map(|p| [p.sender, p.receiver]);
         let mut hosts: Vec<usize> = ends.collect();
@@ -188,13 +187,12 @@ impl Taps {
         })
     }
 
-    /// Handles the first packet of a 5-tuple.
+    /// Adds a new 5-tuple, whose first packet this is.
     fn meet(&mut self, key: TupleKey, frame: &Frame, back: bool) -> u32 {
         let entry = &mut self.entries[key.0 as usize];
         entry.tuples += 1;
         if self.tuples.len() >= MOST_TUPLES {
-            // A new 5-tuple would exceed the limit, so use an existing 5-tuple of the same program
-            // and protocol.
+            // Too many 5-tuples, so use an existing one of the same program and protocol.
             let same = |t: &Tuple| t.program == key.0 && t.protocol == frame.protocol;
             return self.tuples.iter().rposition(same).unwrap_or(0) as u32;
         }
@@ -215,13 +213,13 @@ impl Taps {
         number
     }
 
-    /// Stores the notes about packets at a link, and clears the list.
+    /// Takes over the events of programs' packets at a link.
     pub fn note(&mut self, link: usize, notes: &mut Vec<Note>) {
         self.notes.extend(notes.drain(..).map(|note| (link, note)));
     }
 
     /// Reads everything captured at the hosts. Call this after the links were read. `origin_ns` is
-    /// the start of the run on the captures' clock, `end_ns` the end of the run.
+    /// the start of the run on the captures' clock, and `end_ns` the end of the run.
     pub fn drain(&mut self, gates: &Gates, origin_ns: u64, end_ns: u64) {
         self.settle();
         let mut hosts = std::mem::take(&mut self.hosts);
@@ -255,7 +253,7 @@ impl Taps {
             true => [from_sender[1], from_sender[0]],
         };
         if outgoing && host == from {
-            // The packet was captured after the host's access delay.
+            // The capture is behind the host's access delay.
             let sent_ns = time_ns.saturating_sub(entry.plan.access_delay_ns);
             self.sent(sent_ns, frame, of);
         } else if !outgoing && host == to {
@@ -277,7 +275,7 @@ impl Taps {
         if !frame.is_tcp() {
             return;
         }
-        // An ACK from a host shows which data the host has received in order.
+        // An ACK shows which data its host has received in order.
         let bytes = tuple.sent(of.back, frame, at_ns);
         if bytes == 0 {
             return;
@@ -316,7 +314,7 @@ impl Taps {
         let bytes = u64::from(frame.payload);
         record.deliver(of.back, bytes, within(entry.measured, at_ns));
         entry.bins.deliver(of.back, bytes, at_ns);
-        // If the packet passes no link, no link notes it, so note it here.
+        // If the packet passes no link, no link reports that it passed, so do this here.
         let [way, _] = entry.plan.ways(of.back);
         if way.is_empty() && self.watched {
             let rtt = entry.plan.base_rtt_ns + tuple.sojourns();
@@ -325,7 +323,7 @@ impl Taps {
         }
     }
 
-    /// Applies the notes about packets at the links, in the order of time.
+    /// Applies the events at the links in order of time.
     fn settle(&mut self) {
         let mut notes = std::mem::take(&mut self.notes);
         notes.sort_by_key(|(_, note)| note.at_ns);
@@ -365,7 +363,7 @@ impl Taps {
         self.notes = notes;
     }
 
-    /// At the end of a record interval, samples the busiest TCP socket of each sender's host.
+    /// Samples the busiest TCP socket of each sender's host, at the end of a record interval.
     pub fn sample(&mut self, now_ns: u64) {
         for entry in &mut self.entries {
             let (Some(diag), Some((tuple, _))) = (&mut entry.diag, entry.busiest) else {
@@ -378,13 +376,14 @@ impl Taps {
         }
     }
 
-    /// Returns how many packets did not fit into the rings.
+    /// Returns how many packets did not fit into the hosts' rings.
     pub fn lost(&self) -> u64 {
         self.hosts.iter().map(|host| host.ring.lost()).sum()
     }
 
-    /// Returns the measurements, after the last read of the captures. `ends` returns how both sides
-    /// of a program ended. The caller adds drops and marks, because the links count them.
+    /// Returns the measurements. Call this after the captures were read for the last time. `ends`
+    /// has how both sides of each program ended. The caller adds drops and marks, which the links
+    /// count.
     pub fn finish(
         mut self,
         ends: &[[Option<Ended>; 2]],
@@ -396,15 +395,13 @@ impl Taps {
         for (index, entry) in (0..).zip(&self.entries) {
             let ends = ends.get(index as usize).copied().unwrap_or_default();
             let over_ns = over(&entry.plan, ends);
-            // Use the round-trip times of the sender's data. If the sender has no round-trip times,
-            // use those of the receiver's data.
+            // Use the RTTs of the receiver's data if there are none of the sender's data.
             let back = entry.records.iter().all(|record| record.has_no_rtt(false));
             let (from_ns, to_ns) = entry.measured;
             let spans = || entry.records.iter().filter_map(|record| record.payload);
             let begun = spans().map(|span| span.0).min();
             let last = spans().map(|span| span.1).max();
-            // As for a flow, the measured time of a transfer ends with its last data, because a
-            // program may end later.
+            // As for a flow, a transfer is complete with its last data. The program may end later.
             let completed_ns = over_ns.map(|over| last.unwrap_or(over));
             let to_ns = to_ns.min(completed_ns.unwrap_or(u64::MAX)).max(from_ns);
             let mut measures = Measures {
@@ -439,7 +436,7 @@ impl Taps {
                 });
             }
             (measures.from_ns, measures.to_ns) = (from_ns, to_ns);
-            // The links count drops and marks, so these counts are not used.
+            // The links count drops and marks instead.
             measures.counts = Default::default();
             measures.completion_ns = over_ns.and_then(|_| Some(last? - begun?));
             entry.bins.rows(&entry.plan, back, duration_ns, series);
@@ -456,13 +453,12 @@ impl Taps {
     }
 }
 
-/// Returns whether a time is within the measured time.
 fn within((from, to): (u64, u64), at_ns: u64) -> bool {
     (from..to).contains(&at_ns)
 }
 
-/// Returns when a program finished its work. This is when the last side that is not a server ended
-/// on its own.
+/// Returns when a program has finished its work: when the last side that is not a server has ended
+/// by itself.
 fn over(plan: &Program, ends: [Option<Ended>; 2]) -> Option<u64> {
     let clients = plan.sides.iter().zip(ends).filter(|(side, _)| {
         let side = side.as_ref();
@@ -472,8 +468,8 @@ fn over(plan: &Program, ends: [Option<Ended>; 2]) -> Option<u64> {
     ends?.into_iter().max()
 }
 
-/// Returns the links that packets of one direction pass, and then the links that packets of the
-/// opposite direction pass.
+/// Returns the links that packets of one direction pass, and those that packets of the other
+/// direction pass.
 trait Ways {
     fn ways(&self, back: bool) -> [&[usize]; 2];
 }

@@ -101,8 +101,7 @@ fn ip(from: IpAddr, to: IpAddr, number: u8, ecn: u8, transport: &[u8]) -> Vec<u8
     bytes
 }
 
-/// Returns the source and the destination for an address family and a direction. Both are hosts of
-/// the first program.
+/// Returns the source and the destination of a packet between the hosts of the first program.
 fn hosts(six: bool, back: bool) -> (IpAddr, IpAddr) {
     let (sender, receiver): (IpAddr, IpAddr) = match six {
         false => (
@@ -130,7 +129,7 @@ fn udp(six: bool, back: bool, ports: [u16; 2], ecn: u8, payload: &[u8]) -> Vec<u
     ip(from, to, protocol::UDP, ecn, &transport)
 }
 
-/// Returns a segment with timestamps and this many bytes of payload.
+/// Returns a TCP segment with timestamps and this many bytes of payload.
 fn tcp(six: bool, back: bool, flags: u8, [seq, ack, stamp]: [u32; 3], bytes: usize) -> Vec<u8> {
     let (from, to) = hosts(six, back);
     let ports: [u16; 2] = if back { [5000, 80] } else { [80, 5000] };
@@ -166,7 +165,7 @@ fn frame(bytes: &[u8]) -> Frame {
 }
 
 impl Taps {
-    /// Captures a packet as it leaves its host, and as it reaches the other host.
+    /// Captures a packet when it leaves its host, and when it reaches the other host.
     fn pass(&mut self, bytes: &[u8], left_ns: u64, arrived_ns: Option<u64>) -> Owner {
         let frame = frame(bytes);
         let of = self.owner(&frame).expect("a program's");
@@ -211,7 +210,7 @@ fn datagrams_of_both_families_are_counted_by_their_hosts() {
         let mut series = Series::default();
         let data = |ecn| udp(six, false, [4433, 9], ecn, &[7; 1200]);
         let answer = udp(six, true, [4433, 9], 0, &[8; 30]);
-        // This packet comes before the end of the warm-up, so it affects only the series and the
+        // This packet is sent during the warm-up, so it counts only for the series and the
         // completion time.
         taps.pass(&data(2), 20 * MS, Some(40 * MS));
         let of = taps.pass(&data(2), 210 * MS, Some(230 * MS));
@@ -223,7 +222,7 @@ fn datagrams_of_both_families_are_counted_by_their_hosts() {
         assert_eq!((back.tuple, back.back), (of.tuple, true));
         taps.noted(1, back, 245 * MS, Noted::Passed(MS));
         let last = taps.pass(&data(0), 310 * MS, Some(330 * MS));
-        // The notes arrive in the order of links, but must be applied in the order of time.
+        // The events come link by link, but must be applied in order of time.
         taps.noted(0, last, 315 * MS, Noted::Passed(2 * MS));
         // The packet goes to a host that does not belong to a program.
         let other = ip(
@@ -241,9 +240,9 @@ fn datagrams_of_both_families_are_counted_by_their_hosts() {
         assert_eq!((program.sent_packets, program.received_packets), (3, 2));
         assert_eq!((program.delivered_bytes, program.back_bytes), (2400, 30));
         assert_eq!(program.ecn_sent, [1, 1, 1, 0]);
-        // The program has ended at 800 ms, but its last data arrived at 330 ms.
+        // The program ends at 800 ms, but its last data arrives at 330 ms.
         assert_eq!((program.from_ns, program.to_ns), (100 * MS, 330 * MS));
-        // The exchange lasts from 20 ms minus the host's delay to 330 ms.
+        // The transfer lasts from 20 ms minus the host's delay to 330 ms.
         assert_eq!(program.completion_ns, Some(320 * MS));
         assert!(program.rtt_estimated);
         let (rtt, delay) = (&program.rtt, &program.delay);
@@ -296,7 +295,7 @@ fn tcp_is_what_is_acknowledged_in_order_whatever_wraps() {
         taps.pass(&ack(flag::ACK, 1), 150 * MS, Some(160 * MS));
         taps.pass(&segment(flag::ACK, 1, 1, 1000), 210 * MS, Some(220 * MS));
         taps.pass(&ack(flag::ACK, 1001), 230 * MS, Some(240 * MS));
-        // The next segment is lost, so the segment after it must wait for the retransmission.
+        // The next segment is lost, so the one after it waits for the retransmission.
         taps.pass(&segment(flag::ACK, 1001, 2, 1000), 310 * MS, None);
         taps.pass(&segment(flag::ACK, 2001, 2, 1000), 311 * MS, Some(321 * MS));
         taps.pass(&ack(flag::ACK, 1001), 331 * MS, Some(341 * MS));
@@ -313,13 +312,14 @@ fn tcp_is_what_is_acknowledged_in_order_whatever_wraps() {
         assert_eq!((program.delivered_bytes, program.back_bytes), (3010, 0));
         assert_eq!((program.sent_packets, program.received_packets), (6, 5));
         assert!(!program.rtt_estimated);
-        // The segment was sent 10 ms before it was captured. A retransmission provides no sample.
+        // The segment was sent 10 ms before its capture. A retransmission provides no RTT sample.
         assert_eq!(program.rtt.count(), 2);
         assert_eq!(program.rtt.sum(), 2 * 40 * u128::from(MS));
         let [tuple] = all[0].tuples.as_slice() else {
             panic!("{} tuples", all[0].tuples.len());
         };
-        // The connection has ended, so its completion time is known. The program has not ended.
+        // The connection has ended, so the completion time is known, although the program still
+        // runs.
         assert_eq!(tuple.measures.completion_ns, Some((420 - 200) * MS));
         assert_eq!(program.completion_ns, None);
     }

@@ -7,13 +7,13 @@ use tailback_record::{Counts, Histogram, Measures};
 use crate::agent::frame::{Frame, flag, protocol};
 use crate::agent::rtt::RttTracker;
 
-/// The state that is needed to follow the packets of a 5-tuple.
+/// Follows the packets of a 5-tuple.
 pub struct Tuple {
     /// Index of the program.
     pub program: u32,
     /// Index of the record that counts the packets of this 5-tuple.
     pub record: usize,
-    /// The number of the protocol.
+    /// IP protocol number.
     pub protocol: u8,
     /// Whether the packets have a TCP header.
     pub is_tcp: bool,
@@ -21,9 +21,9 @@ pub struct Tuple {
     pub ends: [(IpAddr, u16); 2],
     /// How long the last packet waited at each link, ns. Links of the forward direction come first.
     pub waited: Box<[u64]>,
-    /// Payload of the sender that TCP has delivered, bytes.
+    /// Bytes of the sender's payload that TCP has delivered.
     pub delivered: u64,
-    /// The stream from the sender's host, then the stream from the receiver's host.
+    /// The stream from the sender's host, and the stream from the receiver's host.
     streams: [Stream; 2],
 }
 
@@ -33,20 +33,20 @@ struct Stream {
     /// The segments in flight, as captured at the sending host.
     segments: RttTracker,
     own_first: Option<u32>,
-    /// First sequence number of the data, taken from the segments that reach the other host.
+    /// First sequence number of the data, known once a segment reaches the other host.
     first: Option<u32>,
-    /// The sequence number up to which the other host has received all bytes.
+    /// The other host has received all bytes before this sequence number.
     in_order: Option<u32>,
-    /// Sequence number of the end of the stream.
+    /// Sequence number at which the stream ends.
     end: Option<u32>,
     closed: bool,
 }
 
 impl Stream {
-    /// Notes that the host of this direction sends a segment.
+    /// Records that the host of this direction sends a segment.
     fn sends(&mut self, frame: &Frame, at_ns: u64) {
         if frame.flags & flag::SYN != 0 {
-            // This is a new connection that uses the ports of an earlier connection.
+            // A new connection uses the ports of an earlier one.
             if self.own_first.is_some_and(|first| first != frame.seq) {
                 self.segments = RttTracker::default();
             }
@@ -56,7 +56,7 @@ impl Stream {
         }
     }
 
-    /// Notes that a segment of this direction reaches the other host.
+    /// Records that a segment of this direction reaches the other host.
     fn reaches(&mut self, frame: &Frame) {
         if frame.flags & flag::SYN != 0 {
             let first = frame.seq.wrapping_add(1);
@@ -71,10 +71,11 @@ impl Stream {
         self.closed |= frame.flags & (flag::FIN | flag::RST) != 0;
     }
 
-    /// Notes that the other host acknowledges data in order. Returns how many of the bytes are new.
+    /// Records that the other host acknowledges data in order. Returns how many bytes are newly
+    /// acknowledged.
     fn acknowledged(&mut self, ack: u32) -> u64 {
         let before = |a: u32, b: u32| (a.wrapping_sub(b) as i32) < 0;
-        // A FIN has one sequence number, like a byte.
+        // A FIN takes up one sequence number, like a byte.
         let ack = match self.end {
             Some(end) if before(end, ack) => end,
             _ => ack,
@@ -89,7 +90,7 @@ impl Stream {
 }
 
 impl Tuple {
-    /// Makes the 5-tuple of a packet. The caller must then set its ends.
+    /// Creates the 5-tuple of a packet. The caller then sets the addresses and ports.
     pub fn new(program: u32, record: usize, frame: &Frame, links: usize) -> Tuple {
         Tuple {
             program,
@@ -103,12 +104,12 @@ impl Tuple {
         }
     }
 
-    /// Returns how long the last packets of both directions waited in total, ns.
+    /// Returns the sum of the times that the last packet of each direction waited at the links, ns.
     pub fn sojourns(&self) -> u64 {
         self.waited.iter().sum()
     }
 
-    /// Notes a sent TCP segment. Returns how many bytes of the other direction the segment newly
+    /// Records that a TCP segment is sent. Returns how many bytes of the other direction it newly
     /// acknowledges.
     pub fn sent(&mut self, back: bool, frame: &Frame, at_ns: u64) -> u64 {
         self.streams[usize::from(back)].sends(frame, at_ns);
@@ -118,8 +119,8 @@ impl Tuple {
         self.streams[usize::from(!back)].acknowledged(frame.ack)
     }
 
-    /// Notes a TCP segment that has arrived. If it acknowledges data of the other direction, may
-    /// return a round-trip time of that direction.
+    /// Records that a TCP segment has arrived. Returns a round-trip time of the other direction, if
+    /// the segment provides one.
     pub fn arrived(&mut self, back: bool, frame: &Frame, at_ns: u64) -> Option<u64> {
         self.streams[usize::from(back)].reaches(frame);
         if frame.flags & flag::ACK == 0 {
@@ -129,37 +130,37 @@ impl Tuple {
         other.segments.acknowledged(frame.ack, &frame.sack, at_ns)
     }
 
-    /// Returns whether a TCP connection has ended. This is the case once a FIN or RST has arrived
-    /// in either direction.
+    /// Returns whether a TCP connection has ended: whether a FIN or RST has arrived in either
+    /// direction.
     pub fn is_closed(&self) -> bool {
         self.is_tcp && self.streams.iter().any(|stream| stream.closed)
     }
 }
 
-/// The counts of one 5-tuple, or the sums over all 5-tuples beyond the limit.
+/// The counts of one 5-tuple, or of all 5-tuples beyond the limit.
 #[derive(Default)]
 pub struct Record {
     /// Number of packets from the sender's host, by ECN field.
     pub sent: [u64; 4],
     /// How many of these packets arrived.
     pub arrived: u64,
-    /// Sojourn times of packets from the sender's host.
+    /// Sojourn times of these packets.
     pub delay: Histogram,
     /// Drops and marks in both directions.
     pub counts: Counts,
-    /// When the first packet with payload was sent, and when the last one arrived, ns.
+    /// When the first packet with payload was sent and the last one arrived, ns.
     pub payload: Option<(u64, u64)>,
-    /// When the first packet was sent, and when the last one arrived, with or without payload, ns.
+    /// When the first packet was sent and the last one arrived, with or without payload, ns.
     any: Option<(u64, u64)>,
-    /// Payload that arrived at the receiver's host, and at the sender's host, bytes.
+    /// Payload that arrived at the receiver's host and at the sender's host, bytes.
     delivered: [u64; 2],
-    /// Round-trip times of data from the sender's host, and of data from the receiver's host.
+    /// Round-trip times of data from the sender's host and from the receiver's host.
     rtt: [Histogram; 2],
     estimated: bool,
 }
 
 impl Record {
-    /// Extends the times of the first and last packet.
+    /// Extends the times of the first and last packet to include `at_ns`.
     pub fn span(&mut self, at_ns: u64, payload: bool) {
         let wider = |span: &mut Option<(u64, u64)>| {
             let (first, last) = span.unwrap_or((at_ns, at_ns));
@@ -171,7 +172,7 @@ impl Record {
         }
     }
 
-    /// Adds payload that arrived.
+    /// Adds payload that has arrived.
     pub fn deliver(&mut self, back: bool, bytes: u64, measured: bool) {
         if measured {
             self.delivered[usize::from(back)] += bytes;
