@@ -1,8 +1,7 @@
-"""Experiments that compare versions of a queue over a battery.
+"""Experiments that compare versions of a queue with a battery of scenarios.
 
-They repeat reports that have figures but no published numbers. So the report has no comparison with
-published values.
-"""
+They repeat reports that have figures but no published numbers. So there is nothing published to
+compare with."""
 
 from __future__ import annotations
 
@@ -55,7 +54,7 @@ LEAD = (
 
 
 def medians(comparison: Comparison, pairs: Sequence[tuple[str, str]]) -> Table:
-    """Show the median differences between versions over all cases, by quantity."""
+    """Show median and 90th percentile of the relative differences between versions, by quantity."""
     from tailback.report import Table, Value
     from tailback.report.tables import left, right
 
@@ -115,7 +114,7 @@ class Versions(Experiment):
     )
 
     def setup_on(self, engine: str) -> list[tuple[str, str, str]]:
-        """Return the rows of the set-up on an engine."""
+        """Return the rows that describe the set-up on an engine."""
         rows = {name: (what, basis) for name, what, basis in self.setup}
         if engine != "sim":
             rows.update(SETUP_ON_LINUX)

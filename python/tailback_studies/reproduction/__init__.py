@@ -1,6 +1,6 @@
 """Code that published experiments share.
 
-`experiment` runs an experiment and writes its report. `sources` reads its files. `entries` has its
-numbers with their places in the publication. `goals` compares the numbers with the goals.
-`readings` tries details that the publication leaves open. `shown` makes the tables of a report.
-"""
+`experiment` runs an experiment and writes its report. `sources` reads its files. `entries` defines
+a published number, its position in the publication, and its measured values. `goals` compares the
+numbers with the goals. `readings` compares alternatives for details that the publication does not
+state. `shown` makes tables for reports."""

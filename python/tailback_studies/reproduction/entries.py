@@ -1,4 +1,4 @@
-"""Defines cells. A cell is a number of the publication, with its table, row and column."""
+"""Defines cells: numbers of a publication, each with its table, row, column and measured values."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ that rate.
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """A cell of the publication. An experiment adds the coordinates of its place."""
+    """A published number with its measured values. Experiments add its table, row and column."""
 
     cell: TableCell
     values: tuple[float, ...] = ()
     """The measured values, one for each seed."""
 
     def error(self, kind: str) -> float | None:
-        """Return the difference between the measured and the published value. `kind` is one of
-        `KINDS`."""
+        """Return the measured minus the published value. `kind`, one of `KINDS`, is what the
+        difference is relative to."""
         return self.cell.relative if kind == "relative" else self.cell.error
 
     def size(self, kind: str) -> float | None:
-        """Return the error without its sign."""
+        """Return the absolute value of the error."""
         error = self.error(kind)
         return None if error is None else abs(error)
 
     @property
     def coordinates(self) -> dict[str, Any]:
-        """Return the coordinates of the cell, by the keys that `reproduce --json` uses."""
+        """The position of the cell in the publication, with the keys of `reproduce --json`."""
         return {}
 
     def json(self) -> dict[str, Any]:
@@ -52,15 +52,14 @@ class Entry:
 
     @property
     def within(self) -> bool | None:
-        """Whether the error is within its tolerance. None without a tolerance or a value."""
+        """Whether the error is within the tolerance. None if either is unknown."""
         if self.cell.tolerance is None or self.cell.error is None:
             return None
         return self.cell.status == "pass"
 
     @property
     def chance(self) -> bool:
-        """Whether the published value is within the range that contains a further run of ours in 95
-        % of cases.
+        """Whether the published value is in the 95 % prediction interval of one more run.
 
         The authors made only one run, so a miss within this range cannot be distinguished from
         chance.
@@ -73,12 +72,12 @@ class Entry:
 
 
 def sizes(entries: Iterable[Entry], kind: str) -> list[float]:
-    """Return the errors of all cells that have an error, without their signs."""
+    """Return the absolute values of all known errors."""
     return [size for entry in entries if (size := entry.size(kind)) is not None]
 
 
 def counted(entries: Sequence[Entry]) -> str:
-    """Return the number of entries as text, for the head of a report."""
+    """Return the number of cells as text, for the head of a report."""
     held = sum(entry.cell.published is not None for entry in entries)
     return (
         f"{len(entries)} measured, of which {held} are compared with published cells; the "

@@ -1,5 +1,5 @@
-"""Defines published experiments. An experiment plans its runs, runs them in one pool, and makes a
-report."""
+"""Defines published experiments. Defines experiments, which plan their runs, execute them in one
+pool, and make a report."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ReproduceResult:
-    """The result of an experiment. It has the rows of the files that list cells and errors."""
+    """The result of an experiment, as `reproduce` returns it."""
 
     experiment: str
     engine: str
@@ -52,7 +52,7 @@ class ReproduceResult:
 
 @dataclass(frozen=True)
 class Request:
-    """A request to run an experiment."""
+    """What the user requested of an experiment."""
 
     parts: tuple[str, ...]
     """The requested parts in the experiment's order, or all parts if the user named none."""
@@ -66,21 +66,19 @@ class Request:
     parts."""
 
     def seeds_or(self, every: int, quick: int | None = None) -> int:
-        """Return the number of seeds of each point. It is the requested number, or else the
-        experiment's own number."""
+        """Return the requested number of seeds, or else `quick` or `every`."""
         if self.seeds is not None:
             return self.seeds
         return quick if self.quick and quick is not None else every
 
     def named_part(self, part: str) -> bool:
-        """Return whether to run a part that the publication does not have. It runs if the user
-        names it or requests the page."""
+        """Return whether to run an optional part: if the user names it or requests the page."""
         return (self.named or self.page) and part in self.parts
 
 
 @dataclass(frozen=True)
 class Findings:
-    """The result of an experiment."""
+    """The report of an experiment, and the data from which its files are written."""
 
     report: Report
     cells: list[dict[str, Any]]
@@ -132,7 +130,7 @@ class Experiment(ABC):
         quick: bool = False,
         page: bool = False,
     ) -> Request:
-        """Read the request. Raise an error for an unknown part."""
+        """Check the user's options. Raise an error for an unknown part."""
         if page and (parts or quick):
             raise InputError(
                 "--page: the page needs the whole experiment; remove --part and --quick"
@@ -147,9 +145,8 @@ class Experiment(ABC):
         )
 
     def folder(self, request: Request) -> str:
-        """Return the folder of the report. A request for single parts or for another engine has its
-        own folder, so that it does not replace the whole report.
-        """
+        """Return the folder of the report. Reports of single parts or of another engine have other
+        folders, so that they do not replace the whole report."""
         whole = not request.named or request.parts == tuple(self.parts)
         engine = () if request.engine == "sim" else (request.engine,)
         return "-".join((self.name, *(() if whole else request.parts), *engine))
@@ -168,11 +165,11 @@ class Experiment(ABC):
 
 
 class Reproduction(Experiment):
-    """An experiment that compares numbers or expectations with measurements."""
+    """An experiment that compares measurements with published numbers or with expectations."""
 
     @abstractmethod
     def study(self, request: Request) -> Study:
-        """Return the study of the requested parts. Raise an error for a part that the engine cannot
+        """Plan the jobs of the requested parts. Raise an error for a part that the engine cannot
         run."""
 
     def run(
@@ -192,8 +189,7 @@ class Reproduction(Experiment):
         study = self.study(request)
         flat = [job for group in study.jobs.values() for job in group]
         with warnings.catch_warnings():
-            # Suppress this warning, because the publication determines the set-up and the user
-            # cannot change it.
+            # The publication determines the set-up, so the user cannot act on this warning.
             warnings.filterwarnings("ignore", ".*phase effects", ScenarioWarning)
             results = iter(run_jobs(flat, replace(options, seeds=None)))
         groups = {name: [next(results) for _ in group] for name, group in study.jobs.items()}
@@ -233,8 +229,7 @@ def command(name: str, request: Request) -> str:
 def compared_cells(
     cells: Iterable[Compared], place: Callable[[Compared], Sequence[str]]
 ) -> list[dict[str, Any]]:
-    """Return the cells of a comparison in the form of `reproduce --json`. These cells have no
-    published value.
+    """Return the cells of a comparison as objects of `reproduce --json`, without published values.
 
     A cell's id consists of its place and the variant.
     """

@@ -1,5 +1,4 @@
-"""Defines goals. A goal has a group of cells and a limit for their errors, and decides whether the
-cells meet it."""
+"""Defines goals, which limit the errors of a group of cells."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ E = TypeVar("E", bound=Entry)
 
 @dataclass(frozen=True)
 class Goal(Generic[E]):
-    """The interface of a goal for a group of cells."""
+    """A goal for the cells for which `belongs` is true."""
 
     id: str
     """The name of the goal's row in the summary."""
@@ -27,7 +26,7 @@ class Goal(Generic[E]):
     belongs: Callable[[E], bool]
 
     def own(self, entries: Iterable[E]) -> list[E]:
-        """Return the cells that belong to the group."""
+        """Return the cells of the goal's group."""
         return [entry for entry in entries if self.belongs(entry)]
 
 
@@ -40,7 +39,6 @@ class ErrorsBelow(Goal[E]):
 
     @property
     def text(self) -> str:
-        """The limits as text."""
         absolute = self.kind == "absolute"
         both = (f"{n:g}" if absolute else f"{100 * n:g} %" for n in (self.median, self.p90))
         return "median {}, 90th percentile {}".format(*both)
@@ -48,7 +46,7 @@ class ErrorsBelow(Goal[E]):
 
 @dataclass(frozen=True)
 class CellsWithin(Goal[E]):
-    """A goal that all cells of a group, or a share of these cells, are within a limit."""
+    """A goal that limits the error of each cell. A share of the cells must be within the limit."""
 
     limit: float
     """The limit. It is a share of the published value, or a difference in the unit of the cells."""
@@ -58,7 +56,7 @@ class CellsWithin(Goal[E]):
     """Smallest tolerance, in the unit of the cells."""
 
     def tolerance(self, published: float) -> float:
-        """Return the largest difference from a published value that is considered agreement."""
+        """Return the largest difference from a published value that is within the limit."""
         limit = self.limit * abs(published) if self.kind == "relative" else self.limit
         return max(limit, self.least)
 
@@ -74,7 +72,7 @@ class CellsWithin(Goal[E]):
 
 @dataclass(frozen=True)
 class ErrorsVerdict:
-    """The verdict of an `ErrorsBelow`."""
+    """The result of an `ErrorsBelow`."""
 
     goal: ErrorsBelow[Any]
     cells: int
@@ -83,11 +81,11 @@ class ErrorsVerdict:
 
     @property
     def holds(self) -> bool:
-        """Whether median and 90th percentile are within the goal."""
+        """Whether median and 90th percentile are within their limits."""
         return self.median <= self.goal.median and self.p90 <= self.goal.p90
 
     def row(self, entries: Iterable[Entry]) -> dict[str, Any]:
-        """Return the verdict's row of the summary."""
+        """Return the row of the summary for this goal."""
         goal = self.goal
         return {
             **errors(goal.id, [entry.cell for entry in goal.own(entries)]),
@@ -100,7 +98,7 @@ class ErrorsVerdict:
 
 @dataclass(frozen=True)
 class CellsVerdict:
-    """The verdict of a `CellsWithin`."""
+    """The result of a `CellsWithin`."""
 
     goal: CellsWithin[Any]
     cells: int
@@ -113,11 +111,11 @@ class CellsVerdict:
 
     @property
     def holds(self) -> bool:
-        """Whether enough cells are within the goal."""
+        """Whether enough cells are within the limit."""
         return self.within >= math.ceil(self.goal.needed * self.cells - 1e-9)
 
     def row(self, entries: Iterable[Entry]) -> dict[str, Any]:
-        """Return the verdict's row of the summary."""
+        """Return the row of the summary for this goal."""
         goal = self.goal
         return {
             **errors(goal.id, [entry.cell for entry in goal.own(entries)]),
@@ -153,7 +151,7 @@ def cells_verdicts(goals: Iterable[CellsWithin[E]], entries: Sequence[E]) -> Ite
 
 
 def goal_of(goals: Iterable[CellsWithin[E]], entry: E) -> CellsWithin[E] | None:
-    """Return the goal to which a cell belongs."""
+    """Return the first goal whose group contains the cell."""
     return next((goal for goal in goals if goal.belongs(entry)), None)
 
 
@@ -178,7 +176,7 @@ def summary(
 
 
 def counted_row(name: str, holds: Sequence[bool]) -> dict[str, Any]:
-    """Return a row of the summary for criteria that have no error but only hold or do not hold."""
+    """Return a row of the summary for conditions that hold or do not hold, without an error."""
     within = sum(holds)
     held = {"within": within, "holds": within == len(holds)}
     return {**errors(name, []), "cells": len(holds), **held}

@@ -1,9 +1,9 @@
-"""Writes the result of each criterion as a row of goals.csv. Each experiment and each validation
-has one such file.
+"""Writes the results of goals as rows of goals.csv. Each experiment and each validation has one
+such file.
 
-The page docs/evidence/trust.md is made from these files. The first number of cells makes no
-allowance for chance. The second number allows for chance, and needs at least five seeds.
-"""
+The page docs/evidence/trust.md is made from these files. The column `within` counts the cells
+within the limit. `within_or_chance` also counts those that miss it by chance, which needs at least
+five seeds."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ FILE = "goals.csv"
 
 @dataclass(frozen=True)
 class Noise:
-    """The noise of the published values, which is the difference between cells that repeat one
-    experiment."""
+    """The noise of published values: the differences between cells that repeat one experiment."""
 
     cells: int
     median: float
@@ -32,8 +31,7 @@ class Noise:
 
 @dataclass(frozen=True, kw_only=True)
 class Judge:
-    """A row of goals.csv: a group of cells and its errors. A number that does not exist is
-    `None`."""
+    """A row of goals.csv: the errors of a group of cells. Unknown numbers are None."""
 
     judge: str
     """The criterion, as text."""
@@ -61,8 +59,7 @@ class Judge:
 
     @property
     def title(self) -> str:
-        """The criterion as text. If errors are relative to the link's rate, the text states
-        this."""
+        """The criterion as text. It names the link's rate if errors are relative to it."""
         return self.judge + ", relative to the link's rate" * (self.error == "capacity")
 
 
@@ -72,7 +69,7 @@ COLUMNS = tuple(field.name for field in fields(Judge))
 def judge(
     verdict: ErrorsVerdict | CellsVerdict, entries: Iterable[Entry], noise: Noise | None = None
 ) -> Judge:
-    """Return the criterion of a verdict. `entries` has the cells to evaluate."""
+    """Return the row of goals.csv for the result of a goal."""
     goal = verdict.goal
     cells = [entry for entry in goal.own(entries) if entry.size(goal.kind) is not None]
     blind = [entry for entry in cells if entry.cell.blind]
@@ -101,7 +98,7 @@ def judge(
 
 
 def _seeds(entries: Sequence[Entry]) -> bool:
-    """Return whether there are enough seeds to quantify chance."""
+    """Return whether every cell has enough seeds to estimate chance."""
     return bool(entries) and all(len(entry.values) >= LEAST_SEEDS for entry in entries)
 
 

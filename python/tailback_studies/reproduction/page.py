@@ -1,5 +1,4 @@
-"""Defines a page of docs. It has the result of an experiment, with the command and the revision
-that produced the result."""
+"""Makes a page of docs with the result of an experiment, the command and the revision."""
 
 from __future__ import annotations
 
@@ -13,10 +12,9 @@ from tailback_studies.reproduction.published import OPENING
 
 @dataclass(frozen=True)
 class Page:
-    """Sections under a title. The facts that apply to all runs are at the top of the page.
+    """A page. The facts that apply to all runs are at the top of the page.
 
-    The page refers to figures of the experiment's report by their ids.
-    """
+    Figures are those of the experiment's report, referenced by id."""
 
     title: str
     lead: str
@@ -41,11 +39,9 @@ class Page:
         return to_markdown(report)
 
     def with_figure(self, report: Report) -> Page:
-        """Return the page with the opening figure of the report, if the page has no figure.
+        """Return the page, with the report's opening figure if it has no other figure.
 
-        The facts of the figure are left out, because readers could mistake them for facts of the
-        whole page.
-        """
+        Leave out the figure's facts, which readers could mistake for facts of the whole page."""
         figure = report.opening()
         blocks = (block for section in self.sections for block in section.blocks)
         if figure is None or any(isinstance(block, ReportFigure) for block in blocks):

@@ -3,9 +3,8 @@ complete results are stored as data.
 
 The documentation site shows the data as sortable tables.
 
-The page and the data are made from the long page that `reproduce --page` and `validate` write
-beside their reports.
-"""
+Both are made from the long page that `reproduce --page` and `validate` write beside their
+reports."""
 
 from __future__ import annotations
 
@@ -108,7 +107,7 @@ class Whole:
         return cls(whole["title"], whole["lead"], facts, sections)
 
     def json(self) -> str:
-        """Return the complete page as JSON, for the page of the results."""
+        """Return the long page as JSON."""
         whole = {
             "title": self.title,
             "facts": self.facts,
@@ -118,7 +117,7 @@ class Whole:
         return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
 
     def tables(self, pattern: str) -> Iterator[tuple[Section, Block]]:
-        """Yield the tables whose own title or whose section's heading matches."""
+        """Yield each table whose title or section heading matches."""
         for section in self.sections:
             for block in section.blocks:
                 if "columns" in block and re.search(pattern, f"{section.title} {block['title']}"):
@@ -150,7 +149,7 @@ def _cells(line: str) -> list[str]:
 
 
 def page(whole: Whole, name: str, judges: Sequence[Judge]) -> str:
-    """Return the short page of an experiment, made from its long page and its criteria."""
+    """Return the short page for a long page and its criteria."""
     parts = [f"# {whole.title}", *whole.lead[:1]]
     short = (fact for fact in whole.facts if len(fact[1].split()) <= MAX_FACT_WORDS)
     parts.append("\n".join(f"- **{key}**: {value}" for key, value in short))
@@ -194,7 +193,7 @@ def _figure(whole: Whole) -> Iterator[str]:
 
 
 class _Room:
-    """Adds parts to a page while they fit."""
+    """Adds texts and tables to a page up to a number of words."""
 
     def __init__(self, words: int, parts: list[str]) -> None:
         self._words = words
@@ -209,11 +208,11 @@ class _Room:
         return fits
 
     def add_section(self, section: Section, shown: set[int]) -> None:
-        """Add the part of a section that fits, in order. If a table is too long, add only the rows
+        """Add the texts and tables of a section until one does not fit. Shorten tables to the rows
         that fit."""
         heading = f"## {section.title}"
         for block in section.blocks:
-            # Skip the facts of a table, because they are with the table on the page of the results.
+            # Skip the facts of a table. The page of the results shows them.
             if "text" in block and not block["text"].startswith("*"):
                 texts = [block["text"]]
             elif "columns" in block and id(block) not in shown:
@@ -283,7 +282,7 @@ def _criteria(judges: Sequence[Judge]) -> str:
 
 
 def _worst(whole: Whole) -> Iterator[str]:
-    """Yield the first rows of the tables of misses, which begin with the largest misses."""
+    """Yield the largest errors beyond their limits."""
     for section, table in whole.tables(r"^(Errors beyond|Beyond a limit)"):
         if not table["rows"]:
             continue
@@ -299,8 +298,7 @@ def _worst(whole: Whole) -> Iterator[str]:
 
 
 def _shown(table: Block, rows: int | None = None) -> Iterator[str]:
-    """Yield the lines of a table in Markdown. It has only columns that fit and that have a value in
-    these rows."""
+    """Yield a table in Markdown. Leave out columns that are empty or do not fit."""
     body = table["rows"][:rows]
     filled = [
         i for i in range(len(table["columns"])) if any(row[i] not in ("", "\u2014") for row in body)
@@ -317,8 +315,7 @@ def _row(cells: Sequence[str]) -> str:
 
 
 def write(text: str, name: str, judges: Sequence[Judge], folder: Path) -> Path:
-    """Write the short page, and the file with its results. The figures of `text` are in the folder
-    `name`."""
+    """Write the short page, and the file with the complete results."""
     whole = Whole.parse(text)
     (folder / f"{name}{RESULTS}").write_text(whole.json(), encoding="utf-8")
     target = folder / f"{name}.md"
@@ -327,7 +324,7 @@ def write(text: str, name: str, judges: Sequence[Judge], folder: Path) -> Path:
 
 
 def pages(folder: Path) -> dict[Path, str]:
-    """Return the short pages of all results that are stored in a folder, by their paths."""
+    """Return the short page of each results file in a folder, by path."""
     texts = {}
     for file in sorted(folder.glob(f"*{RESULTS}")):
         name = file.name.removesuffix(RESULTS)

@@ -1,5 +1,4 @@
-"""Tries readings of details that a publication leaves open. Each reading is tried separately, on
-the cells that it affects."""
+"""Compares alternatives ("readings") for details that a publication does not state."""
 
 from __future__ import annotations
 
@@ -23,7 +22,7 @@ def _any(_setup: object) -> bool:
 
 @dataclass(frozen=True)
 class Reading(Generic[V, S]):
-    """Another reading of a detail in the publication."""
+    """An alternative value of a detail that the publication does not state."""
 
     id: str
     title: str
@@ -36,8 +35,7 @@ class Reading(Generic[V, S]):
 def before_and_after(
     by_reading: Mapping[str, Sequence[E]], reading: Reading[V, S]
 ) -> tuple[list[E], Sequence[E]]:
-    """Return the cells that a reading affects, first with the set-up of the reproduction and then
-    with the reading."""
+    """Return the cells that a reading affects, as measured with the set-up and with the reading."""
     changed = by_reading.get(reading.id, ())
     ids = {entry.cell.id for entry in changed}
     return [entry for entry in by_reading[BASELINE] if entry.cell.id in ids], changed

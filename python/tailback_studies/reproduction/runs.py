@@ -1,6 +1,5 @@
-"""Makes a table of the runs of a page, for pages whose parts have different runs. The table
-replaces the captions of all other tables.
-"""
+"""Makes a table of a page's runs, for pages whose parts differ in seeds or duration. It replaces
+the captions of the other tables."""
 
 from __future__ import annotations
 
@@ -27,7 +26,7 @@ def table(made: Mapping[str, Facts]) -> Table:
 
 
 def bare(blocks: Iterable[Block]) -> list[Block]:
-    """Return tables and texts without the facts that the table of runs contains."""
+    """Return tables, without captions about their runs, and texts."""
     return [
         replace(block, facts=Facts()) if isinstance(block, Table) else block
         for block in blocks

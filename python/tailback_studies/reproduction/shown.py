@@ -23,8 +23,7 @@ def facts(
     options: Sequence[str] = (),
     deviations: Sequence[str] = (),
 ) -> Facts:
-    """Return the facts of figures and tables that are made from these results, for their
-    captions."""
+    """Return what captions state about these results: runs, seeds, duration and engine."""
     batches = list(results)
     runs = [run for result in batches for run in result]
     return Facts(
@@ -59,8 +58,7 @@ def span(values: Iterable[float], unit: str) -> str:
 
 
 def goals_table(judges: Iterable[Judge], facts: Facts) -> Table:
-    """Show the result of each goal. The columns include the cells within the goal, and these plus
-    the cells that are outside only because of chance."""
+    """Show the result of each goal."""
     rows: list[list[Value]] = [
         [
             judge.judge,
@@ -95,7 +93,7 @@ def goals_table(judges: Iterable[Judge], facts: Facts) -> Table:
 
 
 def blind_columns(judge: Judge) -> tuple[int, str | None, str | None]:
-    """Return the number of held-out cells, and median and 90th percentile of their errors."""
+    """Return the number of held-out cells, with median and 90th percentile of their errors."""
     return (
         judge.blind,
         size(judge.blind_median, judge.error, ".3g"),
@@ -104,19 +102,19 @@ def blind_columns(judge: Judge) -> tuple[int, str | None, str | None]:
 
 
 def size(value: float | None, kind: str, digits: str = ".2g") -> str | None:
-    """Return an error without its sign, either in percent or absolute with this number format."""
+    """Format the absolute value of an error, in percent unless `kind` is "absolute"."""
     if value is None:
         return None
     return f"{value:{digits}}" if kind == "absolute" else f"{100 * value:.2g} %"
 
 
 def signed(value: float | None) -> str | None:
-    """Return a relative error in percent."""
+    """Format a relative error in percent."""
     return None if value is None else f"{100 * value:+.1f} %"
 
 
 def with_half(value: Estimate, digits: int) -> str:
-    """Return a mean and half of its interval."""
+    """Format a mean with the half-width of its confidence interval."""
     if value.mean is None:
         return ""
     half = "" if value.half_width is None else f" \u00b1{value.half_width:.{digits}f}"

@@ -11,9 +11,7 @@ from typing import Any
 
 
 def scenario(package: str, name: str) -> dict[str, Any]:
-    """Read a scenario file in the package's folder `scenarios`. The caller may change the
-    result.
-    """
+    """Read a scenario file from the package's folder `scenarios`, as a new dictionary."""
     return copy.deepcopy(_scenario(package, name))
 
 
@@ -23,7 +21,7 @@ def _scenario(package: str, name: str) -> dict[str, Any]:
 
 
 def set_value(scenario: dict[str, Any], path: str, value: Any) -> None:
-    """Set a value by its path. Missing tables are created."""
+    """Set a value at a dotted path. Create missing tables."""
     *parents, last = path.split(".")
     for key in parents:
         scenario = scenario.setdefault(key, {})
@@ -31,7 +29,7 @@ def set_value(scenario: dict[str, Any], path: str, value: Any) -> None:
 
 
 def published_rows(package: str, name: str) -> list[dict[str, str]]:
-    """Read the rows of a CSV file of the package. The file has numbers of the publication."""
+    """Read the rows of a CSV file of published numbers."""
     return list(csv.DictReader(_text(package, name).splitlines()))
 
 

@@ -1,9 +1,8 @@
 """Compares the simulator with Linux, cell by cell, for the command `tailback validate` and its
 page.
 
-`grid` defines the runs, `cells` the measurements, and `verdicts` the required agreement. `causes`
-finds out why a cell differs. `page` writes the page with the help of `tables` and `figures`.
-"""
+`grid` defines the scenarios, `cells` compares the measurements of both engines, `verdicts` has the
+limits for their differences, and `causes` explains differences beyond a limit."""
 
 from __future__ import annotations
 
@@ -23,7 +22,7 @@ from tailback_studies.validation.verdicts import Miss, judges, misses
 
 @dataclass(frozen=True)
 class Validation:
-    """The cells of the grid with their verdicts."""
+    """The measured cells of the grid, and whether they are within the limits."""
 
     ran: grid.GridRuns
     cells: list[Cell]
@@ -38,7 +37,7 @@ class Validation:
 
     @cached_property
     def misses(self) -> list[Miss]:
-        """All measures that are beyond a limit."""
+        """All differences beyond a limit."""
         return misses(self.cells)
 
     @property

@@ -1,17 +1,12 @@
-"""Finds out why a cell is beyond its limit.
+"""Finds out why the engines differ in a cell by more than a limit.
 
-Every cause is the result of one of four checks. No cause is written by hand. The first check is
-whether identical flows agree in order of throughput, although they do not agree one by one. If so,
-chance decides which flow is slow. The second check is whether the seeds of one engine differ as
-much as the engines. If so, the miss is noise. The third check is whether the engines agree in the
-neighbourhood of the cell. Neighbours have a round-trip time that differs by 1 or 2 %, so an
-experimenter would consider them the same cell. If the means over the neighbourhood agree, both
-engines have the same rules, but one of them has a phase effect in this cell. The fourth check is
-whether runs settle. If they do, the values of both engines form the same few groups when there are
-more seeds. The gaps between groups are wider than the limit, and the seed decides the group of a
-run. For example, a window of DCTCP freezes if alpha is too small to reduce the window by a segment.
-A miss that no check explains has no known cause.
-"""
+One of four checks gives the cause. First: identical flows differ one by one but agree when sorted
+by throughput. Then chance decides which flow is slow. Second: the seeds of one engine differ as
+much as the engines. Then the difference is noise. Third: the engines agree on average over
+neighbours, which are cells with RTTs 1 or 2 % longer or shorter. Then one engine has a phase effect
+in this cell. Fourth: with more seeds, the values of both engines form the same few groups, with
+gaps wider than the limit. Then the seed decides in which group a run settles. For example, DCTCP's
+window freezes if alpha is too small to reduce it by a segment. Otherwise the cause is unknown."""
 
 from __future__ import annotations
 
@@ -50,7 +45,7 @@ NOT_RUN = "not known; the neighbours of the cell have not been run"
 
 @dataclass(frozen=True)
 class Cause:
-    """The cause of a miss, found by the checks."""
+    """The cause of a difference beyond a limit."""
 
     text: str
     error: float | None = None
@@ -67,8 +62,8 @@ def explain(
     *,
     stored: bool = False,
 ) -> list[Cause]:
-    """Return the cause of each miss. This runs neighbours of cells, and stores their runs with all
-    other runs."""
+    """Return the cause of each miss. Run neighbours of the cells, and store their runs with the
+    others."""
     causes = [_alone(miss) for miss in misses]
     left = {m.cell.id: m.cell for m, c in zip(misses, causes, strict=True) if c is None}
     near = neighbours(list(left.values()), ran, options, stored=stored)
@@ -87,7 +82,7 @@ def explain(
 
 
 def _alone(miss: Miss) -> Cause | None:
-    """Apply the checks that need only the cell itself."""
+    """Apply the first two checks, which need only the cell itself."""
     if miss.limit is THROUGHPUT and miss.cell.of(ORDER.quantity) and not ORDER.misses(miss.cell):
         return Cause(DRAWN)
     return Cause(NOISE) if miss.inside_noise else None
@@ -118,8 +113,7 @@ def judged(miss: Miss, near: Sequence[Cell]) -> Cause:
 
 
 def settles(miss: Miss, again: Sequence[Cell]) -> bool:
-    """Return whether, with more seeds, the values of a cell form the same few groups on both
-    engines."""
+    """Apply the fourth check to a cell that was run with more seeds."""
     wanted = miss.measure
     for measure in (m for one in again for m in one.of(wanted.quantity) if m.flow == wanted.flow):
         by_engine = (("sim", measure.sim), ("kernel", measure.kernel))
@@ -153,12 +147,10 @@ def neighbours(
     seeds: int | None = None,
     stored: bool = False,
 ) -> dict[str, list[Cell]]:
-    """Return the neighbours of some cells. `rtts` has the round-trip times of neighbours, divided
-    by the round-trip time of the cell.
+    """Measure the neighbours of some cells. `rtts` has their round-trip times relative to the
+    cell's.
 
-    They have as many seeds as the cells, unless another number is passed. With `stored`, neighbours
-    that are not stored are left out.
-    """
+    They have as many seeds as the cells unless `seeds` is given. `stored` uses only stored runs."""
     if not cells:
         return {}
     runners = [engines.get(name) for name in grid.ENGINES]
@@ -202,9 +194,8 @@ def seeds_of(centre: Cell) -> int:
 def around(
     queue: grid.GridQueue, centre: Cell, factors: Sequence[float] = RTTS
 ) -> dict[str, object]:
-    """Return the changes to a queue's scenario for the neighbours of a cell. They set the cell's
-    rate, the values that depend on this rate, and other round-trip times.
-    """
+    """Return the changes to a queue's scenario for the neighbours of a cell: its rate, values that
+    depend on the rate, and other round-trip times."""
     rtts = [f"{factor * centre.rtt_s * 1e9:.0f}ns" for factor in factors]
     if queue.fixed:
         return {"sweep": {"path.rtt": rtts}}

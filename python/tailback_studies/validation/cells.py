@@ -1,19 +1,15 @@
-"""Defines the cells of the validation. A cell has the measurements of both engines at one point,
-and their differences.
+"""Compares both engines at each point of the grid. A cell has their measurements at one point:
+flows, queue, rate and RTT.
 
-Every number is a mean over seeds, and has a noise. The noise is half the 95 % interval of the
-difference of the two means (Welch), computed from the spread over the seeds of both engines. It is
-0 if all runs of each engine are equal.
+Every number is a mean over seeds. Its noise is the half-width of the 95 % confidence interval of
+the difference of the engines' means (Welch).
 
 The error of a competing flow is relative to its fair share, which is the link's rate divided by the
-number of flows. Flows that the scenario does not distinguish are identical, and are compared twice.
-They are compared one by one, and also in order of throughput. For example, the slowest quarter on
-one engine is compared with the slowest quarter on the other engine. If a hash decides which flows
-share a queue, the seed decides which flows are slow, and how many. Then only the order can agree.
-Quarters are compared, because single flows are too noisy. For example, chance decides whether the
-fourth slowest flow shares its queue, or has twice the throughput. The means of this flow over a few
-seeds differ by 20 % between two sets of seeds of the simulator alone.
-"""
+number of flows. Identical flows, which the scenario does not distinguish, are compared one by one
+and also sorted by throughput: the slowest quarter on one engine with the slowest quarter on the
+other. If a hash assigns flows to queues, the seed decides which flows share a queue and are slow,
+so only sorted flows can agree. Single sorted flows are too noisy: the mean of the fourth slowest
+over a few seeds differs by 20 % between two sets of seeds of the simulator alone."""
 
 from __future__ import annotations
 
@@ -37,7 +33,7 @@ parts are compared."""
 
 @dataclass(frozen=True)
 class Measure:
-    """One quantity of one cell on both engines."""
+    """The values of one quantity in a cell, on both engines."""
 
     quantity: str
     """The quantity: throughput, order, ratio, delay, signals, completion, utilisation or
@@ -56,7 +52,7 @@ class Measure:
 
     @cached_property
     def values(self) -> dict[str, Estimate]:
-        """The mean and the interval of each engine."""
+        """The mean and its confidence interval, by engine."""
         return {"sim": estimate(self.sim), "kernel": estimate(self.kernel)}
 
     @property
@@ -77,33 +73,30 @@ class Measure:
 
     @cached_property
     def noise(self) -> float | None:
-        """Half the length of the 95 % interval of the error. `None` for one seed, or if the
-        interval does not exist."""
+        """Half-width of the 95 % confidence interval of the error. None with one seed."""
         found = unpaired(self.kernel, self.sim)
         return None if found is None or found.ci95 is None else abs(self._relative(found.ci95))
 
     @property
     def error_of_rate(self) -> float:
-        """The error relative to the link's rate, if the error itself is relative to a fair
-        share."""
+        """The error relative to the link's rate instead of a fair share."""
         return self.error / self.shares
 
     @property
     def own_noise(self) -> float | None:
-        """The kernel's own error. It is the difference between the means of its first and its last
-        seeds, scaled to the number of all seeds."""
+        """The relative difference of the kernel's first and last seeds, scaled to the number of all
+        seeds."""
         half = len(self.kernel) // 2
         if not half:
             return None
         first, last = (math.fsum(part) / half for part in (self.kernel[:half], self.kernel[-half:]))
-        # The mean of fewer seeds varies more. The factor is the square root of the ratio of the
-        # numbers of seeds.
+        # Half of the seeds have a larger standard error: by the square root of the ratio of the
+        # numbers.
         return abs(self._relative((first - last) * math.sqrt(half / len(self.kernel))))
 
     @property
     def inside_noise(self) -> bool:
-        """Whether the error is at most as large as the noise of the seeds. `False` with few
-        seeds."""
+        """Whether the error is at most as large as `noise`. False with too few seeds."""
         enough = min(len(self.sim), len(self.kernel)) >= LEAST_SEEDS
         return enough and self.noise is not None and abs(self.error) <= self.noise
 
@@ -116,7 +109,8 @@ class Measure:
         return gap / base if base else math.copysign(math.inf, gap)
 
     def shown(self, engine: str) -> Estimate:
-        """Return the mean and interval of an engine to show. For ratios, they are geometric."""
+        """Return an engine's mean and confidence interval for display. For ratios, they are
+        geometric."""
         value = self.values[engine]
         if not self.logarithmic or value.mean is None:
             return value
@@ -126,7 +120,7 @@ class Measure:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the measure in the form of `--json`."""
+        """Return the object that `--json` prints."""
 
         def side(engine: str) -> dict[str, Any]:
             found = self.shown(engine)
@@ -172,16 +166,15 @@ class Cell:
 
     @property
     def id(self) -> str:
-        """The name of the cell, which consists of queue, flows, rate and round-trip time."""
+        """The cell's queue, flows, rate and round-trip time."""
         return f"{self.queue} {self.flows} {self.where}"
 
     @property
     def where(self) -> str:
-        """Rate and round-trip time as text."""
         return f"{self.rate_bit / 1e6:g} Mbit/s {self.rtt_s * 1e3:g} ms"
 
     def of(self, quantity: str) -> list[Measure]:
-        """Return the measures of a quantity. There is one for each flow, or a single measure."""
+        """Return the measures of a quantity: one for each flow, or a single one."""
         return [measure for measure in self.measures if measure.quantity == quantity]
 
     def worst(self, quantity: str) -> Measure | None:
@@ -189,7 +182,7 @@ class Cell:
         return max(self.of(quantity), key=lambda m: abs(m.error), default=None)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the cell in the form of `--json`."""
+        """Return the object that `--json` prints."""
         return {
             "id": self.id,
             "queue": self.queue,
@@ -211,11 +204,9 @@ def cell(
     runs: dict[str, list[str]] | None = None,
     kinds: Sequence[Hashable] | None = None,
 ) -> Cell:
-    """Return the cell for some runs, from their summaries on both engines.
+    """Return the cell for the summaries of runs on both engines.
 
-    `kinds` has the kind of each flow. Identical flows have the same kind. By default, the kind is
-    the congestion control.
-    """
+    Flows with equal `kinds` are identical. By default, the kind is the congestion control."""
 
     def both(
         quantity: str, unit: str, value: Callable[[Summary], float | None], **rest: Any
@@ -266,8 +257,8 @@ def _throughput(flow: int) -> Callable[[Summary], float | None]:
 
 
 def _in_order(flows: Sequence[int], part: int, parts: int) -> Callable[[Summary], float | None]:
-    """Return a function for the mean throughput of a part of these flows. The flows are sorted by
-    throughput, with the slowest flow first, and divided into `parts` parts."""
+    """Return a function that sorts these flows by throughput, slowest first, divides them into
+    `parts` parts, and returns the mean of one part."""
     first, last = (len(flows) * end // parts for end in (part, part + 1))
 
     def value(summary: Summary) -> float:
@@ -290,7 +281,7 @@ def _signals(summary: Summary) -> float | None:
 
 
 def _completion(summary: Summary) -> float | None:
-    """Return the mean time of all requests from connect to last byte, ms."""
+    """Return the mean time from connect to last byte over all requests, ms."""
     bins = [
         size
         for source in summary.get("traffic", ())

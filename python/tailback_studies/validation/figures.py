@@ -1,4 +1,4 @@
-"""Draws the figures of the page. They are the errors of all cells of a family, and traces of both
+"""Draws the errors of all cells, by family of queues, and windows and queues over time on both
 engines."""
 
 from __future__ import annotations
@@ -60,9 +60,8 @@ STEP = 38
 def heats(made: Validation) -> Iterator[ReportFigure]:
     """Draw the errors of all cells, with a panel for each quantity.
 
-    There is a figure for each family. If the queues of a family have different rates and round-trip
-    times, there is a figure for each group of queues with common rates and round-trip times.
-    """
+    Each family of queues has a figure, or several if its queues differ in rates and round-trip
+    times."""
     for family in FAMILIES:
         groups = _groups([cell for cell in made.cells if FAMILY[cell.queue] == family])
         for cells in groups:
@@ -75,9 +74,8 @@ def heats(made: Validation) -> Iterator[ReportFigure]:
 
 
 def _groups(cells: Sequence[Cell]) -> list[list[Cell]]:
-    """Group the cells by queue. Two queues share a group if the rates and round-trip times of one
-    queue are a subset of those of the other queue, or if each queue has only one point.
-    """
+    """Group the cells by queue. Two queues share a group if the points (rate and RTT) of one are a
+    subset of the other's, or if each has only one point."""
     groups: list[list[Cell]] = []
     for queue in dict.fromkeys(cell.queue for cell in cells):
         members = [cell for cell in cells if cell.queue == queue]
@@ -115,8 +113,8 @@ def _rows(cells: Sequence[Cell]) -> pl.DataFrame:
                     "at": _place(*_at(cell)),
                     "quantity": limit.quantity,
                     "error": max(-999.0, min(999.0, error)),
-                    # The cell is within its absolute limit, so limit the colour even if the
-                    # relative error is large.
+                    # A cell within its absolute limit must not look bad, even if its relative error
+                    # is large.
                     "over": max(-1.0, min(1.0, over)) if near else over,
                     "text": _short(error),
                     "missed": limit.missed(cell),
@@ -126,8 +124,8 @@ def _rows(cells: Sequence[Cell]) -> pl.DataFrame:
 
 
 def _at(cell: Cell) -> tuple[float, float]:
-    """Return the place of a cell in the figure. It consists of the rate and the round-trip time,
-    which are 0 if the scenario has only one point."""
+    """Return the rate and the round-trip time of a cell for the figure's axes. Both are 0 if the
+    scenario has only one point."""
     return (0.0, 0.0) if cell.queue in FIXED else (cell.rate_bit, cell.rtt_s)
 
 
@@ -194,7 +192,7 @@ def _short(error: float) -> str:
 
 
 def traced(made: Validation) -> list[tuple[Cell, str]]:
-    """Return the cells whose traces are drawn, with the reason for each."""
+    """Return the cells to draw over time, and why each was chosen."""
     by_key = {(c.queue, c.mix, c.rate_bit, round(c.rtt_s, 9)): c for c in made.cells}
     chosen = {by_key[key].id: (by_key[key], "always") for key in REPRESENTATIVE if key in by_key}
     told = {miss.cell.id: miss.cell for miss in made.misses if not miss.inside_noise}
@@ -204,7 +202,7 @@ def traced(made: Validation) -> list[tuple[Cell, str]]:
 
 
 def of_traces(made: Validation) -> Table:
-    """List the cells whose traces are drawn."""
+    """List the cells that are drawn over time."""
     rows: list[list[Value]] = [[cell.id, why] for cell, why in traced(made)]
     return Table("traced", "Cells that are drawn", left("cell", "why"), rows)
 

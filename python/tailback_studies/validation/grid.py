@@ -1,5 +1,4 @@
-"""Defines the grid of the validation, which combines flows, queues, rates and round-trip times.
-Runs the grid on both engines."""
+"""Defines the grid of flows, queues, rates and round-trip times, and runs it on both engines."""
 
 from __future__ import annotations
 
@@ -27,7 +26,8 @@ ENGINES = ("sim", "kernel")
 
 @dataclass(frozen=True)
 class GridQueue:
-    """A scenario file of this folder, with a queue at every rate and round-trip time."""
+    """A queue of the grid: a scenario file with its rates and round-trip times, and the flows to
+    run."""
 
     family: str
     """The family in which the page shows the queue."""
@@ -53,14 +53,12 @@ class GridQueue:
 
     @property
     def file(self) -> Path:
-        """The path of the scenario file."""
         return HERE / f"{self.base or self.name}.toml"
 
     @property
     def point(self) -> tuple[float, float]:
-        """Rate in bit/s and round-trip time in s of a fixed scenario. If the rate has steps, the
-        rate is that of the first step.
-        """
+        """Rate in bit/s, at the start if it has steps, and round-trip time in s of a fixed
+        scenario."""
         with self.file.open("rb") as file:
             scenario = tomllib.load(file)
         rate = scenario["bottleneck"]["rate"]
@@ -71,8 +69,7 @@ class GridQueue:
 
 
 def odd(name: str, *mix: str, quick: bool = False, family: str = "odd scenarios") -> GridQueue:
-    """Return a scenario in the folder `odd`. `mix` has the congestion controls of its flows in
-    order."""
+    """Return a scenario of the folder `odd`. `mix` lists the congestion controls of its flows."""
     return GridQueue(
         *(family, name, False, (mix,)),
         quick=(mix,) if quick else (),
@@ -82,37 +79,33 @@ def odd(name: str, *mix: str, quick: bool = False, family: str = "odd scenarios"
 
 
 def impaired(kind: str, cc: str = "cubic") -> GridQueue:
-    """Return a scenario with an impairment that both engines have."""
+    """Return a scenario with an impairment."""
     return odd(f"impaired-{kind}", cc, family="impairments")
 
 
 def fast(limit: str) -> GridQueue:
-    """Return a queue with a buffer for high rates."""
+    """Return a FIFO with this buffer at high rates."""
     sets = {"bottleneck.queue": {"aqm": "fifo", "limit": limit}}
     return GridQueue("high rates", f"fast-{limit}", False, FAST, base="fast", sets=sets)
 
 
 ALONE = (("reno",), ("cubic",))
 MIXED = (*ALONE, ("reno", "cubic"))
-# DCTCP needs a queue that marks. Without marks, DCTCP behaves like Reno, and one queue is enough to
-# test this.
+# DCTCP runs in queues that mark, and in one that does not, where it behaves like Reno.
 EVERY = (*MIXED, ("dctcp",), ("reno", "dctcp"), ("cubic", "dctcp"))
-# Flows without ECN beside DCTCP. The queue has a separate curve for packets with ECN and for
-# packets without ECN.
+# Flows without ECN beside DCTCP. WRED has separate curves for packets with and without ECN.
 WEIGHTED = (("reno",), ("dctcp",), ("reno", "dctcp"), ("cubic", "dctcp"), ("reno", "reno"))
 TWINS = (("reno", "reno"), ("cubic", "cubic"))
 # 2, 8 and 64 flows, for fair queues.
 FAIR = (("reno", "cubic"), ("cubic",) * 8, ("reno",) * 32 + ("cubic",) * 32)
-# Flows for a coupled queue, which marks DCTCP's packets and drops packets of other flows. It may be
-# a dual queue or a single queue.
+# Flows for coupled single or dual queues, which mark DCTCP's packets and drop those of other flows.
 COUPLED = (
     *ALONE,
     *(("dctcp",), ("reno", "dctcp"), ("cubic", "dctcp")),
     ("cubic",) * 5 + ("dctcp",) * 5,
 )
 
-# Feedback of every mark. It is used for senders that respond to each mark and for senders that
-# respond once per round trip.
+# Accurate ECN, for senders that respond to each mark or once per round trip.
 COUNTED: Mapping[str, object] = {"tcp.ecn_feedback": "accecn"}
 BBR = (("bbr",), ("cubic", "bbr"))
 # Short connections, alone and beside a long flow.
@@ -235,7 +228,7 @@ QUICK: dict[str, object] = {"duration": "20s", 'sweep."path.rtt"': ["10ms", "40m
 
 @dataclass(frozen=True)
 class GridBatch:
-    """A scenario file with one set of flows, run on both engines. Each of its points becomes a
+    """The results of a scenario file with one set of flows on both engines. Each point is a
     cell."""
 
     queue: GridQueue
@@ -248,8 +241,8 @@ class GridBatch:
     """Number of cells to measure."""
 
     def pairs(self) -> list[tuple[list[Run], list[Run]]]:
-        """Return the runs of each complete cell. An item has the runs of the simulator, and then
-        the runs of the kernel."""
+        """Return the runs of each complete cell: those of the simulator, and those of the
+        kernel."""
         groups = {
             name: {point_key(r[0]): r for r in results.groups() if len(r) == self.seeds}
             for name, results in self.results.items()
@@ -277,7 +270,7 @@ class GridRuns:
 
 
 def flows(queue: GridQueue, mix: Sequence[str]) -> list[dict[str, object]]:
-    """Return the flows of a cell in the form that scenarios have."""
+    """Return the flows of a cell as in a scenario file."""
     made: list[dict[str, object]] = [{"cc": cc, "ecn": queue.ecn in (True, cc)} for cc in mix]
     pairs = [n for n, count in enumerate(queue.hosts) for _ in range(count)]
     for flow, pair in zip(made, pairs, strict=bool(pairs)):
@@ -286,17 +279,16 @@ def flows(queue: GridQueue, mix: Sequence[str]) -> list[dict[str, object]]:
 
 
 def kinds(queue: GridQueue, mix: Sequence[str]) -> list[str]:
-    """Return a text for each flow. Flows that the scenario does not distinguish have the same
-    text."""
+    """Return a text for each flow, which is equal for flows that the scenario does not
+    distinguish."""
     if queue.fixed:
-        # A fixed scenario with few flows distinguishes all flows by round-trip time, direction or
-        # start.
+        # Fixed scenarios with few flows give each another round-trip time, direction or start.
         return list(mix) if len(mix) > SEVERAL else [f"{n}" for n in range(len(mix))]
     return [repr(sorted(flow.items(), key=str)) for flow in flows(queue, mix)]
 
 
 def sets(queue: GridQueue, mix: Sequence[str]) -> dict[str, object]:
-    """Return the values that a cell replaces in the scenario of its queue."""
+    """Return the values that a set of flows changes in the scenario of its queue."""
     if queue.fixed:
         return {}
     return {**queue.sets, **({"flows": flows(queue, mix)} if mix else {})}
@@ -309,10 +301,10 @@ def run(
     only: Sequence[str] = (),
     stored: bool = False,
 ) -> GridRuns:
-    """Run the grid on both engines. `only` has the names of the requested queues.
+    """Run the grid on both engines. `only` names the queues to run.
 
-    Stored runs are not run again, so a stopped grid resumes. With `stored`, no new runs are made.
-    """
+    Stored runs are reused, so the same command resumes a stopped grid. `stored` makes no new
+    runs."""
     runners = {name: engines.get(name) for name in ENGINES}
     plan = [
         (queue, mix)
@@ -323,8 +315,7 @@ def run(
     count = options.seeds if options.seeds is not None else QUICK_SEEDS if quick else None
     batches: list[GridBatch] = []
     failures: list[str] = []
-    # Run queue by queue, so that a stopped grid has complete cells instead of some seeds of every
-    # cell.
+    # Run queue by queue, so that a stopped grid has some complete cells.
     names = list(dict.fromkeys(queue.name for queue, _ in plan))
     for number, name in enumerate(names, 1):
         pairs = [(queue, mix) for queue, mix in plan if queue.name == name]

@@ -1,5 +1,4 @@
-"""Writes the page docs/evidence/validation.md with its figures, and the same content as a
-report."""
+"""Writes docs/evidence/validation.md with its figures, and a report with the same content."""
 
 from __future__ import annotations
 
@@ -109,7 +108,7 @@ command does not repeat stored runs, so an interrupted validation resumes.
 
 
 def _side_by_side(validation: Validation) -> list[Section]:
-    """Show the measurements of both engines, if there are few cells."""
+    """Show the measurements of both engines if there are few cells."""
     if len(validation.cells) > MOST_SIDE_BY_SIDE:
         return []
     return [Section("side-by-side", published.SIDE_BY_SIDE, [tables.side_by_side(validation)])]
@@ -154,12 +153,9 @@ def save(made: Validation) -> Path:
 
 def save_page(validation: Validation, docs: Path) -> Path:
     """Write validation.md and the folder of its figures. If only some queues were run, the page is
-    validation-NAME.md. NAME is the family of the queues if they all belong to one family, and
-    otherwise the first queue.
-    """
+    validation-NAME.md, where NAME is their family or the first queue."""
     cpu_s = sum(validation.cpu_s(engine) for engine in validation.ran.versions)
-    # Read the revision before any file is written, because a written file would change the
-    # revision.
+    # Read the revision first, because writing a file makes the checkout dirty.
     text = page(validation).text(command(validation), cpu_s)
     built = report(validation)
     name = "-".join(["validation", *named(_queues(validation))[:1]])
@@ -182,8 +178,7 @@ def _queues(made: Validation) -> list[str]:
 
 
 def named(queues: list[str]) -> list[str]:
-    """Return the names of these queues for the command. If they all belong to one family, this is
-    the name of the family."""
+    """Return the queues as arguments of the command: the name of their family, or of each queue."""
     families = {queue.family for queue in QUEUES if queue.name in queues}
     of_families = {queue.name for queue in QUEUES if queue.family in families}
     return list(families) if len(families) == 1 and of_families == set(queues) else queues

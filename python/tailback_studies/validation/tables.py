@@ -1,5 +1,4 @@
-"""Makes the tables of the page. They are the goals, the families of queues, the measures beyond a
-limit, and all numbers."""
+"""Makes the tables of the page."""
 
 from __future__ import annotations
 
@@ -31,7 +30,7 @@ SLOW = 0.75
 
 
 def goals(judges: Sequence[Judge]) -> Table:
-    """Show the required and the measured agreement."""
+    """Show the goals, and the measured agreement of the engines."""
     columns = [
         *left("what", "asked for"),
         *right("cells", "within", "share", "within or noise", "share"),
@@ -64,8 +63,8 @@ def _share(part: int | None, whole: int) -> str | None:
 
 
 def families(validation: Validation) -> Table:
-    """Show, for each family of queues, the number of cells within each limit. There is no allowance
-    for noise."""
+    """Show for each family of queues how many cells are within each limit, without an allowance for
+    noise."""
     columns = [
         *left("family"),
         *right("cells", *(_head(limit) for limit in (*LIMITS, OF_RATE))),
@@ -98,7 +97,7 @@ def _within(limit: Limit, cells: Sequence[Cell]) -> str | None:
 
 
 def by_flow(validation: Validation) -> Table:
-    """Show the number of cells within the limits if competing flows are compared one by one."""
+    """Show how many competing flows are within the limits, one by one and sorted by throughput."""
     columns = [
         *left("family"),
         *right("cells", "flows", "within, of the rate", "within, of a fair share", "share"),
@@ -110,7 +109,7 @@ def by_flow(validation: Validation) -> Table:
             c for c in validation.cells if len(c.mix) > 1 and family in ("all", FAMILY[c.queue])
         ]
         flows = [m for cell in cells for m in cell.of(THROUGHPUT.quantity)]
-        # If no two flows are identical, each flow is a separate part.
+        # Without identical flows, each flow is a part.
         parts = [m for c in cells for m in c.of(ORDER.quantity) or c.of(THROUGHPUT.quantity)]
         if flows:
             rate = sum(map(OF_RATE.within, flows))
@@ -125,7 +124,7 @@ def by_flow(validation: Validation) -> Table:
 
 
 def beyond(validation: Validation) -> Table:
-    """List all measures beyond a limit, including measures within noise."""
+    """List all differences beyond a limit, including those within noise."""
     columns = [
         *left("cell", "what", "flow"),
         *right("flows", "simulator", "kernel", "error", "limit", "noise"),
@@ -153,8 +152,7 @@ def beyond(validation: Validation) -> Table:
 
 
 def side_by_side(validation: Validation) -> Table:
-    """Show the measurements of both engines in each cell. If there are several flows, show the flow
-    with the largest error."""
+    """Show the measurements of both engines in each cell, for the flow with the largest error."""
     asked = [limit for limit in LIMITS if any(c.of(limit.quantity) for c in validation.cells)]
     units = {m.quantity: m.unit for c in validation.cells for m in c.measures}
     columns = left("cell", *(_column(limit.name, units.get(limit.quantity)) for limit in asked))
@@ -204,8 +202,7 @@ def number(measure: Measure, engine: str) -> str:
 
 
 def shared(validation: Validation) -> Table | None:
-    """Show the number of slow flows in each cell, for queues to which a hash assigns flows. Flows
-    are slow if they share a queue."""
+    """Show how many flows are slow in each cell of hashed queues, because they share a queue."""
     columns = [*left("cell"), *right("flows", "slow in the simulator", "in the kernel", "expected")]
     rows: list[list[Value]] = []
     for batch in validation.ran.batches:
@@ -257,7 +254,7 @@ def cost(validation: Validation) -> Table:
 
 
 def settings(facts: Facts) -> Table:
-    """List the constants of the method."""
+    """List the parameters of the comparison, such as limits and seeds."""
     rows: list[list[Value]] = [
         ["seeds of a cell, on each engine", str(facts.seeds)],
         ["duration of a run", facts.duration],

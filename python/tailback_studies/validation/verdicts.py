@@ -1,9 +1,7 @@
 """Defines the goals for the agreement of the engines, and decides whether they hold.
 
-The first number of cells within a limit makes no allowance for noise. The second number also
-includes a cell whose error is at most its own noise, which needs five seeds. Whether a goal holds
-depends on the first number.
-"""
+A goal holds if enough cells are within its limit. A second number also counts cells whose error is
+at most their noise, which needs five seeds."""
 
 from __future__ import annotations
 
@@ -19,7 +17,8 @@ from tailback_studies.validation.cells import Cell, Measure
 
 @dataclass(frozen=True)
 class Limit:
-    """A limit for the error of a quantity in each cell."""
+    """A limit for the error of a quantity in each cell, and the share of cells that must be within
+    it."""
 
     name: str
     """The criterion, as text."""
@@ -43,16 +42,15 @@ class Limit:
         return abs(self.error(measure)) <= self.relative or near
 
     def misses(self, cell: Cell) -> list[Measure]:
-        """Return the measures beyond the limit."""
+        """Return the measures of a cell that are beyond the limit."""
         return [measure for measure in cell.of(self.quantity) if not self.within(measure)]
 
     def missed(self, cell: Cell) -> bool:
-        """Return whether a measure is beyond the limit and noise does not explain this."""
+        """Return whether a measure of the cell is beyond the limit by more than noise."""
         return any(not measure.inside_noise for measure in self.misses(cell))
 
     @property
     def text(self) -> str:
-        """The limit as text."""
         absolute = (
             f" or {self.absolute:g} {self.unit}, whichever is larger," if self.absolute else ""
         )
@@ -71,8 +69,7 @@ LIMITS = (
     Limit("marks and drops", "signals", 0.20, 0.90),
     Limit("throughput ratio of two flows", "ratio", 0.15, 0.90),
     Limit("mean completion time of requests", "completion", 0.10, 0.90),
-    # This counts retransmissions at the senders. The limit above counts marks and drops at the
-    # queue.
+    # Counted at the senders. The limit above counts marks and drops at the queue.
     Limit(*("retransmissions of all flows", "retransmits", 0.20, 0.90), absolute=5, unit="packets"),
 )
 """The limits of every cell."""
@@ -84,7 +81,7 @@ share the link."""
 
 @dataclass(frozen=True)
 class LimitVerdict:
-    """The result of a limit over all cells."""
+    """The result of comparing all cells with a limit."""
 
     limit: Limit
     cells: int
@@ -106,7 +103,7 @@ class LimitVerdict:
 
     @property
     def judge(self) -> Judge:
-        """The row of the goal in goals.csv."""
+        """The row of goals.csv for this limit."""
         return self._judge(self.limit.name, self.limit.text, self.holds, counted=True)
 
     @property
@@ -140,8 +137,7 @@ class LimitVerdict:
 
 
 def verdict(limit: Limit, cells: Sequence[Cell]) -> LimitVerdict | None:
-    """Return the result of a limit over the cells that have its quantity, or `None` if no cell has
-    this quantity."""
+    """Return the result of a limit, or None if no cell has its quantity."""
     chosen = [cell for cell in cells if cell.of(limit.quantity)]
     if not chosen:
         return None
@@ -170,14 +166,14 @@ def _seeds(measure: Measure) -> int:
 
 
 def verdicts(cells: Sequence[Cell]) -> list[LimitVerdict]:
-    """Return the result of every limit that has cells. Throughput relative to the link's rate comes
-    last."""
+    """Return the result of each limit whose quantity was measured. Throughput relative to the
+    link's rate comes last."""
     found = (verdict(limit, cells) for limit in (*LIMITS, OF_RATE))
     return [one for one in found if one is not None]
 
 
 def judges(cells: Sequence[Cell]) -> list[Judge]:
-    """Return the rows of all goals. The median error of throughput comes first, then the limits."""
+    """Return the rows of goals.csv: the median error of throughput, then the limits."""
     found = verdicts(cells)
     middle = [one.middle for one in found if one.limit is THROUGHPUT]
     return [*middle, *(one.judge for one in found)]
@@ -185,8 +181,7 @@ def judges(cells: Sequence[Cell]) -> list[Judge]:
 
 @dataclass(frozen=True)
 class Miss:
-    """A quantity of a cell that is beyond its limit. If there are several flows, it has the flow
-    with the largest error."""
+    """A quantity whose error in a cell is beyond its limit."""
 
     cell: Cell
     limit: Limit
@@ -203,11 +198,11 @@ class Miss:
 
     @property
     def inside_noise(self) -> bool:
-        """Whether noise explains each of its errors."""
+        """Whether every error of the cell beyond the limit is within noise."""
         return not self.limit.missed(self.cell)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the miss in the form of `--json`."""
+        """Return the object that `--json` prints."""
         return {
             "cell": self.cell.id,
             "quantity": self.limit.quantity,
@@ -219,14 +214,13 @@ class Miss:
 
 
 def misses(cells: Sequence[Cell]) -> list[Miss]:
-    """Return all misses, including misses within noise, in descending order of size."""
+    """Return all misses, including those within noise, largest first."""
     breaches = []
     for cell in cells:
         for limit in LIMITS:
             beyond = limit.misses(cell)
             if beyond:
-                # Prefer a measure that noise does not explain to a larger measure that noise
-                # explains.
+                # Prefer a measure beyond noise to a larger one within noise.
                 worst = max(beyond, key=lambda m: (not m.inside_noise, abs(m.error)))
                 breaches.append(Miss(cell, limit, worst, len(beyond)))
     return sorted(breaches, key=lambda miss: (-miss.size, miss.cell.id, miss.limit.quantity))

@@ -1,5 +1,4 @@
-"""BBR against CUBIC by rate, round-trip time and buffer. This runs the replication of 2023
-again."""
+"""Repeats the replication of 2023: goodput of BBR and CUBIC by rate, round-trip time and buffer."""
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ from tailback_studies.experiments.imc_bbr_2023.layout import (
 )
 from tailback_studies.reproduction.experiment import Findings, Found, Reproduction, Request, Study
 
-#: A part for each kernel.
+#: The parts: one for each kernel of the publication.
 PARTS: tuple[str, ...] = tuple(KERNELS)
 #: Number of seeds of each row. One is enough, because the five trials of the publication differ
 #: little.
@@ -32,7 +31,7 @@ class ImcBbr(Reproduction):
     parts = PARTS
 
     def study(self, request: Request) -> Study:
-        """Return the study of the rows of the requested kernels."""
+        """Plan the runs of the requested kernels."""
         from tailback_studies.experiments.imc_bbr_2023 import points, report, truth
 
         rows = self._rows(request)

@@ -1,4 +1,4 @@
-"""Describes the set-up with the basis of each part, and its differences from the publication."""
+"""Lists the parameters of the set-up with their sources, and open questions."""
 
 from __future__ import annotations
 

@@ -1,11 +1,9 @@
 """Computes the goodput of a transfer in the same way as iperf.
 
-iperf 3.1.3 ends a transfer with a message on a separate connection. The message waits behind the
-data in the bottleneck's queue. iperf counts all data that the receiver gets until the message
-arrives, and divides it by the time during which the client has sent. Later versions divide by the
-time of the server. The results of later versions equal the goodput over the 60 s, except at 10
-Mbit/s and 10 MB.
-"""
+iperf 3.1.3 ends a transfer with a message on a separate connection, which waits behind the data in
+the bottleneck's queue. The receiver counts data until this message arrives, but divides it by the
+client's sending time. Later versions divide by the server's receiving time. With later versions,
+the result equals the goodput over the 60 s, except at 10 Mbit/s and 10 MB."""
 
 from __future__ import annotations
 
@@ -15,7 +13,7 @@ import polars as pl
 
 from tailback_studies.experiments.imc_bbr_2023.layout import BUFFERS, ImcRow, Place
 
-#: Kernels for which the test bed had iperf 3.1.3.
+#: Kernels on which the authors used iperf 3.1.3.
 COUNTS_THE_QUEUE = ("4.15",)
 #: Time during which the client sends, s.
 SENDS_S = 60.0
@@ -24,7 +22,7 @@ INTERVAL = "50ms"
 
 
 class Counted(Protocol):
-    """A stored run, with the data that its goodput needs."""
+    """A stored run, as far as the goodput depends on it."""
 
     @property
     def summary(self) -> Any:
@@ -35,18 +33,18 @@ class Counted(Protocol):
 
 
 def prepare(row: ImcRow, scenario: dict[str, Any]) -> None:
-    """If the iperf of a row's kernel counts the data in the queue, change the row's scenario. The
-    run then lasts until a full queue would be empty, and records its series."""
+    """Prepare the scenario for kernels whose iperf counts the data in the queue: the run lasts
+    until a full queue would have drained, and records its series."""
     if row.kernel not in COUNTS_THE_QUEUE:
         return
-    # Add half a second, so that there is a sample after the longest queue has become empty.
+    # Add half a second for a sample after the longest queue has drained.
     last_s = SENDS_S + drain_s(row.place, BUFFERS[row.place.buffer_kb]) + 0.5
     scenario["duration"] = f"{last_s:.3f}s"
     scenario["record"] = {"series": "interval", "interval": INTERVAL}
 
 
 def drain_s(place: Place, queue_bytes: float) -> float:
-    """Return the time that the link needs to send these bytes, s."""
+    """Return the time that the link needs to send `queue_bytes`, s."""
     return 8 * queue_bytes / (1e6 * place.rate_mbit)
 
 
@@ -66,8 +64,7 @@ def goodput_mbit(row: ImcRow, run: Counted) -> float | None:
 
 
 def at(samples: pl.DataFrame, time_s: float) -> float | None:
-    """Return the value at a time by linear interpolation between two samples. Return None outside
-    of the samples."""
+    """Interpolate the samples linearly. Return None at times outside their range."""
     time_ns = 1e9 * time_s
     before = samples.filter(pl.col("time_ns") <= time_ns).sort("time_ns").tail(1)
     after = samples.filter(pl.col("time_ns") >= time_ns).sort("time_ns").head(1)

@@ -1,5 +1,4 @@
-"""Defines the cells of the publication by kernel, congestion control, buffer, rate and round-trip
-time."""
+"""Lists the published transfers by kernel, congestion control, buffer, rate and round-trip time."""
 
 from __future__ import annotations
 
@@ -13,8 +12,7 @@ RATES_MBIT = (10, 20, 50, 100, 250, 500, 750, 1000)
 RTTS_MS = (5, 10, 25, 50, 75, 100, 150, 200)
 #: Sizes of the buffer in kB as in the publication, and in bytes of frames. tc's `kb` is 1024 bytes.
 BUFFERS: Mapping[int, int] = {100: 102_400, 10_000: 10_240_000}
-#: The congestion controls of each kernel: CUBIC, and the version of BBR whose gain over CUBIC the
-#: publication shows.
+#: CUBIC and the version of BBR that the publication compares, by kernel.
 KERNELS: Mapping[str, tuple[str, str]] = {
     "4.15": ("cubic", "bbr"),
     "5.15": ("cubic", "bbr"),
@@ -22,8 +20,8 @@ KERNELS: Mapping[str, tuple[str, str]] = {
 }
 WORDS = {"cubic": "CUBIC", "bbr": "BBR", "bbr2": "BBRv2"}
 BUFFER_WORDS = {100: "100 kB", 10_000: "10 MB"}
-#: Rate up to which offloads hardly affect a buffer of 100 kB. Offloads join segments to larger
-#: packets.
+#: Rate up to which offloads, which join segments into larger packets, hardly affect a buffer of 100
+#: kB.
 SLOW_MBIT = 100
 #: Rates and round-trip times of a quick run.
 QUICK_RATES_MBIT, QUICK_RTTS_MS = (10, 100, 500), (10, 25, 150)
@@ -31,7 +29,7 @@ QUICK_RATES_MBIT, QUICK_RTTS_MS = (10, 100, 500), (10, 25, 150)
 
 @dataclass(frozen=True)
 class Place:
-    """Buffer, rate and round-trip time of a cell."""
+    """A bottleneck of the publication: buffer, rate and round-trip time."""
 
     buffer_kb: int
     rate_mbit: int
@@ -39,13 +37,13 @@ class Place:
 
     @property
     def name(self) -> str:
-        """The end of a cell's id."""
+        """The bottleneck in the ids of cells."""
         return f"{self.buffer_kb}kB/{self.rate_mbit}Mbit/{self.rtt_ms}ms"
 
 
 @dataclass(frozen=True)
 class ImcRow:
-    """A transfer of the publication, which is a congestion control of a kernel at a place."""
+    """A published transfer: one kernel's congestion control at one bottleneck."""
 
     kernel: str
     cc: str
@@ -58,9 +56,8 @@ class ImcRow:
 
     @property
     def offloads_decide(self) -> bool:
-        """Whether offloads determine the result. This is the case if the buffer can hold only one
-        or two of the joined packets in the publication's queue, and if the congestion control is
-        sensitive to this."""
+        """Whether segmentation offloads determine the result: CUBIC loses throughput if the buffer
+        holds only one or two of the large packets that offloads produce."""
         place = self.place
         return self.cc == "cubic" and place.buffer_kb == 100 and place.rate_mbit > SLOW_MBIT
 
@@ -75,8 +72,8 @@ ROWS: tuple[ImcRow, ...] = tuple(
 
 @cache
 def published() -> Mapping[ImcRow, float]:
-    """Read the publication's goodputs in Mbit/s, which are means of five trials. The held-out half
-    is missing."""
+    """Read the published goodputs in Mbit/s (means of five trials). The package does not contain
+    the held-out half."""
     out = {}
     for line in published_rows(__package__, "published.csv"):
         place = Place(int(line["buffer_kB"]), int(line["rate_mbit"]), int(line["rtt_ms"]))
@@ -86,17 +83,17 @@ def published() -> Mapping[ImcRow, float]:
 
 @cache
 def published_places() -> frozenset[Place]:
-    """Return the places that have published values in this package. They are equal for all
+    """Return the bottlenecks with published values in this package. They are the same for all
     kernels."""
     return frozenset(row.place for row in published())
 
 
 def gain(bbr: float, cubic: float) -> float:
-    """Return BBR's gain over CUBIC, as a share of CUBIC's goodput."""
+    """Return the relative gain of BBR's goodput over CUBIC's."""
     return bbr / cubic - 1.0
 
 
-#: Largest size of a gain that is considered a draw.
+#: Largest gain or loss that counts as a draw.
 DRAW = 0.01
 
 

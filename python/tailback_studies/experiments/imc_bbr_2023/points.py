@@ -23,8 +23,7 @@ from tailback_studies.experiments.imc_bbr_2023.layout import (
 from tailback_studies.reproduction.entries import Entry as BaseEntry
 from tailback_studies.reproduction.sources import scenario
 
-#: Options of each kernel's congestion controls. A missing congestion control has the default
-#: options.
+#: Options of congestion controls, by kernel. Others use their defaults.
 CCS: Mapping[tuple[str, str], Mapping[str, Any]] = {
     ("4.15", "cubic"): {"name": "cubic", "hystart_ack_delay": False},
     ("4.15", "bbr"): {"name": "bbr", "ack_aggregation": False, "pacing_margin": 0},
@@ -44,7 +43,7 @@ class ImcStored(Counted, Protocol):
 
 @dataclass(frozen=True)
 class ImcEntry(BaseEntry):
-    """A cell, which is the goodput of a row, or a kernel's gain at a place."""
+    """A goodput of a transfer, or BBR's gain over CUBIC on a kernel, published and measured."""
 
     row: ImcRow
     """The row of the cell. For a gain, it is the row of BBR."""
@@ -63,7 +62,7 @@ class ImcEntry(BaseEntry):
 
     @property
     def coordinates(self) -> dict[str, Any]:
-        """The kernel, congestion control and place of the cell."""
+        """The kernel, congestion control and bottleneck of the cell."""
         place = self.row.place
         return {
             "kernel": self.row.kernel,
@@ -101,8 +100,8 @@ BySeed = Mapping[int, float | None]
 
 
 def entries(rows: Sequence[ImcRow], results: Sequence[Iterable[ImcStored]]) -> list[ImcEntry]:
-    """Return the cells of these rows. Goodputs come first, in the order of the publication, and
-    then gains and their signs. Gains are computed seed by seed."""
+    """Return goodputs in the order of the publication, then BBR's gains and their signs. Gains are
+    computed seed by seed."""
     measured: dict[ImcRow, BySeed] = {}
     for row, stored in zip(rows, results, strict=True):
         measured[row] = {run.seed: goodput_mbit(row, run) for run in stored}
@@ -142,5 +141,5 @@ def _entry(
 
 
 def by_place(entries: Iterable[ImcEntry], kernel: str, quantity: str) -> dict[Place, ImcEntry]:
-    """Return the cells of a kernel and a quantity other than the goodput, by place."""
+    """Return the gains, or their signs, of a kernel by bottleneck."""
     return {e.row.place: e for e in entries if e.row.kernel == kernel and e.quantity == quantity}

@@ -1,5 +1,4 @@
-"""Makes the report and the page. They have the errors of each group of cells, maps of the gain, and
-the set-up."""
+"""Makes the report and the page: goals, errors by group, maps of BBR's gain, and the set-up."""
 
 from __future__ import annotations
 
@@ -41,7 +40,7 @@ BLIND = (
     "as held out, because an earlier draft had been compared with the same values."
 )
 QUICK = " A quick run: a few published places, one seed."
-#: Largest gain of the colour scale, by buffer.
+#: Gain at which the colour scale ends, by buffer.
 LIMITS = {100: 1.0, 10_000: 0.1}
 
 
@@ -55,7 +54,7 @@ def ran(results: Sequence[Results]) -> Facts:
 
 
 def sections(entries: Sequence[ImcEntry], run_facts: Facts) -> list[Section]:
-    """Return the sections: goals, groups, maps of the gain, misses."""
+    """Return the sections on goals, errors by group, BBR's gain, and large errors."""
     result: list[Block] = [goals_table(truth.judges(entries), run_facts)]
     out = [
         Section("result", "How far off", [*result, _groups(entries, run_facts)]),
@@ -113,7 +112,7 @@ def page(entries: Sequence[ImcEntry], made: Facts) -> Page:
 
 
 def _groups(entries: Sequence[ImcEntry], run_facts: Facts) -> Table:
-    """Show errors by kernel, congestion control and buffer. Groups without a goal are included."""
+    """Show errors by kernel, congestion control and buffer, including groups without a goal."""
     rows: list[list[Value]] = []
     groups = itertools.product(KERNELS, WORDS, BUFFERS, (False, True))
     for kernel, cc, buffer, offloads in groups:
@@ -223,8 +222,8 @@ def _where(row: ImcRow) -> tuple[Value, Value, Value]:
 
 
 def _maps(entries: Sequence[ImcEntry], run_facts: Facts) -> Iterator[ReportFigure]:
-    """Draw maps of the gain by rate and round-trip time for each buffer. Published and measured
-    maps are next to each other."""
+    """Draw heat maps of BBR's gain by rate and round-trip time, published beside measured, for each
+    buffer."""
     for buffer, limit in LIMITS.items():
         rows = []
         order = []

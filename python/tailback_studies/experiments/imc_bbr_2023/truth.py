@@ -21,7 +21,7 @@ from tailback_studies.reproduction.judges import Judge, judge
 #: comparison, the publication's own trials of BBR differ by 0.15 % and 0.4 %, and its kernels 4.15
 #: and 5.15 by 0.2 % and 0.8 %.
 MEDIAN, P90 = 0.005, 0.02
-#: Share of the gains that must not have the opposite sign of the published gain.
+#: Share of the gains whose sign must not be opposite to the published one.
 SIGNS = 0.95
 
 
@@ -49,12 +49,11 @@ GOODPUTS: tuple[ErrorsBelow[ImcEntry], ...] = tuple(
 
 @dataclass(frozen=True)
 class SameSigns(CellsWithin[ImcEntry]):
-    """A goal for signs. A share of the measured signs must not be opposite to the published signs
-    (-1 instead of 1, or 1 instead of -1)."""
+    """A goal for the signs of BBR's gain: at most a share of the measured signs may be opposite to
+    the published ones."""
 
     @property
     def text(self) -> str:
-        """The limit in words."""
         return f"{100 * self.needed:g} % not the opposite"
 
 
@@ -93,8 +92,7 @@ def summary(entries: Sequence[ImcEntry]) -> list[dict[str, Any]]:
 
 
 def missed(entries: Iterable[ImcEntry]) -> list[ImcEntry]:
-    """Return the goodputs with errors beyond their goal for the 90th percentile, in descending
-    order of error."""
+    """Return the goodputs whose errors exceed the limit for the 90th percentile, largest first."""
     off = [
         e
         for e in entries

@@ -1,4 +1,4 @@
-"""Compares kernels: one flow on each kernel, and two published test beds."""
+"""Compares Linux kernels, with one flow through a queue and with two published experiments."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Kernels(Reproduction):
     needs_kernel = True
 
     def study(self, request: Request) -> Study:
-        """Return the study. It has cells on every kernel, and cells of the test beds on two
+        """Plan one flow through each queue on every kernel, and the published experiments on two
         kernels."""
         if request.engine == "sim":
             raise InputError(
@@ -47,8 +47,8 @@ class Kernels(Reproduction):
 
 
 def _built(request: Request) -> tuple[list[str], list[str]]:
-    """Return the kernels to compare, with the kit in use first, and the kernels for the test
-    beds."""
+    """Return the kernels to compare, the current one first, and the kernels for the published
+    experiments."""
     from tailback.kernel import kit
 
     there_are = {one.release for one in kit.all_kits()}

@@ -1,4 +1,4 @@
-"""Compares one flow through a queue on every kernel, to find differences beyond noise."""
+"""Runs one flow through each queue on every kernel, and compares the results."""
 
 from __future__ import annotations
 
@@ -33,21 +33,20 @@ SHOWN = ("throughput_mbit", "delay_ms.mean", "delay_ms.p99")
 
 
 def jobs(kernels: Sequence[str], seeds: int) -> list[Job]:
-    """Return jobs that run the same sweep on each kernel."""
+    """Return a job of the same sweep for each kernel."""
     made = scenario(__package__, "alone")
     return [Job(made, {"kernel": kernel}, seeds) for kernel in kernels]
 
 
 def ack_jobs(kernels: Sequence[str], seeds: int) -> list[Job]:
-    """Return jobs that run the same sweep through fq_codel, with a receiver that does not delay
-    ACKs."""
+    """Return a job of a sweep through fq_codel without delayed ACKs, for each kernel."""
     made = scenario(__package__, "alone")
     own = {"bottleneck.queue": {"aqm": "fq_codel", "ecn": True}, "tcp.delack": False}
     return [Job(made, {"kernel": kernel, **own}, seeds) for kernel in kernels]
 
 
 def compared(kernels: Sequence[str], results: Sequence[Results]) -> Comparison:
-    """Return the comparison of all kernels with the first kernel."""
+    """Compare each kernel with the first one."""
     columns = [
         VariantResults(
             kernel, found.engine, found.version, {}, found, seeds_by_point(found.points), kernel
@@ -65,7 +64,7 @@ def _place(cell: Cell) -> tuple[str, str]:
 
 
 def cells(made: Comparison, part: str) -> list[dict[str, Any]]:
-    """Return the cells for all-cells.csv."""
+    """Return the rows for all-cells.csv."""
     return compared_cells(made.cells, lambda cell: (part, *_place(cell), cell.quantity))
 
 
@@ -146,8 +145,8 @@ def _differences(comparison: Comparison, facts: Facts, name: str = "alone-differ
 
 
 def _why(made: Comparison, facts: Facts) -> list[Text | Table]:
-    """Count the differences by cell, and show their cause if the sources of both kernels show
-    it."""
+    """Count the differences by congestion control and queue, with their causes in the kernels'
+    sources."""
     counts: dict[tuple[str, str, str], int] = {}
     for cell in made.cells:
         for other in made.others:

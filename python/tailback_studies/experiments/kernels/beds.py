@@ -1,9 +1,7 @@
-"""Runs cells of published test beds on an old and on a new kernel. They are cells that unpatched
-Linux can run.
+"""Repeats runs of two published experiments on an old and on a new kernel.
 
-The sample consists of the cells whose names have the smallest hashes, so that nobody can choose the
-cells.
-"""
+From the runs that unpatched Linux supports, those whose names have the smallest hashes are drawn,
+so that nobody can choose them."""
 
 from __future__ import annotations
 
@@ -32,7 +30,7 @@ QUICK_CELLS, QUICK_RUNS = 3, 1
 
 
 def drawn(names: Iterable[str], count: int) -> list[str]:
-    """Return the names with the smallest hashes."""
+    """Return the `count` names with the smallest hashes."""
     return sorted(names, key=lambda name: hashlib.sha256(name.encode()).hexdigest())[:count]
 
 
@@ -40,7 +38,7 @@ def drawn(names: Iterable[str], count: int) -> list[str]:
 
 
 def sce_places(*, quick: bool) -> dict[SceSetup, list[sce.Place]]:
-    """Return a sample of the cells with one flow of CUBIC, Reno or DCTCP."""
+    """Draw rates and delays of sce-2019 with one flow of CUBIC, Reno or DCTCP."""
     alone = [s for s in SETUPS if s.kind == "one-flow" and sce.stock(s)]
     every = {
         f"{setup.ccs[0]} {rate:g} {delay:g}": (setup, (rate, delay))
@@ -55,8 +53,8 @@ def sce_places(*, quick: bool) -> dict[SceSetup, list[sce.Place]]:
 
 
 def sce_jobs(kernels: Sequence[str], *, quick: bool) -> list[Job]:
-    """Return jobs that run the same cells on each kernel. Each cell has one seed, because the
-    authors ran each cell once."""
+    """Return the jobs of sce-2019 for each kernel. They have one seed, because the authors ran each
+    test once."""
     batches = sce.plan(sce_places(quick=quick), seeds=1, engine="kernel")
     return [
         Job(batch.job.scenario, {"kernel": kernel}, 1) for kernel in kernels for batch in batches
@@ -67,8 +65,7 @@ def sce_jobs(kernels: Sequence[str], *, quick: bool) -> list[Job]:
 
 
 def dualpi2_runs(*, quick: bool) -> list[Run]:
-    """Return a sample of runs of the publication. One half is from the PIE archives and one half
-    from the FQ-CoDel archives."""
+    """Draw runs of dualpi2-2022, half with PIE and half with FQ-CoDel."""
     out: list[Run] = []
     for aqm in dualpi2.STOCK:
         runs = {
@@ -82,21 +79,21 @@ def dualpi2_runs(*, quick: bool) -> list[Run]:
 
 
 def dualpi2_jobs(kernels: Sequence[str], *, quick: bool) -> list[Job]:
-    """Return jobs that run the same cells on each kernel. Each cell has one seed."""
+    """Return the jobs of dualpi2-2022 for each kernel, with one seed."""
     seconds = dualpi2.QUICK_SECONDS if quick else dualpi2.SECONDS
     made = [dualpi2.job(run, seeds=1, seconds=seconds) for run in dualpi2_runs(quick=quick)]
-    # Let fq pace, because TCP would otherwise join segments, which would stay joined in the
-    # bottleneck's queue.
+    # Let fq pace. Otherwise TCP sends joined segments, which stay joined in the bottleneck's queue.
     own = {"tcp.pacing": "fq"}
     return [Job(job.scenario, {"kernel": kernel, **own}, 1) for kernel in kernels for job in made]
 
 
-# --- beside the published numbers ---------------------------------------------------------------
+# --- comparison with published values
+# ---------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Bed:
-    """A test bed, with the results of each kernel."""
+    """The results of a published experiment on each kernel."""
 
     name: str
     entries: Mapping[str, Sequence[Entry]]
@@ -104,7 +101,7 @@ class Bed:
 
 
 def sce_bed(kernels: Sequence[str], results: Sequence[Results], *, quick: bool) -> Bed:
-    """Return the cells of sce-2019."""
+    """Return the results of sce-2019."""
     places = sce_places(quick=quick)
     batches = sce.plan(places, seeds=1, engine="kernel")
     tables = sce.tables_of(places)
@@ -118,7 +115,7 @@ def sce_bed(kernels: Sequence[str], results: Sequence[Results], *, quick: bool) 
 
 
 def dualpi2_bed(kernels: Sequence[str], results: Sequence[Results], *, quick: bool) -> Bed:
-    """Return the cells of dualpi2-2022, which are means of delay, rate, marks and drops."""
+    """Return the rate ratio and the mean delays and rates of dualpi2-2022."""
     runs = dualpi2_runs(quick=quick)
     kept = ("rate_ratio", "qs_ecn_mean", "qs_nonecn_mean", "rpf_ecn_mean", "rpf_nonecn_mean")
     return Bed(
@@ -136,12 +133,12 @@ def _by_kernel(kernels: Sequence[str], results: Sequence[Results]) -> dict[str, 
 
 
 def section(bed: Bed, lead: str, facts: Facts) -> Section:
-    """Show every cell next to the published number, and which kernel is closer to it."""
+    """Show the results of each kernel beside the published values, and the errors by quantity."""
     return Section(bed.name, bed.name, [Text(lead), _nearer(bed, facts), _cells(bed, facts)])
 
 
 def _nearer(bed: Bed, facts: Facts) -> Table:
-    """Show the errors of each kernel by quantity."""
+    """Show the errors of each kernel and quantity."""
     rows: list[list[Value]] = []
     first = next(iter(bed.entries.values()))
     quantities = dict.fromkeys(entry.cell.quantity for entry in first)

@@ -1,5 +1,4 @@
-"""Lists the causes of differences between a kernel and the newest kernel, if the sources of both
-kernels show a cause."""
+"""Lists causes of differences between kernels, as found in their sources."""
 
 from __future__ import annotations
 

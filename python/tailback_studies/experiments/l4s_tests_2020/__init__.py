@@ -1,4 +1,4 @@
-"""The L4S tests of heistp/l4s-tests (2020), run again."""
+"""Repeats the L4S tests of heistp/l4s-tests (2020)."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from tailback_studies.reproduction.experiment import Findings, Found, Reproducti
 
 #: The publication's scenarios. Each is a part that a user can request.
 TABLES: tuple[str, ...] = ("s1", "s2", "s3", "s4", "s6")
-#: A part without a table. It varies details that the publication does not state, one at a time.
+#: A part that is not in the publication. It varies details that the publication does not state, one
+#: at a time.
 READINGS = "readings"
 PARTS: tuple[str, ...] = (*TABLES, READINGS)
-#: Number of seeds of each row. `--quick` uses one seed. The curves of S2 and S3 always show one
-#: run.
+#: Number of seeds of each row. `--quick` and the curves of S2 and S3 use one seed.
 SEEDS = 5
 
 
@@ -29,7 +29,7 @@ class L4sTests(Reproduction):
     not_run = NOT_RUN
 
     def study(self, request: Request) -> Study:
-        """Return the requested rows of S1 and S6, and the runs of S2 to S4."""
+        """Plan the requested rows of scenarios S1 and S6, and the runs of S2 to S4."""
         from tailback.report import Section
         from tailback.running.batch import Job
         from tailback_studies.experiments.l4s_tests_2020 import (
@@ -85,7 +85,7 @@ class L4sTests(Reproduction):
         """Return the requested rows of S1 and S6, in the order of the publication."""
         from tailback_studies.experiments.l4s_tests_2020 import points
 
-        # The part with readings needs these rows, because it compares readings with the set-up.
+        # The alternatives are compared with these rows.
         wanted = {*request.parts, *(("s1", "s6") if request.named_part(READINGS) else ())}
         rows = [row for row in ROWS if row.table in wanted]
         if request.engine != "sim":

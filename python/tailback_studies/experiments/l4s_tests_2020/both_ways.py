@@ -27,7 +27,7 @@ RTTS_MS = (20, 80)
 
 @dataclass(frozen=True)
 class BothWaysCase:
-    """A run of S4."""
+    """A run of S4: rates in both directions and base RTT."""
 
     cc: str
     queue: str
@@ -38,7 +38,6 @@ class BothWaysCase:
 
     @property
     def where(self) -> str:
-        """Rates and round-trip time as text."""
         return f"{self.up_mbit} up, {self.down_mbit} down Mbit/s, {self.rtt_ms} ms"
 
 
@@ -49,7 +48,7 @@ CASES: tuple[BothWaysCase, ...] = tuple(
     for cc in ("cubic", "prague")
     for queue in ("fq_codel", "dualpi2", "pfifo")
 )
-#: The cases of a quick run.
+#: The runs of `--quick`.
 QUICK: tuple[BothWaysCase, ...] = tuple(c for c in CASES if (c.down_mbit, c.rtt_ms) == (10, 20))
 
 
@@ -89,8 +88,8 @@ def _rates(result: Results, name: str) -> list[float | None]:
 
 
 def probe_ms(result: Results, rtt_ms: int) -> list[float | None]:
-    """Return the mean round-trip time of the probes by seed. It is the base RTT plus the delay in
-    the queues of both directions."""
+    """Return the probes' mean round-trip time by seed, ms: the base RTT plus the queueing delay of
+    both directions."""
     out: list[float | None] = []
     for run in result:
         delays = [entry["delay_ms"]["mean"] for entry in run.summary["classes"]]

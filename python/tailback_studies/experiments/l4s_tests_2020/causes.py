@@ -1,5 +1,5 @@
-"""Describes the set-up with the basis of each part, the rows that are not run, and errors in the
-publication."""
+"""Lists the parameters of the set-up with their sources, the rows that are not run, and open
+questions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Draws figures: published against measured values, curves in small panels, dots by queue."""
+"""Draws measured against published values, curves over time, and dots by queue."""
 
 from __future__ import annotations
 
@@ -73,9 +73,9 @@ def against(
     within: float,
     columns: int = 2,
 ) -> Chart:
-    """Draw measured over published shares of the rate in percent. The columns are panel, series,
-    published, measured and row. Points on the line agree. Points between the dashed lines differ by
-    a limited number of percentage points."""
+    """Plot measured against published shares of the link's rate, %. The columns are panel, series,
+    published, measured and row. The solid line is equality, and the dashed lines are a fixed
+    distance from it."""
     ends = pl.DataFrame({"x": [0.0, 100.0]})
     colour = alt.Color(
         "series:N",
@@ -123,8 +123,8 @@ def beside(
     columns: int = 2,
     width: int = 330,
 ) -> Chart:
-    """Draw dots by place in a small chart for each panel. The columns are panel, place, series and
-    value."""
+    """Draw a dot for each value above its category (`place`), in a small chart for each panel. The
+    columns are panel, place, series and value."""
     colour = alt.Color(
         "series:N",
         scale=alt.Scale(domain=list(series), range=list(colours[: len(series)])),

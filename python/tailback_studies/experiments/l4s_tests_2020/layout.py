@@ -19,12 +19,12 @@ CCS = (
     ("prague", "cubic"),
     ("cubic", "cubic"),
 )
-#: Queues of S1 in the order of the publication. pfifo has another limit at each rate.
+#: Queues of S1 by rate, in the order of the publication. The limit of pfifo depends on the rate.
 QUEUES_S1: Mapping[int, tuple[str, ...]] = {
     50: ("dualpi2", "pfifo(1000)", "fq_codel"),
     10: ("dualpi2", "pfifo(200)", "fq_codel"),
 }
-#: A queue of S1 that Linux does not have. Its rows are not run.
+#: A queue of S1 that Linux does not have, so its rows are not run.
 NOT_RUN = "cnq_codel_af"
 QUEUES_S6 = (
     "fq_codel(1q)",
@@ -49,13 +49,12 @@ class Flow:
 
     @property
     def word(self) -> str:
-        """The name of the flow in the publication."""
         return self.cc
 
 
 @dataclass(frozen=True)
 class L4sRow:
-    """A row of the publication: two flows through a queue."""
+    """A published run of two flows through a queue."""
 
     #: The table of the row: `s1` or `s6`.
     table: str
@@ -75,7 +74,8 @@ class L4sRow:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns with numbers: both rates, and the values computed from them."""
+        """The columns with numbers: the rates of both flows, and Jain's index or the ratio of the
+        rates."""
         return ("D1", "D2", "jain" if self.table == "s1" else "ratio")
 
 
@@ -94,7 +94,7 @@ S6: tuple[L4sRow, ...] = tuple(
 )
 ROWS = S1 + S6
 
-#: Rows that are wrong in the publication, with the error. Criteria do not include them.
+#: Rows that are wrong in the publication, and why. The goals exclude them.
 DEFECTS: Mapping[L4sRow, str] = {
     L4sRow("s1", 50, "pfifo(1000)", (Flow("cubic", 10), Flow("prague", 10))): (
         "in this row the publication repeats the row of cubic at 20 ms and prague at 10 ms, digit "
@@ -127,7 +127,7 @@ def published() -> Mapping[Key, float]:
             "s6", int(line["rate_mbit"]), line["queue"], (Flow(line["first"], rtt), second)
         )
         one, two = float(line["first_mbit"]), float(line["second_mbit"])
-        # Compute the ratio here, because the publication's own ratio is rounded to whole numbers.
+        # The published ratio is rounded to whole numbers, so compute it from the rates.
         out["s6", row.name, "D1"], out["s6", row.name, "D2"] = one, two
         out["s6", row.name, "ratio"] = one / two
     return out
@@ -135,13 +135,12 @@ def published() -> Mapping[Key, float]:
 
 @cache
 def published_names() -> frozenset[tuple[str, str]]:
-    """Return the tables and names of the rows that have published values in this package."""
+    """Return table and name of each row with published values in this package."""
     return frozenset((table, name) for table, name, _ in published())
 
 
 def twin(row: L4sRow) -> tuple[L4sRow, tuple[int, int]] | None:
-    """Return the row that repeats the experiment of a row. Also return the indices of its flows
-    that correspond to the flows of the given row.
+    """Return the row that repeats this row's experiment, and the indices in it of this row's flows.
 
     At equal round-trip times the order of two congestion controls does not matter, and two equal
     flows are interchangeable.

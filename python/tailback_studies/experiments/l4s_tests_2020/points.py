@@ -14,11 +14,11 @@ from tailback_studies.experiments.l4s_tests_2020.layout import DEFECTS, L4sRow, 
 from tailback_studies.reproduction.entries import Entry as BaseEntry
 from tailback_studies.reproduction.sources import scenario, set_value
 
-#: Options of congestion controls in the publication's kernel tree. Its Prague did not yet scale
-#: with the RTT, and computes its window with a carry.
+#: Options of congestion controls in the publication's kernel tree. Its Prague does not scale with
+#: the RTT, and carries the fraction of its window over.
 CCS: Mapping[str, Mapping[str, Any]] = {"prague": {"rtt_scaling": "off", "window": "carry"}}
 
-#: The queues that the publication describes. Missing options have tc's default.
+#: The publication's queues. Other options have tc's defaults.
 QUEUES: Mapping[str, Mapping[str, Any]] = {
     "dualpi2": {"aqm": "dualpi2", "min_qlen_step": 2},
     "pfifo(1000)": {"aqm": "fifo", "limit": "1000p"},
@@ -55,14 +55,14 @@ QUEUES: Mapping[str, Mapping[str, Any]] = {
     },
 }
 
-#: End of a run and start of its measured time for each table, s. A quick run has the times of S6.
+#: End of a run and start of its measured time for each table, s. `--quick` uses the times of S6.
 WINDOWS: Mapping[str, tuple[float, float]] = {"s1": (179.0, 60.0), "s6": (59.0, 40.0)}
 QUICK_WINDOW = WINDOWS["s6"]
 
 
 @dataclass(frozen=True)
 class L4sVariant:
-    """Changes to the set-up with which the rows are run."""
+    """Changes to the set-up of each row."""
 
     queue: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Options of queues, by their `aqm`."""
@@ -147,7 +147,7 @@ def _cc(name: str, variant: L4sVariant = AS_PUBLISHED) -> str | dict[str, Any]:
 
 
 def stock(row: L4sRow) -> bool:
-    """Return whether Linux without Prague can run the row as the authors did."""
+    """Return whether Linux without Prague can run the row."""
     return all(flow.cc != "prague" for flow in row.flows)
 
 
@@ -171,7 +171,7 @@ def entries(rows: Sequence[L4sRow], results: Sequence[Iterable[L4sStored]]) -> l
             cell = TableCell.of(
                 name, QUANTITIES[column], UNITS[column], value, estimate(samples), note=note(row)
             )
-            # The description that came with the rows contains values of S1, so only S6 is held out.
+            # The publication's text contains values of S1, so only S6 is held out.
             cell = replace(cell, blind=row.table != "s1")
             kept = tuple(sample for sample in samples if sample is not None)
             out.append(L4sEntry(row, column, cell=cell, values=kept))
@@ -179,7 +179,7 @@ def entries(rows: Sequence[L4sRow], results: Sequence[Iterable[L4sStored]]) -> l
 
 
 def note(row: L4sRow) -> str:
-    """Return the error of a row in the publication, or an empty text if the row has no error."""
+    """Return what is wrong with a row in the publication, or ""."""
     return DEFECTS.get(row, "")
 
 

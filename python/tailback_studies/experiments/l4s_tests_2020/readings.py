@@ -49,13 +49,13 @@ READINGS: tuple[Reading[L4sVariant, L4sRow], ...] = (
 
 
 def rows_of(reading: Reading[L4sVariant, L4sRow]) -> list[L4sRow]:
-    """Return the published rows that a reading affects."""
+    """Return the rows that an alternative affects."""
     known = published_names()
     return [row for row in ROWS if (row.table, row.name) in known and reading.concerns(row)]
 
 
 def jobs(seeds: int = SEEDS) -> dict[str, list[Job]]:
-    """Return the jobs of each reading."""
+    """Return the jobs of each alternative."""
     return {
         reading.id: [
             points.job(row, seeds=seeds, variant=reading.variant) for row in rows_of(reading)

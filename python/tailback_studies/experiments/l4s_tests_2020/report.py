@@ -1,5 +1,4 @@
-"""Makes the report and the page: the errors of each group of cells, figures, every row, and the
-set-up."""
+"""Makes the report and the page: errors by group, figures, every row, and the set-up."""
 
 from __future__ import annotations
 
@@ -48,13 +47,14 @@ def ran(results: Sequence[Results], *, quick: bool) -> Facts:
 
 
 def drawn(results: Sequence[Results], warmup: str = "") -> Facts:
-    """Return the facts of results that the publication shows as plots."""
+    """Return seeds, duration and engine of runs that the publication shows as plots, for
+    captions."""
     kernel = bool(results) and results[0].engine == "kernel"
     return facts(results, warmup=warmup, deviations=(OTHER_LINUX,) if kernel else ())
 
 
 def sections(entries: Sequence[L4sEntry], run_facts: Facts) -> list[Section]:
-    """Show the errors of the cells, and the cells with the largest errors."""
+    """Show the errors by group, and the largest errors."""
     result: list[Block] = []
     if entries:
         result = [goals_table(truth.judges(entries), run_facts)]
@@ -132,7 +132,7 @@ def page(entries: Sequence[L4sEntry], extra: Sequence[Section], made: Facts) -> 
 
 
 def shares(entries: Sequence[L4sEntry], run_facts: Facts) -> list[Block]:
-    """Draw measured against published shares of the link (S1)."""
+    """Plot measured against published shares of the link's rate (S1)."""
     rows_ = []
     for e in truth.S1_GOAL.own(entries):
         if e.cell.published is None or e.cell.measured is None:

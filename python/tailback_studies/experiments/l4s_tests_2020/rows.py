@@ -1,4 +1,4 @@
-"""Lists every row in tables of the report, and lists the cells beyond their goals."""
+"""Lists every row, and the values whose errors exceed their goals, in tables of the report."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ PLACES = {"s1": "S1: fairness by round-trip time", "s6": "S6: two flows in one R
 
 
 def by_queue(entries: Sequence[L4sEntry], facts: Facts) -> Table:
-    """Show the errors of S1's rates for each queue, next to the noise of the published values."""
+    """Show for each queue the errors of S1's rates, and the difference between repeated published
+    rows."""
     pairs = truth.twins()
     rows: list[list[Value]] = []
     own = truth.S1_GOAL.own(entries)

@@ -25,7 +25,7 @@ RTTS_MS = (20, 80)
 SLOT_PACKETS = {"s2": 16, "s3": 32}
 #: Time at which the rate of S2 falls, s.
 STEP_S = 30.0
-#: Length of a bin of a curve, s. The value of a bin is its largest sample.
+#: Length of a bin of a curve, s.
 BIN_S = 0.25
 
 
@@ -43,17 +43,15 @@ class StepCase:
 
     @property
     def path(self) -> str:
-        """The kind of path, as a word."""
         return "bursty" if self.bursty else "clean"
 
     @property
     def who(self) -> str:
-        """Congestion control and queue."""
         return f"{WORDS[self.cc]}, {self.queue}"
 
 
 def cases(table: str) -> tuple[StepCase, ...]:
-    """Return all cases of a table, in the order of the publication."""
+    """Return the runs of S2 or S3, in the order of the publication."""
     return tuple(
         StepCase(table, cc, queue, rtt, bursty, to)
         for cc in ("prague", "cubic")
@@ -65,13 +63,12 @@ def cases(table: str) -> tuple[StepCase, ...]:
 
 
 def quick(table: str) -> tuple[StepCase, ...]:
-    """Return the cases of a quick run. They have an RTT of 20 ms, and in S2 only the step to 10
-    Mbit/s."""
+    """Return the runs of `--quick`: an RTT of 20 ms and, in S2, the step to 10 Mbit/s."""
     return tuple(c for c in cases(table) if c.rtt_ms == 20 and c.to_mbit in (0, 10))
 
 
 def job(case: StepCase) -> Job:
-    """Return the job of a case, with one run as in the publication."""
+    """Return a job with one seed, because the publication has one run."""
     return Job(made(case), {}, 1)
 
 
@@ -83,7 +80,7 @@ def made(case: StepCase) -> dict[str, Any]:
         bottleneck["rate"]["steps"][1][1] = f"{case.to_mbit}Mbit"
     bottleneck["queue"] = dict(QUEUES[case.queue])
     if case.table == "s3" and case.queue == "fq_codel" and case.cc == "cubic":
-        # Only for S3, the publication states that CUBIC has no ECN over fq_codel.
+        # The publication states only for S3 that CUBIC runs without ECN over fq_codel.
         bottleneck["queue"]["ecn"] = False
     out["path"]["rtt"] = f"{case.rtt_ms}ms"
     options = CCS.get(case.cc)
@@ -95,8 +92,7 @@ def made(case: StepCase) -> dict[str, Any]:
 
 def _slots(out: dict[str, Any], packets: int) -> None:
     """Add the second netem of the publication, `delay 200us slot 800us 5ms packets N limit 10000`.
-    It is before the queue, in both directions, behind a link that adds no delay.
-    """
+    It releases packets in bursts before the queue, in both directions."""
     slots = {"min": "800us", "max": "5ms", "packets": packets, "delay": "200us"}
     queue = {"aqm": "fifo", "limit": "10000p"}
     bursty = {"rate": "10Gbit", "queue": queue, "slots": slots, "both_directions": True}
@@ -109,11 +105,9 @@ def _slots(out: dict[str, Any], packets: int) -> None:
 
 
 def traces(results: Sequence[Results], quantity: str) -> pl.DataFrame:
-    """Return a frame with the columns case (the number of the case), time_s and value.
+    """Return a frame with the columns case (index of the run), time_s and value.
 
-    For `srtt`, a value is a bin's largest sample in ms. For `rate`, it is a bin's mean in
-    Mbit/s.
-    """
+    Values are the largest `srtt` of a bin in ms, or the mean `rate` of a bin in Mbit/s."""
     frames = []
     for number, result in enumerate(results):
         (run,) = result
@@ -134,15 +128,15 @@ def traces(results: Sequence[Results], quantity: str) -> pl.DataFrame:
 
 
 def after_the_step(trace: pl.DataFrame, rtt_ms: int) -> tuple[float, float]:
-    """Return the largest smoothed RTT after the rate fell, ms. Also return the time during which
-    the smoothed RTT was more than twice the RTT of the empty path, s."""
+    """Return the largest smoothed RTT after the rate fell, ms, and for how long it was more than
+    twice the base RTT, s."""
     later = trace.filter(pl.col("time_s") >= STEP_S)
     over = later.filter(pl.col("value") > 2 * rtt_ms)
     return float(later["value"].max() or 0.0), over.height * BIN_S  # type: ignore[arg-type]
 
 
 def blocks_s2(runs: Sequence[StepCase], results: Sequence[Results], facts: Facts) -> list[Block]:
-    """Show the smoothed RTT around the step, and the time that it needs to fall again."""
+    """Show the smoothed RTT around the fall of the rate, and how long it stays high."""
     if not runs:
         return []
     srtt = traces(results, "srtt")
@@ -182,7 +176,7 @@ def blocks_s2(runs: Sequence[StepCase], results: Sequence[Results], facts: Facts
 
 
 def blocks_s3(runs: Sequence[StepCase], results: Sequence[Results], facts: Facts) -> list[Block]:
-    """Show the delivery and the smoothed RTT over time."""
+    """Plot the delivery rate and the smoothed RTT over time."""
     if not runs:
         return []
     blocks: list[Block] = []
@@ -209,7 +203,7 @@ def blocks_s3(runs: Sequence[StepCase], results: Sequence[Results], facts: Facts
 
 
 def _labelled(frame: pl.DataFrame, wanted: Any, series: Any) -> pl.DataFrame:
-    """Return the curves of these cases, with their panel and series."""
+    """Return the curves of the wanted runs, each labelled with its panel and series."""
     rows = [{"case": i, "panel": _panel(case), "series": series(case)} for i, case in wanted]
     labels = pl.DataFrame(rows, schema={"case": pl.Int32, "panel": pl.String, "series": pl.String})
     return frame.join(labels, on="case", how="inner")

@@ -20,12 +20,13 @@ from tailback_studies.reproduction.judges import Judge, Noise, judge
 
 #: Limits for the errors of S1's rates, divided by the link's rate: median and 90th percentile.
 S1_MEDIAN, S1_P90 = 0.025, 0.08
-#: Largest error of S6's ratios that is considered agreement.
+#: Limit for the errors of S6's ratios.
 S6_LIMIT = 0.35
 
 
 def _rate(entry: L4sEntry) -> bool:
-    """Return whether a cell is a flow's rate in S1, and its row has no error in the publication."""
+    """Return whether a cell is a flow's rate in S1. Rows that are wrong in the publication do not
+    count."""
     return entry.row.table == "s1" and entry.column in ("D1", "D2") and entry.row not in DEFECTS
 
 
@@ -67,8 +68,8 @@ def summary(entries: Sequence[L4sEntry]) -> list[dict[str, Any]]:
 
 
 def missed(entries: Iterable[L4sEntry]) -> list[L4sEntry]:
-    """Return the cells of S1 beyond the goal for the 90th percentile, and the cells of S6 beyond
-    their limit, in descending order of error."""
+    """Return the rates of S1 whose errors exceed the limit for the 90th percentile, and the ratios
+    of S6 beyond their limit, largest errors first."""
     one = [e for e in entries if _rate(e) and (e.size("capacity") or 0.0) > S1_P90]
     six = [e for e in entries if e.within is False]
     return [
@@ -78,8 +79,8 @@ def missed(entries: Iterable[L4sEntry]) -> list[L4sEntry]:
 
 
 def twins() -> list[tuple[str, float]]:
-    """Return a queue and a difference for each flow of an experiment of S1 that was run twice. The
-    difference of the flow's two published rates is divided by the link's rate."""
+    """Compare experiments of S1 that the publication contains twice. Return for each flow the
+    queue, and the difference of its two published rates relative to the link's rate."""
     known = published()
     out = []
     for row in S1:
@@ -97,7 +98,8 @@ def twins() -> list[tuple[str, float]]:
 
 
 def noise(pairs: Sequence[tuple[str, float]], queue: str = "") -> Noise | None:
-    """Return the noise of the published values over all pairs, or over the pairs of one queue."""
+    """Return the median and 90th percentile of the differences in `pairs`, over all queues or one
+    queue."""
     gaps = [gap for where, gap in pairs if queue in ("", where)]
     middle, high = median(gaps), nearest_rank(gaps, 0.9)
     return None if middle is None or high is None else Noise(len(gaps), middle, high)

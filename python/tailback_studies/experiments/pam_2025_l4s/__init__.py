@@ -1,4 +1,4 @@
-"""Prague beside classic flows over nine queues (Sarpkaya, Fund, Panwar, PAM 2025), run again."""
+"""Repeats Sarpkaya, Fund and Panwar (PAM 2025): Prague beside classic flows over nine queues."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from tailback_studies.experiments.pam_2025_l4s.causes import NOT_RUN
 from tailback_studies.experiments.pam_2025_l4s.layout import QUICK_BDP, ROWS, PamRow, known_rows
 from tailback_studies.reproduction.experiment import Findings, Found, Reproduction, Request, Study
 
-#: Parts with tables of the publication: each competitor at 10 ms with one flow per side, BBRv3 at 2
-#: ms, and several flows per side.
+#: Parts with published results: each competitor at 10 ms with one flow per side, BBRv3 at 2 ms, and
+#: several flows per side.
 TABLES: tuple[str, ...] = tuple(dict.fromkeys(row.part for row in ROWS))
 #: A part that the publication does not have. It varies details that the publication does not state,
 #: one at a time.
@@ -28,7 +28,7 @@ class Pam(Reproduction):
     not_run = NOT_RUN
 
     def study(self, request: Request) -> Study:
-        """Return the study of the requested rows."""
+        """Plan the runs of the requested rows."""
         from tailback_studies.experiments.pam_2025_l4s import (
             points,
             readings,

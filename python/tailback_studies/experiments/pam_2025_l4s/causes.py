@@ -1,4 +1,4 @@
-"""Describes the set-up with the basis of each part, the rows that are not run, and open
+"""Lists the parameters of the set-up with their sources, the rows that are not run, and open
 questions."""
 
 from __future__ import annotations

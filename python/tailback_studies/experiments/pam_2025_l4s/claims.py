@@ -1,5 +1,5 @@
-"""Expresses the conclusions of the publication as conditions on its rows. Both the published and
-the measured rows are checked against these conditions."""
+"""Expresses the publication's conclusions as conditions on its rows, and checks published and
+measured rows against them."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from tailback_studies.experiments.pam_2025_l4s.layout import COLUMNS, RATE_MBIT, PamRow
 from tailback_studies.experiments.pam_2025_l4s.points import PamEntry
 
-#: The four columns of a row.
+#: Values of a row, by column.
 Cells = Mapping[str, float]
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A conclusion of the publication."""
+    """A conclusion of the publication, as a condition on some rows."""
 
     title: str
     condition: str
@@ -26,7 +26,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class ClaimVerdict:
-    """A claim, with the rows that are both published and measured."""
+    """A claim, with its rows that are both published and measured."""
 
     claim: Claim
     published: Sequence[Cells]
@@ -48,9 +48,9 @@ def _least(cells: Cells) -> float:
     return min(cells["prague_mbit"], cells["classic_mbit"])
 
 
-#: Largest rate of a starving side, a fair share, and largest delay of a low-latency queue.
+#: Largest rate of a starving side, fair share, and largest delay of a low-latency queue.
 STARVED_MBIT, FAIR_MBIT, NEAR_MS = 0.1 * RATE_MBIT, 0.5 * RATE_MBIT, 1.0
-#: Largest distance of a side's rate from a fair share under fair queueing.
+#: Largest difference of a side's rate from the fair share under fair queueing.
 APART_MBIT = 0.05 * RATE_MBIT
 
 CLAIMS: tuple[Claim, ...] = (

@@ -9,16 +9,15 @@ from functools import cache
 from tailback_studies.reproduction.sources import published_rows
 
 RATE_MBIT = 100
-#: Size of a packet when the buffer is converted to packets, bytes.
+#: Packet size for converting buffers to packets, bytes.
 PACKET = 1500
-#: Base round-trip times in ms, each with the threshold or target of every queue at this round-trip
-#: time in ms.
+#: Marking threshold or target of all queues in ms, by base round-trip time in ms.
 THRESHOLDS_MS: Mapping[int, int] = {10: 5, 2: 1}
 BUFFERS_BDP = (0.5, 1.0, 2.0, 4.0, 8.0)
-#: The buffer of a quick run.
+#: The buffer of `--quick`.
 QUICK_BDP = 2.0
-#: Names of the queues in the publication, in the order of the table of errors. The values are the
-#: names in this report.
+#: Names of the queues: in the publication, and in our report. The order is that of the table of
+#: errors.
 QUEUES: Mapping[str, str] = {
     "FIFO": "FIFO",
     "single_queue_FQ": "step queue",
@@ -54,7 +53,7 @@ ECN_WORDS = {"noecn": "no ECN", "ecn": "ECN", "ecnlow": "marks used"}
 RATES = ("prague_mbit", "classic_mbit")
 SRTTS = ("prague_srtt_ms", "classic_srtt_ms")
 COLUMNS = (*RATES, *SRTTS)
-#: The publication's columns of the mean and of the standard deviation over its ten trials.
+#: Names of the publication's columns with the mean and the standard deviation over ten trials.
 SOURCE_COLUMNS: Mapping[str, tuple[str, str]] = {
     "prague_mbit": ("tput_l4s_mbit", "sd_tput_l4s"),
     "classic_mbit": ("tput_classic_mbit", "sd_tput_classic"),
@@ -78,7 +77,6 @@ class PamRow:
 
     @property
     def many(self) -> bool:
-        """Whether a side has several flows."""
         return (self.n_prague, self.n_classic) != (1, 1)
 
     @property
@@ -90,7 +88,7 @@ class PamRow:
 
     @property
     def group(self) -> str:
-        """The competitor in words, with the round-trip time or the number of flows."""
+        """The competitor in words, for headings."""
         if self.many:
             return "CUBIC, ECN, several flows"
         return f"{WORDS[self.classic]}, {ECN_WORDS[self.ecn]}, {self.rtt_ms} ms"
@@ -104,7 +102,6 @@ class PamRow:
 
     @property
     def buffer_bytes(self) -> int:
-        """The buffer in bytes."""
         return int(self.buffer_bdp * RATE_MBIT * 1000 * self.rtt_ms / 8)
 
     @property
@@ -137,7 +134,7 @@ ROWS: tuple[PamRow, ...] = (
 
 @dataclass(frozen=True)
 class PublishedCell:
-    """A mean over the trials of the publication."""
+    """A published mean over trials."""
 
     mean: float
     sd: float
@@ -147,7 +144,7 @@ class PublishedCell:
 
 @cache
 def published() -> Mapping[tuple[PamRow, str], PublishedCell]:
-    """Read the publication's means, excluding held-out rows."""
+    """Read the published means. The package does not contain held-out rows."""
     out: dict[tuple[PamRow, str], PublishedCell] = {}
     for line in published_rows(__package__, "published.csv"):
         row = PamRow(
@@ -167,5 +164,5 @@ def published() -> Mapping[tuple[PamRow, str], PublishedCell]:
 
 @cache
 def known_rows() -> frozenset[PamRow]:
-    """Return the rows that have published values in the data of this package."""
+    """Return the rows with published values in this package."""
     return frozenset(row for row, _ in published())

@@ -21,7 +21,7 @@ from tailback_studies.experiments.pam_2025_l4s.layout import (
 from tailback_studies.reproduction.entries import Entry as BaseEntry
 from tailback_studies.reproduction.sources import scenario
 
-#: Options of competitors that respond to marks.
+#: Options of competitors that respond to ECN marks.
 RESPONDING: Mapping[str, Any] = {"ecn_response": True}
 
 
@@ -42,7 +42,7 @@ class PamEntry(BaseEntry):
 
     @property
     def is_rate(self) -> bool:
-        """Whether the cell is a rate rather than a round-trip time."""
+        """Whether the value is a rate rather than a round-trip time."""
         return self.column in RATES
 
     def error(self, kind: str) -> float | None:
@@ -55,7 +55,7 @@ class PamEntry(BaseEntry):
 
     @property
     def coordinates(self) -> dict[str, Any]:
-        """The row and column of the cell, with the publication's names."""
+        """The row and column in the publication's names."""
         return {
             "rtt_ms": self.row.rtt_ms,
             "aqm": self.row.aqm,
@@ -69,11 +69,11 @@ class PamEntry(BaseEntry):
 
 
 def queue(row: PamRow) -> dict[str, Any]:
-    """Return the queue of a row, with its buffer. Missing options have tc's default."""
+    """Return the queue of a row. Other options have tc's defaults."""
     target = f"{THRESHOLDS_MS[row.rtt_ms]}ms"
     limit = f"{row.buffer_packets}p"
     codel = {"limit": limit, "target": target, "interval": "100ms"}
-    # The router's kernels are older than 6.7, which introduced the fast path of fq.
+    # The authors' kernels are older than 6.7, which added the fast path of fq.
     fq = {"aqm": "fq", "limit": limit, "flow_limit": limit, "fast_path": False}
     queues: dict[str, dict[str, Any]] = {
         "FIFO": {"aqm": "fifo", "limit": f"{row.buffer_bytes}b"},

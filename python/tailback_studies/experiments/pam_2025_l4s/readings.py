@@ -26,7 +26,7 @@ SEEDS = 1
 
 @dataclass(frozen=True)
 class PamVariant:
-    """Changes to the set-up with which the rows are run."""
+    """Changes to the set-up of each row."""
 
     set: Mapping[str, Any] = field(default_factory=dict)
     """Values by path."""
@@ -61,14 +61,14 @@ READINGS: tuple[Reading[PamVariant, PamRow], ...] = (
 
 
 def rows_of(reading: Reading[PamVariant, PamRow]) -> list[PamRow]:
-    """Return the rows of a quick run that a reading affects."""
+    """Return the rows of `--quick` that an alternative affects."""
     known = known_rows()
     quick = (row for row in ROWS if row in known and row.buffer_bdp == QUICK_BDP)
     return [row for row in quick if reading.concerns(row)]
 
 
 def made(row: PamRow, variant: PamVariant) -> dict[str, Any]:
-    """Return the scenario of a row with the changes of a reading."""
+    """Return the scenario of a row with the changes of an alternative."""
     out = points.made(row)
     out["flows"][0]["cc"].update(variant.prague)
     if variant.prague_tcp:
@@ -79,7 +79,7 @@ def made(row: PamRow, variant: PamVariant) -> dict[str, Any]:
 
 
 def jobs() -> dict[str, list[Job]]:
-    """Return the jobs of the set-up and of each reading."""
+    """Return the jobs of the set-up and of each alternative."""
     variants = {BASELINE: PamVariant(), **{r.id: r.variant for r in READINGS}}
     rows = {BASELINE: rows_of(READINGS[0]), **{r.id: rows_of(r) for r in READINGS}}
     return {

@@ -1,5 +1,4 @@
-"""Makes the report and the page: the claims, the errors of each group of cells, figures, the
-set-up."""
+"""Makes the report and the page: claims, errors by group, figures, and the set-up."""
 
 from __future__ import annotations
 
@@ -53,7 +52,7 @@ def ran(results: Sequence[Results]) -> Facts:
 
 
 def sections(entries: Sequence[PamEntry], made: Facts) -> list[Section]:
-    """Return the sections: claims, errors, figures, misses."""
+    """Return the sections on claims, errors, figures and large errors."""
     overview = [by_queue(entries, made, RATES), by_queue(entries, made, SRTTS)]
     out = [
         Section("claims", CLAIMS, _claims(entries, made)),
@@ -95,8 +94,8 @@ def _listed(
 def report(
     entries: Sequence[PamEntry], extra: Sequence[Section], made: Facts, *, quick: bool
 ) -> Report:
-    """Return the report of the experiment. `extra` has further sections, such as the one that
-    compares possible readings of the set-up."""
+    """Return the report of the experiment. `extra` has further sections, such as the one on
+    alternative set-ups."""
     return Report(
         name="",
         title=TITLE,
@@ -155,8 +154,8 @@ def _range(values: Iterable[float]) -> str:
 
 
 def by_queue(entries: Sequence[PamEntry], made: Facts, columns: Sequence[str]) -> Table:
-    """Show the errors of these columns by competitor and queue, next to the noise of the
-    publication."""
+    """Show the errors of these columns by competitor and queue, beside the spread of the
+    publication's trials."""
     kind = "capacity" if columns == RATES else "relative"
     own = [e for e in entries if e.column in columns and e.cell.published is not None]
     rows: list[list[Value]] = []

@@ -1,4 +1,4 @@
-"""Defines the goals, and measures the noise of the publication's trials."""
+"""Defines the goals, and computes the spread of the publication's trials."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from tailback_studies.reproduction.goals import ErrorsBelow, ErrorsVerdict
 from tailback_studies.reproduction.judges import Judge, Noise, judge
 
 #: Limits for the errors of rates divided by the link's rate: median and 90th percentile. For
-#: comparison, the standard deviation of one trial of the publication is 0.56 and 2.7 % of the
-#: link's rate. The standard error of its means of ten trials is a third of that.
+#: comparison, median and 90th percentile of the publication's standard deviations over trials are
+#: 0.56 and 2.7 % of the link's rate. The standard error of a mean of ten trials is a third of that.
 RATE_MEDIAN, RATE_P90 = 0.015, 0.06
-#: Limits for the relative errors of smoothed round-trip times. For comparison, the standard
-#: deviation of one trial of the publication is 1.9 and 5.3 %. Also, the base RTT of its test bed is
-#: 0.1 to 0.5 ms above netem's delay, which is 1 to 5 % of 10 ms.
+#: Limits for the relative errors of smoothed round-trip times. For comparison, median and 90th
+#: percentile of the publication's standard deviations over trials are 1.9 and 5.3 %. Also, the base
+#: RTT of its test bed is 0.1 to 0.5 ms above netem's delay, which is 1 to 5 % of 10 ms.
 SRTT_MEDIAN, SRTT_P90 = 0.04, 0.15
-#: Number of standard deviations. Sides with published rates that differ by less than this are
-#: considered equal.
+#: Published rates of two sides count as equal if they differ by fewer standard deviations than
+#: this.
 DISTINCT = 2.0
 
 GOALS: tuple[ErrorsBelow[PamEntry], ...] = (
@@ -57,7 +57,7 @@ def verdicts(entries: Sequence[PamEntry]) -> list[ErrorsVerdict]:
 
 
 def judges(entries: Sequence[PamEntry]) -> list[Judge]:
-    """Return a row of goals.csv for each goal. The claims come first."""
+    """Return a row of goals.csv for each goal. Claims come first."""
     out = []
     found = claims.verdicts(entries)
     if found:
@@ -98,8 +98,8 @@ def summary(entries: Sequence[PamEntry]) -> list[dict[str, Any]]:
 
 
 def winners(entries: Iterable[PamEntry]) -> dict[PamRow, bool]:
-    """Return, for each row in which one side is clearly faster in the publication, whether the same
-    side is faster here."""
+    """Return whether the same side is faster here, for each row in which one side is clearly faster
+    in the publication."""
     measured: dict[PamRow, list[float]] = {}
     for entry in entries:
         if entry.is_rate and entry.cell.published is not None and entry.cell.measured is not None:
@@ -115,7 +115,7 @@ def winners(entries: Iterable[PamEntry]) -> dict[PamRow, bool]:
 
 
 def missed(entries: Iterable[PamEntry]) -> list[PamEntry]:
-    """Return the cells beyond the goal for the 90th percentile, in descending order of error."""
+    """Return the cells whose errors exceed the limit for the 90th percentile, largest first."""
     limits = {goal.kind: goal.p90 for goal in GOALS}
 
     def over(entry: PamEntry) -> float:
@@ -126,8 +126,8 @@ def missed(entries: Iterable[PamEntry]) -> list[PamEntry]:
 
 
 def noise(columns: Sequence[str], rows: Iterable[PamRow] | None = None) -> Noise | None:
-    """Return the noise of the publication, from the standard deviations of single trials. As for
-    errors, rates are divided by the link's rate, and round-trip times by their mean."""
+    """Return median and 90th percentile of the published standard deviations over trials. Rates are
+    relative to the link's rate, round-trip times to their mean."""
     wanted = None if rows is None else set(rows)
     sds = [
         cell.sd / (RATE_MBIT if column in RATES else cell.mean)

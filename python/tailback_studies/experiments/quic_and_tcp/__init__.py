@@ -1,4 +1,5 @@
-"""QUIC stacks beside TCP flows of the kernel. This is our own study, without published numbers."""
+"""Studies QUIC stacks beside TCP flows of the kernel. There are no published numbers to compare
+with."""
 
 from __future__ import annotations
 
@@ -19,8 +20,8 @@ class QuicAndTcp(Reproduction):
     needs_kernel = True
 
     def study(self, request: Request) -> Study:
-        """Plan the transfers alone, and the meetings at each rate. Some meetings run only if the
-        user names them."""
+        """Plan the transfers of a stack alone, and the runs of a stack beside TCP at each rate.
+        Some run only if the user names their part."""
         if request.engine == "sim":
             raise InputError(
                 f"{self.name}: runs programs, which the simulator does not run; expected --engine "

@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Stack:
-    """A QUIC stack as its authors ship it, with its default or another congestion control."""
+    """A QUIC stack with its default or another congestion control."""
 
     kind: str
     """The `kind` of the stack's ready-made program in a scenario."""
@@ -30,7 +30,6 @@ class Stack:
 
     @property
     def label(self) -> str:
-        """The name of the stack in tables."""
         return f"{self.kind} ({self.control})"
 
 
@@ -83,7 +82,7 @@ need two processors for an hour.
 
 @dataclass(frozen=True)
 class Meeting:
-    """A link, and the stacks that compete with flows of the kernel there."""
+    """A link, and the QUIC stacks that share it with a TCP flow."""
 
     link: Link
     stacks: tuple[Stack, ...] = STACKS
@@ -107,7 +106,7 @@ SHARED = ("fifo 0.5 BDP", "fifo 1 BDP", "fifo 4 BDP", "dualpi2")
 
 @dataclass(frozen=True)
 class QuicPlace:
-    """A bottleneck that two flows share."""
+    """A bottleneck: link, RTT and queue."""
 
     link: Link
     rtt_ms: int
@@ -120,7 +119,7 @@ class QuicPlace:
 
 
 def places(link: Link) -> Iterator[QuicPlace]:
-    """Yield every bottleneck of this rate."""
+    """Yield a bottleneck for each RTT of the link and each queue."""
     for rtt in link.rtts_ms:
         for queue in QUEUES:
             yield QuicPlace(link, rtt, queue)
@@ -128,8 +127,8 @@ def places(link: Link) -> Iterator[QuicPlace]:
 
 @dataclass(frozen=True)
 class Pair:
-    """A flow of the kernel and its competitor. The competitor is a stack, or `None` for a second
-    flow of the same kind."""
+    """A TCP flow of the kernel and its competitor: a QUIC stack, or a second such TCP flow if
+    `stack` is None."""
 
     place: QuicPlace
     stack: Stack | None
@@ -137,8 +136,8 @@ class Pair:
 
 
 def pairs(meeting: Meeting) -> list[Pair]:
-    """Return every pair. Pairs of two flows of the kernel come first, because harm is relative to
-    them."""
+    """Return the pairs of flows on a link. Pairs of two TCP flows come first, because harm is
+    relative to them."""
     return [
         Pair(place, stack, cc)
         for stack in (None, *meeting.stacks)
@@ -150,14 +149,14 @@ def pairs(meeting: Meeting) -> list[Pair]:
 
 @dataclass(frozen=True)
 class Fetch:
-    """A transfer alone, by a stack or by the kernel with a congestion control."""
+    """A transfer without a competitor, by a QUIC stack or by the kernel's TCP."""
 
     place: QuicPlace
     who: Stack | str
 
     @property
     def label(self) -> str:
-        """Return the name of the stack that fetches."""
+        """The name of the stack in tables."""
         return self.who.label if isinstance(self.who, Stack) else f"Linux ({self.who})"
 
 

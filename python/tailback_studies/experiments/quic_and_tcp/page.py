@@ -44,7 +44,7 @@ HOW = (
 def findings(
     results: Found, met: Mapping[str, Sequence[Met]], fetched: Sequence[Fetched]
 ) -> Findings:
-    """Return the results of the parts that were run."""
+    """Return report, page and cells of the parts that were run."""
     facts = shown.facts(
         [result for group in results.values() for result in group], deviations=(shown.NO_OFFLOADS,)
     )
@@ -64,8 +64,7 @@ def findings(
 
 
 def _title(met: Mapping[str, Sequence[Met]], *, alone: bool) -> str:
-    """Return the title. If the page has only one part, the title contains the link of its
-    meetings."""
+    """Return the title. If only one rate was run, name it in the title."""
     if alone or len(met) != 1:
         return TITLE
     link = next(iter(met.values()))[0].pair.place.link
@@ -73,7 +72,8 @@ def _title(met: Mapping[str, Sequence[Met]], *, alone: bool) -> str:
     return f"{TITLE} at {link.rate_mbit} Mbit/s and {rtts} ms"
 
 
-# --- transfers alone ----------------------------------------------------------------------------
+# --- transfers without a competitor
+# ----------------------------------------------------------------------------
 
 
 def _alone(fetched: Sequence[Fetched], facts: Facts) -> list[Table]:
@@ -309,7 +309,8 @@ def _middle(values: Iterable[Estimate], digits: int = 2) -> str | None:
     return None if found is None else f"{found:.{digits}f}"
 
 
-# --- for all-cells.csv --------------------------------------------------------------------------
+# --- rows of all-cells.csv
+# --------------------------------------------------------------------------
 
 
 def _cell(name: str, quantity: str, unit: str, value: Estimate) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Makes the scenario of each meeting, and computes values from its runs."""
+"""Makes the scenarios, and computes throughput, harm and delay from their runs."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def job(pair: Pair, *, seeds: int) -> Job:
         del table["programs"]
         table["flows"].append({**table["flows"][0], "name": "other"})
     else:
-        # A transfer without an end ends only because of an error. The study counts these errors, so
-        # they must not make the run fail.
+        # An endless transfer ends only on an error. The study counts these errors, so they must not
+        # fail the run.
         table["programs"][0].update(kind=pair.stack.kind, expect=1)
         if pair.stack.word is not None:
             table["programs"][0]["control"] = pair.stack.word
@@ -65,7 +65,7 @@ def _at(place: QuicPlace) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Met:
-    """The results of two flows that meet at a bottleneck, over seeds."""
+    """The results of two flows at a bottleneck, over seeds."""
 
     pair: Pair
     share: Estimate
@@ -94,7 +94,7 @@ Summary = Mapping[str, Any]
 
 
 def met(pairs: Sequence[Pair], results: Sequence[Results]) -> list[Met]:
-    """Return the results of every meeting. Harm is computed seed by seed."""
+    """Return the results of each pair. Harm compares runs with the same seed."""
     every = {
         pair: {run.seed: run.summary for run in found}
         for pair, found in zip(pairs, results, strict=True)
@@ -143,15 +143,14 @@ def _tcp(run: Summary) -> float:
 
 
 def _other(run: Summary) -> Summary:
-    """Return the results of the program, or the results of the second flow if there is no
-    program."""
+    """Return the competitor's results: the program's, or those of the second flow."""
     found: Summary = run["programs"][0] if run.get("programs") else run["flows"][1]
     return found
 
 
 def _ended(run: Summary) -> float | None:
-    """Return the time in s at which a side of the program ended, or None if both sides ran until
-    the end of the run."""
+    """Return when the program's client or server ended early, s. None if both ran until the end of
+    the run."""
     if not run.get("programs"):
         return None
     at = [one for one in run["programs"][0]["exit_s"].values() if one is not None]
@@ -171,7 +170,7 @@ def _per_mille(part: Summary, what: str) -> float | None:
 
 @dataclass(frozen=True)
 class Fetched:
-    """The results of a transfer alone, and its effect on the queue."""
+    """The results of a transfer without a competitor."""
 
     fetch: Fetch
     completion_s: Estimate

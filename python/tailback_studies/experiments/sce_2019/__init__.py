@@ -1,4 +1,4 @@
-""" "Some Congestion Experienced One and Two-Flow Tests" (Heist, Grimes, Morton 2019), run again."""
+"""Repeats "Some Congestion Experienced One and Two-Flow Tests" (Heist, Grimes, Morton 2019)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tailback.errors import InputError
 from tailback_studies.experiments.sce_2019.layout import MODES, SETUPS, TABLES, SceSetup, TableId
 from tailback_studies.reproduction.experiment import Findings, Found, Reproduction, Request, Study
 
-#: Groups of tables, which are the parts, by their names on the command line.
+#: The parts, which are groups of tables, by their names on the command line.
 GROUPS: Mapping[str, tuple[TableId, ...]] = {
     "one-flow": tuple(t for t in TABLES.values() if t.setup.kind == "one-flow"),
     "two-flow": tuple(t for t in TABLES.values() if t.setup.kind == "two-flow"),
@@ -18,10 +18,11 @@ GROUPS: Mapping[str, tuple[TableId, ...]] = {
     "fair-queued": tuple(t for t in TABLES.values() if t.setup.mode == MODES[2]),
     "jain": tuple(t for t in TABLES.values() if t.quantity == "jain"),
 }
-#: A part without a table of the publication. It switches off the mechanisms one by one.
+#: A part that the publication does not have. It switches off the mechanisms of the model one at a
+#: time.
 ABLATION = "ablation"
 PARTS: tuple[str, ...] = (*GROUPS, ABLATION, *(table.part for table in TABLES.values()))
-#: Number of seeds of each point.
+#: Number of seeds of each table cell.
 SEEDS = 1
 PAGE_SEEDS = 5
 
@@ -38,7 +39,7 @@ class Sce2019(Reproduction):
     parts = PARTS
 
     def study(self, request: Request) -> Study:
-        """Return the study of the requested tables, and of the mechanisms if they are requested."""
+        """Plan the runs of the requested tables, and those with single mechanisms switched off."""
         from tailback_studies.experiments.sce_2019 import ablation, page, points, report, truth
 
         every = request.seeds_or(PAGE_SEEDS if request.page else SEEDS)
@@ -72,7 +73,7 @@ class Sce2019(Reproduction):
         return Study({name: [b.job for b in own] for name, own in groups.items()}, findings)
 
     def _setups(self, request: Request, tables: list[TableId]) -> list[SceSetup]:
-        """Return the set-ups that these tables report, in the order of the publication."""
+        """Return the set-ups of these tables, in the order of the publication."""
         from tailback_studies.experiments.sce_2019 import points
 
         setups = [s for s in SETUPS if s in {t.setup for t in tables}]
@@ -91,7 +92,7 @@ class Sce2019(Reproduction):
 
 
 def _tables(request: Request) -> list[TableId]:
-    """Return the tables that these parts need, by number. Without parts, return all tables."""
+    """Return the tables of these parts, by number. Without parts, return all tables."""
     if not request.named:
         return list(TABLES.values())
     numbers = {t.number for part in request.parts for t in GROUPS.get(part, ())}

@@ -1,4 +1,4 @@
-"""Switches off or changes the mechanisms one by one, and shows the effect on the errors."""
+"""Switches off or changes the model's mechanisms one at a time, and shows how the errors change."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tailback_studies.reproduction.readings import BASELINE, Reading, before_and
 
 
 def _with(*ccs: str) -> Callable[[SceSetup], bool]:
-    """Return a function that tests whether a set-up has one of these congestion controls."""
+    """Return a predicate for set-ups with any of these congestion controls."""
     return lambda setup: bool(set(setup.ccs) & set(ccs))
 
 
@@ -29,7 +29,7 @@ _SCE = ("reno-sce", "dctcp-sce")
 
 
 def _sce(**options: Any) -> SceVariant:
-    """Return a variant in which both congestion controls of SCE have these options."""
+    """Return a variant with these options for both SCE congestion controls."""
     return SceVariant(ccs=dict.fromkeys(_SCE, options))
 
 
@@ -125,25 +125,26 @@ TRIED: tuple[Reading[SceVariant, SceSetup], ...] = (
 )
 
 
-#: Changes that run on every cell. The other changes run on a sample.
+#: Alternatives that run on every table cell. The others run on a sample.
 EVERY = (
     *("no-memory", "fresh", "precise", "sticky", "echo", "round-ssthresh"),
     *("slope", "one-way", "sce-only"),
 )
-#: Number of seeds of these runs.
+#: Number of seeds of the runs in this module.
 SEEDS = 1
 
 
 @dataclass(frozen=True)
 class Remark:
-    """An effect that the publication calls "under investigation", with the cells that show it."""
+    """An effect that the publication calls "under investigation", and the table cells that show
+    it."""
 
     id: str
     title: str
     quantity: str
     setups: tuple[SceSetup, ...]
     places: tuple[Place, ...]
-    #: The ids of the readings in `TRIED` with which these cells are run.
+    #: Ids of the alternatives in `TRIED` that run on these cells.
     tried: tuple[str, ...]
     text: str
 
@@ -239,7 +240,7 @@ REMARKS: tuple[Remark, ...] = (
 
 
 def plan(*, quick: bool, seeds: int) -> dict[str, list[SceBatch]]:
-    """Return the batches to run. The keys are a row of the table, or a remark and a row."""
+    """Return the batches to run, by alternative, and by remark and alternative."""
     setups = SETUPS[:: 3 if quick else 1]
     whole = points.sample(setups) if quick else points.every(setups)
     out = {BASELINE: points.plan(whole, seeds=seeds)}
@@ -259,7 +260,7 @@ def plan(*, quick: bool, seeds: int) -> dict[str, list[SceBatch]]:
 def measured(
     batches: Mapping[str, Sequence[SceBatch]], results: Found
 ) -> dict[str, list[SceEntry]]:
-    """Return the cells of each row."""
+    """Return the measured cells of each batch."""
     return {
         name: points.entries(points.tables_of(b.setup for b in own), own, results[name])
         for name, own in batches.items()
@@ -267,7 +268,7 @@ def measured(
 
 
 def sections(by_reading: Mapping[str, Sequence[SceEntry]], facts: Facts) -> list[Section]:
-    """Return the table and the remarks as sections of a report."""
+    """Return the sections on mechanisms and open questions."""
     remarks: list[Block] = []
     for remark in REMARKS:
         remarks += [Text(f"**{remark.title}.** {remark.text}"), _remark(remark, by_reading)]

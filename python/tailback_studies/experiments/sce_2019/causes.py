@@ -1,4 +1,4 @@
-"""Describes the set-up with the basis of each part, and the causes of differences from the
+"""Lists the parameters of the set-up with their sources, and the causes of differences from the
 publication."""
 
 from __future__ import annotations

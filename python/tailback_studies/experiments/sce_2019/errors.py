@@ -1,4 +1,4 @@
-"""Computes the errors of the groups of cells that the table of mechanisms shows."""
+"""Computes the errors in the table of mechanisms."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from tailback.metrics.statistics import median, nearest_rank
 from tailback_studies.experiments.sce_2019.points import SceEntry
 from tailback_studies.reproduction.entries import sizes
 
-#: Columns of the table. Each has a heading, a kind of error, and a function that returns whether a
-#: cell belongs to it.
+#: Columns of the table: heading, kind of error, and predicate for the cells.
 COLUMNS: tuple[tuple[str, str, Callable[[SceEntry], bool]], ...] = (
     (
         "throughput, one flow or fair-queued",
@@ -36,7 +35,8 @@ def arrow(
     kind: str,
     belongs: Callable[[SceEntry], bool],
 ) -> str | None:
-    """Return the median and 90th percentile of the errors before and after a change."""
+    """Return the median and 90th percentile of the errors before and after a change as text, in
+    %."""
     pair = [_two(sizes((e for e in cells if belongs(e)), kind)) for cells in (before, changed)]
     return None if None in pair else " \u2192 ".join(str(text) for text in pair)
 

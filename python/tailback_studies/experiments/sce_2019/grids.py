@@ -1,4 +1,4 @@
-"""Draws each table of the publication, with measured and published values in one cell."""
+"""Draws each table of the publication with measured and published values in each cell."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ GOOD = {"throughput_mbit": 0.02, "tcp_rtt_ms": 0.08, "jain": 0.015}
 BAD = {"throughput_mbit": 0.1, "tcp_rtt_ms": 0.25, "jain": 0.06}
 
 
-#: Half of the last digit of published values, slightly enlarged for binary rounding.
+#: Rounding error of published values: half of their last digit, slightly enlarged for binary
+#: rounding.
 ROUNDING = {"throughput_mbit": 0.00501, "tcp_rtt_ms": 0.00501, "jain": 0.000501}
 
 
@@ -86,7 +87,7 @@ def number(value: float | None, table: TableId) -> str:
 
 
 def colours() -> str:
-    """Return a sentence about the meaning of green and red."""
+    """Explain the colours green and red."""
     good, bad = (
         ", ".join(f"{100 * limits[q]:g} % of a {WORDS[q]}" for q in QUANTITIES)
         + f", {limits['jain']:g} of Jain's index"

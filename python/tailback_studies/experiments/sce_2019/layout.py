@@ -1,5 +1,4 @@
-"""Defines the tables of the publication: their numbers, rows and columns, and their published
-values."""
+"""Lists the publication's tables: numbers, rows, columns and published values."""
 
 from __future__ import annotations
 
@@ -36,8 +35,8 @@ NAMES = {
     "dctcp": "DCTCP",
     "dctcp-sce": "DCTCP-SCE",
 }
-#: Options of Cake for pairs. They mean one queue, one queue in which SCE marks begin at the target,
-#: and one queue for each flow.
+#: Options of Cake for pairs: one queue, one queue in which SCE marking begins at the target, and
+#: one queue per flow.
 MODES = ("flowblind", "flowblind sce-single", "triple-isolate")
 #: Modes in which both flows share a queue.
 SHARED = MODES[:2]
@@ -48,33 +47,31 @@ WORDS = {"throughput_mbit": "throughput", "tcp_rtt_ms": "TCP RTT", "jain": "Jain
 
 @dataclass(frozen=True)
 class SceSetup:
-    """The flows and the mode of Cake that all runs of a table share."""
+    """The congestion controls and the mode of Cake of a table."""
 
-    #: One of `MODES`. Empty for one flow, because then the mode has no effect.
+    #: One of `MODES`. Empty for one flow, which no mode affects.
     mode: str
     #: The congestion controls of the flows.
     ccs: tuple[str, ...]
 
     @property
     def kind(self) -> str:
-        """The set-up in the words of the publication."""
+        """The publication's name for this number of flows."""
         return "one-flow" if len(self.ccs) == 1 else "two-flow"
 
     @property
     def shared(self) -> bool:
-        """Whether two flows share a queue."""
         return self.mode in SHARED
 
     @property
     def title(self) -> str:
-        """The flows and the mode of Cake."""
         names = " and ".join(NAMES[cc] for cc in self.ccs)
         return f"{names}, {self.mode}" if self.mode else names
 
 
 @dataclass(frozen=True)
 class TableId:
-    """A table of the publication."""
+    """A table of the publication: its number, quantity and set-up."""
 
     number: int
     #: The quantity of the table: throughput_mbit, tcp_rtt_ms or jain.
@@ -83,22 +80,20 @@ class TableId:
 
     @property
     def part(self) -> str:
-        """The name of the table on the command line."""
         return f"table-{self.number}"
 
     @property
     def title(self) -> str:
-        """The table as a heading."""
         return f"Table {self.number}: {self.setup.title}, {WORDS[self.quantity]}"
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Rows and columns of a table."""
+    """Rows (rates) and columns (delays) of a table."""
 
     #: Rates of Cake, Mbit/s.
     rates: tuple[float, ...]
-    #: Delays of netem for both directions together, ms.
+    #: Sum of netem's delays in both directions, ms.
     delays: tuple[float, ...]
 
 
@@ -112,7 +107,7 @@ GRIDS = {
 
 
 def _tables() -> Mapping[int, TableId]:
-    """Return the tables. Tables 5 to 11 have Jain's index. The next tables have throughput and RTT,
+    """Return the tables. Tables 5 to 11 have Jain's index. Later tables have throughput and RTT,
     first of one flow, then of pairs."""
     out = [
         TableId(5, "jain", SceSetup("flowblind", ("reno", "reno"))),
@@ -136,11 +131,11 @@ def _tables() -> Mapping[int, TableId]:
     return {table.number: table for table in out}
 
 
-#: Every table with numbers of measurements, by its number.
+#: Every table of measurements, by number.
 TABLES = _tables()
 SETUPS = tuple(dict.fromkeys(table.setup for table in TABLES.values() if table.number >= 12))
 
-#: Duration of a test in s by rate (Mbit/s), for delays of 20, 40, 80 and 160 ms. Tests with other
+#: Duration of a test, s, by rate (Mbit/s), for delays of 20, 40, 80 and 160 ms. Tests with other
 #: delays take 30 s, with the exceptions in `seconds`.
 _SECONDS = {
     0.5: (30, 30, 30, 60),
@@ -163,8 +158,7 @@ def seconds(rate: float, delay: float) -> int:
     return _SECONDS[rate][(20.0, 40.0, 80.0, 160.0).index(delay)]
 
 
-#: Key of a value: table, position of the flow in its pair (0 in a table of Jain's index), rate,
-#: delay.
+#: Key of a value: table, number of the flow (0 for Jain's index), rate, delay.
 Key = tuple[int, int, float, float]
 
 
@@ -176,8 +170,7 @@ def published() -> Mapping[Key, float]:
 
 @cache
 def blind() -> frozenset[Key]:
-    """Return the held-out cells, which were not used until their first comparison with the
-    set-up."""
+    """Return the held-out cells, which nobody used before the set-up was frozen."""
     return frozenset(key for key, (_, hidden) in _published().items() if hidden)
 
 

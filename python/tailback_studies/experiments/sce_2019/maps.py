@@ -1,4 +1,4 @@
-"""Draws maps of errors, with a coloured cell for each cell of the publication's tables."""
+"""Draws heat maps of the errors in the publication's tables."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tailback.report import Block, Facts, ReportFigure, Section
 from tailback_studies.experiments.sce_2019.layout import MODES, NAMES, QUANTITIES, WORDS
 from tailback_studies.experiments.sce_2019.points import SceEntry
 
-#: The error at which the colour scale ends, by quantity.
+#: Error at which the colour scale ends, by quantity.
 LIMITS = {"throughput_mbit": 0.1, "tcp_rtt_ms": 0.25}
 #: Names of modes in headings.
 MODE_WORDS = {

@@ -1,4 +1,4 @@
-"""Lists the cells with large errors one by one, with the known causes."""
+"""Lists the cells with large errors, with known causes."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from tailback_studies.experiments.sce_2019.maps import flow_of
 from tailback_studies.experiments.sce_2019.points import SceEntry
 from tailback_studies.reproduction.shown import signed
 
-#: The smallest error of a cell that is listed.
+#: Errors above this are listed.
 LISTED = 0.25
 
 
-#: The smallest error of Jain's index that is listed.
+#: Errors of Jain's index above this are listed.
 LISTED_JAIN = 0.06
 
 
 def listed(entries: Sequence[SceEntry]) -> list[SceEntry]:
-    """Return the cells with errors beyond 25 %, and Jain's indices with errors beyond 0.06. For
-    each quantity, the largest errors come first."""
+    """Return the cells with errors above 25 %, and Jain's indices with errors above 0.06, by
+    quantity, largest first."""
     off = []
     for quantity in (*QUANTITIES, "jain"):
         kind, limit = ("absolute", LISTED_JAIN) if quantity == "jain" else ("relative", LISTED)

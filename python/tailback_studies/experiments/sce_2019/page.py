@@ -1,5 +1,5 @@
-"""Makes the page in docs. It has the errors before and after the only change that was made because
-of the held-out cells."""
+"""Makes the experiment's page, with the errors before and after the only change made because of
+held-out cells."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tailback_studies.reproduction import runs
 from tailback_studies.reproduction.page import Page
 from tailback_studies.reproduction.shown import goals_table
 
-#: The set-up of the first comparison with the held-out cells.
+#: The options of the first comparison with the held-out cells.
 FIRST = SceVariant(ccs={"dctcp": {"cut": "echo"}})
 
 LEAD = (
@@ -35,13 +35,13 @@ flow therefore no longer count as held-out. The second table has all values with
 
 
 def first(*, seeds: int) -> list[SceBatch]:
-    """Return the batches of the first comparison, with the options of its set-up."""
+    """Return the batches of the first comparison, with the options used then."""
     own = [setup for setup in SETUPS if "dctcp" in setup.ccs]
     return points.plan(points.every(own), seeds=seeds, variant=FIRST)
 
 
 def merged(now: Sequence[SceEntry], before: Sequence[SceEntry]) -> list[SceEntry]:
-    """Return every cell with its value in the first comparison."""
+    """Return every cell as measured in the first comparison."""
     hidden = blind()
     old = {(entry.table.number, entry.cell.id): entry for entry in before}
     out = []

@@ -26,13 +26,13 @@ from tailback_studies.experiments.sce_2019.layout import (
 from tailback_studies.reproduction.entries import Entry as BaseEntry
 from tailback_studies.reproduction.sources import scenario, set_value
 
-#: Round-trip time of the test bed itself, ms.
+#: Round-trip time of the test bed without netem's delay, ms.
 BASE_MS = 0.9
 #: Congestion controls of Linux without the patches of SCE.
 STOCK = ("cubic", "reno", "dctcp")
-#: Field of a flow's summary, by quantity.
+#: Field of the summary of a flow, by quantity.
 _FIELDS = {"throughput_mbit": "throughput_mbit", "tcp_rtt_ms": "srtt_ms_mean"}
-#: Options of Cake for the modes of pairs. One flow uses the first mode.
+#: Options of Cake by mode. Tests with one flow use the first mode.
 _QUEUES: Mapping[str, Mapping[str, Any]] = {
     "": {"flow": "flowblind", "sce": "on"},
     "flowblind": {"flow": "flowblind", "sce": "on"},
@@ -40,24 +40,24 @@ _QUEUES: Mapping[str, Mapping[str, Any]] = {
     "triple-isolate": {"flow": "triple-isolate", "sce": "on"},
 }
 
-#: A place in a table: rate in Mbit/s, and delay in ms.
+#: A cell's position in a table: rate in Mbit/s, delay in ms.
 Place = tuple[float, float]
 
 
 @dataclass(frozen=True)
 class SceVariant:
-    """Changes to the scenario files with which the cells are run."""
+    """Changes to the scenario files."""
 
-    #: Options by congestion control. They replace the options in the scenario file.
+    #: Options by congestion control, which replace those in the scenario file.
     ccs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     #: Options of Cake in every mode.
     queue: Mapping[str, Any] = field(default_factory=dict)
-    #: Options of Cake by mode, or other values by path.
+    #: Options of Cake by mode.
     modes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     set: Mapping[str, Any] = field(default_factory=dict)
     #: Factor by which the length of each test is multiplied.
     stretch: float = 1.0
-    #: Length of every test, s. 0 if each cell has its own length.
+    #: Length of every test, s. 0 for the publication's lengths.
     seconds: float = 0.0
     #: Base round-trip time of the test bed, ms.
     base_ms: float = BASE_MS
@@ -68,35 +68,35 @@ AS_PUBLISHED = SceVariant()
 
 @dataclass(frozen=True)
 class SceEntry(BaseEntry):
-    """A cell of a table. In a table of pairs, it is one of the two numbers in a cell."""
+    """A number in a table of the publication, and its measurement. Cells of pairs hold two such
+    numbers."""
 
     table: TableId
-    #: Number of the flow, from 1. 0 for a value of both flows.
+    #: Number of the flow, from 1, or 0 for a value of both flows.
     position: int
     rate_mbit: float
     delay_ms: float
 
     @property
     def cc(self) -> str:
-        """The congestion control of the flow. For a value of both flows, it is both names, joined
-        by "/"."""
+        """The flow's congestion control. For a value of both flows, both names, joined by "/"."""
         ccs = self.table.setup.ccs
         return ccs[self.position - 1] if self.position else "/".join(ccs)
 
     @property
     def peer(self) -> str:
-        """Return the congestion control of the other flow."""
+        """The congestion control of the other flow."""
         ccs = self.table.setup.ccs
         return ccs[2 - self.position] if self.position and len(ccs) == 2 else ""
 
     @property
     def place(self) -> Place:
-        """The row and column of the cell."""
+        """The rate and the delay of the cell."""
         return self.rate_mbit, self.delay_ms
 
     def error(self, kind: str) -> float | None:
-        """Return the error of the cell. It is relative to the published value, relative to the rate
-        of Cake (only for throughput), or absolute."""
+        """Return the error of the cell. The kind "capacity", only for throughput, is relative to
+        Cake's rate."""
         if kind != "capacity":
             return super().error(kind)
         if self.table.quantity != "throughput_mbit" or self.cell.error is None:
@@ -105,7 +105,7 @@ class SceEntry(BaseEntry):
 
     @property
     def coordinates(self) -> dict[str, Any]:
-        """The table, row and column of the cell, and the flows that competed."""
+        """The table, row and column of the cell, and its flows."""
         return {
             "table": self.table.number,
             "kind": self.table.setup.kind,
@@ -120,7 +120,7 @@ class SceEntry(BaseEntry):
 
 @dataclass(frozen=True)
 class SceBatch:
-    """The cells of a set-up that are run."""
+    """A job for some cells of a set-up."""
 
     setup: SceSetup
     places: Sequence[Place]
@@ -129,7 +129,7 @@ class SceBatch:
 
 @cache
 def cc_options() -> dict[str, dict[str, Any]]:
-    """Return the options of the congestion controls in the scenario files."""
+    """Return the options of each congestion control in the scenario files."""
     listed = scenario(__package__, "one-flow")["sweep"]["flows.flow.cc"]
     tables = [{"name": value} if isinstance(value, str) else dict(value) for value in listed]
     return {table["name"]: table for table in tables}
@@ -142,7 +142,7 @@ def plan(
     engine: str = "sim",
     variant: SceVariant = AS_PUBLISHED,
 ) -> list[SceBatch]:
-    """Return the jobs for these cells of these set-ups."""
+    """Return a batch for each set-up and its wanted cells."""
     stock = engine != "sim"
     return [
         SceBatch(setup, places, Job(_scenario(setup, places, variant, stock=stock), {}, seeds))
@@ -157,8 +157,8 @@ def _scenario(
     document = scenario(__package__, setup.kind)
     queue = {"aqm": "cake", "tins": "besteffort", **_QUEUES[setup.mode]}
     if stock:
-        # Linux does not have SCE, so turn it off. This changes little without an SCE flow. Receive
-        # buffers in the guest have a fixed size, so remove the settings of TCP.
+        # Turn SCE off, which Linux does not have. This changes little without an SCE flow. Remove
+        # TCP's settings, because receive buffers in the guest have a fixed size.
         queue["sce"] = "off"
         del document["tcp"]
     document["bottleneck"]["queue"] = {
@@ -184,7 +184,7 @@ def _scenario(
 
 
 def every(setups: Iterable[SceSetup]) -> dict[SceSetup, list[Place]]:
-    """Return all cells of these set-ups."""
+    """Return all cells of each set-up."""
     out = {}
     for setup in setups:
         grid = GRIDS[setup.kind]
@@ -193,11 +193,10 @@ def every(setups: Iterable[SceSetup]) -> dict[SceSetup, list[Place]]:
 
 
 def sample(setups: Iterable[SceSetup]) -> dict[SceSetup, list[Place]]:
-    """Return a sample of cells that does not depend on results.
+    """Return a fixed sample of cells.
 
-    For one flow, the sample has every rate and every delay once for each congestion control. For
-    pairs, it has one cell for each pair and mode, so that all set-ups together cover all cells.
-    """
+    For one flow, it has every rate and every delay once for each congestion control. For pairs, it
+    has one cell for each pair and mode."""
     out: dict[SceSetup, list[Place]] = {}
     for setup in setups:
         grid = GRIDS[setup.kind]
@@ -208,22 +207,22 @@ def sample(setups: Iterable[SceSetup]) -> dict[SceSetup, list[Place]]:
                 for row, rate in enumerate(grid.rates)
             ]
         else:
-            # 7 and 20 have no common divisor, so every cell occurs once in 20 set-ups.
+            # 7 and 20 are coprime, so 20 set-ups cover every cell once.
             row, column = divmod(7 * at % (len(grid.rates) * len(grid.delays)), len(grid.delays))
             out[setup] = [(grid.rates[row], grid.delays[column])]
     return out
 
 
 def stock(setup: SceSetup) -> bool:
-    """Return whether Linux without the patches of SCE can run the set-up as the authors did."""
+    """Return whether Linux without the SCE patches can run the set-up."""
     return set(setup.ccs) <= set(STOCK) and "sce" not in setup.mode
 
 
 def entries(
     tables: Iterable[TableId], batches: Sequence[SceBatch], runs: Sequence[Iterable[Any]]
 ) -> list[SceEntry]:
-    """Return the cells of these tables that were run, in the order of the publication. They include
-    cells without a published value."""
+    """Return the measured cells of these tables, in the order of the publication, including those
+    without a published value."""
     by_place: dict[tuple[SceSetup, Place], list[dict[str, Any]]] = {}
     for batch, results in zip(batches, runs, strict=True):
         # Find the cell of each run by its rate and RTT.
@@ -277,7 +276,7 @@ def _id(table: TableId, position: int, place: Place) -> str:
 
 
 def tables_of(setups: Iterable[SceSetup], quantities: Sequence[str] | None = None) -> list[TableId]:
-    """Return the tables with cells of these set-ups, by number."""
+    """Return the tables of these set-ups, by number."""
     wanted = set(setups)
     chosen = (*QUANTITIES, "jain") if quantities is None else quantities
     return [t for t in TABLES.values() if t.setup in wanted and t.quantity in chosen]

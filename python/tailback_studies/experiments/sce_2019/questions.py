@@ -1,4 +1,4 @@
-"""Lists open questions of the experiment: what was tried, the result, and the verdict."""
+"""Lists differences without a known cause: what was tried, the result, and the conclusion."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def table(by_reading: Mapping[str, Sequence[SceEntry]]) -> Table:
 
 
 def _speaks(found: Mapping[str, Sequence[SceEntry]], reading: str) -> str:
-    """Return a text with the number of errors that rise with a reading and the number that fall."""
+    """Return how many errors rise and how many fall with an alternative, as text."""
     before, changed = _pair(found, reading)
     rise = fall = 0
     for _, kind, own in COLUMNS:
@@ -113,15 +113,15 @@ def _pair(
 
 
 def _out(found: Mapping[str, Sequence[SceEntry]], reading: str) -> str:
-    """Return the errors in the set-up and with the change, by group. Only cells that both have are
-    included."""
+    """Return the errors with the set-up and with the change, by group, over cells that were run
+    with both."""
     before, changed = _pair(found, reading)
     groups = ((title, arrow(before, changed, kind, own)) for title, kind, own in COLUMNS)
     return "; ".join(f"{title}: {text}" for title, text in groups if text is not None)
 
 
 def _slope(found: Mapping[str, Sequence[SceEntry]]) -> str:
-    """Return the median error of flows without SCE beside flows with SCE, by rate."""
+    """Return the median error of non-SCE flows beside SCE flows, by rate."""
     texts = []
     for rate in (10.0, 50.0, 100.0):
         before, after = (_yielded(found[name], rate) for name in (BASELINE, "slope"))

@@ -1,5 +1,4 @@
-"""Makes the report: the errors of each group of cells (table entries), heat maps of the errors,
-every table, and the set-up."""
+"""Makes the report: errors by group, heat maps of the errors, every table, and the set-up."""
 
 from __future__ import annotations
 

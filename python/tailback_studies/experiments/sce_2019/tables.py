@@ -13,7 +13,8 @@ from tailback.report.tables import csv_text
 from tailback_studies.experiments.sce_2019.layout import NAMES, UNITS, TableId
 from tailback_studies.experiments.sce_2019.points import Place, SceEntry
 
-#: The blocks of rows of a table, each with the function that returns the value of a cell.
+#: The blocks of rows (published, measured, difference), each with a function for the value of a
+#: cell.
 BLOCKS: Mapping[str, Callable[[SceEntry], float | None]] = {
     "published": lambda entry: entry.cell.published,
     "measured": lambda entry: entry.cell.measured,
@@ -30,12 +31,13 @@ def by_table(entries: Sequence[SceEntry]) -> dict[TableId, list[SceEntry]]:
 
 
 def digits(table: TableId) -> int:
-    """Return the number of digits after the decimal point, as in the publication."""
+    """Return the number of decimals that the publication prints."""
     return 3 if table.quantity == "jain" else 2
 
 
 def files(entries: Sequence[SceEntry]) -> dict[str, str]:
-    """Return the files by name: each table as CSV and as Markdown, and every cell in one CSV."""
+    """Return the contents of the files by name: each table as CSV and Markdown, and all cells as
+    CSV."""
     out = {}
     for table, cells in by_table(entries).items():
         out[f"tables/{table.part}.csv"] = _csv(table, cells)
@@ -51,7 +53,7 @@ def _grid(
     *,
     signed: bool,
 ) -> tuple[list[float], list[list[str]]]:
-    """Return the delays, and a row for each rate. A row has the rate and the cells as text."""
+    """Return the delays, and a row for each rate with the rate and the cells as text."""
     by_place: dict[Place, list[SceEntry]] = {}
     for entry in cells:
         by_place.setdefault(entry.place, []).append(entry)

@@ -1,4 +1,4 @@
-"""Defines the goals, and measures the noise of the published values."""
+"""Defines the goals, and estimates the noise of the published values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tailback_studies.reproduction.judges import Judge, Noise, judge
 
 
 def _clear(entry: SceEntry) -> bool:
-    """Return whether a cell is the throughput of a flow that does not share its queue."""
+    """Return whether a cell is a throughput of a flow with a queue of its own."""
     return entry.table.quantity == "throughput_mbit" and not entry.table.setup.shared
 
 
@@ -80,8 +80,7 @@ def judges(entries: Sequence[SceEntry]) -> list[Judge]:
 
 
 def _twins(verdict: ErrorsVerdict) -> Noise | None:
-    """Return the noise of the published values of a verdict. It is the difference between two
-    measurements of one cell."""
+    """Return the noise of the published values that a goal covers."""
     goal = verdict.goal.id
     if goal == "throughput_mbit.shared":
         spread = noise("throughput_mbit", "capacity")
@@ -111,9 +110,8 @@ def _any(_rate: float) -> bool:
 def noise(quantity: str, kind: str, rates: Callable[[float], bool] = _any) -> dict[str, float]:
     """Return the noise of the published values.
 
-    CUBIC and Reno do not respond to SCE. So for these congestion controls, the two modes with a
-    shared queue repeat one experiment.
-    """
+    CUBIC and Reno do not respond to SCE, so for them the two modes with a shared queue repeat one
+    experiment, and its two results differ only by noise."""
     known = published()
     gaps = []
     for table in TABLES.values():
