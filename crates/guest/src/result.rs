@@ -1,4 +1,4 @@
-//! The result of the guest, stored in one file in the postcard format.
+//! The result of the guest, which it writes to one file in the postcard format.
 
 use serde::{Deserialize, Serialize};
 use tailback_record::Outcome;
@@ -34,9 +34,9 @@ pub struct Environment {
     pub offloads: Vec<(String, String)>,
     /// Reasons to doubt the results of the run, e.g. memory pressure or lost captures.
     pub warnings: Vec<String>,
-    /// Number of packets captured before and after the queues.
+    /// Number of captured packets, before and after the queues.
     pub captured: u64,
-    /// Number of packets that did not fit into the capture rings.
+    /// Number of packets lost because the capture rings were full.
     pub capture_lost: u64,
     /// The guest's wall clock at time 0 of the run, ns since 1970. It is later than the date of
     /// the scenario, because the guest prepares the run before time 0.

@@ -3,9 +3,9 @@
 //!
 //! Outgoing: a segment has the same payload when it is retransmitted.
 //!
-//! Incoming: the stream is divided into segments at the positions where packets of the script begin
-//! or end. So a packet usually arrives as one segment. If other packets overlap it, it arrives as
-//! several segments at the same instant, and only the last of their ACKs is used.
+//! Incoming: the stream is split into segments wherever a packet of the script begins or ends. So a
+//! packet usually arrives as one segment. If other packets overlap it, it arrives as several
+//! segments at the same instant, and only the last of their ACKs is used.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -26,8 +26,7 @@ use crate::script::{Segment, TcpOption};
 use crate::setup::Setup;
 use crate::verdict::{Beyond, Category};
 
-/// Segment size that a host announces on a link with an MTU of 1500 bytes, which is packetdrill's
-/// MTU.
+/// Maximum segment size that the host announces. packetdrill's MTU is 1500 bytes.
 const OUR_MSS: u32 = 1460;
 /// Maximum segment size if an end does not announce one (RFC 9293 section 3.7.1).
 const DEFAULT_MSS: u32 = 536;
@@ -76,7 +75,7 @@ impl Port for Wire {
 pub(crate) struct Host {
     sender: Sender,
     receiver: Receiver,
-    /// Packets that were sent, but that the script has not checked yet.
+    /// Sent packets that the script has yet to expect.
     pub out: VecDeque<Sent>,
     /// The start of each sent segment. The last entry is the start of the next segment to send.
     begins: Vec<u32>,

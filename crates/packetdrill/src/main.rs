@@ -34,7 +34,7 @@ fn main() -> ExitCode {
     match run(std::env::args().skip(1)) {
         Ok((text, failed)) => {
             use std::io::Write;
-            // It is not an error if the reader closes the pipe early.
+            // Ignore a closed pipe, e.g. of `head`.
             let _ = std::io::stdout().write_all(text.as_bytes());
             ExitCode::from(u8::from(failed))
         }

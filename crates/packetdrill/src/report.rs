@@ -51,7 +51,8 @@ fn why(judged: &Judged) -> String {
     parts.join("; ")
 }
 
-/// Counts the scripts that pass, run without asserting anything, fail, and do not apply.
+/// Returns the numbers of scripts that pass, that run but assert nothing, that fail, and that do
+/// not apply.
 pub fn counts(rows: &[Row]) -> [usize; 4] {
     WORDS.map(|w| rows.iter().filter(|r| word(&r.1) == w).count())
 }
@@ -64,7 +65,7 @@ fn summary(rows: &[Row]) -> String {
     )
 }
 
-/// Returns a readable table: script, verdict, packets, checked fields and assertions, reason.
+/// Formats a table: script, verdict, number of packets, fields and assertions checked, reason.
 pub fn table(rows: &[Row]) -> String {
     let width = rows.iter().map(|r| r.0.len()).max().unwrap_or(0).max(6);
     let mut text = format!(

@@ -1,4 +1,4 @@
-//! Plays a script against the simulator's TCP, in virtual time.
+//! Runs a script against the simulator's TCP, in virtual time.
 
 use std::collections::BTreeSet;
 
@@ -402,7 +402,7 @@ impl Run<'_> {
         }
     }
 
-    /// Returns the next packet that the simulator sends by `latest`, or `None`.
+    /// Returns the next packet that the simulator sends, or `None` if it sends none until `latest`.
     fn next_sent(&mut self, latest: Time) -> Option<Sent> {
         let host = self.host.as_mut()?;
         while host.out.is_empty() && host.deadline() <= latest {

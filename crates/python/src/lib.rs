@@ -1,4 +1,4 @@
-//! The Python module `tailback._native`, which is the binding with tailback's own algorithms.
+//! The Python module `tailback._native`: the bindings with tailback's algorithms, without plugins.
 
 use pyo3::prelude::*;
 

@@ -55,7 +55,7 @@ causes! {
     Blue = "blue", Drop;
     /// Dropped by the overload protection of DualPI2.
     Overload = "overload", Drop;
-    /// Lost at random by the link itself, outside the queue.
+    /// Lost at random after the queue.
     Loss = "loss", Drop;
     /// Dropped by a schedule of the scenario.
     Scheduled = "scheduled", Drop;
@@ -71,7 +71,7 @@ causes! {
     ScheduledMark = "scheduled_mark", Ce;
     /// Dropped by a policer after the queue.
     Policed = "policed", Drop;
-    /// Dropped by a middlebox after the queue that does not support ECN.
+    /// Dropped after the queue, by a middlebox that does not support ECN.
     Middlebox = "middlebox", Drop;
     /// Marked CE by a policer after the queue.
     PolicedMark = "policed_mark", Ce;

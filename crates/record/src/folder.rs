@@ -55,7 +55,7 @@ pub struct Manifest<'a> {
     pub environment: Option<serde_json::Value>,
 }
 
-/// Values that differ when a run is repeated, for `timing.json`.
+/// Measurements that differ if the run is repeated, written to `timing.json`.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Timing {
     /// Wall time of the simulation, s.
@@ -170,7 +170,7 @@ impl Store {
         Ok(folder)
     }
 
-    /// Removes the unfinished files of a run that will not be finished.
+    /// Deletes the files of a run that failed or was cancelled.
     pub fn discard(&self, run_id: &str) {
         self.scratch.discard(run_id);
     }
@@ -317,7 +317,7 @@ fn mark_files(
             continue;
         }
         if !kind.is_file() {
-            // A link could lead to a file that the run did not write.
+            // A symbolic link could point to a file that the run did not write.
             return Err(at(&path, io::Error::other("not a regular file")));
         }
         let file = File::open(&path).map_err(|e| at(&path, e))?;

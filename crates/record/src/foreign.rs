@@ -1,4 +1,4 @@
-//! Handles untrusted input: files of unknown origin, and text to be printed on a terminal.
+//! Reads files of unknown origin, and makes untrusted text safe to print on a terminal.
 //! `tailback.base.foreign` applies the same rules in Python.
 
 use std::borrow::Cow;
@@ -7,7 +7,7 @@ use std::io::Read as _;
 use std::path::Path;
 
 /// Returns the text of a regular file of at most `limit` bytes, or an error. The error does not
-/// repeat content of the file.
+/// quote the file.
 pub fn read_text(path: &Path, limit: u64) -> Result<String, String> {
     let file = open(path).map_err(|error| error.to_string())?;
     let about = file.metadata().map_err(|error| error.to_string())?;
@@ -19,7 +19,7 @@ pub fn read_text(path: &Path, limit: u64) -> Result<String, String> {
         return Err(too_large());
     }
     let mut bytes = Vec::new();
-    // The file may grow while it is read, and files of /proc have no size.
+    // Limit the read itself: the file may grow meanwhile, and files in /proc report size 0.
     file.take(limit + 1)
         .read_to_end(&mut bytes)
         .map_err(|error| error.to_string())?;

@@ -77,7 +77,7 @@ pub struct FrameOutcome {
     pub lost: u64,
     /// Number of frames whose deadline was before the end of the run.
     pub judged: u64,
-    /// Number of frames that were not complete when their deadline passed.
+    /// Number of these frames that were not complete at their deadline.
     pub late: u64,
     /// Delays of complete frames, ns.
     pub delay: Histogram,

@@ -578,7 +578,7 @@ mod tests {
             "100 ns are less than the kept delay: {held:?}"
         );
 
-        // If series are not recorded, requests get no rows.
+        // Without series, requests are not recorded as rows.
         outcome.series = Series::default();
         outcome.complete([link(Meter::new(owners(2, [1], 1), 100))], false);
         assert!(outcome.series.is_empty());

@@ -38,7 +38,7 @@ pub struct Outcome {
     pub data_packets: u64,
     /// Number of calendar events processed.
     pub events: u64,
-    /// Numbers of packets in the capture, if the run has a capture.
+    /// Packet counts of the capture, if the run has one.
     pub packets: Option<PacketCount>,
     /// True if packets were not captured. Then everything that is computed from packets is missing:
     /// RTTs, delays, backlogs, and drops and marks by flow and cause. Links then only have
@@ -169,11 +169,11 @@ pub struct TrafficOutcome {
     /// One-way delay of datagrams from the source to the end of the route, ns. It includes queues,
     /// transmission and propagation.
     pub one_way: Histogram,
-    /// The measurements of echoes, if the datagrams are echoed.
+    /// Measurements of echoes, if the receiver echoes datagrams.
     pub echoes: Option<Box<EchoOutcome>>,
     /// The measurements of frames, if the source sends media.
     pub frames: Option<Box<FrameOutcome>>,
-    /// Durations of loads that use several connections, such as web pages, ns.
+    /// Load times of items that need several connections, such as web pages, ns.
     pub loads: Histogram,
     /// Results of the test of responsiveness, if the source runs one.
     pub responsiveness: Option<Box<ResponsivenessOutcome>>,

@@ -89,7 +89,7 @@ pub struct ProgramOutcome {
     pub files: Vec<LeftFile>,
 }
 
-/// A file that a stack left in the output folder of its side.
+/// An output file of a transport stack.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LeftFile {
     /// Path below the entry's folder, such as `sender/out/server-1.sqlog`.

@@ -121,7 +121,7 @@ pub struct FlowSampler {
 }
 
 impl FlowSampler {
-    /// Declares the series of a flow. `acks` is whether to record the flow's state after every ACK.
+    /// Declares the series of a flow. `acks` tells whether to record quantities after every ACK.
     pub fn new(series: &mut Series, flow: &str, gauges: &[&str], acks: bool) -> FlowSampler {
         let mut declare = |name: &str| series.id(Some(flow), None, name);
         let (after_acks, anyway): (Vec<_>, Vec<_>) = FlowState::QUANTITIES
@@ -174,7 +174,7 @@ impl FlowSampler {
         }
     }
 
-    /// Records the state after an ACK at the sender, or after a timer of the sender.
+    /// Records the state of the sender after an ACK has arrived or a timer has fired.
     pub fn ack<G: Into<Option<f64>>>(
         &self,
         at_ns: u64,

@@ -100,8 +100,8 @@ fn remove_leftovers(parent: &Path) {
     }
 }
 
-/// Removes a folder, and then its lock file. If the folder cannot be removed, the lock file stays,
-/// and the next process tries again.
+/// Removes a folder, and then its lock file. If the folder cannot be deleted, keeps the lock file,
+/// so that a later process tries again.
 fn remove_with_lock(folder: &Path, lock_path: &Path) {
     remove(folder);
     if fs::symlink_metadata(folder).is_err() {
@@ -240,7 +240,7 @@ mod tests {
     #[test]
     fn a_lock_stays_as_long_as_what_it_is_for() {
         let root = tempfile::tempdir().expect("a folder");
-        // This is a file, not a folder, so it must not be removed.
+        // A file with such a name is not a scratch folder and must not be deleted.
         let file = root.path().join(".tailback-1-0");
         let lock = root.path().join(".tailback-1-0.lock");
         fs::write(&file, "").expect("a file");

@@ -25,7 +25,7 @@ pub const SUMMARY: &str = "summary.json";
 pub const SERIES: &str = "series.parquet";
 /// Buckets of the histograms.
 pub const HISTOGRAMS: &str = "histograms.parquet";
-/// What each sender waited for, and when packets were dropped ([`crate::account`]).
+/// The account of the run ([`crate::account`]).
 pub const ACCOUNT: &str = "account.json";
 /// Headers of packets.
 pub const PACKETS: &str = "packets.pcapng";
@@ -171,7 +171,7 @@ impl RunFolder {
     }
 
     /// Returns the bytes of a file. Checks that they are unchanged since they were written. For a
-    /// table, also checks that it is readable.
+    /// table, also checks its columns and rows.
     pub fn read(&self, name: &str) -> Result<Vec<u8>> {
         let path = self.path.join(name);
         let (mark, rows) = self.mark(name)?;
@@ -265,7 +265,6 @@ fn files_of(table: &Value) -> Option<BTreeMap<String, (Mark, Option<u64>)>> {
         .then_some(files)
 }
 
-/// Opens a regular file.
 fn open_regular(path: &Path) -> Result<File> {
     match fs::symlink_metadata(path) {
         Ok(found) if found.is_file() => File::open(path).map_err(|e| Fault::Io(at(path, e))),

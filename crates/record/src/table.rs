@@ -37,7 +37,7 @@ pub const HISTOGRAMS: &str = "message histograms {
     required int64 count;
 }";
 
-/// Number of rows in a row group. It limits the memory that the writer and the reader need.
+/// Number of rows in a row group. A small number limits the memory for writing and reading.
 const GROUP_ROWS: usize = 1 << 20;
 
 /// Largest factor by which compressed data can expand. Snappy's longest copy encodes 64 bytes in 3

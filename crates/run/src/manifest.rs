@@ -1,4 +1,4 @@
-//! The manifest of a run folder, which describes how its results were computed.
+//! Creates the manifest of a run folder, which states how the results were computed.
 
 use std::collections::BTreeMap;
 use std::io;

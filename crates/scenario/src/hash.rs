@@ -73,12 +73,10 @@ pub(crate) fn hex(bytes: &[u8], len: usize) -> String {
         })
 }
 
-/// Returns the id of a run.
 pub(crate) fn run_id(canonical: &str, seed: u64, engine_version: &str) -> String {
     digest(&[canonical, &seed.to_string(), engine_version])
 }
 
-/// Returns the id of a sweep, from the ids of its runs.
 pub(crate) fn sweep_id<'a>(runs: impl Iterator<Item = &'a str>) -> String {
     let runs: Vec<&str> = runs.collect();
     digest(&runs)

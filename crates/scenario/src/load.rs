@@ -115,7 +115,6 @@ pub fn named_plugins(text: &[u8], file: &str, overrides: &[Override]) -> Vec<(St
     read.collect::<Option<_>>().unwrap_or_default()
 }
 
-/// Decodes bytes as UTF-8.
 fn decode<'t>(bytes: &'t [u8], file: &str) -> Result<&'t str, Diagnostic> {
     if bytes.len() > MAX_FILE {
         let size = mib(bytes.len() as u64);

@@ -46,8 +46,8 @@ const UNLIMITED: u64 = 32 << 20;
 const ROW: u64 = 40;
 /// Bytes for a class of flows: a histogram of delays with ten blocks.
 const CLASS: u64 = 84 << 10;
-/// Bytes for a sample of a class for `record.statistics`. The next constants are for a link and for
-/// a flow.
+/// Bytes for a sample of a class for `record.statistics`. The next two constants are for a link and
+/// for a flow.
 const CLASS_SAMPLE: u64 = 48;
 const LINK_SAMPLE: u64 = 24;
 const FLOW_SAMPLE: u64 = 40;
@@ -201,7 +201,7 @@ fn early_of_source(plan: &Plan, source: &TrafficPlan) -> u64 {
     each.saturating_mul(source.count)
 }
 
-/// Returns the number of values in all options that are lists.
+/// Returns the total length of the options that are lists.
 fn listed(options: &Options) -> usize {
     let lengths = options.iter().map(|(_, value)| match value {
         Value::List(list) => list.len(),
@@ -265,7 +265,7 @@ fn capacity(link: &LinkPlan) -> Capacity {
                 Value::Packets(packets) if name.contains("limit") => (*packets, u64::MAX),
                 Value::Bytes(bytes) if name.contains("limit") => (u64::MAX, bytes.0),
                 Value::Table(table) => {
-                    // A queue inside a queue has its own limit, so add the limits up.
+                    // Add the limit of an inner queue, which holds packets in addition.
                     if let Some(one) = least(table) {
                         let sum = inner.map_or((0, 0), |c| (c.packets, c.bytes));
                         inner = Some(Capacity {

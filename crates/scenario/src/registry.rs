@@ -128,7 +128,6 @@ fn entries<B>(entries: &[&Entry<B>]) -> Vec<Value> {
         .collect()
 }
 
-/// Returns the type of the values in a list.
 fn inner_type(kind: Kind) -> Value {
     let opt = Opt {
         name: "",

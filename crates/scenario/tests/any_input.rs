@@ -1,5 +1,5 @@
-//! Tests that any content of a file or command line gives a result or errors, never a panic. Also
-//! tests requirements on every registry entry.
+//! Tests that a scenario with any content, and any overrides, gives a result or errors, never a
+//! panic. Also tests requirements on every registry entry.
 
 use proptest::prelude::*;
 use tailback_engine::registry::{Kind, Opt};

@@ -16,7 +16,7 @@ fn names<B>(entries: &[&'static Entry<B>]) -> String {
     names.join(", ")
 }
 
-/// Returns the names of congestion controls that do not need a user's module.
+/// Returns the names of congestion controls that the kernel engine has without a user's module.
 fn controls_of_linux() -> String {
     let of_linux = |entry: &&&'static Entry<cc::Build>| match entry.kernel {
         Kernel::Module(module) => module.since.is_some(),
@@ -1240,7 +1240,7 @@ fn check_kernel(text: &str, judge: Option<&Judge<'_>>, expected: &str) {
     assert_eq!(found.join("\n"), expected.join("\n"));
 }
 
-/// The kernel engine rejects everything that Linux does not support, at the positions in the file.
+/// Tests that the kernel engine reports what Linux does not support, at the position in the file.
 #[test]
 fn what_the_kernel_has_not() {
     fn split<B>(entries: &[&'static Entry<B>]) -> (Vec<&'static str>, Vec<&'static str>) {

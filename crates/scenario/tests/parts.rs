@@ -1,4 +1,4 @@
-//! Tests that a run on several cores gives the same results as on one core.
+//! Tests that a run gives the same results on several cores as on one.
 
 use std::sync::Arc;
 use std::thread;

@@ -1,4 +1,4 @@
-//! Tests when and where a scenario gets a warning about phase effects.
+//! Tests which scenarios get a warning about phase effects, and its position.
 
 use tailback_scenario::load;
 

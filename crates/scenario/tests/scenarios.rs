@@ -45,7 +45,7 @@ fn options(algorithm: &Algorithm) -> &Options {
 
 const SMALL: &str = "duration = \"10s\"\nbottleneck.rate = \"8Mbit\"\n[[flows]]\ncc = \"reno\"\n";
 
-/// The example scenario from the definition of the file format, copied word for word.
+/// The example scenario from the definition of the file format.
 const DEFINITION: &str = r#"
 title    = "CUBIC and DCTCP through CoDel"
 duration = "60s"
@@ -473,7 +473,7 @@ fn traces_of_conditions() {
     let delays = [20_000_000, 42_500_000].map(|ns| Value::Time(Time(ns)));
     let delays = at.into_iter().zip(delays).collect();
     assert_eq!(impairments, [("loss", losses), ("delay", delays)]);
-    // The columns are in another order, and the optional columns are missing.
+    // The columns are in another order, without the optional ones.
     let bare = with("rate_mbit, time_s\n50, 0\n");
     assert!(bare.points[0].plan.links[0].impairments.is_empty());
     assert_ne!(scenario.points[0].run_id, bare.points[0].run_id);
@@ -1221,7 +1221,7 @@ count = 2
     );
     assert_eq!(one.points[0].canonical, sim.points[0].canonical);
     let ids = |scenario: &Scenario| (scenario.points[0].run_id.clone(), scenario.id.clone());
-    // Setting the engine's version afterwards changes only the ids.
+    // Changing the engine's version of a loaded scenario changes only the ids.
     assert_eq!(
         ids(&one.clone().versioned(|_| "6.17 b".into())),
         ids(&other)

@@ -116,7 +116,7 @@ impl Bottleneck {
         Bottleneck::new(Simulation::from_toml(text)?)
     }
 
-    /// Creates the bottleneck of a loaded scenario, with the scenario's seed.
+    /// Creates a bottleneck from a loaded scenario, with its seed.
     ///
     /// # Errors
     /// If the scenario does not have exactly one entry of `[[programs]]`.
@@ -147,7 +147,7 @@ impl Bottleneck {
     /// The largest payload of a datagram, bytes.
     pub const MAX_BYTES: usize = (u16::MAX - UDP_IPV4) as usize;
 
-    /// Returns the names of the links, in the order of the index in [`Outcome::Dropped`].
+    /// Returns the names of the links. [`Outcome::Dropped`] has an index into this list.
     pub fn links(&self) -> &[String] {
         &self.links
     }

@@ -201,7 +201,7 @@ impl Results {
             .collect()
     }
 
-    /// Returns the sender's endpoint of an entry, in its state after the run.
+    /// Returns the sending endpoint of an entry in its final state.
     ///
     /// # Panics
     /// If the entry does not exist, or its endpoint has another type.
@@ -210,7 +210,7 @@ impl Results {
         self.endpoint(name, Side::Sender)
     }
 
-    /// Returns the receiver's endpoint of an entry, in its state after the run.
+    /// Returns the receiving endpoint of an entry in its final state.
     ///
     /// # Panics
     /// If [`Results::sender`] would panic.

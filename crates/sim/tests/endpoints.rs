@@ -1,4 +1,4 @@
-//! Tests a toy transport beside CUBIC, and endpoints that make mistakes.
+//! Tests a toy transport that competes with CUBIC, and faulty endpoints.
 
 mod toy;
 

@@ -27,7 +27,7 @@ impl Draw {
         min.saturating_add_unsigned(self.below(span))
     }
 
-    /// Draws a number from 0 to below 1, uniformly.
+    /// Draws a number from the uniform distribution over [0, 1).
     pub fn share(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64
     }
@@ -42,7 +42,7 @@ impl Draw {
         &from[self.below(from.len() as u64) as usize]
     }
 
-    /// Draws a number from `low` to `high`, both greater than 0, whose logarithm is uniform.
+    /// Draws a number from `low` to `high`, both above 0, with a uniformly distributed logarithm.
     pub fn log(&mut self, low: f64, high: f64) -> f64 {
         (low.ln() + (high / low).ln() * self.share()).exp()
     }

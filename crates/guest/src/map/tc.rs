@@ -22,7 +22,7 @@ pub(super) struct Qdisc {
     pub adapts: bool,
     /// Whether the AQM drops packets when they arrive or when they depart.
     pub drops_at: DropsAt,
-    /// The registry's description of the kernel's qdisc of this kind.
+    /// How the kernel implements this kind, from the registry.
     face: Option<&'static kernel::Qdisc>,
 }
 
@@ -56,7 +56,8 @@ impl Qdisc {
         self.face.is_some_and(|face| face.texts.contains(&kind))
     }
 
-    /// Returns whether packets of each flow keep their order. Returns false for an unknown kind.
+    /// Returns whether the queue keeps the packets of each flow in order. Returns false for an
+    /// unknown kind.
     pub fn keeps_order(&self) -> bool {
         self.face.is_some()
     }
@@ -70,7 +71,7 @@ impl Qdisc {
     }
 }
 
-/// Returns the queue of a link. Also adds the module of the queue to the modules to load.
+/// Returns the queue of a link. Adds its module, if any, to the modules to load.
 pub(super) fn queue(
     path: &str,
     link: &LinkPlan,
@@ -144,7 +145,7 @@ fn limit(options: &Options) -> Limit {
     }
 }
 
-/// Returns a time in tc's units. netem and `ip` also accept nanoseconds.
+/// Formats a time in us, or in ns (for netem and `ip`) if it is not a whole number of us.
 pub(super) fn time(t: Time) -> String {
     if t.ns().is_multiple_of(1_000) {
         format!("{}us", t.ns() / 1_000)

@@ -1,4 +1,4 @@
-//! Compares whole jobs with expected jobs, and checks which keys of rejected plans the errors name.
+//! Tests the jobs for various plans, and the keys that the errors about unsupported plans name.
 
 use super::*;
 use crate::job::Tool;
@@ -662,7 +662,7 @@ fn texts_of_options_are_read_back() {
     assert!(checked > 50, "{checked}");
 }
 
-/// Returns a source of requests over the simple plan's link.
+/// Returns a traffic source that makes requests over the link of `simple`.
 fn web(name: &str) -> TrafficPlan {
     let entry = find(traffic::ENTRIES, "web").unwrap();
     let server = flow(name, "cubic", MS(20), &[]);
@@ -737,7 +737,8 @@ fn connections_are_refused_as_flows_are() {
         c.ecn = true;
     };
     assert_eq!(path(reno_sce), ["traffic[0].cc"]);
-    // Each client needs a port, so 60 sources cannot have 1000 clients each.
+    // Each client needs its own port, so there are too few ports for 60 sources with 1000 clients
+    // each.
     let many = refused(|plan| plan.traffic = (0..60).map(|i| web(&format!("w{i}"))).collect());
     assert_eq!(many, [""; 0]);
     let many = refused(|plan| {
@@ -749,7 +750,7 @@ fn connections_are_refused_as_flows_are() {
     assert_eq!(many, ["flows"]);
 }
 
-/// Returns the paths of the keys that are rejected after a change of the simple plan.
+/// Returns the paths of the keys that are rejected after `change` of the plan `simple`.
 fn refused(change: impl FnOnce(&mut Plan)) -> Vec<String> {
     let mut plan = simple();
     change(&mut plan);
@@ -1466,7 +1467,7 @@ fn a_factor_for_marks_is_a_module_of_ours() {
     let (name, module) = of("cubic", &set);
     assert_eq!(name, "cubic_abe");
     assert_eq!(module.expect("a module").1, "beta_ecn=870 hystart=0");
-    // With the standard backoff, Linux's own CUBIC is used.
+    // With its standard backoff, CUBIC is Linux's, not a module.
     let (name, module) = of("cubic", &[("beta_ecn", Value::Float(0.7))]);
     assert_eq!(name, "cubic");
     assert_eq!(module.expect("a module").0, "/modules/tcp_cubic.ko");

@@ -1,5 +1,4 @@
-//! Parses the content of `%{ ... }%`, which is the subset of Python in which assertions are
-//! written.
+//! Parses the assertions in `%{ ... }%`, which use a subset of Python.
 
 use super::{Parsed, Reader};
 use crate::check::{Action, Expression, Statement};

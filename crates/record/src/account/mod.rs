@@ -57,7 +57,7 @@ reasons! {
 }
 
 reasons! {
-    /// Why a window was reduced, or a reduction was undone.
+    /// Why a window was reduced, or why a reduction was undone.
     Reason {
         Ece = "ece", "CE marks, by ECN-Echo or Accurate ECN.";
         Sce = "sce", "The echo of SCE.";
@@ -132,12 +132,12 @@ pub struct SlowStart {
     /// Segments lost through the overshoot: those lost until slow start ended, plus those in flight
     /// at that time and lost later.
     pub lost: u64,
-    /// Whether all segments that are counted in `lost` arrived before the end of the run.
+    /// Whether all segments that were in flight had arrived or been lost before the end of the run.
     pub settled: bool,
 }
 
 impl SlowStart {
-    /// The window reached the threshold with which the connection began.
+    /// The window reached the initial slow-start threshold of the connection.
     pub const THRESHOLD: &str = "threshold";
     /// The congestion control ended slow start without giving a reason.
     pub const OWN: &str = "own";
@@ -153,8 +153,7 @@ pub type Times = [u64; Limit::COUNT];
 pub struct Account {
     /// What the sender waits for now.
     pub limit: Limit,
-    /// When the sender began to wait for `limit`. If the warm-up ended later, this is the end of
-    /// the warm-up.
+    /// When the sender began to wait for `limit`. At the earliest, the end of the warm-up.
     since_ns: u64,
     /// How long the sender waited for each limit since the warm-up.
     pub limited_ns: Times,
@@ -353,7 +352,7 @@ impl Account {
 /// a standing queue.
 pub const WINDOW_NS: u64 = 100_000_000;
 
-/// Which flows filled a queue, and its drops and marks, over time.
+/// Which flows filled a queue, and when the queue dropped and marked packets.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct QueueAccount {
     /// How much of the queue each flow or source occupied: its name, and the sum of packet length

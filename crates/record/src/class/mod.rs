@@ -36,15 +36,14 @@ pub struct ClassFlow {
     pub base_rtt_ns: u64,
 }
 
-/// What happened to the packets of a class at its link.
+/// Measurements of the packets of a class at its link.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct ClassOutcome {
     /// The class.
     pub class: ClassPlan,
     /// Index of the class's link in [`crate::Outcome::links`].
     pub link: u32,
-    /// Queue delay of every forwarded packet, ns. It is measured from enqueue to dequeue, as for a
-    /// link.
+    /// Queue delay of every forwarded packet, ns. The delay is from enqueue to dequeue.
     pub delay: Histogram,
     /// Number of packets forwarded.
     pub packets: u64,

@@ -109,7 +109,7 @@ impl ClassRecorder {
         })
     }
 
-    /// Counts a packet of a flow or source that left the queue after this delay.
+    /// Counts a packet that left the queue after this delay, by the number of its flow or source.
     #[inline]
     pub fn forward(&mut self, owner: usize, len: u32, delay_ns: u64, at_ns: u64) {
         if at_ns < self.cuts.warmup_ns {

@@ -338,7 +338,6 @@ fn forge_manifest(folder: &Path, change: impl FnOnce(&mut serde_json::Value)) {
     fs::write(folder.join(stored::MANIFEST), seal::seal(&text)).expect("a file");
 }
 
-/// Returns the text of a `Fault::Damaged`.
 fn damage<T>(result: Result<T, Fault>) -> String {
     match result {
         Err(Fault::Damaged(what)) => what,

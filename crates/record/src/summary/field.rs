@@ -64,7 +64,7 @@ pub enum Kind {
     List(&'static [Field]),
     /// A table of tables, such as the links by name.
     ByName(&'static [Field]),
-    /// Fields that are written directly into the table that contains this field.
+    /// Fields written into the surrounding table instead of a table of their own.
     Inline(&'static [Field]),
 }
 

@@ -37,8 +37,7 @@ struct Tcp {
     /// connections have different sizes, so the last segment of each is acknowledged as if it were
     /// full.
     bytes: Option<u64>,
-    /// Whether the sender accepts the connection, because the receiver opens it
-    /// ([`Receiver::connect`]).
+    /// Whether the receiver opens the connection ([`Receiver::connect`]) and the sender accepts it.
     accepts: bool,
     ecn: bool,
     timestamps: bool,
@@ -213,7 +212,7 @@ impl Tcp {
         let bits = frame::flags::ACK | ace(packet);
         let at = self.at(packet.seq);
         Segment {
-            // The receiver's SYN has number 0, so all its later segments have number 1.
+            // The receiver's SYN has sequence number 0, so all its later segments have 1.
             seq: if back { 1 } else { at },
             ack: if back { at } else { 1 },
             flags: bits,

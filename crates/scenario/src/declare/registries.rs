@@ -36,7 +36,6 @@ fn views<B>(entries: &[&'static Entry<B>]) -> Vec<View> {
         .collect()
 }
 
-/// Returns the entries of a registry.
 pub(crate) fn entries(registry: Registry) -> Vec<View> {
     match registry {
         Registry::Aqm => views(aqm::TABLE.entries()),

@@ -135,8 +135,8 @@ fn hash(times: &[Time]) -> String {
 }
 
 /// Parses a Mahimahi trace. Each line is a whole number of milliseconds, at which there is an
-/// opportunity to deliver 1504 bytes. Numbers must ascend. Errors do not repeat lines of the file,
-/// because a wrong file may contain confidential text.
+/// opportunity to deliver 1504 bytes. Numbers must ascend. Errors do not quote the file, because a
+/// wrongly named file may be confidential.
 fn parse(text: &str) -> Result<Vec<Time>, String> {
     let mut times: Vec<Time> = Vec::new();
     for (n, line) in text.lines().enumerate() {

@@ -85,7 +85,7 @@ impl Reader<'_> {
                 Toml::Integer(i),
             ) => Value::Int(*i),
             (Kind::Float { .. }, Toml::Integer(i)) => Value::Float(*i as f64),
-            // Minus zero becomes zero, because otherwise the same run would have two hashes.
+            // Replace -0 by 0, because otherwise equal runs would have different hashes.
             (Kind::Float { .. }, Toml::Float(f)) if f.is_finite() => Value::Float(*f + 0.0),
             (
                 Kind::Size {
@@ -132,7 +132,6 @@ impl Reader<'_> {
         Some(value)
     }
 
-    /// Reads a pair of a time and a value.
     fn pair(&mut self, name: &str, kind: Kind, node: &Node, bdp: Bdp) -> Option<(Time, Value)> {
         let Some([at, value]) = node.array() else {
             self.wrong(name, node, format!("a time and {}", expectation(kind)));
@@ -146,8 +145,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Rejects `50Mbps`, because users usually mean 50 Mbit/s, but in tc's grammar it is 400
-    /// Mbit/s.
+    /// Rejects `50Mbps`, which users may write for 50 Mbit/s, but which tc reads as 400 Mbit/s.
     fn refuse_bytes(&mut self, name: &str, text: &str, node: &Node) -> bool {
         let Ok(rate) = parse_rate(text) else {
             return false;

@@ -12,7 +12,7 @@ use super::{impairments, short_forms};
 use crate::declare::{Bdp, Choice, Fields, Reader};
 use crate::read::{Item, Problem, Span};
 
-/// The links of a plan that is being read.
+/// The links that have been read.
 #[derive(Default)]
 pub(super) struct Links {
     pub plans: Vec<LinkPlan>,

@@ -1,4 +1,4 @@
-//! The TCP stack of a flow or of a source's connections, and whether it negotiates ECN.
+//! Reads TCP settings of a flow or of a source's connections, including whether to negotiate ECN.
 
 use tailback_engine::cc;
 use tailback_engine::plan::TcpPlan;
@@ -7,7 +7,7 @@ use tailback_engine::registry::rules::At;
 use crate::declare::{Bdp, Choice, Fields, Reader};
 use crate::read::{Node, Problem, Span};
 
-/// Reads the TCP stack of a flow: the common stack, changed by the flow's own keys.
+/// Reads the TCP settings of a flow: `[tcp]`, overridden by the flow's `tcp`.
 pub(super) fn stack_of(
     reader: &mut Reader<'_>,
     fields: &Fields<'_>,

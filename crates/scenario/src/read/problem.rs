@@ -142,7 +142,7 @@ impl Problem {
         self
     }
 
-    /// Sets the advice how to correct the error, an imperative.
+    /// Sets the advice on how to correct the error.
     pub fn help(mut self, help: impl Into<String>) -> Problem {
         self.help = Some(help.into());
         self

@@ -95,7 +95,7 @@ impl Sources {
         }
     }
 
-    /// Returns the index, from 0, of the line with this position.
+    /// Returns the index of the line, from 0.
     pub fn line(&self, span: Span) -> usize {
         self.0.get(span.source as usize).map_or(0, |source| {
             source

@@ -281,7 +281,6 @@ pub fn words() -> Vec<String> {
         .collect()
 }
 
-/// Collects the key names and words in a schema.
 fn collect(schema: &Json, words: &mut std::collections::BTreeSet<String>) {
     match schema {
         Json::Object(parts) => {

@@ -15,7 +15,7 @@ fn side(words: &str, ready: Option<Ready>) -> Option<SidePlan> {
     })
 }
 
-/// Returns an entry whose packets pass link 0, and link 1 on the way back.
+/// Returns an entry whose packets pass link 0, or link 1 in the return direction.
 fn entry(name: &str) -> ProgramPlan {
     ProgramPlan {
         name: name.to_owned(),
@@ -86,7 +86,7 @@ fn servers_clients_and_a_prober_share_links_and_a_host() {
         found.map(|one| one.1.clone())
     };
     assert_eq!(sysctl("ps0", "net/ipv4/tcp_ecn").as_deref(), Some("2"));
-    // IPv6 is off in all namespaces except hosts of programs.
+    // IPv6 is only enabled in the namespaces of programs.
     let off = "net/ipv6/conf/all/disable_ipv6";
     assert_eq!(
         (sysctl("ps0", off), sysctl("s0", off)),

@@ -42,8 +42,8 @@ impl Conditions {
         first.is_some_and(|line| line.split(',').any(|name| COLUMNS.contains(&name.trim())))
     }
 
-    /// Parses a file. Errors do not repeat lines of the file, because a wrong file may contain
-    /// confidential text.
+    /// Parses a file. Errors do not quote the file, because a wrongly named file may be
+    /// confidential.
     pub fn parse(text: &str) -> Result<Conditions, String> {
         let mut rows = text
             .lines()
