@@ -1,8 +1,8 @@
-//! The input of the guest: namespaces and devices, the lines for `ip` and `tc`, flows and sources
-//! with their times, and the places at which to capture.
+//! The job that the host passes to the guest: namespaces and devices, `ip` and `tc` commands, flows
+//! and sources with their times, and where to capture packets.
 //!
-//! The host makes all decisions, because only the host can reject a scenario, show a decision to
-//! the user, and test it. The agent carries them out.
+//! The host makes all decisions, because only there can a scenario be rejected, and a decision be
+//! shown to the user and tested. The agent carries them out.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
@@ -10,36 +10,37 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use tailback_record::{ClassPlan, meter};
 
-/// Version of this format. It must be equal in host and agent, which come from the same build.
+/// Version of the job format. Host and agent must use the same version, and come from the same
+/// build.
 pub const FORMAT: u32 = 1;
 
-/// The input of one run.
+/// A job: everything that the agent needs for one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Job {
-    /// Version of this format, [`FORMAT`].
+    /// Version of the job format, [`FORMAT`].
     pub format: u32,
-    /// Length of the run, ns.
+    /// Duration of the run, ns.
     pub duration_ns: u64,
     /// Start of the measured time, ns.
     pub warmup_ns: u64,
     /// Seed of the run, for the random numbers of the sources.
     pub seed: u64,
-    /// Which data the run records.
+    /// What the run records.
     pub record: Record,
     /// Modules to load, in order.
     pub modules: Vec<Module>,
-    /// Values to write in the first namespace, before all other set-up. The keys are paths below
-    /// `/proc/sys`.
+    /// Sysctls to set in the first namespace before everything else: paths below `/proc/sys`, and
+    /// values.
     pub sysctls: Vec<(String, String)>,
     /// Network namespaces.
     pub namespaces: Vec<Namespace>,
     /// Pairs of devices between the namespaces.
     pub veths: Vec<Veth>,
-    /// Whether the devices segment and merge packets (TSO, GSO, GRO).
+    /// Whether the devices use segmentation and receive offloads (TSO, GSO, GRO).
     pub offloads: bool,
-    /// Batches of lines for `ip -batch` and `tc -batch`, which are run in this order.
+    /// Commands for `ip -batch`, `tc -batch` and the agent, in the order in which they run.
     pub setup: Vec<Batch>,
-    /// Changes during the run, in ascending order of time.
+    /// Commands that run during the run, in ascending order of time.
     pub changes: Vec<Change>,
     /// TCP flows, in the order of the plan.
     pub flows: Vec<Flow>,
@@ -50,48 +51,47 @@ pub struct Job {
     /// Programs, in the order of the plan.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub programs: Vec<Program>,
-    /// Every device that receives from a host of programs.
+    /// The devices that receive packets from hosts of programs, with their filters.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gates: Vec<Gate>,
 }
 
-/// The hardware address of every device.
+/// The hardware address that all devices have.
 pub const HARDWARE_ADDRESS: [u8; 6] = [2, 0, 0, 0, 0, 1];
 
-/// A device that receives from a host of programs, and the filter for the frames that the kernel
-/// accepts there. A filter is needed because a program can send any packet through any device of
-/// its host.
+/// A device that receives packets from a host of programs, and a filter for them. Without the
+/// filter, a program could send any packet through any device of its host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gate {
     /// The device.
     pub device: Device,
-    /// The host from which the device receives: the index of the entry, and the index of the host
-    /// in that entry.
+    /// The host from which the device receives: the index of the entry in `[[programs]]`, and 0 for
+    /// its sender's host or 1 for its receiver's host.
     pub host: (usize, usize),
-    /// Pairs of source and destination address of the packets that pass. All other packets are
+    /// Source and destination addresses of the packets that are accepted. All other packets are
     /// dropped.
     pub pairs: Vec<(IpAddr, IpAddr)>,
 }
 
 impl Gate {
-    /// Preference of the filter rule that drops all other packets.
+    /// Preference of the tc filter that drops all other packets.
     pub const DROP: u32 = 3;
 }
 
-/// Which data a run records.
+/// What a run records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
-    /// Time between samples, ns.
+    /// Time between two samples, ns.
     pub interval_ns: u64,
-    /// Whether samples become rows of the series. They are always included in the means.
+    /// Whether samples are written to the series. They always contribute to the means.
     pub series: bool,
-    /// Whether the sender is sampled after every ACK, in order to find changes of its window.
+    /// Whether the sender is sampled after every ACK, to find reductions of its window.
     pub changes: bool,
-    /// Whether the sender's state is recorded after every ACK and every timer of TCP.
+    /// Whether the sender's state is recorded after every ACK and every TCP timer.
     pub acks: bool,
-    /// Whether every drop and mark becomes an event.
+    /// Whether every drop and mark is recorded as an event.
     pub events: bool,
-    /// Time between the samples for statistics, ns; 0 without statistics.
+    /// Time between two samples for statistics, ns, or 0 without statistics.
     pub statistics_ns: u64,
     /// Whether packets are captured before and after the queues.
     pub captures: bool,
@@ -102,9 +102,9 @@ pub struct Record {
 /// A module to load.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Module {
-    /// Path in the guest, e.g. `/modules/sch_codel.ko`.
+    /// Path in the guest, such as `/modules/sch_codel.ko`.
     pub path: String,
-    /// Parameters, as on insmod's command line.
+    /// Module parameters, as insmod takes them.
     pub parameters: String,
 }
 
@@ -113,23 +113,23 @@ pub struct Module {
 pub struct Namespace {
     /// Name, for messages.
     pub name: String,
-    /// Values to write in the namespace. The keys are paths below `/proc/sys`.
+    /// Sysctls to set in the namespace: paths below `/proc/sys`, and values.
     pub sysctls: Vec<(String, String)>,
 }
 
-/// A pair of devices. Both ends have the same hardware address and no ARP, so that only the
-/// scenario's packets are on the wire.
+/// A pair of veth devices. Both have the same hardware address and no ARP, so they carry only the
+/// scenario's packets.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Veth {
     /// One end.
     pub a: Device,
     /// The other end.
     pub b: Device,
-    /// IP bytes of the longest packet.
+    /// MTU: largest length of an IP packet, bytes.
     pub mtu: u32,
 }
 
-/// A device.
+/// A device in a namespace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Device {
     /// Index of the namespace in [`Job::namespaces`].
@@ -138,7 +138,7 @@ pub struct Device {
     pub name: String,
 }
 
-/// The program that runs a line.
+/// The tool that runs a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Tool {
@@ -146,29 +146,31 @@ pub enum Tool {
     Ip,
     /// iproute2's `tc`.
     Tc,
-    /// The agent itself, which starts the timer of adaptive RED below a device.
+    /// The agent itself. The command names a device whose RED queue needs the timer of its adaptive
+    /// mode.
     Adapt,
-    /// The agent itself, which makes or changes a queue discipline that tc does not support.
+    /// The agent itself. The command creates or changes a queue discipline that tc does not
+    /// support.
     Qdisc,
 }
 
-/// Lines for one tool in one namespace.
+/// Commands for one tool in one namespace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Batch {
     /// Index of the namespace.
     pub namespace: usize,
-    /// The tool that runs the lines.
+    /// The tool that runs the commands.
     pub tool: Tool,
-    /// The arguments of the tool. Each line is one call.
+    /// The commands: the tool's arguments, one command per line.
     pub lines: Vec<String>,
 }
 
-/// Lines that run at a given time during the run.
+/// Commands that run at a certain time during the run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
-    /// Time of the change, ns.
+    /// Time in the run, ns.
     pub at_ns: u64,
-    /// The lines to run.
+    /// The commands to run.
     pub batch: Batch,
 }
 
@@ -181,7 +183,7 @@ pub struct Flow {
     pub cc: String,
     /// Name of the congestion control in the kernel.
     pub kernel_cc: String,
-    /// Whether ECN is negotiated.
+    /// Whether the flow negotiates ECN.
     pub ecn: bool,
     /// Namespace of the sender.
     pub sender: usize,
@@ -191,37 +193,37 @@ pub struct Flow {
     pub sender_address: Ipv4Addr,
     /// The receiver's address.
     pub receiver_address: Ipv4Addr,
-    /// The receiver's port. The sender's port is the same.
+    /// Port of the receiver and of the sender.
     pub port: u16,
-    /// Time at which the sender connects, including the seed's random offset, ns.
+    /// Time at which the sender connects, including the random offset, ns.
     pub start_ns: u64,
     /// Time after which the flow sends no new data, ns.
     pub stop_ns: Option<u64>,
-    /// Payload to send, bytes. `None` if the flow has no end.
+    /// Payload to send, bytes. `None` if the flow sends until it is stopped.
     pub bytes: Option<u64>,
     /// Payload of a full segment, bytes.
     pub mss: u16,
-    /// Bytes of a frame in addition to its payload.
+    /// Frame length minus payload, bytes.
     pub header: u16,
-    /// The send buffer, bytes as `SO_SNDBUF` counts them.
+    /// Send buffer, in bytes as `SO_SNDBUF` counts them.
     pub send_buffer: u32,
-    /// The largest receive window that the receiver offers, bytes.
+    /// Largest receive window, bytes.
     pub window: u32,
-    /// Whether TCP paces its packets, at a rate that TCP computes.
+    /// Whether TCP paces its packets, at a rate that it chooses itself.
     pub pacing: bool,
-    /// Whether the receiver at first acknowledges every segment at once, before it delays ACKs.
+    /// Whether the receiver starts with quick ACKs, one for each segment, before it delays ACKs.
     pub quickack: bool,
-    /// Constant delay between the sender and the first capture on the path, ns. The time at which a
-    /// packet was sent is its capture time minus this delay.
+    /// Constant delay between the sender and the first capture on the path, ns. A packet was sent
+    /// this long before it was captured.
     pub access_delay_ns: u64,
-    /// The links that the data passes.
+    /// Indices of the links that data packets pass, in order.
     pub route: Vec<usize>,
-    /// The links that the ACKs pass.
+    /// Indices of the links that ACKs pass, in order.
     pub back: Vec<usize>,
-    /// Differentiated services codepoint of the flow's packets.
+    /// DSCP of the flow's packets.
     #[serde(default)]
     pub dscp: u8,
-    /// The application, if it limits the flow.
+    /// The application that limits the flow, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub application: Option<Application>,
 }
@@ -229,9 +231,10 @@ pub struct Flow {
 /// An application that limits its flow.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Application {
-    /// Payload rate at which the application writes, bit/s. `None` if it does not write at a rate.
+    /// Payload rate at which the application writes, bit/s, or `None` if it writes chunks or as
+    /// much as TCP accepts.
     pub rate_bit: Option<u64>,
-    /// The chunks that the application writes. `None` if it does not write chunks.
+    /// The chunks that the application writes, if it writes chunks.
     pub chunks: Option<Chunks>,
     /// Start and end of each pause, ns.
     pub pauses: Vec<[u64; 2]>,
@@ -242,12 +245,12 @@ pub struct Application {
 pub struct Chunks {
     /// Payload of a chunk, bytes.
     pub bytes: u64,
-    /// Number of chunks. `None` if their number is not limited.
+    /// Number of chunks. `None` means no limit.
     pub count: Option<u64>,
-    /// Time from one chunk to the next, ns. `None` if the receiver requests the chunks.
+    /// Time from one chunk to the next, ns, or `None` if the receiver requests each chunk.
     pub every_ns: Option<u64>,
-    /// Time that the receiver waits before each request, ns. `None` if it does not request the
-    /// chunks.
+    /// Think time: how long the receiver waits before each request, ns. `None` if it does not
+    /// request chunks.
     pub think_ns: Option<u64>,
     /// Payload of a request, bytes.
     pub request: u16,
@@ -262,9 +265,9 @@ pub struct Chunks {
 pub struct Source {
     /// Name in results.
     pub name: String,
-    /// The source's kind, which is its name in the registry.
+    /// Kind of the source: its name in the registry.
     pub kind: String,
-    /// The complete options, as text in the registry's grammar.
+    /// All options with their values, as text in the registry's syntax.
     pub options: Vec<(String, String)>,
     /// Namespace of the sender.
     pub sender: usize,
@@ -274,37 +277,38 @@ pub struct Source {
     pub sender_address: Ipv4Addr,
     /// The receiver's address.
     pub receiver_address: Ipv4Addr,
-    /// The receiver's port. The sender's port is the same.
+    /// Port of the receiver and of the sender.
     pub port: u16,
-    /// Time at which the source starts to send, including the seed's random offset, ns.
+    /// Time at which the source starts to send, including the random offset, ns.
     pub start_ns: u64,
     /// Time after which the source sends nothing, ns.
     pub stop_ns: Option<u64>,
-    /// The links that the source's packets pass.
+    /// Indices of the links that the source's packets pass, in order.
     pub route: Vec<usize>,
-    /// Differentiated services codepoint of the source's packets.
+    /// DSCP of the source's packets.
     #[serde(default)]
     pub dscp: u8,
-    /// The connections of a source that uses TCP. `None` for UDP.
+    /// The TCP connections of the source. `None` if it sends UDP datagrams.
     #[serde(default)]
     pub connections: Option<Connections>,
 }
 
-/// The TCP connections of a source. The server sends, and listens at the source's port. Each client
-/// has its own port.
+/// The TCP connections of a source. The server listens at the source's port and sends the data.
+/// Each client has a port of its own.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Connections {
-    /// The settings that connections share with flows. Port and size differ for each connection.
+    /// The settings of all connections, in the form of a flow. Each connection replaces the port
+    /// and the size.
     pub flow: Flow,
-    /// The first port of clients.
+    /// Port of the first client. Those of the other clients follow.
     pub first_port: u16,
-    /// Largest number of simultaneous clients. Each client has a port.
+    /// Largest number of simultaneous clients.
     pub limit: u16,
     /// Rate of the slowest link on the route, bit/s.
     pub rate_bit: u64,
     /// Round-trip time without queues, ns.
     pub rtt_ns: u64,
-    /// The largest possible size of a response, bytes.
+    /// The largest size of a response, bytes.
     pub most_bytes: u64,
 }
 
@@ -313,7 +317,7 @@ pub struct Connections {
 pub struct Program {
     /// Name in results.
     pub name: String,
-    /// Kind as the scenario sets it. It may be empty.
+    /// The kind that the scenario sets. It may be empty.
     pub kind: String,
     /// Namespace of the sender's host.
     pub sender: usize,
@@ -323,83 +327,83 @@ pub struct Program {
     pub sender_addresses: (Ipv4Addr, Ipv6Addr),
     /// The addresses of the receiver's host.
     pub receiver_addresses: (Ipv4Addr, Ipv6Addr),
-    /// The program on the sender's host, and the program on the receiver's host.
+    /// The program on the sender's host and the one on the receiver's host.
     pub sides: [Option<Side>; 2],
-    /// Environment variables in addition to the variables that every program has.
+    /// Environment variables for both programs, besides those that every program has.
     pub env: Vec<(String, String)>,
-    /// The folder of the guest's root in which its packages are unpacked.
+    /// Folder in the guest in which the entry's packages are unpacked.
     pub root: String,
-    /// The entry's files. Each has a name below `/files` and a path in the guest's root.
+    /// The entry's files: their names below `/files`, and their paths in the guest.
     pub files: Vec<(String, String)>,
-    /// Names of both hosts, if the scenario sets them.
+    /// Names of the sender's and the receiver's host, if the scenario sets them.
     #[serde(default)]
     pub host_names: Option<[String; 2]>,
-    /// Time at which the clients start, including the seed's random offset, ns.
+    /// Time at which the clients start, including the random offset, ns.
     pub start_ns: u64,
     /// Time at which tailback asks the programs to end, ns.
     pub stop_ns: Option<u64>,
-    /// Expected exit status of a side that ends on its own.
+    /// The exit status with which a program must end, if it ends by itself.
     pub expect: i32,
     /// Constant delay between the sender's host and the first capture on the path, ns.
     pub access_delay_ns: u64,
-    /// Round-trip time without queues, including the delays of links, ns.
+    /// Round-trip time without queues, including the links' delays, ns.
     pub base_rtt_ns: u64,
-    /// The links that packets of the sender's host pass.
+    /// Indices of the links that packets from the sender's host pass.
     pub route: Vec<usize>,
-    /// The links that packets of the receiver's host pass.
+    /// Indices of the links that packets from the receiver's host pass.
     pub back: Vec<usize>,
-    /// Differentiated services codepoint of the packets of both hosts.
+    /// DSCP of the packets of both hosts.
     pub dscp: u8,
-    /// The files that both sides share, if they are endpoints of the QUIC interop runner.
+    /// The files to download, if the programs are endpoints of the QUIC interop runner.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interop: Option<Interop>,
 }
 
-/// The files that the client of an entry fetches from its server.
+/// The files that a client of the QUIC interop runner downloads from the server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Interop {
-    /// The name and size (bytes) of each file.
+    /// Name and size of each file, bytes.
     pub files: Vec<(String, u64)>,
 }
 
-/// A program on a host.
+/// A program that runs on one of an entry's two hosts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Side {
     /// The program and its arguments.
     pub run: Vec<String>,
-    /// The condition under which a server is ready. `None` for a client. A server starts before the
-    /// run, and the run waits until the server is ready.
+    /// When the program is ready, if it is a server. Servers start before the run, which begins
+    /// when all are ready. `None` for a client.
     pub ready: Option<Ready>,
-    /// The folder below the guest's root that becomes the side's root. `None` if the root is made
-    /// of packages.
+    /// Folder in the guest that becomes the program's root. `None` if the root consists of
+    /// packages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub root: Option<String>,
     /// The working folder, if the scenario sets it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
-    /// Environment variables in addition to the variables of the entry.
+    /// Environment variables for this program, besides those of the entry.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub env: Vec<(String, String)>,
 }
 
-/// The condition under which a server is ready.
+/// The condition under which a server counts as ready.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Ready {
-    /// A process listens at this TCP port of the host.
+    /// A socket listens at this TCP port of the host.
     Tcp(u16),
     /// A socket is bound to this UDP port of the host.
     Udp(u16),
     /// The server's standard output contains this text.
     Stdout(String),
-    /// This much time has passed, ns.
+    /// This time has passed since the server was started, ns.
     After(u64),
 }
 
 impl Job {
-    /// Returns the flow, source or program of each number in a packet. Each flow, source and
-    /// connection of a source has one port, in the order of these numbers. Programs have no port
-    /// here, because the addresses of their hosts identify their packets.
+    /// Returns the flow, source or program to which each number in captured packets belongs. Flows,
+    /// sources and connections of sources are numbered in the order of their ports. Programs have
+    /// no port, because the addresses of their hosts identify their packets.
     pub fn owners(&self) -> Arc<[u32]> {
         let connections = self.sources.iter().map(|source| &source.connections);
         let limits = connections.map(|c| c.as_ref().map_or(0, |c| c.limit));
@@ -415,44 +419,43 @@ pub struct Link {
     pub name: String,
     /// Name of the queue discipline in results.
     pub aqm: String,
-    /// The name of the queue discipline's kind in tc. The agent needs it to find the statistics of
-    /// that kind.
+    /// Kind of the queue discipline in tc. The agent needs it to parse the kind's statistics.
     pub kind: String,
-    /// The namespace of the queue. Packets that enter the queue are captured when they come in
-    /// through the devices of this namespace other than [`Link::device`].
+    /// The namespace of the queue. Packets that enter the queue are captured as they arrive at any
+    /// other device of this namespace than [`Link::device`].
     pub namespace: usize,
-    /// The device after the queue. Packets that leave the queue are captured when they go out
-    /// there.
+    /// The device whose qdisc is the queue. Packets that leave the queue are captured as they leave
+    /// this device.
     pub device: String,
-    /// Rates in bit/s, each with the time in ns from which it applies. Times ascend from 0.
+    /// The link's rates, bit/s, each with the time from which it applies, ns. The times ascend from
+    /// 0.
     pub rates: Vec<(u64, u64)>,
-    /// The largest amount that the queue may hold. It is used to distinguish drops by a full buffer
-    /// from drops by the algorithm.
+    /// Capacity of the queue. It distinguishes drops by a full buffer from drops by the algorithm.
     pub limit: Limit,
-    /// Whether the algorithm drops on arrival or on departure.
+    /// Whether the algorithm drops packets as they arrive or as they leave.
     pub drops_at: DropsAt,
-    /// Whether packets of all flows leave in the order in which they came.
+    /// Whether packets leave in the order of their arrival, over all flows.
     pub in_order: bool,
-    /// Whether packets of each flow leave in the order in which they came.
+    /// Whether the packets of each flow leave in the order of their arrival.
     pub keeps_order: bool,
-    /// The namespace after the queue in which a wire loses packets. The wire is between the
-    /// devices `in` and `out` of this namespace.
+    /// Namespace of the wire that loses packets after the queue, between the devices `in` and `out`
+    /// of this namespace.
     pub loss_namespace: Option<usize>,
-    /// The kind of queue discipline that loses packets there; `None` for netem.
+    /// The queue discipline that loses the packets, or `None` for netem.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss_kind: Option<String>,
-    /// Numbers of the data packets, counted from 1, that a schedule marks regardless of the queue.
+    /// Numbers of the data packets that the schedule marks, counted from 1.
     pub scheduled_marks: Vec<u64>,
-    /// Numbers of the data packets, counted from 1, that a schedule drops regardless of the queue.
+    /// Numbers of the data packets that the schedule drops, counted from 1.
     pub scheduled_drops: Vec<u64>,
-    /// The namespace of the schedule, in front of the queue's namespace. Packets are captured when
-    /// they enter the namespace of the schedule.
+    /// Namespace of the schedule of marks and drops, before that of the queue. Packets are captured
+    /// as they enter it.
     pub schedule_namespace: Option<usize>,
-    /// Classes of the flows for which this link is the first.
+    /// The flow classes of the link: only flows that pass this link first.
     pub classes: Vec<ClassPlan>,
 }
 
-/// The largest amount that a queue may hold.
+/// Capacity of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Limit {
@@ -464,7 +467,7 @@ pub enum Limit {
     Unknown,
 }
 
-/// When a queue's algorithm drops packets.
+/// At which point a queue's algorithm drops packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DropsAt {

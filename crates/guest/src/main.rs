@@ -1,9 +1,8 @@
 //! The agent: the first process of the guest.
 //!
-//! It reads `/job/job.json`, runs the job and writes its result to `/results`. It prints its
-//! messages on the console, one line each. They begin with `tailback:`, and the host reads these
-//! lines. The agent also starts itself again, to set up the host of a program and to be the first
-//! process there.
+//! It reads `/job/job.json`, runs the job and writes the result to `/results`. Its messages on the
+//! console, one per line, begin with `tailback:`, and the host reads them. To start a program, the
+//! agent starts itself again as a new process, which sets up the program's host.
 
 mod agent;
 

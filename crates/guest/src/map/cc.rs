@@ -1,7 +1,7 @@
-//! Maps a flow's congestion control to a congestion control of the kernel, with its module.
+//! Maps a flow's congestion control to a congestion control in the kernel, and to its module.
 //!
-//! A module's parameters apply to every flow that uses the module. Therefore all flows of a plan
-//! that use a module must have equal parameters.
+//! Module parameters apply to all flows that use the module. So all such flows of a plan must have
+//! equal parameters.
 
 use tailback_engine::cc;
 use tailback_engine::plan::{Algorithm, EcnFeedback, FlowPlan, Growth};
@@ -12,9 +12,8 @@ use super::kits::{ACCURATE_ECN, Kits};
 use super::modules::Modules;
 use super::refuse::{Refusals, instead};
 
-/// Returns the module that provides a flow's congestion control instead of Linux's own code, if one
-/// is needed. If the scenario names a module, it is that module. If Linux does not have the flow's
-/// options, it is one of tailback's own modules.
+/// Returns the module that replaces Linux's own congestion control, if any: the module that the
+/// scenario names, or tailback's own module if Linux does not have the flow's options.
 pub(super) fn stand_in<'a>(
     control: &'a Algorithm,
     module: Option<&'a str>,
@@ -29,8 +28,8 @@ pub(super) fn stand_in<'a>(
     })
 }
 
-/// Returns the kernel's name of a flow's congestion control. Also adds its module, with the
-/// module's parameters, to the modules to load.
+/// Returns the kernel's name of a flow's congestion control. Adds its module and the module's
+/// parameters to the modules to load.
 pub(super) fn control(
     path: &str,
     flow: &FlowPlan,

@@ -1,4 +1,4 @@
-//! Lists the flows and traffic sources for the guest.
+//! Maps the flows and traffic sources of a plan to those of a job.
 
 use tailback_engine::plan::{Algorithm, FlowPlan, LinkPlan, Pacing, Plan, RatePlan, TrafficPlan};
 use tailback_engine::registry::{Value, texts};
@@ -9,25 +9,26 @@ use super::as_flow;
 use super::layout::{Group, Layout};
 use crate::job::{Application, Chunks, Connections, Flow, Source};
 
-/// Port of the first flow. The ports of the other flows and of the sources follow.
+/// Port of the first flow. The next ports belong to the other flows, and then to the sources.
 const FIRST_PORT: u16 = 5001;
 
-/// Upper bound of the sum of the socket buffers of all senders, bytes.
+/// Upper limit of the total size of all send buffers, bytes.
 const SEND_BUFFERS: u64 = 1 << 30;
 
-/// The hosts of a plan's flows and sources, and the kernel's names of their congestion controls.
+/// What is needed to map flows and sources: the plan, their hosts, and their congestion controls in
+/// the kernel.
 pub(super) struct Ends<'a> {
     pub plan: &'a Plan,
     pub seed: u64,
     pub layout: &'a Layout,
-    /// Names of congestion controls by group of flows.
+    /// The kernel's names of the congestion controls, by group of flows.
     pub controls: &'a [String],
-    /// Names of congestion controls by source; `None` for a source of datagrams.
+    /// The kernel's names of the congestion controls, by source. `None` for a source of datagrams.
     pub source_controls: &'a [Option<String>],
 }
 
 impl Ends<'_> {
-    /// Returns the flows, in file order.
+    /// Returns the flows in the order of the scenario file.
     pub fn flows(&self) -> Vec<Flow> {
         let flows = self.plan.each_flow().map(|flow| {
             let group = &self.layout.groups[self.layout.of_flow[flow.number]];
@@ -37,8 +38,8 @@ impl Ends<'_> {
         flows.collect()
     }
 
-    /// Returns the sources of traffic, in file order. The ports of their connections follow all
-    /// other ports.
+    /// Returns the sources in the order of the scenario file. Ports of clients come after all other
+    /// ports.
     pub fn sources(&self) -> Vec<Source> {
         let plan = self.plan;
         let mut sources = Vec::new();
@@ -151,7 +152,6 @@ impl Ends<'_> {
     }
 }
 
-/// Returns the port of a flow or source by its number.
 fn port(number: usize) -> u16 {
     FIRST_PORT + number as u16
 }
@@ -160,8 +160,8 @@ fn indices(route: &[u32]) -> Vec<usize> {
     route.iter().map(|l| *l as usize).collect()
 }
 
-/// Returns a flow's send buffer, bytes. It is several times the amount that can be in flight,
-/// because Linux also counts the overhead of its packets.
+/// Returns the size of a flow's send buffer, bytes. It is several times what can be in flight,
+/// because Linux also counts its overhead for each packet.
 fn send_buffer(plan: &Plan, route: &[u32], rtt: Time) -> u32 {
     let fastest = |rate: &RatePlan| match rate {
         RatePlan::Steps(steps) => steps.iter().map(|s| s.1.0).max().unwrap_or(0),
@@ -179,13 +179,13 @@ fn send_buffer(plan: &Plan, route: &[u32], rtt: Time) -> u32 {
     };
     let queues: u128 = links().map(|l| u128::from(held(l))).sum();
     let way = u128::from(rate) * u128::from(rtt.ns()) / 8_000_000_000;
-    // Use the amount that the queues can hold. If this is unknown, use the data of a quarter of a
-    // second.
+    // Count what the queues on the route can hold. If this is unknown, assume what arrives in a
+    // quarter of a second.
     let quarter = u128::from(rate) / 32;
     let wanted = 6 * (way + queues.max(quarter));
     let share = SEND_BUFFERS / plan.flow_count().max(1) as u64;
-    // Limit the size of one buffer. 256 MB is more than a flow of 10 Gbit/s needs for an RTT of 20
-    // ms, including the overhead.
+    // Limit each buffer to 256 MB. This is more than a flow of 10 Gbit/s needs at an RTT of 20 ms,
+    // overhead included.
     let most = share.clamp(1 << 16, 256 << 20);
     wanted.clamp(1 << 20, 256 << 20).min(u128::from(most)) as u32
 }

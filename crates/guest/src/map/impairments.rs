@@ -1,6 +1,5 @@
-//! Maps each impairment of a link to one netem qdisc, in order, or returns why Linux does not
-//! support the impairment. For a few impairments, tailback has its own queue disciplines, which
-//! read their arguments as text.
+//! Maps each impairment of a link to a netem qdisc, or returns why Linux does not support it. A few
+//! impairments use tailback's own queue disciplines, which read their arguments as text.
 
 use tailback_engine::impairments::{Discipline, Netem};
 use tailback_engine::plan::{Concerns, ImpairmentPlan, LinkPlan, Plan};
@@ -11,25 +10,24 @@ use super::kits::Kits;
 use super::modules::Modules;
 use super::refuse::Refusals;
 
-/// The netem or other queue discipline for an impairment.
+/// The qdisc that implements an impairment: netem, or one of tailback's own.
 pub(super) struct ImpairmentNetem {
     /// The queue discipline.
     pub discipline: Discipline,
-    /// Its arguments. Each set of arguments has the time from which it applies; the first time is
-    /// 0.
+    /// Its arguments, each with the time from which they apply. The first time is 0.
     pub words: Vec<(Time, String)>,
-    /// Whether it loses packets.
+    /// Whether the impairment loses packets.
     pub loses: bool,
 }
 
-/// Which kinds of packets pass a link.
+/// Which kinds of packets pass a link: data, ACKs, or both.
 #[derive(Clone, Copy, Default)]
 struct Passing {
     data: bool,
     acks: bool,
 }
 
-/// Which part of the packets on a link an impairment affects.
+/// Whether an impairment affects all, some or none of the packets on a link.
 #[derive(PartialEq)]
 enum Concerned {
     All,
@@ -58,7 +56,7 @@ impl Passing {
         passing
     }
 
-    /// Returns which part of the packets an impairment affects.
+    /// Returns whether an impairment affects all, some or none of the packets.
     fn concerned(self, concerns: Concerns) -> Concerned {
         let matching = match (concerns, self.data, self.acks) {
             (Concerns::All, ..) => true,
@@ -74,7 +72,7 @@ impl Passing {
     }
 }
 
-/// Returns whether a link has an impairment that needs tailback's own module.
+/// Returns whether a link has an impairment that needs tailback's kernel module.
 pub(super) fn needs_module(link: &LinkPlan) -> bool {
     link.impairments.iter().any(|impairment| {
         let netem = (impairment.entry().build.netem)(&impairment.options);
@@ -82,8 +80,8 @@ pub(super) fn needs_module(link: &LinkPlan) -> bool {
     })
 }
 
-/// Adds the module that the impairments of a link need to the modules to load. Adds a refusal for
-/// each impairment that Linux does not support.
+/// Adds the module that a link's impairments need to the modules to load. Rejects impairments that
+/// Linux does not support.
 pub(super) fn check(
     path: &str,
     (link, plan): (usize, &Plan),
@@ -139,7 +137,7 @@ pub(super) fn check(
     }
 }
 
-/// Returns the netems after a link, in their order. The plan must have passed all checks.
+/// Returns the qdiscs of a link's impairments, in order. The plan must have passed all checks.
 pub(super) fn netems(plan: &Plan, link: usize, seed: u64) -> Vec<ImpairmentNetem> {
     let passing = Passing::of(plan, link);
     let here = &plan.links[link];
@@ -152,8 +150,8 @@ pub(super) fn netems(plan: &Plan, link: usize, seed: u64) -> Vec<ImpairmentNetem
         let netem = (impairment.entry().build.netem)(&impairment.options).ok()?;
         let purpose = format!("netem {place}");
         let mut seeds = Stream::new(seed, &here.name, &purpose);
-        // A change restarts the random numbers of a netem from its seed, so each change gets
-        // another seed.
+        // A change of its arguments makes netem restart its random numbers from the seed, so use
+        // another seed for each change.
         let words = timeline(impairment, &netem).into_iter().map(|(at, words)| {
             let seed = match netem.random && !words.is_empty() {
                 true => format!(" seed {}", seeds.bits()),
@@ -174,8 +172,8 @@ pub(super) fn netems(plan: &Plan, link: usize, seed: u64) -> Vec<ImpairmentNetem
     netems.collect()
 }
 
-/// Adds the kind of packets to affect to the arguments of one of tailback's own queue disciplines.
-/// The arguments are constant, so only `active` changes over time.
+/// Restricts one of tailback's own queue disciplines to certain kinds of packets. Its arguments
+/// stay the same, and only `active` changes over time.
 fn scope(words: &mut [(Time, String)], only: Concerns, mixed: bool) {
     let Some(constant) = words
         .iter()
@@ -199,8 +197,8 @@ fn scope(words: &mut [(Time, String)], only: Concerns, mixed: bool) {
     }
 }
 
-/// Returns the arguments of a netem, each with the time from which they apply. Outside the
-/// impairment's time windows, the arguments are empty.
+/// Returns the arguments of a netem qdisc, each with the time from which they apply. Outside the
+/// time windows of the impairment, they are empty.
 fn timeline(impairment: &ImpairmentPlan, netem: &Netem) -> Vec<(Time, String)> {
     let windows = &impairment.during.0;
     if windows.is_empty() {

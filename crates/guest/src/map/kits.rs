@@ -1,5 +1,5 @@
-//! The available kernel kits, and the Linux release that introduced a feature. A kit is a built
-//! kernel with its modules and the agent.
+//! The built kernel kits, and which Linux release introduced which feature. A kit is a kernel with
+//! its modules and tailback's agent.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
@@ -7,11 +7,11 @@ use std::ops::Deref;
 use serde::{Deserialize, Serialize};
 use tailback_engine::plan::{Plan, Refusal};
 
-/// A feature of a kernel other than its queue disciplines and congestion controls.
+/// A kernel feature that is neither a queue discipline nor a congestion control.
 pub(super) struct Feature {
     /// Name of the feature, for messages.
     pub name: &'static str,
-    /// First Linux release that has the feature.
+    /// The first Linux release with this feature.
     pub since: &'static str,
 }
 
@@ -21,15 +21,15 @@ pub(super) const ACCURATE_ECN: Feature = Feature {
     since: "6.18",
 };
 
-/// The sysctl that determines whether Linux remembers ssthresh. Earlier releases always remember it
-/// with the other metrics.
+/// The sysctl that turns off storing ssthresh with the metrics of a destination. Earlier releases
+/// always store it.
 pub(super) const SSTHRESH_METRICS: Feature = Feature {
     name: "net/ipv4/tcp_no_ssthresh_metrics_save",
     since: "5.6",
 };
 
-/// The sysctl that determines whether a connection changes its hash after a timeout. Earlier
-/// releases always change the hash.
+/// The sysctl that determines whether a timeout changes a connection's flow hash. In earlier
+/// releases it always does.
 pub(super) const TXREHASH: Feature = Feature {
     name: "net/core/txrehash",
     since: "5.18",
@@ -38,48 +38,49 @@ pub(super) const TXREHASH: Feature = Feature {
 /// The contents of a kernel kit.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kit {
-    /// Version of the kernel, e.g. 6.1.176; empty if unknown.
+    /// Kernel version, such as 6.1.176. Empty if unknown.
     #[serde(default)]
     pub version: String,
     /// Hash of the kit.
     #[serde(default)]
     pub hash: String,
-    /// Congestion controls by name. The value is the guest path of the module, or `None` if it is
+    /// Congestion controls by name, each with the guest path of its module, or `None` if it is
     /// built in.
     #[serde(default)]
     pub ccs: BTreeMap<String, Option<String>>,
-    /// Queue disciplines by name. The value is the guest path of the module, or `None` if it is
-    /// built in.
+    /// Queue disciplines by name, each with the guest path of its module, or `None` if it is built
+    /// in.
     #[serde(default)]
     pub qdiscs: BTreeMap<String, Option<String>>,
-    /// Other modules by name. The values are guest paths, in the order of loading.
+    /// Other modules by name, each with the guest paths of its files in loading order.
     #[serde(default)]
     pub extra: BTreeMap<String, Vec<String>>,
-    /// The congestion controls and kinds of queues that the modules in `extra` register, if known.
+    /// The congestion controls and queue disciplines that each module in `extra` registers, if
+    /// known.
     #[serde(default)]
     pub registers: BTreeMap<String, Vec<String>>,
-    /// All kits that a scenario may name. The kit that was built last comes first.
+    /// All built kits, the newest first. A scenario may name any of them.
     #[serde(default)]
     pub others: Vec<Kit>,
-    /// Errors that the host has found in programs. Each has a path such as `programs[0].files`, and
-    /// a message.
+    /// Errors that the host has found in `[[programs]]`: a path such as `programs[0].files`, and a
+    /// message.
     #[serde(default)]
     pub refused: Vec<(String, String)>,
 }
 
-/// Number of digits of a kit's hash that a scenario must give at least.
+/// Shortest prefix of a kit's hash that a scenario may use, in digits.
 const HASH_DIGITS: usize = 6;
 
 impl Kit {
-    /// Returns whether a scenario may select the kit by this name: a release, a version, or the
-    /// beginning of its hash.
+    /// Returns whether this name denotes the kit. It may be a release, a version, or the beginning
+    /// of the kit's hash.
     fn is(&self, name: &str) -> bool {
         self.version == name
             || self.release() == name
             || (name.len() >= HASH_DIGITS && self.hash.starts_with(name))
     }
 
-    /// Returns the first two numbers of the kernel's version.
+    /// Returns the release: the first two numbers of the kernel version.
     fn release(&self) -> &str {
         let mut dots = self.version.match_indices('.');
         match dots.nth(1) {
@@ -88,8 +89,8 @@ impl Kit {
         }
     }
 
-    /// Returns whether the Linux release of this kernel has a feature. If the release is unknown,
-    /// returns true.
+    /// Returns whether this kernel's release has a feature that was introduced in `since`. Returns
+    /// true if the release is unknown.
     pub(super) fn has(&self, since: &str) -> bool {
         self.version.is_empty() || numbers(&self.version) >= numbers(since)
     }
@@ -111,13 +112,13 @@ impl Deref for Kits<'_> {
 }
 
 impl<'a> Kits<'a> {
-    /// Selects the kit of a plan, or returns why no kit fits.
+    /// Selects the kit for a plan. Returns an error if no kit matches.
     pub fn of(plan: &Plan, kit: &'a Kit) -> Result<Kits<'a>, Refusal> {
         let all = kit.others.as_slice();
         let Some(name) = plan.kernel.as_deref() else {
             return Ok(Kits { chosen: kit, all });
         };
-        // Prefer the kit in use, then the kit that was built last.
+        // Prefer the current kit, then the newest one.
         let mut known = std::iter::once(kit).chain(all);
         match known.find(|kit| kit.is(name)) {
             Some(chosen) => Ok(Kits { chosen, all }),
@@ -140,8 +141,8 @@ impl<'a> Kits<'a> {
         }
     }
 
-    /// Returns the kernels that have a feature. These are kernels of built kits or, if no kit has
-    /// the feature, the first release that has it.
+    /// Names the kernels that have a feature, for an error message: those of built kits or, if none
+    /// has it, the first release that does.
     pub fn with(&self, since: Option<&str>, has: impl Fn(&Kit) -> bool) -> Option<String> {
         let found = self.all.iter().filter(|kit| has(kit));
         let found: BTreeSet<&str> = found.map(Kit::release).collect();
@@ -155,7 +156,7 @@ impl<'a> Kits<'a> {
         ))
     }
 
-    /// Returns the message about a feature that a later release of Linux introduced.
+    /// Returns an error message for a feature that this kernel does not have.
     pub fn without(&self, what: &str, since: Option<&str>) -> String {
         match since {
             Some(since) if !self.has(since) => {
@@ -169,7 +170,7 @@ impl<'a> Kits<'a> {
     }
 }
 
-/// Returns the numbers of a version, up to the first part that is not a number.
+/// Returns the numbers of a version string, up to the first part that is not a number.
 fn numbers(version: &str) -> Vec<u32> {
     let parts = version.split(['.', '-', '~', '+']);
     parts.map_while(|part| part.parse().ok()).collect()

@@ -1,4 +1,4 @@
-//! The network of a plan: namespaces, pairs of devices, and lines for `ip` and `tc`.
+//! The network of a job: namespaces, pairs of devices, and `ip` and `tc` commands.
 //!
 //! ```text
 //! sG data --- dataG mL out --- linkL mM out --- data rG    data of group G over links L and M
@@ -15,11 +15,11 @@
 //! | `iLxN` | after `jL`, `kL` and `lL`: impairment N of link L |
 //! | `fL` | after link L and its impairments: the point at which routes separate |
 //!
-//! `ip` reads a name such as `d` as one of its own keywords (`dynamic`). So device names are long,
-//! and the lines write them after `dev`.
+//! `ip` reads a device name such as `d` as an abbreviated keyword (`dynamic`). So device names are
+//! long, and follow the keyword `dev`.
 //!
-//! As in the simulator, half of the round-trip time is before the first link of the data. The other
-//! half is after the receiver, before the links of the return route.
+//! As in the simulator, half of the round-trip time is before the first link of the route. The
+//! other half is after the receiver, before the first link of the return route.
 
 mod programs;
 
@@ -41,10 +41,10 @@ use super::tc::Qdisc;
 use crate::job::{Batch, Change, Device, Gate, Namespace, Tool, Veth};
 use programs::{Addresses, IP_MTU, Pair};
 
-/// Flows or sources on the same two hosts.
+/// Flows or sources with the same two hosts.
 pub(super) struct Group {
     key: Hosts,
-    /// Whether the receiver also sends packets.
+    /// Whether the receiver also sends packets, such as ACKs.
     responsive: bool,
     /// The namespace of the sender.
     pub sender: usize,
@@ -56,39 +56,35 @@ pub(super) struct Group {
     pub receiver_address: Ipv4Addr,
 }
 
-/// The namespaces of a link.
+/// The namespaces that a link consists of.
 pub(super) struct LinkNamespaces {
-    /// The namespace of its queue.
     pub namespace: usize,
-    /// The namespace of its schedule.
+    /// Namespace of the schedule of marks and drops, if any.
     pub schedule: Option<usize>,
-    /// The namespace of the queue discipline that loses packets after they leave the queue.
+    /// Namespace and queue discipline of the wire that loses packets after the queue, if any.
     pub loss: Option<(usize, Discipline)>,
 }
 
-/// A network under construction.
+/// The network while it is being built.
 #[derive(Default)]
 pub(super) struct Layout {
-    /// All namespaces.
     pub namespaces: Vec<Namespace>,
-    /// All pairs of devices.
     pub veths: Vec<Veth>,
-    /// Lines for `ip` that bring devices up, by namespace.
+    /// `ip` commands that set devices up, by namespace.
     up: Vec<Vec<String>>,
-    /// Further lines for `ip`, which run after all devices are up.
+    /// `ip` commands that run after all devices are up, by namespace.
     ip: Vec<Vec<String>>,
-    /// Lines for `tc`, by namespace.
+    /// `tc` commands, by namespace.
     tc: Vec<Vec<String>>,
-    /// Lines that the agent runs, each with its namespace. They are about queues that `tc` does not
-    /// support.
+    /// Commands for queues that `tc` does not support, each with its namespace. The agent runs
+    /// them.
     queues: Vec<(usize, String)>,
-    /// Namespaces with adaptive RED.
+    /// Namespaces with a RED queue in adaptive mode.
     adapts: Vec<usize>,
-    /// Namespaces that send all packets out through the device `out`.
+    /// Namespaces whose packets all leave through the device `out`.
     through: Vec<usize>,
-    /// Lines that the agent runs during the run.
+    /// Commands that run during the run.
     pub changes: Vec<Change>,
-    /// All groups.
     pub groups: Vec<Group>,
     /// The group of each flow.
     pub of_flow: Vec<usize>,
@@ -96,39 +92,39 @@ pub(super) struct Layout {
     pub of_source: Vec<usize>,
     /// The namespaces of each link.
     pub links: Vec<LinkNamespaces>,
-    /// The hosts of each entry of programs.
+    /// The hosts of each entry in `[[programs]]`.
     pub programs: Vec<Pair>,
-    /// The devices that receive from hosts of programs.
+    /// The devices that receive packets from hosts of programs, with their filters.
     pub gates: Vec<Gate>,
 }
 
-/// The end of a route: namespace and device.
+/// A device: its namespace and its name.
 type End = (usize, String);
 
-/// One direction of a group, or of an entry of programs.
+/// One direction of a group, or of an entry in `[[programs]]`.
 struct Route {
-    /// The device through which the packets enter their first link.
+    /// Name of the device through which the packets enter their first link.
     entrance: String,
-    /// IP bytes of the longest packet.
+    /// Largest length of an IP packet, bytes.
     mtu: u32,
-    /// The device through which the packets leave their host; `None` if that device exists already.
+    /// The device through which the packets leave their host, if it must be created.
     start: Option<End>,
     links: Vec<u32>,
     end: End,
     destination: Destination,
 }
 
-/// The destination of the packets on a route.
+/// The destination of a route's packets.
 #[derive(Clone, Copy)]
 enum Destination {
-    /// The address of flows; routers have a route to it.
+    /// The address of a flow's host. Routers have an IP route to it.
     Routed(Ipv4Addr),
-    /// The addresses of programs, for IPv4 and IPv6. All namespaces forward their packets below IP,
-    /// so that no router sends IPv6 packets of its own.
+    /// The IPv4 and IPv6 addresses of a program's host. All namespaces on the way forward these
+    /// packets below IP, so that no router sends IPv6 packets of its own.
     Handed(Addresses),
 }
 
-/// The next link or host after a link, for some destinations.
+/// Where some destinations' packets go after a link: to the next link or to a host.
 #[derive(Clone, PartialEq)]
 enum Next {
     Link(usize),
@@ -136,8 +132,8 @@ enum Next {
 }
 
 impl Layout {
-    /// Makes the network of a plan that passed all checks. `queues` has one item for each link.
-    /// `controls` has one item for each entry of programs.
+    /// Builds the network of a plan that has passed all checks. `queues` has the queue discipline
+    /// of each link, `controls` the congestion control of each entry in `[[programs]]`.
     pub fn of(
         plan: &Plan,
         seed: u64,
@@ -175,10 +171,10 @@ impl Layout {
         layout
     }
 
-    /// Returns the lines of the set-up.
+    /// Returns the commands that set up the network.
     pub fn setup(&mut self) -> Vec<Batch> {
         let mut setup = Vec::new();
-        // All devices come up first, because a route needs its device to be up.
+        // Set all devices up first, because a route needs a device that is up.
         for (up, rest) in self.up.iter_mut().zip(&mut self.ip) {
             up.append(rest);
         }
@@ -221,7 +217,7 @@ impl Layout {
     fn veth(&mut self, a: (usize, String), b: (usize, String), mtu: u32) {
         for (namespace, name) in [&a, &b] {
             if self.runs_programs(*namespace) {
-                // Without an IPv6 address of its own, the device does not send packets by itself.
+                // Without a link-local IPv6 address, the device sends no packets by itself.
                 self.up[*namespace].push(format!("link set dev {name} addrgenmode none"));
             }
             self.up[*namespace].push(format!("link set dev {name} up"));
@@ -266,7 +262,7 @@ impl Layout {
                 ("net/ipv4/conf/default/rp_filter", "0"),
                 ("net/ipv6/conf/all/disable_ipv6", "1"),
                 ("net/ipv6/conf/default/disable_ipv6", "1"),
-                // A long route has many routers, so the time to live has to be large.
+                // A long route has many routers, each of which decrements the TTL.
                 ("net/ipv4/ip_default_ttl", "255"),
             ];
             let (mut there, mut back) = (String::new(), String::new());
@@ -280,15 +276,16 @@ impl Layout {
                             None => switch(stack.ecn),
                         },
                     ),
-                    // If the queue drops a SYN, ECN must stay on.
+                    // Keep requesting ECN even if the queue drops a SYN.
                     ("net/ipv4/tcp_ecn_fallback", "0"),
                     ("net/ipv4/tcp_timestamps", switch(stack.timestamps)),
                     (
                         "net/ipv4/tcp_no_metrics_save",
                         switch(!stack.metrics_save[0]),
                     ),
-                    // A real router hashes addresses and ports. Here all hosts are one machine, so
-                    // a router gets the hash of the socket. A timeout must not change this hash.
+                    // A real router hashes addresses and ports. In the guest, routers see the hash
+                    // of the sending socket, because all hosts share one kernel. A timeout must not
+                    // change this hash.
                     (TXREHASH.name, "0"),
                     ("net/ipv4/tcp_rmem", &buffers),
                     ("net/ipv4/tcp_wmem", "4096 1048576 67108864"),
@@ -338,7 +335,7 @@ impl Layout {
                 self.ip[namespace].push(format!("address add {address}/32 dev lo"));
             }
             if !plan.offloads && has_tcp {
-                // With this limit, each packet that TCP makes has one segment.
+                // With this limit, TCP sends each segment as a packet of its own.
                 self.ip[sender].push("link set dev data gso_max_segs 1".to_owned());
             }
             self.ip[sender].push(format!("route add {to}/32 dev data src {from}{there}"));
@@ -368,8 +365,8 @@ impl Layout {
         }
     }
 
-    /// Makes the namespaces of the links. Call this first, so that the lines for `ip` and `tc` can
-    /// refer to devices in any order.
+    /// Creates the namespaces of all links. Call this first, so that commands may refer to devices
+    /// in any order.
     fn middle(&mut self, plan: &Plan) {
         for (i, link) in plan.links.iter().enumerate() {
             let schedule = link
@@ -388,8 +385,8 @@ impl Layout {
     fn routes(&self) -> Vec<Route> {
         let mut routes = Vec::new();
         for (i, group) in self.groups.iter().enumerate() {
-            // Packets enter the first link through this device, whose name contains the number of
-            // the group.
+            // The device through which packets enter the first link. Its name contains the number
+            // of the group.
             routes.push(Route {
                 entrance: format!("data{i}"),
                 mtu: group.key.mtu,
@@ -412,7 +409,7 @@ impl Layout {
         routes
     }
 
-    /// Returns the device through which packets enter a link or a host.
+    /// Returns the namespace and name of the device through which packets enter a link or a host.
     fn entrance(&self, next: &Next, name: impl FnOnce() -> String) -> (usize, String) {
         match next {
             Next::Link(link) => {
@@ -423,7 +420,7 @@ impl Layout {
         }
     }
 
-    /// Makes the part of the network after a link, up to the next links and hosts.
+    /// Builds the network after a link's queue, up to the next links and hosts.
     fn behind(
         &mut self,
         i: usize,
@@ -445,8 +442,8 @@ impl Layout {
             if stage.wire.is_some()
                 && let RatePlan::Steps(steps) = &link.rate
             {
-                // netem interprets a rate of 0 as no limit. During an outage no packet reaches
-                // netem, so keep the old rate.
+                // netem treats a rate of 0 as no limit. No packet reaches it during an outage, so
+                // keep the old rate.
                 for (at, rate) in steps.iter().skip(1).filter(|step| step.1 != Rate(0)) {
                     let line = netem("change", "out", &stage.words(Some(*rate)));
                     self.change(*at, joint, Tool::Tc, line);
@@ -478,7 +475,7 @@ impl Layout {
         }
         match nexts.as_slice() {
             [] => {
-                // No route uses this link, but its queue must exist, because the agent reads its
+                // No route passes this link, but its queue must exist, because the agent reads its
                 // statistics.
                 let end = self.namespace(format!("f{i}"), forwarding());
                 self.veth((here, "out".to_owned()), (end, "in".to_owned()), mtu);
@@ -521,8 +518,7 @@ impl Layout {
         }
     }
 
-    /// Makes the part of the network for an impairment after a namespace. Returns the impairment's
-    /// own namespace.
+    /// Adds a namespace for an impairment after another namespace. Returns the new namespace.
     fn impaired(
         &mut self,
         behind: usize,
@@ -554,17 +550,17 @@ impl Layout {
         joint
     }
 
-    /// Notes that a namespace sends all packets out through `out`.
+    /// Records that all packets of a namespace leave through `out`.
     fn out_by(&mut self, namespace: usize) {
         self.through.push(namespace);
     }
 
-    /// Lets namespaces with only one outgoing device forward packets below IP, from one device to
-    /// the other. This takes 20 % less time than routing, and does not rewrite packets.
+    /// Makes namespaces with only one outgoing device forward packets below IP. This takes 20 %
+    /// less time than routing, and does not modify packets.
     ///
-    /// A packet from a host is forwarded as a copy without a reference to its socket. Otherwise TCP
-    /// would assume that a segment in a router's queue is still in the host, and would not
-    /// retransmit it (`skb_still_in_host_queue`).
+    /// Packets from a host are copied without a reference to their socket. Otherwise TCP would find
+    /// that a segment in a router's queue has not left the host, and would not retransmit it
+    /// (`skb_still_in_host_queue`).
     fn hand_on(&mut self) {
         let groups = self.groups.iter().flat_map(|g| [g.sender, g.receiver]);
         let programs = self.programs.iter().flat_map(|pair| pair.hosts);
@@ -595,7 +591,7 @@ impl Layout {
         }
     }
 
-    /// Makes the shaper of the device `out`, and the queue inside the shaper.
+    /// Adds the shaper of the device `out`, with the queue inside.
     fn shaper(&mut self, i: usize, link: &LinkPlan, queue: &Qdisc, mtu: u32) {
         let namespace = self.links[i].namespace;
         if let Some(shaper) = queue.shaper() {
@@ -606,11 +602,11 @@ impl Layout {
                 0 => String::new(),
                 n => format!(" overhead {n}"),
             };
-            // Without a burst, a packet leaves at the start of its slot, and the next packet leaves
-            // len/rate later. But the guest's clock has steps of 256 ns, so a packet may leave
-            // late. Without a burst, this would reduce the rate (by 0.07 % at 100 Mbit/s). With a
-            // single class the quantum does not matter. The rate and the ceiling are equal, so a
-            // burst that the scenario sets is used for both.
+            // Without a burst, a packet leaves at the start of its slot, and the next one len/rate
+            // later. But the guest's clock has steps of 256 ns, so packets leave late, and the rate
+            // would be too low (by 0.07 % at 100 Mbit/s). So the burst is at least what the rate
+            // carries in 1 us. With a single class, the quantum does not matter. Rate and ceiling
+            // are equal, so both get the burst.
             let burst = rate.0.div_ceil(8_000_000).max(1).max(link.burst.0);
             format!(
                 "class {what} dev out parent 1: classid 1:1 htb rate {0}bit ceil {0}bit burst {burst}b cburst {burst}b quantum {1}{overhead}",
@@ -655,7 +651,7 @@ impl Layout {
         }
     }
 
-    /// Makes a queue with its own shaper. It is the only qdisc of the device `out`.
+    /// Adds a queue that contains its own shaper. It is the root qdisc of the device `out`.
     fn own_shaper(&mut self, namespace: usize, link: &LinkPlan, queue: &Qdisc, shaper: &Shaper) {
         let line = |what: &str, rate: Rate, rest: &[&str]| {
             let start = format!("qdisc {what} dev out root handle 10: {}", queue.kind);
@@ -686,8 +682,8 @@ impl Layout {
     }
 }
 
-/// Returns the receive buffers of hosts. A buffer is twice the window, because at first half of a
-/// buffer is the window.
+/// Returns the receive buffer sizes of hosts. A buffer is twice the window, because at first Linux
+/// uses half of it as the window.
 fn receive_buffers(plan: &Plan) -> String {
     const LEAST: u64 = 64 << 20;
     let connections = plan.traffic.iter().filter_map(|t| t.connections.as_ref());
@@ -700,7 +696,7 @@ fn receive_buffers(plan: &Plan) -> String {
     format!("4096 {buffer} {buffer}")
 }
 
-/// Returns the IP bytes of a flow's longest packet.
+/// Returns the largest length of a flow's IP packets, bytes.
 pub(super) fn mtu_of(flow: &FlowPlan) -> u32 {
     (u32::from(flow.tcp.mss) + u32::from(flow.tcp.header)).saturating_sub(14)
 }
@@ -713,10 +709,9 @@ fn quiet() -> Vec<(&'static str, &'static str)> {
     ]
 }
 
-/// Returns the sysctls of a router.
 fn forwarding() -> Vec<(&'static str, &'static str)> {
     vec![
-        // This sysctl comes first, because it resets other values.
+        // Set this first, because it resets other sysctls.
         ("net/ipv4/ip_forward", "1"),
         ("net/ipv4/conf/all/rp_filter", "0"),
         ("net/ipv4/conf/default/rp_filter", "0"),

@@ -1,4 +1,4 @@
-//! Maps a plan to a job for the guest, or returns the reasons why Linux cannot run the plan.
+//! Maps a plan to a job for the guest, or returns why Linux cannot run the plan.
 //!
 //! | module | what |
 //! |---|---|
@@ -51,21 +51,20 @@ use modules::Modules;
 pub use programs::Places;
 use refuse::Refusals;
 
-/// Name of the kernel module of scheduled marks and drops, and of its qdisc kind.
+/// Name of the kernel module for scheduled marks and drops, and of its qdisc.
 const SCHEDULE: &str = "tbsched";
 
-/// Capacity of each of the module's lists (`TBSCHED_MAX`).
+/// Largest number of marks, and of drops, that the module accepts (`TBSCHED_MAX`).
 const MOST_SCHEDULED: usize = 4096;
 
 /// Largest number of flows and sources.
 const MOST_ENDS: usize = 60_000;
 
-/// Largest number of simultaneous connections of a source. It equals the backlog of a listening
-/// socket.
+/// Largest number of simultaneous connections of a source, and backlog of its listening socket.
 const MOST_CONNECTIONS: u32 = 4096;
 
-/// Returns the reasons why a kernel cannot run a plan; the list is empty if it can. The plan may be
-/// incomplete. Missing parts are not checked.
+/// Returns the reasons why this kernel cannot run a plan, or an empty list if it can. The plan may
+/// be incomplete, and missing parts are not checked.
 pub fn judge(plan: &Plan, kit: &Kit) -> Vec<Refusal> {
     let found = kit.refused.iter().map(|(path, message)| Refusal {
         path: path.clone(),
@@ -77,8 +76,8 @@ pub fn judge(plan: &Plan, kit: &Kit) -> Vec<Refusal> {
     refusals
 }
 
-/// Returns the names of a kit's modules that a plan needs. These are the modules that the scenario
-/// names, and tailback's own modules for options that Linux does not have.
+/// Returns the names of the kernel modules that a plan needs: those that the scenario names, and
+/// tailback's own for options that Linux does not have.
 pub fn modules(plan: &Plan) -> BTreeSet<&str> {
     let queues = plan.links.iter();
     let queues = queues.filter_map(|link| tc::stand_in(&link.queue, link.module.as_deref()));
@@ -99,7 +98,7 @@ pub fn modules(plan: &Plan) -> BTreeSet<&str> {
     queues.chain(controls).chain(own).collect()
 }
 
-/// The parts of the kernel that a plan uses: the kit, queue disciplines and congestion controls.
+/// What a plan uses of the kernel.
 struct Decided<'k> {
     /// The kit that runs the plan.
     kit: Kits<'k>,
@@ -108,13 +107,13 @@ struct Decided<'k> {
     queues: Vec<tc::Qdisc>,
     /// The kernel's names of the congestion controls, by group of flows.
     controls: Vec<String>,
-    /// The kernel's names of the congestion controls, by source; `None` for a source of datagrams.
+    /// The kernel's names of the congestion controls, by source. `None` for a source of datagrams.
     source_controls: Vec<Option<String>>,
-    /// The kernel's names of the congestion controls, by entry of programs.
+    /// The kernel's names of the congestion controls, by entry in `[[programs]]`.
     program_controls: Vec<String>,
 }
 
-/// Returns the settings of a source's connections in the form of a flow.
+/// Returns the settings of a source's connections, in the form of a flow.
 fn as_flow(source: &TrafficPlan, connections: &ConnectionsPlan) -> FlowPlan {
     FlowPlan {
         name: source.name.clone(),
@@ -136,7 +135,7 @@ fn as_flow(source: &TrafficPlan, connections: &ConnectionsPlan) -> FlowPlan {
     }
 }
 
-/// Finds the parts of the kernel that a plan uses, or returns why the plan cannot run.
+/// Determines what a plan uses of the kernel, or returns why the plan cannot run.
 fn decide<'k>(plan: &Plan, kit: &'k Kit) -> Result<Decided<'k>, Vec<Refusal>> {
     let kit = &Kits::of(plan, kit).map_err(|refusal| vec![refusal])?;
     let mut refusals = Refusals::default();
@@ -195,7 +194,8 @@ fn decide<'k>(plan: &Plan, kit: &'k Kit) -> Result<Decided<'k>, Vec<Refusal>> {
     })
 }
 
-/// Loads the module of scheduled marks and drops with the numbers of a link's schedule.
+/// Adds the module for scheduled marks and drops, with the packet numbers of a link's schedule as
+/// parameters.
 fn schedule(
     path: &str,
     schedule: &Schedule,
@@ -227,7 +227,8 @@ fn schedule(
     modules.schedule(paths.clone(), parameters.join(" "));
 }
 
-/// Checks a traffic source. Returns the kernel's name of its congestion control, if it has one.
+/// Checks a traffic source. Returns the kernel's name of its congestion control, if it opens
+/// connections.
 fn source_control(
     path: &str,
     source: &TrafficPlan,
@@ -267,7 +268,7 @@ fn source_control(
     Some(cc::control(path, &flow, kit, modules, refusals))
 }
 
-/// Checks a connection, except for its congestion control.
+/// Checks a TCP flow or connection, except for its congestion control.
 fn connection(path: &str, flow: &FlowPlan, links: &[LinkPlan], refusals: &mut Refusals) {
     stack(path, &flow.tcp, refusals);
     let both = [("route", &flow.route), ("back", &flow.back)];
@@ -281,7 +282,7 @@ fn connection(path: &str, flow: &FlowPlan, links: &[LinkPlan], refusals: &mut Re
     }
 }
 
-/// Maps a plan to a job for the run of a seed. The job has no paths for the files of programs.
+/// Maps a plan to the job of a run with this seed. The job has no paths for the files of programs.
 ///
 /// # Errors
 /// Returns everything that Linux, or this kit, does not support.
@@ -289,7 +290,8 @@ pub fn map(plan: &Plan, seed: u64, kit: &Kit) -> Result<Job, Vec<Refusal>> {
     map_with(plan, seed, kit, &Places::default())
 }
 
-/// Maps a plan to a job for the guest, with the paths of its programs' packages and files.
+/// Maps a plan to the job of a run with this seed. `places` has the paths of the programs' packages
+/// and files.
 ///
 /// # Errors
 /// Returns everything that Linux, or this kit, does not support.
@@ -338,7 +340,7 @@ pub fn map_with(plan: &Plan, seed: u64, kit: &Kit, places: &Places) -> Result<Jo
     })
 }
 
-/// Returns the links of a job; `queues` are their queue disciplines.
+/// Returns the links of a job. `queues` has their queue disciplines.
 fn links_of(plan: &Plan, queues: Vec<tc::Qdisc>, layout: &Layout) -> Vec<Link> {
     let schedule_of = |link: &LinkPlan| link.schedule.clone().unwrap_or_default();
     let links = (0..).zip(&plan.links).zip(queues).zip(&layout.links);
@@ -368,7 +370,7 @@ fn links_of(plan: &Plan, queues: Vec<tc::Qdisc>, layout: &Layout) -> Vec<Link> {
     links.collect()
 }
 
-/// Returns the settings for the data that a job records.
+/// Returns what a job records.
 fn record(plan: &Plan) -> Record {
     let record = &plan.record;
     Record {
@@ -383,15 +385,15 @@ fn record(plan: &Plan) -> Record {
     }
 }
 
-/// Returns the sysctls that exist only once per kernel, not once per namespace.
+/// Returns the sysctls that apply to the whole kernel instead of a namespace.
 fn global_sysctls() -> Vec<(String, String)> {
     [
-        // The unit is pages. Memory pressure starts only at 2 GiB, because each buffer has its own
-        // bound.
+        // In pages. Memory pressure begins only at 2 GiB, because each buffer has a limit of its
+        // own.
         ("net/ipv4/tcp_mem", "393216 524288 786432"),
         ("net/core/rmem_max", "67108864"),
         ("net/core/wmem_max", "67108864"),
-        // Each destination of each namespace is an entry of the neighbour table.
+        // Each destination in each namespace takes an entry of the neighbour table.
         ("net/ipv4/neigh/default/gc_thresh1", "262144"),
         ("net/ipv4/neigh/default/gc_thresh2", "524288"),
         ("net/ipv4/neigh/default/gc_thresh3", "1048576"),
@@ -400,7 +402,7 @@ fn global_sysctls() -> Vec<(String, String)> {
     .to_vec()
 }
 
-/// Checks the settings that concern the whole plan.
+/// Checks the settings of a plan that concern neither a single link nor a single flow.
 fn whole(plan: &Plan, refusals: &mut Refusals) {
     if plan.owners().len() > MOST_ENDS {
         refusals.add(
@@ -423,7 +425,7 @@ fn whole(plan: &Plan, refusals: &mut Refusals) {
     }
 }
 
-/// Checks a link, except for its queue.
+/// Checks a link, except for its queue discipline.
 fn links(path: &str, link: &LinkPlan, refusals: &mut Refusals) {
     let rate = format!("{path}.rate");
     match &link.rate {
@@ -471,8 +473,8 @@ fn stack(path: &str, tcp: &TcpPlan, refusals: &mut Refusals) {
     refusals.0.extend(declared);
 }
 
-/// Rejects a host that is in two pairs of sender and receiver. Each end of a group of flows is one
-/// namespace, so a host in two pairs would need routes by source.
+/// Rejects a host that belongs to flows or sources with different peers, routes or stacks. Each end
+/// of such a group is a namespace, so the host would need routes that depend on the source.
 fn shared_hosts(plan: &Plan, refusals: &mut Refusals) {
     let (pairs, of) = plan.hosts();
     let mut pair_of = BTreeMap::new();
@@ -507,8 +509,8 @@ fn routes(path: &str, routes: &[(&str, &Vec<u32>)], links: &[LinkPlan], refusals
                 "every link at most once",
             );
         }
-        // Each link has up to five routers (schedule, queue, wire, jitter, fork), and one router
-        // for each impairment.
+        // A link has up to five routers (schedule, queue, wire, jitter, fork), plus one for each
+        // impairment.
         let routers = route.iter().filter_map(|link| links.get(*link as usize));
         let routers: usize = routers.map(|link| 5 + link.impairments.len()).sum();
         if routers > 250 {

@@ -1,4 +1,4 @@
-//! Selects the modules to load, and their parameters.
+//! Selects the kernel modules to load, and their parameters.
 
 use tailback_engine::registry::kernel::Kernel;
 use tailback_engine::{aqm, cc};
@@ -8,24 +8,23 @@ use crate::job::Module;
 use super::kits::Kits;
 use super::refuse::{Refusals, instead};
 
-/// The modules that the plan needs, as far as they are known.
+/// The modules that a plan needs, collected so far.
 #[derive(Default)]
 pub(super) struct Modules(Vec<Chosen>);
 
 struct Chosen {
     /// What the module provides: `cc NAME` or `qdisc NAME`.
     provides: String,
-    /// Name of the kit's module that replaces Linux's own, if any.
+    /// Name of the module that replaces Linux's own, if any.
     stand_in: Option<String>,
-    /// Guest paths of its files; empty if it is built in.
+    /// Guest paths of the module's files. Empty if it is built in.
     paths: Vec<String>,
-    /// Parameters of the module.
     parameters: String,
 }
 
 impl Modules {
-    /// Adds the module of a congestion control. Rejects the congestion control if the kit does not
-    /// have it.
+    /// Adds the module of a congestion control, or rejects the congestion control if the kit does
+    /// not have it.
     pub fn congestion_control(
         &mut self,
         path: &str,
@@ -87,8 +86,8 @@ impl Modules {
         });
     }
 
-    /// Adds the module of a queue discipline. Rejects the queue discipline if the kit does not have
-    /// it.
+    /// Adds the module of a queue discipline, or rejects the queue discipline if the kit does not
+    /// have it.
     pub fn qdisc(
         &mut self,
         path: &str,
@@ -141,7 +140,7 @@ impl Modules {
         }
     }
 
-    /// Adds the module of scheduled marks and drops.
+    /// Adds the module for scheduled marks and drops.
     pub fn schedule(&mut self, paths: Vec<String>, parameters: String) {
         self.0.push(Chosen {
             provides: "schedule".to_owned(),
@@ -151,7 +150,7 @@ impl Modules {
         });
     }
 
-    /// Adds one of tailback's own modules, unless it was added before.
+    /// Adds one of tailback's own modules, unless it has been added before.
     pub fn own(&mut self, provides: &str, paths: Vec<String>) {
         if self.0.iter().all(|c| c.provides != provides) {
             self.0.push(Chosen {
@@ -163,8 +162,8 @@ impl Modules {
         }
     }
 
-    /// Returns the modules in the order of loading. If a module has several files, the last file
-    /// gets the parameters, and the files before it are dependencies.
+    /// Returns the modules in loading order. If a module has several files, the last one gets the
+    /// parameters. The others are dependencies.
     pub fn list(self) -> Vec<Module> {
         let mut list = Vec::new();
         for chosen in self.0 {
@@ -182,7 +181,7 @@ impl Modules {
     }
 }
 
-/// Returns the files of an extra module, which must register this algorithm.
+/// Returns the files of an extra module, after checking that it registers this algorithm.
 fn extra(
     path: &str,
     algorithm: &str,
@@ -200,8 +199,8 @@ fn extra(
         refusals.add(&path, message, expected);
         return None;
     };
-    // If it is unknown what a module registers, accept the module, because it may register in a way
-    // that the kit does not detect.
+    // If it is unknown what a module registers, accept the module. It may register in a way that
+    // the kit's build does not detect.
     let registers = kit.registers.get(name).map_or(&[][..], Vec::as_slice);
     if !registers.is_empty() && registers.iter().all(|one| one != algorithm) {
         let all = registers.join(" and ");
@@ -218,7 +217,7 @@ fn extra(
     Some(found.clone())
 }
 
-/// Returns whether a module is one of tailback's own.
+/// Returns whether this module is one of tailback's own.
 fn is_own(name: &str) -> bool {
     let of_queue = aqm::TABLE.entries().iter().any(|entry| match entry.kernel {
         Kernel::Qdisc(face) => face.stand_ins.iter().any(|own| own.module == name),
@@ -231,7 +230,7 @@ fn is_own(name: &str) -> bool {
     of_queue || of_control
 }
 
-/// Returns the advice for an algorithm that no release of Linux has.
+/// Returns advice for an algorithm that no Linux release has.
 fn own_module() -> String {
     "a module of your own with it, built by `tailback kernel build --module FOLDER`".to_owned()
 }

@@ -1,7 +1,8 @@
-//! The hosts of programs. Each entry has a sender's host and a receiver's host, with IPv4 and IPv6.
+//! The hosts of programs: a sender's host and a receiver's host for each entry in `[[programs]]`,
+//! with IPv4 and IPv6.
 //!
-//! An entry of `[[programs]]` may have only one side and refer to a host of another entry. That
-//! host is then the other end of the entry's route.
+//! An entry may have only one program and name a host of another entry as the other end of its
+//! route.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -13,26 +14,27 @@ use super::{Destination, Layout, Route};
 use crate::job::{Gate, HARDWARE_ADDRESS};
 use crate::map::kits::{Kits, TXREHASH};
 
-/// IP bytes of the longest packet.
+/// Largest length of an IP packet, bytes.
 pub(super) const IP_MTU: u32 = 1500;
 
-/// The addresses of a host.
+/// IPv4 and IPv6 address of a host.
 pub(in crate::map) type Addresses = (Ipv4Addr, Ipv6Addr);
 
-/// The sender's and the receiver's host of an entry.
+/// The two hosts of an entry in `[[programs]]`.
 pub(in crate::map) struct Pair {
-    /// Namespaces of the hosts.
+    /// Namespaces of the sender's and the receiver's host.
     pub hosts: [usize; 2],
-    /// Addresses of the hosts.
+    /// Addresses of the sender's and the receiver's host.
     pub addresses: [Addresses; 2],
-    /// The index of the host that belongs to another entry, if any, and the number of that entry.
+    /// If one of the hosts belongs to another entry: which one (0 or 1), and the index of this
+    /// entry.
     shared: Option<(usize, usize)>,
     /// Index of the entry.
     entry: usize,
 }
 
 impl Layout {
-    /// Creates the namespaces of the hosts; `controls` are the congestion controls by entry.
+    /// Creates the namespaces of the hosts. `controls` has the congestion control of each entry.
     pub(super) fn program_hosts(
         &mut self,
         plan: &Plan,
@@ -74,8 +76,7 @@ impl Layout {
                 entry: member.group,
             });
         }
-        // Do this after all hosts exist, because a shared host may belong to an entry that comes
-        // later in the file.
+        // A shared host may belong to a later entry, so wait until all hosts exist.
         for i in 0..self.programs.len() {
             if let Some((side, other)) = self.programs[i].shared {
                 self.programs[i].hosts[side] = self.programs[other].hosts[side];
@@ -95,8 +96,8 @@ impl Layout {
                 let (four, six) = addresses[side];
                 let new = shared.is_none_or(|(shared, _)| shared != side);
                 if new {
-                    // Set addresses before all routes, because a route of an earlier entry may have
-                    // this address as its source.
+                    // Set addresses before all routes, because a route may use this address as its
+                    // source.
                     self.up[host].extend([
                         "link set dev lo up".to_owned(),
                         format!("address add {four}/32 dev lo"),
@@ -125,7 +126,7 @@ impl Layout {
         }
     }
 
-    /// Sets a DSCP on packets from one host to another, unless the program has set one.
+    /// Sets the DSCP of packets from one host to another, unless the program has set one.
     fn class_of_service(&mut self, host: usize, device: &str, (four, six): Addresses, dscp: u8) {
         let first = format!("qdisc add dev {device} clsact");
         if !self.tc[host].contains(&first) {
@@ -153,7 +154,7 @@ impl Layout {
         ]);
     }
 
-    /// Returns the routes of packets between the hosts.
+    /// Returns the routes between the hosts of all entries.
     pub(super) fn program_routes(&self, plan: &Plan) -> Vec<Route> {
         let mut routes = Vec::new();
         for (number, pair) in self.programs.iter().enumerate() {
@@ -164,8 +165,8 @@ impl Layout {
                 let (from, to) = (pair.hosts[side], pair.hosts[1 - side]);
                 let is_shared = |side| pair.shared.is_some_and(|(shared, _)| shared == side);
                 let there = leaves[side] == DEVICES[side] && is_shared(side);
-                // If several hosts reach this host through the same links, one device receives from
-                // all of them.
+                // If several hosts reach this host through the same links, it receives from all of
+                // them through one device.
                 let arrives = match links[side].is_empty() && is_shared(1 - side) {
                     true => format!("{}{number}", DEVICES[side]),
                     false => DEVICES[side].to_owned(),
@@ -183,16 +184,16 @@ impl Layout {
         routes
     }
 
-    /// Returns whether a namespace is a host of programs.
+    /// Returns whether a namespace is the host of a program.
     pub(super) fn runs_programs(&self, namespace: usize) -> bool {
         let mut pairs = self.programs.iter();
         pairs.any(|pair| pair.hosts.contains(&namespace))
     }
 
-    /// Finds every device that receives from a host of programs, and the packets that the kernel
-    /// accepts there. It accepts packets between the hosts of entries for which the host must use
-    /// the device at the other end of the pair. Without this filter, a packet that left through
-    /// another device of its host would bypass the links.
+    /// Lists the devices that receive packets from hosts of programs, with the address pairs that
+    /// they accept. These are the pairs for which the host must send through the other device of
+    /// the veth pair. Without this filter, a packet that leaves through another device of its host
+    /// would bypass the links.
     pub(super) fn find_gates(&mut self, plan: &Plan) {
         for veth in &self.veths {
             for (from, device) in [(&veth.a, &veth.b), (&veth.b, &veth.a)] {
@@ -226,8 +227,8 @@ impl Layout {
         }
     }
 
-    /// Adds filters to the gates whose namespaces do not forward below IP. These namespaces are
-    /// hosts, points at which routes separate, and the far ends of links.
+    /// Adds filters to the devices in `gates` whose namespaces do not forward below IP: devices of
+    /// hosts, of namespaces where routes separate, and of the far ends of links.
     pub(super) fn guard(&mut self) {
         for gate in &self.gates {
             let (namespace, name) = (gate.device.namespace, &gate.device.name);
@@ -243,7 +244,7 @@ impl Layout {
         }
     }
 
-    /// Sends packets for a host of programs out through a device. The namespace is one in which
+    /// Sends packets for a program's host out through a device. `fork` is a namespace in which
     /// routes separate.
     pub(super) fn hand_to(&mut self, fork: usize, (four, six): &Addresses, device: &str) {
         let first = "qdisc add dev in clsact";
@@ -263,10 +264,10 @@ impl Layout {
     }
 }
 
-/// Returns the filters of a gate. They apply `action` to packets that pass, and drop all other
-/// packets. They compare addresses, protocol and the hardware address that all devices share. A
-/// packet with another hardware address must be dropped here, because it would load the links
-/// although its destination does not accept it.
+/// Returns the tc filters of a device: they apply `action` to accepted packets and drop all others.
+/// They compare addresses, protocol and hardware address. A packet with a wrong hardware address
+/// must be dropped here. Its destination would drop it anyway, but only after it has loaded the
+/// links.
 pub(super) fn passes(gate: &Gate, action: &str) -> Vec<String> {
     let device = &gate.device.name;
     let [a, b, c, d, e, f] = HARDWARE_ADDRESS;
@@ -290,13 +291,12 @@ pub(super) fn passes(gate: &Gate, action: &str) -> Vec<String> {
     lines
 }
 
-/// The device through which the sender's host sends, and then the device through which the
-/// receiver's host sends.
+/// Names of the devices through which the sender's host and the receiver's host send.
 const DEVICES: [&str; 2] = ["data", "ack"];
 
 impl Pair {
-    /// Returns the devices through which both hosts send. If the route of the opposite direction
-    /// has no links, each pair of hosts has its own wire.
+    /// Returns the names of the devices through which the two hosts send. If the return route has
+    /// no links, each pair of hosts has a wire of its own.
     fn leaves(&self, number: usize, no_way_back: bool) -> [String; 2] {
         let receiver_is_shared = self.shared.is_some_and(|(side, _)| side == 1);
         let ack = match receiver_is_shared && no_way_back {
@@ -307,8 +307,7 @@ impl Pair {
     }
 }
 
-/// Returns the sysctls of a host. They are Linux's defaults, except where the defaults would make
-/// runs differ.
+/// Returns the sysctls of a host: Linux's defaults, unless a default would make runs differ.
 fn sysctls<'a>(ecn: bool, control: &'a str, kit: &Kits<'_>) -> Vec<(&'static str, &'a str)> {
     let mut sysctls = vec![
         ("net/ipv4/conf/all/rp_filter", "0"),
@@ -317,11 +316,11 @@ fn sysctls<'a>(ecn: bool, control: &'a str, kit: &Kits<'_>) -> Vec<(&'static str
         ("net/ipv6/conf/default/accept_ra", "0"),
         ("net/ipv6/conf/all/accept_dad", "0"),
         ("net/ipv6/conf/default/accept_dad", "0"),
-        // 2 is Linux's default. With it, a host uses ECN if the other end requests it.
+        // 2, Linux's default, means that a host uses ECN only if the other end requests it.
         ("net/ipv4/tcp_ecn", if ecn { "1" } else { "2" }),
         ("net/ipv4/tcp_congestion_control", control),
         ("net/ipv4/tcp_no_metrics_save", "1"),
-        // These are Linux's defaults. Setting them makes them independent of the guest's memory.
+        // Linux's defaults, which would otherwise depend on the guest's memory.
         ("net/ipv4/tcp_rmem", "4096 131072 6291456"),
         ("net/ipv4/tcp_wmem", "4096 16384 4194304"),
         ("net/ipv4/ping_group_range", "0 2147483647"),
