@@ -15,7 +15,6 @@ pub(crate) enum Much {
     Accurate,
 }
 
-/// The result of the ECN negotiation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Agreed {
     /// The form of ECN that the host under test requests or accepts.
@@ -67,7 +66,6 @@ impl Agreed {
     }
 }
 
-/// Returns the ECN field of a script's packet.
 pub(crate) fn codepoint(packet: &Segment) -> Ecn {
     match packet.ecn.as_deref() {
         Some("ect0") => Ecn::Ect0,

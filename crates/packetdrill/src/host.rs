@@ -35,7 +35,6 @@ const TIMESTAMPS_LEN: u32 = 12;
 /// Bytes of the AccECN option in each segment, if all segments carry it.
 const ACCECN_LEN: u32 = 12;
 
-/// A packet that the host has sent.
 #[derive(Clone, Debug)]
 pub(crate) struct Sent {
     /// Time at which the packet was sent.

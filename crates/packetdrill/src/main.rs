@@ -6,7 +6,6 @@ use std::process::ExitCode;
 use tailback_packetdrill::{judge, kernel_scripts, kernel_version, parse, report, scripts_in};
 use tailback_record::foreign::{read_text, shown};
 
-/// Largest script to read, bytes.
 const MAX_SCRIPT: u64 = 256 << 10;
 
 const USAGE: &str = "\
@@ -23,7 +22,6 @@ runs (and asserts nothing), FAIL with line, expected and got, or n/a with the re
 Exit status: 0 none fails, 1 a script fails, 2 bad input.
 ";
 
-/// Output format of the verdicts.
 enum Form {
     Table,
     Json,

@@ -143,7 +143,6 @@ impl Reader {
         }
     }
 
-    /// Skips blanks, line ends and comments.
     fn space(&mut self) {
         loop {
             match self.peek() {

@@ -18,7 +18,6 @@ const KNOWN: &[(&str, &str)] = &[(
 
 const WORDS: [&str; 4] = ["pass", "runs", "FAIL", "n/a"];
 
-/// Returns the word for a verdict in the table.
 fn word(judged: &Judged) -> &'static str {
     match judged.verdict {
         Verdict::Pass { .. } if judged.asserts() => "pass",
@@ -28,7 +27,6 @@ fn word(judged: &Judged) -> &'static str {
     }
 }
 
-/// Returns the reason for a verdict.
 fn why(judged: &Judged) -> String {
     let mut parts = Vec::new();
     match &judged.verdict {

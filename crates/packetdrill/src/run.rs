@@ -13,7 +13,6 @@ use crate::setup::{Setup, beyond};
 use crate::verdict::{Beyond, Category, Judged, Verdict};
 use crate::words::{describe, told};
 
-/// packetdrill's default tolerance for times.
 const TOLERANCE: Time = Time::from_ms(4);
 /// Longest wait for a packet that the script expects at any time (`*`).
 const PATIENCE: Time = Time::from_secs(10);

@@ -19,7 +19,6 @@ fn blocks(sack: &[(u32, u32)]) -> String {
     }
 }
 
-/// Describes an AccECN option.
 fn counters(option: Option<[Option<u32>; 3]>) -> String {
     option.map_or(String::new(), |counters| {
         let named = ["e1b", "ceb", "e0b"].iter().zip(counters);
@@ -63,7 +62,6 @@ pub(crate) fn describe(packet: &Segment, accurate: bool, from: Time, to: Time) -
     format!("{what}{marks}{ecn}{option}{sack} at {at}{until}")
 }
 
-/// Describes a packet that the simulator sent.
 pub(crate) fn told(sent: &Sent) -> String {
     let what = if sent.syn {
         "a SYN".to_owned()

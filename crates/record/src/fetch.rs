@@ -9,7 +9,6 @@
 
 use std::ptr;
 
-/// Bytes of a cache line.
 const LINE: usize = 64;
 
 #[inline(always)]

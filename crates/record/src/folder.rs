@@ -368,7 +368,6 @@ fn identity(
     identity
 }
 
-/// Writes a file and returns its size and hash.
 fn written<T>(
     path: &Path,
     write: impl FnOnce(&mut Hashing<&File>) -> io::Result<T>,

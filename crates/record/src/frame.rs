@@ -221,7 +221,6 @@ pub fn udp(envelope: &Envelope, out: &mut Vec<u8>) {
     out[at + 6..at + 8].copy_from_slice(&checksum.to_be_bytes());
 }
 
-/// Writes the Ethernet and IPv4 headers.
 fn start(envelope: &Envelope, protocol: u8, header: usize, out: &mut Vec<u8>) {
     out.clear();
     out.extend_from_slice(&envelope.to.mac);

@@ -41,7 +41,6 @@ pub struct FrameRules {
 #[derive(Clone, Debug)]
 struct Frame {
     captured_ns: u64,
-    /// When the frame was complete.
     complete_ns: Option<u64>,
     /// Number of datagrams that have not arrived.
     left: u32,

@@ -60,7 +60,6 @@ pub struct Meter {
     held_by: Held,
     /// The minimum queue delay in each time window.
     minima: Minima,
-    /// Drops and marks over time.
     timeline: Timeline,
     /// Events as series with numbers that are computed from owner and cause. The series get their
     /// keys at the end of the run.

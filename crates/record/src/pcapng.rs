@@ -86,7 +86,6 @@ fn interfaces_of(link: &str) -> [Interface; 3] {
 struct Interface {
     /// Name, e.g. `bottleneck.in`.
     name: String,
-    /// Description of the packets captured there.
     description: String,
 }
 
@@ -94,7 +93,6 @@ const SECTION_HEADER: u32 = 0x0A0D_0D0A;
 const BYTE_ORDER: u32 = 0x1A2B_3C4D;
 const INTERFACE: u32 = 1;
 const ENHANCED_PACKET: u32 = 6;
-/// LINKTYPE_ETHERNET.
 const ETHERNET: u16 = 1;
 
 const OPT_COMMENT: u16 = 1;
@@ -110,7 +108,6 @@ const IF_TSRESOL: u16 = 9;
 struct PacketFile<W: Write> {
     writer: W,
     interfaces: u32,
-    /// The current block.
     block: Vec<u8>,
 }
 

@@ -140,7 +140,6 @@ impl FlowSampler {
         }
     }
 
-    /// Returns the id of the first gauge.
     fn first_gauge(&self) -> SeriesId {
         self.first
             .plus(FlowState::rows(&[When::State, When::Interval, When::NoAcks]) as u32)

@@ -32,7 +32,6 @@ pub const PACKETS: &str = "packets.pcapng";
 /// Wall and CPU time.
 pub const TIMING: &str = "timing.json";
 
-/// Largest JSON file to read, bytes.
 const MAX_JSON: u64 = 64 << 20;
 /// Largest table to read, bytes: twice the size of a table with the largest number of rows.
 const MAX_TABLE: u64 = 1 << 30;
@@ -274,7 +273,6 @@ fn open_regular(path: &Path) -> Result<File> {
     }
 }
 
-/// Reads a whole regular file of at most `limit` bytes.
 fn read_whole(path: &Path, limit: u64) -> Result<Vec<u8>> {
     let file = open_regular(path)?;
     let io = |e| Fault::Io(at(path, e));

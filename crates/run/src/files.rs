@@ -134,7 +134,6 @@ type Entries = BTreeMap<String, (u32, Entry)>;
 static HASHED: LazyLock<Mutex<BTreeMap<PathBuf, (Entries, String)>>> =
     LazyLock::new(Mutex::default);
 
-/// The content of a program's root folder.
 #[derive(Default)]
 struct Root {
     entries: Entries,
@@ -266,7 +265,6 @@ fn executable(found: &fs::Metadata) -> bool {
     found.permissions().mode() & 0o111 != 0
 }
 
-/// Returns the permission bits.
 #[cfg(unix)]
 fn mode(found: &fs::Metadata) -> u32 {
     use std::os::unix::fs::PermissionsExt;

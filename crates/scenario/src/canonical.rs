@@ -13,10 +13,8 @@ use tailback_engine::registry::{Kind, Opt, Options, Value};
 
 use crate::declare::{Traces, entries};
 
-/// Version of the canonical form.
 const VERSION: i64 = 2;
 
-/// Returns the canonical form as JSON.
 pub(crate) fn canonical(plan: &Plan, traces: &Traces) -> String {
     let mut writer = Writer {
         text: String::new(),
@@ -163,7 +161,6 @@ impl Writer<'_> {
 /// Registries whose options are in the same table as the entry's name.
 const OPTIONS_BESIDE: [Registry; 3] = [Registry::Traffic, Registry::Impairments, Registry::Stacks];
 
-/// Returns the options that an entry declares.
 fn options_of(registries: &[Registry], name: &str) -> &'static [Opt] {
     let mut all = registries.iter().flat_map(|registry| entries(*registry));
     all.find(|entry| entry.name == name)

@@ -107,7 +107,6 @@ struct Offer<'a> {
 }
 
 impl Offer<'_> {
-    /// Returns the links on the route.
     fn links(&self, plan: &Plan) -> impl Iterator<Item = usize> {
         let route = self.route.iter().map(|at| *at as usize);
         route.filter(move |at| *at < plan.links.len())

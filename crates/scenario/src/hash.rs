@@ -62,7 +62,6 @@ impl Contents {
     }
 }
 
-/// Returns the first `len` bytes in hexadecimal.
 pub(crate) fn hex(bytes: &[u8], len: usize) -> String {
     bytes
         .iter()

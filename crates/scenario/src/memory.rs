@@ -22,7 +22,6 @@ const FLOW: u64 = 8 << 10;
 const CARRIED: u64 = 32;
 const SAMPLES_CARRIED: u64 = 256;
 const BUCKETS_CARRIED: u64 = 4096;
-/// Bytes for a source of traffic.
 const SOURCE: u64 = 2 << 10;
 /// Number of sampled values (gauges) that a queue reports.
 const GAUGES: u64 = 2;
@@ -400,7 +399,6 @@ pub(crate) fn refuse_flows(flows: u64, available: u64, span: Span) -> Option<Pro
     })
 }
 
-/// Converts bytes to MiB, rounded up.
 pub(crate) fn mib(bytes: u64) -> u64 {
     bytes.div_ceil(1 << 20)
 }

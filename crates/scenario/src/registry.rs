@@ -28,7 +28,6 @@ pub fn json() -> Value {
     })
 }
 
-/// Returns the built-in network paths.
 fn paths() -> Vec<Value> {
     let paths = profiles::ENTRIES.iter();
     let path = |path: &Profile| json!({ "name": path.name, "doc": path.doc(), "source": path.source(), "toml": path.toml });

@@ -250,7 +250,8 @@ zzz = 1
     );
 }
 
-/// Only ECN-capable packets can get SCE marks.
+/// Tests that options for SCE marks are rejected without ECN, because only ECN-capable packets get
+/// SCE marks.
 #[test]
 fn sce_without_ecn() {
     check_base(

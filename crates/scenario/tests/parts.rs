@@ -150,7 +150,6 @@ proptest! {
     ) {
         let mut text = format!("duration = \"700ms\"\nwarmup = \"100ms\"\n{host}\n[record]\n{record}\n");
         for (i, delay) in ring.delays.iter().enumerate() {
-            // The second link is different.
             let special = if i == 1 { link } else { "" };
             let rate = if special.contains("rate") { String::new() } else { format!("rate = \"{rate}\"\n") };
             text += &format!(

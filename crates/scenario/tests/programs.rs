@@ -287,7 +287,7 @@ requests = 5
     let run = ping.sender.as_ref().map(|side| side.run.join(" "));
     assert_eq!(run.as_deref(), Some("ping -n -i 0.2 -s 56 -c 5 {receiver}"));
     assert_eq!(ping.packages, ["iputils-ping"]);
-    // All entries must have the same date.
+    // All entries get the one date that is set.
     assert!(
         plan.programs
             .iter()

@@ -615,7 +615,6 @@ fn set_wins() {
         Rate(3_000_000)
     );
 
-    // The sweep itself can be set.
     let scenario = load_set(
         &text,
         &[

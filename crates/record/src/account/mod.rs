@@ -132,7 +132,8 @@ pub struct SlowStart {
     /// Segments lost through the overshoot: those lost until slow start ended, plus those in flight
     /// at that time and lost later.
     pub lost: u64,
-    /// Whether all segments that were in flight had arrived or been lost before the end of the run.
+    /// Whether `lost` is final: the recovery ended, or all segments in flight at the end of slow
+    /// start were acknowledged, before the end of the run.
     pub settled: bool,
 }
 

@@ -11,7 +11,6 @@ const NONE: u32 = u32::MAX;
 /// Where a flow or source is counted: the indices of its class and of its samples.
 #[derive(Clone, Copy)]
 struct Member {
-    /// Index into [`ClassRecorder::classes`].
     class: u32,
     /// Index among the flows with samples.
     flow: u32,
@@ -30,7 +29,6 @@ pub(crate) struct ClassRecorder {
     flow_bytes: Vec<u64>,
 }
 
-/// Divides the measured time into intervals.
 struct Cuts {
     warmup_ns: u64,
     interval_ns: u64,

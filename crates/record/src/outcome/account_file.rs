@@ -13,7 +13,6 @@ use super::Outcome;
 use crate::Cause;
 use crate::account::{Account, Limit, QueueAccount, Reason, Reduction, SlowStart, Told, WINDOW_NS};
 
-/// Version of the file.
 const FORMAT: u32 = 1;
 
 fn happened<'a>(named: impl Iterator<Item = (&'a str, u64)>) -> Value {

@@ -7,7 +7,6 @@ use super::*;
 
 const ROWS: u64 = 1000;
 
-/// Returns the bytes of a table.
 fn written() -> Vec<u8> {
     let mut series = Series::default();
     let id = series.id(Some("a"), None, "cwnd");
@@ -18,7 +17,6 @@ fn written() -> Vec<u8> {
     bytes
 }
 
-/// Returns the offset at which the footer of a table begins.
 fn footer_of(bytes: &[u8]) -> usize {
     let length = bytes.len();
     let footer = u32::from_le_bytes(bytes[length - 8..length - 4].try_into().expect("four"));

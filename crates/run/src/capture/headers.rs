@@ -28,7 +28,6 @@ pub struct Conversation {
     tcp: Option<Tcp>,
 }
 
-/// Values for the TCP headers of a flow.
 struct Tcp {
     /// Payload of a full segment without the AccECN option, bytes.
     mss: u16,

@@ -17,7 +17,6 @@ use crate::read::{Item, Node, Problem, Span, Table, Toml, shorten};
 /// The longest name of a congestion control or queue discipline in Linux, bytes.
 const MAX_KERNEL_NAME: usize = 15;
 
-/// The longest name of a module, bytes.
 const MAX_MODULE_NAME: usize = 63;
 
 /// The longest text of arguments for tc, bytes.
@@ -293,7 +292,6 @@ impl Reader<'_> {
         Some(name.to_owned())
     }
 
-    /// Checks a name that is passed to the kernel.
     fn kernel_name(&mut self, name: &str, span: Span, most: usize) {
         let fits = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
         if name.is_empty() || name.len() > most || !name.bytes().all(fits) {

@@ -34,7 +34,6 @@ pub(crate) fn expectation(kind: KeyKind) -> String {
     }
 }
 
-/// Returns an example of a key's value in TOML.
 pub(crate) fn example(key: &Key) -> String {
     match key.kind {
         KeyKind::Entry(registry) | KeyKind::Word(registry) => choice::example(registry),

@@ -11,7 +11,6 @@ use crate::read::Item;
 /// Describes pauses, for error messages.
 pub(super) const EXPECTED: &str = "pairs of times such as [[\"10s\", \"12s\"]]";
 
-/// The largest number of pauses of a flow.
 const MOST: usize = 10_000;
 
 const TIME: Kind = Kind::Time { min: Time::ZERO };

@@ -22,7 +22,6 @@ pub(super) const DATE: &str =
 /// The longest text of a program's words and variables, bytes.
 const MAX_TEXT: usize = 16 << 10;
 
-/// The largest number of words of a program.
 const MAX_WORDS: usize = 1000;
 
 impl Reader<'_> {

@@ -49,7 +49,6 @@ pub(crate) struct Reader<'a> {
     /// The files that programs need, with their hashes.
     pub(super) contents: Files,
     pub(super) load_root: &'a FileLoader<'a>,
-    /// The root folders of programs.
     pub(super) roots: Files,
 }
 

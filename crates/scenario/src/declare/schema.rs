@@ -119,7 +119,6 @@ fn description(key: &Key) -> String {
     }
 }
 
-/// Returns a default as written in a file.
 fn default(kind: KeyKind, text: &str) -> Json {
     match kind {
         KeyKind::Plain(kind) => value::default_json(kind, text),

@@ -21,7 +21,6 @@ const MAX_TOGETHER: usize = 4 * MAX_TRACE;
 
 pub(crate) use conditions::Conditions;
 
-/// The content of a trace.
 #[derive(Clone)]
 pub(crate) enum Traced {
     /// Times of delivery opportunities.
@@ -31,7 +30,6 @@ pub(crate) enum Traced {
 }
 
 impl Traced {
-    /// Returns the number of lines.
     fn len(&self) -> usize {
         match self {
             Traced::Opportunities(times) => times.len(),
@@ -40,7 +38,6 @@ impl Traced {
     }
 }
 
-/// A trace with its hash.
 struct Trace {
     traced: Traced,
     /// SHA-256 of the opportunities. Conditions are part of the plan and need no hash here.

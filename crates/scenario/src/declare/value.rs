@@ -254,7 +254,6 @@ impl Reader<'_> {
     }
 }
 
-/// The largest number of values in a list.
 const MAX_LIST: usize = 100_000;
 
 /// Advice for an error in a file with a list.

@@ -9,7 +9,6 @@ use super::subject::{Subject, competitor, measured};
 use crate::declare::{Assert, Bdp, GAIN, HARM, Reader, expectation};
 use crate::read::{Node, Problem};
 
-/// The largest number of assertions.
 const MAX_ASSERTS: usize = 1000;
 
 /// Reads `[[assert]]` and checks it against every point.

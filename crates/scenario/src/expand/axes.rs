@@ -27,7 +27,6 @@ pub(super) fn name_mixed_units(runs: &mut [Run]) {
     }
 }
 
-/// Formats a number with its unit.
 fn with_unit(value: &Value) -> String {
     match value {
         Value::Packets(packets) => format!("{packets}p"),

@@ -181,7 +181,6 @@ fn created(key: &str, span: Span, reached: Reached, next: Reached) -> Table {
     Table::default()
 }
 
-/// Returns the error about an unknown name, with the known names.
 fn unknown_name(name: &str, span: Span, list: &str, names: &[String]) -> Problem {
     let message = format!("there is no \"{}\" in {list}", shorten(name));
     let problem = Problem::new(span, message).global();

@@ -28,7 +28,6 @@ use graft::{graft, grafted, resolve};
 use grid::runs;
 use sweep::Sweep;
 
-/// A parsed `--set` option.
 struct Set {
     path: Path,
     value: Node,
@@ -119,7 +118,6 @@ pub(crate) fn expand(
     })
 }
 
-/// Sets the number of seeds to the value of `--seeds`.
 fn set_seeds(sweep: &mut Sweep, seeds: u64, sources: &mut Sources, problems: &mut Vec<Problem>) {
     let text = seeds.to_string();
     let source = sources.add("--seeds", &text);
@@ -207,7 +205,6 @@ fn points(
     points
 }
 
-/// Inserts the values of `--set` into the tree.
 fn overrides(
     request: &Request<'_>,
     root: &mut Node,

@@ -9,7 +9,6 @@ use crate::read::{Item, Node, Path, Problem, Span, Step, Toml, shorten};
 /// The largest number of points times seeds.
 pub(super) const MAX_POINTS: u64 = 100_000;
 
-/// The largest number of keys.
 const MAX_KEYS: usize = 100;
 
 /// An axis of the sweep: one key, or all keys of a zip.
@@ -20,7 +19,6 @@ pub(super) struct Dimension {
     pub len: usize,
 }
 
-/// A key of a sweep and its values.
 #[derive(Debug)]
 pub(super) struct SweptKey {
     /// The path as written in the file.
@@ -43,7 +41,6 @@ impl SweptKey {
     }
 }
 
-/// The content of `[sweep]`.
 #[derive(Debug)]
 pub(super) struct Sweep {
     pub dimensions: Vec<Dimension>,
@@ -62,7 +59,6 @@ impl Sweep {
     }
 }
 
-/// Reads `[sweep]` from a tree.
 pub(super) fn read(root: &Node, problems: &mut Vec<Problem>) -> Sweep {
     let mut sweep = Sweep {
         dimensions: Vec::new(),

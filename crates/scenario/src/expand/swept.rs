@@ -7,7 +7,6 @@ use crate::declare::Reader;
 use crate::read::{Node, Toml};
 use crate::scenario::Param;
 
-/// A swept key with its value.
 pub(super) struct Swept {
     pub key: String,
     pub param: Param,

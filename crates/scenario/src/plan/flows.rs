@@ -16,7 +16,6 @@ use crate::declare::{Bdp, Choice, Fields, MAX_TIME, Reader, expectation};
 use crate::memory;
 use crate::read::{Node, Problem, Table};
 
-/// The largest number of flows and sources in a run.
 const MAX_FLOWS: u64 = 1_000_000;
 
 /// Values from other tables that flows and sources depend on.
@@ -255,7 +254,6 @@ pub(super) fn class(
     Some(name)
 }
 
-/// Reads the hosts of a flow or source.
 pub(super) fn hosts(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<[String; 2]> {
     let item = fields.item("hosts")?;
     let names = item.node.array().unwrap_or_default();

@@ -12,7 +12,6 @@ use super::{impairments, short_forms};
 use crate::declare::{Bdp, Choice, Fields, Reader};
 use crate::read::{Item, Problem, Span};
 
-/// The links that have been read.
 #[derive(Default)]
 pub(super) struct Links {
     pub plans: Vec<LinkPlan>,
@@ -185,7 +184,6 @@ pub(super) fn warn_of_idle<'a>(
     }
 }
 
-/// Reads the slots of a link.
 fn read_slots(reader: &mut Reader<'_>, item: &Item) -> Option<SlotsPlan> {
     let before = reader.problems.len();
     let fields = reader.fields(&item.node, &SlotsPlan::TABLE, "[slots]", Bdp::Nowhere);

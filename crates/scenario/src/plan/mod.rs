@@ -152,7 +152,6 @@ fn duration_and_warmup(reader: &mut Reader<'_>, top: &Fields<'_>) -> (Option<Tim
     (duration, warmup)
 }
 
-/// Warns about links that are on no route.
 fn warn_of_idle_links(
     reader: &mut Reader<'_>,
     links: &Links,

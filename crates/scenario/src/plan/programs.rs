@@ -74,7 +74,7 @@ pub(super) fn programs(
     plans
 }
 
-/// Returns whether entries run transport stacks, in the simulator itself.
+/// Returns whether entries run transport stacks that are compiled into the simulator.
 fn has_stacks(reader: &Reader<'_>) -> bool {
     reader.engine == EngineKind::Sim && !reader.endpoints
 }

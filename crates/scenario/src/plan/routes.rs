@@ -9,7 +9,6 @@ use crate::read::{Item, Problem, listed, shorten};
 /// Largest number of links in a route. A packet counts the links that it has passed in 8 bits.
 const MAX_ROUTE: usize = 250;
 
-/// Reads a list of links.
 pub(super) fn route(reader: &mut Reader<'_>, item: &Item, links: &Links) -> Option<Vec<u32>> {
     let Some(list) = item.node.array() else {
         reader.wrong(&item.key, &item.node, expectation(KeyKind::Route));

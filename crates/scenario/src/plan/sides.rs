@@ -122,7 +122,6 @@ fn side_of<'n>(
     good.then_some((own, plan))
 }
 
-/// Reads environment variables.
 pub(super) fn variables<'n>(
     reader: &mut Reader<'_>,
     item: &'n Item,

@@ -3,7 +3,6 @@
 use super::problem::{Problem, shorten};
 use super::span::Span;
 
-/// One step of a path such as `flows[0].rtt`.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Step {
     Key(String),

@@ -222,7 +222,6 @@ pub(crate) fn render(mut problems: Vec<Problem>, sources: &Sources) -> Vec<Diagn
     rendered
 }
 
-/// Shortens a text for a message.
 pub(crate) fn shorten(text: &str) -> String {
     if text.chars().count() <= 60 {
         text.to_owned()

@@ -8,7 +8,6 @@ use tailback_sim::{Ecn, Endpoint, EndpointState, Time, Transmit};
 /// Payload of a datagram, bytes.
 const SIZE: usize = 1200;
 
-/// Returns the byte with which datagram `number` is filled.
 fn fill(number: u64) -> u8 {
     (number % 251) as u8
 }

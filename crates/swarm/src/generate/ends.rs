@@ -154,7 +154,7 @@ impl Maker {
         for opt in entry.options {
             let value = match opt.name {
                 "rate" => bit(self.rate * self.draw.log(0.01, 3.0)),
-                // Larger bitrates would make frames longer than allowed.
+                // A larger bitrate would make frames longer than is allowed.
                 "bitrate" => bit((self.rate * self.draw.log(0.01, 3.0)).clamp(1e4, 1e6)),
                 "min_bitrate" if self.draw.chance(0.5) => bit(1e3),
                 "min_bitrate" => continue,

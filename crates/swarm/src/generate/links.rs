@@ -154,7 +154,6 @@ impl Maker {
         Value::Table(queue)
     }
 
-    /// Draws one or more impairments.
     fn impairments(&mut self) -> Value {
         let number = self.draw.log(1.0, 6.0) as usize;
         let impairments = (0..number).map(|_| {
@@ -212,7 +211,6 @@ impl Maker {
     }
 }
 
-/// Returns whether a link may have a key with this value.
 fn is_valid(key: &str, value: Value) -> bool {
     let mut scenario: Table = BARE.parse().expect("TOML");
     if let Some(Value::Table(link)) = scenario.get_mut("bottleneck") {

@@ -30,9 +30,7 @@ struct Maker {
     /// Rate of the first link, bit/s. The next field is the smallest rate of all links.
     rate: f64,
     slowest: f64,
-    /// Base round-trip time, ns.
     rtt: f64,
-    /// Length of the run, ns.
     duration: f64,
     /// For each forward link, its name and whether it has a link in the return direction.
     links: Vec<(String, bool)>,
@@ -194,7 +192,6 @@ impl Maker {
         record
     }
 
-    /// Draws keys of `[tcp]`.
     fn tcp(&mut self) -> Table {
         let mut tcp = Table::new();
         self.maybe(&mut tcp, 0.25, "mss", |m| {

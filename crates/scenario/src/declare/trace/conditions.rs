@@ -15,7 +15,6 @@ use tailback_engine::units::{Rate, Time};
 
 use crate::declare::MAX_TIME;
 
-/// Largest number of rows in a file.
 const MAX_ROWS: usize = 1_000_000;
 
 /// The columns, of which the first two are required.
