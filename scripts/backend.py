@@ -1,9 +1,7 @@
 """Builds wheels. It builds the parts that maturin does not build, and then calls maturin's backend.
 
-maturin does not build the program that runs as the first process of a guest, and does not copy the
-engine's sources. pip uses this module for a checkout or an sdist. `make wheel` builds these parts
-beforehand. If this file is run as a program, it builds only these parts.
-"""
+These are the guest's init program and a copy of the engine's sources. pip uses this module for a
+checkout or an sdist. `make wheel` does so beforehand, by running this file as a program."""
 
 from __future__ import annotations
 
@@ -36,13 +34,13 @@ def build_wheel(
     config_settings: dict[str, Any] | None = None,
     metadata_directory: str | None = None,
 ) -> str:
-    """Build a wheel with all its parts."""
+    """Build a wheel, with the guest's program and the engine's sources."""
     prepare()
     return str(maturin.build_wheel(wheel_directory, config_settings, metadata_directory))
 
 
 def prepare() -> None:
-    """Build the parts of a wheel that maturin does not build."""
+    """Build the guest's program and copy the engine's sources."""
     # The kernel engine needs Linux on x86-64. On other machines, a wheel has only the simulator.
     if sys.platform == "linux" and platform.machine() == "x86_64":
         guest()
@@ -51,13 +49,13 @@ def prepare() -> None:
 
 
 def guest() -> None:
-    """Build the guest's program without symbols, because each guest reads the file."""
+    """Build the guest's program, stripped because every boot of a guest reads it."""
     package = ["--package", "tailback-guest", "--bin", "tailback-guest"]
     subprocess.run(["cargo", "build", "--release", "--quiet", "--locked", *package], check=True)
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
     shutil.copy(target / "release" / GUEST.name, GUEST)
     subprocess.run(["strip", GUEST], check=True)
-    # Store the hash of the program, so that tailback detects a change when it uses the program.
+    # Store the program's hash, with which tailback checks the file before use.
     told = hashlib.sha256(GUEST.read_bytes()).hexdigest()
     GUEST.with_name(f"{GUEST.name}.sha256").write_text(f"{told}\n", encoding="ascii")
 

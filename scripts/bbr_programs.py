@@ -2,10 +2,10 @@
 
     python scripts/bbr_programs.py quinn-bbr.json quiche-bbr2.json quinn-cubic.json
 
-The files have the output of the commands that the page names, the control that is no BBR last. The
-files of the programs are in scripts/programs. The kernel engine needs
-`tailback kernel build --program quinn`, and likewise for quiche.
-"""
+The arguments are files with the JSON output of the commands that the page lists. The last is a
+congestion control other than BBR, as a control experiment. Scenario files of the programs are in
+scripts/programs. The kernel engine needs `tailback kernel build --program quinn`, and likewise for
+quiche."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def main() -> None:
 
 
 def evaluation(data: dict[str, Any]) -> Evaluation:
-    """Return an evaluation from its JSON."""
+    """Read an evaluation from its JSON."""
     sections = tuple(SectionResult.from_dict(one) for one in data["sections"])
     notes = tuple(note for note in data["notes"] if "\n" not in note)
     return Evaluation(
@@ -124,7 +124,7 @@ def page(found: Sequence[Evaluation]) -> Iterator[str]:
 
 
 def marked(section: SectionResult) -> str:
-    """Return a verdict, with its number if it fails and has one."""
+    """Format a verdict. If it is a failure, add the measured number."""
     words = MARKS.get(section.verdict, section.verdict)
     if section.verdict not in BAD:
         return words

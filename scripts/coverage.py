@@ -3,12 +3,11 @@
     python3 scripts/coverage.py [--lines]
 
 Runs the Rust tests with LLVM's counters of coverage (`-C instrument-coverage`). Branches need `-Z
-coverage-options=branch`, which stable Rust accepts with RUSTC_BOOTSTRAP. To read the counters, the
-script needs llvm-profdata and llvm-cov of rustc's LLVM release. They come from rustup's component,
-from the machine, or from Debian's packages, which are unpacked into target/llvm. `--lines` also
-prints the lines that no test reaches, and the branches that no test takes. For a branch, it prints
-the line, the column and the value that the condition never had.
-"""
+coverage-options=branch`, which stable Rust accepts with RUSTC_BOOTSTRAP. The script needs
+llvm-profdata and llvm-cov of rustc's LLVM release: from rustup's component, from PATH, or from
+Debian packages, which it unpacks into target/llvm. `--lines` also prints the lines that no test
+reaches, and the branches that no test takes. For a branch, it prints line, column and the value
+that the condition never had."""
 
 from __future__ import annotations
 
@@ -29,7 +28,6 @@ MEASURED = ("crates/engine/src", "crates/record/src")
 
 
 def main() -> int:
-    """Print the table."""
     tools = _tools()
     objects = _tests()
     profiles = sorted(map(str, (TARGET / "profiles").glob("*.profraw")))
@@ -47,8 +45,7 @@ def main() -> int:
 
 
 def table(files: Iterable[Mapping[str, object]], *, lines: bool) -> None:
-    """Print the coverage of lines and branches by file, in ascending order of coverage, and then
-    the sums."""
+    """Print line and branch coverage by file, lowest first, then sums."""
     rows = []
     for file in files:
         path = Path(str(file["filename"])).relative_to(ROOT)
@@ -78,19 +75,17 @@ def table(files: Iterable[Mapping[str, object]], *, lines: bool) -> None:
 
 
 def _first_test(path: Path) -> int:
-    """Return the line at which the tests in a file begin, because the coverage of tests is not
-    measured."""
+    """Return the line at which a file's tests begin. Their coverage does not count."""
     lines = path.read_text().splitlines()
     for number, (line, behind) in enumerate(pairwise(lines), 1):
-        # Ignore a module of tests in another file, because it is not part of this file.
+        # `#[cfg(test)] mod tests;` is in another file.
         if line == "#[cfg(test)]" and behind.endswith("{"):
             return number
     return sys.maxsize
 
 
 def _lines(file: Mapping[str, object], end: int) -> dict[int, bool]:
-    """Return whether each line was reached. This is derived from the segments that cover the
-    line."""
+    """Return whether each line was reached, from LLVM's segments."""
     # A segment extends from its line and column to the next segment. Its fields are line, column,
     # count, whether it has a count, whether it begins a region, and whether it is a gap.
     covered: dict[int, bool] = {}
@@ -109,7 +104,8 @@ def _lines(file: Mapping[str, object], end: int) -> dict[int, bool]:
 
 
 def _branches(file: Mapping[str, object], end: int) -> dict[tuple[int, ...], bool]:
-    """Return whether each side of each branch was taken, in any instance of a generic function."""
+    """Return whether each branch was taken in each direction, in any instance of a generic
+    function."""
     sides: dict[tuple[int, ...], bool] = {}
     for branch in file["branches"]:  # type: ignore[attr-defined]
         *place, taken, not_taken = branch[:6]
@@ -142,7 +138,7 @@ def _spans(lines: list[int]) -> str:
 
 
 def _tests() -> list[str]:
-    """Build and run the tests. Return the paths of their programs."""
+    """Build and run the tests. Return the paths of the test programs."""
     profiles = TARGET / "profiles"
     profiles.mkdir(parents=True, exist_ok=True)
     for old in profiles.glob("*.profraw"):
@@ -160,7 +156,7 @@ def _tests() -> list[str]:
     built = _run([*command, "--no-run", "--message-format=json"], environment)
     messages = [json.loads(line) for line in built.splitlines() if line.startswith("{")]
     programs = [m["executable"] for m in messages if m.get("executable")]
-    # Do not stop at a failing test, because its coverage is also counted.
+    # A failing test also counts.
     tested = subprocess.run(
         [*command, "--no-fail-fast"], env=environment, cwd=ROOT, stdout=subprocess.PIPE, text=True
     )

@@ -1,10 +1,7 @@
-"""Writes the pages that do not need a kernel. They are the reference from the registries, the page
-of every published experiment from its runs, docs/evidence/trust.md from the results of experiments
-and validation, and the league from its data.
+"""Writes the pages that do not need a kernel. They are the reference, the page of each published
+experiment, docs/evidence/trust.md and the league.
 
-With `--check`, it only prints the pages that are not current, and the pages with numbers without a
-source (`prose`).
-"""
+With `--check`, it only prints outdated pages, and pages with numbers without a source (`prose`)."""
 
 from __future__ import annotations
 
@@ -38,8 +35,8 @@ from tailback_studies.reproduction import judges, published
 
 
 def experiment_pages() -> Iterator[Path]:
-    """Write the page of every experiment that has a page, with its goals in a file beside it.
-    Stored runs are not repeated."""
+    """Write the page of every experiment that has a page, with its goals in a file beside it. Only
+    missing runs are made."""
     for name in experiments.NAMES:
         experiment = experiments.get(name)
         if experiment.needs_kernel:
@@ -106,7 +103,7 @@ def main() -> None:
     if asked.check:
         check({**made, **from_results()})
         return
-    # Read the revision now, because somebody may commit while the runs take their time.
+    # Read the revision before the runs, during which somebody may commit.
     revision()
     for path, text in made.items():
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -124,7 +121,7 @@ def from_results() -> dict[Path, str]:
 
 
 def check(made: Mapping[Path, str]) -> None:
-    """Exit with an error if a page is not current, or has numbers without a source."""
+    """Exit with an error if a page is outdated or has numbers without a source."""
     stale = [p.name for p, text in made.items() if not p.exists() or p.read_text() != text]
     unsourced = prose.check(ROOT)
     for page in unsourced:

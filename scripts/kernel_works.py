@@ -4,9 +4,8 @@
     python scripts/kernel_works.py dualpi2-2022 dualpi2-2019-wrr --out results/kernel-works
 
 The script first makes the runs that are not stored. Each experiment has its own folder in `--out`.
-Errors are relative to published numbers. For experiments without published numbers, the table has
-the difference between the engines. Both engines run the same scenarios.
-"""
+Errors are relative to published numbers. Without these, the table shows the difference between the
+engines. Both engines run the same scenarios."""
 
 from __future__ import annotations
 
@@ -130,7 +129,7 @@ DCTCP as in Linux 3.19. On both engines, losses are detected as in today's TCP a
 
 @dataclass(frozen=True)
 class WorkCell:
-    """A cell that both engines have measured."""
+    """A published number, and its error on each engine."""
 
     part: str
     published: float | None
@@ -140,7 +139,7 @@ class WorkCell:
 
 @dataclass
 class Work:
-    """An experiment on both engines."""
+    """The results of an experiment on both engines."""
 
     name: str
     runs: str
@@ -172,7 +171,7 @@ def main() -> None:
 
 
 def has_both_engines(name: str) -> bool:
-    """Return whether an experiment has a published source and runs on both engines."""
+    """Return whether a published experiment runs on both engines."""
     return name in NOTES or name in OTHERS or isinstance(experiments.get(name), Versions)
 
 
@@ -198,7 +197,7 @@ def worked(name: str, out: Path, *, full: bool) -> Iterator[Work]:
 
 
 def of_versions(study: Versions, options: RunOptions) -> Iterator[WorkCell]:
-    """Run every version on both engines, as one battery."""
+    """Run a battery with every version of a queue on both engines."""
     variants = [
         Variant(f"{name} {engine}", {p: toml.value(v) for p, v in sets.items()}, engine)
         for name, sets in study.versions.items()
@@ -261,8 +260,8 @@ def table_of(report: Path) -> Iterator[str]:
 
 
 def by_cell(text: str, name: str) -> Iterator[list[str]]:
-    """Yield the part, the rest of the id, the quantity, the published value and the measured value
-    of each cell in a CSV."""
+    """Yield for each cell in a CSV: part, rest of the id, quantity, published and measured
+    value."""
     for line in csv.DictReader(text.splitlines()):
         part, _, rest = line["id"].partition("/")
         if name in BY_QUANTITY:
@@ -310,8 +309,7 @@ def page(works: list[Work]) -> Iterator[str]:
 
 
 def sums(goals: Iterable[tuple[str, str, str, list[str]]]) -> str:
-    """Return for each engine the number of cells, over all criteria, that are within their
-    limits."""
+    """Return how many cells are within their limits on each engine, over all goals."""
     cells, sim, kernel = 0, 0, 0
     for _, _, count, within in goals:
         cells += int(count)
@@ -331,7 +329,7 @@ def measured(folders: Iterable[Path]) -> str:
         for file in (folder / "runs").glob("*/manifest.json"):
             manifest = json.loads(file.read_text(encoding="utf-8"))
             release, _, build = manifest["engine_version"].partition("+")
-            # Leave out the part after a dot, which lists the modules of a run.
+            # Remove the suffix after a dot, which depends on the modules of a run.
             whole = f"{release}+{build.partition('.')[0]}"
             versions.setdefault(manifest["engine"], set()).add(whole)
     sim, kernel = (", ".join(sorted(versions.get(engine, ()))) for engine in ENGINES)
@@ -348,7 +346,7 @@ def costs(out: Path, engine: str) -> Iterator[float]:
 
 
 def row(work: Work, part: str, cells: list[WorkCell]) -> str:
-    """Return a row of the table. It has medians and 90th percentiles of absolute errors, in
+    """Return a row of the table, with medians and 90th percentiles of absolute errors in
     percent."""
     held = [cell for cell in cells if cell.published]
     errors = [

@@ -1,4 +1,4 @@
-"""Reads from an extension module for macOS or Windows which libraries it loads, and checks them."""
+"""Checks which libraries an extension module for macOS or Windows loads."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ OF_LIBSYSTEM = ("_sys_icache_invalidate",)
 
 @dataclass(frozen=True)
 class Module:
-    """What an extension module needs from the system that loads it."""
+    """The libraries and symbols that an extension module imports, and the systems that it
+    supports."""
 
     libraries: tuple[str, ...]
     """The libraries that it loads, without itself."""
@@ -40,7 +41,7 @@ class Module:
 
 
 def read(data: bytes) -> Module:
-    """Read an extension module for macOS or Windows. Raise `ValueError` for another file."""
+    """Read an extension module for macOS or Windows. Raise `ValueError` for other files."""
     import lief
 
     lief.logging.disable()
@@ -76,15 +77,14 @@ def read(data: bytes) -> Module:
 
 
 def problems(module: Module, platform: str) -> list[str]:
-    """Return what would keep a module from being loaded on the systems of a wheel's platform
-    tag."""
+    """Return reasons why systems of a wheel's platform tag could not load the module."""
     found = [] if ENTRY in module.exports else [f"does not export {ENTRY}"]
     if platform.startswith("win"):
         foreign = [name for name in module.libraries if not OF_WINDOWS.fullmatch(name)]
         return found + [f"loads {name}, which not every Windows has" for name in foreign]
     foreign = [name for name in module.libraries if not name.startswith(OF_MACOS)]
     found += [f"loads {name}, which not every Mac has" for name in foreign]
-    # Symbols of Python are resolved when Python loads the module. Others would be missing.
+    # Python's symbols are resolved when Python loads the module. Others would be missing.
     lost = [
         name
         for name in module.unplaced

@@ -1,8 +1,7 @@
 """Writes the named path `lte`. Its rate varies like the rate of a cellular link.
 
-The path is an example. Its numbers do not come from a published source. The rate, in packets of
-1500 B a second, is a Brownian motion between 0 and 1000. Once the rate is 0, it stays 0 until the
-link escapes, which takes one second on average."""
+It is an example without a published source. The rate, in packets of 1500 B a second, is a Brownian
+motion between 0 and 1000. Once at 0, the rate stays 0 for one second on average."""
 
 from __future__ import annotations
 

@@ -3,11 +3,10 @@
     python scripts/plain.py [FILE ...]
     python scripts/plain.py --unclean > scripts/plain-unclean.txt
 
-Without FILE, it reads the README, the CHANGELOG, every page of docs, and the comments, docstrings
-and texts of Python and Rust. It prints `FILE:LINE: what is wrong`. The exit status is 1 if a file
-with findings is not in `plain-unclean.txt`, or if that list has a file without findings.
-`--unclean` prints the list of files with findings, for use after a merge.
-"""
+Without FILE, it reads the README, the CHANGELOG, docs, and comments, docstrings and string literals
+of Python and Rust. It prints `FILE:LINE: what is wrong`. The exit status is 1 if a file with
+findings is not in `plain-unclean.txt`, or if that list has a file without findings. `--unclean`
+prints that list."""
 
 from __future__ import annotations
 
@@ -63,7 +62,7 @@ _BANNED = tuple((re.compile(pattern, re.MULTILINE), advice) for pattern, advice 
 
 @dataclass(frozen=True)
 class Finding:
-    """A place where a text breaks the style."""
+    """A violation of the style."""
 
     path: str
     line: int
@@ -152,7 +151,7 @@ def _rust(text: str) -> Iterator[tuple[int, str]]:
 
 
 def files() -> Iterator[Path]:
-    """Yield every file with our own texts, except this file and its test."""
+    """Yield every file with texts of this project, except this script and its test."""
     yield ROOT / "CONTRIBUTING.md"
     yield ROOT / "README.md"
     yield ROOT / "CHANGELOG.md"
@@ -166,7 +165,7 @@ def files() -> Iterator[Path]:
 
 
 def unclean() -> set[str]:
-    """Return the files that are still to be rewritten."""
+    """Return the files listed in `plain-unclean.txt`."""
     return set(UNCLEAN.read_text(encoding="utf-8").split())
 
 

@@ -61,8 +61,7 @@ second."""
 
 @dataclass(frozen=True)
 class Meeting:
-    """The results of a meeting in the guest and in the simulator: throughputs in Mbit/s, delay in
-    ms."""
+    """Results of quinn beside a TCP flow: throughputs in Mbit/s, delay in ms."""
 
     queue: str
     rtt_ms: int
@@ -83,7 +82,7 @@ class Meeting:
 
 @dataclass(frozen=True)
 class Transfer:
-    """The times of a transfer alone, in s."""
+    """Durations of a transfer without a competitor, s."""
 
     queue: str
     rtt_ms: int
@@ -125,7 +124,7 @@ HALVES = (
 
 @dataclass(frozen=True)
 class Ran:
-    """The runs of all meetings and transfers with one kind of timers."""
+    """All runs with one kind of timers."""
 
     meetings: Sequence[Met]
     transfers: Sequence[Fetched]
@@ -133,7 +132,7 @@ class Ran:
 
 
 def main() -> None:
-    """Run meetings and transfers that are not stored, and write the page."""
+    """Make the runs that are not stored, and write the page."""
     parser = argparse.ArgumentParser(description="quinn in the simulator against the guest")
     parser.add_argument("--jobs", type=int)
     parser.add_argument("--out", type=Path, default=Path("results/stacks"))
@@ -221,7 +220,7 @@ def _meeting(
     guest: Mapping[tuple[str, int, str], tuple[float, float, float]],
     here: Mapping[str, Met],
 ) -> Meeting:
-    """Return the results of a meeting in the guest, and in the simulator by kind of timers."""
+    """Return the results in the guest, and those in the simulator by kind of timers."""
     queue, rtt_ms = pair.place.queue, pair.place.rtt_ms
 
     def means(one: Met) -> tuple[float, float, float]:
@@ -239,7 +238,7 @@ def _meeting(
 
 
 def _in_simulator(one: Job, timers: str) -> Job:
-    """Return a job for the simulator, without keys that only programs in a guest have."""
+    """Return the job for the simulator, without keys that apply only to programs in a guest."""
     assert isinstance(one.scenario, dict)
     entry = one.scenario["programs"][0]
     entry.pop("expect", None)

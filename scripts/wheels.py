@@ -37,7 +37,7 @@ STARTS = {
 
 
 def problems(wheel: Path, *, laboratory: bool = True) -> list[str]:
-    """Return what is wrong with a wheel. `laboratory` is whether the wheel must contain its
+    """Return the errors of a wheel. `laboratory` is whether it must contain the laboratory's
     page."""
     found = []
     size = wheel.stat().st_size / 1e6
@@ -68,8 +68,8 @@ def problems(wheel: Path, *, laboratory: bool = True) -> list[str]:
 
 
 def unloadable(wheel: Path) -> list[str]:
-    """Return what would keep the extension module of a wheel for macOS or Windows from being
-    loaded. `auditwheel` checks wheels for Linux."""
+    """Return reasons why a wheel's extension module could not be loaded on macOS or Windows.
+    `auditwheel` checks wheels for Linux."""
     platform = wheel.stem.rsplit("-", 1)[1]
     extension = next((name for start, name in EXTENSIONS.items() if platform.startswith(start)), "")
     if not platform.startswith(("macosx", "win")):

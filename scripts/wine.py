@@ -40,7 +40,7 @@ PROGRAMS = ("wine", "mvn", "x86_64-w64-mingw32-gcc", "x86_64-w64-mingw32-objdump
 
 PYTEST = (
     *("-m", "pytest", "-q", "-p", "no:cacheprovider", "--noconftest"),
-    # Wine does not close the output of a process that a process started, so this test never ends.
+    # This test would not end, because Wine does not close the output of a process's child.
     *("-k", "not needs_nothing_of_unix"),
 )
 """The arguments of Python that run tests. Other steps run the commands of the test left out."""
@@ -76,7 +76,7 @@ def main() -> int:
 
 
 def install_python() -> None:
-    """Install CPython for Windows and what it needs under Wine, and initialise Wine."""
+    """Initialise Wine, and install CPython for Windows with its dependencies."""
     folders.remove(HOME, inside=ROOT)
     PYTHON.mkdir(parents=True)
     for artifact, inside in JARS.items():
@@ -89,7 +89,7 @@ def install_python() -> None:
                     path.parent.mkdir(parents=True, exist_ok=True)
                     path.write_bytes(archive.read(member))
     library("bcryptprimitives", RANDOM, "-ladvapi32")
-    # Extension modules for every Python 3 call python3.dll, which forwards to this Python.
+    # Extension modules with the stable ABI call python3.dll, which forwards to this Python's DLL.
     listed = call("x86_64-w64-mingw32-objdump", "-p", str(PYTHON / "python311.dll"), quiet=True)
     names = re.findall(r"^\s*\[\s*\d+\] (\w+)$", listed.split("[Ordinal/Name Pointer]")[1], re.M)
     exports = HOME / "python3.def"
@@ -100,7 +100,7 @@ def install_python() -> None:
 
 
 def library(name: str, source: str, *more: str) -> None:
-    """Compile a library for Windows into Python's folder."""
+    """Compile a Windows library into Python's folder."""
     file = HOME / f"{name}.c"
     file.write_text(source, encoding="utf-8")
     target = str(PYTHON / f"{name}.dll")
@@ -119,7 +119,7 @@ def install(wheel: Path) -> None:
     wanted = [name for name in names if name and not name.startswith(("maturin", "-"))]
     pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(folder)]
     only = ["--only-binary=:all:", "--platform=win_amd64", "--python-version=3.11"]
-    # click colours its output by colorama on Windows.
+    # On Windows, click needs colorama.
     call(*pip, *only, *wanted, "colorama")
     folders.remove(SITE, inside=HOME)
     for path in [*sorted(folder.glob("*.whl")), wheel]:
@@ -173,7 +173,7 @@ def python(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 def call(*command: str, quiet: bool = False) -> str:
-    """Run a program. Return its output, or raise an error if it fails."""
+    """Run a program. Run a command. Return its output, or raise an error if it fails."""
     done = subprocess.run(
         command,
         env=environment(),

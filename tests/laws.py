@@ -227,7 +227,6 @@ def rows(out: Path) -> list[str]:
 
 
 def main(words: list[str]) -> int:
-    """Run the command line."""
     from tailback.kernel import kit
 
     if words:

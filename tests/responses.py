@@ -387,7 +387,6 @@ def figure(shown: dict[str, tuple[Table, dict[Case, Observed]]]) -> Any:
 
 
 def main(words: list[str]) -> int:
-    """Run the command line."""
     with TemporaryDirectory() as folder:
         if words == ["--page"]:
             write_page(Path(folder))

@@ -108,7 +108,7 @@ def test_fast_convergence_costs_utilisation() -> None:
     assert 0.04 < without - with_it < 0.07
 
 
-# --- what is run ---------------------------------------------------------------------------------
+# --- scenarios ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
@@ -172,7 +172,6 @@ class Entered:
         self.rows = rows
 
     def series(self) -> pl.DataFrame:
-        """Return the series like a stored run does."""
         return pl.DataFrame(
             self.rows, schema=["time_ns", "flow", "value"], orient="row"
         ).with_columns(pl.lit("delivered_bytes").alias("quantity"))

@@ -38,8 +38,8 @@ class Fake:
 
 
 def as_published(factor: float = 1.0) -> list[points.CcafctEntry]:
-    """Return entries of every row. Times beside a competitor are `factor` times the published
-    times."""
+    """Return cells of every row with made-up measurements. Times beside a competitor are `factor`
+    times the published times."""
     known = layout.published()
     results = []
     for row in ROWS:
@@ -48,7 +48,7 @@ def as_published(factor: float = 1.0) -> list[points.CcafctEntry]:
     return truth.judged(points.entries(ROWS, results))
 
 
-# --- the source ----------------------------------------------------------------------------------
+# --- published values -----------------------------------------------------------------------------
 
 
 def test_rows_of_the_source() -> None:
@@ -71,7 +71,7 @@ def test_harm_of_the_source_is_the_one_here() -> None:
         assert 1 - alone / contended == pytest.approx(known[row, column], abs=1e-3)
 
 
-# --- the planned set-up --------------------------------------------------------------------------
+# --- scenarios --------------------------------------------------------------------------
 
 
 def test_the_planned_set_up() -> None:
@@ -196,7 +196,7 @@ def test_engines_and_parts() -> None:
     assert get("ccafct-2020") is EXPERIMENT
 
 
-# --- cells of the source, drawn by hash ----------------------------------------------------------
+# --- published cells drawn by hash ----------------------------------------------------------
 
 DRAWN = {
     "20ms/prague": (34.8, 34.4, 40.1, 3.3, 2.6, 1.5),

@@ -177,7 +177,7 @@ def test_crates_by_their_paths_are_part_of_it(shelf: Path, tmp_path: Path) -> No
     assert crate.read(tmp_path / "my-cc").digest != before
 
 
-# --- what is wrong -----------------------------------------------------------------------------
+# --- errors -----------------------------------------------------------------------------
 
 
 def changed(shelf: Path, into: Path, name: str, *edits: tuple[str, str]) -> Path:
@@ -351,7 +351,7 @@ def test_a_panic_while_a_scenario_is_read_is_told(shelf: Path, tmp_path: Path) -
         tb.check(text, set={"flows[0].cc": {"name": "early", "beta": 0.9}}, plugins=[folder])
 
 
-# --- plugins that go wrong in a run ------------------------------------------------------------
+# --- faulty plugins ------------------------------------------------------------
 
 WRAPPERS = """\
 use tailback_engine::cc::{Build, CongestionControl, Signal, View, Window, cubic};

@@ -46,7 +46,7 @@ GOLDEN = Path(__file__).parent / "dualpi2_2022"
 UPDATE = "tests/dualpi2_2022/{}.txt would be:\n{}"
 
 
-# --- the source ----------------------------------------------------------------------------------
+# --- published values -----------------------------------------------------------------------------
 
 
 def test_every_published_row_has_its_place_and_its_columns() -> None:
@@ -139,7 +139,7 @@ def test_the_law_in_the_source() -> None:
     assert mixed == pytest.approx(1.296, abs=0.001)
 
 
-# --- planned runs --------------------------------------------------------------------------------
+# --- scenarios --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -239,7 +239,6 @@ class Made:
     delays: dict[str, list[tuple[int, int, int]]] = field(default_factory=dict)
 
     def series(self) -> pl.DataFrame:
-        """Return the series like a stored run does."""
         schema = {"time_ns": pl.Int64, "flow": pl.String, "quantity": pl.String}
         return pl.DataFrame(self.rows, schema={**schema, "value": pl.Float64}, orient="row")
 
@@ -537,8 +536,8 @@ DRAWN = 2
 
 
 def drawn() -> list[Run]:
-    """Return the runs of each archive with the smallest hashes of their names, so that the authors
-    cannot select runs."""
+    """Return the runs of each archive whose names have the smallest hashes, so that nobody can
+    select runs with good results."""
 
     def place(run: Run) -> str:
         return hashlib.sha256(f"{run.archive.name}/{run.stem}".encode()).hexdigest()

@@ -122,7 +122,7 @@ def read(path: Path) -> dict[str, list[Packet]]:
 
 
 def run(tailback: Tailback, folder: Path, text: str, *args: str) -> tuple[dict[str, Any], str]:
-    """Run a scenario. Return its summary and run id."""
+    """Run a scenario. Return the summary and the run id."""
     (folder / "packets.toml").write_text(text, encoding="utf-8")
     done = tailback("run", "packets.toml", "--json", *args)
     assert done.returncode == 0, done.stderr

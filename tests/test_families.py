@@ -81,7 +81,7 @@ def by_the_rule(ps: list[float], families: list[int], level: float) -> list[bool
     ]
 
 
-# --- A against A, and a true change --------------------------------------------
+# --- false and true discoveries --------------------------------------------
 
 POINTS, CELLS, PAIRS = 6, 20, 2000
 

@@ -42,7 +42,7 @@ class Fake:
 
     @property
     def summary(self) -> dict[str, Any]:
-        """Return the part of a summary that cells are computed from."""
+        """Return the fields of a summary that the experiment reads."""
         return {"flows": [{"throughput_mbit": self.rate}]}
 
     def series(self) -> pl.DataFrame:
@@ -63,8 +63,8 @@ class Fake:
 
 
 def as_published(off: float = 0.0, cc: str = "") -> list[points.ImcEntry]:
-    """Return entries of every row. `off` is added to the goodputs of a control, as a share of the
-    link's rate."""
+    """Return cells of every row with made-up measurements. `off` is added to the goodputs of a
+    control, as a share of the link's rate."""
     known = layout.published()
     results = []
     for row in ROWS:
@@ -74,7 +74,7 @@ def as_published(off: float = 0.0, cc: str = "") -> list[points.ImcEntry]:
     return truth.judged(points.entries(ROWS, results))
 
 
-# --- the source ----------------------------------------------------------------------------------
+# --- published values -----------------------------------------------------------------------------
 
 
 def test_rows_of_the_source() -> None:
@@ -101,7 +101,7 @@ def test_gains_of_the_source() -> None:
     assert entries["5.15/gain_sign/10000kB/100Mbit/150ms"].cell.published == -1.0
 
 
-# --- the planned set-up --------------------------------------------------------------------------
+# --- scenarios --------------------------------------------------------------------------
 
 
 def test_the_planned_set_up() -> None:
@@ -244,7 +244,7 @@ def test_engines_and_parts() -> None:
     assert get("imc-bbr-2023") is EXPERIMENT
 
 
-# --- cells of the source, drawn by hash ----------------------------------------------------------
+# --- published cells drawn by hash ----------------------------------------------------------
 
 DRAWN = {
     "4.15/bbr/100kB/20Mbit/200ms": 0.36,

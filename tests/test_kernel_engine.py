@@ -60,7 +60,7 @@ def columns(value: object, path: str = "") -> set[str]:
     return {path}
 
 
-# --- one result --------------------------------------------------------------------
+# --- columns of the results --------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=[path.stem for path in EXAMPLES])

@@ -55,7 +55,7 @@ only = "acks"
 
 
 def both(tmp_path: Path, text: str, **changes: object) -> list[tb.Run]:
-    """Return the runs of the simulator and of the kernel."""
+    """Return the runs of the simulator and of the kernel engine."""
     chosen: dict[str, Any] = changes
     runs = [
         run

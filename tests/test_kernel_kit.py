@@ -125,7 +125,7 @@ def test_the_newest_source_package_is_taken() -> None:
         source.newest_package(Archive({"linux-source-6.12": ["6.12.9-1"]}))
 
 
-# --- the machine ----------------------------------------------------------------
+# --- host checks ----------------------------------------------------------------
 
 
 def test_what_is_missing_is_named_at_once() -> None:

@@ -30,7 +30,7 @@ kind = "audio"
 
 
 def both(tmp_path: Path, **changes: object) -> list[tb.Run]:
-    """Return the runs of the simulator and of the kernel."""
+    """Return the runs of the simulator and of the kernel engine."""
     chosen: dict[str, Any] = changes
     runs = [
         run

@@ -36,7 +36,7 @@ FLOW = STREAM.replace('name = "stream"\nkind = "cbr"\nrate = "3Mbit"\n', "").rep
 
 
 def both(tmp_path: Path, text: str, **changes: object) -> list[tb.Run]:
-    """Return the runs of the simulator and of the kernel."""
+    """Return the runs of the simulator and of the kernel engine."""
     chosen: dict[str, Any] = {"bottleneck.rate": {"steps": OUTAGE}, **changes}
     return [
         run

@@ -105,7 +105,7 @@ def three(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Kit]:
     return found
 
 
-# --- which source a release is --------------------------------------------------------------
+# --- the source of a release --------------------------------------------------------------
 
 
 @pytest.mark.skipif(not shutil.which("dpkg"), reason="needs dpkg")
@@ -157,7 +157,7 @@ def test_what_says_nothing_of_the_newest_kernel_leaves_its_kit() -> None:
     assert modules.build_flags("7.3.4") == ["ARCH=um"]
 
 
-# --- how they are started -------------------------------------------------------------------
+# --- boot -------------------------------------------------------------------
 
 
 def test_older_kernels_trace_their_processes(three: dict[str, Kit], tmp_path: Path) -> None:

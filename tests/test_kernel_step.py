@@ -28,7 +28,7 @@ rate = "11Mbit"
 def both(
     tmp_path: Path, text: str, queue: dict[str, object], **changes: object
 ) -> list[dict[str, Any]]:
-    """Return the summaries of the simulator and of the kernel."""
+    """Return the summaries of the simulator and of the kernel engine."""
     chosen = {"bottleneck.queue": queue, **changes}
     out = []
     for engine in ("sim", "kernel"):

@@ -327,7 +327,7 @@ def test_without_walls_the_user_has_to_say_so(programs: Path, tmp_path: Path) ->
     assert "a mount namespace (Operation not permitted)" in done.stderr
 
 
-# --- nothing outlives its parent, and a pause is not a failure -----------------------------------
+# --- processes end with their parent; pauses -----------------------------------
 
 LONG = SCENARIO.replace('duration = "2s"', 'duration = "100000s"')
 

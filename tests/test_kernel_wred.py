@@ -37,7 +37,7 @@ rate = "11Mbit"
 
 
 def both(tmp_path: Path, text: str, **changes: object) -> list[dict[str, Any]]:
-    """Return the summaries of the simulator and of the kernel."""
+    """Return the summaries of the simulator and of the kernel engine."""
     chosen = {name.replace("__", "."): value for name, value in changes.items()}
     out = []
     for engine in ("sim", "kernel"):

@@ -43,7 +43,7 @@ class Fake:
 
     @property
     def summary(self) -> dict[str, Any]:
-        """Return the part of a summary from which cells are computed."""
+        """Return the fields of a summary that the experiment reads."""
         rates = (self.first, self.second)
         return {"flows": [{"throughput_mbit": rate} for rate in rates]}
 
@@ -60,7 +60,7 @@ def as_published(off: float = 0.0, seeds: int = 5) -> list[points.L4sEntry]:
     return truth.judged(points.entries(layout.ROWS, results))
 
 
-# --- the source ----------------------------------------------------------------------------------
+# --- published values -----------------------------------------------------------------------------
 
 
 def test_rows_of_the_source() -> None:
@@ -113,7 +113,7 @@ def test_twins_are_the_same_experiment() -> None:
     assert all(gap >= 0 for _, gap in pairs)
 
 
-# --- the planned set-up --------------------------------------------------------------------------
+# --- scenarios --------------------------------------------------------------------------
 
 PLANNED = """\
 s1, 119s to 179s
@@ -261,7 +261,7 @@ def test_engines_and_parts() -> None:
     assert get("l4s-tests-2020") is EXPERIMENT
 
 
-# --- cells of the source, drawn by hash ----------------------------------------------------------
+# --- published cells drawn by hash ----------------------------------------------------------
 
 DRAWN = {
     "s1/50Mbit/fq_codel/20ms-20ms/cubic-vs-prague": (0.1, 0.1),

@@ -307,7 +307,7 @@ def point(results: tb.Results) -> list[tb.Run]:
     return results.groups()[0]
 
 
-# --- through every command ----------------------------------------------------------------------
+# --- metrics in every command ---------------------------------------------------------------------
 
 
 def test_the_scenario_has_a_value_of_every_metric(results: tb.Results) -> None:
@@ -661,7 +661,7 @@ def test_the_rules_are_listed(tailback: Tailback) -> None:
     assert listed.count("only pairs of runs that both have a value count") == len(HARM)
 
 
-# --- values that some runs do not have --------------------------------------------------------
+# --- missing values --------------------------------------------------------
 
 LOSSY = """\
 title    = "losses"
@@ -834,7 +834,7 @@ def test_values_of_one_result_in_an_old_baseline_are_refused(
         baseline.read(target)
 
 
-# --- which link ---------------------------------------------------------------------------------
+# --- metrics of a chosen link ---------------------------------------------------------------------
 
 TWO_WAYS = """\
 duration = "3s"

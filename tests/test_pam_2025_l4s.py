@@ -43,7 +43,7 @@ class Fake:
 
     @property
     def summary(self) -> dict[str, Any]:
-        """Return the part of a summary that cells are computed from."""
+        """Return the fields of a summary that the experiment reads."""
         flows = []
         for side, count in (("prague", self.row.n_prague), ("classic", self.row.n_classic)):
             rate, srtt = self.cells[f"{side}_mbit"], self.cells[f"{side}_srtt_ms"]
@@ -53,8 +53,8 @@ class Fake:
 
 
 def as_published(added: float = 0.0, swapped: bool = False) -> list[points.PamEntry]:
-    """Return entries of every row. `added` is added to the rate of the classic side, Mbit/s. With
-    `swapped`, each side has the rate of the other side."""
+    """Return cells of every row with made-up measurements. `added` is added to the rate of the
+    classic side, Mbit/s. With `swapped`, each side has the rate of the other side."""
     known = layout.published()
     results = []
     for row in ROWS:
@@ -67,7 +67,7 @@ def as_published(added: float = 0.0, swapped: bool = False) -> list[points.PamEn
     return points.entries(ROWS, results)
 
 
-# --- the source ----------------------------------------------------------------------------------
+# --- published values -----------------------------------------------------------------------------
 
 
 def test_rows_of_the_source() -> None:
@@ -86,7 +86,7 @@ def test_published_values() -> None:
     assert layout.published()[row, "classic_srtt_ms"].mean == 15.5062
 
 
-# --- the planned set-up --------------------------------------------------------------------------
+# --- scenarios --------------------------------------------------------------------------
 
 PLANNED = {
     "FIFO": {"aqm": "fifo", "limit": "125000b"},
@@ -254,7 +254,7 @@ def test_engines_and_parts() -> None:
     assert get("pam-2025-l4s") is EXPERIMENT
 
 
-# --- rows of the source, drawn by hash -----------------------------------------------------------
+# --- published rows drawn by hash -----------------------------------------------------------
 
 DRAWN = {
     "10ms/FQ/2bdp/bbr3-noecn/1-1": (6.0, 5.4),

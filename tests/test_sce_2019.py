@@ -47,7 +47,7 @@ def number(quantity: str, mode: str, *ccs: str) -> int:
     return found
 
 
-# --- the source ----------------------------------------------------------------------------------
+# --- published values -----------------------------------------------------------------------------
 
 
 def test_the_numbers_of_the_tables() -> None:
@@ -121,7 +121,7 @@ def test_the_noise_of_the_source() -> None:
     assert truth.noise("tcp_rtt_ms", "relative")["median"] == pytest.approx(0.009, abs=0.0005)
 
 
-# --- planned runs --------------------------------------------------------------------------------
+# --- scenarios --------------------------------------------------------------------------------
 
 
 def test_every_cell_has_the_time_of_the_source() -> None:

@@ -105,7 +105,7 @@ def test(
     programs = _build(every, entries, unit=unit)
     environment = {
         **os.environ,
-        # Set the seed, because random tests must draw the same cases for every mutant.
+        # Every mutant must meet the same random cases.
         "PROPTEST_RNG_SEED": str(seed),
         "PROPTEST_MAX_SHRINK_ITERS": "0",
         "PROPTEST_DISABLE_FAILURE_PERSISTENCE": "1",
@@ -114,8 +114,7 @@ def test(
         "RUST_BACKTRACE": "0",
     }
     timed = [_baseline(program, environment) for program in programs]
-    # Alternate between modules, so that an interrupted run has the same number of mutants of each
-    # module.
+    # Alternate between modules, so that an interrupted run has tried equally many mutants of each.
     turns = [(name, mutant) for name in tried for mutant in tried[name]]
     turns.sort(key=lambda turn: tried[turn[0]].index(turn[1]))
     numbers = {id(mutant): number for number, mutant in enumerate(every, 1)}
@@ -134,8 +133,7 @@ def test(
 def _meet(
     mutant: Mutant, own: str, programs: Sequence[Program], environment: Mapping[str, str]
 ) -> str:
-    """Return the outcome of the first tests that catch a mutant. The tests of the mutant's module
-    run first, then all tests."""
+    """Run the tests of the mutant's module, then all tests, until one fails. Return the outcome."""
     within = Path(mutant.file).parts[3:]
     beside = "::".join(Path(part).stem for part in within[:2] if part != "mod.rs")
     folder = Path(within[0]).stem
@@ -188,7 +186,8 @@ def _run(
 def _build(
     every: Sequence[Mutant], entries: Mapping[str, Mapping[str, Any]], *, unit: bool
 ) -> list[Program]:
-    """Build the tests with a switch between mutants. Leave out mutants that do not compile."""
+    """Build the tests with all mutants, one of which an environment variable enables. Leave out
+    mutants that do not compile."""
     while True:
         arms = _write(every, entries)
         messages = _cargo(unit=unit)
@@ -224,7 +223,7 @@ def _build(
 def _write(
     every: Sequence[Mutant], entries: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, list[switch.Arm]]:
-    """Write the sources with switches. Return the lines of each mutant, by file."""
+    """Write the sources with all mutants. Return the lines of each mutant, by file."""
     changes: defaultdict[str, list[switch.Change]] = defaultdict(list)
     for number, mutant in enumerate(every, 1):
         if mutant.outcome != UNVIABLE:
@@ -242,7 +241,7 @@ def _write(
 
 
 def _errors(message: Mapping[str, Any]) -> list[tuple[str, int]]:
-    """Return file and line of the errors in a message of the compiler."""
+    """Return the file and line of each error in a message of the compiler."""
     found = message.get("message")
     if not isinstance(found, dict) or found["level"] != "error":
         return []
@@ -255,7 +254,7 @@ def _cargo(*, unit: bool) -> list[dict[str, Any]]:
         "CARGO_TARGET_DIR": str(WORK / "build"),
         "CARGO_PROFILE_TEST_OPT_LEVEL": "1",
         "CARGO_PROFILE_TEST_DEBUG": "false",
-        # Do not let warnings become errors, because tests must catch a mutant, not the compiler.
+        # Allow warnings: tests must catch a mutant, not the compiler's lints.
         "RUSTFLAGS": "--cap-lints=warn",
     }
     own = {module.package for module in MODULES.values()}
@@ -285,8 +284,7 @@ def _list(module: Module) -> list[dict[str, Any]]:
 
 
 def _tool() -> str:
-    """Return the path of cargo-mutants. If the machine does not have it, install it into
-    target/tools."""
+    """Return the path of cargo-mutants. If it is missing, install it into target/tools."""
     installed = TOOLS / "bin" / "cargo-mutants"
     if not installed.exists():
         if present := shutil.which("cargo-mutants"):

@@ -1,4 +1,5 @@
-"""Defines mutants with their outcomes, samples of mutants, and the copy of the sources."""
+"""Defines mutants and their outcomes, random samples of mutants, and the copy of the sources in
+which they are built."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ CAUGHT, TIMEOUT, MISSED, UNVIABLE = "caught", "timeout", "missed", "unviable"
 
 @dataclass
 class Mutant:
-    """A mutant, which is one change to the sources."""
+    """A mutant: one change to the sources."""
 
     key: str
     """Name of the mutant in cargo-mutants or cosmic-ray."""
@@ -34,8 +35,8 @@ class Mutant:
 
     @property
     def rank(self) -> str:
-        """The key with which the sample is drawn. It consists of the change and its place. It has
-        no line number, because edits above the place would change it."""
+        """The text whose hash decides whether the mutant is drawn: the change and its position,
+        without a line number, which edits above would change."""
         return f"{self.file} {self.change} {self.column} {self.line}"
 
     def __str__(self) -> str:
@@ -44,7 +45,7 @@ class Mutant:
 
 @dataclass
 class Sample:
-    """The mutants of a module that were tried."""
+    """A random sample of a module's mutants, with the outcomes so far."""
 
     module: str
     seed: int
@@ -56,12 +57,12 @@ class Sample:
 
     @property
     def whole(self) -> bool:
-        """Whether all mutants of the sample were tried."""
+        """Whether every mutant of the sample has an outcome."""
         return all(mutant.outcome is not None for mutant in self.mutants)
 
     @property
     def path(self) -> Path:
-        """Return the path of the file that stores the sample between calls."""
+        """The file that stores the sample between calls."""
         return WORK / f"{self.module}.json"
 
     def save(self) -> None:
@@ -71,11 +72,11 @@ class Sample:
 
 
 def draw(module: str, seed: int, size: int, every: Iterable[Mutant], left_out: int) -> Sample:
-    """Draw a sample. It consists of the mutants with the smallest hashes for the seed."""
+    """Draw a sample. It has the mutants with the smallest hashes of seed and `rank`."""
     mutants = list(every)
 
     def order(mutant: Mutant) -> tuple[bytes, int]:
-        # Identical lines may have the same change. Then the line number decides the order.
+        # Identical changes of identical lines are ordered by line number.
         return hashlib.sha256(f"{seed} {mutant.rank}".encode()).digest(), mutant.row
 
     return Sample(
@@ -94,8 +95,8 @@ def kept(module: str) -> Sample | None:
 
 
 def equivalent(mutants: Iterable[Mutant]) -> dict[str, str]:
-    """Return the reasons in `equivalent.toml` why mutants are equivalent to the original, by the
-    mutants' keys."""
+    """Return the reasons in `equivalent.toml` why mutants do not change the program's behaviour, by
+    mutant."""
     entries = tomllib.loads(EQUIVALENT.read_text()).get("mutant", [])
     reasons = {}
     for mutant in mutants:
@@ -118,7 +119,7 @@ def copy_tree(tree: Path, changed: Mapping[str, str] = MappingProxyType({})) -> 
         check=True,
     )
     names = {name for name in listed.stdout.split("\0") if name and (ROOT / name).exists()}
-    # Copy the compiled module, which is beside the Python sources.
+    # Copy also the compiled extension module beside the Python sources.
     package = ROOT / "python" / "tailback"
     built = [*package.glob("*.so"), *(package / "kernel").glob("tailback-guest*")]
     names |= {str(path.relative_to(ROOT)) for path in built}

@@ -1,12 +1,11 @@
 """Compiles many mutants into one program. Each mutant is a copy of its function's body, and a test
 chooses one of them when it runs.
 
-Compiling takes longer than the tests, so all mutants are compiled at once. Every function that
-mutants change becomes a `match` over the number in the environment variable TAILBACK_MUTANT. It has
-an arm with the changed body for each mutant, and an arm with the original body. Some code cannot be
-switched. Constants and `const fn` cannot, because the compiler evaluates them. Functions that
-return `impl Trait` cannot, because their arms would differ in type.
-"""
+Compiling takes longer than the tests, so all mutants are compiled at once. The function becomes a
+`match` on the number in the environment variable TAILBACK_MUTANT, with an arm for each mutant and
+one for the original body. Some code cannot have such a `match`: constants and `const fn`, which the
+compiler evaluates, and functions that return `impl Trait`, because the arms would differ in
+type."""
 
 from __future__ import annotations
 
@@ -36,7 +35,7 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True)
 class Change:
-    """A mutant, with offsets into its file."""
+    """A mutant, with byte offsets into its file."""
 
     number: int
     span: Span
@@ -47,7 +46,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Arm:
-    """The lines of a mutant's arm in a file with a switch."""
+    """The lines of a mutant's arm of the `match`."""
 
     first: int
     last: int
@@ -55,8 +54,8 @@ class Arm:
 
 
 def place(text: str, entry: Mapping[str, Any], number: int) -> Change | None:
-    """Return the place of an entry of `cargo mutants --list --json`. Return `None` if it cannot be
-    switched."""
+    """Convert an entry of `cargo mutants --list --json`. Return None if the function cannot have a
+    `match`."""
     function = entry["function"]
     if function is None:
         return None
@@ -89,7 +88,7 @@ _TOKEN = re.compile(
 
 
 def body_of(text: str, function: Span) -> Span:
-    """Return the offsets of the text between the last pair of outermost braces of a function."""
+    """Return the offsets of a function's body: the text in its last pair of outermost braces."""
     depth, opened, at = 0, function[0], function[0]
     while (token := _TOKEN.search(text, at, function[1])) is not None:
         at = token.end()
@@ -106,7 +105,7 @@ def body_of(text: str, function: Span) -> Span:
 
 
 def with_switches(text: str, changes: Iterable[Change]) -> tuple[str, list[Arm]]:
-    """Return a file whose functions have an arm for each mutant, and the places of the arms."""
+    """Return the file's text with an arm for each mutant, and the lines of the arms."""
     by_body: defaultdict[Span, list[Change]] = defaultdict(list)
     outermost = _outermost([change.body for change in changes])
     for change in changes:
@@ -134,7 +133,7 @@ def with_switches(text: str, changes: Iterable[Change]) -> tuple[str, list[Arm]]
 
 
 def _outermost(bodies: Sequence[Span]) -> dict[Span, Span]:
-    """Return for each body the largest body that contains it."""
+    """Map each body to the outermost function body that contains it."""
     return {
         body: min(other for other in bodies if other[0] <= body[0] and body[1] <= other[1])
         for body in bodies

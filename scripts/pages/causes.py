@@ -1,8 +1,6 @@
-"""Says why algorithms fail sections or are worse, as far as the causes are known.
+"""Known causes why algorithms fail sections of an evaluation, or do worse than the reference.
 
-Each cause was found by an evaluation with other options, or follows from the definition of the
-algorithm.
-"""
+They were found by evaluations with other options, or follow from the algorithm's definition."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Fills docs/how-to/explain.md: runs its commands, inserts their output, and draws its figures.
 
-`python scripts/generate.py --page explain` does this. A test runs the commands again and compares
-their output.
-"""
+`python scripts/generate.py --page explain` does this. tests/test_explain_page.py compares the
+commands' output with the page."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ BLOCK = re.compile(r"^```text\n(\$ .*?)^```", flags=re.M | re.S)
 
 
 def filled(page: str, results: Path) -> str:
-    """Return the page with the current output of its commands, which run in `results`."""
+    """Run the page's commands in `results`, and return the page with their output."""
     results.mkdir(parents=True, exist_ok=True)
     for folder in (DOCS, EXAMPLES):
         if not (results / folder.name).exists():
@@ -61,7 +60,8 @@ def causes() -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def figures(results: Path) -> None:
-    """Draw how each flow spent its time, and each flow's share of the link in the third puzzle."""
+    """Draw what limited each flow over time, and the flows' shares of the link in the third
+    puzzle."""
     import polars as pl
 
     import tailback

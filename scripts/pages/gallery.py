@@ -1,7 +1,6 @@
 """Writes docs/how-to/gallery.md and its figures.
 
-It runs shipped scenarios in the simulator and puts some figures of their reports on the page.
-"""
+It runs shipped scenarios in the simulator and copies figures from their reports."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ FOLDER = HOW_TO / "gallery"
 
 @dataclass(frozen=True)
 class Shown:
-    """A scenario, text about what to look for, and the figures of its report that show it."""
+    """A scenario, a text about it, and figures of its report."""
 
     name: str
     says: str

@@ -1,11 +1,9 @@
-"""Checks that a page with numbers states their source.
+"""Checks that pages with measured numbers state their source.
 
-A number in prose may come from a table of its page or from a `console` block. Inline code is a
-setting, and numbers in names (RFC 9331, Linux 7.3, Figure 5, a year) do not count. A page with any
-other number must name the command that prints its numbers, the date of the measurement, and the
-machine or version. Every page of docs/evidence must do so, too. Pages of docs/reference contain
-definitions and no measurements.
-"""
+Numbers in prose need no source if they are in a table or `console` block of the page, in inline
+code, or in a name (RFC 9331, Linux 7.3, Figure 5, a year). A page with other numbers must name the
+command that prints them, the date of the measurement, and the machine or version. Every page of
+docs/evidence must do so, too. Pages of docs/reference contain definitions and no measurements."""
 
 from __future__ import annotations
 
@@ -56,7 +54,7 @@ class Loose:
 
 
 def loose(page: str, text: str) -> list[Loose]:
-    """Return every number in a page's prose that neither its tables nor its commands print."""
+    """Return the numbers in a page's prose that are in none of its tables and console blocks."""
     lines = list(_lines(text))
     known = {value for kind, _, line in lines if kind == "table" for value in _values(line)}
     return [
@@ -69,7 +67,7 @@ def loose(page: str, text: str) -> list[Loose]:
 
 
 def _lines(text: str) -> Iterator[tuple[str, int, str]]:
-    """Yield each line with its kind: table or output of a command, or prose. Skip code and
+    """Yield each line, and whether it is prose or data (table, output of a command). Skip code and
     headings."""
     fence = None
     for number, line in enumerate(text.splitlines(), 1):

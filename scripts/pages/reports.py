@@ -1,5 +1,5 @@
-"""Publishes the reports of experiments in the site. It uses the reports that `tailback reproduce`
-has written to `results/reports` of the checkout before the site is built."""
+"""Publishes the reports of experiments in the site. The reports are those that `tailback reproduce`
+wrote to `results/reports` before the site is built."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ PUBLISHED = ("index.html", "report.pdf", "*.csv")
 
 
 class ReportsDirective(Directive):
-    """The directive for a list of the experiments, each with a link to its report or with the
-    command that makes the report."""
+    """The directive that lists the experiments, each with a link to its report or the command that
+    makes it."""
 
     def run(self) -> list[nodes.Node]:
         """Return the list, in the order of the registry."""
@@ -53,7 +53,7 @@ def publish(app: Sphinx, failed: Exception | None) -> None:
 
 
 def copy(report: Path, folder: Path) -> None:
-    """Copy one report if it exists. Skip files that are already current."""
+    """Copy a report if it exists. Skip unchanged files."""
     for pattern in PUBLISHED:
         for file in report.glob(pattern):
             target = folder / file.name

@@ -1,8 +1,6 @@
-"""Writes docs/reference/scenario.schema.json: the schema of scenarios without repeated parts.
+"""Writes docs/reference/scenario.schema.json, the schema of scenarios for editors.
 
-The engine writes the full schema, which the reference page uses. Editors get a schema of a fifth of
-its size: parts that several keys share are under `$defs`, and keys refer to them by name.
-"""
+It is a fifth as large as the engine's schema, because repeated parts are under `$defs`."""
 
 from __future__ import annotations
 
@@ -30,16 +28,15 @@ def text() -> str:
 
 
 def hoist(schema: Schema) -> Schema:
-    """Return an equivalent schema in which each part that occurs more than once is a definition.
+    """Return an equivalent schema with repeated parts under `$defs`.
 
-    The first pass makes definitions of parts that differ only in annotations. The second makes
-    definitions of repeated parts that were too short without their annotations.
-    """
+    The first pass ignores annotations when it compares parts. The second includes them, for parts
+    that are too short without them."""
     return _hoisted(_hoisted(schema, ANNOTATIONS), ())
 
 
 def _hoisted(schema: Schema, beside: Names) -> Schema:
-    """Make definitions of parts that differ only in the keys `beside`."""
+    """Move parts that differ at most in the keys `beside` to definitions."""
     defined = schema.get("$defs", {})
     names: dict[str, str] = {}
     for key, name in _repeated({**schema["properties"], **defined}, beside):
@@ -51,7 +48,7 @@ def _hoisted(schema: Schema, beside: Names) -> Schema:
 
 
 def inline(schema: Schema) -> Schema:
-    """Return the schema without definitions: the inverse of `hoist`."""
+    """Return the schema with its definitions inlined, which undoes `hoist`."""
     definitions = schema.get("$defs", {})
 
     def resolved(node: Any) -> Any:
@@ -68,7 +65,8 @@ def inline(schema: Schema) -> Schema:
 
 
 def _repeated(named: Mapping[str, Schema], beside: Names) -> Iterator[tuple[str, str]]:
-    """Yield each part that is worth a definition, with the scenario key that the part describes."""
+    """Yield each repeated part that is long enough for a definition, with the scenario key that it
+    describes."""
     seen: set[str] = set()
     given: set[str] = set()
 
@@ -80,7 +78,7 @@ def _repeated(named: Mapping[str, Schema], beside: Names) -> Iterator[tuple[str,
             return
         if _is_schema(node) and len(key := _key(node, beside)) >= LEAST_BYTES:
             if key in seen:
-                # The parts inside a shared part are written once, in its definition.
+                # Do not visit parts inside a repeated part again. They are in its definition.
                 if key not in given:
                     given.add(key)
                     yield key, name
@@ -107,8 +105,7 @@ def _key(part: Schema, beside: Names) -> str:
 
 
 def _unused(name: str, taken: set[str]) -> str:
-    """Return a name for a definition: the name of the first key that uses it, with a number if that
-    name is taken."""
+    """Return an unused name for a definition: `name`, with a number if it is taken."""
     if name not in taken:
         return name
     number = 2
@@ -118,7 +115,7 @@ def _unused(name: str, taken: set[str]) -> str:
 
 
 def _rewritten(node: Any, names: Mapping[str, str], beside: Names) -> Any:
-    """Return a node in which references replace the named parts."""
+    """Replace the named parts of a node by references."""
     if isinstance(node, list):
         return [_rewritten(item, names, beside) for item in node]
     if not isinstance(node, dict):
@@ -129,5 +126,5 @@ def _rewritten(node: Any, names: Mapping[str, str], beside: Names) -> Any:
 
 
 def _inside(node: Schema, names: Mapping[str, str], beside: Names) -> Schema:
-    """Return a part whose inner parts are replaced by references."""
+    """Replace the named parts inside a node by references."""
     return {key: _rewritten(value, names, beside) for key, value in node.items()}

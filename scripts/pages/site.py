@@ -25,7 +25,7 @@ _INLINE = MarkdownIt("zero", {"html": False}).enable(["backticks", "emphasis", "
 
 
 def without_folders(app: Sphinx, name: str, source: list[str]) -> None:
-    """Replace a link to a folder outside of docs by its text. Links to files outside of docs become
+    """Replace links to folders outside of docs by their text. Sphinx makes links to files
     downloads."""
     page = Path(app.env.doc2path(name))
 
@@ -69,8 +69,7 @@ class ResultsParser(MystParser):
 
 def markdown(results: dict[str, Any], tables: list[dict[str, Any]]) -> Iterator[str]:
     """Yield the paragraphs of the page. Its tables are replaced by directives."""
-    # The page is not in any table of contents or in the search. Only its experiment's page links to
-    # it.
+    # Leave the page out of tables of contents and the search. The experiment's page links to it.
     yield f"---\norphan: true\nnosearch: true\n---\n\n# {results['title']}: all results"
     yield from results["lead"]
     yield "\n".join(f"- **{key}**: {value}" for key, value in results["facts"])

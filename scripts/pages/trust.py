@@ -38,7 +38,7 @@ class Judged:
 
     @classmethod
     def read(cls, evidence: Path, name: str, title: str) -> Judged | None:
-        """Read the stored results. Return None if none are stored."""
+        """Read the stored results, or return None without any."""
         file, page = evidence / name / FILE, evidence / f"{name}.md"
         if not file.exists() or not page.exists():
             return None
@@ -67,7 +67,7 @@ def pages(evidence: Path) -> dict[Path, str]:
     }
 
 
-# --- one screen -----------------------------------------------------------------------------------
+# --- summary -----------------------------------------------------------------------------------
 
 
 def _screen(evidence: Path, found: Sequence[Judged]) -> Iterator[str]:
@@ -132,7 +132,7 @@ def _verdict(judges: Sequence[Judge]) -> str:
 
 
 def _failing(judged: Iterable[Judged]) -> list[tuple[Judged, Judge]]:
-    """Return the criteria that fail. Those with the smallest share of cells within the limit come
+    """Return the criteria that are not met, those with the smallest share of cells within the limit
     first."""
     failing = [
         (page, judge)
@@ -144,8 +144,7 @@ def _failing(judged: Iterable[Judged]) -> list[tuple[Judged, Judge]]:
 
 
 def _furthest(evidence: Path) -> Iterator[tuple[str, ...]]:
-    """Yield the first rows of the validation's table of misses, which has the largest misses
-    first."""
+    """Yield the validation's largest errors beyond a limit."""
     for table in results.tables(evidence, VALIDATION[0], "Beyond a limit"):
         place = {name: i for i, name in enumerate(table["columns"])}
         for row in table["rows"][:WORST]:
@@ -153,7 +152,7 @@ def _furthest(evidence: Path) -> Iterator[tuple[str, ...]]:
 
 
 def _clocks(evidence: Path) -> Iterator[str]:
-    """Yield a row about how much cells in real time differ from the same cells in virtual time."""
+    """Yield a row about the differences between runs in real time and in virtual time."""
     page = (evidence / "virtual-time.md").read_text(encoding="utf-8")
     cells: dict[str, dict[str, list[float]]] = {}
     for row in re.findall(r"^\| (.*?) \| (virtual|real) \| (.*) \|$", page, flags=re.M):
@@ -174,7 +173,7 @@ def _clocks(evidence: Path) -> Iterator[str]:
     )
 
 
-# --- every criterion ------------------------------------------------------------------------------
+# --- all criteria ------------------------------------------------------------------------------
 
 
 def _criteria_page(evidence: Path, found: Sequence[Judged]) -> str:
@@ -280,7 +279,7 @@ def _not_run(evidence: Path) -> Table:
 
 
 def _planned(evidence: Path) -> tuple[int, int] | None:
-    """Return how many cells the validation plans, and how many of them were run."""
+    """Return the number of planned cells of the validation, and of measured ones."""
     for table in results.tables(evidence, VALIDATION[0], "What was run"):
         for name, planned, ran, *_ in table["rows"]:
             if name == "all":

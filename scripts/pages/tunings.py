@@ -1,4 +1,4 @@
-"""Makes the figures and tables of docs/how-to/tune.md: runs every search of the page."""
+"""Runs every search of docs/how-to/tune.md, and makes the page's figures and tables."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def commands(page: str) -> list[list[str]]:
 
 
 def search(words: list[str], out: Path) -> dict[str, Any]:
-    """Run a search. Return its JSON output, parsed."""
+    """Run a search. Run a command, and return its parsed JSON output."""
     done = subprocess.run(
         [sys.executable, "-m", "tailback", *words, "--out", str(out), "--json"],
         cwd=ROOT,
@@ -38,7 +38,7 @@ def search(words: list[str], out: Path) -> dict[str, Any]:
 
 
 def table(found: dict[str, Any]) -> Iterator[str]:
-    """Yield a table of the front and the defaults, in Markdown."""
+    """Yield a Markdown table of the Pareto front and the defaults."""
     goals = [goal["metric"] for goal in found["goals"]]
     paths = list(found["vary"])
     head = ["point", *(path.rpartition(".")[2] for path in paths)]
@@ -79,7 +79,7 @@ def number(value: float) -> str:
 
 
 def spread(found: dict[str, Any]) -> str:
-    """Format a mean and half of its interval."""
+    """Format a mean with the half-width of its confidence interval."""
     half = found["ci95"]
     return number(found["mean"]) + (f" ±{half:.2g}" if half else "")
 

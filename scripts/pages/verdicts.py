@@ -1,8 +1,7 @@
 """Extends Sphinx: shows the verdicts of the league as sortable tables, with links to scenarios.
 
-The directive `verdicts` takes an algorithm as `tailback evaluate` takes it, for a table of all its
-sections, or the name of a suite (`cc`, `queue`), for a matrix of sections and algorithms.
-"""
+The directive `verdicts` takes an algorithm in the syntax of `tailback evaluate`, for a table of its
+sections, or a suite (`cc`, `queue`), for a matrix of sections and algorithms."""
 
 from __future__ import annotations
 
@@ -37,7 +36,7 @@ class VerdictsTable(nodes.General, nodes.Element):
 
 
 class VerdictsDirective(Directive):
-    """The directive for the sections of an algorithm, or for the matrix of a suite."""
+    """The directive `verdicts`."""
 
     required_arguments = 1
     final_argument_whitespace = True
@@ -129,7 +128,8 @@ def matrix_html(subjects: list[Subject], link: Any) -> str:
 
 
 def matrix_cell(row: Row, target: str) -> str:
-    """Return a cell of the matrix: the sign of the verdict and its number, as a link."""
+    """Return a cell of the matrix: a link with the symbol of the verdict and the measured
+    number."""
     sign = MARKS.get(row.verdict, row.verdict)
     value = short(row.data["value"], 2)
     text = f"{sign} {value}" if row.data["value"] is not None else sign
@@ -143,17 +143,17 @@ def matrix_cell(row: Row, target: str) -> str:
 
 
 def look(row: Row) -> str:
-    """Return the class of a verdict's cell."""
+    """Return the CSS class of a verdict."""
     return "bad" if row.is_bad else "good" if row.is_asked else "not-asked"
 
 
 def sort_key(row: Row) -> str:
-    """Return the attribute by which a column is sorted: the value as a multiple of its bound."""
+    """Return the HTML attribute by which a column is sorted: the value relative to its bound."""
     return ' data-value=""' if row.ratio is None else f' data-value="{row.ratio:.6g}"'
 
 
 def sections_html(subject: Subject, downloads: dict[str, str]) -> str:
-    """Return the table of an algorithm, with a row for each section that a run can decide."""
+    """Return an algorithm's table, with a row for each section that has scenarios."""
     heads = [
         ("section", "", ""),
         ("verdict", "", ""),
@@ -194,7 +194,7 @@ def section_cells(number: int, row: Row, downloads: dict[str, str]) -> Iterator[
 
 
 def table_html(kind: str, heads: list[tuple[str, str, str]], rows: list[str]) -> str:
-    """Return a sortable table. Each head has a text, a class and a title."""
+    """Return a sortable table. A column's head is a text, a CSS class and a tooltip."""
     head = "".join(
         f'<th scope="col"{f" class={name!r}" if name else ""}>'
         f'<button type="button"{f" title={escape(title)!r}" if title else ""}>{escape(text)}'

@@ -359,7 +359,6 @@ def _prepare(command: Command, folder: Path) -> Prepared:
 
 
 def main() -> int:
-    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--every", type=int, default=1, help="every N-th kind for each command")
     parser.add_argument("--json", action="store_true")

@@ -146,7 +146,6 @@ def inject(
 
 
 def main() -> int:
-    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tries", type=int, help="of each command and fault [default: every call]")
     parser.add_argument("--fault", action="append", choices=[f.name for f in FAULTS])

@@ -61,7 +61,6 @@ def together(made: Prepared, count: int, moment: float) -> list[str]:
 
 
 def main() -> int:
-    """Run the command line."""
     names = [*(c.name for c in COMMANDS), REPRODUCE.name, PROCESSES]
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tries", type=int, default=20, help="of each command [default: 20]")

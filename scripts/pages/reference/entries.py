@@ -139,7 +139,7 @@ def _stack(kind: Kind, stack: adapters.Adapter) -> Iterator[str]:
 
 
 def _simulator(kind: Kind, name: str) -> str:
-    """Return whether the simulator can run an entry, as text."""
+    """Return a text about whether the simulator supports an entry."""
     if kind.registry != "programs":
         return "yes"
     adapters = json.loads(registry_json())["adapters"]
@@ -150,7 +150,7 @@ def _simulator(kind: Kind, name: str) -> str:
 
 
 def _linux(entry: Entry) -> str:
-    """Return the text about an entry on the kernel engine."""
+    """Return a text about whether the kernel engine supports an entry."""
     match entry["kernel_kind"]:
         case "agent":
             return "yes"
@@ -199,7 +199,7 @@ def _options_of(entry: Entry) -> Iterator[str]:
         yield f"`{entry['name']}` has no options.\n"
         return
     columns = ("option", "type", "default", "tc", "meaning")
-    # Show the column of tc's names only if tc has a name for an option.
+    # Show the column of tc's option names only if it is not empty.
     kept = [i for i, name in enumerate(columns) if name != "tc" or any(row[i] for row in rows)]
     yield _row(*(columns[i] for i in kept))
     yield "|---" * len(kept) + "|"
@@ -228,7 +228,7 @@ def _example(kind: Kind, entry: Entry) -> Iterator[str]:
 
 
 def _is_in_linux(entry: Entry) -> bool:
-    """Return whether Linux has an entry, or a module that comes with tailback has it."""
+    """Return whether Linux or a module of tailback implements an entry."""
     return bool(entry.get("since") or entry.get("stand_ins") or entry["kernel_kind"] == "agent")
 
 

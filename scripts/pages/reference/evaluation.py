@@ -1,5 +1,5 @@
-"""Writes the page about the sections of RFC 9743 and RFC 7928 and the cases of BBR's draft: what
-decides each, and how to run it."""
+"""Writes the page about `tailback evaluate`: the sections of RFC 9743 and RFC 7928, the cases of
+the BBR draft, and how each is decided."""
 
 from __future__ import annotations
 
@@ -124,15 +124,14 @@ def page() -> str:
 
 
 def _of_program(case: str) -> str:
-    """Return what decides a case if the subject is a program."""
+    """Return how a case is decided for a program."""
     if case not in outside.JUDGES:
         return "not observable"
     return "states in the qlog" if case in outside.BY_STATES else "packets, and the qlog if any"
 
 
 def _decided(criteria: Sequence[Criterion], folder: Path) -> list[str]:
-    """Return a row for each section that runs decide. The scenarios of the sections are in
-    `folder`."""
+    """Return a row for each section that has scenarios, which are in `folder`."""
     decided = [one for one in criteria if isinstance(one, Within | Against | HarmTo)]
     missing = [one.scenario for one in decided if not (folder / one.scenario).is_file()]
     assert not missing, missing

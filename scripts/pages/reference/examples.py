@@ -41,7 +41,7 @@ def _cc(name: str) -> str:
 
 def _aqm(name: str) -> str:
     flows = '[[flows]]\ncc  = "cubic"\necn = true\n\n[[flows]]\ncc = "dctcp"\n'
-    # In a queue without randomness, flows that send in step would decide the results.
+    # Without randomness, synchronised flows would determine the results.
     jitter = 'host_jitter = "200us"\n' if name == "fifo" else ""
     return _head(f"CUBIC and DCTCP through {name}", f'{{ aqm = "{name}" }}', jitter) + flows
 

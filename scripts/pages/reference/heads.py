@@ -1,5 +1,5 @@
-"""Reads the first comment of an algorithm's source file: what the algorithm is, its source, and its
-deviations."""
+"""Reads the first comment of an algorithm's source file: a description, the reference, and
+deviations from it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Head:
 
 
 def head(kind: str, name: str) -> Head:
-    """Return the head of a registry's entry by its name."""
+    """Return the first comment about an entry of a registry."""
     file = _files(kind)[name]
     comment = _HEAD.match(file.read_text(encoding="utf-8"))
     text = re.sub(r"^//! ?", "", comment[0], flags=re.M) if comment else ""

@@ -1,4 +1,4 @@
-"""Shows how well an entry is validated: lists the pages of evidence that test it."""
+"""Lists the pages of evidence that test an entry of the reference."""
 
 from __future__ import annotations
 
@@ -48,7 +48,6 @@ PROGRAMS = (
 
 
 def of(kind: str, name: str) -> Iterator[str]:
-    """Yield the text of the section."""
     if kind == "programs":
         yield PROGRAMS + "\n"
         yield from _by_the_standards("cc", name)
@@ -67,8 +66,7 @@ def _against_linux(kind: str, name: str) -> Iterator[str]:
     nowhere = True
     for page in _pages():
         columns, rows = _table(page, FAMILIES)
-        # A page may be older than a family of the grid, and so not have it. Another page may have
-        # that family.
+        # A page that is older than a family does not list it.
         families = [f for f in wanted if f in rows]
         wanted = [f for f in wanted if f not in rows]
         if not families:
@@ -94,8 +92,7 @@ def _against_linux(kind: str, name: str) -> Iterator[str]:
 
 
 def _pages() -> list[str]:
-    """Return the pages of the validation: first that of the whole grid, then pages of single
-    queues."""
+    """Return the pages of the validation: that of the whole grid, then those of single families."""
     some = sorted(file.name for file in EVIDENCE.glob(f"validation-*{RESULTS}"))
     return ["validation", *(name.removesuffix(RESULTS) for name in some)]
 
@@ -147,7 +144,7 @@ def _title(study: str) -> str:
 
 @cache
 def _table(page: str, title: str) -> tuple[list[str], dict[str, list[str]]]:
-    """Return the columns of a table on a page of the validation, and its rows by the text in their
+    """Return the columns and rows of a table on a page of the validation. The key of a row is its
     first cell."""
     table = next(results.tables(EVIDENCE, page, title))
     return table["columns"], {row[0]: row for row in table["rows"]}
@@ -155,7 +152,7 @@ def _table(page: str, title: str) -> tuple[list[str], dict[str, list[str]]]:
 
 @cache
 def _entries_of(family: str) -> frozenset[tuple[str, str]]:
-    """Return the entries that the cells of a family of the validation run."""
+    """Return the algorithms that a family of the validation runs."""
     entries: set[tuple[str, str]] = set()
     for queue in grid.QUEUES:
         if queue.family == family:
@@ -167,8 +164,7 @@ def _entries_of(family: str) -> frozenset[tuple[str, str]]:
 
 @cache
 def _entries_in(folder: Path) -> frozenset[tuple[str, str]]:
-    """Return the entries in an experiment's scenarios, and the entries that its Python code
-    inserts."""
+    """Return the algorithms that an experiment uses, in its scenarios or in Python code."""
     entries: set[tuple[str, str]] = set()
     for file in folder.rglob("*.toml"):
         entries |= set(_named(tomllib.loads(file.read_text(encoding="utf-8"))))
@@ -181,7 +177,7 @@ def _entries_in(folder: Path) -> frozenset[tuple[str, str]]:
 
 
 def _named(node: Any, key: str = "") -> Iterator[tuple[str, str]]:
-    """Yield the entries that a scenario names."""
+    """Yield the algorithms that a scenario names."""
     if isinstance(node, list):
         for item in node:
             yield from _named(item, key)

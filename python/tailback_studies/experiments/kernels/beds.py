@@ -87,8 +87,7 @@ def dualpi2_jobs(kernels: Sequence[str], *, quick: bool) -> list[Job]:
     return [Job(job.scenario, {"kernel": kernel, **own}, 1) for kernel in kernels for job in made]
 
 
-# --- comparison with published values
-# ---------------------------------------------------------------
+# --- comparison with published values -------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -72,8 +72,7 @@ def _title(met: Mapping[str, Sequence[Met]], *, alone: bool) -> str:
     return f"{TITLE} at {link.rate_mbit} Mbit/s and {rtts} ms"
 
 
-# --- transfers without a competitor
-# ----------------------------------------------------------------------------
+# --- transfers without a competitor ---------------------------------------------------------------
 
 
 def _alone(fetched: Sequence[Fetched], facts: Facts) -> list[Table]:
@@ -309,8 +308,7 @@ def _middle(values: Iterable[Estimate], digits: int = 2) -> str | None:
     return None if found is None else f"{found:.{digits}f}"
 
 
-# --- rows of all-cells.csv
-# --------------------------------------------------------------------------
+# --- rows of all-cells.csv ------------------------------------------------------------------------
 
 
 def _cell(name: str, quantity: str, unit: str, value: Estimate) -> dict[str, Any]:

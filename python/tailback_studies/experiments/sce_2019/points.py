@@ -54,6 +54,7 @@ class SceVariant:
     queue: Mapping[str, Any] = field(default_factory=dict)
     #: Options of Cake by mode.
     modes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    #: Other values of the scenario, by path.
     set: Mapping[str, Any] = field(default_factory=dict)
     #: Factor by which the length of each test is multiplied.
     stretch: float = 1.0
