@@ -381,7 +381,7 @@ impl Host {
     }
 
     /// Rejects a write if Linux's variant of Nagle's algorithm (Minshall) would delay its last,
-    /// partial segment. It does so while a partial segment is in flight.
+    /// partial segment. Linux delays it while another partial segment is in flight.
     fn check_nagle(&self, bytes: u64) -> Result<(), Beyond> {
         let rest = self.sender.unsent().unwrap_or(0) + bytes;
         let first = self.sender.flight().una as usize;

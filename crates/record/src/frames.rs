@@ -179,8 +179,8 @@ impl Frames {
         Some(self.frames.get(place as usize)?.captured_ns)
     }
 
-    /// Counts the first unsettled frame and removes it from the list. `lost` tells whether it is
-    /// lost if it is incomplete. A deadline after `end_ns` counts as neither met nor missed.
+    /// Counts the first unsettled frame and removes it from the list. If `lost` is true, an
+    /// incomplete frame counts as lost. A deadline after `end_ns` counts as neither met nor missed.
     fn settle(&mut self, lost: bool, end_ns: u64) {
         let Some(frame) = self.frames.pop_front() else {
             return;

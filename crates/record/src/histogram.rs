@@ -6,8 +6,8 @@
 //!
 //! A run with a hundred thousand flows has at least as many histograms, so each must use little
 //! memory. A bucket is a counter of one byte. A page of 64 buckets fills a cache line and is
-//! allocated when its first value is recorded. When a bucket reaches 256 values, they are added to
-//! a list of carries and the bucket restarts at 0.
+//! allocated when its first value is recorded. When a bucket reaches 256 values, the 256 are added
+//! to a separate list and the bucket restarts at 0.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,5 @@
-//! Counts what happens at a link, with the same definitions for every engine.
+//! Counts arrivals, departures, drops and marks at a link, with the same definitions for every
+//! engine.
 //!
 //! A [`Meter`] receives packets as plain numbers: the number in the packet, a frame length, a time.
 //! The simulator reports events as they happen, but the kernel engine derives them from captures
@@ -365,7 +366,7 @@ impl Outcome {
         });
     }
 
-    /// Returns the name of a flow, source or program, by its number as an owner.
+    /// Returns the name of the flow, source or program with this owner number.
     pub(crate) fn name_of(&self, owner: usize) -> Option<String> {
         let flow = self.flows.get(owner).map(|flow| &flow.name);
         let source = || self.traffic.get(owner.checked_sub(self.flows.len())?);
@@ -376,8 +377,8 @@ impl Outcome {
             .cloned()
     }
 
-    /// Returns the start and the end of the measured time of a flow or program, ns, by its number
-    /// as an owner.
+    /// Returns the start and end, in ns, of the measured time of the flow or program with this
+    /// owner number.
     pub(crate) fn measured_time_of(&self, owner: usize) -> (u64, u64) {
         let flow = self.flows.get(owner).map(|flow| (flow.from_ns, flow.to_ns));
         let before = self.flows.len() + self.traffic.len();

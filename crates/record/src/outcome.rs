@@ -134,7 +134,7 @@ pub struct LinkOutcome {
     pub totals: Option<Totals>,
     /// Samples over time, if any were taken.
     pub samples: Option<LinkSamples>,
-    /// Which flows filled the queue, and its drops and marks, over time.
+    /// Which flows filled the queue, and when it dropped and marked packets.
     pub account: QueueAccount,
 }
 

@@ -264,7 +264,7 @@ fn capacity(link: &LinkPlan) -> Capacity {
                 Value::Packets(packets) if name.contains("limit") => (*packets, u64::MAX),
                 Value::Bytes(bytes) if name.contains("limit") => (u64::MAX, bytes.0),
                 Value::Table(table) => {
-                    // Add the limit of an inner queue, which holds packets in addition.
+                    // Inner queues hold packets in addition, so add their limits.
                     if let Some(one) = least(table) {
                         let sum = inner.map_or((0, 0), |c| (c.packets, c.bytes));
                         inner = Some(Capacity {

@@ -79,7 +79,7 @@ pub fn summary() -> Value {
     })
 }
 
-/// Returns each field with its type. A table includes its own fields.
+/// Returns each field with its type. A table's type includes the fields inside it.
 fn fields(declared: &[Field]) -> Vec<Value> {
     let field = |field: &Field| {
         let (kind, inner) = match field.kind {

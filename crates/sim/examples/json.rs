@@ -40,7 +40,7 @@ fn json() -> &'static str {
     })
 }
 
-/// Simulates. Returns the length of the results as JSON, bytes.
+/// Simulates. Returns the length in bytes of the results as JSON.
 #[unsafe(no_mangle)]
 pub extern "C" fn run() -> usize {
     json().len()

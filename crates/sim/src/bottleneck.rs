@@ -199,8 +199,8 @@ impl Bottleneck {
         self.events.pop_front()
     }
 
-    /// Returns the next time at which a datagram may arrive or be dropped, to poll then. Returns
-    /// `None` if no datagram is in the network.
+    /// Returns when to poll next: the earliest time at which a datagram may arrive or be dropped.
+    /// Returns `None` if no datagram is in the network.
     pub fn next(&self) -> Option<Time> {
         if let Some(event) = self.events.front() {
             return Some(event.at.max(self.now));

@@ -20,7 +20,7 @@ pub(super) fn has(link: &LinkPlan) -> bool {
 }
 
 /// Adds the kernel module `outage` to the modules to load if the link has an outage. Rejects the
-/// link if its queue does not work below that module.
+/// link if its queue has its own shaper, or if the kernel kit does not have the module.
 pub(super) fn check(
     path: &str,
     queue: &Qdisc,

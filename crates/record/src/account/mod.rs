@@ -289,7 +289,7 @@ impl Account {
         false
     }
 
-    /// Returns whether a reduction in steps is in progress.
+    /// Returns whether a reduction that takes several steps is in progress.
     pub fn is_stepping(&self) -> bool {
         self.episode != Episode::None
     }

@@ -23,7 +23,7 @@ pub struct ClassPlan {
     pub number: u32,
     /// The TCP flows and the programs in the class.
     pub flows: Vec<ClassFlow>,
-    /// Numbers of the unresponsive sources in the class, counted on from the flows.
+    /// Numbers of the unresponsive sources in the class. Sources are numbered after flows.
     pub sources: Vec<u32>,
 }
 

@@ -1,5 +1,5 @@
-//! Expands a sweep into points (combinations of swept values and seeds), each with its plan.
-//! Reports an error that occurs at several points once.
+//! Expands a sweep into points (combinations of swept values and seeds), each with its plan. An
+//! error that occurs at several points is reported once.
 
 mod asserts;
 mod axes;

@@ -352,7 +352,7 @@ fn classes(plan: &Plan) -> impl Iterator<Item = &str> {
     all.filter_map(|class| class.as_deref())
 }
 
-/// Returns whether a name is that of a flow, program or source, at the first point that has it.
+/// Returns what has this name (a flow, program or source), at the first point where something does.
 fn kind_of(name: &str, runs: &[Run]) -> Option<&'static str> {
     let mut senders = runs.iter().flat_map(|run| senders(&run.plan));
     senders
