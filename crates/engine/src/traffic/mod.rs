@@ -48,8 +48,8 @@ pub enum Step {
         /// Payload, bytes.
         bytes: u64,
     },
-    /// Request this many bytes now on an idle connection. If there is none, open a connection and
-    /// keep it for later requests.
+    /// Request this many bytes now on an idle connection. If all connections are busy, open another
+    /// one and keep it for later requests.
     Request {
         /// Payload of the answer, bytes.
         bytes: u64,

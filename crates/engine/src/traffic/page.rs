@@ -118,7 +118,7 @@ struct Page {
     failed: bool,
     /// Payload of each connection that is still to be opened.
     to_open: Vec<u64>,
-    /// Number of connections whose bytes have not all arrived.
+    /// Number of connections that are still to complete.
     left: u64,
 }
 

@@ -559,7 +559,7 @@ impl Layout {
     /// less time than routing, and does not modify packets.
     ///
     /// Packets from a host are copied without a reference to their socket. Otherwise TCP would find
-    /// that a segment in a router's queue has not left the host, and would not retransmit it
+    /// that a segment in a router's queue is still in the host, and would not retransmit it
     /// (`skb_still_in_host_queue`).
     fn hand_on(&mut self) {
         let groups = self.groups.iter().flat_map(|g| [g.sender, g.receiver]);
