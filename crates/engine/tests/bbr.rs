@@ -74,7 +74,6 @@ fn spells(modes: &[(f64, f64)], mode: f64) -> Vec<(f64, f64)> {
     spells
 }
 
-/// Returns a flow's goodput, Mbit/s.
 fn goodput(outcome: &Outcome, flow: usize) -> f64 {
     let f = &outcome.flows[flow];
     f.delivered_bytes as f64 * 8e3 / (f.to_ns - f.from_ns) as f64

@@ -126,7 +126,6 @@ fn a_transfer_ends_whatever_the_path_does_to_it() {
             entry.name
         );
     }
-    // Combine all impairments except the policer, in both directions.
     let all = ENTRIES.iter().filter(|entry| entry.name != "police");
     let all: Vec<ImpairmentPlan> = all.map(|entry| impairment(entry.name, &[])).collect();
     assert_eq!(

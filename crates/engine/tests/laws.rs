@@ -335,7 +335,6 @@ fn prague_0_7_response_to_random_marks() {
 
 /// The oscillation of DCTCP at a queue that marks above a step threshold.
 struct Sawtooth {
-    /// Mean over time of the first flow's alpha.
     alpha: f64,
     /// Smallest and largest queue, packets.
     queue: (u64, u64),

@@ -19,7 +19,6 @@ pub struct Rtt {
     pub(super) srtt_us: u32,
     /// Mean deviation x 4, us.
     mdev_us: u32,
-    /// Largest `mdev_us` of the current round.
     mdev_max_us: u32,
     /// The retransmission timeout is srtt plus this time, us.
     rttvar_us: u32,
@@ -27,7 +26,6 @@ pub struct Rtt {
     round_end: u64,
     /// Lower limit of `rttvar_us`, us.
     min_rto_us: u32,
-    /// Timeout without backoff.
     rto: Time,
     /// Number of doublings of the timeout since the last sample.
     backoff: u32,

@@ -142,7 +142,6 @@ impl Scoreboard {
         (seq & self.mask) as u32
     }
 
-    /// Returns the sequence number of the segment in a slot.
     #[inline]
     fn seq_of(&self, slot: u32) -> u64 {
         self.flight.una + (u64::from(slot).wrapping_sub(self.flight.una) & self.mask)

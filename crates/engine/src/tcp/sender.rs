@@ -486,7 +486,6 @@ impl Sender {
         }
     }
 
-    /// Sends the next segment. The caller sets the timer.
     #[inline(always)]
     pub(super) fn send_new(&mut self, port: &mut impl Port) {
         let payload = self.queue.take(self.plan.mss.min(self.window.max_payload));
@@ -522,13 +521,11 @@ impl Sender {
         }
     }
 
-    /// Restarts the retransmission timeout from now.
     pub(super) fn restart_rto(&mut self) {
         self.timer
             .set(Kind::Retransmit, self.conn.now, self.rtt.timeout());
     }
 
-    /// Retransmits a segment.
     pub(super) fn retransmit(&mut self, seq: u64, port: &mut impl Port) {
         let now = self.conn.now;
         self.board.retransmitted(seq, now);

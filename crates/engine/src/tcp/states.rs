@@ -456,7 +456,6 @@ impl Sender {
                 }
             } else if event.advanced && !recovered {
                 self.recovery.high_seq = self.board.flight.nxt;
-                // Step 2.b: send new data.
                 if self.may_send_new() {
                     return Some(Resend::New);
                 }

@@ -629,7 +629,6 @@ fn the_steps_of_a_reduction_count_once() {
     assert_eq!((s.conn.ca_state, s.window.cwnd), (CaState::Recovery, 5));
     assert_eq!(listed(&s), [(Reason::Dupthresh, 10, 5)]);
     assert_eq!(s.account.counts[Reason::Dupthresh as usize], 1);
-    // A later recovery is recorded as another reduction.
     let next = s.board.flight.nxt;
     s.on_ack(&ack(next, &[], ms(207)), ms(307), &mut wire);
     assert_eq!(s.conn.ca_state, CaState::Open);

@@ -84,7 +84,6 @@ pub struct Application {
     written: u64,
     /// Total number of bytes or chunks written.
     total: u64,
-    /// Number of chunks that the receiver has requested.
     asked: u64,
     closed: bool,
 }

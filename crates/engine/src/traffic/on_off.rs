@@ -105,7 +105,6 @@ struct OnOff {
     now: Option<Sending>,
 }
 
-/// An on period.
 struct Sending {
     begin: Time,
     end: Time,

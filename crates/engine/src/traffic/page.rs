@@ -92,7 +92,6 @@ fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     Ok(())
 }
 
-/// Returns the largest number of objects on one connection.
 fn per_connection(options: &Options) -> u64 {
     let objects = options.int("objects") as u64;
     objects.div_ceil(options.int("connections") as u64)
@@ -110,13 +109,11 @@ struct Pages {
     started: bool,
 }
 
-/// The page that is loading.
 struct Page {
     begun: Time,
     /// Whether too many connections were open, so that one could not be opened. Then the page never
     /// completes and has no load time.
     failed: bool,
-    /// Payload of each connection that is still to be opened.
     to_open: Vec<u64>,
     /// Number of connections that are still to complete.
     left: u64,

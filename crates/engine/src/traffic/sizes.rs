@@ -251,7 +251,6 @@ mod tests {
         all.iter().sum::<u64>() as f64 / all.len() as f64
     }
 
-    /// Returns the mean of the truncated Pareto distribution.
     fn mean(alpha: f64, least: f64, largest: f64) -> f64 {
         let share = 1.0 - libm::pow(least / largest, alpha);
         if alpha == 1.0 {

@@ -142,7 +142,6 @@ pub fn network(plan: &Plan) -> Network {
     Network::new(&Arc::new(plan.clone()), 1)
 }
 
-/// Runs a network to its end.
 pub fn run(mut network: Network) -> Outcome {
     while network.advance(1 << 20) {}
     network.finish()

@@ -13,7 +13,6 @@ pub struct Application<'a> {
     warmup_ns: u64,
     /// Position in the stream up to which the application has written. TCP may take the data later.
     pub handed_over: u64,
-    /// Whether the application is in a pause.
     held: bool,
     /// The time at which each chunk that has not arrived completely was written or requested, ns.
     begun: VecDeque<u64>,
@@ -128,13 +127,11 @@ impl<'a> Application<'a> {
         chunks.think_ns.filter(|_| asks).map(|think| now + think)
     }
 
-    /// Returns whether the last chunk has arrived.
     pub fn is_over(&self) -> bool {
         let count = self.chunks().and_then(|chunks| chunks.count);
         count.is_some_and(|count| count == self.arrived)
     }
 
-    /// Records that the sender has read `bytes` more bytes of requests.
     pub fn hear(&mut self, bytes: u64) {
         self.heard += bytes;
         if let Some(chunks) = self.chunks() {

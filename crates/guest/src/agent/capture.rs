@@ -61,7 +61,6 @@ pub fn drain_ns(job: &Job) -> u64 {
     }
 }
 
-/// The captures at a link.
 struct LinkTap {
     ring: Ring,
     /// Interface index of the device after the queue.
@@ -109,7 +108,6 @@ impl Schedule {
 }
 
 impl LinkTap {
-    /// Opens the rings of a link.
     fn open(link: &Link, namespaces: &Namespaces, room: usize, snaplen: u32) -> io::Result<Self> {
         let enter = |n: usize| namespaces.enter(n).map_err(io::Error::other);
         enter(link.namespace)?;
@@ -176,13 +174,11 @@ struct FlowTap {
 /// All captures of a run.
 pub struct Captures {
     links: Vec<LinkTap>,
-    /// The captured queue of each link.
     pub queues: Vec<Queue>,
     senders: Vec<Ring>,
     /// The namespace in which each ring of `senders` captures.
     sender_namespaces: Vec<usize>,
     flows: Vec<FlowTap>,
-    /// The captures at the hosts of programs, if the job has programs.
     taps: Option<Taps>,
     /// The rules by which the kernel accepts frames from hosts of programs.
     gates: Gates,
@@ -201,19 +197,16 @@ pub struct Captures {
     end_ns: u64,
     /// Number of packets captured before and after the queues.
     pub captured: u64,
-    /// Capacity of each ring, in packets.
     room: usize,
     on: bool,
     /// Number of packets that did not fit into the rings at the hosts of programs.
     lost_at_hosts: u64,
-    /// The packet file, if the job requires one.
     packets: Option<Packets>,
     /// The error at which the agent stopped writing the packet file.
     broken: Option<io::Error>,
 }
 
 impl Captures {
-    /// Opens the rings.
     pub fn open(job: &Job, namespaces: &Namespaces) -> io::Result<Captures> {
         let mut captures = Captures {
             links: Vec::new(),
@@ -275,7 +268,6 @@ impl Captures {
         Ok(captures)
     }
 
-    /// Opens a ring in the namespace of every sender.
     fn open_senders(&mut self, job: &Job, namespaces: &Namespaces, snaplen: u32) -> io::Result<()> {
         let mut senders: Vec<usize> = job.flows.iter().map(|f| f.sender).collect();
         senders.sort_unstable();
@@ -404,7 +396,6 @@ impl Captures {
         self.queues.drain(..).map(|queue| queue.meter)
     }
 
-    /// Returns the RTT samples of a flow.
     pub fn take_rtt(&mut self, flow: usize) -> Histogram {
         std::mem::take(&mut self.flows[flow].rtt)
     }

@@ -25,7 +25,6 @@ struct Host {
 /// The hosts, and the socket information that was last read.
 pub struct Crowd {
     hosts: Vec<Host>,
-    /// The information about the sender and the receiver of each flow.
     infos: Vec<[Option<Info>; 2]>,
 }
 
@@ -66,7 +65,6 @@ impl Crowd {
         Ok(Some(Crowd { hosts, infos }))
     }
 
-    /// Reads the information of all flows from the kernel.
     pub fn look(&mut self) -> io::Result<()> {
         self.infos.fill([None; 2]);
         let infos = &mut self.infos;

@@ -42,7 +42,6 @@ pub struct Datagrams<'a> {
     one_way: Histogram,
     echoes: Option<Echoes>,
     media: Option<Media>,
-    /// Number of reports that the receiving end has sent.
     reports: u64,
 }
 
@@ -53,7 +52,6 @@ struct Echoes {
 }
 
 impl<'a> Datagrams<'a> {
-    /// Opens both ends.
     pub fn open(
         source: &'a Source,
         machine: Box<dyn traffic::Source>,
@@ -142,7 +140,6 @@ impl<'a> Datagrams<'a> {
         self.origin_ns = origin_ns;
     }
 
-    /// Returns how many datagrams the source has sent.
     pub fn sent(&self) -> u64 {
         self.number
     }
@@ -311,7 +308,6 @@ impl<'a> Datagrams<'a> {
         }
     }
 
-    /// Returns the measurements of the source.
     pub fn outcome(&self, job: &Job) -> TrafficOutcome {
         let stop = self.source.stop_ns.unwrap_or(u64::MAX);
         let echoes = self.echoes.as_ref().map(|echoes| {
@@ -352,13 +348,11 @@ fn stamp_arrivals(socket: &Socket, what: &str) -> Result<(), String> {
         .map_err(io(what))
 }
 
-/// Writes a datagram's number and time into its payload.
 fn stamp(payload: &mut [u8], number: u64, at_ns: u64) {
     payload[..8].copy_from_slice(&number.to_be_bytes());
     payload[8..STAMPED].copy_from_slice(&at_ns.to_be_bytes());
 }
 
-/// Reads a datagram's number and time from its payload.
 fn numbers(payload: &[u8]) -> (u64, u64) {
     let read = |at: usize| {
         let mut bytes = [0; 8];

@@ -30,7 +30,6 @@ const ANSWER: usize = 1024;
 const NO_CONNECTION: u32 = 1 << 6 | 1 << 10 | 1 << 12;
 
 impl Diag {
-    /// Opens a sock_diag connection in the current namespace.
     pub fn new() -> io::Result<Diag> {
         Ok(Diag {
             socket: Socket::new(libc::AF_NETLINK, libc::SOCK_RAW, NETLINK_SOCK_DIAG)?,
@@ -87,7 +86,6 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// Adds a connection between two ends.
     pub fn add(&mut self, local: (IpAddr, u16), remote: (IpAddr, u16)) {
         let mut message = request(local, remote);
         let number = self.messages.len() / message.len();

@@ -22,7 +22,6 @@ use super::watch::Watch;
 /// The value with which Linux represents an infinite ssthresh.
 pub const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
 
-/// A flow's connection, with both ends.
 pub struct Connection<'a> {
     flow: &'a Flow,
     index: usize,
@@ -35,7 +34,6 @@ pub struct Connection<'a> {
     written: u64,
     read: u64,
     finished_writing: bool,
-    /// The application that limits the flow, if any.
     application: Option<Application<'a>>,
     /// When the receiver will request the next chunk. `None` if this is already scheduled.
     asks_ns: Option<u64>,
@@ -53,7 +51,6 @@ pub struct Connection<'a> {
     /// The sender's socket information when it was last recorded.
     recorded: Info,
     sampler: Option<FlowSampler>,
-    /// The gauges of the flow's congestion control.
     gauges: &'static [Gauge],
     error: Option<String>,
 }
@@ -113,7 +110,6 @@ impl<'a> Connection<'a> {
         self.flow.sender == namespace
     }
 
-    /// Connects the sender.
     pub fn start(
         &mut self,
         namespaces: &Namespaces,
@@ -143,7 +139,6 @@ impl<'a> Connection<'a> {
         Ok(())
     }
 
-    /// Accepts the sender's connection.
     pub fn accept(&mut self, clock: Clock, poll: &Poll) -> Result<(), String> {
         let Some(listener) = self.listener.take() else {
             return Ok(());
@@ -255,7 +250,6 @@ impl<'a> Connection<'a> {
         self.asks_ns.take()
     }
 
-    /// Sends the receiver's request for a chunk.
     pub fn ask(&mut self, now: u64) {
         let (Some(socket), Some(chunks)) = (&self.receiver, self.chunks()) else {
             return;
@@ -306,7 +300,6 @@ impl<'a> Connection<'a> {
         u64::from(self.base[0].data_segments)
     }
 
-    /// Returns the socket information of the sender and the receiver.
     pub fn infos(&self) -> [Info; 2] {
         if let Some(infos) = self.at_stop {
             return infos;
@@ -438,7 +431,6 @@ impl<'a> Connection<'a> {
         }
     }
 
-    /// Returns the flow's error, if one occurred.
     pub fn warning(&self) -> Option<String> {
         let pumped = || self.pumped.as_ref().and_then(|failure| failure.get());
         let error = self.error.as_ref().or_else(pumped)?;

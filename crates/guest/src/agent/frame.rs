@@ -5,7 +5,6 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 /// The SACK blocks of a segment, in the order of the TCP option.
 pub type Sack = [(u32, u32); 4];
 
-/// TCP flags.
 pub mod flag {
     pub const FIN: u8 = 0x01;
     pub const SYN: u8 = 0x02;
@@ -20,7 +19,6 @@ pub const ECT1: u8 = 1;
 /// The ECN field of an ECN-capable packet without a mark.
 pub const ECT0: u8 = 2;
 
-/// IP protocol numbers.
 pub mod protocol {
     pub const ICMP: u8 = 1;
     pub const TCP: u8 = 6;
@@ -37,7 +35,6 @@ pub const KEY_PAYLOAD: usize = 54;
 pub struct Frame {
     pub source: IpAddr,
     pub destination: IpAddr,
-    /// Protocol number, see [`protocol`].
     pub protocol: u8,
     /// Whether the packet is a fragment other than the first, so that it has no transport header.
     pub fragment: bool,
@@ -49,11 +46,8 @@ pub struct Frame {
     /// A key that no other packet of the same flow and direction has. Only TCP segments and
     /// datagrams of the agent have one.
     pub key: u64,
-    /// Sequence number (TCP).
     pub seq: u32,
-    /// Acknowledgement number (TCP).
     pub ack: u32,
-    /// Flags (TCP).
     pub flags: u8,
     /// Payload, bytes. For ICMP, the bytes after the first 8.
     pub payload: u32,
@@ -76,7 +70,6 @@ fn word(bytes: &[u8], at: usize) -> Option<u32> {
 
 const ETHERNET: usize = 14;
 
-/// The fields of an IP header.
 struct Network {
     source: IpAddr,
     destination: IpAddr,

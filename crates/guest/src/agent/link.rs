@@ -63,7 +63,6 @@ impl LinkProbe {
         }
     }
 
-    /// Restarts the counters.
     pub fn end_warmup(&mut self) -> Result<(), String> {
         self.base = self.read()?.unwrap_or_default();
         if let Some((probe, base)) = &mut self.wire {

@@ -70,7 +70,6 @@ fn io(what: &str) -> impl Fn(std::io::Error) -> String {
     move |error| format!("{what}: {error}")
 }
 
-/// Reads the job.
 fn job() -> Result<Job, String> {
     let text = fs::read_to_string(JOB).map_err(|e| format!("{JOB}: {e}"))?;
     let job: Job = serde_json::from_str(&text).map_err(|e| format!("{JOB}: {e}"))?;
@@ -87,7 +86,6 @@ fn job() -> Result<Job, String> {
 /// Number of files that this process may open. It is Linux's default upper limit (`fs.nr_open`).
 const OPEN_FILES: u64 = 1 << 20;
 
-/// Runs the job and writes its result.
 pub fn run() -> Result<(), String> {
     setup::file_systems()?;
     let job = job()?;

@@ -93,7 +93,6 @@ fn handle(text: &str) -> Option<u32> {
     Some(u32::from(major) << 16 | u32::from(minor))
 }
 
-/// Returns a text as a C string.
 fn terminated(text: &str) -> Vec<u8> {
     [text.as_bytes(), &[0]].concat()
 }

@@ -90,7 +90,6 @@ fn take(queued: &mut VecDeque<(u64, Head)>, key: u64) -> Option<Head> {
 }
 
 impl Packets {
-    /// Creates the packet file if the job requires it.
     pub fn create(job: &Job) -> io::Result<Option<Packets>> {
         if !job.record.packets {
             return Ok(None);
@@ -120,7 +119,6 @@ impl<W: Write> Packets<W> {
         });
     }
 
-    /// Records that a packet arrived at a link.
     pub fn arrived(
         &mut self,
         link: usize,
@@ -144,7 +142,6 @@ impl<W: Write> Packets<W> {
         self.add(link, Seen::Dropped(Cause::Scheduled), packet.time_ns, head);
     }
 
-    /// Records that a packet entered a queue.
     pub fn entered(
         &mut self,
         link: usize,
@@ -200,7 +197,6 @@ impl<W: Write> Packets<W> {
         Ok(())
     }
 
-    /// Completes the file. Returns the number of packets in it.
     pub fn finish(mut self) -> io::Result<PacketCount> {
         self.write(u64::MAX)?;
         let (_, count) = self.file.finish()?;

@@ -64,7 +64,6 @@ pub fn read(flow: &Flow, slack: Slack, socket: Arc<Socket>, failure: Failure) ->
     })
 }
 
-/// Starts a thread that repeats a call until it fails.
 fn start(
     socket: Arc<Socket>,
     failure: Failure,

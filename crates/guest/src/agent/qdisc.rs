@@ -37,7 +37,6 @@ const TCMSG: usize = 20;
 const TCA_KIND: u16 = 1;
 
 impl Probe {
-    /// Creates a probe in the current namespace.
     pub fn new(device: &str, kind: &str) -> io::Result<Probe> {
         let socket = Socket::new(libc::AF_NETLINK, libc::SOCK_RAW, libc::NETLINK_ROUTE)?;
         Ok(Probe {

@@ -35,7 +35,6 @@ pub struct Packet {
     pub key: u64,
     /// Frame length, bytes.
     pub len: u32,
-    /// The ECN field.
     pub ecn: u8,
 }
 
@@ -71,7 +70,6 @@ pub fn at<T: Default>(list: &mut Vec<T>, index: usize) -> &mut T {
     &mut list[index]
 }
 
-/// An event of a program's packet at the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Note {
     pub tuple: u32,
@@ -87,7 +85,6 @@ pub struct Note {
 pub enum Noted {
     /// The packet left after this sojourn time, ns.
     Passed(u64),
-    /// The packet was dropped or marked for this cause.
     Counted(Cause),
 }
 
@@ -113,7 +110,6 @@ pub struct Lost {
 
 /// A link's queue, as computed from the captures.
 pub struct Queue {
-    /// Receives the counts and sojourn times.
     pub meter: Meter,
     /// Number of packets that were captured only when they left.
     pub strangers: u64,
@@ -169,7 +165,6 @@ impl Queue {
         }
     }
 
-    /// Records that a packet entered.
     pub fn enter(&mut self, packet: Packet) {
         self.meter.arrive(packet.len, packet.time_ns);
         let slot = if self.in_order { 0 } else { packet.slot };

@@ -26,7 +26,6 @@ const FORGOTTEN_NS: u64 = 5_000_000_000;
 /// The tokens by which the main loop's poll identifies a source's sockets.
 #[derive(Clone, Copy)]
 pub struct Tokens {
-    /// The listening socket.
     pub listener: u64,
     /// The token of the first client. Those of the other clients follow.
     pub clients: u64,
@@ -175,14 +174,12 @@ impl<'a> Requests<'a> {
         Ok(())
     }
 
-    /// Accepts clients that have connected.
     pub fn accept(&mut self, zeros: &File, poll: &Poll) -> Result<(), String> {
         loop {
             let what = |e: io::Error| format!("source {}: accept: {e}", self.source.name);
             let server = match self.listener.accept() {
                 Ok(server) => server,
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                // The client has already closed the connection.
                 Err(e) if e.raw_os_error() == Some(libc::ECONNABORTED) => continue,
                 Err(e) => return Err(what(e)),
             };
@@ -292,7 +289,6 @@ impl<'a> Requests<'a> {
         before + open
     }
 
-    /// Returns the measurements of the source, including connections that are still open.
     pub fn outcome(&self, job: &Job) -> TrafficOutcome {
         let (mut sent, mut segments) = (self.sent_segments, self.received_segments);
         let mut bytes = self.received_bytes;
@@ -327,7 +323,6 @@ impl<'a> Requests<'a> {
         }
     }
 
-    /// Returns a warning if connections have failed.
     pub fn warning(&self) -> Option<String> {
         (self.failed > 0).then(|| {
             format!(

@@ -27,7 +27,6 @@ const PACKET_IGNORE_OUTGOING: i32 = 23;
 const TPACKET_V2: i32 = 1;
 const STATUS_USER: u32 = 1;
 
-/// The kernel's `struct tpacket_req`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Request {
@@ -37,7 +36,6 @@ struct Request {
     slots: u32,
 }
 
-/// A captured packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Captured<'a> {
     /// Capture time on the realtime clock, ns.
@@ -61,12 +59,9 @@ pub struct Ring {
     next: usize,
 }
 
-/// Which packets a ring captures.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Which {
-    /// Incoming and outgoing packets.
     Both,
-    /// Incoming packets.
     Incoming,
 }
 
@@ -127,7 +122,6 @@ impl Ring {
         Ok(ring)
     }
 
-    /// Returns the descriptor to poll.
     pub fn fd(&self) -> i32 {
         self.socket.fd()
     }

@@ -6,7 +6,6 @@ use std::collections::VecDeque;
 
 use super::frame::Sack;
 
-/// A segment in flight.
 #[derive(Clone, Copy, Debug)]
 struct Segment {
     seq: u32,
@@ -17,7 +16,6 @@ struct Segment {
     sacked: bool,
 }
 
-/// The segments in flight of a flow.
 #[derive(Debug, Default)]
 pub struct RttTracker {
     segments: VecDeque<Segment>,
@@ -26,7 +24,6 @@ pub struct RttTracker {
     next: u32,
 }
 
-/// Returns whether sequence number `a` is before `b`.
 fn before(a: u32, b: u32) -> bool {
     (a.wrapping_sub(b) as i32) < 0
 }

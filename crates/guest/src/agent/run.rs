@@ -69,13 +69,11 @@ enum Due {
     Progress,
 }
 
-/// A source that is running.
 enum Player<'a> {
     Datagrams(Box<Datagrams<'a>>),
     Requests(Requests<'a>),
 }
 
-/// A run in progress.
 struct Runner<'a> {
     job: &'a Job,
     namespaces: &'a Namespaces,
@@ -102,7 +100,6 @@ struct Runner<'a> {
     data_segments_before_warmup: u64,
 }
 
-/// Runs a job in its namespaces.
 pub fn run(job: &Job, namespaces: &Namespaces) -> Result<GuestResult, String> {
     let mut runner = Runner::new(job, namespaces)?;
     runner.play()?;
@@ -319,7 +316,6 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Performs the actions of a flow's application that are due at `now`.
     fn act(&mut self, index: usize, now: u64) {
         if let Some(next) = self.connections[index].act(now, &self.zeros) {
             self.due.push(Reverse((next, Due::Act(index))));

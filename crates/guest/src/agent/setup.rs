@@ -21,7 +21,6 @@ pub struct Namespaces {
 }
 
 impl Namespaces {
-    /// Moves this process into a namespace.
     pub fn enter(&self, namespace: usize) -> Result<(), String> {
         let file = self.files.get(namespace).ok_or("no such namespace")?;
         sys::enter(file).map_err(|e| format!("namespace {}: {e}", self.names[namespace]))
@@ -246,7 +245,6 @@ pub fn batch_output(tool: Tool, words: &[&str], lines: &[String]) -> Result<Stri
     }
 }
 
-/// Runs a tool in the current namespace, and returns its output.
 pub fn tool_output(tool: Tool, arguments: &[&str]) -> String {
     let output = Command::new(program(tool)).args(arguments).output();
     match output {

@@ -40,7 +40,6 @@ pub fn mount(source: &str, target: &str, kind: &str, options: &str) -> io::Resul
     Ok(())
 }
 
-/// Bind-mounts a file or folder over another one.
 pub fn bind_mount(source: &str, target: &str) -> io::Result<()> {
     let (source, target) = (c_string(source)?, c_string(target)?);
     // SAFETY: two C strings that outlive the call; a bind mount does not read the other arguments.
@@ -56,14 +55,12 @@ pub fn bind_mount(source: &str, target: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Moves this process into a new network namespace.
 pub fn new_network() -> io::Result<()> {
     // SAFETY: takes no pointer.
     check(unsafe { libc::unshare(libc::CLONE_NEWNET) })?;
     Ok(())
 }
 
-/// Moves this process into a network namespace.
 pub fn enter(namespace: &File) -> io::Result<()> {
     // SAFETY: a descriptor that is open, and no pointer.
     check(unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) })?;
@@ -85,7 +82,6 @@ pub fn load_module(file: &File, parameters: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Powers off the guest.
 pub fn power_off() -> ! {
     // SAFETY: takes no pointer. No code runs after it.
     unsafe {
@@ -120,7 +116,6 @@ pub fn realtime_ns() -> u64 {
 pub struct Timer(OwnedFd);
 
 impl Timer {
-    /// Creates a timer that is not set.
     pub fn new() -> io::Result<Timer> {
         // SAFETY: takes no pointer; the descriptor is new and owned.
         let fd = check(unsafe {
@@ -160,7 +155,6 @@ impl Timer {
         unsafe { libc::read(self.0.as_raw_fd(), count.as_mut_ptr().cast(), 8) };
     }
 
-    /// Returns the descriptor for [`Poll`].
     pub fn fd(&self) -> RawFd {
         self.0.as_raw_fd()
     }
@@ -171,7 +165,6 @@ pub struct Poll(OwnedFd);
 
 /// The descriptor is readable, or the peer has closed its sending direction.
 pub const READABLE: u32 = (libc::EPOLLIN | libc::EPOLLRDHUP) as u32;
-/// The descriptor is writable.
 pub const WRITABLE: u32 = libc::EPOLLOUT as u32;
 /// Report only changes (edge triggering).
 pub const EDGE: u32 = libc::EPOLLET as u32;
@@ -223,7 +216,6 @@ impl Poll {
 pub struct Socket(OwnedFd);
 
 impl Socket {
-    /// Creates a non-blocking socket.
     pub fn new(family: i32, kind: i32, protocol: i32) -> io::Result<Socket> {
         let kind = kind | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
         // SAFETY: takes no pointer; the descriptor is new and owned.
@@ -249,7 +241,6 @@ impl Socket {
         self.set_raw(level, name, pointer.cast(), size_of::<T>())
     }
 
-    /// Sets a socket option whose value is text.
     pub fn set_text(&self, level: i32, name: i32, value: &str) -> io::Result<()> {
         self.set_raw(level, name, value.as_ptr().cast(), value.len())
     }
@@ -329,7 +320,6 @@ impl Socket {
         Ok(())
     }
 
-    /// Returns the port of the other end of a connection.
     pub fn peer_port(&self) -> io::Result<u16> {
         let mut length = size_of::<libc::sockaddr_in>() as libc::socklen_t;
         // SAFETY: plain data, valid when zeroed; the data and its length outlive the call.
@@ -368,7 +358,6 @@ impl Socket {
         Ok(Socket(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
 
-    /// Closes the sending direction.
     pub fn finish(&self) -> io::Result<()> {
         // SAFETY: takes no pointer.
         check(unsafe { libc::shutdown(self.fd(), libc::SHUT_WR) })?;
@@ -518,7 +507,6 @@ fn ipv4(address: Ipv4Addr, port: u16) -> libc::sockaddr_in {
     name
 }
 
-/// Sends a netlink request.
 pub fn send_netlink(socket: &Socket, message: &[u8]) -> io::Result<()> {
     // SAFETY: plain data, valid when zeroed; pointers outlive the call.
     let n = unsafe {
@@ -537,7 +525,6 @@ pub fn send_netlink(socket: &Socket, message: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the interface index of a device in the current namespace.
 pub fn device_index(name: &str) -> io::Result<i32> {
     let name = c_string(name)?;
     // SAFETY: a C string that outlives the call.

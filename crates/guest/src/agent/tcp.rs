@@ -60,22 +60,15 @@ const SO_MAX_PACING_RATE: i32 = 47;
 pub struct Info {
     /// Smoothed RTT, us.
     pub srtt_us: u32,
-    /// Congestion window, segments.
     pub cwnd: u32,
-    /// Slow-start threshold, segments.
     pub ssthresh: u32,
     /// Segments in flight: those sent, minus those acknowledged, sacked or lost, plus those
     /// retransmitted.
     pub in_flight: u32,
-    /// Segments retransmitted.
     pub retransmits: u32,
-    /// Retransmission timeouts.
     pub timeouts: u16,
-    /// Data segments sent.
     pub data_segments: u32,
-    /// Data segments received.
     pub received_segments: u32,
-    /// Bytes received in order.
     pub received_bytes: u64,
     /// How long data was in flight or waited to be sent, us.
     pub busy_us: u64,
@@ -92,7 +85,6 @@ pub struct Info {
 }
 
 impl Info {
-    /// Parses `struct tcp_info`.
     pub fn parse(bytes: &[u8]) -> Info {
         let part = |at: usize, n: usize| bytes.get(at..at + n);
         let word =

@@ -1,7 +1,6 @@
 //! Encodes in the token of a poll event which socket or other descriptor it belongs to: its kind
 //! and its index.
 
-/// The main loop's timer.
 pub const TIMER: u64 = 0;
 /// The listener of the flow with this index. The next two kinds are its sender and its receiver.
 pub const LISTENER: u64 = 1;

@@ -56,13 +56,11 @@ impl Watch {
         }
     }
 
-    /// Adds a sample at the end of a record interval.
     pub fn sample(&mut self, info: &Info) {
         let state = usize::from(info.ca_state.min(LOSS));
         self.told.states[state] += 1;
     }
 
-    /// Ends the warm-up.
     pub fn end_warmup(&mut self, at_ns: u64) {
         self.account.end_warmup(at_ns);
     }

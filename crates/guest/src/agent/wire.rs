@@ -19,13 +19,11 @@ use super::ring::Ring;
 /// A packet on the wire, with its headers if packets are recorded.
 pub type OnWire = (Packet, Option<Head>);
 
-/// The captures of a wire.
 pub struct LossTap {
     /// The ring that captures packets as they enter and leave.
     pub ring: Ring,
     /// Interface index of the device at the far end of the wire.
     pub out: i32,
-    /// The packets that are on the wire.
     pub wire: Wire,
 }
 
@@ -42,7 +40,6 @@ pub struct Wire {
 }
 
 impl Wire {
-    /// Creates an empty wire.
     pub fn new(discipline: Discipline) -> Wire {
         Wire {
             discipline,
@@ -52,7 +49,6 @@ impl Wire {
         }
     }
 
-    /// Returns the cause of the losses on this wire.
     pub fn cause(&self) -> Cause {
         self.discipline.loss()
     }
@@ -71,7 +67,6 @@ impl Wire {
         entered.is_some_and(|entered| entered.ecn != CE)
     }
 
-    /// Records that a packet entered.
     pub fn enter(&mut self, packet: Packet, head: Option<Head>) {
         self.waiting.push_back((packet, head));
     }
@@ -89,7 +84,6 @@ impl Wire {
         }
         let count = ahead.unwrap_or(0);
         self.lost += count as u64;
-        // Remove the packet that left, too.
         let with = ahead.map_or(0, |ahead| ahead + 1);
         self.waiting.drain(..with).take(count)
     }
@@ -135,7 +129,6 @@ impl Wire {
         self.waiting.front().map(|(packet, _)| packet.time_ns)
     }
 
-    /// Returns how many packets were lost over the whole run.
     pub fn lost(&self) -> u64 {
         self.lost
     }

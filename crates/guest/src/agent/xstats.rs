@@ -7,15 +7,12 @@ const TCA_STATS_BASIC: u16 = 1;
 const TCA_STATS_QUEUE: u16 = 3;
 const TCA_STATS_APP: u16 = 4;
 
-/// Largest number of gauges of a queue discipline.
 const MOST_GAUGES: usize = 4;
 
 /// The queue length of a qdisc, and its counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Statistics {
-    /// Packets queued.
     pub packets: u32,
-    /// Bytes queued.
     pub bytes: u32,
     /// Packets dropped since the qdisc was created.
     pub drops: u32,

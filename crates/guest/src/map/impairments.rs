@@ -12,11 +12,9 @@ use super::refuse::Refusals;
 
 /// The qdisc that implements an impairment: netem, or one of tailback's own.
 pub(super) struct ImpairmentNetem {
-    /// The queue discipline.
     pub discipline: Discipline,
     /// Its arguments, each with the time from which they apply. The first time is 0.
     pub words: Vec<(Time, String)>,
-    /// Whether the impairment loses packets.
     pub loses: bool,
 }
 
@@ -47,7 +45,6 @@ impl Passing {
             passing.data |= here(&source.route);
             passing.acks |= here(source.back().unwrap_or_default());
         }
-        // A program may send both data and ACKs.
         let programs = plan.programs.iter();
         let mixed = programs.filter(|p| here(&p.route) || here(&p.back));
         if mixed.count() > 0 {

@@ -9,7 +9,6 @@ use tailback_engine::plan::{Plan, Refusal};
 
 /// A kernel feature that is neither a queue discipline nor a congestion control.
 pub(super) struct Feature {
-    /// Name of the feature, for messages.
     pub name: &'static str,
     /// The first Linux release with this feature.
     pub since: &'static str,

@@ -46,20 +46,15 @@ pub(super) struct Group {
     key: Hosts,
     /// Whether the receiver also sends packets, such as ACKs.
     responsive: bool,
-    /// The namespace of the sender.
     pub sender: usize,
-    /// The namespace of the receiver.
     pub receiver: usize,
-    /// The sender's address.
     pub sender_address: Ipv4Addr,
-    /// The receiver's address.
     pub receiver_address: Ipv4Addr,
 }
 
 /// The namespaces that a link consists of.
 pub(super) struct LinkNamespaces {
     pub namespace: usize,
-    /// Namespace of the schedule of marks and drops, if any.
     pub schedule: Option<usize>,
     /// Namespace and queue discipline of the wire that loses packets after the queue, if any.
     pub loss: Option<(usize, Discipline)>,
@@ -74,7 +69,6 @@ pub(super) struct Layout {
     up: Vec<Vec<String>>,
     /// `ip` commands that run after all devices are up, by namespace.
     ip: Vec<Vec<String>>,
-    /// `tc` commands, by namespace.
     tc: Vec<Vec<String>>,
     /// Commands for queues that `tc` does not support, each with its namespace. The agent runs
     /// them.
@@ -83,14 +77,10 @@ pub(super) struct Layout {
     adapts: Vec<usize>,
     /// Namespaces whose packets all leave through the device `out`.
     through: Vec<usize>,
-    /// Commands that run during the run.
     pub changes: Vec<Change>,
     pub groups: Vec<Group>,
-    /// The group of each flow.
     pub of_flow: Vec<usize>,
-    /// The group of each source.
     pub of_source: Vec<usize>,
-    /// The namespaces of each link.
     pub links: Vec<LinkNamespaces>,
     /// The hosts of each entry in `[[programs]]`.
     pub programs: Vec<Pair>,
@@ -114,7 +104,6 @@ struct Route {
     destination: Destination,
 }
 
-/// The destination of a route's packets.
 #[derive(Clone, Copy)]
 enum Destination {
     /// The address of a flow's host. Routers have an IP route to it.
@@ -171,7 +160,6 @@ impl Layout {
         layout
     }
 
-    /// Returns the commands that set up the network.
     pub fn setup(&mut self) -> Vec<Batch> {
         let mut setup = Vec::new();
         // Set all devices up first, because a route needs a device that is up.

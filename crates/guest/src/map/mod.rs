@@ -57,7 +57,6 @@ const SCHEDULE: &str = "tbsched";
 /// Largest number of marks, and of drops, that the module accepts (`TBSCHED_MAX`).
 const MOST_SCHEDULED: usize = 4096;
 
-/// Largest number of flows and sources.
 const MOST_ENDS: usize = 60_000;
 
 /// Largest number of simultaneous connections of a source, and backlog of its listening socket.
@@ -100,10 +99,8 @@ pub fn modules(plan: &Plan) -> BTreeSet<&str> {
 
 /// What a plan uses of the kernel.
 struct Decided<'k> {
-    /// The kit that runs the plan.
     kit: Kits<'k>,
     modules: Vec<Module>,
-    /// The queue discipline of each link.
     queues: Vec<tc::Qdisc>,
     /// The kernel's names of the congestion controls, by group of flows.
     controls: Vec<String>,
@@ -340,7 +337,6 @@ pub fn map_with(plan: &Plan, seed: u64, kit: &Kit, places: &Places) -> Result<Jo
     })
 }
 
-/// Returns the links of a job. `queues` has their queue disciplines.
 fn links_of(plan: &Plan, queues: Vec<tc::Qdisc>, layout: &Layout) -> Vec<Link> {
     let schedule_of = |link: &LinkPlan| link.schedule.clone().unwrap_or_default();
     let links = (0..).zip(&plan.links).zip(queues).zip(&layout.links);
@@ -370,7 +366,6 @@ fn links_of(plan: &Plan, queues: Vec<tc::Qdisc>, layout: &Layout) -> Vec<Link> {
     links.collect()
 }
 
-/// Returns what a job records.
 fn record(plan: &Plan) -> Record {
     let record = &plan.record;
     Record {
@@ -425,7 +420,6 @@ fn whole(plan: &Plan, refusals: &mut Refusals) {
     }
 }
 
-/// Checks a link, except for its queue discipline.
 fn links(path: &str, link: &LinkPlan, refusals: &mut Refusals) {
     let rate = format!("{path}.rate");
     match &link.rate {
@@ -451,7 +445,6 @@ fn links(path: &str, link: &LinkPlan, refusals: &mut Refusals) {
     }
 }
 
-/// Checks the options of a flow's TCP stack.
 fn stack(path: &str, tcp: &TcpPlan, refusals: &mut Refusals) {
     let needed = if tcp.timestamps { 66 } else { 54 };
     if tcp.header != needed {

@@ -140,7 +140,6 @@ impl Modules {
         }
     }
 
-    /// Adds the module for scheduled marks and drops.
     pub fn schedule(&mut self, paths: Vec<String>, parameters: String) {
         self.0.push(Chosen {
             provides: "schedule".to_owned(),
@@ -217,7 +216,6 @@ fn extra(
     Some(found.clone())
 }
 
-/// Returns whether this module is one of tailback's own.
 fn is_own(name: &str) -> bool {
     let of_queue = aqm::TABLE.entries().iter().any(|entry| match entry.kernel {
         Kernel::Qdisc(face) => face.stand_ins.iter().any(|own| own.module == name),

@@ -34,7 +34,6 @@ impl End {
         }
     }
 
-    /// Returns the ACKs that the receiver sends when this segment arrives.
     fn data(&mut self, seq: u64, at: Time, ecn: Ecn, set: u16) -> Vec<Packet> {
         let mut packet = Packet::new(0, 1514, ecn);
         packet.seq = seq;

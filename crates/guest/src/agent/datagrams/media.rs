@@ -35,7 +35,6 @@ pub struct Part {
     pub payload: usize,
 }
 
-/// A media datagram that has arrived.
 pub struct Arrived {
     /// When it was sent, ns.
     pub sent_ns: u64,
@@ -57,7 +56,6 @@ impl Media {
         })
     }
 
-    /// Returns whether the receiving end sends reports.
     pub fn reports(&self) -> bool {
         self.reporter.is_some()
     }
@@ -93,7 +91,6 @@ impl Media {
     }
 }
 
-/// Writes the three numbers into the payload of a datagram.
 pub fn write(payload: &mut [u8], numbers: [u32; 3]) {
     for (place, number) in payload.chunks_exact_mut(4).zip(numbers) {
         place.copy_from_slice(&number.to_be_bytes());

@@ -29,7 +29,6 @@ pub fn enter_packages(root: &str, output: &str) -> Result<(), String> {
     process::change_root(NEW).map_err(io("root"))
 }
 
-/// Mounts an empty root.
 pub fn empty() -> Result<(), String> {
     let private = libc::MS_REC | libc::MS_PRIVATE;
     process::mount("", "/", "", private, "").map_err(io("private mounts"))?;
@@ -107,7 +106,6 @@ pub fn packages(root: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Copies a folder and its contents.
 fn copy(from: &Path, to: &Path) -> io::Result<()> {
     fs::DirBuilder::new()
         .recursive(true)

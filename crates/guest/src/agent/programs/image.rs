@@ -124,7 +124,6 @@ fn fits(folder: &Path, left: &mut (usize, u64)) -> bool {
     true
 }
 
-/// Mounts a file or folder read-only.
 fn shown(from: &Path, to: &Path) -> Result<(), String> {
     let text = |path: &Path| {
         let text = path.to_str().map(str::to_owned);

@@ -17,7 +17,6 @@ use super::bare::{self, at, bind, own_folder};
 use crate::agent::io;
 use crate::agent::sys::{self, process};
 
-/// Host names of the two endpoints.
 pub const HOSTS: [&str; 2] = ["server", "client"];
 
 /// Port on which clients wait for the simulator.
@@ -182,12 +181,10 @@ impl Downloads {
         found
     }
 
-    /// Returns whether all files are complete and correct.
     pub fn complete(&self) -> bool {
         self.whole == self.files
     }
 
-    /// Describes what is wrong with the downloads.
     pub fn said(&self) -> String {
         let (whole, files, wrong) = (self.whole, self.files, self.wrong.join(", "));
         format!("{whole} of {files} files arrived complete in /downloads: {wrong}")

@@ -18,7 +18,6 @@ const LINES: usize = 10;
 #[derive(Default)]
 pub struct Kept {
     pipe: Option<File>,
-    /// The beginning of the output.
     pub bytes: Vec<u8>,
     /// The end of the output, if it does not fit into `bytes`.
     tail: VecDeque<u8>,

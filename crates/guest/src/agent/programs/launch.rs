@@ -172,7 +172,6 @@ fn run(program: &Program, runs: &Side) -> i32 {
 /// next word), see OPENSSL_ia32cap(3).
 const OPENSSL: (&str, &str) = ("OPENSSL_ia32cap", "~0x4000000000000000:~0x40000");
 
-/// Returns the environment variables of the program.
 fn environment(program: &Program, runs: &Side) -> Vec<String> {
     let mut path = Vec::new();
     if runs.root.is_none() || !program.files.is_empty() {

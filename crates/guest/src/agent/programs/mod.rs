@@ -56,7 +56,6 @@ pub struct End {
     pub at_ns: u64,
 }
 
-/// A program's process.
 struct Process<'a> {
     /// Index among all processes of the run.
     index: usize,
@@ -66,7 +65,6 @@ struct Process<'a> {
     runs: &'a Side,
     child: Option<Child>,
     kept: [Kept; 2],
-    /// Whether the agent has asked the process to end.
     asked: bool,
     ended: Option<End>,
     /// Time at which the process was started, in ns on the guest's wall clock.
@@ -76,7 +74,6 @@ struct Process<'a> {
     downloads: Option<Downloads>,
 }
 
-/// All programs of a run.
 pub struct Programs<'a> {
     processes: Vec<Process<'a>>,
     /// Whether the run is over, so that programs end for this reason.
@@ -178,7 +175,6 @@ impl<'a> Programs<'a> {
         Ok(())
     }
 
-    /// Asks the programs of an entry to end, if they still run.
     pub fn stop(&mut self, number: usize) {
         for process in &mut self.processes {
             if process.number == number {
@@ -187,7 +183,6 @@ impl<'a> Programs<'a> {
         }
     }
 
-    /// Kills the programs of an entry that still run.
     pub fn kill(&mut self, number: usize) {
         for process in &mut self.processes {
             if process.number == number {
@@ -261,7 +256,6 @@ impl<'a> Programs<'a> {
         )))
     }
 
-    /// Adds the descriptors of all running programs to a poll.
     pub fn watch(&self, poll: &Poll) -> Result<(), String> {
         let mut processes = self.processes.iter().enumerate();
         processes.try_for_each(|(index, process)| process.watch(index, poll))

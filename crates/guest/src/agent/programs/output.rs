@@ -25,12 +25,10 @@ const HERE: &str = "/run/programs";
 /// Folder in which the host expects the output.
 const RESULTS: &str = "/results/programs";
 
-/// Returns the output folder of the process with this number.
 pub fn place(index: usize) -> String {
     format!("{HERE}/{index}")
 }
 
-/// Creates the output folder of a process.
 pub fn make(index: usize) -> Result<(), String> {
     let place = place(index);
     fs::create_dir_all(&place).map_err(io(&place))?;
@@ -125,7 +123,6 @@ impl Copier {
                     continue;
                 }
                 fs::create_dir_all(to)?;
-                // Do not copy the permissions.
                 io::copy(&mut fs::File::open(&from)?, &mut fs::File::create(&to_one)?)?;
                 self.files += 1;
                 self.bytes += found.len();

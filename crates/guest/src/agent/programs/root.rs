@@ -14,7 +14,6 @@ use crate::agent::sys::process;
 /// Folder with the files that the scenario gives to a program.
 pub const FILES: &str = "/files";
 
-/// Working folder of a program.
 pub const WORK: &str = "/work";
 
 /// Users that packages expect to exist.
@@ -93,7 +92,6 @@ fn etc(job: &Job, program: &Program, side: usize, of_packages: bool) -> Result<(
     process::set_host_name(host).map_err(io("host name"))
 }
 
-/// Returns the name of a host.
 fn host_name(program: &Program, side: usize) -> &str {
     match &program.host_names {
         Some(names) => &names[side],
@@ -102,7 +100,6 @@ fn host_name(program: &Program, side: usize) -> &str {
     }
 }
 
-/// Returns the contents of /etc/hosts.
 fn hosts(job: &Job, program: &Program) -> String {
     let mut text = "127.0.0.1 localhost\n::1 localhost ip6-localhost\n".to_owned();
     let pair = |p: &Program| [p.sender_addresses, p.receiver_addresses];

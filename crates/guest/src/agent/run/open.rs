@@ -28,7 +28,6 @@ use crate::agent::token::{
 use crate::agent::token::{REQUEST_SOURCE_BITS, token};
 
 impl<'a> Runner<'a> {
-    /// Opens sockets, captures and probes, without starting the run.
     pub(super) fn new(job: &'a Job, namespaces: &'a Namespaces) -> Result<Runner<'a>, String> {
         let mut series = Series::default();
         let poll = Poll::new().map_err(io("epoll"))?;

@@ -21,7 +21,6 @@ use crate::agent::tcp::Info;
 use crate::agent::token::{TIMER, token};
 
 impl Runner<'_> {
-    /// Ends the run and returns the measurements.
     pub(super) fn finish(mut self) -> Result<GuestResult, String> {
         let job = self.job;
         let end = job.duration_ns;

@@ -180,7 +180,6 @@ pub fn apart(run: impl FnOnce() -> i32) -> io::Result<i32> {
     Ok(wait(child, 0)?.map_or(1, |(_, status)| status))
 }
 
-/// Redirects descriptors to /dev/null.
 pub fn to_null(fds: &[RawFd]) -> io::Result<()> {
     // SAFETY: a C string literal.
     let null = check(unsafe { libc::open(c"/dev/null".as_ptr(), libc::O_RDWR) })?;
@@ -246,7 +245,6 @@ pub fn change_root(root: &str) -> io::Result<()> {
     std::env::set_current_dir("/")
 }
 
-/// Makes a character device.
 pub fn device(path: &str, major: u32, minor: u32) -> io::Result<()> {
     let path = c_string(path)?;
     // SAFETY: a C string that outlives the call.
@@ -259,14 +257,12 @@ pub fn device(path: &str, major: u32, minor: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// Sets the name of this host.
 pub fn set_host_name(name: &str) -> io::Result<()> {
     // SAFETY: a buffer of this length that outlives the call.
     check(unsafe { libc::sethostname(name.as_ptr().cast(), name.len()) })?;
     Ok(())
 }
 
-/// Sets the hard and the soft limit of a resource.
 pub fn limit(resource: libc::__rlimit_resource_t, most: u64) -> io::Result<()> {
     let limit = libc::rlimit {
         rlim_cur: most,

@@ -8,7 +8,6 @@ use tailback_record::{ProgramSampler, ProgramState, Series};
 use crate::agent::flow::INFINITE_SSTHRESH;
 use crate::agent::tcp::Info;
 
-/// A running mean.
 #[derive(Clone, Copy, Default)]
 struct Mean {
     sum: u64,
@@ -26,7 +25,6 @@ impl Mean {
     }
 }
 
-/// The sums of one interval.
 #[derive(Clone, Copy, Default)]
 struct Bin {
     /// Payload that arrived at the receiver's host and at the sender's host, bytes.
@@ -34,7 +32,6 @@ struct Bin {
     /// RTTs of data from the sender's host and from the receiver's host.
     rtt: [Mean; 2],
     delay: Mean,
-    /// Socket information at the end of the interval.
     socket: Option<Socket>,
 }
 
@@ -47,7 +44,6 @@ struct Socket {
     in_flight: u32,
 }
 
-/// The record intervals of a run.
 pub struct Bins {
     /// Length of an interval, ns. 0 if nothing is recorded.
     interval_ns: u64,
@@ -71,14 +67,12 @@ impl Bins {
         (index < self.count).then(|| crate::agent::queue::at(&mut self.bins, index))
     }
 
-    /// Adds payload that arrived at `at_ns`.
     pub fn deliver(&mut self, back: bool, bytes: u64, at_ns: u64) {
         if let Some(bin) = self.at(at_ns) {
             bin.delivered[usize::from(back)] += bytes;
         }
     }
 
-    /// Adds a round-trip time measured at `at_ns`.
     pub fn rtt(&mut self, back: bool, rtt_ns: u64, at_ns: u64) {
         if let Some(bin) = self.at(at_ns) {
             bin.rtt[usize::from(back)].add(rtt_ns);
@@ -92,7 +86,6 @@ impl Bins {
         }
     }
 
-    /// Sets the socket information at the end of an interval.
     pub fn socket(&mut self, info: Info, at_ns: u64) {
         if let Some(bin) = at_ns.checked_sub(1).and_then(|at| self.at(at)) {
             bin.socket = Some(Socket {

@@ -41,18 +41,14 @@ const RING_RANGE: (usize, usize) = (1 << 12, 1 << 15);
 /// protocol, and the ports at the sender's and the receiver's host.
 type TupleKey = (u32, bool, u8, [u16; 2]);
 
-/// The program and 5-tuple of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Owner {
-    /// Index of the program.
     pub program: u32,
     /// Whether the receiver's host sent the packet.
     pub back: bool,
-    /// Number of the packet's 5-tuple.
     pub tuple: u32,
 }
 
-/// A program and the measurements at its hosts.
 struct Entry {
     plan: Program,
     /// Start and end of the measured time, ns.
@@ -68,7 +64,6 @@ struct Entry {
     diag: Option<Diag>,
 }
 
-/// A host whose packets are captured.
 struct Host {
     namespace: usize,
     ring: Ring,
@@ -132,7 +127,6 @@ impl Taps {
         })
     }
 
-    /// Opens a ring for each host.
     pub fn open(&mut self, job: &Job, namespaces: &Namespaces) -> io::Result<()> {
         let ends = job.programs.iter().flat_map(|p| [p.sender, p.receiver]);
         let mut hosts: Vec<usize> = ends.collect();
@@ -155,12 +149,10 @@ impl Taps {
         Ok(())
     }
 
-    /// Returns the number of programs.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Returns whether an address belongs to a host of a program.
     pub fn is_host(address: IpAddr) -> bool {
         match address {
             IpAddr::V4(v4) => matches!(v4.octets(), [10, 3 | 4, ..]),
@@ -376,7 +368,6 @@ impl Taps {
         }
     }
 
-    /// Returns how many packets did not fit into the hosts' rings.
     pub fn lost(&self) -> u64 {
         self.hosts.iter().map(|host| host.ring.lost()).sum()
     }
@@ -436,7 +427,6 @@ impl Taps {
                 });
             }
             (measures.from_ns, measures.to_ns) = (from_ns, to_ns);
-            // The links count drops and marks instead.
             measures.counts = Default::default();
             measures.completion_ns = over_ns.and_then(|_| Some(last? - begun?));
             entry.bins.rows(&entry.plan, back, duration_ns, series);

@@ -9,13 +9,10 @@ use crate::agent::rtt::RttTracker;
 
 /// Follows the packets of a 5-tuple.
 pub struct Tuple {
-    /// Index of the program.
     pub program: u32,
     /// Index of the record that counts the packets of this 5-tuple.
     pub record: usize,
-    /// IP protocol number.
     pub protocol: u8,
-    /// Whether the packets have a TCP header.
     pub is_tcp: bool,
     /// Address and port at the sender's host, then address and port at the receiver's host.
     pub ends: [(IpAddr, u16); 2],
@@ -27,7 +24,6 @@ pub struct Tuple {
     streams: [Stream; 2],
 }
 
-/// One direction of a TCP connection.
 #[derive(Default)]
 struct Stream {
     /// The segments in flight, as captured at the sending host.
@@ -43,7 +39,6 @@ struct Stream {
 }
 
 impl Stream {
-    /// Records that the host of this direction sends a segment.
     fn sends(&mut self, frame: &Frame, at_ns: u64) {
         if frame.flags & flag::SYN != 0 {
             // A new connection uses the ports of an earlier one.
@@ -56,7 +51,6 @@ impl Stream {
         }
     }
 
-    /// Records that a segment of this direction reaches the other host.
     fn reaches(&mut self, frame: &Frame) {
         if frame.flags & flag::SYN != 0 {
             let first = frame.seq.wrapping_add(1);
@@ -144,9 +138,7 @@ pub struct Record {
     pub sent: [u64; 4],
     /// How many of these packets arrived.
     pub arrived: u64,
-    /// Sojourn times of these packets.
     pub delay: Histogram,
-    /// Drops and marks in both directions.
     pub counts: Counts,
     /// When the first packet with payload was sent and the last one arrived, ns.
     pub payload: Option<(u64, u64)>,
@@ -172,14 +164,12 @@ impl Record {
         }
     }
 
-    /// Adds payload that has arrived.
     pub fn deliver(&mut self, back: bool, bytes: u64, measured: bool) {
         if measured {
             self.delivered[usize::from(back)] += bytes;
         }
     }
 
-    /// Adds a round-trip time.
     pub fn rtt(&mut self, back: bool, rtt_ns: u64, measured: bool, estimated: bool) {
         if measured {
             self.rtt[usize::from(back)].record(rtt_ns);
@@ -187,7 +177,6 @@ impl Record {
         }
     }
 
-    /// Returns whether no round-trip time of this direction was measured.
     pub fn has_no_rtt(&self, back: bool) -> bool {
         self.rtt[usize::from(back)].count() == 0
     }

@@ -22,14 +22,11 @@ pub(in crate::map) type Addresses = (Ipv4Addr, Ipv6Addr);
 
 /// The two hosts of an entry in `[[programs]]`.
 pub(in crate::map) struct Pair {
-    /// Namespaces of the sender's and the receiver's host.
     pub hosts: [usize; 2],
-    /// Addresses of the sender's and the receiver's host.
     pub addresses: [Addresses; 2],
     /// If one of the hosts belongs to another entry: which one (0 or 1), and the index of this
     /// entry.
     shared: Option<(usize, usize)>,
-    /// Index of the entry.
     entry: usize,
 }
 
@@ -184,7 +181,6 @@ impl Layout {
         routes
     }
 
-    /// Returns whether a namespace is the host of a program.
     pub(super) fn runs_programs(&self, namespace: usize) -> bool {
         let mut pairs = self.programs.iter();
         pairs.any(|pair| pair.hosts.contains(&namespace))
