@@ -1,4 +1,4 @@
-//! Time (ns), Bytes and Rate (bit/s) as newtypes, and tc's grammar for them.
+//! Time (ns), Bytes and Rate (bit/s) as newtypes, and parsers for their notation in tc.
 //!
 //! As in tc(8), `kbit` is 1000 bit/s, `kibit` is 1024 bit/s and `kb` is 1024 bytes. In addition, a
 //! number followed by `p` is a number of packets.

@@ -729,6 +729,7 @@ fn flows_alike_have_no_order() {
             }
         }
     }
-    // The mean of 40 squares of standard normals exceeds 1.9 only once in 2,000.
+    // The mean of 40 squared standard normal variables exceeds 1.9 with a probability of only 1 in
+    // 2,000.
     assert!(squares / cases < 1.9, "{}", squares / cases);
 }

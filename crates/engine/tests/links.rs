@@ -112,8 +112,8 @@ fn a_slot_of_the_last_packet_counts_up_to_the_end() {
     assert_eq!(outcome.links[0].backlog_byte_ns, 1250 * 500_000_000);
 }
 
-/// Cake shapes itself. The link sends packets from Cake at once, and a wire behind Cake has its own
-/// slots.
+/// Cake contains a shaper, so the link sends packets from Cake at once. A wire after Cake still
+/// serialises them.
 #[test]
 fn a_queue_that_shapes_is_the_links_only_shaper() {
     let cake = [("tins", Value::Word("besteffort"))];

@@ -371,8 +371,8 @@ pub struct Interop {
 pub struct Side {
     /// The program and its arguments.
     pub run: Vec<String>,
-    /// When the program is ready, if it is a server. Servers start before the run, which begins
-    /// when all are ready. `None` for a client.
+    /// The condition under which the program is ready, if it is a server. Servers start before the
+    /// run, which begins when all are ready. `None` for a client.
     pub ready: Option<Ready>,
     /// Folder in the guest that becomes the program's root. `None` if the root consists of
     /// packages.

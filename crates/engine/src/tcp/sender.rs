@@ -39,9 +39,9 @@ pub struct Sender {
     pub(super) ecn: EcnSender,
     pub(super) recovery: Recovery,
     pub(super) queue: SendQueue,
+    /// Counters since the warm-up.
     pub stats: SenderStats,
-    /// The limit that stopped sending at each time, and the reason for each reduction of the
-    /// window.
+    /// What limited the sender, and for how long, and the reason for each reduction of its window.
     // Boxed, so that all other data can be freed while the results are collected.
     pub account: Box<Account>,
     /// Whether the window shrinks after an idle time (Linux `tcp_slow_start_after_idle`).

@@ -308,9 +308,10 @@ impl Queue {
         fronts.map(|w| w.packet.time_ns).min()
     }
 
-    /// Ends the run. A packet whose exit was not captured either still waits or was dropped after
-    /// all packets that have left. `queued` is the number of packets that the queue reports to
-    /// hold. `dropped` and `marked` are its own counts for the whole run.
+    /// At the end of the run, decides what happened to packets that have not left. Such a packet
+    /// either still waits or was dropped after all packets that have left. `queued` is the number
+    /// of packets that the queue reports to hold. `dropped` and `marked` are its own counts for the
+    /// whole run.
     pub fn finish(&mut self, queued: Option<u64>, dropped: Option<u64>, marked: Option<u64>) {
         let overtaken = self.overtaken.take().unwrap_or_default();
         let waiting: u64 = self.slots.iter().map(|l| l.len() as u64).sum();

@@ -14,7 +14,7 @@ const CHUNK: usize = 1 << 20;
 /// How much data may wait between TCP and the agent.
 #[derive(Clone, Copy)]
 pub struct Slack {
-    /// Largest amount of unsent data in TCP's buffer, approximately, bytes.
+    /// Approximate limit of the unsent data in TCP's buffer, bytes.
     not_sent: i32,
     /// The receiver is woken when this many bytes have arrived.
     low_water: u64,
@@ -187,8 +187,8 @@ fn clamp_window(flow: &Flow, socket: &Socket) -> io::Result<()> {
 }
 
 /// The share of a buffer, in 256ths, that becomes the window after the first segment: payload
-/// divided by `skb->truesize` of a full segment that was not merged with others. Before, the window
-/// is half of the buffer.
+/// divided by `skb->truesize` of a full segment that was not merged with others. Before the first
+/// segment, the window is half of the buffer.
 const PAYLOAD_SHARE: u64 = 162;
 
 /// Returns after how many bytes of payload the window must be limited again. Until then, the window

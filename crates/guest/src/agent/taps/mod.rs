@@ -245,7 +245,7 @@ impl Taps {
             true => [from_sender[1], from_sender[0]],
         };
         if outgoing && host == from {
-            // The capture is behind the host's access delay.
+            // Packets are captured after the host's access delay.
             let sent_ns = time_ns.saturating_sub(entry.plan.access_delay_ns);
             self.sent(sent_ns, frame, of);
         } else if !outgoing && host == to {
