@@ -173,7 +173,7 @@ def python(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 def call(*command: str, quiet: bool = False) -> str:
-    """Run a program. Run a command. Return its output, or raise an error if it fails."""
+    """Run a program. Return its output, or raise an error if it fails."""
     done = subprocess.run(
         command,
         env=environment(),

@@ -55,8 +55,7 @@ seeds = 2
 """
 )
 
-# Turn off progress, because tests compare the content of stderr, where tailback would print
-# progress on a slow machine.
+# Turn off progress, which would be in stderr on a slow machine.
 os.environ["TAILBACK_PROGRESS"] = "off"
 
 Tailback = Callable[..., subprocess.CompletedProcess[str]]
@@ -100,9 +99,8 @@ def tailback(tmp_path: Path) -> Tailback:
 def kernel_kit() -> Kit:
     """Return the kernel kit.
 
-    If the cache has no kit, build it, which takes minutes. If some of tailback's own modules are
-    missing, build them, which takes seconds.
-    """
+    If the cache has no kit, build it, which takes minutes. Build missing modules of tailback, which
+    takes seconds."""
     try:
         kit = kernel_kits.current()
     except InputError:
@@ -113,8 +111,7 @@ def kernel_kit() -> Kit:
 
 @pytest.fixture(scope="session")
 def own_cache(kernel_kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Yield a cache with the built kit and the modules of the tests. It is deleted after the
-    tests."""
+    """Yield a cache with the built kit and the modules of the tests, and delete it afterwards."""
     cache = tmp_path_factory.mktemp("kit")
     folder = cache / "kits/own"
     folder.mkdir(parents=True)
@@ -156,7 +153,7 @@ def own_kit(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Kit:
 
 
 def guests(of: Path) -> list[int]:
-    """Return the ids of the processes of guests that have their files in a folder."""
+    """Return the process ids of guests whose files are in a folder."""
     found = []
     for link in Path("/proc").glob("[0-9]*/cwd"):
         with contextlib.suppress(OSError):
@@ -180,7 +177,7 @@ def _command(pid: int) -> str:
 
 
 def wait_for(what: Any, seconds: float = 60) -> Any:
-    """Call a function until its value is true, and return that value."""
+    """Call a function until it returns a true value, and return this value."""
     late = time.monotonic() + seconds
     while not (value := what()):
         assert time.monotonic() < late, "nothing happened"

@@ -1,5 +1,5 @@
-"""Draws published cells by the hashes of their names, so that the authors cannot select only cells
-with good results.
+"""Draws published cells by hashes of their names, so that nobody can select those with good
+results.
 
 A table in the repository has the results of the drawn cells, so that a diff shows if they change.
 """
@@ -26,7 +26,7 @@ def draw(items: Iterable[T], name: Callable[[T], str], count: int) -> list[T]:
 
 
 def check(name: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Compare rows with the table of this name. Write the table if it is missing."""
+    """Compare rows with the table of this name, or write the table if it is missing."""
     table = [list(head), *(list(row) for row in rows)]
     widths = [max(len(row[i]) for row in table) for i in range(len(head))]
     lines = ("  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) for row in table)

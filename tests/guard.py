@@ -1,9 +1,8 @@
-"""Checks by hashes that a change of the code does not change results. A fixed set of scenarios runs
-in the simulator. The jobs of these scenarios for guests of the kernel engine are hashed, too.
+"""Checks that a change of the code does not change results. It hashes the results of a fixed set of
+scenarios in the simulator, and their jobs for guests of the kernel engine.
 
-`python tests/guard.py` prints the differences. `--update` writes the tables. Use it only after a
-change that is meant to change results, and mention the change in the changelog ("Results changed").
-"""
+`python tests/guard.py` prints the differences. `--update` writes the tables. Use it only if results
+are meant to change, and mention this in the changelog ("Results changed")."""
 
 from __future__ import annotations
 
@@ -25,8 +24,7 @@ JOBS = HERE / "jobs.tsv"
 
 
 def kit() -> str:
-    """Return the features of a kernel, taken from the registry, so that no kernel has to be
-    built."""
+    """Return a kernel's features according to the registry, so that no kernel need be built."""
     from tailback import registry
 
     qdiscs: dict[str, str | None] = dict.fromkeys(("htb", "netem", "noqueue"))
@@ -34,7 +32,7 @@ def kit() -> str:
     for entry in registry.entries("aqm"):
         for kind in entry["kinds"]:
             qdiscs[kind] = None if entry["built_in"] else f"/modules/sch_{kind}.ko"
-    # A module of the user provides the algorithms that Linux does not have.
+    # A user module provides the algorithms that Linux does not have.
     linux = [entry for entry in registry.entries("cc") if entry.get("since")]
     ccs = {
         entry["kernel"]: None if entry["built_in"] else f"/modules/tcp_{entry['kernel']}.ko"
@@ -73,7 +71,7 @@ def results(out: Path) -> dict[str, str]:
     made = {}
     paths = []
     for number, (name, scenario) in enumerate(scenarios().items()):
-        # The trace must be in the folder to which the names in a scenario are relative.
+        # The scenarios name the trace relative to this folder.
         path = out / f"{number}.toml"
         path.write_text(toml.dumps(scenario), encoding="utf-8")
         paths.append((name, path))
@@ -105,8 +103,7 @@ def jobs() -> dict[str, str]:
                 text, name, folder=HERE, engine="kernel", engine_version="guard", kit=told_kit
             )
         except ScenarioError:
-            # The kernel engine rejects the scenario, because it is for the simulator only or has
-            # another error.
+            # The kernel engine does not support this scenario.
             made[name] = "refused"
             continue
         told = [loaded.guest_job(index, told_kit) for index in range(len(loaded.points))]
@@ -115,8 +112,7 @@ def jobs() -> dict[str, str]:
 
 
 def _hash(file: Path, run_id: str) -> str:
-    """Hash a file. From a summary, first remove the run id, because it changes whenever the
-    engine's sources change."""
+    """Hash a file. Remove the run id of a summary, which changes with the engine's sources."""
     if not file.exists():
         return "-"
     data = file.read_bytes()
@@ -132,7 +128,7 @@ def recorded(table: Path) -> dict[str, str]:
 
 
 def moved(now: dict[str, str], table: Path) -> list[str]:
-    """Return the differences from a table, as names with the columns that differ."""
+    """Return the names whose rows differ from a table, with the differing columns."""
     columns = table.read_text(encoding="utf-8").splitlines()[0].split("\t")[1:]
     before = recorded(table)
     out = [f"{name}: is not in {table.name}" for name in now if name not in before]

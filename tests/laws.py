@@ -1,11 +1,11 @@
-"""Computes response functions of congestion controls from their formula (law), and measures them in
-the simulator and on Linux.
+"""Compares response functions of congestion controls with their formula ("law"), in the simulator
+and on Linux.
 
 One flow runs on a link without a queue. The link's `schedule` loses or marks packets by number. An
 early lost or marked packet ends slow start. After that, the link loses or marks every n-th packet,
-or each packet with probability p. In the latter case, there is a run for each of five random lists.
-Both engines use the same numbers. The mean number of packets in flight is the number of packets
-that arrive in a round-trip time.
+or each packet with probability p. For a probability, there are five runs with different random
+lists. Both engines use the same numbers. The number of packets in flight is the mean number of
+arrivals per round-trip time.
 
     python tests/laws.py    writes laws/linux.tsv, from the kernel engine
 
@@ -62,7 +62,7 @@ captures = false
 
 @dataclass(frozen=True)
 class Case:
-    """A congestion control, and which packets are lost or marked."""
+    """A congestion control, and the packets that the link loses or marks."""
 
     cc: str
     signal: str
@@ -84,7 +84,7 @@ class Case:
 
     @property
     def name(self) -> str:
-        """The name of the case in the tables."""
+        """The case in words, as in the tables."""
         done = "lost" if self.signal == "drops" else "marked"
         which = f"1 in {self.every} {done}" if self.random else f"every {self.every}th {done}"
         fast = self.cc == "cubic" and self.fast_convergence
@@ -92,24 +92,22 @@ class Case:
 
     @property
     def lists(self) -> int:
-        """The number of lists of lost or marked packets."""
         return LISTS if self.random else 1
 
     def numbers(self, seed: int) -> list[int]:
-        """Return the numbers of the lost or marked packets."""
+        """Return the numbers of the packets to lose or mark."""
         if not self.random:
             many = MOST if self.signal == "marks" else 400
             return [self.first + i * self.every for i in range(many)]
         draw = random.Random(seed)
         numbers = [self.first]
         while len(numbers) < MOST:
-            # The distance between independent draws of probability 1 / `every` is geometric.
+            # Distances between packets drawn with probability 1 / `every` are geometric.
             u = 1.0 - draw.random()
             numbers.append(numbers[-1] + 1 + int(math.log(u) / math.log1p(-1 / self.every)))
         return numbers
 
     def scenario(self, seed: int) -> str:
-        """Return the scenario of one run."""
         fast = "" if self.fast_convergence else ", fast_convergence=false"
         return SCENARIO.format(
             seconds=self.seconds,
@@ -134,7 +132,7 @@ def cubic(every: int, first: int, *, fast: bool) -> Case:
 
 
 def dctcp(every: int, *, at_random: bool, seed: int = 1) -> Case:
-    """Return a case of DCTCP over 20 ms. A random case ends before the end of its list of marks."""
+    """Return a case of DCTCP over 20 ms. Random cases end before their list of marks does."""
     law, first = 2 * every, 4 * every
     return Case("dctcp", "marks", every, at_random, law, FLUID, 20, 30, 10, first, seed=seed)
 
@@ -154,7 +152,7 @@ CASES = (
 
 
 def windows(cases: Sequence[Case], engine: str, out: Path) -> dict[str, list[float]]:
-    """Return the mean number of packets in flight for each list of each case."""
+    """Return the mean number of packets in flight for each case and list."""
     jobs = [
         (case, tailback.Job(case.scenario(seed)))
         for case in cases
@@ -170,12 +168,12 @@ def windows(cases: Sequence[Case], engine: str, out: Path) -> dict[str, list[flo
 
 
 def mean(values: Sequence[float]) -> float:
-    """Return the mean over the lists."""
+    """Return the mean over lists."""
     return math.fsum(values) / len(values)
 
 
 def half_width(values: Sequence[float]) -> float:
-    """Return half the 95 % interval of the mean, but at least one segment, the unit of windows."""
+    """Return the half-width of the mean's 95 % confidence interval, but at least one segment."""
     if len(values) < 2:
         return 1.0
     middle = mean(values)
@@ -184,7 +182,7 @@ def half_width(values: Sequence[float]) -> float:
 
 
 def linux() -> dict[str, list[float]]:
-    """Return the results of Linux for each case and list."""
+    """Read Linux's results for each case and list."""
     found: dict[str, list[float]] = {}
     for line in TABLE.read_text(encoding="utf-8").splitlines():
         if not line.startswith("#"):

@@ -1,20 +1,18 @@
 """Records how senders respond to marks and losses, ACK by ACK, on both engines.
 
 The scenarios in `response/` have a schedule of marks and losses by packet number.
-`response/golden/` has Linux's response to each scenario, with a table for each congestion control.
-These commands write the tables and the page:
+`response/golden/` has a table of Linux's response to each scenario. These commands write the tables
+and the page:
 
     python tests/responses.py [NAME...]  the tables, from the kernel engine
     python tests/responses.py --page     docs/evidence/response.md and its figure, from
                                          the tables and the simulator
 
-Known deviation: Linux's receive window grows as long as its buffer has space. While the window
-grows, every segment is acknowledged. In the simulator, the application reads data immediately. On
-the kernel engine, it leaves up to 256 KiB unread, and the window grows again whenever it has read
-them. Therefore the first delayed ACK comes near segment 3050 on the kernel engine, but at segment
-3096 in the simulator. From then on, the receivers of both engines acknowledge different pairs of
-segments, so the windows at a given time differ by one ACK.
-"""
+Known deviation: Linux acknowledges every segment while its receive window grows. In the simulator,
+the application reads data immediately. On the kernel engine, it leaves up to 256 KiB unread, and
+the window grows again after each read. So the first delayed ACK comes near segment 3050 on the
+kernel engine, and at segment 3096 in the simulator. After it, the receivers acknowledge different
+pairs of segments, so the windows at a given time differ by one ACK."""
 
 from __future__ import annotations
 
@@ -42,14 +40,15 @@ FIGURE = PAGE.with_suffix(".svg")
 
 MSS = 1448
 CCS = ("reno", "cubic", "dctcp")
-#: Number of segments up to which traces with delayed ACKs are the same (see above).
+#: Number of acknowledged segments up to which traces with delayed ACKs agree (see the module's
+#: docstring).
 DELAYED = {"delayed": 3000}
 STATES = ("Open", "Disorder", "CWR", "Recovery", "Loss")
 
 
 @dataclass(frozen=True)
 class Row:
-    """The sender's state after an ACK, or after one of its timers."""
+    """The sender's state after an ACK or a timer."""
 
     time_us: int
     #: Number of acknowledged segments.
@@ -107,11 +106,9 @@ def run(which: Sequence[str], engine: str, out: Path) -> dict[Case, Observed]:
 
 
 def trace(series: pl.DataFrame) -> Trace:
-    """Return the rows of a run's series from the first ACK of data.
+    """Return the rows of a run's series from the first ACK of data, one for each microsecond.
 
-    If several rows have the same time in us, keep only the last of them. Leave out rows that repeat
-    the previous row.
-    """
+    Keep the last row of each microsecond, and leave out rows that repeat the previous one."""
     quantities = ["acked_bytes", "cwnd", "ssthresh", "in_flight", "ca_state", "alpha"]
     wide = (
         series.filter(pl.col("quantity").is_in(quantities))
@@ -150,7 +147,7 @@ def changes(rows: Trace) -> Trace:
 class Difference:
     """The differences between two traces."""
 
-    #: The first rows that differ in more than their time. None if no rows differ.
+    #: The first two rows that differ in more than their time, or None.
     first: tuple[Row, Row] | None
     #: Largest difference of the windows at the same number of acknowledged segments.
     cwnd: int
@@ -213,9 +210,9 @@ class Table:
     """A table of `response/golden/`."""
 
     kernel: str
-    #: The rows with changes, by congestion control.
+    #: Rows in which the state changes, by congestion control.
     rows: dict[str, Trace]
-    #: The number of all rows, by congestion control.
+    #: Number of all rows, by congestion control.
     count: dict[str, int]
 
 
@@ -248,9 +245,9 @@ def write_tables(which: Sequence[str], out: Path) -> None:
         (GOLDEN / f"{name}.txt").write_text(text, encoding="utf-8")
 
 
-# --- the page -----------------------------------------------------------------
+# --- page -----------------------------------------------------------------
 
-#: Scenarios of the figure, each with the end of the drawn time, ms.
+#: Scenarios of the figure, with the end of the drawn time, ms.
 SHOWN = {
     "marks-avoidance": 2400,
     "marks-one-round": 600,
@@ -349,7 +346,7 @@ def write_page(out: Path) -> None:
 
 
 def figure(shown: dict[str, tuple[Table, dict[Case, Observed]]]) -> Any:
-    """Draw a small chart for each case, with the windows of both engines in it."""
+    """Draw the windows of both engines in a small chart for each case."""
     rows = []
     for name, (table_of, found) in shown.items():
         columns = []

@@ -1,4 +1,4 @@
-"""Finds the modules that the sources of a Rust crate use, for tests of their dependencies.
+"""Finds which modules of a Rust crate use which others, for tests of their dependencies.
 
 A module that names an item declared in its folder's root (`mod.rs`) does not depend on a sibling.
 If the root only re-exports the item with `use`, the module depends on the module that declares the
@@ -34,8 +34,7 @@ def sources(folder: Path) -> Iterator[Path]:
 
 
 def use_tree(text: str) -> Iterator[tuple[RustPath, str]]:
-    """Yield the paths of a `use` declaration with its lists expanded. Each path comes with the name
-    that it imports."""
+    """Yield each path of a `use` declaration, and the name under which it is imported."""
     text = text.strip()
     head, brace, _ = text.partition("{")
     if brace:
@@ -73,7 +72,7 @@ def _list(text: str) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class RustModule:
-    """A file of a crate: its module path, what it imports, and the paths that it names."""
+    """A file of a crate: its module path, its imports, and other paths in its code."""
 
     path: RustPath
     text: str
@@ -94,7 +93,7 @@ def module_path(source: Path, file: Path) -> RustPath:
 
 
 def _absolute(at: RustPath, path: RustPath, aliases: frozenset[str]) -> RustPath | None:
-    """Return a path as seen from the crate's root. Return `None` for a path into another crate."""
+    """Return a path relative to the crate's root, or None if it is in another crate."""
     if path[0] == "crate" or path[0] in aliases:
         return path[1:]
     if path[0] not in ("self", "super"):
@@ -148,7 +147,7 @@ def modules(source: Path) -> Mapping[RustPath, RustModule]:
 
 
 def named(crate: Mapping[RustPath, RustModule], module: RustModule) -> set[RustPath]:
-    """Return the paths that a module names, after following re-exports."""
+    """Return the paths that a module uses, after following re-exports."""
     paths = {*module.uses.values(), *module.inline}
     for above in module.globs:
         paths.add(above)
@@ -159,7 +158,7 @@ def named(crate: Mapping[RustPath, RustModule], module: RustModule) -> set[RustP
 
 
 def _followed(crate: Mapping[RustPath, RustModule], path: RustPath) -> RustPath:
-    """Follow a path through modules that only re-export the name."""
+    """Follow re-exports to the module that declares the path."""
     for _ in range(8):
         for length in range(len(path)):
             at, name = path[:length], path[length]
@@ -178,7 +177,7 @@ def folders(crate: Mapping[RustPath, RustModule]) -> list[RustPath]:
 
 
 def graph(crate: Mapping[RustPath, RustModule], folder: RustPath) -> dict[str, set[str]]:
-    """Map each file of a folder, at any depth, to the other files of the folder that it names."""
+    """Map each file in a folder, at any depth, to the other files in it that it uses."""
     depth = len(folder)
     rooms: dict[str, set[str]] = {}
     for path, module in crate.items():

@@ -1,5 +1,5 @@
-"""Makes stored runs with programs without a guest. It runs the simulator and adds files to the
-run."""
+"""Makes stored runs with programs, without a guest: it runs the simulator and adds the programs'
+files."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ DATE = 1_767_225_600
 
 
 def measures(mbit: float, **more: Any) -> dict[str, Any]:
-    """Return the measures of a program's packets at this rate for 2 s."""
+    """Return measures of a program that sends at this rate for 2 s."""
     delivered = int(mbit * 250_000)
     spread = {"mean": 25.0, "p50": 24.5, "p99": 31.0, "max": 33.0}
     return {
@@ -100,7 +100,7 @@ def planned(name: str) -> dict[str, Any]:
 
 
 def seal(run: Path, **canonical: Any) -> None:
-    """Update the manifest for the changed summary and the added files."""
+    """Update the manifest's hashes for the changed summary and the added files."""
     manifest = json.loads((run / "manifest.json").read_text())
     del manifest["sha256"]
     for path in [run / "summary.json", *(run / "programs").rglob("*")]:

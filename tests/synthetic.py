@@ -1,4 +1,4 @@
-"""Makes synthetic results, for tests of code that reads results."""
+"""Makes synthetic results of dctcp-internet-2014 for tests."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def run(
 
 
 def respond(name: str, params: dict[str, Any], seed: int) -> FakeRun:
-    """Return a plausible run of a point. Flows share equally, with some noise, if they do so in the
+    """Return a plausible run of a point. Flows share equally, with some noise, where they do in the
     paper."""
     noise = random.Random(f"{name}{params}{seed}").gauss(0, 0.03)
     if "ecn.min" in str(params) and ("step" in name or name == "fig6"):
@@ -134,7 +134,7 @@ def sawtooth(flows: dict[str, tuple[float, float, float]], events: bool) -> pl.D
 
 
 def measured(parts: tuple[str, ...], *, quick: bool = False, seeds: int = 3) -> Any:
-    """Return plausible measurements of these parts of the experiment."""
+    """Return plausible measurements for these parts of the experiment."""
     from tailback_studies.experiments.dctcp_internet_2014.builder import DctcpMeasures
     from tailback_studies.experiments.dctcp_internet_2014.options import OPTIONS, READINGS
 

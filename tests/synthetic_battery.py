@@ -54,7 +54,7 @@ class FakeRun(Run):
 
 
 def base_units(value: Any) -> Any:
-    """Return a value of a scenario file in the form of a run's parameters."""
+    """Convert a value of a scenario file to its form in a run's parameters."""
     match = re.fullmatch(r"([\d.]+)(\w+)", value) if isinstance(value, str) else None
     if match:
         return float(match[1]) * UNITS[match[2]]
@@ -155,7 +155,7 @@ def _class(
 
 
 def canonical(at: Spot) -> dict[str, Any]:
-    """Return the part of a canonical point that the report reads."""
+    """Return the fields of a canonical scenario that the report reads."""
     queue = {
         "name": "dualpi2",
         "options": {
@@ -203,7 +203,7 @@ def made(
     effect: Effect = lambda _variant, _at: 1.0,
     root: Path = Path("results"),
 ) -> BatteryComparison:
-    """Return a comparison like `run_battery` does."""
+    """Return a comparison like that of `run_battery`."""
     battery = batteries.get("l4s-battery")
     chosen = batteries.choose(battery, parts)
     places: dict[tuple[str, str], BatteryPlace] = {}

@@ -1,5 +1,4 @@
-"""Tests the experiment about ABE: theory, the evaluation of runs, a few real runs, and bad
-input."""
+"""Tests the experiment `abe-2017`: formulas, evaluation, a few real runs, and errors."""
 
 from __future__ import annotations
 
@@ -80,8 +79,8 @@ def test_ratios_at_equal_probability_are_the_reference_s_table() -> None:
     cubic = [round(predict.ratio("cubic", beta), 2) for beta in betas]
     assert reno == [1.37, 1.53, 1.73, 2.03, 2.52]
     assert cubic == [1.0, 1.05, 1.11, 1.20, 1.33]
-    # For random marks with a factor of one half, this is the constant of the square-root law by
-    # Ott, Kemperman and Mathis.
+    # With random marks and a backoff factor of 1/2, it is the constant of Ott, Kemperman and
+    # Mathis's square-root law.
     assert predict.random_constant(0.5) == pytest.approx(1.3098, abs=1e-4)
 
 
@@ -103,8 +102,8 @@ def test_fast_convergence_costs_utilisation() -> None:
     windows = [264.0, 262.0]
     with_it = predict.utilisation_by_cycles("cubic", 0.7, windows, 264, 0.16)
     without = predict.utilisation_by_cycles("cubic", 0.7, windows, 264, 0.16, fast=False)
-    # From the shapes of the curves alone, the mean is 0.925 without fast convergence, and 0.879
-    # with it (0.85 for 61 % of the time).
+    # The shapes of the window curves give a mean of 0.925 without fast convergence, and 0.879 with
+    # it.
     assert 0.04 < without - with_it < 0.07
 
 
@@ -126,7 +125,7 @@ def test_every_part_has_the_points_of_the_source() -> None:
         assert rtts == set(layout.RTTS)
         assert betas == set(layout.BETAS[setup.cc])
         assert len(points) == len(rtts) * len(betas) * single.SEEDS
-        # Every point has a baseline, so that every gain can be computed.
+        # Gains need a baseline at every point.
         assert all(p.baseline for p in points)
     assert {s.part for s, _ in planned} == set(parts)
     for _, job in groups.plan(quick=False, seeds=None):
@@ -154,8 +153,7 @@ def test_linux_has_experiments_one_to_four(tmp_path: Path) -> None:
 
 
 class Entered:
-    """A run in which two flows deliver at the given rates from 30 s on, when the second flow
-    enters."""
+    """A run whose two flows have the given rates from 30 s on, when the second flow starts."""
 
     def __init__(self, rates: list[tuple[float, float]]) -> None:
         self.summary = {
@@ -196,7 +194,7 @@ def test_steps_down_to_the_path() -> None:
 def choice(
     beta: float, gain: float, loss: float, delay: float, seconds: float
 ) -> tradeoff.TradeoffPoint:
-    """Return the result of a factor with synthetic numbers."""
+    """Return synthetic results for a backoff factor."""
     when = estimate([seconds])
     return tradeoff.TradeoffPoint("reno", "pie", beta, gain, loss, delay, delay, when)
 
@@ -205,7 +203,7 @@ def test_the_pareto_front() -> None:
     points = [
         choice(0.5, 0, 0, 5, 10),
         choice(0.7, 0.1, 0.1, 6, 12),
-        # This factor has the same gain as 0.7, and is worse in all other numbers.
+        # A factor of 0.8 has the same gain as 0.7, and is worse in all other numbers.
         choice(0.8, 0.1, 0.2, 7, 13),
         choice(0.9, 0.2, 0.3, 8, 20),
     ]
@@ -216,7 +214,7 @@ def test_the_pareto_front() -> None:
 
 
 def measured_single(tmp_path: Path, cc: str, queue: str) -> list[single.SinglePoint]:
-    """Run three factors at an RTT of 160 ms."""
+    """Run one flow with several backoff factors at an RTT of 160 ms."""
     [(setup, job)] = [
         (setup, job)
         for setup, job in single.plan(layout.KERNEL_PARTS, quick=True, seeds=1, engine="sim")
@@ -234,17 +232,18 @@ def measured_single(tmp_path: Path, cc: str, queue: str) -> list[single.SinglePo
 def test_one_newreno_flow_on_codel(tmp_path: Path) -> None:
     points = measured_single(tmp_path, "reno", "codel")
     for p in points:
-        # The path holds 132 segments, so the assumptions of the formula are met.
+        # The bandwidth-delay product of 132 segments meets the formula's assumptions.
         assert p.doubt == ""
         assert abs(truth.gap(p)) < 0.02
         assert abs(truth.cycle_gap(p)) < 0.01
-        # At the reduction, the queue is 6 ms to 9 ms long, which is 4 % to 6 % of the path.
+        # When the window is reduced, the queue delay is 6 to 9 ms, which is 4 to 6 % of the base
+        # RTT.
         assert p.x is not None
         assert 1.03 < p.x < 1.07
     assert [p.beta for p in points] == [0.5, 0.7, 0.8]
     gain = points[2].gain.mean
     assert gain is not None
-    # The ABE paper gives 1.194 for a queue of 6 % of the path.
+    # The ABE paper gives 1.194 for a queue of 6 % of the bandwidth-delay product.
     assert gain == pytest.approx(1.195, abs=0.02)
     assert points[0].gain.mean is None
 
@@ -265,8 +264,8 @@ def test_cubic_gains_less_than_newreno(tmp_path: Path) -> None:
 
 
 def test_utilisation_of_cells_drawn_by_hash(tmp_path: Path) -> None:
-    """Compare one flow with the formula, and with the formula applied cycle by cycle. Use cells
-    that meet the assumptions of the formula, and cells that do not."""
+    """Compare one flow with the formula, and with the formula applied cycle by cycle, in cells that
+    meet the formula's assumptions and cells that do not."""
     planned = single.plan(layout.KERNEL_PARTS, quick=False, seeds=1, engine="sim")
     every = [
         (setup, job, rtt, beta)
@@ -323,8 +322,8 @@ def test_a_part_ends_with_a_report(tmp_path: Path) -> None:
     text = (done.report_dir / "report.md").read_text(encoding="utf-8")
     assert "lucky / unlucky" in text
     assert "Pareto front" in text
-    # With separate queues, the competitor loses only capacity that the other flow did not use
-    # before.
+    # With a queue for each flow, the competitor loses only capacity that the other flow had left
+    # unused.
     loss = {c["id"]: c["measured"] for c in done.cells if c["quantity"] == "competitor_loss"}
     assert loss["Trade-off/reno/pie/beta 0.5"] == 0
     assert loss["Trade-off/reno/pie/beta 0.9"] > 0.25
@@ -339,7 +338,7 @@ SIGNALS = ("marks-avoidance", "marks-one-round", "mark-then-loss", "loss-then-ma
 
 
 def traces(engine: str, out: Path) -> dict[tuple[str, str], responses.Trace]:
-    """Return how senders with ABE respond to these signals."""
+    """Return the responses of senders with ABE to these marks and losses."""
     change = {"sweep": {"flows.flow.cc": ABE}}
     jobs = [tailback.Job(responses.HERE / f"{name}.toml", change) for name in SIGNALS]
     found = {}
@@ -416,7 +415,7 @@ cc   = { name = "reno", beta_ecn = 0.8 }
 
 
 def gains(results: Results) -> dict[float, float]:
-    """Return the gains of the only flow, by factor."""
+    """Return the throughput gain of a single flow, by backoff factor."""
     return {
         float(run.params["flows.abe.cc.beta_ecn"]): run.summary["flows"][0]["throughput_gain"]
         for run in results

@@ -1,5 +1,5 @@
-"""Checks that tailback compares an index with its runs, and so detects an index that was changed
-and sealed again."""
+"""Checks that tailback detects a sweep's index that was changed and sealed again, because it
+disagrees with the runs."""
 
 from __future__ import annotations
 
@@ -116,8 +116,8 @@ def test_runs_that_change_places_are_found_without_a_look_at_them(results: Path)
 def test_what_was_written_agrees(results: Path, tailback: Tailback) -> None:
     assert len(package.open_results(results)) == 24
     assert tailback("verify", results).returncode == 0
-    # Missing or damaged runs are not an error of the index. The commands that need these runs
-    # report them.
+    # Missing or damaged runs are not errors of the index. Commands that need these runs report
+    # them.
     first, second, *_ = sorted((results / "runs").iterdir())
     shutil.rmtree(first)
     (second / "manifest.json").write_text("{}")
@@ -126,7 +126,7 @@ def test_what_was_written_agrees(results: Path, tailback: Tailback) -> None:
 
 
 UNUSUAL = [
-    # The sweep has numbers of two units, shapes of a link, tables, and values written as multiples.
+    # The sweep has values in two units, link rates over time, tables, and multiples such as "1bdp".
     {"bottleneck.queue.limit": ["20p", "40p", "60kb"]},
     {"bottleneck.queue.limit": ["0.5bdp", "1bdp", "2bdp"]},
     {"bottleneck.queue": ["fifo", {"aqm": "codel", "target": "3ms"}, "fq_codel"]},

@@ -37,7 +37,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> tailback.Results:
 
 def test_a_grid_stands_for_the_sweep_of_the_file(tmp_path: Path) -> None:
     grid = {"path.rtt": ["10ms", "20ms"], "bottleneck.queue.aqm": ["fifo", "codel"]}
-    # A FIFO would reject the file's options for CoDel, so replace the whole queue.
+    # Replace the whole queue, because a FIFO rejects CoDel's options.
     swept = tailback.sweep(SWEEP, grid, set={"bottleneck.queue": "fifo"}, seeds=1, out=tmp_path)
     found = [(run.params["path.rtt"], run.params["bottleneck.queue.aqm"]) for run in swept.points]
     assert found == [(1e7, "fifo"), (1e7, "codel"), (2e7, "fifo"), (2e7, "codel")]
@@ -64,8 +64,7 @@ def test_series_and_histograms_agree_with_the_summary(results: tailback.Results)
     delay = results.histogram(run)
     queue = run.summary["queue"]
     assert delay["count"].sum() == queue["packets"]
-    # The mean of the buckets' middles has an error of at most half a bucket, which is a relative
-    # error of 2^-11.
+    # A mean over the middles of buckets is exact to half a bucket, a relative error of 2^-11.
     total = sum((low + (width - 1) / 2) * n for low, width, n in delay.iter_rows())
     mean_ms = total / queue["packets"] / 1e6
     assert math.isclose(mean_ms, queue["delay_ms"]["mean"], rel_tol=2**-11)

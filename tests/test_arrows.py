@@ -21,7 +21,7 @@ Graph = Mapping[str, set[str]]
 
 
 def circles(graph: Graph) -> list[list[str]]:
-    """Return the groups of nodes in which every node can reach every other."""
+    """Return the strongly connected components of a graph."""
     reach = {node: _reached(graph, node) for node in graph}
     groups = {
         tuple(sorted({a} | {b for b in reach[a] if a in reach.get(b, ())}))
@@ -89,7 +89,7 @@ def python_graph(package: Path = PACKAGE) -> dict[str, set[str]]:
 
     graph: dict[str, set[str]] = {room(name): set() for name in known if name}
     for name, module in modules.items():
-        # The package's own modules may import everything that the package offers.
+        # Modules of the package may import everything in it.
         if name in ("", "__init__", "__main__"):
             continue
         others = {room(other) for other in _imports(module, known, package)}
@@ -123,8 +123,8 @@ request."""
 
 
 def file_graph(package: Path) -> dict[str, set[str]]:
-    """Return the imports of each file of a package. Include an import of a package only if it uses
-    the package's own names, not if it only leads to a module in the package."""
+    """Return the imports of each file of a package. An import of a package counts only if it uses
+    names of the package itself, not of its modules."""
     modules = dict(_modules(package))
     graph: dict[str, set[str]] = {}
     for name, module in modules.items():
@@ -244,7 +244,7 @@ def test_use_declarations_are_expanded() -> None:
         "fn f() { super::b::call(); }",
         "fn f() { self::super::b::call(); }",
         "macro_rules! m { () => { $crate::f::b::call() } }",
-        # The folder's root re-exports `Handed`.
+        # `Handed` is re-exported by the folder's root.
         "use super::Handed;",
         "use super::*; fn f(_: Handed) {}",
     ],

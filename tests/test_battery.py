@@ -43,7 +43,7 @@ def test_the_page_names_every_quantity_that_is_compared() -> None:
 
 
 def points(part: batteries.Part) -> list[tuple[str, dict[str, Any], dict[str, Any]]]:
-    """Return file, table and swept values of every point of a part."""
+    """Return the file, scenario and parameters of every point of a part."""
     out = []
     for path in part.files:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -125,9 +125,9 @@ def test_normalised_rate_is_over_an_equal_share() -> None:
 
 
 def test_normalised_window_is_over_an_equal_window() -> None:
-    # L has 2 flows with RTTs of 0.5 + 9.5 ms, and C has 3 flows with 15 + 10 ms. With equal windows
-    # W, the link carries W (2 / 10 ms + 3 / 25 ms) = 320 W a second. A link of 40 Mbit/s carries 5
-    # MB/s, so W = 15625 bytes.
+    # L has 2 flows with RTTs (queue + base) of 0.5 + 9.5 ms, and C has 3 flows with 15 + 10 ms.
+    # With equal windows W, the link carries W (2 / 10 ms + 3 / 25 ms) = 320 W a second. A link of
+    # 40 Mbit/s carries 5 MB/s, so W = 15625 bytes.
     groups = [Group(2, 9.5, 0.5), Group(3, 10.0, 15.0)]
     assert measures.normalised_window(15625.0, 40.0, groups) == pytest.approx(1.0)
     assert measures.normalised_window(31250.0, 40.0, groups) == pytest.approx(2.0)
@@ -148,7 +148,8 @@ def test_normalised_values_of_a_point() -> None:
     point = next(p for p in Gathered(found).of("flows") if (p.at.l_flows, p.at.c_flows) == (2, 8))
     values = {(row, name): stat["mean"] for row, name, stat in normalised(point, "a")}
     # Synthetic flows have equal rates with 2 % of noise. Their windows are therefore proportional
-    # to the RTTs of 10.5 and 25 ms. The equal window is 1 / ((2 / 10.5 + 8 / 25) / 10) per ms.
+    # to the RTTs of 10.5 and 25 ms. The window for equal shares is proportional to 1 / ((2 / 10.5 +
+    # 8 / 25) / 10).
     assert values["normalised rate", "L"] == pytest.approx(1.0, rel=0.06)
     equal = 10 / (2 / 10.5 + 8 / 25)
     assert values["normalised window", "L"] == pytest.approx(10.5 / equal, rel=0.08)
@@ -244,7 +245,7 @@ def small(
 
 
 def quantities(found: BatteryComparison) -> set[tuple[str, str]]:
-    """Return the name and quantity of every flagged cell."""
+    """Return the flow or class, and the quantity, of every flagged cell."""
     return {(cell.name, cell.quantity) for cell, _, _ in found.flagged()}
 
 
@@ -366,7 +367,7 @@ def test_everything_that_is_wrong_is_said_once(tmp_path: Path) -> None:
     found = list(map(str, caught.value.diagnostics))
     assert len(found) == 4
     for text, name in zip(found, ("k", "zero", "both", "both"), strict=True):
-        # The message has the variant's name, line, column, and what was expected.
+        # The error names the variant, the line, the column, and what was expected.
         assert re.match(rf"--variant {name}:\S+=\S+:1:\d+: ", text)
         assert "expected" in text
     assert not (tmp_path / "out").exists()

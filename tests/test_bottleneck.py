@@ -1,4 +1,4 @@
-"""Tests a bottleneck alone, to which the caller passes datagrams."""
+"""Tests the simulated bottleneck as a library: the caller passes datagrams to it."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def test_datagrams_wait_for_one_another_and_are_marked() -> None:
         bottleneck.push(0, 1208, "ect1", handle)
     found = deliveries(bottleneck)
     assert [one.handle for one in found] == list(range(10))
-    # 1250 bytes take 10 ms at 1 Mbit/s. The one-way delay is half of the path's RTT.
+    # 1250 bytes take 10 ms at 1 Mbit/s. Propagation takes half of the path's RTT.
     assert [one.at for one in found] == [(5 + 10 * i) * 1_000_000 for i in range(10)]
-    # All packets that waited for longer than the step threshold of 1 ms are marked.
+    # Packets that wait longer than the step threshold of 1 ms are marked.
     assert [one.ecn for one in found] == ["ect1"] + 9 * ["ce"]
     assert {(one.to, one.sent, one.cause, one.link) for one in found} == {
         ("receiver", 0, None, None)

@@ -1,5 +1,4 @@
-"""Tests the experiment about completion times beside a competitor: rows, the planned set-up,
-statistics, and cells drawn by hash."""
+"""Tests the experiment `ccafct-2020`: scenarios, statistics, and cells drawn by hash."""
 
 from __future__ import annotations
 
@@ -38,8 +37,8 @@ class Fake:
 
 
 def as_published(factor: float = 1.0) -> list[points.CcafctEntry]:
-    """Return cells of every row with made-up measurements. Times beside a competitor are `factor`
-    times the published times."""
+    """Return cells of every row with made-up measurements. Completion times beside a competitor are
+    `factor` times the published ones."""
     known = layout.published()
     results = []
     for row in ROWS:
@@ -60,8 +59,8 @@ def test_rows_of_the_source() -> None:
 
 
 def test_harm_of_the_source_is_the_one_here() -> None:
-    """Compute the published harm from the published times. The tolerance is necessary because these
-    times have only one decimal."""
+    """Compute the published harm from the published times. Published times have only one decimal,
+    hence the tolerance."""
     known = layout.published()
     for row, column in known:
         if not column.endswith("_harm"):

@@ -1,4 +1,4 @@
-"""Tests statistics by class of flow: summary, files, metrics, comparison."""
+"""Tests statistics by class of flows: summary, files, metrics, comparison."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_metrics_of_classes(tmp_path: Path) -> None:
     for word, quantity in (("rate", "rate_mbit"), ("window", "window_bytes")):
         expected = l4s["samples"][quantity]["mean"] / classic["samples"][quantity]["mean"]
         assert metrics.find(f"class_{word}_ratio").value(summary) == expected
-    # With one class of flows, or without classes, the ratio does not exist.
+    # Without two classes, the ratio is undefined.
     assert metrics.find("class_rate_ratio").value({"classes": [l4s]}) is None
     assert metrics.find("class_rate_ratio").value({}) is None
     assert metrics.find("rate_mbit.mean").value({"samples": None}) is None

@@ -39,7 +39,7 @@ QUEUE = {
 
 
 def assert_shape(value: Any, shape: Any, at: str = "") -> None:
-    """Check that a value has every field of the shape, each with its type."""
+    """Check that a value has exactly the fields and types of the shape."""
     if isinstance(shape, dict):
         for key, inner in shape.items():
             assert key in value, f"{at}.{key} is missing"
@@ -352,8 +352,7 @@ def test_a_sweep_has_a_report(tailback: Tailback, sweep: Path, tmp_path: Path) -
     page = tmp_path / done.stdout.strip()
     assert page.name == "index.html"
     text = (page.parent / "report.md").read_text(encoding="utf-8")
-    # n, seeds, duration, warm-up and engine are the same for all figures, so the page prints them
-    # once.
+    # All figures have equal n, seeds, duration, warm-up and engine, so the page prints them once.
     for fact in ("12, 2 seeds per point", "2 s simulated", "the first 0.5 s", "sim 0."):
         assert text.count(fact) == 1, fact
     assert text.count("| 5 Mbit/s | cubic | cubic | cubic |") == 1

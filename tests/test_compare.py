@@ -105,13 +105,13 @@ def test_what_has_no_spread_has_no_interval() -> None:
     same = paired([1.0, 2.0, 3.0], [1.0, 2.0, 3.0])
     assert same is not None
     assert (same.absolute, same.relative, same.ci95, same.p) == (0.0, 0.0, None, None)
-    # All five pairs differ in the same direction. The p value is the probability of five heads or
-    # five tails.
+    # All five pairs differ in the same direction, so p is the probability of five heads or five
+    # tails.
     constant = paired([1.0, 2.0, 3.0, 4.0, 5.0], [1.1, 2.1, 3.1, 4.1, 5.1])
     assert constant is not None
     assert constant.absolute == pytest.approx(0.1)
     assert (constant.ci95, constant.p) == (None, 2 / 32)
-    # 3 of 6 values can be chosen in 20 ways, and two of these ways are as extreme.
+    # Of the 20 ways to choose 3 of 6 values, two are as extreme.
     apart = unpaired([1.0, 1.0, 1.0], [2.0, 2.0, 2.0])
     assert apart is not None
     assert (apart.ci95, apart.p) == (None, 0.1)
@@ -196,8 +196,7 @@ def test_engines_are_compared_unpaired(tmp_path: Path) -> None:
     made = tb.compare(CODEL, {"one": {}, "two": {"path.rtt": "21ms"}}, seeds=4, out=tmp_path)
     one, two = made.variants
     assert all(d.paired for cell in made.cells for d in cell.differences.values())
-    # Let the second variant use the other engine, where the same seed gives different random
-    # numbers.
+    # On the other engine, the same seed gives different random numbers.
     found = judge([one, replace(two, engine="kernel")], select(["jain"]))
     [cell] = found.cells
     assert not cell.differences["two"].paired
@@ -497,8 +496,7 @@ def test_bad_words(tailback: Tailback, scenario: Path, tmp_path: Path) -> None:
 
 
 def test_harm_of_the_textbook() -> None:
-    """Compute harm by hand. Both 4 s instead of 1 s, and a quarter of the rate, are a harm of
-    3/4."""
+    """A completion time of 4 s instead of 1 s, or a quarter of the rate, is a harm of 3/4."""
     assert harm(1.0, 4.0, "less") == harm(8.0, 2.0, "more") == 0.75
     assert harm(2.0, 2.0, "less") == harm(2.0, 2.0, "more") == 0.0
     assert harm(2.0, 1.0, "less") == -1.0
@@ -542,7 +540,7 @@ def test_harm_is_of_a_variant_and_untested(tmp_path: Path) -> None:
 
 def test_a_competitor_is_taken_out_by_its_name(tmp_path: Path, tailback: Tailback) -> None:
     file = tmp_path / "two.toml"
-    # The flow starts late, so setting only its `stop` to 0 would be an error.
+    # A `stop` of 0 would be before the flow's start, which is an error.
     rival = '\n[[flows]]\nname = "rival"\ncc = "cubic"\nstart = "100ms"\n'
     file.write_text(SCENARIO + rival, encoding="utf-8")
     words = ("--seeds", 3, "--no-report", "--json")

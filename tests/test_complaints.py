@@ -1,4 +1,4 @@
-"""Tests the errors that a command prints: the place, the line with a caret, and the advice."""
+"""Tests printed errors: position, line with a caret, and advice."""
 
 from __future__ import annotations
 
@@ -197,8 +197,8 @@ def test_damage_ends_in_what_to_do_about_it(tailback: Tailback) -> None:
 
 
 def test_diagnostics_of_the_engine_with_plugins_are_printed_alike() -> None:
-    """An engine with plugins is another compiled module, with its own class of diagnostics.
-    tailback must print these diagnostics in the same way."""
+    """An engine with plugins is another compiled module with another class of diagnostics. tailback
+    must print these diagnostics in the same way."""
     line = "queue = 'mine'"
     other = SimpleNamespace(
         place="f.toml:3:9", line=3, column=9, width=6, source=line, message="no", help="use fifo"

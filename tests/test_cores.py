@@ -1,5 +1,5 @@
-"""Tests one run on several cores. It must give the same bytes, or a message if it can use only one
-core."""
+"""Tests one run on several cores. Its results must have the same bytes as on one core. If it can
+use only one, tailback says so."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def test_a_copy_says_what_it_has(shelf: Path) -> None:
     for line in ("  cc my-cc: ", "  aqm my-queue: ", "  traffic my-traffic: "):
         assert line in done.stdout
     assert "compiling my-cc, my-queue, my-traffic with the engine" in done.stderr
-    # The cache now has the engine with these crates, so it is not compiled again.
+    # The engine with these crates is cached, so it is not compiled again.
     again = command(shelf, "list", "cc", "--options", *words)
     assert (again.returncode, again.stderr) == (0, "")
     assert "    beta = 0.7  (float, 0.1 to 0.9)" in again.stdout
@@ -112,7 +112,7 @@ def test_what_is_the_same_as_reno_does_the_same(shelf: Path, tmp_path: Path) -> 
     [reno], [same], [shipped] = *with_it, without
     flows = [run.summary["flows"][0] | {"cc": ""} for run in (reno, same, shipped)]
     assert flows[0] == flows[1] == flows[2]
-    # A run id depends on all compiled plugins, even on plugins that the run does not use.
+    # Run ids depend on all compiled plugins, even unused ones.
     assert len({reno.run_id, same.run_id, shipped.run_id}) == 3
     made = tb.compare(text, {"reno": {}, "mine": mine}, seeds=2, out=tmp_path, plugins=crates)
     assert not made.failures
@@ -139,7 +139,7 @@ def test_the_ways_to_name_a_crate_are_one(shelf: Path, tmp_path: Path) -> None:
 
 def test_their_tests_are_those_of_tailback(shelf: Path) -> None:
     """Check that the test of a new crate calls the functions that the engine's own tests call.
-    Cargo runs the test of the crate. This test only reads its source."""
+    Cargo runs the crate's test, so this test only reads its source."""
     text = (shelf / "my-cc" / "tests" / "conformance.rs").read_text(encoding="utf-8")
     assert "tailback_conformance::tests!(my_cc::register);" in text
     for kind in ("cc", "queue", "traffic"):

@@ -32,8 +32,7 @@ TRIES = [
 
 @pytest.fixture(scope="module")
 def survey() -> dict[str, list[str]]:
-    """Return the errors of every command after every chosen damage. One process forks for each
-    try."""
+    """Return the errors of each command on results with each chosen damage."""
     script = ROOT / "tests" / "faults" / "damage.py"
     done = subprocess.run(
         [sys.executable, script, "--json", "--every", str(EVERY)],
@@ -160,7 +159,7 @@ def test_a_report_replaces_reports_only(results: Path, tailback: Tailback) -> No
     assert tailback("verify", results).returncode == 1
     assert tailback("report", results).returncode == 0
     assert tailback("verify", results).returncode == 0
-    # The path of the report has a moved report, a folder without a marker, or a link.
+    # The report's path holds a moved report, a folder without a marker, or a link.
     other = folder.with_name("f" * 20)
     folder.rename(other)
     other.rename(folder)

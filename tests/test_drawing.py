@@ -48,7 +48,7 @@ def test_the_same_bytes_at_any_number_of_processes() -> None:
             assert len(made._processes) == jobs
             assert made.svgs() == here
             assert set(made._made) == set(here), "others have drawn all of them"
-    # Figures that this process draws after all other figures also number their ids from 0.
+    # Ids in a figure start at 0, even after other figures.
     assert export.svg_of(wanted["figure-0"]) == here["figure-0"]
 
 

@@ -1,5 +1,5 @@
-"""Tests the experiment about DualPI2 of 2022: its rows, its definitions, its goals, and a few of
-its numbers."""
+"""Tests the experiment `dualpi2-2022`: published values, scenarios, definitions, goals, and a few
+results."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from tailback_studies.experiments.dualpi2_2022.layout import CASES, RUNS, DualPi
 
 
 def one(archive: str, stem: str) -> Run:
-    """Return a run by the names of its archive and its files."""
+    """Return a run by the names of its archive and files."""
     (found,) = [run for run in RUNS if run.archive.name == archive and run.stem == stem]
     return found
 
@@ -92,8 +92,8 @@ def test_ratios_and_windows_of_the_source_are_as_defined_here() -> None:
 
 
 def test_udp_counts_its_payload() -> None:
-    """The UDP rate of the publication counts only payload. Both the share of the link at 50 and 70
-    Mbit/s and the loss at 140 and 200 Mbit/s show this."""
+    """The UDP rate of the publication counts only payload. The published utilisation at 50 and 70
+    Mbit/s and loss at 140 and 200 Mbit/s show this."""
     known = layout.published()
     for rate in (50, 70):
         used = known[OVERLOAD, f"mix_1000d_u{rate}s5_r_u0s5_udp", "util_mean"]
@@ -250,13 +250,13 @@ class Made:
 
 
 def stat(mean: float) -> dict[str, float]:
-    """Return statistics with values that all differ."""
+    """Return statistics in which all values differ."""
     shares = {"mean": 1.0, "p1": 0.5, "p25": 0.8, "p75": 1.2, "p99": 1.5, "stddev": 0.1}
     return {name: mean * share for name, share in shares.items()}
 
 
 def a_class(name: str, rate: float | None, used: float, delay: float) -> dict[str, Any]:
-    """Return a class of a summary."""
+    """Return a traffic class, as in a summary."""
     return {
         "name": name,
         "flows": 0 if rate is None else 4,
@@ -457,8 +457,8 @@ def test_the_law_and_its_noise() -> None:
 
 
 def test_the_law_of_a_probability_that_varies() -> None:
-    """p alternates between 0.05 and 0.15. L marks 2 x 0.1 of its packets. C drops a share equal to
-    the mean of the square of p, which is 0.0125."""
+    """p alternates between 0.05 and 0.15. L marks 2 x 0.1 of its packets. C drops the mean of p
+    squared, 0.0125."""
     run = one(PC, "mix_1000_d5005_r5005")
     classes = [
         {"name": "L", "packets": 100_000, "drops": 0, "causes": {"mark": 20_000}},
@@ -511,7 +511,7 @@ def test_rows_with_prague_are_refused_one_by_one_or_run_by_a_module(
     flow = made["flows"][0]
     assert flow["cc"] == {"name": "prague", "kernel": True, "module": "mine"}
     assert flow["tcp"] == {"ecn_feedback": "accecn"}
-    # Except for these two keys, the scenarios are equal.
+    # The scenarios differ only in these two keys.
     flow.update(cc="prague")
     del flow["tcp"]
     assert made == points.made(without.refused[0], 250, on_linux.PACED)
@@ -531,7 +531,7 @@ def test_readings_change_one_thing() -> None:
 # --- numbers -------------------------------------------------------------------------------------
 
 
-#: How many runs to draw from each archive, among the runs with published rows.
+#: Number of runs to draw from each archive.
 DRAWN = 2
 
 
@@ -549,7 +549,7 @@ def drawn() -> list[Run]:
 
 @pytest.fixture(scope="module")
 def quick(tmp_path_factory: pytest.TempPathFactory) -> list[points.DualPi2Entry]:
-    """Run the drawn rows like `--quick` does. Return their cells."""
+    """Run the drawn rows with the lengths of `--quick`. Return their cells."""
     runs = drawn()
     results = tailback.run_many(
         [points.job(run, seeds=1, seconds=50) for run in runs],

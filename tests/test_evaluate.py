@@ -51,8 +51,8 @@ def test_a_verdict_needs_the_whole_interval(values: tuple[float, ...], verdict: 
 
 
 def test_intervals_of_several_points_hold_together() -> None:
-    # Student's t with 2 degrees of freedom is 4.303 at 97.5 %. Five simultaneous intervals are
-    # wider.
+    # Student's t with 2 degrees of freedom is 4.303 at 97.5 %. Five simultaneous confidence
+    # intervals are wider.
     [one] = [point(1.0, 2.0, 3.0)]
     ends, wider = one.ends(1), one.ends(5)
     assert ends is not None
@@ -65,8 +65,8 @@ def test_the_interval_of_a_share_ends_at_1() -> None:
     one = replace(point(0.6, 0.9, 1.0), most=1.0)
     ends = one.ends(1)
     assert ends is not None
-    # Student's t with 2 degrees of freedom is 4.303, so the interval without the cut is 0.83 +-
-    # 0.52.
+    # Student's t with 2 degrees of freedom is 4.303, so before it is cut at 1 the interval is 0.83
+    # +- 0.52.
     assert ends[0] == pytest.approx(0.8333 - 4.3027 * 0.2082 / 3**0.5, abs=1e-3)
     assert ends[1] == 1.0
 
@@ -166,7 +166,7 @@ def test_background_flows_are_harmed_by_bbr_and_harm_it(tmp_path: Path) -> None:
     options = RunOptions.of(out=tmp_path, seeds=5, progress=False)
     harm, beside = suites.evaluate("cc", Request("bbr", options, quick=True, parts=parts)).sections
     assert (harm.verdict, beside.verdict) == ("worse", "worse")
-    # In the deep buffer BBR keeps the queue shorter than LEDBAT's target, so LEDBAT does not yield.
+    # In a deep buffer, BBR keeps the queue delay below LEDBAT's target, so LEDBAT does not yield.
     assert beside.note.startswith("queue limit 4bdp: bbr 9.")
     cubic = evaluated(tmp_path, Subject("cubic", "cubic"), *parts)
     assert cubic == dict.fromkeys(parts, "no worse")
@@ -213,7 +213,7 @@ def test_harm_is_less_what_the_incumbent_does_to_itself(tmp_path: Path) -> None:
     assert found.value == pytest.approx(sum(lost) / 3)
     assert found.verdict == "worse"
     assert found.ci95 is not None
-    # The command of the report repeats the section's points, and prints the harm by the subject.
+    # The command in the report repeats the section's runs, and prints the harm.
     command = shlex.split(criterion.command(bbr, request))
     assert command[:3] == ["tailback", "run", "5.2.1-bulk.toml"]
     done = subprocess.run(
@@ -229,7 +229,7 @@ def test_harm_is_less_what_the_incumbent_does_to_itself(tmp_path: Path) -> None:
     harms = [flow["harm"]["subject"]["throughput"] for flow in flows]
     assert harms == pytest.approx(by_subject, abs=0.02)
     assert found.ci95[0] > 0.05
-    # A flow alone has the whole link, because its competitor sends nothing.
+    # In the run "alone" the competitor sends nothing.
     assert all(
         run.summary["flows"][1]["throughput_mbit"] in (0, None) for run in results["cubic, alone"]
     )
@@ -278,8 +278,7 @@ def test_a_point_of_an_ellipse_is_a_second_of_payload(tmp_path: Path) -> None:
     scenario = queue.SCENARIOS / "5.1.1-reno.toml"
     [run] = tb.run(scenario, out=tmp_path, set={"duration": "30s", "warmup": "10s"})
     points = ellipse._points(run, 100.0)
-    # The last sample of the delivered bytes comes before the end of the last second, so that second
-    # is missing.
+    # The last sample comes before the end of the last second, so this second is missing.
     assert len(points) == 19
     [flow] = run.summary["flows"]
     mean = sum(rate for _, rate in points) / len(points)
@@ -404,7 +403,8 @@ def test_parts_of_other_sources_run_only_if_they_are_named(tmp_path: Path) -> No
 
 
 def test_bbr_keeps_deep_buffers_shorter_than_cubic(tmp_path: Path) -> None:
-    """Check nsperf's findings on deep buffers and on random loss."""
+    """CUBIC builds a standing queue in deep buffers and loses throughput with random loss, as
+    nsperf found."""
     small = {"duration": "20s", "sweep": {"bottleneck.queue.limit": ["10bdp"]}}
     lossy = {"duration": "8s", "sweep": {"bottleneck.loss": [0.001]}, "bottleneck.rate": "200Mbit"}
     criteria = [
@@ -438,7 +438,7 @@ def test_only_a_scalable_control_is_marked_in_every_round(tmp_path: Path) -> Non
         verdicts[name] = found.sections[0].verdict
         [value] = [one.value for one in found.sections]
         assert value is not None
-        # In theory the value is about two. It is larger if a burst has several marks.
+        # In theory, Prague gets about two marks per round trip. Bursts can have more.
         assert value > 2 if name == "prague" else value < 0.1
     assert verdicts == {"prague": "pass", "cubic": "fail"}
 

@@ -24,12 +24,12 @@ DRAFT = "bbr3:draft=06"
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Make a folder of results that all tests share, so that subjects reuse common runs."""
+    """Make a folder of results that all tests share, so that common runs are reused."""
     return tmp_path_factory.mktemp("results")
 
 
 def evaluated(name: str, store: Path, *parts: str) -> Evaluation:
-    """Evaluate a subject with these cases, or with all cases."""
+    """Evaluate a congestion control with these cases, or with all."""
     return evaluate("bbr", Request(name, RunOptions(out=store, progress=False), parts=parts))
 
 
@@ -58,7 +58,7 @@ def test_the_draft_passes_every_case(store: Path) -> None:
     assert (values["A.4"], values["A.5"]) == (4, 3)
     assert (values["A.14"], values["A.18"], values["A.19"]) == (4, 4, 4)
     assert values["A.1"] == pytest.approx(0, abs=0.1)
-    # A value that passes is on the correct side of its bound.
+    # Passing values are on the correct side of their bounds.
     for one in evaluation.sections:
         assert one.value is not None
         assert one.bound is not None

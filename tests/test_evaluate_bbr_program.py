@@ -1,4 +1,4 @@
-"""Tests `evaluate bbr program=FILE`: cases judged by packets and by a program's qlog."""
+"""Tests `evaluate bbr program=FILE`, which decides cases from packets and a program's qlog."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def evaluated(monkeypatch: pytest.MonkeyPatch, store: Path) -> Callable[..., Evaluation]:
     """Return a function that evaluates a "program" whose packets are those of a TCP flow with this
-    congestion control. With `log`, it writes the qlog that `log` returns from the flow's own."""
+    congestion control. `log` converts the flow's qlog to that of the program."""
 
     def call(cc: str, *parts: str, log: Doctor | None = None, out: Path = store) -> Evaluation:
         def played(jobs: Sequence[Job], _: RunOptions) -> list[Results]:
@@ -92,7 +92,7 @@ def test_packets_of_bbr_pass_every_case_that_they_show(
     assert {id_: one.verdict for id_, one in judged.items()} == dict.fromkeys(
         ("A.1", "A.3", "A.10", "A.12", "A.14", "A.17"), "pass"
     )
-    # BBR's own states say 3 rounds after the round that set the baseline, a gain of 0.5, 200 ms.
+    # BBR's states show 3 rounds after the baseline's round, a gain of 0.5, and 200 ms.
     assert judged["A.1"].value == pytest.approx(0, abs=0.5)
     assert judged["A.3"].value == pytest.approx(0.5, abs=0.02)
     assert judged["A.10"].value == pytest.approx(210, abs=20)
@@ -112,7 +112,7 @@ def test_a_control_that_is_no_bbr_fails(evaluated: Callable[..., Evaluation]) ->
     found = sections(evaluation)
     failed = [id_ for id_, one in found.items() if one.verdict == "fail"]
     assert failed == ["A.1", "A.10", "A.12", "A.15"]
-    # Without DRAIN there is no gain to measure.
+    # CUBIC has no DRAIN whose gain could be measured.
     assert found["A.3"].verdict == "undecided"
     assert evaluation.is_bad
 

@@ -123,8 +123,8 @@ def test_the_program_takes_the_place_of_the_subject(section: ByPackets) -> None:
     names = {path.split(".")[1] for path in section.inner.subject_at}
     programs = {one["name"]: one for one in after["programs"]}
     assert programs.keys() == names
-    # The other flows are unchanged, and the program has the number, time and path of the subject's
-    # flows.
+    # Other flows are unchanged. Programs replace the flows under test, with their number, times and
+    # path.
     assert after.get("flows", []) == [one for one in before["flows"] if one["name"] not in names]
     for flow in before["flows"]:
         if flow["name"] in names:
@@ -229,7 +229,7 @@ def stored(tmp_path: Path) -> Callable[..., Run]:
     [
         (of_packets(), {}, LOST / SENT),
         (None, {}, None),
-        # A log that lost records does not have all packets.
+        # A qlog with lost records does not have all packets.
         (of_packets(), {"qlog_records_lost": 3.0}, None),
         (log_of((0.0, "recovery:metrics_updated", {"congestion_window": 12_000})), {}, None),
     ],
@@ -239,7 +239,7 @@ def test_the_qlog_shows_which_packets_were_sent_again(
 ) -> None:
     found = stored(log, **results)
     assert measures.resent_share("subject")(found) == share
-    # A flow of TCP counts its retransmissions by itself.
+    # TCP flows report their retransmissions.
     [cubic] = found.summary["flows"]
     assert measures.resent_share("cubic")(found) == cubic["retransmits"] / cubic["packets"]
 

@@ -70,11 +70,11 @@ def test_monotone_is_the_least_squares_fit() -> None:
     assert monotone([1.0, 2.0, 3.0], falling=True) == [2.0, 2.0, 2.0]
 
 
-# --- equal sharing -------------------------------------------------------------------------------
+# --- K at equal rates -----------------------------------------------------------------------------
 
 
 def staircase_runs(equal_frames: float, seeds: int = 3) -> list[FakeRun]:
-    """Make runs of one row of Table I, with equal sharing at this many frames."""
+    """Make runs of one row of Table I in which the flows share equally at this K in frames."""
     return [
         run(
             {f"{pts.ECN}.min": f"{pts.FRAME * n - pts.FRAME // 2}b"},
@@ -200,8 +200,7 @@ def test_frames_on_linux_are_those_of_the_paper() -> None:
 
 
 def test_engines_stand_side_by_side() -> None:
-    """A miss on Linux also counts as a miss of the simulator if the simulator misses the same cell
-    in the same direction."""
+    """The report marks misses on Linux that the simulator shares, in the same direction."""
     parts = ("table1", "fig10")
     both = measured(parts)
     low = pl.col("utilisation") - 0.05

@@ -26,7 +26,7 @@ def commands(page: str) -> list[list[str]]:
 
 
 def search(words: list[str], out: Path) -> dict[str, Any]:
-    """Run a search. Run a command, and return its parsed JSON output."""
+    """Run a search. Return its parsed JSON output."""
     done = subprocess.run(
         [sys.executable, "-m", "tailback", *words, "--out", str(out), "--json"],
         cwd=ROOT,

@@ -1,4 +1,4 @@
-"""Damages stored results in each of the ways below, and runs each command on the damaged results.
+"""Damages stored results in many ways, and runs each command on them.
 
     .venv/bin/python tests/faults/damage.py [--every N] [--json]
 
@@ -57,7 +57,7 @@ def _flip(at: float) -> Callable[[Path], object]:
 
 
 def _instead(make: Callable[[Path], object]) -> Callable[[Path], object]:
-    """Return a damage that removes a file or folder and puts the result of `make` in its place."""
+    """Return a function that replaces a file or folder with the result of `make`."""
 
     def damage(path: Path) -> None:
         _remove(path)
@@ -93,8 +93,7 @@ OF_A_FILE: dict[str, Callable[[Path], object]] = {
 
 
 def _sealed(change: Callable[[dict[str, Any]], object]) -> Callable[[Path], object]:
-    """Return a damage that changes a sealed file and computes a new seal, like an attacker
-    could."""
+    """Return a function that changes a sealed file and renews its seal, like an attacker."""
 
     def damage(path: Path) -> None:
         data = json.loads(path.read_bytes())
@@ -137,7 +136,7 @@ OF_AN_INDEX: dict[str, Callable[[dict[str, Any]], object]] = {
 
 
 def _summary(change: Callable[[dict[str, Any]], object]) -> Callable[[Path], object]:
-    """Return a damage that changes a summary, and its hash in the manifest."""
+    """Return a function that changes a summary, and its hash in the manifest."""
 
     def damage(run: Path) -> None:
         summary = json.loads((run / "summary.json").read_bytes())
@@ -202,7 +201,7 @@ OF_A_RUN: dict[str, Callable[[Path], object]] = {
 
 
 def kinds() -> dict[str, Callable[[Path], object]]:
-    """Return every kind of damage by name, as a function of the folder of results."""
+    """Return a function for every kind of damage, by name. It damages a folder of results."""
     found: dict[str, Callable[[Path], object]] = {}
 
     def add(name: str, damage: Callable[[Path], object], place: Callable[[Path], Path]) -> None:
@@ -238,7 +237,7 @@ def _index(root: Path) -> Path:
 
 
 def _open() -> int:
-    """Open the results like a notebook does."""
+    """Read the results through the Python API, like a notebook."""
     import tailback
     from tailback.errors import InputError
 
@@ -264,7 +263,7 @@ COMMANDS = (
 
 
 def attempt(made: Prepared, kind: str, damage: Callable[[Path], object]) -> list[str]:
-    """Run one command after one damage. Return the errors found."""
+    """Run a command on damaged results. Return the errors found."""
     name = made.command.name
     made.fresh()
     victim = made.work / "victim"
@@ -323,13 +322,14 @@ def _after_run(made: Prepared, kind: str, ended: harness.Ended) -> list[str]:
 
 
 def survey(every: int = 1, *, tell: bool = False) -> dict[str, list[str]]:
-    """Run every command on every `every`-th damage. Return the errors by "kind | command"."""
+    """Run each command on every `every`-th kind of damage. Return the errors by "kind |
+    command"."""
     harness.preload()
     found: dict[str, list[str]] = {}
     with TemporaryDirectory(prefix="tailback-damage-", dir=harness.MEMORY) as folder:
         for shift, command in enumerate(COMMANDS):
             prepared = _prepare(command, Path(folder))
-            # Start one kind later for each command, so that the commands together cover all kinds.
+            # Each command starts at another kind, so that together they cover all kinds.
             chosen = list(kinds().items())[shift % every :: every]
             for kind, damage in chosen:
                 wrong = attempt(prepared, kind, damage)

@@ -1,8 +1,7 @@
-"""Runs commands that tests disturb, and checks the results afterwards.
+"""Runs commands while tests disturb them, and checks the results.
 
-A command runs in a fork of this process, which has already imported tailback. A try therefore takes
-only a few hundredths of a second. The command works in a copy of a folder that was prepared for it.
-"""
+A command runs in a fork of this process, which has already imported tailback, so it takes only a
+few hundredths of a second. The command works in a copy of a folder that was prepared for it."""
 
 from __future__ import annotations
 
@@ -44,7 +43,7 @@ MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 
 @dataclass(frozen=True)
 class Command:
-    """A command to disturb, and the commands that run before it."""
+    """A command to disturb, and the commands to run before it."""
 
     name: str
     args: Sequence[str]
@@ -87,7 +86,7 @@ class Ended:
 
 @dataclass
 class Prepared:
-    """A command with its starting folder, and the results of the undisturbed command."""
+    """A command with the folder in which it starts, and the results without a disturbance."""
 
     command: Command
     place: Path
@@ -108,17 +107,18 @@ class Prepared:
         shutil.copytree(self.place / "start", self.work, symlinks=True)
 
     def call(self, within: Callable[[], None] | None = None) -> Callable[[], int]:
-        """Return the body of a child process. It calls `within` immediately before the command."""
+        """Return the function that the forked child runs. It calls `within` just before the
+        command."""
         return lambda: tailback(self.args(), within)
 
     def args(self) -> list[str]:
-        """Return the command line with the names filled in."""
+        """Return the command line with placeholders replaced."""
         return _filled(self.command.args, self.place, self.work)
 
 
 def preload() -> None:
-    """Import the modules that the commands need before the first fork, because imports would take
-    most of the time of a try."""
+    """Import what the commands need before the first fork. Imports would take most of each fork's
+    time."""
     import altair  # noqa: F401
     import polars  # noqa: F401
 
@@ -129,7 +129,7 @@ def preload() -> None:
 
 
 def prepare(command: Command, folder: Path) -> Prepared:
-    """Run the preceding commands, and the command itself once."""
+    """Run the preceding commands, then the command once without a disturbance."""
     made = Prepared(command, Path(mkdtemp(prefix=f"{command.name}-", dir=folder)))
     (made.place / "scenario.toml").write_text(SCENARIO, encoding="utf-8")
     start = made.place / "start"
@@ -214,7 +214,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     found = {}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
-        # `run` moves a damaged folder here unchanged, so do not compare its contents.
+        # `run` moves damaged folders here, so their contents vary.
         if "/.damaged" in name or name.startswith("runs/.damaged"):
             continue
         if path.is_symlink() or not (path.is_dir() or path.is_file()):
@@ -223,13 +223,13 @@ def contents(folder: Path) -> dict[str, bytes]:
             if not any(path.iterdir()):
                 found[name + "/"] = b""
         else:
-            # Wall times differ in every run, so check only that the file exists.
+            # Wall times vary, so check only that the file exists.
             found[name] = b"" if path.name == "timing.json" else path.read_bytes()
     return found
 
 
 def afterwards(made: Prepared) -> list[str]:
-    """Return the errors after a disturbance, both in the folder and in the next command."""
+    """Return the errors that a disturbance left in the folder, and those of the next command."""
     wrong = []
     before = run(lambda: tailback(["verify"]), made.work)
     # Either nothing is stored yet, or everything that is stored is complete.

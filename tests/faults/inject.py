@@ -1,4 +1,4 @@
-"""Makes each call of a command to the file system fail, one at a time.
+"""Makes each file system call of a command fail, one at a time.
 
     .venv/bin/python tests/faults/inject.py [--tries N] [--fault NAME]... [--command NAME]...
 
@@ -67,7 +67,7 @@ def _arm(made: Prepared, fault: Fault, nth: int) -> None:
 
 
 def _calls(made: Prepared, fault: Fault) -> int:
-    """Count the calls of the undisturbed command."""
+    """Count the file system calls of the undisturbed command."""
 
     def counted() -> int:
         status = made.call(lambda: _arm(made, fault, 0))()
@@ -123,7 +123,7 @@ def spread(calls: int, tries: int | None) -> list[int]:
 def inject(
     commands: Sequence[Command], faults: Sequence[Fault], tries: int | None, *, tell: bool = True
 ) -> tuple[int, list[str]]:
-    """Disturb commands. Return the number of tries, and the errors that were found."""
+    """Disturb each command. Return the number of tries, and the errors found."""
     harness.preload()
     count, found = 0, []
     with TemporaryDirectory(prefix="tailback-faults-", dir=harness.MEMORY) as folder:

@@ -1,5 +1,4 @@
-"""Defines published experiments. Defines experiments, which plan their runs, execute them in one
-pool, and make a report."""
+"""Defines experiments, which plan their runs, execute them in one pool, and make a report."""
 
 from __future__ import annotations
 
