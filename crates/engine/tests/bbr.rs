@@ -79,7 +79,6 @@ fn goodput(outcome: &Outcome, flow: usize) -> f64 {
     f.delivered_bytes as f64 * 8e3 / (f.to_ns - f.from_ns) as f64
 }
 
-/// Returns the mean queue, in bandwidth-delay products.
 fn mean_queue(outcome: &Outcome) -> f64 {
     let seconds_ns = (outcome.duration_ns - outcome.warmup_ns) as f64;
     outcome.links[0].backlog_byte_ns as f64 / seconds_ns / (BDP * 1514.0)
@@ -92,7 +91,8 @@ fn utilisation(outcome: &Outcome, flow: &str, from: f64) -> f64 {
     let (mut bytes, mut seconds) = (0.0, 0.0);
     for pair in delivered.windows(2) {
         let ((t, before), (u, after)) = (pair[0], pair[1]);
-        // Leave out PROBE_RTT, and two round trips after it, in which the flow fills the link again.
+        // Leave out PROBE_RTT and the two round trips after it, in which the flow fills the link
+        // again.
         let paused = |&(start, end): &(f64, f64)| u > start && t < end + 0.08;
         if t >= from && !pauses.iter().any(paused) {
             bytes += after - before;

@@ -15,7 +15,6 @@ use tailback_record::Cause;
 const MS: fn(u64) -> Time = Time::from_ms;
 const US: fn(u64) -> Time = |us| Time(us * 1_000);
 
-/// Returns an impairment. Its options are parsed from `set`.
 fn build(kind: &str, set: &[(&str, &str)]) -> Box<dyn Impairment> {
     let plan = impairment(kind, set);
     (plan.entry().build.make)(&plan.options, Stream::new(1, "test", kind))

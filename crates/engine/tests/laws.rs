@@ -29,7 +29,6 @@ fn within(what: &str, measured: f64, expected: f64, tolerance: f64) {
     );
 }
 
-/// Runs one flow, of which every n-th packet is dropped or marked.
 fn periodic(cc: &str, rtt: Time, n: u64, mark: bool, seconds: u64) -> Outcome {
     let mut f = flow("f", cc, rtt, &[]);
     f.ecn = mark;
@@ -671,7 +670,6 @@ fn retransmissions_equal_drops() {
     assert_eq!(wrong, [""; 0]);
 }
 
-/// Returns Spearman's rank correlation between the values and their indices.
 fn correlation_with_order(values: &[f64]) -> f64 {
     let n = values.len() as f64;
     let rank = |value: f64| {

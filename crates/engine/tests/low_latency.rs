@@ -21,7 +21,6 @@ fn prague(set: &[(&'static str, Value)]) -> Plan {
     p
 }
 
-/// Returns the RTT of the Prague flow, ms.
 fn rtt(plan: &Plan) -> f64 {
     let outcome = run(network(plan));
     outcome.flows[0].rtt.mean().expect("samples") / 1e6

@@ -324,7 +324,6 @@ fn random_marks(cc: &str, feedback: EcnFeedback, rtt: Time, p: f64, seconds: u64
     marked(f, p, seconds)
 }
 
-/// Runs a single flow whose packets are marked at random.
 fn marked(mut f: FlowPlan, p: f64, seconds: u64) -> Outcome {
     f.ecn = true;
     let mut scene = plan(

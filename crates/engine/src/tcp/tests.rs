@@ -122,7 +122,6 @@ fn a_probe_comes_two_round_trips_after_an_ack() {
     );
 }
 
-/// Advances the clock until the timer fires. Returns this time.
 fn fire(s: &mut Sender, wire: &mut Wire) -> Time {
     // At the deadline, the sender converts the deadline to the time at which the timer wheel fires.
     s.on_timer(s.deadline(), wire);

@@ -66,7 +66,6 @@ pub fn flow(name: &str, cc_name: &str, rtt: Time, set: &[(&'static str, Value)])
     }
 }
 
-/// Returns an impairment of this kind. The options are parsed from `set`.
 pub fn impairment(kind: &str, set: &[(&str, &str)]) -> ImpairmentPlan {
     let entry = find(impairments::ENTRIES, kind).expect("registered");
     ImpairmentPlan {
@@ -76,7 +75,6 @@ pub fn impairment(kind: &str, set: &[(&str, &str)]) -> ImpairmentPlan {
     }
 }
 
-/// Returns the options of an impairment, parsed from `set`, or the errors.
 pub fn impairment_options(kind: &str, set: &[(&str, &str)]) -> Result<Options, Vec<OptionError>> {
     let entry = find(impairments::ENTRIES, kind).expect("registered");
     let texts = set.iter().map(|(n, t)| ((*n).into(), (*t).into()));
@@ -137,7 +135,6 @@ pub fn plan(duration: Time, links: Vec<LinkPlan>, flows: Vec<FlowPlan>) -> Plan 
     }
 }
 
-/// Returns the network of a plan with seed 1.
 pub fn network(plan: &Plan) -> Network {
     Network::new(&Arc::new(plan.clone()), 1)
 }

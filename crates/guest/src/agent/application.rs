@@ -24,7 +24,6 @@ pub struct Application<'a> {
 }
 
 impl<'a> Application<'a> {
-    /// Creates the application of a flow, or returns `None` if no application limits the flow.
     pub fn of(flow: &'a Flow, warmup_ns: u64) -> Option<Application<'a>> {
         let plan = flow.application.as_ref()?;
         let writes = match (&plan.chunks, plan.rate_bit) {
@@ -61,7 +60,6 @@ impl<'a> Application<'a> {
         })
     }
 
-    /// Returns the chunk settings, or `None` if the application does not write in chunks.
     pub fn chunks(&self) -> Option<&'a Chunks> {
         self.plan.chunks.as_ref()
     }
@@ -95,7 +93,6 @@ impl<'a> Application<'a> {
         if self.held { written } else { self.handed_over }
     }
 
-    /// Records that a chunk is written or requested now.
     pub fn begin(&mut self, now: u64) {
         if self.plan.chunks.is_some() {
             self.begun.push_back(now);
@@ -139,7 +136,6 @@ impl<'a> Application<'a> {
         }
     }
 
-    /// Returns how long each chunk took to arrive.
     pub fn completions(&self) -> Option<Box<Completions>> {
         let chunks = self.chunks()?;
         Some(Box::new(Completions {

@@ -149,7 +149,6 @@ impl LinkTap {
     }
 }
 
-/// Returns a queue for each link, with all counters at 0.
 fn queues_of(job: &Job) -> Vec<Queue> {
     let owners = job.owners();
     let queues = job.links.iter().map(|link| {
@@ -281,7 +280,6 @@ impl Captures {
         Ok(())
     }
 
-    /// Sets the start of the run on the clock of the captures, ns.
     pub fn begin(&mut self, origin_ns: u64) {
         self.origin_ns = origin_ns;
     }
@@ -295,7 +293,6 @@ impl Captures {
             .zip(self.senders.iter().map(Ring::fd))
     }
 
-    /// Reads all frames that were captured up to `now_ns`.
     pub fn drain(&mut self, now_ns: u64) {
         let (links, queues, _, mut sorter) = self.sorter();
         for (index, (tap, queue)) in links.iter_mut().zip(queues).enumerate() {
@@ -400,7 +397,6 @@ impl Captures {
         std::mem::take(&mut self.flows[flow].rtt)
     }
 
-    /// Samples the programs' sockets at the end of a record interval.
     pub fn sample_programs(&mut self, now_ns: u64) {
         if let Some(taps) = &mut self.taps {
             taps.sample(now_ns);
@@ -460,7 +456,6 @@ impl Captures {
     }
 }
 
-/// Records that the wire after a link lost a packet.
 fn lose(
     (link, queue): (usize, &mut Queue),
     packets: &mut Option<Packets>,

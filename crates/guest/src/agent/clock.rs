@@ -32,7 +32,6 @@ impl Clock {
         if self.virtual_time { at_ns } else { self.now() }
     }
 
-    /// Returns the current time, ns, or 0 before the start.
     pub fn now(self) -> u64 {
         sys::monotonic_ns().saturating_sub(self.origin_ns)
     }

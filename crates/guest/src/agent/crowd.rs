@@ -79,8 +79,6 @@ impl Crowd {
         Ok(())
     }
 
-    /// Returns the socket information of a flow's sender and receiver, or `None` for a socket that
-    /// is not connected.
     pub fn of(&self, flow: usize) -> [Option<Info>; 2] {
         self.infos[flow]
     }

@@ -135,7 +135,6 @@ impl<'a> Datagrams<'a> {
         Ok(self)
     }
 
-    /// Sets the start of the run on the clock of the captures, ns.
     pub fn begin(&mut self, origin_ns: u64) {
         self.origin_ns = origin_ns;
     }
@@ -169,7 +168,6 @@ impl<'a> Datagrams<'a> {
         }
     }
 
-    /// Sends a media frame in as many datagrams as it needs.
     fn send_frame(&mut self, bytes: u32, ecn: Ecn, now: u64) -> Result<(), String> {
         self.send_with(ecn)?;
         let Some(media) = &mut self.media else {
@@ -340,7 +338,6 @@ impl<'a> Datagrams<'a> {
     }
 }
 
-/// Makes the kernel record the arrival time of each datagram.
 fn stamp_arrivals(socket: &Socket, what: &str) -> Result<(), String> {
     let on: i32 = 1;
     socket

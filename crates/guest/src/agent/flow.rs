@@ -105,7 +105,6 @@ impl<'a> Connection<'a> {
         })
     }
 
-    /// Returns whether the flow's sender is in this namespace.
     pub fn sends_from(&self, namespace: usize) -> bool {
         self.flow.sender == namespace
     }
@@ -224,7 +223,6 @@ impl<'a> Connection<'a> {
         }
     }
 
-    /// Returns the chunk settings, or `None` if the application does not write in chunks.
     fn chunks(&self) -> Option<&'a Chunks> {
         self.application.as_ref().and_then(Application::chunks)
     }
@@ -262,7 +260,6 @@ impl<'a> Connection<'a> {
         }
     }
 
-    /// Reads requests at the sender. Returns whether a request has arrived.
     pub fn hear(&mut self) -> bool {
         let asked = self.chunks().is_some_and(|c| c.think_ns.is_some());
         let (Some(socket), Some(application), true) = (&self.sender, &mut self.application, asked)

@@ -252,7 +252,6 @@ impl Frame {
     }
 }
 
-/// SplitMix64's finaliser.
 fn mix(value: u64) -> u64 {
     let z = (value ^ (value >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);

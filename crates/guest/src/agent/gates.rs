@@ -21,7 +21,6 @@ type Pairs = HashSet<(IpAddr, IpAddr)>;
 pub struct Gates(HashMap<(usize, i32), Pairs>);
 
 impl Gates {
-    /// Returns the permitted pairs of addresses of a job.
     pub fn of(job: &Job, namespaces: &Namespaces) -> Result<Gates, String> {
         let mut gates = HashMap::new();
         for gate in &job.gates {
@@ -49,7 +48,6 @@ impl Gates {
     }
 }
 
-/// Returns warnings about frames that the filters have dropped.
 pub fn warnings(job: &Job, namespaces: &Namespaces) -> Result<Vec<String>, String> {
     // Add up the counts of each side of each entry, because several devices may receive frames from
     // one host.

@@ -103,7 +103,6 @@ impl Requests {
         self.push(RTM_NEWLINK, NLM_F_NEW, &body);
     }
 
-    /// Sends all requests to the kernel. Returns the first error.
     pub fn run(mut self) -> Result<(), Failed> {
         if self.count == 0 {
             return Ok(());

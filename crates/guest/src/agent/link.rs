@@ -49,7 +49,6 @@ impl LinkProbe {
         })
     }
 
-    /// Returns the queue's current statistics, or `None` if it does not exist.
     pub fn read(&mut self) -> Result<Option<Statistics>, String> {
         self.probe.read().map_err(io("statistics"))
     }
@@ -71,7 +70,6 @@ impl LinkProbe {
         Ok(())
     }
 
-    /// Records a sample at the end of a record interval.
     pub fn sample(&mut self, now: u64, series: &mut Series) -> Result<(), String> {
         if self.sampler.is_none() {
             return Ok(());

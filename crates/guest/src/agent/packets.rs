@@ -130,7 +130,6 @@ impl<W: Write> Packets<W> {
         self.add(link, Seen::Arrived, packet.time_ns, head);
     }
 
-    /// Records that a link's schedule dropped a packet.
     pub fn dropped(
         &mut self,
         link: usize,

@@ -39,7 +39,6 @@ pub struct Packet {
 }
 
 impl Packet {
-    /// Returns the number of the packet's flow, connection or program.
     pub fn number(&self) -> u32 {
         (self.lane / 2) as u32
     }
@@ -308,10 +307,10 @@ impl Queue {
         fronts.map(|w| w.packet.time_ns).min()
     }
 
-    /// At the end of the run, decides what happened to packets that have not left. Such a packet
-    /// either still waits or was dropped after all packets that have left. `queued` is the number
-    /// of packets that the queue reports to hold. `dropped` and `marked` are its own counts for the
-    /// whole run.
+    /// At the end of the run, decides what happened to packets whose exit was not captured. Such a
+    /// packet either still waits or was dropped after all packets that have left. `queued` is the
+    /// number of packets that the queue reports to hold. `dropped` and `marked` are its own counts
+    /// for the whole run.
     pub fn finish(&mut self, queued: Option<u64>, dropped: Option<u64>, marked: Option<u64>) {
         let overtaken = self.overtaken.take().unwrap_or_default();
         let waiting: u64 = self.slots.iter().map(|l| l.len() as u64).sum();

@@ -164,7 +164,6 @@ impl Ring {
         }
     }
 
-    /// Returns how many packets did not fit into the ring since the last call.
     pub fn lost(&self) -> u64 {
         let mut statistics = [0_u8; 8];
         match self

@@ -29,7 +29,6 @@ fn before(a: u32, b: u32) -> bool {
 }
 
 impl RttTracker {
-    /// Records that a data segment was sent.
     pub fn sent(&mut self, seq: u32, payload: u32, at_ns: u64) {
         let end = seq.wrapping_add(payload);
         if self.started && before(seq, self.next) {

@@ -376,7 +376,6 @@ impl Runner<'_> {
     }
 }
 
-/// Returns the kernel's number of jiffies, or `None` if it cannot be read.
 fn jiffies() -> Option<u64> {
     let text = fs::read_to_string("/proc/timer_list").ok()?;
     let line = text.lines().find_map(|l| l.strip_prefix("jiffies:"))?;

@@ -35,7 +35,6 @@ impl Namespaces {
     }
 }
 
-/// Mounts the file systems that every process expects.
 pub fn file_systems() -> Result<(), String> {
     let mounts = [
         ("proc", "/proc", "proc", ""),
@@ -147,7 +146,6 @@ pub fn features(device: &str) -> String {
     words.join(", ")
 }
 
-/// Runs `ip` or `tc` commands in a namespace.
 pub fn run_batch(namespaces: &Namespaces, batch: &Batch) -> Result<(), String> {
     namespaces.enter(batch.namespace)?;
     if batch.tool == Tool::Adapt {

@@ -11,7 +11,6 @@ use std::mem::{size_of, zeroed};
 use std::net::Ipv4Addr;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
-/// Turns the result of a C function into a `Result`.
 pub fn check(result: libc::c_int) -> io::Result<libc::c_int> {
     if result < 0 {
         Err(io::Error::last_os_error())
@@ -228,7 +227,6 @@ impl Socket {
         self.0.as_raw_fd()
     }
 
-    /// Makes the socket blocking.
     pub fn block(&self) -> io::Result<()> {
         // SAFETY: takes no pointer.
         check(unsafe { libc::fcntl(self.fd(), libc::F_SETFL, libc::O_RDWR) })?;
@@ -280,7 +278,6 @@ impl Socket {
         Ok(())
     }
 
-    /// Binds a packet socket to all devices and protocols.
     pub fn bind_packets(&self) -> io::Result<()> {
         // SAFETY: plain data, valid when zeroed; it outlives the call.
         unsafe {
@@ -364,8 +361,6 @@ impl Socket {
         Ok(())
     }
 
-    /// Sends up to `bytes` bytes from the start of a file. Returns `None` if the send buffer is
-    /// full.
     pub fn send_file(&self, file: &File, bytes: usize) -> io::Result<Option<usize>> {
         let mut offset = 0;
         // SAFETY: open descriptors; the offset outlives the call.
@@ -373,7 +368,6 @@ impl Socket {
         some_unless_blocked(n)
     }
 
-    /// Sends a datagram. Returns `None` if the send buffer is full.
     pub fn send(&self, bytes: &[u8]) -> io::Result<Option<usize>> {
         // SAFETY: a buffer of this length.
         let n = unsafe { libc::send(self.fd(), bytes.as_ptr().cast(), bytes.len(), 0) };
@@ -389,7 +383,6 @@ impl Socket {
         some_unless_blocked(n)
     }
 
-    /// Reads and discards up to `bytes` bytes. Returns `None` if no data is available.
     pub fn discard(&self, bytes: usize) -> io::Result<Option<usize>> {
         // SAFETY: with MSG_TRUNC, TCP does not write to the buffer (tcp(7)).
         let n = unsafe { libc::recv(self.fd(), std::ptr::null_mut(), bytes, libc::MSG_TRUNC) };

@@ -114,14 +114,12 @@ impl Info {
     }
 }
 
-/// Reads the information about a socket's connection.
 pub fn info(socket: &Socket) -> io::Result<Info> {
     let mut bytes = [0_u8; 384];
     let n = socket.get(libc::IPPROTO_TCP, TCP_INFO, &mut bytes)?;
     Ok(Info::parse(&bytes[..n]))
 }
 
-/// Reads the gauges of a connection's congestion control (`union tcp_cc_info`).
 pub fn gauges<'g>(
     socket: &Socket,
     gauges: &'g [Gauge],

@@ -124,7 +124,6 @@ impl Wire {
         self.waiting.drain(..).take(count)
     }
 
-    /// Returns when the oldest packet on the wire entered, ns.
     pub fn oldest_ns(&self) -> Option<u64> {
         self.waiting.front().map(|(packet, _)| packet.time_ns)
     }

@@ -76,7 +76,6 @@ fn marks(xstats: &Xstats, own: &[u8]) -> Option<u32> {
     })
 }
 
-/// Returns the payload of the first attribute of type `wanted`.
 pub fn attribute(mut attributes: &[u8], wanted: u16) -> Option<&[u8]> {
     while attributes.len() >= 4 {
         let length = usize::from(half(attributes, 0)).clamp(4, attributes.len());
@@ -110,7 +109,6 @@ mod tests {
     use tailback_engine::aqm;
     use tailback_engine::registry::kernel::Kernel;
 
-    /// Parses a message with these statistics of a queue discipline.
     fn told(kind: &str, own: &[u8]) -> Statistics {
         let attribute = |number: u16, inner: &[u8]| {
             let mut bytes = (inner.len() as u16 + 4).to_ne_bytes().to_vec();

@@ -28,7 +28,6 @@ pub(super) struct Ends<'a> {
 }
 
 impl Ends<'_> {
-    /// Returns the flows in the order of the scenario file.
     pub fn flows(&self) -> Vec<Flow> {
         let flows = self.plan.each_flow().map(|flow| {
             let group = &self.layout.groups[self.layout.of_flow[flow.number]];

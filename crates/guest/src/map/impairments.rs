@@ -69,7 +69,6 @@ impl Passing {
     }
 }
 
-/// Returns whether a link has an impairment that needs tailback's kernel module.
 pub(super) fn needs_module(link: &LinkPlan) -> bool {
     link.impairments.iter().any(|impairment| {
         let netem = (impairment.entry().build.netem)(&impairment.options);

@@ -538,7 +538,6 @@ impl Layout {
         joint
     }
 
-    /// Records that all packets of a namespace leave through `out`.
     fn out_by(&mut self, namespace: usize) {
         self.through.push(namespace);
     }
@@ -684,7 +683,6 @@ fn receive_buffers(plan: &Plan) -> String {
     format!("4096 {buffer} {buffer}")
 }
 
-/// Returns the largest length of a flow's IP packets, bytes.
 pub(super) fn mtu_of(flow: &FlowPlan) -> u32 {
     (u32::from(flow.tcp.mss) + u32::from(flow.tcp.header)).saturating_sub(14)
 }

@@ -224,8 +224,6 @@ fn schedule(
     modules.schedule(paths.clone(), parameters.join(" "));
 }
 
-/// Checks a traffic source. Returns the kernel's name of its congestion control, if it opens
-/// connections.
 fn source_control(
     path: &str,
     source: &TrafficPlan,

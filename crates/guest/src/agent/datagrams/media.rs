@@ -43,7 +43,6 @@ pub struct Arrived {
 }
 
 impl Media {
-    /// Returns the state of a media source, or `None` for other sources.
     pub fn of(datagrams: &Datagrams, warmup_ns: u64) -> Option<Media> {
         let Role::Frames { rules, report, .. } = datagrams.role else {
             return None;

@@ -35,7 +35,6 @@ pub fn empty() -> Result<(), String> {
     process::mount("tmpfs", NEW, "tmpfs", 0, OPTIONS).map_err(io("root"))
 }
 
-/// Mounts the file systems that every root needs.
 pub fn furnish(output: &str) -> Result<(), String> {
     for name in ["dev", "out", "proc", "root", "run", "sys", "tmp"] {
         own_folder(&at(name))?;
@@ -70,7 +69,6 @@ pub fn own_folder(path: &str) -> Result<(), String> {
     folder(path)
 }
 
-/// Mounts a file or folder of the guest read-only at another path.
 pub fn bind(place: &str, target: &str) -> Result<(), String> {
     let found = fs::metadata(place).map_err(io(place))?;
     if found.is_dir() {

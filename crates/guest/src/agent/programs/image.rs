@@ -33,7 +33,6 @@ const MOST_BYTES: u64 = 32 << 20;
 /// A folder that is too large to copy is split into its subfolders, down to this depth.
 const DEEP: usize = 2;
 
-/// Adds the contents of the folder `from` to the folder `to`.
 pub fn show(from: &str, to: &str) -> Result<(), String> {
     each(Path::new(from), Path::new(to), |name, from, to| {
         let plain = name.to_str().unwrap_or_default();

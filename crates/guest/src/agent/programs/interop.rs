@@ -60,7 +60,6 @@ pub fn make(number: usize) -> Result<(), String> {
     Ok(())
 }
 
-/// Prepares the certificates and files that the server needs.
 pub fn prepare(number: usize, program: &Program, interop: &Interop) -> Result<(), String> {
     let certs = place(number, "certs");
     let status = process::apart(|| {
@@ -129,7 +128,6 @@ pub fn show(number: usize, side: usize, output: &str) -> Result<(), String> {
         .map_err(io("/setup.sh"))
 }
 
-/// Returns the additional lines of /etc/hosts that interop runner endpoints need.
 pub fn hosts(pair: [(Ipv4Addr, Ipv6Addr); 2]) -> String {
     let mut text = "127.0.0.1 sim\n".to_owned();
     for ((four, six), name) in pair.into_iter().zip(HOSTS) {

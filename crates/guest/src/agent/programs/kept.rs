@@ -26,7 +26,6 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// Starts to store what is written into this pipe.
     pub fn of(pipe: OwnedFd) -> Kept {
         Kept {
             pipe: Some(File::from(pipe)),
@@ -69,7 +68,6 @@ impl Kept {
         self.bytes.windows(text.len()).any(|part| part == text)
     }
 
-    /// Returns the last lines of the output, for an error message.
     pub fn last(&self) -> String {
         let missing = TAIL - self.tail.len().min(TAIL);
         let from = self.bytes.len().saturating_sub(missing);

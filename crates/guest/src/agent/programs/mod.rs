@@ -89,7 +89,6 @@ pub struct With<'w> {
 }
 
 impl<'a> Programs<'a> {
-    /// Returns the programs of a job, which are not started yet.
     pub fn open(job: &'a Job) -> Result<Programs<'a>, String> {
         let mut processes = Vec::new();
         for (number, program) in job.programs.iter().enumerate() {
@@ -161,7 +160,6 @@ impl<'a> Programs<'a> {
         Ok(())
     }
 
-    /// Starts the clients of an entry in `[[programs]]`.
     pub fn start(&mut self, number: usize, with: &With<'_>) -> Result<(), String> {
         for index in 0..self.processes.len() {
             let process = &self.processes[index];
@@ -191,7 +189,6 @@ impl<'a> Programs<'a> {
         }
     }
 
-    /// Handles an event of a program: an exit or output.
     pub fn on_event(
         &mut self,
         kind: u64,
@@ -338,7 +335,6 @@ impl<'a> Programs<'a> {
 }
 
 impl Process<'_> {
-    /// Adds the descriptors of a process's end and output to a poll.
     fn watch(&self, index: usize, poll: &Poll) -> Result<(), String> {
         let Some(child) = &self.child else {
             return Ok(());
@@ -386,7 +382,6 @@ impl Process<'_> {
         }
     }
 
-    /// Returns an error message about the process, with the end of its output.
     fn failed(&self, what: &str) -> String {
         let run = self.runs.run.join(" ");
         let whose = self.whose();

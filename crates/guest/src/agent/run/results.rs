@@ -139,7 +139,6 @@ impl Runner<'_> {
         self.programs.keep()
     }
 
-    /// Completes what the captures show about a queue with the queue's own statistics.
     fn finish_queue(&mut self, index: usize, says: Option<&Statistics>) {
         let (queue, name) = (
             &mut self.captures.queues[index],
@@ -167,7 +166,6 @@ impl Runner<'_> {
         }
     }
 
-    /// Completes what the captures show about a wire with the wire's own statistics.
     fn finish_wire(&mut self, index: usize, says: &Statistics) {
         let lost = self.captures.finish_wire(index, u64::from(says.packets));
         let link = &self.job.links[index];

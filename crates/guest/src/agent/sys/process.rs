@@ -190,7 +190,6 @@ pub fn to_null(fds: &[RawFd]) -> io::Result<()> {
     Ok(())
 }
 
-/// Closes all descriptors except standard input, output and error.
 pub fn close_others() -> io::Result<()> {
     // SAFETY: takes no pointer; the caller has not opened other descriptors yet.
     let result = unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, 0) };

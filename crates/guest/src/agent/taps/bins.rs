@@ -79,7 +79,6 @@ impl Bins {
         }
     }
 
-    /// Adds the sojourn time of a packet from the sender's host.
     pub fn delay(&mut self, sojourn_ns: u64, at_ns: u64) {
         if let Some(bin) = self.at(at_ns) {
             bin.delay.add(sojourn_ns);

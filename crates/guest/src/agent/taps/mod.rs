@@ -160,7 +160,6 @@ impl Taps {
         }
     }
 
-    /// Returns the program of a packet, or `None` if the packet does not belong to a program.
     pub fn owner(&mut self, frame: &Frame) -> Option<Owner> {
         let &(program, back) = self.pairs.get(&(frame.source, frame.destination))?;
         let ports = match back {
@@ -236,7 +235,6 @@ impl Taps {
         self.hosts = hosts;
     }
 
-    /// Handles a packet that was captured at a host.
     fn seen(&mut self, host: usize, outgoing: bool, time_ns: u64, frame: &Frame, of: Owner) {
         let entry = &self.entries[of.program as usize];
         let from_sender = [entry.plan.sender, entry.plan.receiver];

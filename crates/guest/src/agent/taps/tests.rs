@@ -76,7 +76,6 @@ fn v6(net: u16, n: u8) -> Ipv6Addr {
     Ipv6Addr::new(0xfd00, net, 0, 0, 0, 0, 0, u16::from(n))
 }
 
-/// Returns an Ethernet frame between two hosts of the programs.
 fn ip(from: IpAddr, to: IpAddr, number: u8, ecn: u8, transport: &[u8]) -> Vec<u8> {
     let mut bytes = vec![0; 12];
     let length = transport.len() as u16;
@@ -129,7 +128,6 @@ fn udp(six: bool, back: bool, ports: [u16; 2], ecn: u8, payload: &[u8]) -> Vec<u
     ip(from, to, protocol::UDP, ecn, &transport)
 }
 
-/// Returns a TCP segment with timestamps and this many bytes of payload.
 fn tcp(six: bool, back: bool, flags: u8, [seq, ack, stamp]: [u32; 3], bytes: usize) -> Vec<u8> {
     let (from, to) = hosts(six, back);
     let ports: [u16; 2] = if back { [5000, 80] } else { [80, 5000] };

@@ -151,7 +151,6 @@ impl Layout {
         ]);
     }
 
-    /// Returns the routes between the hosts of all entries.
     pub(super) fn program_routes(&self, plan: &Plan) -> Vec<Route> {
         let mut routes = Vec::new();
         for (number, pair) in self.programs.iter().enumerate() {
