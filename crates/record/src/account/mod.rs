@@ -475,7 +475,7 @@ impl Minima {
 /// Largest number of bins of a timeline.
 const BINS: usize = 64;
 
-/// Drops and marks by cause over the whole run, in at most [`BINS`] bins. In a longer run, pairs of
+/// Drops and marks by cause over the whole run, in at most `BINS` bins. In a longer run, pairs of
 /// bins are merged and the width doubles.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Timeline {
