@@ -1,6 +1,6 @@
 """Tests transport stacks as kinds of `[[programs]]` in the simulator.
 
-The tests build one copy of the engine with quinn, smoltcp and a stack that makes mistakes.
+The tests build one copy of the engine with quinn, smoltcp, str0m and a stack that makes mistakes.
 """
 
 from __future__ import annotations
@@ -18,6 +18,9 @@ import pytest
 
 import tailback as tb
 from conftest import COMMAND, ROOT
+from pages.reference import adapters
+from tailback import _native
+from tailback.cli.tables.listing import type_of
 from tailback.errors import InputError, RunsFailed, ScenarioError
 from tailback.evaluate import suites
 from tailback.evaluate.model import Request
@@ -25,7 +28,7 @@ from tailback.plugins import asked, begin, copies, crate, locks
 from tailback.programs import kept, qlog
 from tailback.running.options import RunOptions
 
-QUINN, SMOLTCP = ROOT / "stacks/quinn", ROOT / "stacks/smoltcp"
+QUINN, SMOLTCP, STR0M = (ROOT / "stacks" / name for name in ("quinn", "smoltcp", "str0m"))
 
 ALONE = """\
 duration = "12s"
@@ -52,6 +55,18 @@ cc = "cubic"
 ecn = true
 [[programs]]
 kind = "quinn"
+"""
+
+CALL = """\
+duration = "30s"
+warmup = "10s"
+[bottleneck]
+rate = "1Mbit"
+queue = { aqm = "fifo", limit = "37500b" }
+[path]
+rtt = "100ms"
+[[programs]]
+kind = "str0m"
 """
 
 MISTAKES = """
@@ -135,7 +150,7 @@ def _cache(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def stacks(shelf: Path) -> list[Path]:
     if shutil.which("cargo") is None:
         pytest.skip("cargo is missing")
-    return [QUINN, SMOLTCP, shelf / "rogue"]
+    return [QUINN, SMOLTCP, STR0M, shelf / "rogue"]
 
 
 def command(*words: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -175,10 +190,43 @@ def test_quinn_alone_and_beside_cubic(stacks: list[Path], tmp_path: Path) -> Non
     assert quinn["rtt_ms"]["mean"] == pytest.approx(cubic["rtt_ms"]["mean"], rel=0.05)
 
 
+def test_smoltcp_sends_full_packets(stacks: list[Path], tmp_path: Path) -> None:
+    text = ALONE.replace("quinn", "smoltcp").replace("20_000_000", "10_000_000")
+    [run] = tb.run(text, out=tmp_path, plugins=stacks)
+    [smoltcp] = run.summary["programs"]
+    assert smoltcp["marks"] == 0, "smoltcp does not use ECN"
+    # IP bytes of a packet. Without Nagle the mean is near 950 bytes. With it, packets with data
+    # have 1500 bytes, and one packet of 15 has no data.
+    arrived = smoltcp["packets"] - smoltcp["drops"]
+    assert 1390 < smoltcp["delivered_bytes"] / arrived <= 1500
+
+
+def test_str0m_fills_its_link(stacks: list[Path], tmp_path: Path) -> None:
+    [run] = tb.run(CALL, out=tmp_path, plugins=stacks)
+    [call] = run.summary["programs"]
+    assert call["kind"] == "str0m"
+    assert call["status"] == {"sender": None, "receiver": None}
+    assert 0.85 < call["throughput_mbit"] < 1.0
+    results = call["results"]
+    # 30 frames per second, without the time of the handshake.
+    assert 880 < results["frames_sent"] <= 900
+    assert 0.9 * results["frames_sent"] < results["frames_complete"] <= results["frames_sent"]
+    assert 50 < results["frame_delay_ms_mean"] < results["frame_delay_ms_p95"]
+    # The file has every estimate with its time; the last one is in the results.
+    [file] = kept.files(run.stored, "str0m")
+    assert file.path == "programs/str0m/sender/out/estimates.csv"
+    head, *rows = run.stored.read(file.path).decode().splitlines()
+    assert head == "time_s,estimate_mbit"
+    estimates = [tuple(map(float, row.split(","))) for row in rows]
+    assert estimates[-1][1] == results["last_estimate_mbit"]
+    assert estimates == sorted(estimates, key=lambda pair: pair[0])
+    assert 20 < estimates[-1][0] < 30
+
+
 def test_two_processes_write_the_same_bytes(stacks: list[Path], tmp_path: Path) -> None:
     file = tmp_path / "f.toml"
     both = ALONE.replace("12s", "3s") + "qlog = true\n"
-    both += '[[programs]]\nkind = "smoltcp"\ncontrol = "reno"\n'
+    both += '[[programs]]\nkind = "smoltcp"\ncontrol = "reno"\n[[programs]]\nkind = "str0m"\n'
     file.write_text(f'{both}[record]\nseries = "interval"\nevents = true\n', encoding="utf-8")
     words = [word for stack in stacks for word in ("--with", stack)]
     hashes = []
@@ -194,6 +242,7 @@ def test_two_processes_write_the_same_bytes(stacks: list[Path], tmp_path: Path) 
     # The tables show counters of mistakes only if they are not 0.
     shown = command("run", file, *words, "--out", out).stdout
     assert "goodput" in shown
+    assert "frames_complete" in shown
     assert "too_long" not in shown
     assert "qlog" not in shown
 
@@ -278,6 +327,7 @@ def test_a_stack_that_ignores_loss_and_marks_is_found(stacks: list[Path], tmp_pa
         ('kind = "quinn"\nthreads = 1\n', "5:1", 'quinn has no option "threads"'),
         ('kind = "quinn"\ncontrol = "bbr"\n', "5:11", "expected one of cubic, newreno"),
         ('kind = "quinn"\npackages = ["curl"]\n', "5:1", '"packages" describes programs'),
+        ('kind = "str0m"\nmax_rate = "200kbit"\n', "3:1", "a rate of at most max_rate is expected"),
         ('kind = "quin"\n', "4:8", 'unknown stack "quin"'),
         ('kind = "ping"\n', "4:8", "ping runs on the kernel engine only"),
         ('sender = { run = ["x"] }\n', "3:1", "programs run on the kernel engine only"),
@@ -303,12 +353,11 @@ def test_without_the_stack_the_error_says_what_to_build(tmp_path: Path) -> None:
     listed = command("list", "programs").stdout
     assert re.search(r"(?m)^quinn +sim \(--with stacks/quinn\), kernel +A download", listed)
     assert re.search(r"(?m)^smoltcp +sim \(--with stacks/smoltcp\) +An upload", listed)
+    assert re.search(r"(?m)^str0m +sim \(--with stacks/str0m\) +Video over WebRTC", listed)
     assert re.search(r"(?m)^ping +kernel ", listed)
 
 
 def test_the_kernel_engine_has_no_smoltcp() -> None:
-    from tailback import _native
-
     text = ALONE.replace("quinn", "smoltcp")
     with pytest.raises(ScenarioError, match="smoltcp is a stack of the simulator, not a program"):
         _native.load(text.encode(), "f.toml", engine="kernel")
@@ -317,7 +366,21 @@ def test_the_kernel_engine_has_no_smoltcp() -> None:
 def test_a_copy_lists_its_stacks(stacks: list[Path]) -> None:
     native = copies.native(stacks)
     listed = [entry["name"] for entry in copies.entries(native)["stacks"]]
-    assert listed == ["rogue", "quinn", "smoltcp"]
+    assert listed == ["rogue", "quinn", "smoltcp", "str0m"]
+
+
+def test_the_reference_has_the_options_of_each_stack(stacks: list[Path]) -> None:
+    compiled = {one["name"]: one for one in copies.entries(copies.native(stacks))["stacks"]}
+    for one in json.loads(_native.registry_json())["adapters"]:
+        page, own = adapters.read(one), compiled[one["name"]]
+        assert (page.doc, page.follows) == (own["doc"], own["follows"])
+        columns = ("name", "doc", "default")
+        assert [[option[c] for c in columns] for option in page.options] == [
+            [option[c] for c in columns] for option in own["options"]
+        ]
+        assert [type_of(option) for option in page.options] == [
+            type_of(option) for option in own["options"]
+        ]
 
 
 def test_the_lock_file_is_part_of_the_hash(tmp_path: Path) -> None:
