@@ -20,6 +20,7 @@ pub enum EcnEcho {
     PerPacketButEct1,
     /// Every ACK carries counters (RFC 9768).
     Accurate {
+        /// The codepoint of the ACKs.
         acks: Ecn,
         /// Whether a change of CE makes the receiver first acknowledge the packets whose ACK is
         /// delayed. DCTCP's receiver does this with every kind of feedback (Linux
