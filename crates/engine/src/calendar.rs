@@ -58,7 +58,7 @@ fn component_of(entry: u128) -> Component {
 
 impl Calendar {
     /// Creates a calendar for components 0..n. The first `busy` components are those that usually
-    /// have an entry. The time of an entry must be below [`NOT_DUE`] or equal to [`Time::NEVER`].
+    /// have an entry. The time of an entry must be below `NOT_DUE` or equal to [`Time::NEVER`].
     pub fn new(components: usize, busy: usize) -> Calendar {
         Calendar {
             scanned: [u64::MAX; SCANNED],
@@ -78,7 +78,7 @@ impl Calendar {
         (time < NOT_DUE).then_some((time, component))
     }
 
-    /// Like [`Calendar::peek`], but returns a time of [`NOT_DUE`] or later if the calendar is
+    /// Like [`Calendar::peek`], but returns a time of `NOT_DUE` or later if the calendar is
     /// empty.
     #[inline]
     pub fn next(&self) -> (Time, Component) {

@@ -2,7 +2,7 @@
 //!
 //! It consists of plain values in base units (ns, bit/s, bytes). The scenario crate creates it. No
 //! code in this module reads files. The fields are declared together with the keys of a scenario
-//! file (see [`crate::keys`]).
+//! file (see [`mod@crate::keys`]).
 
 mod group;
 mod link;

@@ -80,7 +80,7 @@ pub struct Params {
 }
 
 impl Params {
-    /// Reads the options [`TARGET`], [`INTERVAL`], [`ECN`] and [`CE_THRESHOLD`]. `mtu` is the size
+    /// Reads the options `target`, `interval`, `ecn` and `ce_threshold`. `mtu` is the size
     /// of the largest frame, bytes.
     pub fn of(options: &Options, mtu: u32) -> Params {
         Params {
