@@ -1,5 +1,5 @@
-"""Tests that explanations of runs name the cause. Each scenario is built to have one known
-cause."""
+"""Tests explanations of runs. Each scenario has one known cause, which the explanation must
+name."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ WIDE = {"rate": "1Gbit", "queue": {"aqm": "fifo", "limit": "100000p"}}
 
 
 def test_whose_application_has_no_more_to_send(results: Path) -> None:
-    """Requests fit into the first window. The sender therefore sends a whole request at once, and
-    then waits."""
+    """Requests fit into the initial window, so the sender sends a request at once, and then
+    waits."""
     web = {"kind": "web", "arrival": "50ms", "min": "5kb", "max": "6kb"}
     got = found(results, bottleneck=WIDE, flows=LATE, traffic=[web])
     source = got["flows"][1]
@@ -84,7 +84,7 @@ def test_who_is_paced(results: Path) -> None:
 
 
 def test_whose_window_is_the_limit_and_was_never_reduced(results: Path) -> None:
-    """Filling the capacity of the path takes longer than the run lasts."""
+    """The window cannot reach the bandwidth-delay product before the end of the run."""
     got = found(results, duration="1s", path={"rtt": "100ms"}, bottleneck=WIDE)
     flow, link = got["flows"][0], got["links"][0]
     assert flow["limit"] == "cwnd"
@@ -124,8 +124,8 @@ def test_what_slow_start_overshoots(results: Path) -> None:
 
 
 def test_how_slow_start_ended(results: Path) -> None:
-    """Slow start ends because of a loss, marks, HyStart's two rules, a threshold or a model, or it
-    never ends."""
+    """Slow start ends by a loss, a mark, one of HyStart's two rules, ssthresh or BBR's model, or
+    never."""
 
     def end(**keys: Any) -> tuple[Found, str]:
         flow = found(results, **{"duration": "3s", **keys})["flows"][0]
@@ -143,8 +143,7 @@ def test_how_slow_start_ended(results: Path) -> None:
         listed["time_s"],
         listed["from"],
     )
-    # The buffer holds one round trip. The window had doubled to fill the buffer, so the same number
-    # of packets was lost.
+    # The buffer is one bandwidth-delay product. Slow start overshoots it by as much.
     assert by_loss["queue_ms"] == pytest.approx(20, rel=0.2)
     (event,) = found(results, duration="3s", bottleneck=narrow, flows=reno)["links"][0]["events"]
     assert by_loss["lost"] == event["busiest_count"] > 50
@@ -174,8 +173,8 @@ def test_how_slow_start_ended(results: Path) -> None:
     by_search, text = end(**far, flows=[{"cc": {"name": "cubic", "slow_start": "search"}}])
     assert (by_search["why"], by_search["lost"]) == ("search", 0)
     assert "by SEARCH: deliveries were a quarter behind" in text
-    # The buffer overflows after slow start has ended, because of the packets in flight at its end.
-    # `lost` counts these packets as the overshoot.
+    # The buffer overflows just after slow start ends, from packets in flight. `lost` counts these
+    # drops as its overshoot.
     short = {"rate": "50Mbit", "queue": {"aqm": "fifo", "limit": "2bdp"}}
     late, text = end(
         path={"rtt": "100ms"},
@@ -226,27 +225,29 @@ def test_a_loss_that_was_scheduled(results: Path) -> None:
 
 
 def test_a_flight_that_is_lost_whole(results: Path) -> None:
-    """No ACK returns, and the probe is also lost, so the timeout fires."""
+    """All segments in flight and the tail loss probe are lost, so the retransmission timeout
+    fires."""
     bottleneck = {**WIDE, "schedule": {"drops": [*range(200, 215)]}}
     got = found(results, duration="3s", bottleneck=bottleneck, tcp={"rwnd": "14kb"})
     flow = got["flows"][0]
     assert flow["reductions"]["by_reason"]["timeout"] >= 1
     timeout = next(r for r in flow["reductions"]["listed"] if r["reason"] == "timeout")
     assert timeout["to"] == 1
-    # The probe follows after two RTTs, and the timeout at least 200 ms after the probe.
+    # The probe comes after two RTTs, and the timeout at least 200 ms later.
     assert flow["seconds"]["timeout"] > 0.2
     assert "a retransmission timeout" in said(flow)
 
 
 def test_a_loss_that_a_probe_repairs(results: Path) -> None:
-    """The window has one segment, so no later segment reveals the loss."""
+    """The window is one segment, so a tail loss probe has to detect the loss."""
     bottleneck = {**WIDE, "schedule": {"drops": [40]}}
     got = found(results, duration="3s", bottleneck=bottleneck, tcp={"rwnd": "1500b"})
     assert got["flows"][0]["reductions"]["by_reason"] == {"probe": 1}
 
 
 def test_a_reduction_that_was_spurious(results: Path) -> None:
-    """The link pauses for a second, so the timeout is spurious and is undone."""
+    """The link pauses for a second, so the retransmission timeout is spurious, and TCP undoes its
+    reduction."""
     steps = [["0s", "10Mbit"], ["3s", "1kbit"], ["4s", "10Mbit"]]
     bottleneck = {"rate": {"steps": steps}, "queue": {"aqm": "fifo", "limit": "1000p"}}
     got = found(results, bottleneck=bottleneck, tcp={"rwnd": "30kb"})
@@ -283,7 +284,7 @@ def test_a_queue_of_bursts(results: Path) -> None:
 
 
 def test_a_rate_that_falls(results: Path) -> None:
-    """A window that grew at 50 Mbit/s is too large for 5 Mbit/s."""
+    """The rate falls from 50 to 5 Mbit/s, for which the window is too large."""
     steps = [["0s", "50Mbit"], ["5s", "5Mbit"]]
     bottleneck = {"rate": {"steps": steps}, "queue": {"aqm": "fifo", "limit": "100p"}}
     got = found(results, bottleneck=bottleneck, tcp={"rwnd": "200kb"})
@@ -346,12 +347,12 @@ SAME = {"flows.dctcp.cc": "cubic", "flows.dctcp.ecn": True}
 
 @pytest.mark.parametrize("sets", [{}, SAME], ids=["beside dctcp", "beside itself"])
 def test_why_cubic_takes_turns_on_a_short_path(results: Path, sets: dict[str, object]) -> None:
-    """Windows have two segments, so each loss costs a timeout. During the timeout the other flow
-    has the link."""
+    """Windows have two segments, so each loss costs a timeout. During its timeout, the other flow
+    uses the link."""
     got = puzzle(results, "cubic-dctcp", **sets)
     (pair,) = got["pairs"]
     assert pair["turns"]
-    # The printed text depends on a few seconds in which neither flow leads.
+    # Neither flow leads in a few seconds, on which the text depends.
     kind = "There are two states" if pair["states"] else "They take turns"
     assert pair["lead"]["changes"] >= 10
     assert min(pair["timer_shares"]) > 0.3
@@ -384,7 +385,7 @@ def test_two_states_are_those_between_which_there_is_little() -> None:
 
 
 def test_bbr_does_not_give_way_to_losses(results: Path) -> None:
-    """BBR restores its window after recovery, so a loss is not a backoff."""
+    """BBR restores its window after recovery, so its losses do not count as reductions."""
     flows = [{"cc": "bbr"}, {"cc": "cubic"}, {"cc": "bbr3"}]
     bottleneck = {"rate": "20Mbit", "queue": FIFO}
     got = found(results, warmup="2s", bottleneck=bottleneck, flows=flows, path={"rtt": "40ms"})
@@ -505,7 +506,7 @@ def test_what_is_not_an_account_is_damage(results: Path, tmp_path: Path) -> None
             explain(store({**whole, "flows": wrong}))
     with pytest.raises(DamagedResults, match="format"):
         read(store({**whole, "format": 7}))
-    # If an earlier version did not record a value, it stays unknown.
+    # Values that an earlier version did not record stay unknown.
     earlier = {key: value for key, value in flow.items() if key != "slow_start"}
     (told,) = explain(store({**whole, "flows": [earlier]})).flows
     assert "slow_start" not in told
@@ -553,7 +554,7 @@ def test_a_comparison_says_which_reasons_differ(tmp_path: Path) -> None:
     assert made.to_dict()["reasons"][0]["reasons"][0]["quantity"].startswith("limited")
     page = made.report(tmp_path / "page").read_text(encoding="utf-8")
     assert "Reasons that differ" in page
-    # An identical variant with another name does not differ.
+    # A variant that differs only in its name has no differences.
     same = package.compare(
         scenario, {"one": {}, "other": {"title": "x"}}, seeds=3, out=tmp_path, progress=False
     )

@@ -13,7 +13,8 @@ def test_the_page_has_what_its_commands_print(tmp_path: Path) -> None:
 
 
 def test_the_causes_are_named(tmp_path: Path) -> None:
-    """Check that in each scenario of the figure, the flow is limited by the intended cause."""
+    """Check that the flow in each scenario of the figure is limited by the cause that the figure
+    names."""
     import tailback
     from tailback.explain import explain
 

@@ -1,8 +1,6 @@
-"""Tests exports. It compares the packet capture with the summary of the run, and CSV files with the
-frames.
+"""Tests exports. It compares packet captures with the run's summary, and CSV files with the frames.
 
-The test reads captures with its own reader, and with tshark if it is installed.
-"""
+It reads captures itself, and with tshark if that is installed."""
 
 from __future__ import annotations
 
@@ -25,7 +23,7 @@ from tailback import _native
 
 WARMUP_NS = 500_000_000
 
-# All flows end before the end of the run, so that no packet is left in a queue.
+# All flows end before the run, so that no packet is left in a queue.
 PACKETS = """\
 duration = "5s"
 warmup   = "500ms"
@@ -71,8 +69,7 @@ class Packet:
 
     @property
     def key(self) -> bytes:
-        """The header fields that a queue does not change. They are all fields except ECN and the
-        header checksum."""
+        """The IP header without ECN and checksum, which queues change."""
         return self.header[:15] + self.header[16:24] + self.header[26:]
 
     @property
@@ -132,7 +129,7 @@ def run(tailback: Tailback, folder: Path, text: str, *args: str) -> tuple[dict[s
 
 @pytest.fixture
 def capture(tailback: Tailback, tmp_path: Path) -> tuple[dict[str, Any], dict[str, list[Packet]]]:
-    """Return a run's summary and its exported capture."""
+    """Return the summary of a run and its exported capture."""
     summary, run_id = run(tailback, tmp_path, PACKETS)
     done = tailback("export", run_id, "--format", "pcapng")
     assert (done.returncode, done.stdout) == (0, f"{run_id}.pcapng\n"), done.stderr
@@ -150,7 +147,7 @@ def test_a_capture_has_the_packets_of_the_summary(
         came, left, gone = (packets[f"{link}.{place}"] for place in ("in", "out", "drop"))
         assert sum(p.measured for p in left) == queue["packets"] > 500
         assert sum(p.measured for p in gone) == queue["drops"]
-        # Compare the whole run. At its end no packet is left in the queue.
+        # Compare the whole run, including the warm-up. No packet is left in the queue at the end.
         assert Counter(p.key for p in came) == Counter(p.key for p in left + gone)
         assert not any(p.ecn == 3 for p in came)
         assert sum(p.ecn == 3 for p in left if p.measured) == queue["marks"]
@@ -171,7 +168,7 @@ def test_sojourn_times_of_a_capture_are_the_histogram(
     capture: tuple[dict[str, Any], dict[str, list[Packet]]],
 ) -> None:
     summary, packets = capture
-    # At equal times, drops precede departures: CoDel drops the head, then sends the next packet.
+    # Sort drops before departures at equal times: CoDel drops the head, then sends the next packet.
     events = [(p.time_ns, 0, p) for p in packets["bottleneck.in"]]
     events += [(p.time_ns, 1, p) for p in packets["bottleneck.drop"]]
     events += [(p.time_ns, 2, p) for p in packets["bottleneck.out"]]
@@ -181,8 +178,7 @@ def test_sojourn_times_of_a_capture_are_the_histogram(
         if place == 0:
             arrived[packet.key].append(time_ns)
             continue
-        # A full buffer drops the newest packet, which has just arrived. The algorithm drops the
-        # oldest packet.
+        # A full buffer drops the packet that just arrived, and the AQM drops the oldest.
         waited = arrived[packet.key]
         since = waited.pop() if packet.comment == "overflow" else waited.popleft()
         if place == 2 and packet.measured:
@@ -219,8 +215,8 @@ def tshark(*args: str | Path) -> list[str]:
 def seen_at_the_sender(
     tailback: Tailback, tmp_path: Path, run_id: str, summary: dict[str, Any]
 ) -> list[int]:
-    """Check that the capture looks like a capture at the sender. Data must come before the queue,
-    and each ACK after its data.
+    """Check that the capture could be from the sender. Data must come before the queue, and each
+    ACK after its data.
 
     Return the last acknowledged number of each flow.
     """

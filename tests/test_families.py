@@ -1,4 +1,4 @@
-"""Tests which differences are flagged if the statistical tests depend on each other."""
+"""Tests which differences a comparison flags if its statistical tests are correlated."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_a_chosen_family_pays_for_having_been_chosen() -> None:
     # 0.022 among four families. Its tests have 0.0055, 0.055 and 0.0733, each times four.
     assert qs[:3] == pytest.approx([0.022, 0.22, 0.04 * 11 / 6 * 4])
     assert flagged(qs) == [True, False, False, False, False, False]
-    # With two selected families, the level within each is half of 5 %.
+    # With two selected families of four, the level within each is half of 5 %.
     qs = false_discovery([0.001, 0.02, 0.001, 0.5, 0.6], ["a", "a", "b", "c", "d"])
     assert qs[1] == pytest.approx(0.02 * 1.5 * 4 / 2)
 
@@ -69,7 +69,7 @@ def test_a_q_is_the_level_at_which_the_rule_flags() -> None:
 
 
 def by_the_rule(ps: list[float], families: list[int], level: float) -> list[bool]:
-    """Return the flags that the two steps of Benjamini and Bogomolov give at one level."""
+    """Return the flags of Benjamini and Bogomolov's two-step procedure at one level."""
     groups = {f: [p for p, g in zip(ps, families, strict=True) if g == f] for f in set(families)}
     adjusted = {f: stats.false_discovery_control(group, method="by") for f, group in groups.items()}
     simes = [float(min(found)) for found in adjusted.values()]
@@ -87,12 +87,11 @@ POINTS, CELLS, PAIRS = 6, 20, 2000
 
 
 def p_values(seeds: int, paired: bool, change: float) -> np.ndarray:
-    """Return the p values of comparisons of synthetic runs.
+    """Return the p values of comparisons of two synthetic variants.
 
-    At each point, all quantities follow the flow's throughput with a correlation of 0.9. One in
-    four quantities is heavy-tailed. At the first point, all values of the variant are larger by
-    `change` standard deviations.
-    """
+    At each point, all quantities have a common component, with a correlation of 0.9. One in four
+    quantities is heavy-tailed. At the first point, the second variant's values are larger by
+    `change` standard deviations."""
     draw = np.random.default_rng(7)
     shape = (PAIRS, 2, seeds, POINTS)
     common = draw.standard_normal((*shape, 1))
@@ -107,7 +106,7 @@ def p_values(seeds: int, paired: bool, change: float) -> np.ndarray:
 
 
 def points_flagged(ps: np.ndarray) -> np.ndarray:
-    """Return for each comparison the number of points at which a difference is flagged."""
+    """Return whether a difference is flagged, for each comparison and point."""
     families = [point for point in range(POINTS) for _ in range(CELLS)]
     found = []
     for each in ps:
@@ -125,7 +124,6 @@ def test_a_against_a_flags_something_in_one_comparison_of_twenty(seeds: int, pai
 def test_what_differs_is_found_there_and_nowhere_else() -> None:
     found = points_flagged(p_values(10, paired=False, change=2.5))
     assert found[:, 0].mean() > 0.95
-    # If one of six families is truly different, the share of false discoveries stays within the
-    # level.
+    # Only the first of six points differs. False discoveries stay within the level.
     false = found[:, 1:].sum(axis=1) / np.maximum(found.sum(axis=1), 1)
     assert false.mean() <= 0.05

@@ -1,5 +1,5 @@
-"""Checks that each field of the summary is declared once. The summary, its shape, metrics,
-assertions and frames must have exactly the declared fields."""
+"""Checks that summaries, their shape, metrics, assertions and frames have exactly the declared
+fields."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def changed(summary: Json, place: tuple[Any, ...], value: Any) -> dict[str, Any]
 
 def test_the_summary_has_what_is_declared(summary: Json) -> None:
     assert summary["traffic"][0]["completions"]["bins"]
-    # Each source has only the fields of its kind. Together, the sources have all fields.
+    # Each traffic source has only the fields of its kind. Together they have all fields.
     known = {key for source in summary["traffic"] for key in source}
     assert known == {field.name for field in fields.inside("traffic")}
     assert all("chunks" in flow for flow in summary["flows"])
@@ -114,7 +114,7 @@ PARTS = {
 
 
 def measured(declared: Sequence[Field], prefix: str = "") -> Iterator[str]:
-    """Yield the paths of the measured numbers of a part."""
+    """Yield the paths of the numbers measured for a flow, queue or program."""
     for field in declared:
         at = f"{prefix}{field.name}"
         if field.kind in ("table", "optional table"):
@@ -183,7 +183,7 @@ def test_frames_have_a_column_of_every_field(tmp_path: Path) -> None:
     for one in fields.metrics():
         for part in one["parts"]:
             if part == "program" and one["name"] not in tables[part]:
-                # Results that only some programs have are not columns of a run without programs.
+                # A run without programs has no columns for programs' results.
                 assert one["path"].startswith("results.")
             elif part != "run":
                 assert one["name"] in tables[part].columns, one

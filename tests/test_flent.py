@@ -82,7 +82,7 @@ for args in map(str.split, sys.argv[1:]):
 
 
 def flent(folder: Path, *commands: str) -> str:
-    """Return Flent's output for all of these commands, which run in one process."""
+    """Run these Flent commands in one process, and return their output."""
     done = subprocess.run(
         [sys.executable, "-c", FLENT, *commands],
         cwd=folder,
@@ -141,7 +141,7 @@ def test_flent_plots_a_run(
     assert exported(tailback, two, "two")["metadata"]["NAME"] == "tcp_2up"
     wanted = [("one", plot) for plot in PLOTS_OF_ONE] + [("two", plot) for plot in PLOTS_OF_TWO]
     if engine == "kernel":
-        # Both engines write the same fields, so a few plots are enough for this engine.
+        # Both engines write the same fields, so a few plots are enough here.
         wanted = [
             ("one", "totals_with_tcp_rtt"),
             ("two", "tcp_cwnd"),
@@ -158,7 +158,7 @@ def test_flent_plots_a_run(
         if file == "two" and plot in ("totals", "upload", "tcp_rtt", "tcp_cwnd", "tcp_rtt_cdf"):
             assert found.get(SECOND, 0) > 100, (file, plot)
 
-    # Flent prints the numbers of the run.
+    # Flent prints the same numbers as the run's summary.
     for made, file, names in ((one, "one", [""]), (two, "two", ["::1", "::2"])):
         text = flent(tmp_path, f"-i {file}.flent.gz -f summary")
         means = dict(re.findall(r"^ (\S.*?) +: +([\d.]+) ", text, re.MULTILINE))
@@ -210,7 +210,7 @@ def test_every_byte_is_in_the_file(
     assert len(data["x_values"]) == 51
     assert all(len(column) == 51 for column in data["results"].values())
     assert data["metadata"]["LENGTH"] == pytest.approx(4.95 - since)
-    # Flent's box and cumulative plots leave out the warm-up of the run.
+    # Flent's box and cumulative plots leave out this warm-up.
     delay, total = data["metadata"]["DELAY"], data["metadata"]["TOTAL_LENGTH"]
     assert delay == since
     assert total - delay == pytest.approx(4.95)
@@ -291,7 +291,7 @@ def test_every_window_of_a_record_of_acks(tailback: Tailback, tmp_path: Path) ->
     rates = [row for row in raw if "val" in row]
     assert len(rates) == 50
     mean = sum(row["val"] * row["dur"] for row in rates) / sum(row["dur"] for row in rates)
-    # The sender counts acknowledged bytes, half a round trip later than the receiver.
+    # The sender counts bytes when they are acknowledged, half a round trip after delivery.
     assert mean == pytest.approx(made.summary["flows"][0]["throughput_mbit"], rel=1e-9)
 
 
@@ -321,14 +321,13 @@ RATES = {"TCP upload::1": (4.0, 6.0), "TCP upload::2": (3.0, 2.0)}
 
 
 def measured(**changes: Any) -> dict[str, Any]:
-    """Return a data file like the files of a test bed. `changes` are values by path. `None` removes
+    """Return a data file like those from a test bed. `changes` maps paths to values; `None` removes
     a key."""
     raw: dict[str, list[dict[str, float]]] = {
         "Ping (ms) ICMP": [{"t": T0 + 0.2 * i, "val": 40.5} for i in range(1, 70)]
     }
     for name, (early, late) in RATES.items():
-        # The samples have unequal lengths. They cover 1 s of start-up at one rate, then 3 s at
-        # another rate.
+        # Samples of unequal length: 1 s of start-up at one rate, then 3 s at another.
         ends = ((5.25, 0.25), (6.0, 0.75), (8.0, 2.0), (9.0, 1.0))
         raw[name] = [
             {"t": T0 + end, "dur": dur, "val": early if end <= 6 else late} for end, dur in ends

@@ -288,10 +288,9 @@ main()
 
 
 def test_bombs_take_little_memory(tmp_path: Path) -> None:
-    """The test files of 10 MB unpack to gigabytes, and Python objects need 20 times the size of
-    their text."""
+    """Files of 10 MB unpack to gigabytes of text, and as Python objects to 20 times as much."""
     (tmp_path / "good.flent.gz").write_bytes(measured())
-    # Blocks after a full flush are independent, so one block may be repeated.
+    # Blocks after a full flush are independent, so a file can repeat one.
     packer = zlib.compressobj(9, wbits=31)
     head = packer.compress(b"") + packer.flush(zlib.Z_FULL_FLUSH)
     block = packer.compress(bytes(16 << 20)) + packer.flush(zlib.Z_FULL_FLUSH)
@@ -318,8 +317,7 @@ def test_bombs_take_little_memory(tmp_path: Path) -> None:
 
 
 def test_a_trace_is_there_once_for_all_points_and_seeds(tmp_path: Path) -> None:
-    """2000 runs use a trace of two million lines. If each run had a copy of the trace, they would
-    need 32 GB."""
+    """2000 runs share a trace of two million lines. Copies for each run would need 32 GB."""
     (tmp_path / "up").write_text("".join(f"{i // 2}\n" for i in range(2_000_000)))
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     scenario = tmp_path / "it.toml"

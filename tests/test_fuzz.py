@@ -1,7 +1,6 @@
 """Fuzzes readers of untrusted files. Any bytes must give a value or an error message.
 
-`TAILBACK_FUZZ=N` tries N random files for each reader, instead of the same few files every time.
-"""
+`TAILBACK_FUZZ=N` tries N random files for each reader, instead of a few fixed ones."""
 
 from __future__ import annotations
 

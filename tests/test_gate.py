@@ -1,5 +1,5 @@
-"""Tests the gate: its three answers, their error rates, baseline files, and output for a build
-server."""
+"""Tests the gate on regressions: its three answers, their error rates, baseline files, and output
+for CI."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def drawn(seed: int, n: int, rise: float, spread: float, *, paired: bool = True)
 
 @pytest.mark.parametrize("paired", [True, False])
 def test_at_the_bound_each_answer_is_wrong_as_often_as_the_level_says(paired: bool) -> None:
-    """If the true rise is exactly the threshold of 10 %, "beyond" and "within" are each wrong in 5
-    % of the tests."""
+    """If a metric rises by exactly the bound of 10 %, "exceeds" and "holds" are each wrong in 5 %
+    of the tests."""
     found = [drawn(i, 8, 0.10, 1, paired=paired).against(0.10, relative=True) for i in range(2000)]
     for said in ([one.more() for one in found], [one.less() for one in found]):
         # Three standard deviations of the share in 2000 draws are 1.5 %.
@@ -84,12 +84,12 @@ def test_what_has_no_spread_is_told_by_the_number_of_runs() -> None:
     assert five.bounds(0.05, relative=True) == (0.0, 0.0)
     assert four.bounds(0.05, relative=True) == (None, None)
     assert four.against(0.1, relative=True).runs(0.05) == 5
-    # A value exactly at its bound does not exceed the bound. Here neither variant has drops.
+    # Values equal to the bound do not exceed it. Neither variant has drops.
     none = Samples((0.0,) * 5, (0.0,) * 5, paired=True)
     for falls in (False, True):
         found = none.against(-0.1 if falls else 0.1, relative=True, falls=falls)
         assert (found.more(), found.less()) == (1.0, 1 / 32)
-    # If the baseline is zero, a rise exceeds any percentage.
+    # Above a baseline of 0, any rise exceeds any percentage.
     some = Samples((0.0,) * 6, (3.0, 4.0, 5.0, 3.0, 4.0, 5.0), paired=True)
     assert some.against(10.0, relative=True).more() < 0.001
     assert some.bounds(0.05, relative=True) == (None, None)
@@ -98,8 +98,7 @@ def test_what_has_no_spread_is_told_by_the_number_of_runs() -> None:
 def test_the_seeds_that_are_promised_are_enough_in_four_cases_of_five() -> None:
     needed = drawn(11, 6, 0.05, 1).against(0.10, relative=True).runs(LEVEL)
     assert needed is not None
-    # Six values give only a rough estimate of the spread, so compute the number of seeds from the
-    # true spread.
+    # Six values estimate the spread only roughly, so compute the seeds from the true spread.
     true = 10 * 0.05 / 1.0
     exact = next(n for n in range(3, 99) if ((1.7 + 0.86) / n**0.5) <= true)
     assert abs(exact - 26) <= 2
@@ -154,7 +153,7 @@ def test_three_answers(made: tb.Comparison) -> None:
     # With a bound of ±60 %, equal queues are equivalent. A delay four times as long is not.
     assert only(made, "other").gate(["delay_ms.mean:60%", "link.delay_ms.mean:9"]).answer == "holds"
     assert only(made, "slow").gate("delay_ms.mean:60%").answer == "exceeds"
-    # The bound limits a fall, but the delay rose.
+    # A bound of -10 % limits a fall, and the delay rose.
     assert only(made, "slow").gate("delay_ms.mean:-10%").answer == "holds"
 
 
@@ -173,8 +172,8 @@ def test_what_a_variant_lacks_cannot_be_told(made: tb.Comparison) -> None:
 
 
 def test_one_of_many_exceeds_by_chance_no_more_often() -> None:
-    """If 20 cells are exactly at their bound, one of them exceeds the bound by chance in most
-    comparisons. The gate corrects for this."""
+    """If 20 cells are exactly at their bound, some cell exceeds it by chance in most comparisons.
+    The gate corrects for this."""
     alone = together = 0
     for i in range(200):
         ps = [drawn(20 * i + k, 6, 0.10, 1).against(0.10, relative=True).more() for k in range(20)]
@@ -188,7 +187,7 @@ def test_looks_are_fixed_beforehand() -> None:
     assert looks(LAST_LOOK) == [10, 20, 40, 80]
     assert looks(25) == [10, 20, 25]
     assert looks(4) == [4]
-    # Four tests in sequence, which stop at the first answer, are wrong in at most 5 % of cases.
+    # A sequence of four tests that stops at the first answer is wrong in at most 5 % of cases.
     wrong = 0
     for i in range(1000):
         every = drawn(i, 80, 0.10, 1)

@@ -1,5 +1,5 @@
-"""Checks that a fixed set of scenarios gives unchanged jobs for guests. The set uses every registry
-entry and every key.
+"""Checks that the kernel engine's jobs for a fixed set of scenarios do not change. The set uses
+every algorithm and every key.
 
 The tests of the run crate (guarded.rs) check the results of the same set.
 """

@@ -100,7 +100,7 @@ def test_an_assertion_on_harm_makes_the_runs_without_the_competitor(tmp_path: Pa
         assert own["throughput"] == harms[-1]
         rtts = [one["rtt_ms"]["mean"] for one in (free, with_it)]
         assert own["rtt_mean"] == (rtts[1] - rtts[0]) / rtts[1]
-        # The flow has no chunks and does not end, so these two measures have no value.
+        # An endless flow without chunks has no such values.
         assert own["chunk_mean"] is own["completion"] is None
         assert "harm" not in flow(beside, "newcomer")
         assert beside.summary["traffic"][0]["harm"]["newcomer"]["one_way_p99"] > 0
@@ -139,7 +139,7 @@ def test_without_a_name_every_other_flow_has_to_hold(tmp_path: Path) -> None:
 def test_stored_results_keep_their_harm(tmp_path: Path) -> None:
     made = run(tmp_path, TWO, "newcomer", "stream")
     again = tb.open_results(tmp_path)
-    # The sweep that ran last is the latest, even if others have the same second in their dates.
+    # `latest` is the sweep that ran last, even if dates are equal to the second.
     assert again.id == made.id
     for _ in range(20):
         run(tmp_path, TWO, "newcomer", "stream")
@@ -299,5 +299,5 @@ def test_a_report_shows_the_harm_by_each_competitor(tmp_path: Path) -> None:
     assert "harm throughput by stream" in text
     names = sorted(path.name for path in (page.parent / "figures").glob("flow-harm*.vl.json"))
     assert names == ["flow-harm-throughput-2.vl.json", "flow-harm-throughput.vl.json"]
-    # The newcomer does no harm to itself, so one flow is left.
+    # The newcomer does not harm itself, so one flow is left.
     assert '"newcomer"' not in (page.parent / "figures" / names[1]).read_text()

@@ -1,5 +1,5 @@
-"""Tests the experiment of BBR against CUBIC by rate, RTT and buffer: rows, planned set-up, gains,
-goals, and cells drawn by hash."""
+"""Tests the experiment `imc-bbr-2023`: published values, scenarios, gains, goals, and cells drawn
+by hash."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ FILE = Path(layout.__file__).parent / "scenarios" / "one-flow.toml"
 
 @dataclass(frozen=True)
 class Fake:
-    """A run with a flow that has this goodput, and that leaves this queue after 60 s."""
+    """A run of one flow with this goodput, and with this much data in the queue after 60 s."""
 
     rate: float | None
     seed: int = 1
@@ -63,8 +63,8 @@ class Fake:
 
 
 def as_published(off: float = 0.0, cc: str = "") -> list[points.ImcEntry]:
-    """Return cells of every row with made-up measurements. `off` is added to the goodputs of a
-    control, as a share of the link's rate."""
+    """Return cells of every row with made-up measurements. The goodputs of the congestion control
+    `cc` differ by `off`, as a share of the link's rate."""
     known = layout.published()
     results = []
     for row in ROWS:
@@ -83,8 +83,8 @@ def test_rows_of_the_source() -> None:
     known = layout.published()
     assert len(known) == 384
     assert set(known) <= set(ROWS)
-    # The source has results for half of the places. These are the same places for each kernel and
-    # control.
+    # The package has published values for half of the bottlenecks, the same ones for each kernel
+    # and congestion control.
     assert len(layout.published_places()) == 64
     assert {row for row in ROWS if row.place in layout.published_places()} == set(known)
 

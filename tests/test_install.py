@@ -21,11 +21,11 @@ ROOT = Path(__file__).resolve().parent.parent
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build the wheel like `make wheel` does, from files that are already compiled."""
     out = tmp_path_factory.mktemp("dist")
-    # Delete the files of an earlier build. They could hide that this build omits a file.
+    # Delete an earlier build, whose files could hide that this one omits a file.
     shutil.rmtree(ROOT / "data/data/share", ignore_errors=True)
     (ROOT / "data/data/share").mkdir(parents=True)
     prefix = Path(sys.prefix)
-    # Without these variables, cargo would compile everything again for another interpreter.
+    # Without these variables, cargo would recompile for another interpreter.
     env = os.environ | {"PYO3_PYTHON": str(prefix / "bin/python"), "VIRTUAL_ENV": str(prefix)}
     for command in (
         [sys.executable, "scripts/manual.py", "data/data/share"],
@@ -38,7 +38,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return an environment that has only the wheel and its dependencies."""
+    """Return a virtual environment with only the wheel and its dependencies."""
     folder = tmp_path_factory.mktemp("environment")
     subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
     install = [str(folder / "bin/pip"), "install", "--quiet", "--disable-pip-version-check"]

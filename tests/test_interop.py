@@ -1,5 +1,5 @@
-"""Tests endpoints of the QUIC interop runner in their images, and images as roots of other
-programs."""
+"""Tests endpoints of the QUIC interop runner in their container images, and programs with an image
+as their root."""
 
 from __future__ import annotations
 
@@ -51,8 +51,7 @@ def image(kernel_kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copy(HERE / name, image / name)
     (image / "app").mkdir()
     shutil.copy(HERE / "endpoint", image / "app")
-    # The image keeps its own users. Its host names are replaced, because they belong to another
-    # network.
+    # The image keeps its users file, but gets the guest's host names.
     (image / "etc/passwd").write_text("root:x:0:0:of the image:/root:/bin/sh\n")
     (image / "etc/hosts").write_text("192.0.2.1 server4\n")
     return image
@@ -88,7 +87,7 @@ def test_a_client_fetches_all_that_the_server_has(tmp_path: Path, image: Path) -
         assert len([*folder.glob("qlog/*.qlog")]) == 1
         assert "CLIENT_HANDSHAKE_TRAFFIC_SECRET" in (folder / "keys.log").read_text()
     assert json.loads((logs["receiver"] / "interop.json").read_text())["bytes"] == 600_000
-    # The program writes no files into the image. The same seed gives the same run.
+    # The program cannot change the image, so the same seed gives the same run.
     assert not (image / "app/notes").exists()
     run(path, tmp_path / "two")
     first, second = contents(tmp_path / "one"), contents(tmp_path / "two")

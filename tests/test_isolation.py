@@ -48,7 +48,7 @@ sender = { run = ["hostile", "NAME"WORDS] }
 
 
 def entry(name: str, *words: object) -> str:
-    """Return the table of a program that makes one attempt."""
+    """Return the scenario's table for a hostile program that makes one attempt."""
     listed = "".join(f', "{word}"' for word in words)
     return ENTRY.replace("NAME", name).replace("WORDS", listed)
 
@@ -71,7 +71,7 @@ class Ran:
     said: dict[str, str]
 
     def results(self, name: str) -> dict[str, int]:
-        """Return the result of each attempt of an entry. A negative result is an error number."""
+        """Return the result of each attempt of a program. Negative results are errno values."""
         found = re.findall(r"^hostile: (\S+) (-?\d+)$", self.said[name], re.MULTILINE)
         return {what: int(number) for what, number in found}
 
@@ -102,7 +102,7 @@ def summary(ran: Ran) -> dict[str, Any]:
 
 @pytest.fixture
 def listeners() -> Iterator[tuple[socket.socket, socket.socket]]:
-    """Open a UDP and a TCP socket on this machine that a program may try to reach."""
+    """Open a UDP and a TCP socket on this machine as targets."""
     with ExitStack() as stack:
         udp = stack.enter_context(socket.socket(type=socket.SOCK_DGRAM))
         tcp = stack.enter_context(socket.socket())
@@ -172,9 +172,8 @@ def test_nobody_sends_in_the_name_of_another(hostile: Path) -> None:
     with pytest.warns(ScenarioWarning, match=r'"spoof": \d+ frames .* were dropped before') as told:
         ran = run(hostile, flow, entry("spoof", "10.1.0.1", "10.2.0.1", "fd00:4::1", "fd00:3::99"))
     tried = ran.results("spoof")
-    # Linux allows a program with these rights to send all of these packets. They are frames between
-    # the hosts of the flow, packets with a false address, and packets on paths without a route. No
-    # device accepts them.
+    # With its rights, the program can send frames between the flow's hosts, packets with a false
+    # address, and packets on paths without a route. Every device drops them.
     assert tried["frames"] == 1000
     [number] = (re.search(r'"spoof": (\d+) frames', str(one.message)) for one in told)
     assert number is not None
@@ -184,7 +183,7 @@ def test_nobody_sends_in_the_name_of_another(hostile: Path) -> None:
     [mine], [other] = beside["flows"], alone["flows"]
     for what in ("throughput_mbit", "retransmits", "drops", "packets"):
         assert mine[what] == other[what] > 0
-    # The system calls of a program take time, which shifts the phase of the clock.
+    # The program's system calls take time, which shifts the phase of the clock.
     assert mine["rtt_ms"]["mean"] == pytest.approx(other["rtt_ms"]["mean"], rel=1e-4)
     assert beside["queue"]["packets"] == alone["queue"]["packets"]
     assert beside["programs"][0]["packets"] == 0
@@ -206,7 +205,7 @@ def test_disk_and_processes_of_a_program_are_few(hostile: Path) -> None:
 def test_who_forks_for_ever_and_wants_to_survive_ends_with_the_run(hostile: Path) -> None:
     before = set(os.listdir("/proc"))
     run(hostile, entry("forks"), entry("survive"))
-    # Look for any new process with this name, even if it does not belong to a guest.
+    # Look for any new process with this name, inside or outside guests.
     left = [
         number
         for number in set(os.listdir("/proc")) - before

@@ -1,5 +1,5 @@
-"""Tests which marks a receiver with Accurate ECN counts on both engines. The counts come from its
-ACKs.
+"""Tests the marks that a receiver with Accurate ECN reports in its ACKs, on both engines. The
+counts come from its ACKs.
 
 The path loses most ACKs, so the sender times out and repeats segments that arrived long before.
 """

@@ -73,12 +73,11 @@ def test_versions_differ_on_linux(tmp_path: Path) -> None:
 
 
 def test_windows_grow_by_acks_or_by_segments(tmp_path: Path) -> None:
-    """Windows that grow half as fast cause half as many drops.
+    """Windows that grow half as fast get half as many drops.
 
-    With delayed ACKs, a window grows by half a segment in a round trip if it counts ACKs, and by a
-    whole segment if it counts segments. Linux sends more than one ACK for two segments, so the
-    engines are compared with one ACK for each segment.
-    """
+    With delayed ACKs, a window grows by half a segment per round trip if the sender counts ACKs,
+    and by one if it counts segments. Linux sends more than one ACK for two segments, so the engines
+    are compared without delayed ACKs."""
     drops = {}
     for growth in ("acks", "segments"):
         text = SCENARIO.replace('{ name = "dctcp", version = "paper-2014" }', '"reno"')

@@ -43,7 +43,7 @@ cc    = "cubic"
 ecn   = false
 """
 
-# Both queues stay full, so only the scheduler decides which queue sends.
+# Both queues stay full, so the scheduler alone determines the rates.
 STREAMS = """
 [[traffic]]
 name  = "L"
@@ -72,7 +72,7 @@ def both(out: Path, text: str, queue: dict[str, Any], **sets: object) -> list[di
 
 
 def of_class(summary: dict[str, Any], name: str) -> dict[str, Any]:
-    """Return the values of a class in a run's summary."""
+    """Return a traffic class of a run's summary."""
     [entry] = (entry for entry in summary["classes"] if entry["name"] == name)
     return dict(entry)
 
@@ -83,11 +83,11 @@ def of_class(summary: dict[str, Any], name: str) -> dict[str, Any]:
         # `wrr_ratio` is the number of packets of L that are sent for each packet of C.
         ({"version": "dualpi2-2019-wrr-counter", "wrr_ratio": 3}, 1 / 4),
         ({"version": "dualpi2-2019-wrr-counter", "wrr_ratio": 7}, 1 / 8),
-        # The ratio is 100 divided by the percentage, minus 1.
+        # The ratio is 100 / percentage - 1.
         ({"version": "dualpi2-2019-wrr-percent", "classic_protection": 25}, 1 / 4),
         ({"version": "dualpi2-2019-wrr-percent", "classic_protection": 15}, 1 / 6),
         ({"version": "dualpi2-2019-refactored", "classic_protection": 30}, 0.3),
-        # The time shift of L is longer than any packet of C waits, so L always has precedence.
+        # The time shift of L exceeds every delay in C, so L always has precedence.
         ({"version": "dualpi2-2019-02-21", "tshift": "100s"}, 0),
     ],
     ids=lambda value: value.get("version") if isinstance(value, dict) else "",
@@ -95,7 +95,7 @@ def of_class(summary: dict[str, Any], name: str) -> dict[str, Any]:
 def test_a_scheduler_shares_a_full_link(
     tmp_path: Path, queue: dict[str, Any], share: float
 ) -> None:
-    # Neither p nor a full buffer drops packets, so both queues grow for the whole run.
+    # Neither p nor a full buffer causes drops, so both queues grow for the whole run.
     full = {"target": "100s", "l_drop": 0, **queue}
     sim, kernel = both(
         tmp_path, SCENARIO + STREAMS, full, **{"bottleneck.rate": "4Mbit", "duration": "14s"}
@@ -142,7 +142,7 @@ def test_flows_share_as_in_the_simulator(tmp_path: Path, queue: dict[str, Any]) 
     [
         # The buffer is full, with 300 packets at 8 Mbit/s.
         (0, 454),
-        # p drops packets of L, so the delay of L is the target.
+        # p causes drops in L, so the delay of L is at the target.
         (50, 20),
     ],
 )
@@ -171,8 +171,8 @@ def test_the_same_seed_gives_the_same_bytes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("ecn", ["ect1", "not-ect"])
 def test_a_captureless_run_counts_marks_and_drops(tmp_path: Path, ecn: str) -> None:
-    # Captures may change when the guest reads a packet. TCP would respond to the difference, but a
-    # stream does not.
+    # Captures may change when the guest reads a packet. Unlike TCP, a stream does not respond to
+    # this.
     stream = f'[[traffic]]\nkind = "cbr"\nrate = "21Mbit"\necn = "{ecn}"\n'
     text = SCENARIO.replace('statistics = "1s"', "") + stream
     change = {"bottleneck.queue.version": "dualpi2-2019-wrr-counter", "warmup": "0s"}
@@ -182,17 +182,17 @@ def test_a_captureless_run_counts_marks_and_drops(tmp_path: Path, ecn: str) -> N
         [run] = tb.run(text, set=sets, engine="kernel", out=tmp_path / str(captures))
         counts.append([run.summary["queue"][name] for name in ("marks", "drops")])
     assert counts[0][ecn == "not-ect"] > 50
-    # Only one of the two counters sees a packet that leaves at the very end.
+    # One of the counters misses packets that leave at the very end.
     assert counts[0] == pytest.approx(counts[1], abs=3)
 
 
 def test_offloads_are_split(tmp_path: Path) -> None:
     change = {"bottleneck.queue.version": "dualpi2-2019-wrr-counter", "path.offloads": True}
     [run] = tb.run(SCENARIO + FLOWS, set=change, engine="kernel", out=tmp_path)
-    # The queue splits joined packets, so no packet leaves in the form in which it arrived.
+    # The queue splits the large packets that offloads produce.
     flows = {flow["name"]: flow for flow in run.summary["flows"]}
     assert sum(flow["throughput_mbit"] for flow in flows.values()) == pytest.approx(19.1, abs=0.4)
-    # A packet of 64 kB takes 26 ms. The packets of L never wait for such a large packet.
+    # An unsplit packet of 64 kB would delay packets of L by 26 ms.
     assert flows["L"]["rtt_ms"]["p50"] < 24
 
 

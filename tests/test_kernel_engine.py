@@ -49,7 +49,7 @@ def both(tmp_path: Path, text: str, **values: object) -> tuple[dict[str, Any], d
 
 
 def columns(value: object, path: str = "") -> set[str]:
-    """Return the paths of all fields. Leave out fields inside `causes`, because they differ between
+    """Return the paths of all fields. Leave out fields inside `causes`, which differ between
     runs."""
     if isinstance(value, Mapping):
         if path.endswith(".causes"):
@@ -69,7 +69,7 @@ def test_examples_have_the_simulators_columns(tailback: Tailback, example: Path)
     if example.stem == "sweep":
         shorter += ["--set", 'sweep={"bottleneck.rate"=["10Mbit","40Mbit"]}']
     elif "[sweep]" in example.read_text(encoding="utf-8"):
-        # Run only one point, because each point boots a guest. Other tests check sweeps.
+        # Run one point, because each boots a guest. Other tests check sweeps.
         shorter += ["--set", "sweep={}"]
     outputs = {}
     for engine in ("kernel", "sim"):
@@ -151,7 +151,7 @@ def test_nothing_before_the_warm_up_counts(tmp_path: Path) -> None:
     queue = {"aqm": "fifo", "limit": "50p"}
     whole, _ = one(tmp_path, text, warmup="0s", bottleneck__queue=queue)
     later, _ = one(tmp_path, text, bottleneck__queue=queue)
-    # The run is the same, but counting begins later.
+    # Only the start of the measured time differs.
     assert later["flows"][0]["from_s"] == 1.0
     for before, after in (
         (whole["queue"]["packets"], later["queue"]["packets"]),
@@ -207,7 +207,7 @@ def test_links_in_a_row_and_both_directions(tmp_path: Path) -> None:
     assert columns(kernel) == columns(sim)
     assert list(kernel["queues"]) == ["a", "b", "b.back"]
     long, across, back = kernel["flows"]
-    # A flow's data passes every link of its route, so `a` carries the data of two flows.
+    # Data passes every link of a flow's route, so `a` carries that of two flows.
     sent = long["packets"] + across["packets"]
     assert abs(kernel["queues"]["a"]["packets"] + kernel["queues"]["a"]["drops"] - sent) < 100
     assert kernel["queues"]["b.back"]["packets"] >= back["packets"] - back["drops"] - 60
@@ -242,8 +242,8 @@ def test_cake_filters_as_many_acks_as_in_the_simulator(tmp_path: Path, chosen: s
     mine, theirs = kernel["queues"]["up"], sim["queues"]["up"]
     # The filter drops more than half of the ACKs. The remaining ACKs fill the link of 400 kbit/s.
     assert mine["drops"] > mine["packets"] > 0.99 * 8 * 400e3 / 8 / 66
-    # Only one engine counts packets that are on their way when the measured time begins or ends.
-    # There are at most as many as the path and a full queue hold, with two segments for each ACK.
+    # The engines count packets in flight at the edges of the measured time differently. There are
+    # at most as many ACKs as for a full path and queue, with two segments per ACK.
     edge = (40e6 * 0.02 / 8 / 1514 + 200) / 2
     assert mine["drops"] == pytest.approx(theirs["drops"], abs=edge)
     assert mine["packets"] == pytest.approx(theirs["packets"], abs=edge)
@@ -296,8 +296,8 @@ def test_the_rate_changes_when_it_should(tmp_path: Path) -> None:
 def test_a_shapers_burst_decides_as_in_the_simulator(
     tmp_path: Path, burst: str, delack: bool, mbit: tuple[float, float]
 ) -> None:
-    # Packets take 1.2 ms, and the step threshold is 1 ms. With tc's burst, a pair of packets passes
-    # unmarked. With delayed ACKs, packets sometimes arrive in pairs, so the engines differ.
+    # A packet takes 1.2 ms, and the step threshold is 1 ms. With tc's burst, pairs of packets pass
+    # unmarked. Delayed ACKs cause such pairs, in which the engines differ.
     queue = {"aqm": "dualpi2", "any_ect": True}
     text = BASE + '[[flows]]\ncc = "dctcp"\necn = true\n'
     kernel, sim = both(
@@ -319,8 +319,8 @@ def test_a_shapers_burst_decides_as_in_the_simulator(
 def test_adaptive_red_adapts_as_in_the_simulator(
     tmp_path: Path, count: int, probability: tuple[float, float]
 ) -> None:
-    # tc computes min, max and the weight. The probability leaves its initial value of 0.02, so the
-    # kernel also got the option to adapt.
+    # tc computes min, max and the weight. The probability has left its initial value of 0.02, so
+    # RED adapts.
     queue = {
         "aqm": "red",
         "limit": "150000b",
@@ -339,7 +339,7 @@ def test_adaptive_red_adapts_as_in_the_simulator(
     )
     assert shown is not None
     assert probability[0] <= float(shown[1]) <= probability[1]
-    # The probability changes all the time, so the last value of an engine is only a sample.
+    # The probability varies, so its last value is only a sample.
     series = simulated.series().filter(pl.col("quantity") == "red_max_p")
     assert probability[0] <= series["value"][-1] <= probability[1]
     for key, tolerance in (("occupancy_bytes_mean", 0.05), ("marks", 0.1)):
@@ -412,7 +412,7 @@ def test_requests_are_the_same_and_take_as_long(
     assert requests["started"] == expected["started"] > 1500
     assert requests["completed"] == expected["completed"] == expected["started"]
     assert requests["refused"] == 0
-    # Both engines draw the same sizes, so they send equally many packets except retransmissions.
+    # Both engines draw the same sizes, so without retransmissions they send equally many packets.
     counts = [bin_["n"] for bin_ in requests["bins"]]
     assert counts == [bin_["n"] for bin_ in expected["bins"]]
     again = max(mine["drops"], theirs["drops"]) + 0.01 * theirs["sent_packets"]
@@ -516,7 +516,7 @@ def test_delay_jitter_and_loss_of_a_link(tmp_path: Path) -> None:
     lossy, other = both(tmp_path, text, bottleneck__loss=0.1, **values)
     [mine], [theirs] = lossy["traffic"], other["traffic"]
     # The number is binomial: 10 % of 2000 packets are 200, with a standard deviation of 13. Some
-    # packets are on their way at the end.
+    # packets are in flight at the end.
     lost = mine["sent_packets"] - mine["received_packets"]
     assert 140 < lost < 300
     assert mine["sent_packets"] == theirs["sent_packets"]
@@ -578,8 +578,7 @@ def test_what_is_overtaken_where_packets_change_their_order_was_not_dropped(
     assert summary["queue"]["packets"] > 1000
     assert summary["queue"]["drops"] == summary["flows"][0]["drops"] == 0
     assert run.manifest["environment"]["guest"]["warnings"] == []
-    # The engine also counts the drops of a queue that only the kernel has. Here netem loses
-    # packets.
+    # Drops are also counted for a queue that only the kernel has, here netem.
     lossy, run = one(tmp_path, text.replace("50%", "50% loss 1%"), warmup="0s")
     [flow] = lossy["flows"]
     assert flow["drops"] > 10
@@ -605,8 +604,7 @@ def test_dctcp_without_ecn_negotiates_none_and_is_reno(tmp_path: Path) -> None:
     assert kernel["queue"]["drops"] > 0
 
 
-# Without timeouts and reordering, senders retransmit exactly the dropped packets, with any
-# congestion control, rate and buffer.
+# Without timeouts and reordering, senders retransmit exactly the dropped packets.
 @pytest.mark.parametrize(
     ("cc", "rate", "limit", "rtt", "seconds"),
     [
@@ -645,8 +643,8 @@ def test_without_captures_what_is_not_known_is_null(tmp_path: Path, aqm: str) ->
     text = SCENARIO + '[[traffic]]\nkind = "cbr"\nrate = "4Mbit"\n'
     queue: dict[str, object] = {"aqm": aqm} if aqm == "fifo" else {"aqm": aqm, "ecn": True}
     if aqm in ("fifo", "red"):
-        # RED's buffer must never fill, because captures do not show that a marked packet then finds
-        # a full buffer.
+        # RED's buffer must not fill, because captures cannot show that a marked packet was then
+        # dropped.
         queue["limit"] = "40p" if aqm == "fifo" else "400kb"
     watched, _ = one(tmp_path, text, bottleneck__queue=queue)
     blind, _ = one(tmp_path, text, bottleneck__queue=queue, record__captures=False)
@@ -654,8 +652,7 @@ def test_without_captures_what_is_not_known_is_null(tmp_path: Path, aqm: str) ->
     assert watched["queue"]["drops"] + watched["queue"]["marks"] > 0
     counted = ("packets", "bytes", "drops", "marks", "utilisation")
     assert None not in [blind["queue"][name] for name in counted]
-    # Captures do not change the run. It is identical, and the queue's counters agree with the
-    # captures.
+    # Captures do not change the run, and agree with the queue's counters.
     for name in counted:
         assert blind["queue"][name] == watched["queue"][name], name
     for mine, other in zip(blind["flows"], watched["flows"], strict=True):
@@ -704,7 +701,7 @@ def test_every_drop_and_mark_is_an_event(tmp_path: Path) -> None:
 # --- classes ----------------------------------------------------------------------------
 
 CLASSES = (
-    # All hosts of a guest have the same timer ticks, so the simulator's hosts get the same phase.
+    # Hosts of a guest share timer ticks, so the simulator's hosts get equal phases.
     'timer_phase = "0s"\n'
     + BASE
     + """

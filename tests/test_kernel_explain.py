@@ -57,7 +57,7 @@ def test_a_loss_halves_the_window_once(
     kernel_kit: Kit,  # noqa: ARG001
     tmp_path: Path,
 ) -> None:
-    """On both engines the sender detects the loss, and the window halves."""
+    """The sender detects the loss and halves its window on both engines."""
     drop = {"rate": "20Mbit", "queue": {"aqm": "fifo", "limit": "100p"}, "schedule": {}}
     drop["schedule"] = {"drops": [700]}
     keys = {"bottleneck": drop, "flows": [{"cc": "reno"}], "tcp": {"rwnd": "100kb"}}

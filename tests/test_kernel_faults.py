@@ -22,7 +22,7 @@ from tailback.kernel.kit import Kit
 
 
 def leftovers(out: Path) -> list[str]:
-    """Return files in the folder of runs that do not belong to a finished run."""
+    """Return the leftovers in the folder of runs."""
     return [path.name for path in (out / "runs").glob(".*")]
 
 
@@ -180,7 +180,7 @@ def start(tmp_path: Path, *args: str) -> subprocess.Popen[str]:
 
 @contextlib.contextmanager
 def ended(ours: subprocess.Popen[str]) -> Iterator[None]:
-    """Check at the end of a test that all its processes have ended, whatever the result."""
+    """Check after each test that all its processes have ended."""
     try:
         yield
     finally:
@@ -258,7 +258,7 @@ box poweroff -f
 
 
 def test_a_guest_reaches_its_own_files_only(own_kit: Kit, tmp_path: Path) -> None:
-    """The first process of a guest looks for files that the guest was not given."""
+    """A guest's init process looks for files outside of the guest."""
     kit = own_kit
     before = sorted(path.name for path in kit.root.iterdir())
     secret = tmp_path / "secret"
@@ -302,7 +302,7 @@ def test_a_guest_reaches_its_own_files_only(own_kit: Kit, tmp_path: Path) -> Non
     assert (workplace / "results/mine").exists()
     assert sorted(path.name for path in kit.root.iterdir()) == before
     [devices] = [line for line in lines if line.startswith("devices: ")]
-    # The kernel itself makes the other devices, and these give no access to this machine.
+    # The kernel creates the other devices, which give no access to this machine.
     assert set(devices.split()[1:]) <= {"lo", "dummy0", "ifb0", "ifb1"}
 
 
@@ -379,8 +379,8 @@ def test_a_congestion_control_of_the_users_runs(own_kit: Kit, tmp_path: Path) ->
     # The window is 20 segments for each RTT. The tolerance allows for the packets' transmission
     # time.
     assert flow["throughput_mbit"] == pytest.approx(20 * 1448 * 8 / 20e-3 / 1e6, rel=0.02)
-    # If a module provides an unknown name, it is a congestion control of the kernel, so `kernel =
-    # true` may be omitted.
+    # A name that a module provides is a congestion control of the kernel even without `kernel =
+    # true`.
     implied = STEADY.replace("kernel = true, ", "")
     assert tb.check(implied, engine="kernel").points[0].run_id == run.run_id
     with pytest.raises(ScenarioError, match=r"module own registers .*fixed.*, not cubic"):
@@ -450,6 +450,6 @@ def test_a_changed_line_of_a_module_is_found_and_none_is_not(tmp_path: Path) -> 
     cells, none = flagged(None, "today")
     assert cells > 10
     assert none == set()
-    # With the changed line, the step does not mark a DCTCP packet that is alone in L, so the queue
-    # L is longer.
+    # The changed line stops the step from marking a packet that is alone in L, so L's queue is
+    # longer.
     assert "dctcp rtt_ms.mean" in flagged("today", "changed")[1]

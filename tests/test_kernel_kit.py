@@ -62,8 +62,7 @@ def test_one_line_sources_are_read() -> None:
     ]
     assert entries[0].signed_by == "/keyrings/vendor.gpg"
     assert entries[2].components == ("main", "contrib")
-    # An entry with a vendor's key is not a mirror of Debian, and neither is an entry of the
-    # security archive.
+    # An apt source with a vendor's key is no mirror of Debian, nor is the security archive.
     assert apt.choose_mirror(entries) == "http://mirror.example.org/debian"
 
 
@@ -75,7 +74,7 @@ def test_deb822_sources_are_read() -> None:
         "http://second.example.org/debian",
     ]
     assert entries[1].suites == ("bookworm", "bookworm-updates")
-    # An entry with Debian's key is preferred to an entry without a key, in any order.
+    # An apt source with Debian's key is preferred to one without a key, in any order.
     assert (
         apt.choose_mirror([*apt.parse_list(ONE_LINE), *entries]) == "http://deb.debian.org/debian"
     )
@@ -152,7 +151,7 @@ def test_a_program_that_is_waited_for_ends_with_us(tmp_path: Path) -> None:
         time.sleep(0.01)
     ours.send_signal(signal.SIGTERM)
     ours.wait(30)
-    # A dead orphan process may still exist until init reaps it.
+    # The dead process remains until init reaps it.
     stat = Path(f"/proc/{pid.read_text().strip()}/stat")
     assert not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z"
 
@@ -229,7 +228,7 @@ def test_the_kit_is_known_by_all_that_goes_into_it() -> None:
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """Make the part of a kernel tree that tailback checks before a build."""
+    """Make those files of a kernel tree that tailback checks before a build."""
     files = {
         "Makefile": "# SPDX\nVERSION = 6\nPATCHLEVEL = 18\nSUBLEVEL = 2\nEXTRAVERSION = -mine\n",
         "Kconfig": 'mainmenu "Linux"\n',
@@ -330,7 +329,7 @@ MODULE_LICENSE("GPL");
 
 @pytest.fixture
 def own(tmp_path: Path) -> Path:
-    """Make a folder with one C file, like a user's congestion control."""
+    """Make a folder with a user's congestion control, one C file."""
     folder = tmp_path / "own"
     folder.mkdir()
     (folder / "tcp_mine.c").write_text(CC)
@@ -521,8 +520,7 @@ def test_an_option_the_kernel_does_not_have_is_named(kernel_kit: Kit, tmp_path: 
 
 
 def test_a_kit_that_was_moved_builds_no_modules(tmp_path: Path) -> None:
-    """The Makefile of a kernel has the path of the folder in which the kernel was built, so kbuild
-    would write to that folder."""
+    """The kernel's Makefile contains the path of its build folder, to which kbuild would write."""
     for place in ("before", "now"):
         (tmp_path / place / "build").mkdir(parents=True)
     makefile = "export KBUILD_OUTPUT = {}\n"

@@ -45,7 +45,7 @@ back  = ["up.back"]
 
 @pytest.fixture(scope="module")
 def of_both(tmp_path_factory: pytest.TempPathFactory) -> list[list[dict[str, Any]]]:
-    """Return the sources of the simulator's run and of the kernel engine's run."""
+    """Return the latency results of both engines, the simulator's first."""
     out = tmp_path_factory.mktemp("latency")
     found = []
     for engine in ("sim", "kernel"):
@@ -74,8 +74,7 @@ def test_round_trips_agree(of_both: list[list[dict[str, Any]]]) -> None:
     for quantile in ("mean", "p50", "p99"):
         rtt = sim["rtt_ms"][quantile]
         assert kernel["rtt_ms"][quantile] == pytest.approx(rtt, rel=0.01)
-    # The reverse path has 10 Mbit/s and only carries ACKs. Its delay is 10 ms, with almost no
-    # queue.
+    # The reverse path carries only ACKs, so its delay is 10 ms with almost no queue.
     back = kernel["echoes"]["back_ms"]["p50"]
     assert back == pytest.approx(sim["echoes"]["back_ms"]["p50"], rel=0.01)
     assert back == pytest.approx(10, abs=0.3)

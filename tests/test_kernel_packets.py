@@ -21,8 +21,8 @@ Capture = tuple[dict[str, Any], dict[str, list[Packet]]]
 
 
 def key(packet: Packet) -> bytes:
-    """Return the header fields that neither router nor queue changes. They are all fields except
-    the MAC addresses, ECN field, TTL and header checksum."""
+    """Return the headers without MAC addresses, ECN field, TTL and IP checksum, which the router
+    and the queue change."""
     return packet.header[16:22] + packet.header[26:]
 
 
@@ -93,7 +93,7 @@ def test_a_scheduled_loss_is_seen_before_the_queue_and_dropped(
     came, left, gone = (packets[f"bottleneck.{place}"] for place in ("in", "out", "drop"))
     assert Counter(map(key, came)) == Counter(map(key, left + gone))
     assert len(gone) == summary["queue"]["drops"]
-    # The schedule counts only packets with payload, so the test does the same.
+    # The schedule counts only packets with payload.
     data = [p for p in came if p.header[23] == 6 and p.length > 100]
     dropped = {(key(p), p.time_ns) for p in gone if p.comment == "scheduled"}
     assert {(key(p), p.time_ns) for p in (data[399], data[899])} <= dropped

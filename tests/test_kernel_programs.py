@@ -160,8 +160,7 @@ def test_what_programs_find_and_leave(tmp_path: Path) -> None:
     )
     listed = [line for line in said if line in ("tools", "notes.txt")]
     assert listed == ["notes.txt", "tools"] * 2
-    # The shell is the second process. The other three of the five processes are the commands that
-    # count them.
+    # The shell is the second of five processes. Three are the commands that count them.
     number, processes = map(int, said[-3].split())
     assert (number, processes) == (2, 5)
     assert said[-2:] == ["CapEff:\t00000000000425fb", "NoNewPrivs:\t1"]
@@ -174,7 +173,7 @@ def test_what_programs_find_and_leave(tmp_path: Path) -> None:
         times = [float(ms) for ms in re.findall(r"time=([\d.]+)", text)]
         # Each direction has two links of 10 ms, and the round trip also has path.rtt.
         assert times == pytest.approx([40, 40], abs=1), text
-    # After SIGTERM, one of the programs ends by itself. The other is killed.
+    # One program exits after SIGTERM. The other ignores it and is killed.
     asked = programs["asked"]
     assert asked["status"] == {"sender": 0, "receiver": 137}
     assert asked["exit_s"]["sender"] == pytest.approx(1.0, abs=0.05)
@@ -259,7 +258,7 @@ def test_programs_end_while_flows_go_on(tmp_path: Path) -> None:
         f'{BASE}[[flows]]\ncc = "cubic"\n[[programs]]\nname = "late"\n'
         f'receiver = {{ run = ["sh", "-c", "{late}"] }}\n'
     )
-    # The receiver reads late. If arriving data always woke the agent, virtual time would stop.
+    # The receiver reads late. Virtual time would stop if arriving data kept waking the agent.
     _, one = run(path, tmp_path / "out")
     assert (one.path / "programs/late/receiver/out/said").read_text() == "late\n"
 
@@ -286,8 +285,7 @@ def test_the_processors_counter_is_the_clock(kernel_kit: Kit, tmp_path: Path) ->
     looks = [[int(word) for word in line.split()] for line in text.splitlines()]
     assert len(looks) == 3
     for first, clock, last, processor in looks:
-        # The uptime is more than a minute. Each reading takes 256 ns, so it may be up to 256 ns too
-        # large.
+        # The uptime exceeds a minute. Each of the three readings takes up to 256 ns.
         assert 60e9 < first / 4 < clock < last / 4 < first / 4 + 3 * 256
         assert processor == 0
     assert looks[1][0] - looks[0][0] == pytest.approx(4e9, rel=1e-3)

@@ -150,8 +150,8 @@ def test_older_kernels_are_asked_under_their_names() -> None:
 
 
 def test_what_says_nothing_of_the_newest_kernel_leaves_its_kit() -> None:
-    """Configuration for older releases must not change the hash of the newest kit. Otherwise that
-    kit would be built again."""
+    """Configuration for older releases must not change the newest kit's hash, which would force a
+    new build."""
     ours = [configs.ours()]
     assert build.kernel_hash("a", ours) == build.kernel_hash("a", [*ours, *configs.older("7.3")])
     assert modules.build_flags("7.3.4") == ["ARCH=um"]
@@ -169,8 +169,7 @@ def test_older_kernels_trace_their_processes(three: dict[str, Kit], tmp_path: Pa
     }
     assert "seccomp=on" in words["7.3"]
     assert "seccomp=on" not in words["5.10"]
-    # An old kernel seeds its random numbers with this word of the boot line, not with this
-    # machine's getrandom().
+    # An old kernel seeds its random numbers from this word of the boot line.
     assert "TAILBACK_SEED=7" in words["5.10"]
     assert "TAILBACK_SEED=7" not in words["7.3"]
 
@@ -229,7 +228,7 @@ def test_a_kernel_that_is_not_built_is_refused_before_boot(
         "  use a kit that is built, or `tailback kernel build --release 6.12` first",
     ]
     path.write_text(SCENARIO)
-    # The release is compared as text, so 5.1 is not 5.10.
+    # Release 5.1 does not match 5.10.
     said = tailback("check", path, "--engine", "kernel", "--set", "kernel=5.1")
     assert (said.returncode, "no kit of 5.1:" in said.stderr) == (2, True)
     assert tailback("check", path, "--engine", "kernel", "--set", "kernel=5.10").returncode == 0
@@ -271,7 +270,7 @@ def test_each_kernel_has_runs_of_its_own(three: dict[str, Kit]) -> None:
     assert [point.kernel for point in scenario.points] == ["5.10", "6.1", "7.3"]
     before = {point.run_id for point in scenario.points}
     assert len(before) == 3
-    # Without this kit, tailback uses the next kit of 6.1, which has another kernel.
+    # Without this kit, another kit of 6.1 is used.
     shutil.rmtree(three["6.1"].path)
     after = {point.run_id for point in tb.check(swept, engine="kernel").points}
     assert len(before - after) == 1

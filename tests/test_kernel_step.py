@@ -40,8 +40,8 @@ def both(
 
 
 def alike(sim: dict[str, Any], kernel: dict[str, Any], rel: float) -> None:
-    """Check that the means of the queue are close in both summaries, and that its drops have the
-    same causes."""
+    """Check that the queue's means are close in both summaries, and that its drops have the same
+    causes."""
     for quantity in ("utilisation", "occupancy_bytes_mean"):
         assert kernel["queue"][quantity] == pytest.approx(sim["queue"][quantity], rel=rel)
     assert set(kernel["queue"]["causes"]) == {
@@ -86,8 +86,8 @@ def test_packets_without_ecn_are_dropped_or_pass(
     tmp_path: Path, queue: dict[str, object], cause: str
 ) -> None:
     sim, kernel = both(tmp_path, SCENARIO + STREAM, {"aqm": "step", **queue})
-    # A tenth of the stream is dropped. Captures attribute the last drops before the end of the run
-    # to an algorithm.
+    # A tenth of the stream is dropped. Captures cannot tell the cause of the last drops before the
+    # end.
     of_sim, of_kernel = (found["queue"]["causes"][cause] for found in (sim, kernel))
     assert of_kernel == pytest.approx(of_sim, rel=0.02)
     assert sim["queue"]["drops"] == of_sim > 1000

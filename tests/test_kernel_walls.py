@@ -1,8 +1,7 @@
-"""Tests the walls between a guest's process and the rest of the machine.
+"""Tests the confinement of a guest's process on this machine.
 
-The probes (tests/modules/probes) are system calls that code in a guest could try. A plain program
-makes these calls behind the launcher, and a module makes them in a guest.
-"""
+The probes (tests/modules/probes) are system calls with which code could try to escape. A program
+makes them under the launcher, and a kernel module makes them in a guest."""
 
 from __future__ import annotations
 
@@ -33,7 +32,7 @@ from tailback.kernel.kit import Kit
 
 MIB = 64
 LIMITS = {
-    # A process may have the guest's memory plus all the extra memory that the launcher allows.
+    # A process may have the guest's memory plus the launcher's allowance.
     "memory-mib": MIB + confine.SPARE_MIB,
     "file-gib": 16,
     "processes": 512,
@@ -46,7 +45,8 @@ PROBES = 54
 
 @pytest.fixture(scope="session")
 def programs() -> Iterator[Path]:
-    """Compile launcher, probes and a program that removes walls, in a folder open to all users."""
+    """Compile the launcher, the probes and a program that disables single confinements, in a folder
+    open to all users."""
     folder = Path(tempfile.mkdtemp(prefix="tailback-walls-", dir="/var/tmp"))
     folder.chmod(0o755)
     here = ROOT / "python/tailback/kernel"
@@ -139,7 +139,7 @@ def launch(
     user: int | None,
     mode: str = "seccomp",
 ) -> tuple[int, str]:
-    """Run the probes behind the launcher. Return its exit status and output."""
+    """Run the probes under the launcher. Return its exit status and output."""
     words: list[object] = [programs / "launch", os.getpid(), MIB, confined, mode]
     words += ["-r", machine.folder / "kit"]
     words += ["-x", programs / "plain", "-w", machine.folder / "work", "--", programs / "plain"]
@@ -207,8 +207,8 @@ def sleepers(programs: Path) -> list[str]:
 def test_nothing_of_the_machine_is_reached(
     programs: Path, machine: Machine, without: list[str], mode: str
 ) -> None:
-    """Each of the two walls around files must work without the other. The system call filter must
-    also work if it lets a kernel trace its children."""
+    """Landlock and namespaces must each confine file access without the other, and the system call
+    filter must also work if it allows ptrace."""
     status, said = launch(programs, machine, without, "confined", None, mode)
     assert status == 0, said
     walls = confine.Walls.parse(said.splitlines()[0])
@@ -218,7 +218,7 @@ def test_nothing_of_the_machine_is_reached(
     }
     assert walls.missing.keys() == set().union(*(expected[name] for name in without))
     assert (walls.warning is None) == (not without)
-    # Without namespaces, root may have any number of processes.
+    # Without namespaces, root's number of processes is not limited.
     refused(said, processes="namespaces" not in without and counts_processes())
     machine.is_untouched()
     wait_for(lambda: sleepers(programs) == [])
@@ -292,7 +292,7 @@ def test_a_module_in_a_guest_reaches_nothing(
     wait_for(lambda: guests(tmp_path) == [])
 
 
-# --- a machine without walls, through the command ----------------------------------------------
+# --- machines without confinement ----------------------------------------------
 
 
 def run_without(
@@ -483,7 +483,7 @@ def test_a_kernel_that_warns_warns_of_its_run(tmp_path: Path) -> None:
     ("name", "message"),
     [
         ("bugs", "the guest's kernel failed: BUG: failure at .*tcp_nasty.c"),
-        # The kernel reports a bug but the run ends as usual. The run must fail nevertheless.
+        # The run must fail if the kernel reports a bug, even if it ends as usual.
         ("says_bug", "the guest's kernel failed: BUG: KASAN"),
         ("halts", "the guest ended early"),
         ("lies", "the files that the guest left are not a result"),

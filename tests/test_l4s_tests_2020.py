@@ -1,4 +1,4 @@
-"""Tests the experiment l4s-tests-2020: rows, the planned set-up, statistics, twins, and cells drawn
+"""Tests the experiment `l4s-tests-2020`: published values, scenarios, statistics, and cells drawn
 by hash."""
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ class Fake:
 
 
 def as_published(off: float = 0.0, seeds: int = 5) -> list[points.L4sEntry]:
-    """Return entries of every row with the published rates. `off` is added to the first flow's
-    rate, as a share of the link's rate."""
+    """Return cells of every row with the published rates. The first flow's rate differs by `off`,
+    as a share of the link's rate."""
     known = layout.published()
     results = []
     for row in layout.ROWS:
@@ -153,7 +153,7 @@ def test_the_planned_set_up() -> None:
 
 
 def test_every_scenario_is_valid() -> None:
-    """Check the rows of each queue and congestion control, and of S2 to S4."""
+    """Check the rows that Linux can run, by queue and congestion control, and those of S2 to S4."""
     some: dict[Any, dict[str, Any]] = {}
     for row in layout.ROWS:
         some.setdefault((row.table, row.queue, row.flows[1].cc), points.made(row))

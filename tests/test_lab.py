@@ -1,4 +1,4 @@
-"""Tests that the laboratory in the browser gives the results of native runs, and that the page
+"""Tests that the laboratory in the browser gives the same results as native runs, and that its page
 works as its text describes."""
 
 from __future__ import annotations
@@ -72,7 +72,8 @@ def node(script: str, *words: str, given: object = None) -> Any:
 
 
 def scenarios() -> dict[str, str]:
-    """Return scenarios of every algorithm and key, and the short examples."""
+    """Return scenarios that together use every algorithm and key, and the examples of the
+    reference."""
     guarded = {name: toml.dumps(table) for name, table in guard.scenarios().items()}
     return guarded | {name: examples.text(name) for name in examples.names() if name not in LONG}
 
@@ -82,14 +83,14 @@ def _sha(data: bytes) -> str:
 
 
 def _series(run: StoredRun) -> dict[str, str]:
-    """Return a hash of each series, over times in seconds and values."""
+    """Return a hash of the times (s) and values of each series."""
     import polars as pl
 
     frame = run.series().with_columns(pl.col("flow", "link", "quantity").cast(pl.String))
     parts = frame.partition_by("flow", "link", "quantity", as_dict=True, maintain_order=True)
     return {
         "\t".join(str(name or "") for name in key): _sha(
-            # Divide in NumPy, because Polars would multiply by 1e-9, which rounds differently.
+            # Divide in NumPy. Polars would multiply by 1e-9, which rounds differently.
             (part["time_ns"].to_numpy().astype(float) / 1e9).tobytes()
             + part["value"].to_numpy().tobytes()
         )
@@ -142,7 +143,7 @@ def test_what_the_page_records_besides_changes_no_summary(built: Path) -> None:
     for plain, watched in zip(found[::2], found[1::2], strict=True):
         assert plain["points"][0]["summary"] == watched["points"][0]["summary"]
         assert plain["points"][0]["account"] == watched["points"][0]["account"]
-        # The watched run recorded its packets, so it also has series of drops and marks.
+        # The run that the page animates records packets, so it also has series of drops and marks.
         assert plain["points"][0]["series"].keys() < watched["points"][0]["series"].keys()
 
 
@@ -214,7 +215,7 @@ def write_measurements(folder: Path, results: Results) -> None:
 
 @pytest.fixture(scope="session")
 def seen(built: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """Return what a browser shows at each step."""
+    """Return what the browser shows after each step."""
     del built
     if CHROMIUM is None:
         pytest.skip("Chromium is not installed")
@@ -240,8 +241,7 @@ def test_the_page_runs_from_a_file_and_from_a_server(seen: dict[str, Any]) -> No
 
 
 def test_charts_without_time_agree_with_a_native_run(seen: dict[str, Any], tmp_path: Path) -> None:
-    """The distribution has the native run's shares, and the points of Kleinrock's plane are its
-    samples."""
+    """The plotted distribution and samples are those of the native run."""
     (wait, share), (flight, rate), (same, rtt) = (
         [float(number) for number in re.findall(r"[\d.]+", text.replace(" ms", ""))]
         for text in seen["under"]
@@ -325,7 +325,7 @@ def test_nothing_is_wider_than_a_phone(seen: dict[str, Any]) -> None:
 
 
 def curves_of(text: str, label: str) -> list[tuple[str, float, float]]:
-    """Return chart, time and value of each point of a curve in the page's CSV."""
+    """Return chart, time and value of each row of the page's CSV."""
     rows = csv.DictReader(io.StringIO(text))
     return [
         (row["chart"].split(",")[0], float(row["time_s"]), float(row["value"]))
@@ -437,7 +437,7 @@ def opened_by(report: Path) -> dict[str, dict[str, Any]]:
 def test_every_figure_of_a_sweep_has_its_scenario(
     tailback: Tailback, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Links have all runs of the sweep, or the one run that a figure shows."""
+    """A link contains all runs of the sweep, or the run that the figure shows."""
     (tmp_path / "page.html").write_text(PAGE, encoding="utf-8")
     monkeypatch.setattr(page, "BUILT", tmp_path / "page.html")
     results = swept(tmp_path)
@@ -479,7 +479,7 @@ def serving() -> Iterator[server.Server]:
 def ask(
     one: server.Server, path: str, *, method: str = "GET", host: str | None = None
 ) -> tuple[int, bytes, dict[str, str]]:
-    """Request a path. Return the status, body and headers of the answer."""
+    """Request a path. Return status, body and headers of the response."""
     connection = http.client.HTTPConnection(server.HOST, one.server_port, timeout=10)
     connection.request(method, path, headers={} if host is None else {"Host": host})
     answer = connection.getresponse()
@@ -575,7 +575,7 @@ def test_the_examples_of_the_gallery_are_valid() -> None:
 
 
 def test_a_stored_run_is_its_scenario_again() -> None:
-    """Most points can be written as a scenario. Other points, such as points with traces, must be
+    """Most runs of a sweep can be written as a scenario. Others, such as those with traces, must be
     rejected."""
     rejected = []
     for name, text in scenarios().items():

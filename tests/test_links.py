@@ -1,4 +1,4 @@
-"""Checks that links of the README lead to existing files and headings. `make docs` checks the links
+"""Checks that the README's links lead to existing files and headings. `make docs` checks the links
 in docs."""
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Tests a lack of memory. Runs must be rejected before they start, and a sweep must survive."""
+"""Tests a lack of memory: runs that would not fit must be rejected, and a sweep must survive a
+failed run."""
 
 from __future__ import annotations
 
@@ -52,8 +53,8 @@ def test_a_sweep_goes_on_where_memory_ended(tmp_path: Path) -> None:
         runs = folder / "out" / "runs"
         while process.poll() is None and len(list(runs.glob("[!.]*"))) < 2:
             time.sleep(0.005)
-        # From now on, the process cannot allocate more memory. The run may finish, or be aborted at
-        # any allocation. This depends on the memory that the process already has.
+        # From now on, allocations fail. Depending on the memory that the process already has, the
+        # run finishes or is aborted.
         resource.prlimit(process.pid, resource.RLIMIT_AS, (1 << 20, 1 << 20))
         process.wait(timeout=120)
     assert run(SWEEP, folder).returncode == 0

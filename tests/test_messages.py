@@ -1,5 +1,4 @@
-"""Tests wrong input, in Python and on the command line. A single sentence must describe the
-error."""
+"""Tests wrong input, in Python and on the command line. One sentence must describe the error."""
 
 from __future__ import annotations
 

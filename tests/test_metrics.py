@@ -126,13 +126,13 @@ Json = Mapping[str, Any]
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> tb.Results:
-    """Run two points with three seeds each."""
+    """Run a sweep of two points and three seeds."""
     return tb.run(SCENARIO, out=tmp_path_factory.mktemp("out"), jobs=1)
 
 
 @pytest.fixture(scope="module")
 def compared(tmp_path_factory: pytest.TempPathFactory) -> tb.Comparison:
-    """Compare runs without and with the scalable flow in every metric."""
+    """Compare runs without and with the scalable flow."""
     return tb.compare(
         SCENARIO,
         {"alone": {"flows.scalable.stop": "1ms"}, "beside": {}},
@@ -247,7 +247,7 @@ def parts(summary: Json, on: str) -> Iterator[tuple[str, str, Json]]:
 
 
 def defined(metric: Metric, summary: Json, part: Json) -> float | None:
-    """Compute the metric of one run by its definition."""
+    """Compute a metric of one run by its definition."""
     if metric.path.startswith("harm."):
         return None
     if metric.path in COMPUTED:
@@ -270,7 +270,7 @@ Expected = dict[tuple[str, str], dict[int, float]]
 
 
 def expected(metric: Metric, runs: list[tb.Run]) -> Expected:
-    """Compute the expected values by kind and name, then by seed."""
+    """Compute the expected values by kind and name of the part, then by seed."""
     found: Expected = {}
     for run in runs:
         summary = stored(run)
@@ -442,7 +442,7 @@ def test_comparisons_have_what_is_defined(compared: tb.Comparison) -> None:
 
 
 def test_harm_is_what_it_is_defined_as(compared: tb.Comparison) -> None:
-    """Ware and others define harm as the loss divided by the better value."""
+    """Ware et al. define harm as the loss divided by the better value."""
     alone, beside = ([stored(run) for run in point(v.results)] for v in compared.variants)
     reads: dict[str, tuple[Callable[[Json, Json], float | None], bool]] = {
         "harm.throughput": (lambda _, part: part["throughput_mbit"], True),
@@ -468,7 +468,7 @@ def test_harm_is_what_it_is_defined_as(compared: tb.Comparison) -> None:
             assert (found.n, found.of) == (len(known), SEEDS)
             assert found.mean == pytest.approx(math.fsum(harms) / len(harms))
             assert cells[name, path].values["alone"].n == 0
-            # The gate compares harm with 0, which is the harm without the competitor.
+            # The gate compares harm with 0, the harm without a competitor.
             samples = cells[name, path].samples
             assert sorted(samples["beside"].values()) == pytest.approx(sorted(harms))
             assert {*samples["alone"].values()} == {0.0}
@@ -641,7 +641,7 @@ def test_the_table_and_the_json_have_what_is_defined(
         "drops": "drops",
         "marks": "marks",
     }
-    # Skip the table of latencies, which comes first.
+    # Skip the first table, that of latencies.
     of_flows = itertools.dropwhile(lambda line: "Mbit/s" not in line, table.splitlines())
     head, *lines = [re.split(r"\s{2,}", line.strip()) for line in of_flows]
     row = next(line for line in lines if line[1] == "classic")
@@ -707,8 +707,7 @@ def test_survivors_are_no_sample(lossy: tb.Results, tailback: Tailback, tmp_path
     ]
     for flow in flows:
         if flow["completion_s"] is None:
-            # The transfer began within an RTT of the run's start, and lasted until the end of the
-            # run.
+            # The transfer lasted from at most an RTT after the start until the end of the run.
             assert 20 - 0.06 <= flow["unfinished_s"] <= 20
     assert all("unfinished_s" not in run.summary["flows"][1] for run in lossy), "it has no size"
     frame = lossy.frame().filter(flow="short")

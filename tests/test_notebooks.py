@@ -21,7 +21,7 @@ NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 
 def shown(value: Any) -> str:
     """Return what a notebook displays for the value of a cell."""
-    # Displaying a chart needs IPython, but writing its specification does not.
+    # Displaying a chart would need IPython, so use its specification.
     if isinstance(value, alt.TopLevelMixin):
         return json.dumps(value.to_dict())
     found = getattr(value, "_repr_html_", None)
@@ -64,7 +64,7 @@ def test_a_notebook_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
     for number, cell in enumerate(notebook["cells"]):
         if cell["cell_type"] != "code":
             continue
-        # Outputs are not stored, because they could show numbers of another version.
+        # The notebooks store no outputs, which could be from another version.
         assert cell["outputs"] == []
         text = run_cell("".join(cell["source"]), names, f"{path.name}, cell {number}")
         displayed += bool(text)

@@ -1,4 +1,4 @@
-"""Tests pages with untrusted names in every place. Names must appear as text, never as markup."""
+"""Tests HTML pages with untrusted names. Names must appear as text, never as markup."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def policy_of(page: Page) -> dict[str, str]:
 def checked(text: str) -> Page:
     """Check that a page runs only tailback's scripts and that all its links are safe."""
     page = Page(text)
-    # A link to the laboratory has its scenario as packed data behind the `#`.
+    # A link to the laboratory contains the compressed scenario after `#`.
     safe = r"https?://|#|lab\.html#s=[\w-]+$"
     assert all(re.match(safe, link) for link in page.links), page.links
     assert not {name for name in page.attributes if name.startswith("on") or name == "style"}
@@ -295,5 +295,5 @@ def test_a_browser_draws_the_figures_and_runs_nothing_else(nasty: Path, tmp_path
     title = re.search(r"<title>(.*?)</title>", done.stdout, re.DOTALL)
     assert title is not None
     assert title[1] != "owned"
-    # Vega creates the links of its menu, and fills the menu only when it is opened.
+    # Vega fills its menu when it is opened.
     assert all(re.match(r"https?://|#$|#s|#end", link) for link in page.links), page.links

@@ -35,8 +35,7 @@ from tailback_studies.reproduction.shown import facts
 
 @dataclass(frozen=True)
 class Fake:
-    """A run of a row. It has these rates of both sides, and these smoothed RTTs of the first flow
-    of each side."""
+    """A run of a row with these rates and smoothed RTTs."""
 
     row: PamRow
     cells: dict[str, float]
@@ -53,8 +52,8 @@ class Fake:
 
 
 def as_published(added: float = 0.0, swapped: bool = False) -> list[points.PamEntry]:
-    """Return cells of every row with made-up measurements. `added` is added to the rate of the
-    classic side, Mbit/s. With `swapped`, each side has the rate of the other side."""
+    """Return cells of every row with made-up measurements. The classic side's rate is larger by
+    `added` Mbit/s. `swapped` exchanges the sides' rates."""
     known = layout.published()
     results = []
     for row in ROWS:
@@ -176,7 +175,7 @@ def test_the_scenarios_are_valid(aqm: str) -> None:
 
 
 def test_cells_of_several_flows() -> None:
-    """Rates are sums over flows. The round-trip time is that of the first flow."""
+    """Rates are sums over a side's flows. Round-trip times are those of its first flow."""
     row = PamRow(10, "FIFO", 1.0, "cubic", "ecn", 2, 5)
     cells = dict(zip(COLUMNS, (40.0, 50.0, 12.0, 13.0), strict=True))
     assert points.values(row, Fake(row, cells).summary) == pytest.approx(cells)

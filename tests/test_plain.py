@@ -1,5 +1,4 @@
-"""Checks that texts follow the style of the project. They may not have banned phrases or long
-sentences."""
+"""Checks that texts have no banned phrases and no long sentences."""
 
 from __future__ import annotations
 

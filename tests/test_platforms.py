@@ -1,5 +1,4 @@
-"""Checks that the simulator's part of the package works without the Python modules that only Unix
-has."""
+"""Checks that the simulator works without Python's Unix-only modules."""
 
 from __future__ import annotations
 
@@ -43,7 +42,7 @@ sweep = { "path.rtt" = ["10ms", "20ms"] }
 
 
 def tailback(folder: Path, *words: str) -> str:
-    """Run a command with a shim that hides Unix modules from all modules of tailback except one."""
+    """Run a command with Unix-only modules hidden from all modules of tailback except one."""
     done = subprocess.run(
         [sys.executable, "-c", SHIM, *words],
         cwd=folder,

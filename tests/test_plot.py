@@ -75,7 +75,7 @@ def test_the_default_of_a_sweep_is_its_metric_over_its_numbers(grid: tailback.Re
     assert {"queue delay, 99th percentile (ms)", "path RTT (ms)"} <= set(said)
     assert {"bottleneck rate 4 Mbit/s", "bottleneck rate 10 Mbit/s"} <= set(said)
     assert {"codel", "pie", "queue"} <= set(said)
-    # The axis shows 0.02s as 20 ms, because an axis has a single unit.
+    # An axis has one unit, so it shows 0.02s as 20 ms.
     assert {"5", "20", "80"} <= set(said)
 
 
@@ -207,8 +207,7 @@ def test_a_figure_is_as_wide_as_it_was_asked_to_be(
     box = re.search(rb"/MediaBox ?\[0 0 ([\d.]+)", (tmp_path / "figure.pdf").read_bytes())
     assert box is not None
     assert math.isclose(float(box[1]), pixels * 0.75, rel_tol=1e-4), "points"
-    # Letters have the same size at any width, which is 8 points, or 10.67 pixels after Vega's
-    # rounding.
+    # Letters have 8 points (10.67 pixels) at any width.
     sizes = {float(found) for found in re.findall(r'font-size="([\d.]+)px"', made.svg)}
     assert all(any(abs(size - points * 96 / 72) < 0.01 for points in (7, 8)) for size in sizes)
     chart = alt.Chart.from_dict(made.chart.to_dict())

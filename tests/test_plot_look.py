@@ -1,5 +1,4 @@
-"""Tests figures of `plot` over time, and the look of figures: samples, events, states, lines,
-limits and slides."""
+"""Tests figures over time, and the style of figures."""
 
 from __future__ import annotations
 
@@ -92,8 +91,7 @@ def test_one_run_shows_every_sample_and_only_its_time(run: tailback.Results) -> 
     assert [row["y"] for row in whole] == changes
     part = rows(drawn(run, y="in_flight", where=where, begin="2s", end="3000ms"))
     assert (part[0]["x"], part[-1]["x"] <= 3) == (2, True)
-    # The figure shows the value at the beginning of the shown time, although this value was sampled
-    # before.
+    # The figure begins with the last value sampled before the shown time.
     before = samples.filter(pl.col("time_ns") <= 2_000_000_000)["value"].last()
     assert part[0]["y"] == before
 

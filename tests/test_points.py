@@ -1,5 +1,5 @@
-"""Tests that points of sweeps differ by value and unit, and that every command identifies points by
-the same key."""
+"""Tests that points of a sweep differ by value and unit, and that every command identifies them in
+the same way."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ LIMIT = "bottleneck.queue.limit"
         ((2e7, "20ms"), (2e7, "0.02s"), True),
         ((20480.0, "20kb"), (20480.0, "20480"), True),
         ((1000.0, "1000p"), (1000.0, "1000 packets"), True),
-        # In a sweep over several units, parameters are strings.
+        # In a sweep over several units, parameters are stored as strings.
         ((1000.0, "1000p"), ("1000p", "1000p"), True),
         ((1e7, "10Mbit"), (1e7, "10000kbit"), True),
     ],
@@ -95,7 +95,7 @@ def test_a_table_has_a_row_for_each(tailback: Tailback, tmp_path: Path) -> None:
 
 
 def test_sweeps_stored_with_bare_numbers_are_read_as_two_points(ran: tb.Results) -> None:
-    """Earlier versions stored values without a unit, so they stored equal values as two runs."""
+    """Earlier versions stored values without a unit, so 20000p and 20000b were equal."""
     path = layout.index_path(ran.root, ran.id)
     index = layout.read_index(path)
     old = [

@@ -1,4 +1,4 @@
-"""Tests threads that can be abandoned, and the watch that detects stuck runs."""
+"""Tests worker threads that tailback can abandon, and the detection of stuck runs."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_no_progress_for_long_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
         seen.append(watch.stuck(runs.items()))
     # A run counts as stuck from the second check without progress.
     assert seen == [[]] * 6 + [["stuck"]] * 2
-    # If the whole process was stopped for an hour, the watch counts only one second of waiting.
+    # If the whole process was stopped for an hour, only a second of it counts as waiting.
     watch = pool.Watch(3.0)
     watch.stuck(runs.items())
     now += 3600

@@ -1,5 +1,5 @@
-"""Tests the evaluation of programs after a run: tables, metrics, frames, assertions, comparisons,
-plots, reports, and the numbers and logs in their files."""
+"""Tests results of programs in tables, metrics, frames, assertions, comparisons, plots and reports,
+and the numbers and logs in their files."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ def test_assertions_name_programs(results: Results) -> None:
     assert failed("rtt_ms.p99", "quic", max=30.0) == [
         "rtt_ms.p99 of program quic is 31, expected at most 30 (seed 1)"
     ]
-    # Without a name, a metric applies to all flows. A number from files applies to every program
-    # that has it.
+    # Without a name, a metric applies to all flows. A number in programs' files applies to every
+    # program that has it.
     assert failed("throughput_mbit", min=2.0) == []
     assert failed("results.goodput_mbit", min=3.0) == []
     assert failed("results.loss", max=1.0) == [
@@ -202,7 +202,7 @@ def test_rtts_below_that_of_the_path_are_seconds() -> None:
 
     assert qlog.rtt_unit_ms(log(0.0203, 0.0312), 20.0) == 1000.0
     assert qlog.rtt_unit_ms(log(20.3, 31.2), 20.0) == 1.0
-    # In both units, the value is an impossible RTT for this path, so the default unit applies.
+    # The value is impossible for this path in both units, so the default unit applies.
     assert qlog.rtt_unit_ms(log(0.000001), 20.0) == 1.0
     assert qlog.rtt_unit_ms(log(), 20.0) == 1.0
 
@@ -228,7 +228,7 @@ def test_qlog_of_both_versions_and_forms(tmp_path: Path) -> None:
     moved = qlog.over_run(trace, trace.cwnd, **at)
     assert [at for at, _ in moved] == pytest.approx([0.5, 0.6])
     assert [value for _, value in moved] == [12_000.0, 24_000.0]
-    # This is the same log with one record per line, relative times and an unknown clock.
+    # The same log, with one record per line, relative times and an unknown clock.
     new = tmp_path / "new.sqlog"
     common = {
         "time_format": "relative_to_previous_event",
@@ -241,7 +241,7 @@ def test_qlog_of_both_versions_and_forms(tmp_path: Path) -> None:
     assert trace.cwnd == [(0.0, 12_000.0), (101.0, 24_000.0)]
     moved = qlog.over_run(trace, trace.cwnd, **at)
     assert [at for at, _ in moved] == pytest.approx([1.0, 1.101]), "as if it began with the program"
-    # This file has several connections, and tailback must guess its kind.
+    # A file with several connections, whose kind tailback must guess.
     whole = tmp_path / "log.json"
     clock = {"epoch": "1970-01-01T00:00:00.000Z"}
     trace_of = {"common_fields": {"reference_time": clock}, "events": events}

@@ -1,4 +1,4 @@
-"""Tests the user's programs: their packages, the checks before a boot, and warnings."""
+"""Tests users' programs in guests: packages, checks before the boot, and warnings."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_only_a_run_with_programs_has_words_for_them(kernel_kit: Kit) -> None:
     start = "time-travel-start=1767225540000000000"
     expected = {start, *(guest.PROGRAM_WORDS if kernel_kit.lets_time_pass else ())}
     assert {*words} - {*plain} == expected
-    # These words have an effect only after the word that chooses the clock.
+    # These words of the boot line must follow the one that chooses the clock.
     assert words.index("time-travel=inf-cpu") < words.index(start)
     assert not any("tt-" in word for word in guest.boot_words(kernel_kit, 64, 1, "real", given))
 
@@ -110,7 +110,7 @@ def test_what_a_kernel_says_of_programs_becomes_warnings() -> None:
     assert "(rdtsc) 1000 times" in read
     assert "took 0.025 s" in took
     assert "(2.5 % of the run)" in took
-    # In a longer run, the same time is too small a share to warn about.
+    # In a longer run, this is too small a share to warn about.
     assert len(heard.warnings(10**10)) == 3
     # If the host cannot intercept readings of the counter, tailback does not know which programs
     # read it.
@@ -315,7 +315,7 @@ def test_places_are_links_that_the_guest_is_told_of(root: Root, tmp_path: Path) 
     }
     assert (workplace / "job/places").read_text() == "files\nroot0\nfolder0\n"
     assert (workplace / "programs/root0").resolve() == root.path
-    # The check of a guest's files accepts the links that tailback itself made among them.
+    # The check of a guest's files accepts links that tailback made.
     guest._check_written(workplace)
     many = tuple(tmp_path / str(n) for n in range(confine.MOST_PLACES))
     for path in many:
@@ -399,10 +399,10 @@ def test_a_root_is_unpacked_once_and_whole(shelf: Shelf) -> None:
     assert os.readlink(top / "usr/bin/sh") == "/usr/bin/busybox"
     assert (top / "usr/sbin/arp").is_symlink()
     assert (top / roots.BUNDLE).read_text() == "A\nB\n"
-    # Files that only installation needs are left out, unless a program requests their package.
+    # Files that only installation needs are left out, unless a program lists their package.
     assert not (top / "usr/sbin/adduser").exists()
     assert (roots.get(["adduser"], QUIET).path / "usr/sbin/adduser").exists()
-    # A second request does not query the archive, and leaves no other files in the cache.
+    # A second request neither queries the archive nor adds files to the cache.
     shelf.debs.clear()
     assert roots.get(["hello"], QUIET) == root
     assert shelf.asked == 2

@@ -18,7 +18,7 @@ from tailback.base import progress
 
 @pytest.fixture(autouse=True)
 def shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Show all progress immediately. Unset the variables that switch it off, and set its delay to
+    """Show all progress immediately: unset the variables that switch it off, and set its delay to
     0."""
     monkeypatch.delenv(progress.SHOWN, raising=False)
     monkeypatch.delenv(progress.QUIET, raising=False)

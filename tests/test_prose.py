@@ -1,4 +1,4 @@
-"""Checks that a page with numbers names their source. Numbers in names and settings are ignored."""
+"""Tests the check that pages with numbers name their source (`pages.prose`)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Checks that pages of evidence are short and have a verdict, and that their results are published
-as data."""
+"""Checks that pages of evidence are short and state a result, and that their complete results are
+published as data."""
 
 from __future__ import annotations
 

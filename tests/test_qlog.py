@@ -184,7 +184,7 @@ Exported = Callable[..., list[Path]]
 
 @pytest.fixture
 def exported(tmp_path: Path, tailback: Tailback) -> Exported:
-    """Return a function that exports a run with the command and returns the files that it names."""
+    """Return a function that exports a run, and returns the files that the command names."""
 
     def export(run: package.Run, form: str, name: str) -> list[Path]:
         done = tailback("export", run.path, "--format", form, "--out", tmp_path / name)
@@ -397,7 +397,7 @@ def compared(run: package.Run, log: Path, tailback: Tailback) -> dict[str, float
 @pytest.mark.parametrize(
     ("name", "title", "partner"),
     [
-        # The only program, though a flow is first in the run.
+        # The only program is meant, although a flow is first in the run.
         ("x.sqlog", "quic", "stack"),
         ("x.sqlog", "cubic", "cubic"),
         ("cubic.sqlog", "quic", "cubic"),

@@ -1,5 +1,4 @@
-"""Tests the study of QUIC beside TCP with synthetic runs, from which it computes the study's
-numbers."""
+"""Tests the study `quic-and-tcp` with synthetic runs."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ STACK = layout.STACKS[0]
 
 
 class Made(list[Any]):
-    """Results with the attributes that a page reads."""
+    """A stand-in for results, with the attributes that the page reads."""
 
     engine, version, title = "kernel", "7", "meeting"
 
@@ -49,8 +48,8 @@ def _run(seed: int, flows: list[float], programs: list[dict[str, Any]]) -> Any:
 
 
 def _met() -> tuple[list[Any], list[points.Met]]:
-    """Return a meeting with three seeds and its reference runs. In the second seed the stack gave
-    up."""
+    """Return the results of a stack beside TCP with three seeds, and the reference runs. With the
+    second seed the stack gave up."""
     results: list[Any] = [
         Made([_two_flows(1, 50.0, 40.0), _two_flows(2, 60.0, 30.0), _two_flows(3, 40.0, 50.0)]),
         Made([_beside(1, 60.0, 30.0), _beside(2, 1.0, 9.0, ended_s=2.5), _beside(3, 75.0, 25.0)]),
@@ -88,7 +87,7 @@ def test_the_page_has_a_table_of_the_runs_that_a_stack_ended() -> None:
 
 
 def test_meetings_that_a_stack_always_ends_have_counts_only() -> None:
-    """Without a complete run, a meeting has no other numbers."""
+    """Without a complete run, there are no other numbers."""
     gave_up: Any = Made([_beside(1, 1.0, 9.0, ended_s=2.0)])
     (found,) = points.met([Pair(PLACE, STACK, "bbr")], [gave_up])
     assert found.ended_s == (2.0,)
@@ -100,7 +99,7 @@ def test_meetings_that_a_stack_always_ends_have_counts_only() -> None:
 
 
 def test_the_parts_are_the_whole_grid() -> None:
-    """The parts contain every combination of stack, control and queue exactly once."""
+    """The parts contain every combination of stack, congestion control and queue once."""
     meetings = dict(layout.MEETINGS)
     later = layout.pairs(meetings.pop("beside-20-quiche"))
     every = [pair for meeting in meetings.values() for pair in layout.pairs(meeting)]

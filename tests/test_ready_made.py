@@ -43,7 +43,7 @@ def part(found: tailback.Results, name: str, seed: int = 1) -> dict[str, Any]:
 def test_downloads_and_probes_agree_with_the_packets(tmp_path: Path) -> None:
     early = {"name": "early", "receiver": {"run": ["ping", "-c", "2", "{http.sender}"]}}
     entries = (
-        # This entry comes before the entry with which it shares a host.
+        # This entry precedes the one with which it shares a host.
         {**early, "packages": ["iputils-ping"], "start": "5s"},
         {"kind": "http", "bytes": "2000000b", "tls": True, "ipv6": True},
         {"kind": "irtt", "start": "4s"},
@@ -60,8 +60,8 @@ def test_downloads_and_probes_agree_with_the_packets(tmp_path: Path) -> None:
     # Delivered bytes include TLS and its handshake. These are a few kB that curl does not count.
     assert 2_000_000 < http["delivered_bytes"] < 2_020_000
     assert http["results"]["seconds"] == pytest.approx(http["completion_s"], abs=0.05)
-    # Both hosts have the same clock, and the queue has no other traffic, so each direction takes
-    # half of the RTT.
+    # Both hosts share a clock and the queue has no other traffic, so each direction takes half of
+    # the RTT.
     assert irtt["results"]["irtt_back_mean_ms"] == pytest.approx(10.0, abs=0.1)
     assert irtt["rtt_ms"]["mean"] == pytest.approx(irtt["results"]["irtt_mean_ms"], abs=0.1)
     assert iperf3["results"]["goodput_mbit"] == pytest.approx(1.0, rel=0.02)

@@ -59,7 +59,7 @@ def test_a_line_of_what_is_not_registered() -> None:
         return _native.tc_line(json.dumps(queue))
 
     assert line({"name": "sfq", "kernel": True, "args": "limit 50"}) == "qdisc sfq limit 50"
-    # The options come from another version of tailback, so unknown options are left out.
+    # Unknown options, from another version of tailback, are left out.
     options = {"limit": {"packets": 5}, "target": "soon", "colour": "red"}
     assert line({"name": "codel", "options": options}) == "qdisc codel limit 5p"
     with pytest.raises(ValueError, match="queue: "):

@@ -1,5 +1,4 @@
-"""Checks that only two functions remove folders, one for each language. No other code may remove a
-folder by its name."""
+"""Checks that only one function in Python and one in Rust remove folders by name."""
 
 from __future__ import annotations
 
@@ -25,8 +24,8 @@ SOURCES = {
 PLACES = {"python/tailback/base/folders.py", "crates/record/src/scratch.rs"}
 
 CALLERS = {
-    # Each of these modules removes only a folder that it made, below a folder that it names.
-    # `results prune` first moves the folders that it deletes into a folder of its own.
+    # These modules remove only folders that they made. `results prune` first moves what it deletes
+    # into a new folder.
     "python/tailback/store/archive.py",
     "scripts/generate.py",
     "scripts/league.py",

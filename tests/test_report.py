@@ -1,4 +1,4 @@
-"""Tests the contents of a report's files, independently of its subject."""
+"""Tests the files of a report with made-up contents."""
 
 from __future__ import annotations
 
@@ -114,8 +114,8 @@ def test_what_everything_rests_on_is_said_once() -> None:
         "duration": "60 s simulated",
         "engine": "sim 0.1",
     }
-    # A fact that only some tables have is printed beside these tables. A fact that differs from
-    # most tables is also printed beside its table.
+    # Facts that only some tables have, or that differ from those of most tables, are printed beside
+    # the tables.
     head = dict(made.head())
     assert head["engine"] == "sim 0.1"
     assert head["duration"] == "60 s simulated (unless stated below)"

@@ -1,5 +1,4 @@
-"""Tests a minimal reproduction, which has only the code of an experiment. The shared layer must add
-the other parts."""
+"""Tests a minimal experiment, to which the shared code must add report, files and page."""
 
 from __future__ import annotations
 
@@ -62,7 +61,7 @@ ERRORS = ErrorsBelow[Entry]("errors", "all errors", "relative", lambda _: True, 
 
 
 class Toy(Reproduction):
-    """An experiment with one table of one row."""
+    """A published experiment with one table of one row."""
 
     name = "toy"
     title = "Toy: Nobody, 2026"

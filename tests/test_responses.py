@@ -10,8 +10,8 @@ import responses
 from responses import CCS, Case, Observed
 from tailback.kernel.kit import Kit
 
-#: Largest difference of the times of a row, us. The differences add up, because a round trip over
-#: Linux's links is about half a microsecond longer.
+#: Largest difference of the times of a row, us. Differences add up: a round trip over Linux's links
+#: is about 0.5 us longer.
 TIME_US = 200
 
 
@@ -29,8 +29,7 @@ def test_the_simulator_responds_as_the_kernel(
     observed = simulated[name, cc].trace
     rows = responses.changes(observed)
     if (known := responses.DELAYED.get(name)) is not None:
-        # A known deviation is that the traces agree only until the receive window has almost its
-        # largest size.
+        # Known deviation: the traces agree only until the receive window is almost at its maximum.
         first = responses.compare(table.rows[cc], rows).first
         assert first is not None
         assert min(row.acked for row in first) >= known
@@ -38,7 +37,7 @@ def test_the_simulator_responds_as_the_kernel(
     assert [r.response for r in rows] == [r.response for r in table.rows[cc]]
     off = max(abs(a.time_us - b.time_us) for a, b in zip(rows, table.rows[cc], strict=True))
     assert off <= TIME_US
-    # A trace has one row for each microsecond, so the number of rows may differ slightly.
+    # A trace has at most one row per microsecond, so the number of rows may differ slightly.
     assert abs(len(observed) - table.count[cc]) <= max(3, table.count[cc] // 1000)
 
 

@@ -1,5 +1,5 @@
-"""Tests the experiment about SCE of 2019: its tables, its sample, the evaluation of results, and a
-few cells."""
+"""Tests the experiment `sce-2019`: published tables, the sample, evaluation, and a few measured
+cells."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_every_cell_has_the_time_of_the_source() -> None:
 
 @pytest.mark.parametrize("kind", ["one-flow", "two-flow"])
 def test_the_scenario_files_are_what_is_run(kind: str) -> None:
-    """The points of a scenario file are exactly the points that the experiment plans."""
+    """The scenario file's sweep has the same points as the experiment's plan."""
     scenario = Path(layout.__file__).parent / "scenarios" / f"{kind}.toml"
     alone = {point.run_id for point in tailback.check(scenario).points}
     setups = [s for s in layout.SETUPS if s.kind == kind]
@@ -205,7 +205,7 @@ def test_linux_has_no_sce(tailback: Tailback, kernel_kit: Kit, tmp_path: Path) -
 def made_up(
     answer: Callable[[TableId, int, float, float], float], wanted: Sequence[TableId]
 ) -> list[pts.SceEntry]:
-    """Return the cells of synthetic runs. `answer` returns their measured values."""
+    """Return the cells of synthetic runs whose measured values `answer` returns."""
     setups = tuple(dict.fromkeys(table.setup for table in wanted))
     batches = pts.plan(pts.every(setups), seeds=1)
     fields = {"throughput_mbit": "throughput_mbit", "tcp_rtt_ms": "srtt_ms_mean"}
@@ -256,8 +256,7 @@ def test_cells_name_table_row_and_column() -> None:
     assert cell.measured == pytest.approx(4.76 * 1.03)
     assert not cell.blind
     assert by_id["Table 12/25Mbit/20ms"].cell.blind
-    # The set-up of DCTCP was changed after the authors had seen all its cells, so these cells are
-    # not held out.
+    # The set-up of DCTCP was changed with all its published cells in view, so none is held out.
     assert not by_id["Table 15/25Mbit/20ms"].cell.blind
     told = by_id["Table 25/50Mbit/20ms/2"].json()
     assert (told["table"], told["cc"], told["peer"], told["position"]) == (25, "dctcp", "cubic", 2)
@@ -267,7 +266,7 @@ def test_cells_name_table_row_and_column() -> None:
 
 
 def test_goals() -> None:
-    """Each definition of the error applies to its own group of cells."""
+    """Each kind of error applies to another group of cells."""
     rows = {row["quantity"]: row for row in truth.summary(made_up(off_by(1.05), ALL))}
     clear = rows["throughput_mbit.one-flow,fair-queued"]
     assert (clear["cells"], clear["median_goal_error"]) == (5 * 64 + 600, pytest.approx(0.05))
@@ -361,7 +360,7 @@ def run(made: Sequence[pts.SceBatch], out: Path, **options: Any) -> list[pts.Sce
     return pts.entries(pts.tables_of(b.setup for b in made), made, results)
 
 
-#: How many cells to draw from the tables.
+#: Number of cells to draw.
 DRAWN = 48
 
 
@@ -403,7 +402,7 @@ def test_cells_on_the_kernel(kernel_kit: Kit, tmp_path: Path) -> None:
 
 
 def test_cake_keeps_the_rate_of_the_link(kernel_kit: Kit, tmp_path: Path) -> None:
-    """On the kernel engine, the rate steps and the link overhead are those of Cake itself."""
+    """The kernel's Cake itself implements rate steps and link overhead."""
     made = {
         "duration": "10s",
         "bottleneck": {

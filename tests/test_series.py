@@ -1,5 +1,5 @@
-"""Tests that statistics of recorded series are weighted by time, so that they do not depend on the
-way of sampling."""
+"""Tests that statistics of recorded series are weighted by time, so they do not depend on how the
+series was sampled."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ MODES = ("interval", "changes", "acks")
 def runs(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, tb.Results]:
-    """Run the same scenario with every way of sampling."""
+    """Run a scenario with each kind of sampling."""
     out = tmp_path_factory.mktemp("out")
     return {
         mode: tb.run(TEXT.format(series=mode, warmup=request.param), out=out, jobs=1)
@@ -138,7 +138,7 @@ def test_means_of_a_step() -> None:
     found = series.means_between(times, values, np.array([0.0, 2.0, 4.0, 6.0, 8.0, 10.0]), 7.0)
     assert found[:4].tolist() == [3.0, 5.0, 2.0, 2.0]
     assert np.isnan(found[4])
-    # The last sample is valid for no time, but it is the only value in its interval.
+    # The last sample has no duration, but is the only value in its interval.
     found = series.means_between(times, values, np.array([0.0, 2.0, 4.0, 6.0]), 4.0)
     assert found.tolist() == [3.0, 5.0, 2.0]
 

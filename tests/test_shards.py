@@ -1,4 +1,4 @@
-"""Tests splitting a batch into shards, and merging the stores of the shards."""
+"""Tests splitting a batch of runs into shards, and merging their results."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def test_one_id_with_other_bytes_is_refused(tmp_path: Path) -> None:
     first = tailback.run(scenario, out=tmp_path / "one").points[0]
     shutil.copytree(tmp_path / "one", tmp_path / "two")
     folder = tmp_path / "two/runs" / first.run_id
-    # Simulate an engine that changed without a new version.
+    # Pretend that the engine changed without a new version.
     text = (folder / "summary.json").read_text("utf-8").replace('"jain": 0', '"jain": 1')
     (folder / "summary.json").write_text(text, "utf-8")
     manifest = json.loads((folder / "manifest.json").read_text("utf-8"))

@@ -165,12 +165,11 @@ def command(*words: str | Path, **environment: str) -> subprocess.CompletedProce
 def test_quinn_alone_and_beside_cubic(stacks: list[Path], tmp_path: Path) -> None:
     [run] = tb.run(ALONE, out=tmp_path, plugins=stacks)
     [quinn] = run.summary["programs"]
-    # Linux in the guest, with the same version of quinn, took 8.638 s and had 21 marks.
+    # In the guest, the same version of quinn took 8.638 s and got 21 marks.
     assert quinn["completion_s"] == pytest.approx(8.638, abs=0.02)
     assert 18 <= quinn["marks"] <= 24
     assert quinn["drops"] == 0
-    # On both engines, the throughput is its data and headers divided by the time to its last
-    # packet.
+    # The throughput is data and headers divided by the time to the last packet.
     assert quinn["to_s"] - quinn["from_s"] == pytest.approx(quinn["completion_s"])
     assert quinn["throughput_mbit"] == pytest.approx(18.96, abs=0.02)
     assert quinn["kind"] == "quinn"
@@ -182,7 +181,7 @@ def test_quinn_alone_and_beside_cubic(stacks: list[Path], tmp_path: Path) -> Non
     assert f".tailback-quinn-{crate.read(QUINN).hash}" in run.manifest["engine_version"]
     [run] = tb.run(BESIDE, out=tmp_path, plugins=stacks)
     [quinn], [cubic] = run.summary["programs"], run.summary["flows"]
-    # Linux in the guest had 9.81 and 9.48 Mbit/s, with 59 and 60 marks.
+    # In the guest, they had 9.81 and 9.48 Mbit/s, and 59 and 60 marks.
     assert quinn["throughput_mbit"] == pytest.approx(9.81, abs=0.1)
     assert cubic["throughput_mbit"] == pytest.approx(9.476, abs=0.1)
     assert quinn["marks"] == pytest.approx(59, abs=4)
@@ -239,7 +238,7 @@ def test_two_processes_write_the_same_bytes(stacks: list[Path], tmp_path: Path) 
         content = [(path.name, hashlib.sha256(path.read_bytes()).hexdigest()) for path in files]
         hashes.append((run.name, content))
     assert hashes[0] == hashes[1]
-    # The tables show counters of mistakes only if they are not 0.
+    # Tables show error counters only if they are not 0.
     shown = command("run", file, *words, "--out", out).stdout
     assert "goodput" in shown
     assert "frames_complete" in shown
@@ -275,7 +274,7 @@ def test_copies_and_both_directions(stacks: list[Path], tmp_path: Path) -> None:
     for one in programs.values():
         assert one["completion_s"] < 2.5
         assert one["delivered_bytes"] > 1_000_000
-    # The megabyte of the last program passes the other queue.
+    # The last program's megabyte passes the other queue.
     there, back = run.summary["queues"]["bottleneck"], run.summary["queues"]["bottleneck.back"]
     assert there["packets"] > 2_100
     assert 690 < back["packets"] < 2_100
@@ -309,13 +308,13 @@ def test_a_stack_that_ignores_loss_and_marks_is_found(stacks: list[Path], tmp_pa
         return {one.id: (one.verdict, one.value) for one in found.sections}
 
     found = values('kind = "quinn"')
-    # A few packets after an outage; two packets with each of five probe timeouts in 29 s; two full
-    # packets in a round trip.
+    # quinn sends a few packets after an outage, two with each of five probe timeouts in 29 s, and
+    # two full packets in a round trip.
     assert found["5.1.1-timeout"] == ("pass", pytest.approx(3, abs=2))
     assert found["5.2-silence"] == ("pass", 10.0)
     assert found["7.1-ce"] == ("pass", pytest.approx(0.0199, abs=0.001))
     found = values('kind = "rogue"\nact = "ignores"')
-    # It sends 1000 packets a second, which take half of the link, also after and in the outage.
+    # The rogue stack sends 1000 packets a second, half of the link's rate, even during outages.
     assert found["5.1.1-timeout"] == ("fail", pytest.approx(65, abs=3))
     assert found["5.2-silence"] == ("fail", pytest.approx(29_000, abs=10))
     assert found["7.1-ce"] == ("fail", pytest.approx(0.497, abs=0.01))
@@ -410,7 +409,7 @@ def test_the_versions_of_a_lock_file_are_those_that_are_compiled() -> None:
     )
     text = locks.merged(engine, [own])
     found = re.findall(r'name = "(\w+)"\nversion = "([\d.]+)"', text)
-    # If the versions are compatible, the engine's version is kept.
+    # Of compatible versions, the engine's is kept.
     assert found == [("libc", "0.2.1"), ("quic", "1.2.0"), ("rand", "0.8.5"), ("rand", "0.9.1")]
     # If the lock file has two versions of a package, cargo requires each dependency to name its
     # version.

@@ -1,4 +1,4 @@
-"""Compares statistics of metrics with values computed by hand."""
+"""Compares statistics with values computed by hand."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_one_run_has_a_difference_and_no_interval() -> None:
 def test_values_without_spread_are_told_by_their_number() -> None:
     found = unpaired((2.0,) * 3, (3.0,) * 4)
     assert found is not None
-    # Three of seven values can be chosen in 35 ways, and 2 of these ways are as extreme.
+    # Of the 35 ways to choose 3 of 7 values, 2 are as extreme.
     assert found.p == pytest.approx(2 / 35)
     assert (found.absolute, found.relative, found.ci95) == (1.0, 0.5, None)
     same = unpaired((2.0,) * 3, (2.0,) * 4)
@@ -142,8 +142,7 @@ def test_no_number_of_runs_tells_what_is_at_the_limit() -> None:
     needed = 2.4865 / math.sqrt(MOST_RUNS)
     assert Contrast(9, 0.99 * needed, 1.0, 8.0, 0.1, 1.0).runs(0.05) is None
     assert Contrast(9, 1.01 * needed, 1.0, 8.0, 0.1, 1.0).runs(0.05) is not None
-    # Without spread, the number of equal signs decides. Five equal signs have a probability of 2^-5
-    # < 0.05.
+    # Without spread, the signs decide. Five equal signs have a probability of 2^-5 < 0.05.
     assert Contrast(9, 1.0, 0.0, 8.0, 0.1, 0.0).runs(0.05) == 5
 
 
@@ -159,7 +158,7 @@ def test_bounds_of_pairs_in_the_quantitys_unit_are_students() -> None:
 def test_bounds_of_a_negative_baseline_enclose_what_was_measured(paired: bool) -> None:
     base, other = (-10.0, -12.0, -11.0), (-8.0, -8.5, -9.0)
     low, high = Samples(base, other, paired).bounds(0.05, relative=True)
-    # The rise of a negative value is the relative amount by which it gets closer to 0.
+    # A negative value rises by the share by which it gets closer to 0.
     rise = fmean(other) / fmean(base) - 1
     assert low is not None
     assert high is not None
@@ -255,7 +254,7 @@ def test_shares_of_packets_end_at_one() -> None:
     of_classes = {metric.path: metric.most for metric in METRICS if metric.on == "class"}
     for path, most in of_classes.items():
         share = path.startswith(("mark_share.", "drop_share."))
-        # The number of intervals and the spread are not shares, so they have no upper limit.
+        # Counts of intervals and spreads are not shares, so they have no upper limit.
         ends = share and not path.endswith((".n", ".stddev"))
         assert most == (1.0 if ends else None), path
     assert of_classes["mark_share.mean"] == of_classes["drop_share.p99"] == 1.0

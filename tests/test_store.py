@@ -1,5 +1,5 @@
-"""Tests that the store has the same bytes with any number of threads, resumes, and survives
-failures."""
+"""Tests that stored results do not depend on the number of threads, and that batches resume and
+survive failures."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def long_sweep(tmp_path: Path) -> Path:
 
 
 def folders(out: Path) -> dict[str, tuple[int, int]]:
-    """Return inode and change time of each finished run. Both change if the run is repeated."""
+    """Return inode and change time of each finished run, which change if the run is repeated."""
     return {
         path.name: (path.stat().st_ino, (path / "timing.json").stat().st_mtime_ns)
         for path in (out / "runs").glob("[!.]*")

@@ -1,5 +1,5 @@
-"""Tests packages of studies: the commands that they add, packages that are rejected, and the
-example in docs."""
+"""Tests packages that add commands (studies), the errors about such packages, and the example in
+docs."""
 
 from __future__ import annotations
 

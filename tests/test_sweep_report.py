@@ -1,5 +1,5 @@
-"""Tests the report of a sweep. Its figures must have the axes of the sweep, and `cells.csv` every
-number."""
+"""Tests the report of a sweep: figures over the swept parameters, and every number in
+`cells.csv`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests a search for the best values: its options, its results, and their repetition."""
+"""Tests `tune`, which searches for the best values of parameters."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_the_same_seed_gives_the_same_result_at_any_jobs(tuned: Tuned, tmp_path:
     assert contents(tmp_path) == contents(tuned.folder.parent.parent)
     names = {file.name for file in tuned.folder.iterdir()} - {"figures"}
     assert {"index.html", "tuning.json", "study.journal", "candidates.csv"} < names
-    # The journal contains wall-clock times, and the marker contains the journal's hash.
+    # The journal contains wall-clock times, on which the marker's hash depends.
     for name in names - {"study.journal", ".tailback-report.json"}:
         assert (tmp_path / "tunings" / tuned.plan.id / name).read_bytes() == (
             tuned.folder / name
@@ -79,7 +79,7 @@ def test_the_same_seed_gives_the_same_result_at_any_jobs(tuned: Tuned, tmp_path:
 
 
 def test_the_front_is_what_nothing_beats(tuned: Tuned, tmp_path: Path) -> None:
-    """Compare the front with a sweep over all values that the search tried."""
+    """Compare the Pareto front with a sweep over all values that the search tried."""
     assert len(tuned.tried) == 12
     limits = sorted({str(one.values["bottleneck.queue.limit"]) for one in tuned.tried})
     grid = {"bottleneck.queue.limit": limits, "path.rtt": ["10ms", "20ms"]}
@@ -107,7 +107,7 @@ def test_the_front_is_what_nothing_beats(tuned: Tuned, tmp_path: Path) -> None:
         measured = point.tried.measured
         limit = str(point.values["bottleneck.queue.limit"])
         assert measured.value("delay_ms.mean") == pytest.approx(found[limit][0])
-    # Along the front, the first goal gets worse and the second goal gets better.
+    # Along the front, the first objective gets worse and the second better.
     delays = [point.tried.measured.value("delay_ms.mean") for point in tuned.front]
     shares = [point.tried.measured.value("utilisation") for point in tuned.front]
     assert delays == sorted(delays)
@@ -125,7 +125,7 @@ def test_it_ends_on_seeds_that_the_search_did_not_see(tuned: Tuned, tmp_path: Pa
     out = tuned.folder.parent.parent
     seeds = {json.loads((out / "runs" / one / "manifest.json").read_text())["seed"] for one in ids}
     assert seeds == {3, 4, 5, 6}
-    # The difference is relative to runs with the same seeds and the file's own limit.
+    # The difference is relative to runs with the same seeds and the scenario file's limit.
     values = {"bottleneck.queue.limit": point.values["bottleneck.queue.limit"], "seed": 3}
     grid = {"path.rtt": ["10ms", "20ms"]}
     own = tailback.sweep(TOY, grid, set=values, seeds=4, out=tmp_path)
@@ -393,7 +393,7 @@ def test_what_is_open_is_not_called_no_worse() -> None:
     delay = goals.Goal(goals.quantity("delay_ms.p99", there), "minimise")
     used = goals.Goal(goals.quantity("utilisation", there), "maximise")
     assert FEWEST == 6
-    # The difference is the same with every seed, and fewer than six seeds cannot decide it.
+    # The difference is equal for all seeds. Fewer than six seeds cannot make it significant.
     for seeds, answer in ((1, "open"), (2, "open"), (5, "open"), (6, "worse")):
         point = _point([10.0] * seeds, [29.2] * seeds)
         assert point.answer(delay) == answer
@@ -409,7 +409,7 @@ def test_what_is_open_is_not_called_no_worse() -> None:
     assert _point([10.0] * 6, [5.0] * 6).standing([delay]) == "better"
     assert _point([10.0] * 6, [10.0] * 6).standing(both) == "same"
     assert _point([10.0] * 3, [29.2] * 3).standing(both) == "open"
-    # The point is better in one goal and undecided in the other.
+    # One objective is better, and the other undecided.
     assert _point([10.0, 11.0, 12.0], [8.0, 9.1, 10.1]).standing(both) == "open"
 
 
@@ -473,7 +473,7 @@ def test_a_metric_is_one_goal(tailback: Tailback, tmp_path: Path) -> None:
 def test_no_number_covers_another() -> None:
     apart = labels.place([("1", 100, 100), ("2", 200, 100)], 520, 300)
     assert [(one.x, one.y) for one in apart if one] == [(110, 91), (210, 91)]
-    # The label "9" is to the left of its point, because "10" occupies the right.
+    # "9" is on the left of its point, because "10" occupies the right.
     nine, ten = labels.place([("9", 100, 100), ("10", 112, 96)], 520, 300)
     assert nine is not None
     assert ten is not None

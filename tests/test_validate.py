@@ -1,5 +1,5 @@
-"""Tests the comparison of the simulator with Linux: verdicts on synthetic numbers, and cells that
-agree closely."""
+"""Tests the validation of the simulator against Linux, with synthetic numbers and with a few real
+runs."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_noise_is_welchs_interval_of_the_difference() -> None:
     assert measure([x + 1 for x in five], five).inside_noise
     near = [9.0, 9.1, 9.2, 9.3, 9.4]
     assert not measure([x + 1 for x in near], near).inside_noise
-    # With one seed, or without spread, the noise is unknown and cannot explain a miss.
+    # With one seed or no spread, noise cannot explain an error.
     assert measure([10.0], [9.0]).noise is None
     assert not measure([10.0, 10.0], [9.0, 9.0]).inside_noise
 
@@ -86,7 +86,8 @@ def test_a_pair_is_judged_by_its_fair_shares_and_by_its_ratio() -> None:
 
 
 def test_errors_over_the_rate_forgive_what_a_fair_share_does_not() -> None:
-    """One of 64 flows may get no throughput, because its fair share is only 1.6 % of the rate."""
+    """The fair share of one of 64 flows is 1.6 % of the link's rate, so even no throughput is
+    within this limit."""
     mix = ("cubic",) * 64
     fair = 10 / 64
     starved = alone([summary(0.0, *[fair] * 63)], [summary(*[fair] * 64)], mix)
@@ -95,7 +96,7 @@ def test_errors_over_the_rate_forgive_what_a_fair_share_does_not() -> None:
 
 
 def test_flows_alike_are_compared_in_order_of_throughput() -> None:
-    """The slow flow is not the same in all runs."""
+    """Another flow is the slow one in each run."""
     sim = [summary(1.0, 4.0, 5.0), summary(4.0, 1.0, 5.0)]
     kernel = [summary(4.0, 1.0, 5.0), summary(4.0, 1.0, 5.0)]
     found = alone(sim, kernel, ("reno", "reno", "cubic"))
@@ -110,8 +111,7 @@ def test_flows_alike_are_compared_in_order_of_throughput() -> None:
     # Many flows are compared in four parts. Five flows make parts of 1, 1, 1 and 2 flows.
     many = alone([summary(5.0, 1.0, 4.0, 2.0, 3.0)], [summary(*[3.0] * 5)], ("reno",) * 5)
     assert [m.sim for m in many.of("order")] == [(1.0,), (2.0,), (3.0,), (4.5,)]
-    # Flows of one congestion control on separate hosts can be distinguished, so they are not
-    # compared in the order of throughput.
+    # Flows on different hosts are not identical, so they are not sorted by throughput.
     apart = cell("cake", ("reno",) * 3, 10e6, 0.02, sim, kernel, kinds=("a", "b", "c"))
     assert apart.of("order") == []
     (queue,) = (q for q in grid.QUEUES if q.hosts)
@@ -197,7 +197,7 @@ def test_noise_is_counted_beside_and_never_instead() -> None:
 
 
 def test_the_kernel_is_compared_with_itself() -> None:
-    """Two seeds are compared with two other seeds, and the noise is scaled to five seeds."""
+    """Two seeds are compared with two others, and the difference is scaled to five seeds."""
     found = measure([10.0] * 5, [9.0, 11.0, 50.0, 12.0, 14.0])
     assert found.own_noise == pytest.approx(3 * math.sqrt(2 / 5) / 19.2)
     assert measure([10.0], [9.0]).own_noise is None
@@ -223,8 +223,7 @@ def test_causes_are_what_was_measured() -> None:
     told = causes.judged(miss, [same])
     assert (told.text, told.sim, told.kernel) == (causes.UNKNOWN, (5.0, 5.0), (6.0, 6.0))
     assert told.error == pytest.approx(-1 / 6)
-    # In the neighbouring cell the engines differ in the opposite direction, so the miss is caused
-    # by phases.
+    # In the neighbour the engines differ in the opposite direction, so the cause is a phase effect.
     other = alone([summary(6.0)] * 5, [summary(5.0)] * 5)
     assert causes.judged(miss, [other]) == causes.Cause(causes.PHASES, 0.0, (5.0, 6.0), (5.0, 6.0))
 
@@ -237,8 +236,7 @@ def test_runs_settle_if_both_engines_have_the_same_few_states() -> None:
         return causes.settles(miss, [again])
 
     assert found((5.0, 5.0, 5.1, 6.0), (5.1, 6.0, 6.0, 6.0))
-    # In these cases the engines do not settle in two common states. One engine has its own state,
-    # there is only one state, or all runs differ.
+    # No common states: one engine has another state, there is only one, or all runs differ.
     assert not found((5.0, 5.0, 6.0, 6.0), (5.0, 5.0, 6.0, 7.0))
     assert not found((5.0, 5.1, 5.2, 5.3), (5.0, 5.1, 5.2, 5.3))
     assert not found((1.0, 2.0, 3.0, 4.0, 5.0), (1.0, 2.0, 3.0, 4.0, 5.0))
@@ -246,8 +244,8 @@ def test_runs_settle_if_both_engines_have_the_same_few_states() -> None:
 
 
 def test_neighbours_are_the_same_cell_a_little_off(tmp_path: Path) -> None:
-    """Settings that depend on the rate do not change, because neighbours have the cell's rate.
-    Without misses, nothing runs."""
+    """Neighbours keep the cell's rate, and the settings that depend on it. Without misses, nothing
+    runs."""
     found = []
     for queue in grid.QUEUES:
         for mix in queue.mixes:
@@ -287,8 +285,7 @@ def test_every_scenario_is_complete() -> None:
                 assert len(loaded.points) == 15
                 continue
             # The grid has 2 rates, 3 round-trip times and 5 seeds. The family of requests has only
-            # 2 round-trip times. One round-trip time is enough for queues per flow, and for cells
-            # that test other properties.
+            # 2 round-trip times. Other families have one round-trip time.
             one = ("fq_", "cake", "dualpi2-options", "dualpi2-udp")
             times = 2 if queue.family == "web" else 1 if queue.name.startswith(one) else 3
             assert len(loaded.points) == 10 * times
@@ -364,7 +361,7 @@ def test_the_report_of_a_small_grid(tmp_path: Path, kernel_kit: Kit, tailback: T
     assert [c["flows"] for c in shown["cells"]] == [["reno"]] * 4
     assert [v["holds"] for v in shown["summary"]] == [True] * 6
     assert shown["misses"] == []
-    # A part of the validation does not overwrite the page of the whole validation.
+    # A validation of some queues does not overwrite the page of all queues.
     docs = tmp_path / "docs" / "evidence"
     assert not (docs / "validation.md").exists()
     text = (tmp_path / "docs" / "evidence" / "validation-codel.md").read_text(encoding="utf-8")

@@ -141,7 +141,7 @@ def test_only_modules_of_macos_and_windows_are_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
 def test_a_workflow_is_valid(path: Path) -> None:
-    # Find the package without an import, because its code needs further packages.
+    # Find the package without importing it, which would need further packages.
     package = importlib.util.find_spec("check_jsonschema")
     assert package is not None
     assert package.origin is not None
