@@ -4,10 +4,9 @@ in the guest.
     python scripts/stacks.py
     python scripts/stacks.py --jobs 2 --out results/stacks
 
-Runs the meetings and transfers of `quic-and-tcp` in the simulator, with the stack of
-`stacks/quinn`, if these runs are not stored. The numbers of the kernel engine are read from the
-pages docs/evidence/quic-and-tcp.md and docs/evidence/quic-and-tcp-rtts.md.
-"""
+Runs the experiment `quic-and-tcp` in the simulator, with the stack of `stacks/quinn`. Stored runs
+are reused. The numbers of the kernel engine are read from the pages docs/evidence/quic-and-tcp.md
+and docs/evidence/quic-and-tcp-rtts.md."""
 
 from __future__ import annotations
 

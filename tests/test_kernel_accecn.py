@@ -1,5 +1,4 @@
-"""Tests the marks that a receiver with Accurate ECN reports in its ACKs, on both engines. The
-counts come from its ACKs.
+"""Tests the marks that a receiver with Accurate ECN reports in its ACKs, on both engines.
 
 The path loses most ACKs, so the sender times out and repeats segments that arrived long before.
 """

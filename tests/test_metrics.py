@@ -1,9 +1,7 @@
 """Tests that every command gives the same number for a metric, and that the number follows from the
 metric's definition.
 
-This test computes the metrics from the stored JSON by their definitions, without
-`tailback.metrics`.
-"""
+The expected metrics are computed from the stored JSON, without `tailback.metrics`."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Tests the experiment of PAM 2025: rows, the planned set-up, claims, statistics, the report, and
-rows drawn by hash."""
+"""Tests the experiment `pam-2025-l4s`: published values, scenarios, claims, statistics, the report,
+and rows drawn by hash."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ STACK = layout.STACKS[0]
 
 
 class Made(list[Any]):
-    """A stand-in for results, with the attributes that the page reads."""
+    """Fake results, with the attributes that the page reads."""
 
     engine, version, title = "kernel", "7", "meeting"
 

@@ -96,7 +96,8 @@ def test_errors_over_the_rate_forgive_what_a_fair_share_does_not() -> None:
 
 
 def test_flows_alike_are_compared_in_order_of_throughput() -> None:
-    """Another flow is the slow one in each run."""
+    """The engines agree if identical flows are sorted, although the slow flow differs between
+    runs."""
     sim = [summary(1.0, 4.0, 5.0), summary(4.0, 1.0, 5.0)]
     kernel = [summary(4.0, 1.0, 5.0), summary(4.0, 1.0, 5.0)]
     found = alone(sim, kernel, ("reno", "reno", "cubic"))
@@ -285,7 +286,7 @@ def test_every_scenario_is_complete() -> None:
                 assert len(loaded.points) == 15
                 continue
             # The grid has 2 rates, 3 round-trip times and 5 seeds. The family of requests has only
-            # 2 round-trip times. Other families have one round-trip time.
+            # 2 round-trip times. Some queues have one round-trip time.
             one = ("fq_", "cake", "dualpi2-options", "dualpi2-udp")
             times = 2 if queue.family == "web" else 1 if queue.name.startswith(one) else 3
             assert len(loaded.points) == 10 * times

@@ -1,7 +1,6 @@
-"""Compiles many mutants into one program. Each mutant is a copy of its function's body, and a test
-chooses one of them when it runs.
+"""Compiles many mutants into one program. Each mutant is a changed copy of a function's body.
 
-Compiling takes longer than the tests, so all mutants are compiled at once. The function becomes a
+Compiling takes longer than testing, so all mutants are compiled at once. The function becomes a
 `match` on the number in the environment variable TAILBACK_MUTANT, with an arm for each mutant and
 one for the original body. Some code cannot have such a `match`: constants and `const fn`, which the
 compiler evaluates, and functions that return `impl Trait`, because the arms would differ in

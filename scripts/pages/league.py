@@ -74,7 +74,7 @@ STANDARDS = {"cc": "RFC 9743 and other sources", "queue": "RFC 7928 and other so
 
 @dataclass(frozen=True)
 class Row:
-    """One section of one algorithm."""
+    """The result of one section for one algorithm."""
 
     data: Mapping[str, Any]
     is_asked: bool
@@ -92,34 +92,36 @@ class Row:
 
     @property
     def is_bad(self) -> bool:
-        """Whether the algorithm fails or is worse where the section concerns it."""
+        """Whether the algorithm fails, or is worse than the reference, in a section that applies to
+        it."""
         return self.is_asked and self.verdict in BAD
 
     @property
     def is_text_only(self) -> bool:
-        """Whether no run can decide the section, so that its author has to write a text."""
+        """Whether the section requires a text from the algorithm's author, because no run can
+        decide it."""
         return not self.data["scenario"] and str(self.data["note"]).startswith("Write ")
 
     @cached_property
     def section(self) -> SectionResult:
-        """The section as `tailback evaluate` has it, where a section is never *not run*."""
+        """The section as an object of `tailback evaluate`, which has no verdict *not run*."""
         verdict = "not observable" if self.verdict == NOT_RUN else self.verdict
         return SectionResult.from_dict({**self.data, "verdict": verdict})
 
     @property
     def number(self) -> str:
-        """The value with its interval."""
+        """The measured value with its confidence interval, as text."""
         return text.number(self.section)
 
     @property
     def limit(self) -> str:
-        """The bound with its side. Empty without a bound."""
+        """The bound as text, such as "< 0.05". Empty without a bound."""
         return self.section.limit
 
     @property
     def ratio(self) -> float | None:
-        """The value as a multiple of its bound, so that more than 1 is beyond the bound. None
-        without a number."""
+        """The measured value divided by its bound, or its inverse for a lower bound. More than 1 is
+        beyond the bound."""
         value, bound = self.data["value"], self.data["bound"]
         if value is None or not bound:
             return None
@@ -196,7 +198,7 @@ class Subject:
 
     @property
     def reference(self) -> str:
-        """What the subject is compared with."""
+        """The algorithm with which the subject is compared."""
         return "Linux's CUBIC" if self.engine == "kernel" else REFERENCES[self.suite]
 
     @property
@@ -211,22 +213,24 @@ class Subject:
 
     @cached_property
     def seeds(self) -> list[int]:
-        """The numbers of seeds of the sections."""
+        """The different numbers of seeds of the sections."""
         return sorted({row.data["seeds"] for row in self.rows if row.data["seeds"]})
 
     @cached_property
     def counts(self) -> Counter[str]:
-        """How often each verdict was given, of the sections that concern the algorithm."""
+        """Number of sections with each verdict, of those that apply to the algorithm."""
         return Counter(row.verdict for row in self.rows if row.is_asked)
 
     @cached_property
     def bad(self) -> list[Row]:
-        """The sections that the algorithm fails or in which it is worse, the farthest first."""
+        """The sections that the algorithm fails or in which it is worse, those farthest beyond
+        their bound first."""
         return sorted((r for r in self.rows if r.is_bad), key=lambda r: -(r.ratio or 0.0))
 
     @cached_property
     def better(self) -> list[Row]:
-        """The sections in which the algorithm is better than the reference, the most first."""
+        """The sections in which the algorithm is better than the reference, the largest advantage
+        first."""
         return sorted((r for r in self.rows if r.is_better), key=lambda r: r.ratio or 0.0)
 
     @cached_property
@@ -249,7 +253,7 @@ class League:
 
     @classmethod
     def read(cls, evidence: Path) -> League:
-        """Read the data from the folder of evidence."""
+        """Read league.json from docs/evidence."""
         data = json.loads((evidence / DATA).read_text(encoding="utf-8"))
         subjects = [
             Subject(
