@@ -18,8 +18,7 @@ class Law:
     the coupling law."""
 
     run: Run
-    #: Share of packets marked in L by the coupling (p_l), and dropped or marked in C (p_c), over
-    #: all seeds.
+    #: Share of packets marked in L by the coupling (p_l), and dropped in C (p_c), over all seeds.
     p_l: float
     p_c: float
     #: The mean of p squared, from samples every second. None without samples.
