@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use proptest::prelude::*;
-use tailback_engine::aqm::{Backlog, Build, Dequeue, Queue, QueueContext, Sink};
+use tailback_engine::aqm::{Backlog, Build, Dequeue, Queue, QueueContext, Setting, Sink};
 use tailback_engine::packet::{Ecn, Packet};
 use tailback_engine::registry::kernel::{Kernel, Order};
 use tailback_engine::registry::{
@@ -27,6 +27,8 @@ enum Op {
     Wait(u32),
     /// The link's rate changes, bit/s.
     Rate(u64),
+    /// Options that may change during a run change. The number determines the new values.
+    Change(u64),
 }
 
 fn ops() -> impl Strategy<Value = Vec<Op>> {
@@ -43,6 +45,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
         2 => (0..2_000u32).prop_map(Op::Wait),
         1 => (0..2_000_000u32).prop_map(Op::Wait),
         1 => (1..10_000_000_000u64).prop_map(Op::Rate),
+        1 => any::<u64>().prop_map(Op::Change),
     ];
     proptest::collection::vec(op, 1..400)
 }
@@ -138,6 +141,48 @@ fn some_options(entry: &Entry<Build>, seed: u64) -> Options {
     complete_defaults(entry)
 }
 
+/// Draws other values for options that may change, in the same units. Returns `None` if no drawn
+/// values are valid together.
+fn other_options(
+    entry: &Entry<Build>,
+    now: &Options,
+    changeable: &[&str],
+    seed: u64,
+) -> Option<Options> {
+    let mut rng = Stream::new(seed, entry.name, "change");
+    let of = |name: &str| entry.options.iter().find(|opt| opt.name == name);
+    for name in changeable {
+        assert!(of(name).is_some(), "{}: no option {name}", entry.name);
+    }
+    (0..20).find_map(|_| {
+        let mut options = now.clone();
+        // After a change of `any_ect`, packets of a flow are in another queue than the flow's earlier
+        // packets, and may overtake them.
+        let ordered = changeable.iter().filter(|name| **name != "any_ect");
+        for opt in ordered.filter_map(|name| of(name)) {
+            if rng.chance(0.5) {
+                let value = random_value(opt, &mut rng);
+                let same = now.get(opt.name).is_none_or(|now| same_unit(now, &value));
+                if same {
+                    options.set(opt.name, value);
+                }
+            }
+        }
+        (entry.finish)(&mut options).is_ok().then_some(options)
+    })
+}
+
+/// Returns whether a value is in the unit of another value.
+fn same_unit(now: &Value, to: &Value) -> bool {
+    match (now, to) {
+        (Value::Table(now), Value::Table(to)) => {
+            now.iter().count() == to.iter().count()
+                && (now.iter()).all(|(name, now)| to.get(name).is_some_and(|to| same_unit(now, to)))
+        }
+        _ => std::mem::discriminant(now) == std::mem::discriminant(to),
+    }
+}
+
 /// Returns the order in which a queue with these options must release packets.
 fn order(entry: &Entry<Build>, options: &Options) -> Order {
     let Kernel::Qdisc(face) = entry.kernel else {
@@ -154,7 +199,10 @@ fn order(entry: &Entry<Build>, options: &Options) -> Order {
 
 /// A queue under test, and the packets that it should contain.
 struct Bench {
+    entry: &'static Entry<Build>,
     name: &'static str,
+    options: Options,
+    rate: Rate,
     /// The order that the queue discipline guarantees with these options.
     order: Order,
     queue: Box<dyn Queue>,
@@ -171,7 +219,7 @@ struct Bench {
 }
 
 impl Bench {
-    fn new(entry: &Entry<Build>, options: &Options, seed: u64) -> Bench {
+    fn new(entry: &'static Entry<Build>, options: &Options, seed: u64) -> Bench {
         let context = QueueContext {
             rate: RATE,
             mtu: 1514,
@@ -183,7 +231,10 @@ impl Bench {
         let timer = queue.timer(Time::ZERO, &mut sink);
         assert_eq!(queue.backlog(), Backlog::default());
         let mut bench = Bench {
+            entry,
             name: entry.name,
+            options: options.clone(),
+            rate: RATE,
             order: order(entry, options),
             queue,
             sink,
@@ -317,6 +368,24 @@ impl Bench {
         self.now = time;
     }
 
+    /// Changes options that may change.
+    fn change(&mut self, seed: u64) {
+        let changeable = self.queue.changeable();
+        let Some(options) = other_options(self.entry, &self.options, changeable, seed) else {
+            return;
+        };
+        let setting = Setting {
+            rate: self.rate,
+            mtu: 1514,
+            now: self.now,
+        };
+        let gauges = self.queue.gauge_names();
+        self.queue.change(&options, &setting, &mut self.sink);
+        assert_eq!(gauges, self.queue.gauge_names(), "{}", self.name);
+        self.options = options;
+        self.check();
+    }
+
     fn run(&mut self, ops: &[Op]) {
         for op in ops {
             match *op {
@@ -327,7 +396,11 @@ impl Bench {
                     }
                 }
                 Op::Wait(us) => self.wait_until(self.now + Time::from_us(u64::from(us))),
-                Op::Rate(rate) => self.queue.rate_changed(Rate(rate), self.now),
+                Op::Rate(rate) => {
+                    self.rate = Rate(rate);
+                    self.queue.rate_changed(self.rate, self.now);
+                }
+                Op::Change(seed) => self.change(seed),
             }
         }
         while self.leave() {}
@@ -349,9 +422,9 @@ pub fn conforms(entry: &'static Entry<Build>) {
     serves_a_long_overload(entry);
 }
 
-/// Runs random sequences of arrivals, departures, waits and rate changes, with random options.
-/// Every packet must leave once or be dropped once, in order, with its ECN field unchanged or
-/// marked. Two runs with the same seed must give the same result.
+/// Runs random sequences of arrivals, departures, waits, and changes of the rate and of options, with
+/// random options at the start. Every packet must leave once or be dropped once, in order, with its
+/// ECN field unchanged or marked. Two runs with the same seed must give the same result.
 pub fn conserves_packets_order_and_ecn(entry: &'static Entry<Build>) {
     let config = ProptestConfig {
         cases: 300,

@@ -41,6 +41,9 @@ pub(crate) struct Bucket {
     at: Time,
     /// The current step of a rate that changes in steps.
     step: Cursor,
+    /// What the last packet still had to pay when it was taken: the time, and the amount in bit/s x
+    /// ns. A change of the rate needs it.
+    owed: (Time, u128),
 }
 
 impl Bucket {
@@ -51,7 +54,28 @@ impl Bucket {
             tokens: MOST_GATHERED.0 as i64,
             at: Time::ZERO,
             step: Cursor::default(),
+            owed: (Time::ZERO, 0),
         }
+    }
+
+    /// Notes a packet that was taken without the bucket, at `since`.
+    pub fn note(&mut self, since: Time, len: u32) {
+        self.owed = (since, bits(len));
+    }
+
+    /// Returns when the next packet may leave after the steps of the rate have changed. Returns
+    /// `None` if no packet was taken so far.
+    pub fn again(&mut self, steps: &[(Time, Rate)]) -> Option<Time> {
+        let (since, owed) = self.owed;
+        if owed == 0 {
+            return None;
+        }
+        let step = steps.partition_point(|step| step.0 <= since);
+        let until = steps_end_bits(steps, step.saturating_sub(1), since, owed);
+        if self.burst.0 > 0 {
+            self.at = until;
+        }
+        Some(until)
     }
 
     /// Takes the tokens for a packet of `len` bytes that leaves now (`link = "wire"`: begins to
@@ -66,6 +90,7 @@ impl Bucket {
             other => (0, other.nominal()),
         };
         if let (RatePlan::Steps(steps), 0) = (rate, self.burst.0) {
+            self.owed = (now, bits(len));
             return steps_end(steps, step, now, len);
         }
         let gathered = now.since(self.at).min(MOST_GATHERED).0 as i64;
@@ -74,9 +99,11 @@ impl Bucket {
         let tokens = (self.tokens + gathered).min(depth) - cost;
         if tokens >= 0 {
             (self.tokens, self.at) = (tokens, now);
+            self.owed = (now, 0);
             return now;
         }
         let missing = tokens.unsigned_abs();
+        self.owed = (now, u128::from(missing) * u128::from(current.0));
         let until = match rate {
             RatePlan::Steps(steps) => {
                 let missing = u128::from(missing) * u128::from(current.0);
@@ -87,6 +114,11 @@ impl Bucket {
         (self.tokens, self.at) = (0, until);
         until
     }
+}
+
+/// Returns the amount that a frame pays, in bit/s x ns.
+fn bits(len: u32) -> u128 {
+    u128::from(len) * 8 * 1_000_000_000
 }
 
 /// Returns a burst as a time at the rate, in ticks of 64 ns as in tc. (Older versions of tc count

@@ -111,9 +111,8 @@ impl Calendar {
         None
     }
 
-    /// Returns when a component is due, or `None`. For tests.
-    #[cfg(test)]
-    fn due(&self, component: Component) -> Option<Time> {
+    /// Returns when a component is due, or `None`.
+    pub fn due(&self, component: Component) -> Option<Time> {
         if (component as usize) < self.width {
             let due = Time(self.scanned[component as usize] >> DIGITS);
             return (due < NOT_DUE).then_some(due);

@@ -2,12 +2,13 @@
 
 use tailback_record::Cause;
 
-use crate::aqm::{Dequeue, Queue, Sink};
+use crate::aqm::{Dequeue, Queue, Setting, Sink};
 use crate::bucket::Bucket;
 use crate::calendar::NOT_DUE;
 use crate::packet::Packet;
 use crate::plan::{LinkMode, LinkPlan, RatePlan, Schedule};
 use crate::rate::{Cursor, OPPORTUNITY, opportunities_until, opportunity_time};
+use crate::registry::Options;
 use crate::rng::Stream;
 use crate::units::{Rate, Time};
 
@@ -341,6 +342,67 @@ impl Link {
     /// Returns how many packets have left the queue and are in transmission (0 or 1).
     pub fn in_service(&self) -> u64 {
         u64::from(self.in_service.is_some())
+    }
+
+    /// Changes the rate from `now` on. `due` is the time at which the link would be served next.
+    /// Returns the time at which it is served next instead, if this time changes. A packet in
+    /// transmission continues at the new rate. The rate must not come from a trace.
+    pub fn change_rate(&mut self, rate: Rate, now: Time, due: Option<Time>) -> Option<Time> {
+        let mut steps = match &mut self.rate {
+            RatePlan::Steps(steps) => std::mem::take(steps),
+            other => vec![(Time::ZERO, other.nominal())],
+        };
+        steps.retain(|step| step.0 < now);
+        steps.push((now, rate));
+        let sends = self.busy && !self.held;
+        if self.constant.take().is_some()
+            && let Some(end) = due
+            && sends
+            && self.slot.0 > 0
+        {
+            self.bucket.note(Time(end.0 - self.slot.1.0), self.slot.0);
+        }
+        let again = self.bucket.again(&steps).filter(|end| *end > now);
+        self.rate = RatePlan::Steps(steps);
+        self.queue.rate_changed(rate, now);
+        if !sends {
+            return None;
+        }
+        match (again, due) {
+            // A queue that itself shapes has set the end of the slot.
+            (None, Some(_)) => None,
+            // The link was stopped.
+            (None, None) => Some(now),
+            (Some(again), _) => {
+                self.sink.change_end(again);
+                Some(again)
+            }
+        }
+    }
+
+    /// Changes the probability of loss behind the queue. `stream` is the random stream for a link
+    /// that did not lose packets.
+    pub fn change_loss(&mut self, probability: f64, stream: impl FnOnce() -> Stream) {
+        self.impaired = true;
+        match &mut self.loss {
+            Some((now, _)) => *now = probability,
+            none => *none = Some((probability, stream())),
+        }
+    }
+
+    /// Changes options of the queue. `options` are complete.
+    pub fn change_queue(&mut self, options: &Options, mtu: u32, now: Time) {
+        let rate = match &self.rate {
+            RatePlan::Steps(steps) => steps[self.step.at(steps, now)].1,
+            other => other.nominal(),
+        };
+        self.queue
+            .change(options, &Setting { rate, mtu, now }, &mut self.sink);
+    }
+
+    /// Returns the rate over the whole run so far.
+    pub fn rate(&self) -> &RatePlan {
+        &self.rate
     }
 
     /// Returns the rate from `now` on, if the link has steps.

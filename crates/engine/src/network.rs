@@ -13,6 +13,7 @@
 //! | `loads` | connections of sources that never end, and requests on these connections |
 //! | `pipe` | constant delays with optional jitter |
 //! | `impaired` | links with impairments |
+//! | `live` | changes while the run goes on |
 //! | `parts` | one run on several cores |
 //! | `slots` | delay in slots |
 //! | `sampling` | series and samples |
@@ -33,6 +34,7 @@ mod datagrams;
 mod endpoints;
 mod events;
 mod impaired;
+mod live;
 mod loads;
 mod memory;
 mod outcome;
@@ -44,6 +46,7 @@ mod slots;
 mod sources;
 mod turns;
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use tailback_record::{LinkSampler, Series};
@@ -52,7 +55,7 @@ use crate::aqm::{self, Queue};
 use crate::calendar::Calendar;
 use crate::capture::PacketEvent;
 use crate::link::Link;
-use crate::plan::Plan;
+use crate::plan::{EventPlan, Plan};
 use crate::tcp::sender::Sender;
 use crate::units::Time;
 use connections::Ends;
@@ -119,6 +122,9 @@ pub struct Network {
     first_segment: u64,
     /// The state of this part, if the run is divided into parts for several cores.
     part: Option<Box<parts::Part>>,
+    /// Changes that are not yet applied, in the order of time.
+    changes: VecDeque<EventPlan>,
+    seed: u64,
 }
 
 impl Network {

@@ -4,6 +4,7 @@
 //! code in this module reads files. The fields are declared together with the keys of a scenario
 //! file (see [`mod@crate::keys`]).
 
+mod event;
 mod group;
 mod link;
 mod program;
@@ -18,6 +19,7 @@ use std::sync::Arc;
 
 use tailback_record::{ClassFlow, ClassPlan, meter};
 
+pub use event::{Change, EventPlan};
 pub use group::{Group, Member};
 pub use link::{Concerns, ImpairmentPlan, LinkMode, LinkPlan, Schedule, SlotsPlan, Windows};
 pub use program::{
@@ -94,6 +96,9 @@ keys! {
         /// the route, and packets of the receiver's host take the reverse direction. A ready-made
         /// program is selected by `kind`; write its options beside these keys.
         programs: Vec<ProgramPlan> => key(KeyKind::List(&ProgramPlan::TABLE));
+        /// Changes during the run: of links and their queues, and of the times at which flows and
+        /// sources start and stop. Simulator only.
+        events: Vec<EventPlan> => key(KeyKind::List(&EventPlan::TABLE)).since("0.2");
         /// Whether hosts leave segmentation to their interfaces, see [`PathKeys`].
         offloads: bool;
         /// Folders of plugins, relative to this file. Plugins are crates with your own algorithms,

@@ -21,9 +21,13 @@ pub(crate) fn canonical(plan: &Plan, traces: &Traces) -> String {
         traces,
     };
     if let Part::Table(mut parts) = plan.part() {
-        // Omit an empty list of programs, so that ids of runs from before programs existed stay
-        // valid.
-        parts.retain(|(name, _)| *name != "programs" || !plan.programs.is_empty());
+        // Omit empty lists of programs and events, so that ids of runs from before these keys existed
+        // stay valid.
+        parts.retain(|(name, _)| match *name {
+            "programs" => !plan.programs.is_empty(),
+            "events" => !plan.events.is_empty(),
+            _ => true,
+        });
         parts.push(("version", Part::Value(Value::Int(VERSION))));
         writer.object(parts);
     }

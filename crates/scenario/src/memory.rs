@@ -54,8 +54,20 @@ const FLOW_SAMPLE: u64 = 40;
 const BASE: u64 = 16 << 20;
 
 /// Estimates the memory that one run needs, bytes. Flows that behave as usual need at most this
-/// much.
+/// much. If links change during the run, this is the largest estimate for any of their states.
 pub fn estimate_memory(plan: &Plan) -> u64 {
+    let changed = plan.links_after_events().map(|links| {
+        let plan = Plan {
+            links,
+            events: Vec::new(),
+            ..plan.clone()
+        };
+        estimate_unchanged(&plan)
+    });
+    changed.fold(estimate_unchanged(plan), u64::max)
+}
+
+fn estimate_unchanged(plan: &Plan) -> u64 {
     let flows = plan.flow_count() as u64;
     let links = plan.links.len() as u64;
     let sources = plan.source_count() as u64;

@@ -102,6 +102,21 @@ pub extern "C" fn lab_advance(events: u32) -> f64 {
     LAB.with_borrow_mut(|lab| lab.advance(u64::from(events)))
 }
 
+/// Continues the run up to and including a time. Returns its progress as [`lab_advance`] does, but
+/// never ends the run.
+#[unsafe(no_mangle)]
+pub extern "C" fn lab_until(time_s: f64) -> f64 {
+    LAB.with_borrow_mut(|lab| lab.until(time_s))
+}
+
+/// Changes the run from now on: loads the request in the input, whose scenario must differ only in
+/// `[[events]]` that are not yet due. Answers as [`lab_load`] does.
+#[unsafe(no_mangle)]
+pub extern "C" fn lab_change() -> usize {
+    let request = input();
+    answer(LAB.with_borrow_mut(|lab| lab.change(&request)))
+}
+
 /// Answers with the text of `summary.json`, after the end of the run.
 #[unsafe(no_mangle)]
 pub extern "C" fn lab_summary() -> usize {

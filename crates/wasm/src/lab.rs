@@ -6,12 +6,12 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use tailback_engine::capture::PacketEvent;
 use tailback_engine::network::Network;
-use tailback_engine::plan::SeriesMode;
+use tailback_engine::plan::{Plan, SeriesMode};
 use tailback_engine::units::Time;
 use tailback_record::outcome::account_file;
 use tailback_record::{Outcome, Series, Summary};
 use tailback_scenario::{
-    Diagnostic, KeyPath, Override, Param, Request, Scenario, check_memory, estimate_packets,
+    Diagnostic, KeyPath, Override, Param, Place, Request, Scenario, check_memory, estimate_packets,
     key_paths, load_request, outline, registry,
 };
 
@@ -39,10 +39,68 @@ pub struct Lab {
 
 struct Run {
     point: usize,
+    plan: Arc<Plan>,
     network: Network,
     end: Time,
     watch: Option<Watch>,
     packets: Vec<PacketEvent>,
+}
+
+impl Run {
+    /// Passes the recorded packets to the watch.
+    fn see(&mut self) {
+        if let Some(watch) = &mut self.watch {
+            self.packets.clear();
+            self.network.take_packets(&mut self.packets);
+            self.packets.iter().for_each(|event| watch.see(event));
+        }
+    }
+
+    fn progress(&self) -> f64 {
+        self.network.now().ns() as f64 / self.end.ns().max(1) as f64
+    }
+
+    /// Changes the events that are not yet due to those of a scenario, which must be equal in
+    /// everything else.
+    fn change(&mut self, scenario: &Scenario) -> Result<(), String> {
+        let now = self.network.now();
+        let point = scenario.points.get(self.point);
+        let point = point.ok_or("the point of the run is missing")?;
+        let plan = recorded(&point.plan, self.watch.is_some());
+        let due = self.plan.events.iter().filter(|event| event.at <= now);
+        let due = due.count();
+        let alike = |plan: &Plan| Plan {
+            events: Vec::new(),
+            ..plan.clone()
+        };
+        if alike(&plan) != alike(&self.plan)
+            || plan.events.get(..due) != self.plan.events.get(..due)
+            || plan.events[due..].iter().any(|event| event.at < now)
+        {
+            return Err(format!("the scenario differs before {now}"));
+        }
+        self.network.forget_changes();
+        for event in &plan.events[due..] {
+            self.network.change(event.clone());
+        }
+        self.plan = plan;
+        Ok(())
+    }
+}
+
+/// Returns a plan that also records what the page draws about a watched link. Recording more data
+/// does not change other results.
+fn recorded(plan: &Arc<Plan>, watched: bool) -> Arc<Plan> {
+    let mut plan = Arc::clone(plan);
+    if watched {
+        let record = &mut Arc::make_mut(&mut plan).record;
+        record.packets = true;
+        record.events = true;
+        if record.series == SeriesMode::Interval {
+            record.series = SeriesMode::Changes;
+        }
+    }
+    plan
 }
 
 struct Done {
@@ -128,23 +186,15 @@ impl Lab {
         let Some(found) = found else {
             return false;
         };
-        let mut plan = Arc::clone(&found.plan);
-        let watched = link < plan.links.len();
-        if watched {
-            // Recording does not affect the simulation.
-            let record = &mut Arc::make_mut(&mut plan).record;
-            record.packets = true;
-            record.events = true;
-            if record.series == SeriesMode::Interval {
-                record.series = SeriesMode::Changes;
-            }
-        }
+        let watched = link < found.plan.links.len();
+        let plan = recorded(&found.plan, watched);
         let watch = watched.then(|| {
             let from = Time((from_s.max(0.0) * 1e9) as u64);
             Watch::new(&plan, link, groups(&plan), stays, from)
         });
         self.run = Some(Run {
             point,
+            plan: Arc::clone(&plan),
             network: Network::new(&plan, found.seed),
             end: plan.duration,
             watch,
@@ -159,13 +209,9 @@ impl Lab {
             return 2.0;
         };
         let goes_on = run.network.advance(events);
-        if let Some(watch) = &mut run.watch {
-            run.packets.clear();
-            run.network.take_packets(&mut run.packets);
-            run.packets.iter().for_each(|event| watch.see(event));
-        }
+        run.see();
         if goes_on {
-            return run.network.now().ns() as f64 / run.end.ns().max(1) as f64;
+            return run.progress();
         }
         if let (Some(run), Some(scenario)) = (self.run.take(), &self.scenario) {
             let point = &scenario.points[run.point];
@@ -179,6 +225,43 @@ impl Lab {
             });
         }
         2.0
+    }
+
+    /// Continues the run up to and including a time. Returns its progress, or 2 without a run.
+    pub fn until(&mut self, time_s: f64) -> f64 {
+        let Some(run) = &mut self.run else {
+            return 2.0;
+        };
+        run.network
+            .advance_until(Time((time_s.max(0.0) * 1e9) as u64));
+        run.see();
+        run.progress()
+    }
+
+    /// Changes the run from now on (see `lab_change`).
+    pub fn change(&mut self, request: &[u8]) -> Vec<u8> {
+        let request: Value = serde_json::from_slice(request).unwrap_or_default();
+        let changed = read(&request).and_then(|scenario| {
+            let run = self.run.as_mut().ok_or("there is no run".to_owned());
+            let changed = run.and_then(|run| run.change(&scenario));
+            let place = || Place::start(&scenario.file);
+            match changed {
+                Ok(()) => Ok(scenario),
+                Err(why) => Err(vec![Diagnostic::new(place(), why, "a run from the start")]),
+            }
+        });
+        let answer = match changed {
+            Ok(scenario) => {
+                let answer = about(&scenario);
+                self.scenario = Some(scenario);
+                answer
+            }
+            Err(problems) => {
+                let problems: Vec<Value> = problems.iter().map(diagnostic).collect();
+                json!({ "problems": problems })
+            }
+        };
+        answer.to_string().into()
     }
 
     fn answer(&self, of: impl FnOnce(&Done) -> Vec<u8>) -> Vec<u8> {
@@ -475,6 +558,34 @@ mod tests {
         run(&mut lab, 0, 10, 2.0);
         let about: Value = serde_json::from_slice(&lab.watched()).expect("JSON");
         assert!(about["until_s"].as_f64().expect("a time") < 2.1, "{about}");
+    }
+
+    #[test]
+    fn a_run_changed_at_a_moment_equals_the_scenario_with_the_change() {
+        let change = "\n[[events]]\nat = \"1.5s\"\nset = { \"bottleneck.rate\" = \"4Mbit\" }\n";
+        let changed = format!("{SCENARIO}{change}");
+        let (mut lab, _) = loaded(&changed);
+        run(&mut lab, 0, 1_000, 0.0);
+        let scheduled = [lab.summary(), lab.account(), lab.log(), lab.column(5)];
+        let (mut lab, _) = loaded(SCENARIO);
+        assert!(lab.begin(0, 0, 1_000, 0.0));
+        assert!(lab.until(1.5) < 2.0);
+        let request = |text: &str| json!({ "text": text, "file": "a.toml" }).to_string();
+        let change = |lab: &mut Lab, text: &str| -> Value {
+            serde_json::from_slice(&lab.change(request(text).as_bytes())).expect("JSON")
+        };
+        let early = changed.replace("1.5s", "1s");
+        let other = changed.replace("cubic", "reno");
+        for text in [early, other] {
+            let answer = change(&mut lab, &text);
+            assert!(answer["problems"].is_array(), "{answer}");
+        }
+        assert!(change(&mut lab, &changed)["points"].is_array());
+        while lab.advance(1000) < 2.0 {}
+        assert_eq!(
+            scheduled,
+            [lab.summary(), lab.account(), lab.log(), lab.column(5)]
+        );
     }
 
     #[test]

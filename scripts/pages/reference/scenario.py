@@ -29,6 +29,7 @@ SCENARIO = (
     ("[[programs]]", ("programs", "items", "anyOf", -1), ()),
     ("[programs.sender] or [programs.receiver]", (*ENTRY, "sender"), ()),
     ("[programs.results.NAME]", (*ENTRY, "results", "additionalProperties"), ()),
+    ("[[events]]", ("events", "items"), ()),
     ("[record]", ("record",), ()),
     ("[sweep]", ("sweep",), ()),
     ("[[assert]]", ("assert", "items"), ()),

@@ -27,7 +27,7 @@
 use tailback_record::Cause;
 
 use super::sce::Ramp;
-use super::{Backlog, Build, Dequeue, FlowInfo, Queue, QueueContext, Sink};
+use super::{Backlog, Build, Dequeue, FlowInfo, Queue, QueueContext, Setting, Sink};
 use crate::packet::{Ecn, Packet, flags};
 use crate::registry::kernel::Kernel;
 use crate::registry::rules::Rules;
@@ -617,6 +617,28 @@ impl Cake {
 }
 
 impl Queue for Cake {
+    fn changeable(&self) -> &'static [&'static str] {
+        &[
+            "rtt",
+            "ack_filter",
+            "overhead",
+            "mpu",
+            "atm",
+            "memlimit",
+            "ingress",
+            "wash",
+        ]
+    }
+
+    fn change(&mut self, options: &Options, setting: &Setting, _sink: &mut Sink) {
+        let link = self.config.sizes.link;
+        self.config = Config::of(options, setting.mtu);
+        self.config.sizes.link = link;
+        if setting.rate.0 > 0 {
+            self.configure(setting.rate);
+        }
+    }
+
     fn enqueue(&mut self, packet: &mut Packet, now: Time, sink: &mut Sink) {
         let clock = now.ns() as i64;
         let known = self.known(packet);

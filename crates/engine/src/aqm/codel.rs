@@ -14,11 +14,11 @@
 
 use super::fifo::{Limit, Packets};
 use super::sce::{self, Marker};
-use super::{Backlog, Build, Dequeue, Queue, Sink};
+use super::{Backlog, Build, Dequeue, Queue, Setting, Sink, shrink};
 use crate::packet::Packet;
 use crate::registry::kernel::{Gauge, Kernel, Qdisc, Reading, Xstats, flag, micros, number};
 use crate::registry::rules::Rules;
-use crate::registry::{Entry, Kind, Opt, no_finish};
+use crate::registry::{Entry, Kind, Opt, Options, no_finish};
 use crate::units::Time;
 
 mod law;
@@ -161,6 +161,18 @@ impl Codel {
 }
 
 impl Queue for Codel {
+    fn changeable(&self) -> &'static [&'static str] {
+        &["limit", "target", "interval", "ecn", "ce_threshold"]
+    }
+
+    fn change(&mut self, options: &Options, setting: &Setting, sink: &mut Sink) {
+        self.limit = Limit::of(options.get("limit"));
+        self.params = Params::of(options, setting.mtu);
+        shrink(self, setting.now, sink, |queue| {
+            !queue.packets.is_within(queue.limit)
+        });
+    }
+
     #[inline]
     fn enqueue(&mut self, packet: &mut Packet, now: Time, sink: &mut Sink) {
         self.packets.push_or_drop(packet, self.limit, now, sink);

@@ -48,7 +48,7 @@ use tailback_record::Cause;
 
 use super::cake::memory::truesize;
 use super::fifo::{Limit, Packets};
-use super::{Backlog, Build, Dequeue, Queue, QueueContext, Sink};
+use super::{Backlog, Build, Dequeue, Queue, QueueContext, Setting, Sink, shrink};
 use crate::packet::{Ecn, Packet, flags};
 use crate::registry::kernel::Kernel;
 use crate::registry::{Entry, Kind, Opt, Options, Value};
@@ -579,6 +579,45 @@ impl DualPi2 {
 }
 
 impl Queue for DualPi2 {
+    fn changeable(&self) -> &'static [&'static str] {
+        &[
+            "limit",
+            "memlimit",
+            "target",
+            "tupdate",
+            "alpha",
+            "beta",
+            "typical_rtt",
+            "max_rtt",
+            "step_thresh",
+            "min_qlen_step",
+            "coupling_factor",
+            "any_ect",
+            "overload",
+            "l_drop",
+            "classic_protection",
+        ]
+    }
+
+    fn change(&mut self, options: &Options, setting: &Setting, sink: &mut Sink) {
+        let context = QueueContext {
+            rate: setting.rate,
+            mtu: setting.mtu,
+            rng: self.rng.clone(),
+        };
+        let now = DualPi2::new(options, context);
+        self.limit = now.limit;
+        self.memlimit = now.memlimit;
+        self.params = now.params;
+        self.step = now.step;
+        self.min_step = now.min_step;
+        self.any_ect = now.any_ect;
+        self.scheduler.change(now.scheduler);
+        shrink(self, setting.now, sink, |queue| {
+            queue.queued() > queue.limit || queue.memory > queue.memlimit
+        });
+    }
+
     #[inline]
     fn enqueue(&mut self, packet: &mut Packet, now: Time, sink: &mut Sink) {
         let memory = u64::from(truesize(packet));

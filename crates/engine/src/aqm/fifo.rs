@@ -8,11 +8,11 @@
 
 use tailback_record::Cause;
 
-use super::{Backlog, Build, Dequeue, Queue, Sink};
+use super::{Backlog, Build, Dequeue, Queue, Setting, Sink};
 use crate::packet::Packet;
 use crate::registry::kernel::{Kernel, Qdisc, Xstats, number};
 use crate::registry::rules::Rules;
-use crate::registry::{Entry, Kind, Opt, Value, no_finish};
+use crate::registry::{Entry, Kind, Opt, Options, Value, no_finish};
 use crate::ring::Ring;
 use crate::units::Time;
 
@@ -157,6 +157,14 @@ impl Packets {
         }
     }
 
+    /// Returns whether the queue does not exceed the limit.
+    pub fn is_within(&self, limit: Limit) -> bool {
+        match limit {
+            Limit::Packets(n) => self.len() <= n,
+            Limit::Bytes(n) => self.bytes <= n,
+        }
+    }
+
     /// Appends a packet, or drops it if it would exceed the limit.
     #[inline(always)] // without inlining, the packet would be copied to memory
     pub fn push_or_drop(&mut self, packet: &Packet, limit: Limit, now: Time, sink: &mut Sink) {
@@ -186,6 +194,14 @@ impl Fifo {
 }
 
 impl Queue for Fifo {
+    fn changeable(&self) -> &'static [&'static str] {
+        &["limit"]
+    }
+
+    fn change(&mut self, options: &Options, _setting: &Setting, _sink: &mut Sink) {
+        self.limit = Limit::of(options.get("limit"));
+    }
+
     #[inline]
     fn enqueue(&mut self, packet: &mut Packet, now: Time, sink: &mut Sink) {
         self.packets.push_or_drop(packet, self.limit, now, sink);

@@ -20,7 +20,7 @@
 use tailback_record::Cause;
 
 use super::fair::slab::{Fifo, Slab};
-use super::{Backlog, Build, Dequeue, Queue, QueueContext, Sink, fair};
+use super::{Backlog, Build, Dequeue, Queue, QueueContext, Setting, Sink, fair, shrink};
 use crate::packet::Packet;
 use crate::registry::kernel::{Kernel, Order, Qdisc, impossible, micros, number, only};
 use crate::registry::rules::Rules;
@@ -226,18 +226,30 @@ pub struct Fq {
     key: u64,
 }
 
+/// Returns an option in bytes. Its default is a number of the largest frames.
+fn frames(options: &Options, name: &str, count: i64, mtu: u32) -> i64 {
+    match options.get(name) {
+        Some(Value::Int(bytes)) => *bytes,
+        _ => count * i64::from(mtu),
+    }
+}
+
+/// Returns the time after which a flow's credit is refilled, jiffies.
+fn jiffies(options: &Options) -> u64 {
+    options.time("refill_delay").ns().div_ceil(JIFFY)
+}
+
+fn ce_threshold(options: &Options) -> Time {
+    match options.get("ce_threshold") {
+        Some(Value::Time(time)) => *time,
+        _ => Time::NEVER,
+    }
+}
+
 impl Fq {
     fn new(options: &Options, mut context: QueueContext) -> Fq {
-        let frames = |name, count| match options.get(name) {
-            Some(Value::Int(bytes)) => *bytes,
-            _ => count * i64::from(context.mtu),
-        };
-        let limit = |name| match options.get(name) {
-            Some(Value::Packets(n)) => *n,
-            _ => u64::MAX,
-        };
         let flow = Flow {
-            credit: frames("initial_quantum", 10),
+            credit: frames(options, "initial_quantum", 10, context.mtu),
             next: NONE,
             // A flow that has never been active needs no refill.
             age: u64::MAX,
@@ -253,14 +265,11 @@ impl Fq {
             fast_packets: 0,
             fast_path: options.bool("fast_path"),
             total: Backlog::default(),
-            limit: limit("limit"),
-            flow_limit: limit("flow_limit"),
-            quantum: frames("quantum", 2),
-            refill_delay: options.time("refill_delay").ns().div_ceil(JIFFY),
-            ce_threshold: match options.get("ce_threshold") {
-                Some(Value::Time(time)) => *time,
-                _ => Time::NEVER,
-            },
+            limit: fair::packets(options.get("limit")),
+            flow_limit: fair::packets(options.get("flow_limit")),
+            quantum: frames(options, "quantum", 2, context.mtu),
+            refill_delay: jiffies(options),
+            ce_threshold: ce_threshold(options),
             key: context.rng.bits(),
         }
     }
@@ -286,6 +295,27 @@ impl Fq {
 }
 
 impl Queue for Fq {
+    fn changeable(&self) -> &'static [&'static str] {
+        &[
+            "limit",
+            "flow_limit",
+            "quantum",
+            "refill_delay",
+            "ce_threshold",
+        ]
+    }
+
+    fn change(&mut self, options: &Options, setting: &Setting, sink: &mut Sink) {
+        self.limit = fair::packets(options.get("limit"));
+        self.flow_limit = fair::packets(options.get("flow_limit"));
+        self.quantum = frames(options, "quantum", 2, setting.mtu);
+        self.refill_delay = jiffies(options);
+        self.ce_threshold = ce_threshold(options);
+        shrink(self, setting.now, sink, |queue| {
+            queue.total.packets > queue.limit
+        });
+    }
+
     #[inline]
     fn enqueue(&mut self, packet: &mut Packet, now: Time, sink: &mut Sink) {
         if self.total.packets - u64::from(self.fast_packets) >= self.limit {

@@ -16,11 +16,11 @@ use tailback_record::Cause;
 use super::codel::{self, Params, Source, Vars};
 use super::fair::{self, Fair};
 use super::sce::{self, Marker};
-use super::{Backlog, Build, Dequeue, Queue, QueueContext, Sink};
+use super::{Backlog, Build, Dequeue, Queue, QueueContext, Setting, Sink, shrink};
 use crate::packet::{Ecn, Packet};
 use crate::registry::kernel::{Kernel, Order, Qdisc, Xstats, flag, micros, number};
 use crate::registry::rules::Rules;
-use crate::registry::{Entry, Kind, Opt, OptionError, Options, Value};
+use crate::registry::{Entry, Kind, Opt, OptionError, Options};
 use crate::units::Time;
 
 /// The registry entry.
@@ -153,10 +153,7 @@ impl FqCodel {
         FqCodel {
             fair: Fair::new(flows, quantum, context.mtu, none, &mut context.rng),
             params: Params::of(options, context.mtu),
-            limit: match options.get("limit") {
-                Some(Value::Packets(n)) => *n,
-                _ => u64::MAX,
-            },
+            limit: fair::packets(options.get("limit")),
             // Linux limits `memory_limit` to 2^31.
             memory_limit: options.bytes("memory_limit").min(1 << 31),
             drop_batch: options.int("drop_batch") as u32,
@@ -183,6 +180,33 @@ impl FqCodel {
 }
 
 impl Queue for FqCodel {
+    fn changeable(&self) -> &'static [&'static str] {
+        &[
+            "limit",
+            "target",
+            "interval",
+            "ecn",
+            "ce_threshold",
+            "ce_threshold_selector",
+            "quantum",
+            "memory_limit",
+            "drop_batch",
+        ]
+    }
+
+    fn change(&mut self, options: &Options, setting: &Setting, sink: &mut Sink) {
+        let quantum = options.get("quantum");
+        self.fair.change_quantum(quantum, setting.mtu);
+        self.params = Params::of(options, setting.mtu);
+        self.limit = fair::packets(options.get("limit"));
+        self.memory_limit = options.bytes("memory_limit").min(1 << 31);
+        self.drop_batch = options.int("drop_batch") as u32;
+        shrink(self, setting.now, sink, |queue| {
+            let full = queue.fair.backlog().packets > queue.limit;
+            full || queue.fair.memory() > queue.memory_limit
+        });
+    }
+
     #[inline]
     fn enqueue(&mut self, packet: &mut Packet, now: Time, sink: &mut Sink) {
         let flow = self.fair.flow_of(packet);

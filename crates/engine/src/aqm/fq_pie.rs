@@ -16,11 +16,11 @@ use tailback_record::Cause;
 use super::codel::Source;
 use super::fair::{self, Fair};
 use super::pie::{self, Params, Vars};
-use super::{Backlog, Build, Dequeue, Queue, QueueContext, Sink};
+use super::{Backlog, Build, Dequeue, Queue, QueueContext, Setting, Sink, shrink};
 use crate::packet::Packet;
 use crate::registry::kernel::{Kernel, Order, Qdisc, Xstats, flag, micros, number};
 use crate::registry::rules::Rules;
-use crate::registry::{Entry, Kind, Opt, Options, Value, no_finish};
+use crate::registry::{Entry, Kind, Opt, Options, no_finish};
 use crate::rng::Stream;
 use crate::units::Time;
 
@@ -161,10 +161,7 @@ impl FqPie {
             awake: Vec::with_capacity(fair.len()),
             fair,
             params,
-            limit: match options.get("limit") {
-                Some(Value::Packets(n)) => *n,
-                _ => u64::MAX,
-            },
+            limit: fair::packets(options.get("limit")),
             cursor: 0,
             next_update: Time::NEVER,
             rng: context.rng,
@@ -196,6 +193,31 @@ impl FqPie {
 }
 
 impl Queue for FqPie {
+    fn changeable(&self) -> &'static [&'static str] {
+        &[
+            "limit",
+            "target",
+            "tupdate",
+            "alpha",
+            "beta",
+            "ecn",
+            "bytemode",
+            "quantum",
+            "memory_limit",
+            "ecn_prob",
+        ]
+    }
+
+    fn change(&mut self, options: &Options, setting: &Setting, sink: &mut Sink) {
+        let quantum = options.get("quantum");
+        self.fair.change_quantum(quantum, setting.mtu);
+        self.params = Params::of(options, setting.mtu);
+        self.limit = fair::packets(options.get("limit"));
+        shrink(self, setting.now, sink, |queue| {
+            queue.fair.backlog().packets > queue.limit
+        });
+    }
+
     #[inline]
     fn enqueue(&mut self, packet: &mut Packet, now: Time, sink: &mut Sink) {
         let flow = self.fair.flow_of(packet);

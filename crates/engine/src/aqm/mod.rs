@@ -2,7 +2,7 @@
 
 use crate::packet::{Ecn, FlowInfo, Packet};
 use crate::registry::kernel::{Kernel, Qdisc};
-use crate::registry::{Entry, Options, Table};
+use crate::registry::{Entry, Options, Table, find};
 use crate::rng::Stream;
 use crate::units::{Rate, Time};
 
@@ -78,6 +78,16 @@ pub trait Queue: Send {
     /// Called when the link's rate has changed, and once before the first packet.
     fn rate_changed(&mut self, _rate: Rate, _now: Time) {}
 
+    /// Returns the names of the options that may change while the queue holds packets. A change
+    /// never changes the unit of an option, nor the gauges.
+    fn changeable(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// Changes options during a run, as `tc qdisc change` does. `options` are complete, and only
+    /// those of [`Queue::changeable`] differ. Packets stay queued, unless a limit shrinks.
+    fn change(&mut self, _options: &Options, _setting: &Setting, _sink: &mut Sink) {}
+
     /// Sets the bytes that the link adds to each frame, for a queue that itself shapes to the
     /// link's rate. Called before the first packet.
     fn link_overhead(&mut self, _bytes: i32) {}
@@ -118,6 +128,28 @@ pub struct QueueContext {
     pub rng: Stream,
 }
 
+/// The surroundings of a queue whose options change.
+#[derive(Clone, Copy, Debug)]
+pub struct Setting {
+    /// Rate of the link now.
+    pub rate: Rate,
+    /// Largest frame of the scenario, bytes.
+    pub mtu: u32,
+    /// The current time.
+    pub now: Time,
+}
+
+/// Drops packets from the head of a queue while it is above a limit that has shrunk, as Linux does.
+fn shrink<Q: Queue>(queue: &mut Q, now: Time, sink: &mut Sink, above: impl Fn(&Q) -> bool) {
+    let mut packet = Packet::new(0, 0, Ecn::NotEct);
+    while above(queue) {
+        match queue.dequeue(now, sink, &mut packet) {
+            Dequeue::Packet | Dequeue::Until(_) => sink.drop(&packet, Cause::Overflow, now),
+            Dequeue::Empty | Dequeue::NotBefore(_) => return,
+        }
+    }
+}
+
 /// The constructor of a queue. Its options are complete and validated.
 pub type Build = fn(&Options, QueueContext) -> Box<dyn Queue>;
 
@@ -139,6 +171,20 @@ pub const ENTRIES: &[&Entry<Build>] = &[
 
 /// Every queue discipline, including those of plugins.
 pub static TABLE: Table<Build> = Table::of(ENTRIES);
+
+/// Returns the names of the options that a queue discipline with these options may change during a
+/// run.
+pub fn changeable(name: &str, options: &Options) -> &'static [&'static str] {
+    let Some(entry) = find(TABLE.entries(), name) else {
+        return &[];
+    };
+    let context = QueueContext {
+        rate: Rate(1_000_000),
+        mtu: 1_514,
+        rng: Stream::new(0, name, "queue"),
+    };
+    (entry.build)(options, context).changeable()
+}
 
 /// Returns how the kernel engine configures the queue discipline with this name through tc.
 pub fn face(kind: &str) -> Option<&'static Qdisc> {

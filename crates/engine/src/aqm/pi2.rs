@@ -18,11 +18,11 @@ use super::dualpi2::core::{ONE, Params, Vars, Verdict};
 use super::dualpi2::{COUPLING, GAIN, LIMIT, scalable, single};
 use super::fifo::{Limit, Packets};
 use super::pie;
-use super::{Backlog, Build, Dequeue, Queue, Sink};
+use super::{Backlog, Build, Dequeue, Queue, Setting, Sink, shrink};
 use crate::packet::{Ecn, Packet};
 use crate::registry::kernel::Kernel;
 use crate::registry::rules::Rules;
-use crate::registry::{Entry, Kind, Opt, no_finish};
+use crate::registry::{Entry, Kind, Opt, Options, no_finish};
 use crate::rng::Stream;
 use crate::units::Time;
 
@@ -79,29 +79,7 @@ pub const ENTRY: Entry<Build> = Entry {
     kernel: Kernel::Qdisc(&kernel::KERNEL),
     rules: Rules::NONE,
     finish: no_finish,
-    build: |options, context| {
-        Box::new(Pi2 {
-            packets: Packets::default(),
-            limit: Limit::of(options.get("limit")),
-            params: Params {
-                // Without coupling, p never exceeds its limit of 1.
-                k: match options.word("scalable") {
-                    "none" => 1,
-                    _ => options.int("coupling_factor").unsigned_abs(),
-                },
-                ..single(options, context.mtu)
-            },
-            vars: Vars::default(),
-            ecn: options.bool("ecn"),
-            scalable: match options.word("scalable") {
-                "ect1" => Some(false),
-                "any" => Some(true),
-                _ => None,
-            },
-            next_update: Time::NEVER,
-            rng: context.rng,
-        })
-    },
+    build: |options, context| Box::new(Pi2::new(options, context.mtu, context.rng)),
 };
 
 /// The queue discipline.
@@ -118,7 +96,57 @@ pub struct Pi2 {
     rng: Stream,
 }
 
+impl Pi2 {
+    fn new(options: &Options, mtu: u32, rng: Stream) -> Pi2 {
+        Pi2 {
+            packets: Packets::default(),
+            limit: Limit::of(options.get("limit")),
+            params: Params {
+                // Without coupling, p never exceeds its limit of 1.
+                k: match options.word("scalable") {
+                    "none" => 1,
+                    _ => options.int("coupling_factor").unsigned_abs(),
+                },
+                ..single(options, mtu)
+            },
+            vars: Vars::default(),
+            ecn: options.bool("ecn"),
+            scalable: match options.word("scalable") {
+                "ect1" => Some(false),
+                "any" => Some(true),
+                _ => None,
+            },
+            next_update: Time::NEVER,
+            rng,
+        }
+    }
+}
+
 impl Queue for Pi2 {
+    fn changeable(&self) -> &'static [&'static str] {
+        &[
+            "limit",
+            "target",
+            "tupdate",
+            "alpha",
+            "beta",
+            "ecn",
+            "coupling_factor",
+            "scalable",
+        ]
+    }
+
+    fn change(&mut self, options: &Options, setting: &Setting, sink: &mut Sink) {
+        let now = Pi2::new(options, setting.mtu, self.rng.clone());
+        self.limit = now.limit;
+        self.params = now.params;
+        self.ecn = now.ecn;
+        self.scalable = now.scalable;
+        shrink(self, setting.now, sink, |queue| {
+            !queue.packets.is_within(queue.limit)
+        });
+    }
+
     #[inline]
     fn enqueue(&mut self, packet: &mut Packet, now: Time, sink: &mut Sink) {
         self.packets.push_or_drop(packet, self.limit, now, sink);

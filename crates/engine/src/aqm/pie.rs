@@ -32,13 +32,13 @@
 use tailback_record::Cause;
 
 use super::fifo::{Limit, Packets};
-use super::{Backlog, Build, Dequeue, Queue, Sink};
+use super::{Backlog, Build, Dequeue, Queue, Setting, Sink, shrink};
 use crate::packet::Packet;
 use crate::registry::kernel::{
     Kernel, Qdisc, THIS_LINUX, Words, Xstats, flag, micros, number, version,
 };
 use crate::registry::rules::Rules;
-use crate::registry::{Entry, Kind, Opt, OptionError, Value};
+use crate::registry::{Entry, Kind, Opt, OptionError, Options, Value};
 use crate::rng::Stream;
 use crate::units::Time;
 
@@ -220,6 +220,20 @@ pub struct Pie {
 }
 
 impl Queue for Pie {
+    fn changeable(&self) -> &'static [&'static str] {
+        &[
+            "limit", "target", "tupdate", "alpha", "beta", "ecn", "bytemode",
+        ]
+    }
+
+    fn change(&mut self, options: &Options, setting: &Setting, sink: &mut Sink) {
+        self.limit = Limit::of(options.get("limit"));
+        self.params = Params::of(options, setting.mtu);
+        shrink(self, setting.now, sink, |queue| {
+            !queue.packets.is_within(queue.limit)
+        });
+    }
+
     #[inline]
     fn enqueue(&mut self, packet: &mut Packet, now: Time, sink: &mut Sink) {
         let backlog = self.packets.bytes();

@@ -32,7 +32,7 @@
 use tailback_record::Cause;
 
 use super::fifo::{Limit, Packets};
-use super::{Backlog, Build, Dequeue, Queue, Sink};
+use super::{Backlog, Build, Dequeue, Queue, Setting, Sink};
 use crate::packet::Packet;
 use crate::registry::kernel::Kernel;
 use crate::registry::rules::Rules;
@@ -404,6 +404,15 @@ impl Store {
         }
     }
 
+    /// Changes the options. Packets stay queued.
+    pub fn change(&mut self, options: &Options, setting: &Setting) {
+        let now = Store::of(options, setting.rate);
+        (self.limit, self.packet_time) = (now.limit, now.packet_time);
+        if self.packets.is_empty() {
+            self.idle_since.get_or_insert(setting.now);
+        }
+    }
+
     /// Returns the state of the queue for an arriving packet, and ends the idle time.
     #[inline]
     pub fn arrival(&mut self, packet: &Packet, now: Time) -> Arrival {
@@ -486,6 +495,32 @@ pub struct Red {
 }
 
 impl Queue for Red {
+    fn changeable(&self) -> &'static [&'static str] {
+        &[
+            "limit",
+            "min",
+            "max",
+            "probability",
+            "weight",
+            "gentle",
+            "ecn",
+            "uniformise",
+            "idle",
+            "avpkt",
+            "bandwidth",
+            "include_arriving",
+        ]
+    }
+
+    fn change(&mut self, options: &Options, setting: &Setting, _sink: &mut Sink) {
+        self.ecn = options.bool("ecn");
+        // As in Linux, the average starts again from 0, because its old value may not fit the new
+        // thresholds.
+        self.adaptive = Adaptive::of(options);
+        self.core = RedCore::of(options);
+        self.store.change(options, setting);
+    }
+
     #[inline]
     fn enqueue(&mut self, packet: &mut Packet, now: Time, sink: &mut Sink) {
         let arrival = self.store.arrival(packet, now);

@@ -203,6 +203,13 @@ impl Sink {
         self.service = Some((packet.len, from, to));
     }
 
+    /// Sets another end of the transmission in progress, because the rate of the link has changed.
+    pub fn change_end(&mut self, to: Time) {
+        if let Some((_, _, end)) = &mut self.service {
+            *end = to;
+        }
+    }
+
     /// Counts the packet that the link is sending as backlog until `now`, or until the end of its
     /// transmission if that is earlier.
     fn end_service(&mut self, now: Time) {

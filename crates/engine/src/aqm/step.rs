@@ -13,11 +13,11 @@ mod kernel;
 use tailback_record::Cause;
 
 use super::fifo::{Limit, Packets};
-use super::{Backlog, Build, Dequeue, Queue, Sink};
+use super::{Backlog, Build, Dequeue, Queue, Setting, Sink};
 use crate::packet::Packet;
 use crate::registry::kernel::Kernel;
 use crate::registry::rules::Rules;
-use crate::registry::{Entry, Kind, Opt, OptionError, Value};
+use crate::registry::{Entry, Kind, Opt, OptionError, Options, Value};
 use crate::units::Time;
 
 /// The registry entry.
@@ -82,19 +82,7 @@ pub const ENTRY: Entry<Build> = Entry {
             Some(_) => Ok(()),
         }
     },
-    build: |options, _| {
-        Box::new(Step {
-            packets: Packets::default(),
-            limit: Limit::of(options.get("limit")),
-            threshold: match options.get("threshold") {
-                Some(Value::Time(time)) => Threshold::Sojourn(*time),
-                length => Threshold::Length(Limit::of(length)),
-            },
-            on_arrival: options.word("at") == "enqueue",
-            include_own: options.bool("include_arriving"),
-            drop_not_ect: options.word("not_ect") == "drop",
-        })
-    },
+    build: |options, _| Box::new(Step::of(options)),
 };
 
 #[derive(Clone, Copy, Debug)]
@@ -126,6 +114,20 @@ pub struct Step {
 }
 
 impl Step {
+    fn of(options: &Options) -> Step {
+        Step {
+            packets: Packets::default(),
+            limit: Limit::of(options.get("limit")),
+            threshold: match options.get("threshold") {
+                Some(Value::Time(time)) => Threshold::Sojourn(*time),
+                length => Threshold::Length(Limit::of(length)),
+            },
+            on_arrival: options.word("at") == "enqueue",
+            include_own: options.bool("include_arriving"),
+            drop_not_ect: options.word("not_ect") == "drop",
+        }
+    }
+
     /// Decides about a packet before it is queued, or after it has left the queue.
     #[inline]
     fn fate(&self, packet: &Packet, now: Time) -> Fate {
@@ -146,6 +148,18 @@ impl Step {
 }
 
 impl Queue for Step {
+    fn changeable(&self) -> &'static [&'static str] {
+        &["limit", "threshold", "at", "include_arriving", "not_ect"]
+    }
+
+    fn change(&mut self, options: &Options, _setting: &Setting, _sink: &mut Sink) {
+        let packets = std::mem::take(&mut self.packets);
+        *self = Step {
+            packets,
+            ..Step::of(options)
+        };
+    }
+
     #[inline]
     fn enqueue(&mut self, packet: &mut Packet, now: Time, sink: &mut Sink) {
         if !self.packets.has_room(self.limit, packet.len) {

@@ -16,11 +16,11 @@
 mod kernel;
 
 use super::red::{self, RedCore, Store, Unit, Verdict, finish_thresholds};
-use super::{Backlog, Build, Dequeue, Queue, Sink};
+use super::{Backlog, Build, Dequeue, Queue, Setting, Sink};
 use crate::packet::Packet;
 use crate::registry::kernel::Kernel;
 use crate::registry::rules::Rules;
-use crate::registry::{Entry, Kind, Opt, Value};
+use crate::registry::{Entry, Kind, Opt, Options, Value};
 use crate::rng::Stream;
 use crate::units::Time;
 
@@ -113,6 +113,16 @@ pub struct Wred {
 }
 
 impl Queue for Wred {
+    fn changeable(&self) -> &'static [&'static str] {
+        &["ecn", "classic", "limit", "idle", "avpkt", "bandwidth"]
+    }
+
+    fn change(&mut self, options: &Options, setting: &Setting, _sink: &mut Sink) {
+        self.ecn = RedCore::of(options.table("ecn"));
+        self.classic = RedCore::of(options.table("classic"));
+        self.store.change(options, setting);
+    }
+
     #[inline]
     fn enqueue(&mut self, packet: &mut Packet, now: Time, sink: &mut Sink) {
         let arrival = self.store.arrival(packet, now);

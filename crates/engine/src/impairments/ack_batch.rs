@@ -18,7 +18,7 @@ use super::{Build, Discipline, Fate, Impairment, Netem, Way};
 use crate::packet::{Packet, flags};
 use crate::registry::kernel::Kernel;
 use crate::registry::rules::Rules;
-use crate::registry::{Entry, Kind, Opt, no_finish};
+use crate::registry::{Entry, Kind, Opt, Options, no_finish};
 use crate::units::Time;
 
 const NEWEST: &str = "newest";
@@ -106,6 +106,16 @@ impl AckBatch {
 }
 
 impl Impairment for AckBatch {
+    fn changeable(&self) -> &'static [&'static str] {
+        &["packets", "time", "keep"]
+    }
+
+    fn change(&mut self, options: &Options) {
+        self.size = options.int("packets").unsigned_abs();
+        self.wait = options.time("time");
+        self.thins = options.word("keep") == NEWEST;
+    }
+
     fn meet(&mut self, packet: &mut Packet, way: &mut Way) -> Fate {
         // SYN-ACKs and datagrams of the return path are never batched.
         if !packet.has(flags::ACK) || packet.has(flags::SYN | flags::DATAGRAM) {

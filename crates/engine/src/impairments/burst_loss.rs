@@ -169,6 +169,14 @@ impl BurstLoss {
 }
 
 impl Impairment for BurstLoss {
+    fn changeable(&self) -> &'static [&'static str] {
+        &["loss", "burst", "p", "r", "bad_loss", "good_loss"]
+    }
+
+    fn change(&mut self, options: &Options) {
+        self.chain = Chain::of(options);
+    }
+
     fn meet(&mut self, _: &mut Packet, _: &mut Way) -> Fate {
         let Chain { p, r, bad, good } = self.chain;
         let (turns, loss) = if self.is_bad { (r, bad) } else { (p, good) };

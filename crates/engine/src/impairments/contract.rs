@@ -51,6 +51,15 @@ pub trait Impairment: Send {
         Time::NEVER
     }
 
+    /// Returns the names of the options that may change during a run.
+    fn changeable(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// Changes options during a run. `options` are complete, and only those of
+    /// [`Impairment::changeable`] differ. Held packets stay held, and random numbers continue.
+    fn change(&mut self, _options: &Options) {}
+
     /// Returns the number of packets held.
     fn held(&self) -> u64 {
         0

@@ -79,6 +79,15 @@ struct Delay {
 }
 
 impl Impairment for Delay {
+    fn changeable(&self) -> &'static [&'static str] {
+        &["steps", "keep_order"]
+    }
+
+    fn change(&mut self, options: &Options) {
+        (self.steps, self.current) = (steps(options), 0);
+        self.keep_order = options.bool("keep_order");
+    }
+
     fn meet(&mut self, _: &mut Packet, way: &mut Way) -> Fate {
         while let Some((at, _)) = self.steps.get(self.current + 1)
             && *at <= way.now

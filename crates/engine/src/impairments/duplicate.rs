@@ -5,7 +5,7 @@ use super::{Build, Fate, Impairment, LongRun, Netem, Way};
 use crate::packet::Packet;
 use crate::registry::kernel::Kernel;
 use crate::registry::rules::Rules;
-use crate::registry::{Entry, no_finish};
+use crate::registry::{Entry, Options, no_finish};
 use crate::rng::Stream;
 
 pub const ENTRY: Entry<Build> = Entry {
@@ -47,6 +47,14 @@ struct Duplicate {
 }
 
 impl Impairment for Duplicate {
+    fn changeable(&self) -> &'static [&'static str] {
+        &["probability"]
+    }
+
+    fn change(&mut self, options: &Options) {
+        self.probability = options.float("probability");
+    }
+
     fn meet(&mut self, _: &mut Packet, _: &mut Way) -> Fate {
         if self.stream.chance(self.probability) {
             Fate::Twice

@@ -8,7 +8,7 @@ use super::{Build, Fate, Impairment, LongRun, Way};
 use crate::packet::{Ecn, Packet};
 use crate::registry::kernel::{Kernel, Refused};
 use crate::registry::rules::Rules;
-use crate::registry::{Entry, Kind, Opt, no_finish};
+use crate::registry::{Entry, Kind, Opt, Options, no_finish};
 
 #[derive(Clone, Copy)]
 enum Middlebox {
@@ -36,13 +36,7 @@ pub const ENTRY: Entry<Build> = Entry {
     rules: Rules::NONE,
     finish: no_finish,
     build: Build {
-        make: |options, _| {
-            Box::new(match options.word("action") {
-                BLEACH => Middlebox::Bleaches,
-                HIDE => Middlebox::Hides,
-                _ => Middlebox::Drops,
-            })
-        },
+        make: |options, _| Box::new(Middlebox::of(options)),
         netem: |_| {
             Err(Refused::new(
                 "kind",
@@ -59,7 +53,25 @@ pub const ENTRY: Entry<Build> = Entry {
     },
 };
 
+impl Middlebox {
+    fn of(options: &Options) -> Middlebox {
+        match options.word("action") {
+            BLEACH => Middlebox::Bleaches,
+            HIDE => Middlebox::Hides,
+            _ => Middlebox::Drops,
+        }
+    }
+}
+
 impl Impairment for Middlebox {
+    fn changeable(&self) -> &'static [&'static str] {
+        &["action"]
+    }
+
+    fn change(&mut self, options: &Options) {
+        *self = Middlebox::of(options);
+    }
+
     fn meet(&mut self, packet: &mut Packet, _: &mut Way) -> Fate {
         match self {
             Middlebox::Bleaches => packet.ecn = Ecn::NotEct,

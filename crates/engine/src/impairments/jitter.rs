@@ -227,6 +227,26 @@ impl Jitter {
 }
 
 impl Impairment for Jitter {
+    fn changeable(&self) -> &'static [&'static str] {
+        &[
+            "mean",
+            "deviation",
+            "shape",
+            "quantiles",
+            "most",
+            "coherence",
+            "keep_order",
+        ]
+    }
+
+    fn change(&mut self, options: &Options) {
+        let now = Jitter::new(options, self.stream.clone());
+        self.distribution = now.distribution;
+        self.most = now.most;
+        self.coherence = now.coherence;
+        self.keep_order = now.keep_order;
+    }
+
     fn meet(&mut self, _: &mut Packet, way: &mut Way) -> Fate {
         let delay = match self.distribution {
             Distribution::Wifi { collisions } => wifi(&mut self.stream, collisions),

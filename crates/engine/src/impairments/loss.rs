@@ -92,6 +92,14 @@ struct Loss {
 }
 
 impl Impairment for Loss {
+    fn changeable(&self) -> &'static [&'static str] {
+        &["probability", "steps"]
+    }
+
+    fn change(&mut self, options: &Options) {
+        (self.steps, self.current) = (steps(options), 0);
+    }
+
     fn meet(&mut self, _: &mut Packet, way: &mut Way) -> Fate {
         while let Some((at, _)) = self.steps.get(self.current + 1)
             && *at <= way.now

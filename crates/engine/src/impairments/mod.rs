@@ -52,7 +52,8 @@ mod two_paths;
 
 pub use contract::{Build, Discipline, Fate, Impairment, LongRun, Netem, Way};
 
-use crate::registry::Entry;
+use crate::registry::{Entry, Options, find};
+use crate::rng::Stream;
 
 /// The impairments of tailback.
 pub const ENTRIES: &[&Entry<Build>] = &[
@@ -68,3 +69,12 @@ pub const ENTRIES: &[&Entry<Build>] = &[
     &tunnel::ENTRY,
     &two_paths::ENTRY,
 ];
+
+/// Returns the names of the options that an impairment with these options may change during a run.
+pub fn changeable(kind: &str, options: &Options) -> &'static [&'static str] {
+    let entry = find(ENTRIES, kind);
+    let stream = Stream::new(0, kind, "impairment");
+    entry.map_or(&[], |entry| {
+        (entry.build.make)(options, stream).changeable()
+    })
+}

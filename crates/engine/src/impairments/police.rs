@@ -55,10 +55,7 @@ pub const ENTRY: Entry<Build> = Entry {
     rules: Rules::NONE,
     finish: no_finish,
     build: Build {
-        make: |options, _| {
-            let marks = options.word("action") == MARK;
-            Box::new(Policer::new(rate_of(options), burst_of(options), marks))
-        },
+        make: |options, _| Box::new(Policer::of(options)),
         netem: |options| {
             let rate = rate_of(options);
             // The kernel module stores this time in a signed 64-bit number of nanoseconds, so limit
@@ -111,6 +108,11 @@ struct Policer {
 }
 
 impl Policer {
+    fn of(options: &Options) -> Policer {
+        let marks = options.word("action") == MARK;
+        Policer::new(rate_of(options), burst_of(options), marks)
+    }
+
     fn new(rate: Rate, burst: Bytes, marks: bool) -> Policer {
         Policer {
             rate,
@@ -122,6 +124,17 @@ impl Policer {
 }
 
 impl Impairment for Policer {
+    fn changeable(&self) -> &'static [&'static str] {
+        &["rate", "burst", "action"]
+    }
+
+    fn change(&mut self, options: &Options) {
+        // The bucket keeps the time until which it fills.
+        let full = self.full;
+        *self = Policer::of(options);
+        self.full = full;
+    }
+
     fn meet(&mut self, packet: &mut Packet, way: &mut Way) -> Fate {
         let full = self.full.max(way.now) + self.rate.time_for(u64::from(packet.len));
         if full <= way.now + self.depth {

@@ -119,6 +119,15 @@ struct LateByTime {
 }
 
 impl Impairment for LateByTime {
+    fn changeable(&self) -> &'static [&'static str] {
+        &["probability", "by"]
+    }
+
+    fn change(&mut self, options: &Options) {
+        self.probability = options.float("probability");
+        self.by = late_by(options);
+    }
+
     fn meet(&mut self, _: &mut Packet, way: &mut Way) -> Fate {
         if self.stream.chance(self.probability) {
             way.due += self.by;
@@ -140,6 +149,16 @@ struct LateByPackets {
 }
 
 impl Impairment for LateByPackets {
+    fn changeable(&self) -> &'static [&'static str] {
+        &["probability", "distance", "patience"]
+    }
+
+    fn change(&mut self, options: &Options) {
+        self.probability = options.float("probability");
+        self.distance = distance(options).unwrap_or(self.distance);
+        self.patience = options.time("patience");
+    }
+
     fn meet(&mut self, packet: &mut Packet, way: &mut Way) -> Fate {
         if self.stream.chance(self.probability) {
             let until = self.passed + self.distance;

@@ -132,6 +132,15 @@ impl TwoPaths {
 }
 
 impl Impairment for TwoPaths {
+    fn changeable(&self) -> &'static [&'static str] {
+        &["share", "delay"]
+    }
+
+    fn change(&mut self, options: &Options) {
+        self.share = options.float("share");
+        self.delay = options.time("delay");
+    }
+
     fn meet(&mut self, packet: &mut Packet, way: &mut Way) -> Fate {
         if self.takes_second(packet, way.now) {
             way.due += self.delay;

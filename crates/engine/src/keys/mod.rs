@@ -136,6 +136,8 @@ pub enum KeyKind {
     List(&'static TableDef),
     /// The table `[sweep]`, whose keys are paths.
     Sweep,
+    /// A table whose keys are paths of values that may change during a run.
+    Changes,
     /// Conditions that must hold after the run.
     Asserts,
 }

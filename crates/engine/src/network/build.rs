@@ -38,6 +38,7 @@ impl Ids {
     /// Assigns calendar numbers to the components of a plan with this many pipes. Each kind of
     /// component gets consecutive numbers.
     fn of(plan: &Plan, n_pipes: u32, n_slots: u32) -> Ids {
+        let n_programs = plan.program_count() as u32;
         let n_links = plan.links.len() as u32;
         let (n_flows, n_traffic) = (plan.flow_count() as u32, plan.source_count() as u32);
         let links_at = n_pipes;
@@ -48,9 +49,12 @@ impl Ids {
         let sources = senders + 2 * n_flows;
         let stops = sources + n_traffic;
         let sampler = stops + n_flows + 1;
+        let endpoints = sampler + 1 + 2 * n_slots;
+        let late_pens = endpoints + 2 * n_programs;
         Ids {
             links: links_at,
             pens,
+            used_pens: if impaired { pens } else { late_pens },
             queue_timers,
             rate_changes: queue_timers + n_links,
             senders,
@@ -60,7 +64,9 @@ impl Ids {
             warmup: stops + n_flows,
             sampler,
             slots: sampler + 1,
-            endpoints: sampler + 1 + 2 * n_slots,
+            endpoints,
+            late_pens,
+            changes: late_pens + n_links,
         }
     }
 }
@@ -130,7 +136,7 @@ impl Network {
             now: Time::ZERO,
             ids,
             calendar: Calendar::new(
-                (ids.endpoints + 2 * n_programs) as usize,
+                ids.changes as usize + 1,
                 // The calendar expects an event for each pipe, link and pen at most times, and one
                 // per round-trip time for each timer.
                 ids.queue_timers as usize,
@@ -154,6 +160,8 @@ impl Network {
             first_segment,
             memory: Memory::of(plan),
             part: None,
+            changes: plan.events.iter().cloned().collect(),
+            seed,
             plan: Arc::clone(plan),
         };
         network.enter_first_events();
@@ -206,6 +214,7 @@ impl Network {
         }
         self.calendar
             .schedule(self.ids.sampler, self.plan.record.interval);
+        self.await_change();
     }
 }
 
@@ -318,7 +327,7 @@ fn known<'a, B>(
 }
 
 /// Returns the bytes of the longest frame of any connection or endpoint.
-fn mtu(plan: &Plan) -> u32 {
+pub(super) fn mtu(plan: &Plan) -> u32 {
     let connections = plan.traffic.iter().filter_map(|t| t.connections.as_ref());
     let stacks = plan.flows.iter().map(|flow| &flow.tcp);
     let stacks = stacks.chain(connections.map(|c| &c.tcp));

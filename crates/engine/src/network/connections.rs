@@ -91,6 +91,12 @@ impl Ends {
         let connection = self.connection.as_ref();
         connection.expect("the slot of a flow is never free")
     }
+
+    /// The connection of a flow, for changes.
+    pub fn of_flow_mut(&mut self) -> &mut Connection {
+        let connection = self.connection.as_mut();
+        connection.expect("the slot of a flow is never free")
+    }
 }
 
 /// A connection from its first SYN on.

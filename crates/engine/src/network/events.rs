@@ -14,6 +14,8 @@ pub(super) struct Ids {
     /// Pens: the buffers behind links with impairments. There is one for each link, or none if no
     /// link has impairments. Nearly all events belong to pipes, links and pens.
     pub pens: u32,
+    /// The first pen that is in use: `pens`, or `late_pens` if no link had impairments at first.
+    pub used_pens: u32,
     pub queue_timers: u32,
     pub rate_changes: u32,
     pub senders: u32,
@@ -25,8 +27,12 @@ pub(super) struct Ids {
     pub sampler: u32,
     /// Slots for connections of sources. Each slot has a receiver and then a sender.
     pub slots: u32,
-    /// Endpoints of programs come last. Each entry has a sender and then a receiver.
+    /// Endpoints of programs. Each entry has a sender and then a receiver.
     pub endpoints: u32,
+    /// Pens of links that have impairments only since a change, one for each link.
+    pub late_pens: u32,
+    /// Changes during the run. They come after everything else that happens at the same time.
+    pub changes: u32,
 }
 
 impl Network {
@@ -60,6 +66,8 @@ impl Network {
             self.sample();
             self.calendar
                 .schedule(component, self.now + self.plan.record.interval);
+        } else if component >= ids.late_pens {
+            self.run_late(component);
         } else if component >= ids.endpoints {
             self.run_endpoint(component);
         } else {

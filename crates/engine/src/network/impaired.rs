@@ -16,13 +16,15 @@ use crate::calendar::{Calendar, Component};
 use crate::impairments::{Fate, Impairment, Way};
 use crate::packet::{Ecn, Packet, flags};
 use crate::plan::{Concerns, ImpairmentPlan, LinkPlan};
+use crate::registry::Options;
 use crate::rng::Stream;
 use crate::units::Time;
 use pen::Pen;
 
 pub(super) struct Impaired {
     delay: Time,
-    /// Jitter and slots of the link, if it has any.
+    /// Jitter and slots of the link itself. Also set if the delay has changed, so that packets keep
+    /// their order.
     more: Option<More>,
     /// When the last packet passes the link's delay, jitter and slots; later packets must not
     /// overtake it.
@@ -120,6 +122,33 @@ impl Impaired {
         }))
     }
 
+    /// Takes over the delay, jitter and slots of a link whose packets passed a pipe so far. `last`
+    /// is when the last of these packets leaves the pipe.
+    pub fn after_pipe(more: More, last: Time) -> Box<Impaired> {
+        Box::new(Impaired {
+            delay: Time::ZERO,
+            more: Some(more),
+            last,
+            steps: Vec::new(),
+            holding: 0,
+            pen: Pen::default(),
+            entered: Time::NEVER,
+        })
+    }
+
+    /// Changes the delay of packets that leave the queue from now on. Packets keep their order.
+    pub fn change_delay(&mut self, delay: Time) {
+        self.more.get_or_insert_default();
+        self.delay = delay;
+    }
+
+    /// Changes the options of an impairment. `options` are complete.
+    pub fn change_options(&mut self, place: usize, options: &Options) {
+        if let Some(step) = self.steps.get_mut(place) {
+            step.impairment.change(options);
+        }
+    }
+
     /// Returns the number of packets that impairments hold or that are in the pen.
     pub fn packets(&self) -> u64 {
         let held = self.steps.iter().map(|step| step.impairment.held());
@@ -131,6 +160,7 @@ impl Impaired {
     fn due(&mut self, now: Time, len: u16) -> Time {
         let due = now + self.delay;
         let Some(more) = &mut self.more else {
+            self.last = due;
             return due;
         };
         self.last = more.leaves(due, len, Some(self.last));
@@ -291,7 +321,7 @@ impl Network {
             now,
         };
         let goes = impaired.enter(packet, &mut way, &mut around);
-        impaired.enter_deadline(self.ids.pens + link, now, &mut self.calendar);
+        impaired.enter_deadline(self.ids.used_pens + link, now, &mut self.calendar);
         goes
     }
 

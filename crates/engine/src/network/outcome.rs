@@ -135,11 +135,14 @@ impl Network {
             outcome.traffic.push(source);
         }
         let links = self.links.into_iter().zip(&self.plan.links);
-        let links = links.map(|(link, plan)| Measured {
-            name: plan.name.clone(),
-            aqm: plan.queue.name().to_owned(),
-            meter: link.sink.finish(end),
-            capacity: |from, to| plan.rate.capacity_bytes(Time(from), Time(to)),
+        let links = links.map(|(link, plan)| {
+            let rate = link.rate().clone();
+            Measured {
+                name: plan.name.clone(),
+                aqm: plan.queue.name().to_owned(),
+                meter: link.sink.finish(end),
+                capacity: move |from, to| rate.capacity_bytes(Time(from), Time(to)),
+            }
         });
         outcome.complete(links, self.plan.record.series != SeriesMode::Off);
         outcome

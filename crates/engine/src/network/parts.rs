@@ -19,7 +19,8 @@
 //! The network is not cut at a link whose delay varies. Nor is it cut on the routes of connections
 //! that traffic sources open. A slot of a source is used again when its last packet has left the
 //! network, but this packet may be in another part. A run uses one core if it records packets, if
-//! it records more rows than it keeps, or if hosts remember destinations.
+//! links or flows change during the run, if it records more rows than it keeps, or if hosts remember
+//! destinations.
 
 mod meeting;
 mod play;
@@ -58,6 +59,7 @@ impl Split {
         if parts < 2
             || parts > most
             || plan.record.packets
+            || !plan.events.is_empty()
             || zero
             || plan.remembers()
             || !plan.programs.is_empty()

@@ -123,6 +123,7 @@ pub fn plan(duration: Time, links: Vec<LinkPlan>, flows: Vec<FlowPlan>) -> Plan 
         flows,
         traffic: vec![],
         programs: vec![],
+        events: vec![],
         offloads: false,
         record: RecordPlan {
             interval: Time::from_ms(100),

@@ -404,6 +404,13 @@ fn whole(plan: &Plan, refusals: &mut Refusals) {
             format!("at most {MOST_ENDS} of them"),
         );
     }
+    if !plan.events.is_empty() {
+        refusals.add(
+            "events",
+            "the kernel engine does not change links or flows during a run",
+            "--engine sim, or steps of the rate, of the delay or of the loss",
+        );
+    }
     if !plan.record.captures {
         for (path, on) in [
             ("record.events", plan.record.events),

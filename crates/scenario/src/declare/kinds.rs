@@ -28,7 +28,9 @@ pub(crate) fn expectation(kind: KeyKind) -> String {
         KeyKind::Schedule => schedule::EXPECTED.to_owned(),
         KeyKind::Burst => burst::EXPECTED.to_owned(),
         KeyKind::Switch(words) => format!("one of {}, or true or false", words.join(", ")),
-        KeyKind::Table(_) | KeyKind::Map(_) | KeyKind::Sweep => "a table".to_owned(),
+        KeyKind::Table(_) | KeyKind::Map(_) | KeyKind::Sweep | KeyKind::Changes => {
+            "a table".to_owned()
+        }
         KeyKind::List(def) => format!("tables, each under {}", def.label),
         KeyKind::Asserts => format!("tables, each under {}", Assert::TABLE.label),
     }

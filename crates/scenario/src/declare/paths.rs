@@ -73,8 +73,8 @@ fn table(def: &'static TableDef, prefix: &str, found: &mut Vec<KeyPath>) {
             }
             // Assertions do not have names, so a path selects one by its index.
             KeyKind::Asserts => table(&Assert::TABLE, &format!("{path}[0]."), found),
-            // Keys of `[sweep]` are themselves paths, so list none.
-            KeyKind::Sweep => {}
+            // Keys of `[sweep]` and of `set` are themselves paths, so list none.
+            KeyKind::Sweep | KeyKind::Changes => {}
             KeyKind::Entry(registry) => {
                 let all = entries(registry);
                 let words = all.iter().map(|entry| entry.name).collect();

@@ -261,7 +261,7 @@ impl Reached {
                 Some(KeyKind::Map(def)) => Reached::Map(def),
                 Some(KeyKind::List(def)) => Reached::List(def),
                 Some(KeyKind::Entry(registry)) => Reached::Choice(registry),
-                Some(KeyKind::Sweep) => Reached::Open,
+                Some(KeyKind::Sweep | KeyKind::Changes) => Reached::Open,
                 _ => Reached::Other,
             },
             (Reached::Map(def) | Reached::List(def), _) => Reached::Table(def),
@@ -297,7 +297,7 @@ impl Reached {
                 def.keys
                     .iter()
                     .filter(|key| match key.kind {
-                        KeyKind::Table(_) | KeyKind::Sweep => true,
+                        KeyKind::Table(_) | KeyKind::Sweep | KeyKind::Changes => true,
                         KeyKind::Entry(_) => key.default.is_some(),
                         KeyKind::Plain(_) => key.table.is_some(),
                         _ => false,

@@ -3,9 +3,9 @@
 use tailback_engine::plan::{Plan, Refusal};
 
 use super::graft::graft;
-use super::profiles;
 use super::sweep::{Sweep, SweptKey, labels};
 use super::swept::{Swept, swept};
+use super::{events, profiles};
 use crate::declare::Reader;
 use crate::plan::{Origins, plan};
 use crate::read::{Node, Problem, Span};
@@ -156,7 +156,9 @@ fn run(
     }
     profiles::apply(&mut tree, reader);
     reader.resolved.clear();
-    let (plan, seed, origins) = plan(&tree, reader);
+    let (mut plan, seed, origins) = plan(&tree, reader);
+    let sound = reader.problems.len() == before;
+    events::read(&tree, &mut plan, &origins, reader, sound);
     if let Some(judge) = judge {
         let refused = refused(judge(&plan), &origins, &tree, &reader.problems[before..]);
         reader.problems.extend(refused);

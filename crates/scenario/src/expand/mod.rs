@@ -5,6 +5,7 @@ mod asserts;
 mod axes;
 mod baselines;
 mod equal;
+mod events;
 mod graft;
 mod grid;
 mod profiles;

@@ -54,6 +54,21 @@ pub enum Scheduler {
 }
 
 impl Scheduler {
+    /// Changes the weights. The credit stays, as in Linux.
+    pub fn change(&mut self, mut to: Scheduler) {
+        match (&*self, &mut to) {
+            (Scheduler::Credit { credit, .. }, Scheduler::Credit { credit: now, .. })
+            | (Scheduler::Percent { credit, .. }, Scheduler::Percent { credit: now, .. }) => {
+                *now = *credit;
+            }
+            (Scheduler::Shifted { served, .. }, Scheduler::Shifted { served: now, .. }) => {
+                *now = *served;
+            }
+            _ => {}
+        }
+        *self = to;
+    }
+
     /// Reads the options. `mtu` is the size of the largest frame, bytes.
     pub fn of(options: &Options, mtu: u32) -> Scheduler {
         let wc = options.int("classic_protection");

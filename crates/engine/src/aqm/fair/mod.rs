@@ -51,6 +51,21 @@ pub const QUANTUM: Opt = Opt {
 /// headroom). It counts towards `memory_limit`. In Linux it depends on how the packet was created.
 pub const FRAME_MEMORY: u64 = 832;
 
+fn quantum_of(quantum: Option<&Value>, mtu: u32) -> i64 {
+    match quantum {
+        Some(Value::Int(bytes)) => *bytes,
+        _ => i64::from(mtu.clamp(256, 1 << 20)),
+    }
+}
+
+/// Returns a limit in packets. Without a value, there is no limit.
+pub(super) fn packets(limit: Option<&Value>) -> u64 {
+    match limit {
+        Some(Value::Packets(n)) => *n,
+        _ => u64::MAX,
+    }
+}
+
 /// The flow table.
 #[derive(Debug)]
 pub struct Fair<S> {
@@ -166,12 +181,14 @@ impl<S: Clone> Fair<S> {
             new: List::EMPTY,
             old: List::EMPTY,
             active: 0,
-            quantum: match quantum {
-                Some(Value::Int(bytes)) => *bytes,
-                _ => i64::from(mtu.clamp(256, 1 << 20)),
-            },
+            quantum: quantum_of(quantum, mtu),
             key: rng.bits(),
         }
+    }
+
+    /// Changes the bytes that a flow gets in each round.
+    pub fn change_quantum(&mut self, quantum: Option<&Value>, mtu: u32) {
+        self.quantum = quantum_of(quantum, mtu);
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::packet::Ecn;
-use crate::registry::complete_defaults;
+use crate::registry::{Value, complete_defaults};
 use crate::rng::Stream;
 use crate::units::Rate;
 

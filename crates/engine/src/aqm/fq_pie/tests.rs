@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::packet::Ecn;
-use crate::registry::complete_defaults;
+use crate::registry::{Value, complete_defaults};
 use crate::units::{Bytes, Rate};
 
 fn queue(set: &[(&'static str, Value)]) -> FqPie {

@@ -1,0 +1,142 @@
+//! `[[events]]`: what changes while a run goes on.
+
+use super::{LinkPlan, Plan};
+use crate::keys;
+use crate::keys::{ANY_TIME, AsPart, KeyKind, Part, key};
+use crate::rate::RatePlan;
+use crate::registry::{Algorithm, Options, Value};
+use crate::units::{Rate, Time};
+
+keys! {
+    /// A change during the run. The simulator applies it after everything else that happens at the
+    /// same time.
+    pub struct EventPlan as "[[events]]" {
+        /// When the change happens.
+        at: Time = ANY_TIME.required();
+        /// New values, by path as in [sweep]: { "bottleneck.rate" = "10Mbit",
+        /// "bottleneck.queue.target" = "2ms" }. A link's rate, delay and loss may change, and
+        /// options of its queue and of its impairments. A rate that changes must be constant before
+        /// the change. A multiple of the bdp refers to the rate at the start. A packet in
+        /// transmission continues at the new rate. A new delay applies to packets that leave the
+        /// queue later, and packets keep their order. If a limit of a queue shrinks, the queue drops
+        /// packets from its head, as in Linux. As there, `fifo`, `step`, `red` and `wred` keep them,
+        /// and `cake` drops packets when the next one arrives.
+        key set = key(KeyKind::Changes);
+        /// Names of flows and sources that start now instead of at their own start, which must be
+        /// later. The random delay of start_jitter is not added.
+        key start = key(KeyKind::Words);
+        /// Names of flows and sources that stop now.
+        key stop = key(KeyKind::Words);
+        /// What changes, in this order.
+        changes: Vec<Change>;
+    }
+}
+
+/// One change.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Change {
+    /// A link has another rate. A rate of 0 stops the link.
+    Rate(u32, Rate),
+    /// A link has another delay.
+    Delay(u32, Time),
+    /// A link loses packets with another probability.
+    Loss(u32, f64),
+    /// The queue of a link has other options. The list is complete.
+    Queue(u32, Options),
+    /// An impairment of a link has other options. The list is complete.
+    Impairment {
+        /// Index of the link.
+        link: u32,
+        /// Index of the impairment in its link.
+        place: u32,
+        /// All options of the impairment.
+        options: Options,
+    },
+    /// A flow or source starts. Sources are numbered after the flows.
+    Start(u32),
+    /// A flow or source stops. Sources are numbered after the flows.
+    Stop(u32),
+}
+
+impl Change {
+    /// Returns the link that changes.
+    pub fn link(&self) -> Option<u32> {
+        match self {
+            Change::Rate(link, _)
+            | Change::Delay(link, _)
+            | Change::Loss(link, _)
+            | Change::Queue(link, _)
+            | Change::Impairment { link, .. } => Some(*link),
+            Change::Start(_) | Change::Stop(_) => None,
+        }
+    }
+
+    /// Applies the change to the plan of its link.
+    fn apply(&self, plan: &mut LinkPlan) {
+        match self {
+            Change::Rate(_, rate) => plan.rate = RatePlan::Constant(*rate),
+            Change::Delay(_, delay) => plan.delay = *delay,
+            Change::Loss(_, loss) => plan.loss = *loss,
+            Change::Queue(_, options) => {
+                if let Algorithm::Known { options: old, .. } = &mut plan.queue {
+                    old.clone_from(options);
+                }
+            }
+            Change::Impairment { place, options, .. } => {
+                if let Some(impairment) = plan.impairments.get_mut(*place as usize) {
+                    impairment.options.clone_from(options);
+                }
+            }
+            Change::Start(_) | Change::Stop(_) => {}
+        }
+    }
+}
+
+impl Plan {
+    /// Returns the links as they are after each event.
+    pub fn links_after_events(&self) -> impl Iterator<Item = Vec<LinkPlan>> {
+        self.events.iter().scan(self.links.clone(), |links, event| {
+            for change in &event.changes {
+                let link = change.link().and_then(|link| links.get_mut(link as usize));
+                if let Some(link) = link {
+                    change.apply(link);
+                }
+            }
+            Some(links.clone())
+        })
+    }
+}
+
+impl AsPart for Change {
+    fn part(&self) -> Part<'_> {
+        let number = |number: u32| Part::Value(Value::Int(i64::from(number)));
+        let of = |link: u32, name, value| Part::Table(vec![("link", number(link)), (name, value)]);
+        match self {
+            Change::Rate(link, rate) => of(*link, "rate", Part::Value(Value::Rate(*rate))),
+            Change::Delay(link, delay) => of(*link, "delay", Part::Value(Value::Time(*delay))),
+            Change::Loss(link, loss) => of(*link, "loss", Part::Value(Value::Float(*loss))),
+            Change::Queue(link, options) => of(*link, "queue", part_of(options)),
+            Change::Impairment {
+                link,
+                place,
+                options,
+            } => Part::Table(vec![
+                ("link", number(*link)),
+                ("impairment", number(*place)),
+                ("options", part_of(options)),
+            ]),
+            Change::Start(owner) => Part::Table(vec![("start", number(*owner))]),
+            Change::Stop(owner) => Part::Table(vec![("stop", number(*owner))]),
+        }
+    }
+}
+
+/// Returns complete options as plain data.
+fn part_of(options: &Options) -> Part<'_> {
+    let parts = options.iter();
+    Part::Table(
+        parts
+            .map(|(name, value)| (name, Part::Value(value.clone())))
+            .collect(),
+    )
+}
