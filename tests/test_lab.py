@@ -14,6 +14,7 @@ import json
 import re
 import shutil
 import subprocess
+import tomllib
 import warnings
 import zlib
 from collections.abc import Iterator
@@ -145,6 +146,37 @@ def test_what_the_page_records_besides_changes_no_summary(built: Path) -> None:
         assert plain["points"][0]["account"] == watched["points"][0]["account"]
         # The run that the page animates records packets, so it also has series of drops and marks.
         assert plain["points"][0]["series"].keys() < watched["points"][0]["series"].keys()
+
+
+def test_a_fork_of_a_browsers_run_equals_a_native_run_with_the_change(
+    built: Path, tmp_path: Path
+) -> None:
+    """A run that changes at a moment, from a snapshot, has the results of the native run of the
+    scenario with `[[events]]`."""
+    del built
+    base = examples.text("first")
+    changes = {
+        "rate": 'set = { "bottleneck.rate" = "3Mbit" }',
+        "queue": 'set = { "bottleneck.queue.limit" = "0.2bdp" }',
+        "path": 'set = { "bottleneck.delay" = "9ms", "bottleneck.loss" = 0.002 }',
+    }
+    texts = {n: f'{base}\n[[events]]\nat = "7.25s"\n{line}\n' for n, line in changes.items()}
+    fork = {"text": base, "time": 7.25}
+    found = node(
+        "parity.mjs",
+        given=[{"name": n, "text": text, "files": {}, "fork": fork} for n, text in texts.items()],
+    )
+    paths = [tmp_path / f"{name}.toml" for name in texts]
+    for path, text in zip(paths, texts.values(), strict=True):
+        path.write_text(text, encoding="utf-8")
+    ran = run_many([Job(path) for path in paths], out=tmp_path / "results", progress=False)
+    for here, native in zip(found, ran, strict=True):
+        [point] = native.points
+        [one] = here["points"]
+        assert one["run_id"] == point.path.name
+        for file in ("summary", "account"):
+            assert one[file] == _sha((point.path / f"{file}.json").read_bytes()), here["name"]
+        assert one["series"] == _series(StoredRun(point.path)), here["name"]
 
 
 def test_the_page_is_small(built: Path) -> None:
@@ -318,6 +350,24 @@ def test_a_lesson_asks_for_a_prediction_before_it_shows_the_run(seen: dict[str, 
     assert seen["lesson"] == "A queue that never empties"
     assert (seen["hidden"], seen["revealed"]) == (True, True)
     assert "never falls below about 72 ms" in seen["answer"]
+
+
+def test_a_slider_changes_the_run_from_a_moment_on(seen: dict[str, Any], tmp_path: Path) -> None:
+    """Both moves of the slider change one event, and the saved scenario is the run of the page."""
+    text = seen["forkedToml"]
+    events = tomllib.loads(text)["events"]
+    [event] = events
+    assert event["at"] == "9.999s"
+    assert set(event["set"]) == {"bottleneck.rate"}
+    assert event["stop"] == ["cubic"]
+    assert seen["forkedRate"].replace(" ", "") == event["set"]["bottleneck.rate"]
+    assert seen["forkedPictures"] == 2
+    path = tmp_path / "forked.toml"
+    path.write_text(text, encoding="utf-8")
+    [native] = run_many([Job(path)], out=tmp_path / "results", progress=False)
+    assert native.points[0].path.name == seen["stopped"]
+    assert len({seen["unforked"], seen["forked"], seen["stopped"]}) == 3
+    assert "does not change during a run" in seen["unchangeable"]
 
 
 def test_nothing_is_wider_than_a_phone(seen: dict[str, Any]) -> None:

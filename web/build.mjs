@@ -60,6 +60,8 @@ const plugins = [
 const main = await build({ ...options, entryPoints: [join(here, "src/main.ts")], plugins });
 // A text in the bundle must not end its script.
 const script = main.outputFiles[0].text.replaceAll("</script", "<\\/script");
+const small = await build({ ...options, entryPoints: [join(here, "src/loader.ts")] });
+const loader = small.outputFiles[0].text;
 const sheet = await build({ ...options, entryPoints: [join(here, "src/lab.css")], loader: { ".css": "css" } });
 const style = sheet.outputFiles[0].text;
 const page = readFileSync(join(here, "src/page.html"), "utf8");
@@ -139,10 +141,10 @@ writeFileSync(
   }),
 );
 const single = filled({
-  policy: meta({ script: hash(script), style: hash(style), connect: "'none'" }),
+  policy: meta({ script: `${hash(loader)} ${hash(script)}`, style: hash(style), connect: "'none'" }),
   style: `<style>${style}</style>`,
-  engine: texts + packed,
-  script: `<script>${script}</script>`,
+  engine: texts + packed + (await element("script", Buffer.from(script))),
+  script: `<script>${loader}</script>`,
 });
 writeFileSync(join(dist, "single.html"), single);
 const size = Buffer.byteLength(single);

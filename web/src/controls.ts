@@ -6,9 +6,17 @@ import { type Draft, add, algorithmAt, choose, keyOf, missing, parent, plain, qu
 import type { About, Entry, Key, Value } from "./protocol";
 import { words } from "./words";
 
-const HIDDEN = /^(title|sweep|assert|record|with|kernel)\b|^(flows|traffic)\[\d+\]\.name$|\.(route|back)\b/;
+const HIDDEN = /^(title|sweep|assert|record|with|kernel|events)\b|^(flows|traffic)\[\d+\]\.name$|\.(route|back)\b/;
+
+/** A value that the user changes: its path, and the new value as TOML. */
+export interface Edit {
+  path: string;
+  by: string;
+}
 
 export class Controls {
+  /** Values that differ from the text, because they change during the run, by path. */
+  now: Map<string, string> = new Map();
   readonly element = el("div", { class: "controls" });
   private shape = "";
   private readonly anchors = new Map<string, number>();
@@ -17,7 +25,7 @@ export class Controls {
 
   constructor(
     private readonly about: About,
-    private readonly changed: (draft: Draft, began: boolean) => void,
+    private readonly changed: (draft: Draft, began: boolean, edit: Edit | null) => void,
   ) {}
 
   /** Forgets the ranges of the sliders, because another scenario was opened. */
@@ -33,7 +41,7 @@ export class Controls {
     const algorithm = (value: Value) => (/\.(aqm|cc|queue|kind|name)$/.test(value.path) ? String(value.value) : "");
     const shape = JSON.stringify(shown.map((value) => [value.path, value.kind, algorithm(value)]));
     if (shape === this.shape) {
-      for (const value of shown) this.updates.get(value.path)?.(value);
+      this.update(shown);
       return;
     }
     this.shape = shape;
@@ -45,6 +53,14 @@ export class Controls {
     }
     const open = new Set([...this.element.querySelectorAll("details")].filter((at) => !at.open).map((at) => at.dataset["section"]));
     this.element.replaceChildren(...[...groups].map(([name, values]) => this.section(name, values, !open.has(name))));
+    this.update(shown);
+  }
+
+  private update(values: Value[]): void {
+    for (const value of values) {
+      const now = this.now.get(value.path);
+      this.updates.get(value.path)?.(now === undefined ? value : { ...value, value: JSON.parse(now) as Value["value"] });
+    }
   }
 
   private section(name: string, values: Value[], open: boolean): HTMLElement {
@@ -95,7 +111,7 @@ export class Controls {
     const chosen = String(value.value);
     const entry = of.entries.find((entry) => entry.name === chosen);
     const choice = menu(value.path, of.entries.map((entry) => [entry.name, entry.name]), chosen, (name) => {
-      this.emit(choose(this.draft, of.table, name, of.entries, of.word), true);
+      this.emit(choose(this.draft, of.table, name, of.entries, of.word), true, { path: value.path, by: quoted(name) });
     });
     const row = labelled(label, key, choice);
     if (entry !== undefined) row.append(el("p", { class: "doc" }, entry.doc));
@@ -146,7 +162,8 @@ export class Controls {
     input.addEventListener("input", () => {
       const of = this.draft.values.find((other) => other.path === value.path);
       if (of === undefined) return;
-      this.emit(replace(this.draft, value.path, written(of, scale.number(Number(input.value) / 1000))), fresh);
+      const by = written(of, scale.number(Number(input.value) / 1000));
+      this.emit(replace(this.draft, value.path, by), fresh, { path: value.path, by });
       fresh = false;
       const number = scale.number(Number(input.value) / 1000);
       say(value.kind === "integer" ? Math.round(number) : number);
@@ -159,12 +176,12 @@ export class Controls {
   }
 
   private change(path: string, by: string): void {
-    this.emit(replace(this.draft, path, by), true);
+    this.emit(replace(this.draft, path, by), true, { path, by });
   }
 
-  private emit(draft: Draft, began: boolean): void {
+  private emit(draft: Draft, began: boolean, edit: Edit | null = null): void {
     this.draft = draft;
-    this.changed(draft, began);
+    this.changed(draft, began, edit);
   }
 }
 

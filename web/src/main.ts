@@ -2,7 +2,7 @@
 
 import { Charts } from "./charts";
 import { Client } from "./client";
-import { Controls } from "./controls";
+import { Controls, type Edit } from "./controls";
 import { button, el, menu, rate } from "./dom";
 import type { Draft } from "./edit";
 import { Editor } from "./editor";
@@ -10,6 +10,7 @@ import { Events } from "./events";
 import { type Foreign, read } from "./foreign";
 import { type Exhibit, ofExamples, ofLessons, ofPaths, texts } from "./gallery";
 import { lesson } from "./lesson";
+import { Moment, moment } from "./live";
 import { Picture } from "./picture";
 import { Player } from "./player";
 import type { About, Loaded, Problem, Result, Value } from "./protocol";
@@ -17,7 +18,7 @@ import { results } from "./results";
 import { type Shared, checked, fragment, save, unpacked } from "./share";
 import { csv, svg } from "./svg";
 import { colour, inks, turn } from "./theme";
-import { foreign, words } from "./words";
+import { foreign, noCompression, words } from "./words";
 
 /** The scenario that the page opens first. */
 const FIRST = "first";
@@ -34,6 +35,10 @@ class Lab {
   private before: Result | null = null;
   private kept = false;
   private fresh = true;
+  /** Whether a slider changes the run only from the present moment on. */
+  private live = false;
+  /** The changes of the last such moment. */
+  private moment: Moment | null = null;
   /** Whether a run is in progress. */
   private waiting = false;
   private readonly hidden = new Set<number>();
@@ -61,6 +66,7 @@ class Lab {
   private readonly besideHost = el("ul", { class: "beside", "aria-live": "polite" });
   private readonly besideError = el("p", { class: "refused", role: "alert", hidden: true });
   private readonly galleryHost = el("span", {});
+  private readonly reach = menu(words.reach, [["", words.whole], ["live", words.fromNow]], "", (chosen) => this.fork(chosen !== "", false));
 
   constructor() {
     document.getElementById("lab")?.append(this.page());
@@ -100,6 +106,7 @@ class Lab {
       { class: "left", "aria-label": words.scenario },
       el("h2", {}, words.controls),
       el("p", { class: "note" }, words.controlsHint),
+      el("label", {}, `${words.reach} `, this.reach),
       this.controlsHost,
       el("h2", {}, words.scenario),
       this.editor.element,
@@ -153,7 +160,7 @@ class Lab {
     this.say("");
     const apart = new Set(about.registry.aqm.filter((entry) => entry.in_order !== true).map((entry) => entry.name));
     this.now.separate = this.old.separate = (aqm) => apart.has(aqm);
-    this.controls = new Controls(about, (draft, began) => this.changed(draft, began));
+    this.controls = new Controls(about, (draft, began, edit) => this.changed(draft, began, edit));
     this.controlsHost.replaceChildren(this.controls.element);
     const known = await texts();
     const groups: [string, Exhibit[]][] = [
@@ -217,6 +224,8 @@ class Lab {
     this.before = null;
     this.kept = false;
     this.fresh = true;
+    this.forget();
+    this.fork(false, false);
     this.lessonHost.replaceChildren();
     document.body.classList.remove("predicting");
     this.files = shared.files ?? {};
@@ -235,19 +244,70 @@ class Lab {
     this.text = text;
     this.from = from;
     this.waiting = true;
-    this.client.run({ text, files: this.files, point: this.point, link: this.link, from_s: from });
+    const { moment } = this;
+    const fork = moment === null || moment.text() !== text ? null : { text: moment.base, time: moment.time };
+    this.client.run({ text, files: this.files, point: this.point, link: this.link, from_s: from, fork });
   }
 
   private edited(text: string): void {
     this.compare();
+    this.forget();
     this.rerun(text);
   }
 
   /** Handles a slider or menu. `began` is set if the user used another slider or menu before. */
-  private changed(draft: Draft, began: boolean): void {
+  private changed(draft: Draft, began: boolean, edit: Edit | null): void {
     if (began) this.compare();
+    if (this.live && edit !== null) {
+      this.change(began, (at) => at.sets.set(edit.path, edit.by));
+      this.controls?.now.set(edit.path, edit.by);
+      return;
+    }
+    this.forget();
     this.editor.set(draft.text);
     this.rerun(draft.text);
+  }
+
+  /** Forgets which changes belong to the last moment. They stay in the scenario. */
+  private forget(): void {
+    this.moment = null;
+    this.controls?.now.clear();
+  }
+
+  /** Changes the run from the present moment on, or from the last moment if the user still moves the
+   * same slider. */
+  private change(began: boolean, by: (at: Moment) => void): void {
+    const time = moment(this.player.time, this.result?.summary.duration_s ?? 0);
+    if (this.moment === null || (began && this.moment.time !== time)) this.moment = new Moment(this.text, time);
+    by(this.moment);
+    const text = this.moment.text();
+    this.editor.set(text);
+    this.rerun(text);
+  }
+
+  /** Lets sliders change the run only from the present moment on, and compares with the run so far. */
+  private fork(on: boolean, keep: boolean): void {
+    this.live = on;
+    if (keep) {
+      this.player.play(false);
+      this.before = this.result;
+      this.kept = true;
+      if (this.result !== null) this.show(this.result);
+    }
+    this.reach.value = on ? "live" : "";
+  }
+
+  /** Returns a menu that starts or stops flows and sources from the present moment on. */
+  private turns(result: Result): HTMLElement {
+    const names = result.watched.groups.map((group) => group.name);
+    const items = ["stop", "start"].flatMap((word) => names.map((name): [string, string] => [`${word} ${name}`, `${word} ${name}`]));
+    const choice = menu(words.turn, [["", words.turn], ...items], "", (chosen) => {
+      choice.value = "";
+      const [word = "", name = ""] = chosen.split(/ (.*)/);
+      this.compare();
+      this.change(true, (at) => (word === "stop" ? at.stop : at.start).add(name));
+    });
+    return choice;
   }
 
   /** Stores the current result, so that the next run is compared with it. */
@@ -424,7 +484,9 @@ class Lab {
       this.kept = false;
       if (this.result !== null) this.show(this.result);
     });
-    this.keeping.replaceChildren(keep, ...(this.before === null ? [] : [release]));
+    const fork = button(words.fork, words.forkTitle, () => this.fork(true, true));
+    const turns = this.result === null ? [] : [this.turns(this.result)];
+    this.keeping.replaceChildren(keep, fork, ...turns, ...(this.before === null ? [] : [release]));
   }
 
   private draw(): void {
@@ -537,7 +599,7 @@ function facts(result: Result): string {
 }
 
 if (typeof DecompressionStream === "undefined") {
-  document.getElementById("lab")?.append(words.noCompression);
+  document.getElementById("lab")?.append(noCompression);
 } else {
   new Lab();
 }

@@ -190,6 +190,8 @@ export interface Request {
   point: number;
   link: number;
   from_s: number;
+  /** The scenario without the changes of a moment. The run until this moment is the same. */
+  fork: { text: string; time: number } | null;
 }
 
 export type ToWorker =

@@ -10,6 +10,8 @@ interface Exports {
   lab_load(): number;
   lab_begin(point: number, link: number, stays: number, from: number): number;
   lab_advance(events: number): number;
+  lab_until(time: number): number;
+  lab_change(): number;
   lab_summary(): number;
   lab_account(): number;
   lab_log(): number;
@@ -25,8 +27,19 @@ export const NO_LINK = 0xffff_ffff;
 export class Engine {
   private readonly at: Exports;
 
-  constructor(module: WebAssembly.Module) {
+  /** Starts an instance of the engine, or continues from a snapshot. A snapshot needs an instance
+   * of its own, because memory cannot shrink to the size of the snapshot. */
+  constructor(module: WebAssembly.Module, snapshot?: ArrayBuffer) {
     this.at = new WebAssembly.Instance(module, {}).exports as unknown as Exports;
+    if (snapshot === undefined) return;
+    const { memory } = this.at;
+    memory.grow((snapshot.byteLength - memory.buffer.byteLength) / 65536);
+    new Uint8Array(memory.buffer).set(new Uint8Array(snapshot));
+  }
+
+  /** Returns a copy of the whole state. */
+  snapshot(): ArrayBuffer {
+    return this.at.memory.buffer.slice(0) as ArrayBuffer;
   }
 
   /** Returns the message of the panic that ended this instance. */
@@ -55,6 +68,17 @@ export class Engine {
   /** Continues the run. Returns its progress from 0 to 1, or 2 at its end. */
   advance(events: number): number {
     return this.at.lab_advance(events);
+  }
+
+  /** Continues the run up to and including a time. Returns its progress from 0 to 1. */
+  until(time: number): number {
+    return this.at.lab_until(time);
+  }
+
+  /** Changes the run from now on. Answers as `load` does. */
+  change(request: object): string {
+    this.give(JSON.stringify(request));
+    return this.text(this.at.lab_change());
   }
 
   summary(): string {

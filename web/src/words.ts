@@ -17,6 +17,12 @@ export const words = {
   warnings: "Unusual, but allowed",
   controls: "Values",
   controlsHint: "Every number is a slider, every algorithm a menu. Hover over a name for its meaning.",
+  reach: "A slider changes",
+  whole: "the whole run",
+  fromNow: "the run from this moment on",
+  fork: "Fork here",
+  forkTitle: "Keep this run for comparison. Sliders then change the run from this moment on.",
+  turn: "stop or start now …",
   addOption: "add an option …",
   addKey: "add a key …",
   bottleneck: "At the bottleneck",
@@ -53,7 +59,6 @@ export const words = {
     `This link was made with engine ${engine}; this page has ${here}. Its results may differ.`,
   unreadable: "The link does not contain a scenario that can be read.",
   stopped: (message: string) => `The engine stopped, and this run is lost: ${message}`,
-  noCompression: "This browser is too old for the page: it has no DecompressionStream.",
   runId: (id: string, version: string) => `run ${id}, engine ${version}`,
   runIdTitle: "A native run of this scenario has the same id and the same results",
   took: (seconds: string, ms: string) => `${seconds} s simulated in ${ms} ms`,
@@ -63,6 +68,8 @@ export const words = {
   dropped: "✕: dropped",
   cells: (packets: number) => `one square: ${packets} packets`,
 };
+
+export const noCompression = "This browser is too old for the page: it has no DecompressionStream.";
 
 /** Texts about files of other tools. */
 export const foreign = {

@@ -13,6 +13,15 @@ const MOST_STAYS = 600_000;
 /** Largest number of series that the charts draw. */
 const MOST_TRACES = 80;
 
+/** Simulated time between two checks for new messages on the way to a moment, s. */
+const STRETCH = 2;
+
+/** The largest state that is kept of a moment, bytes. */
+const MOST_KEPT = 1 << 28;
+
+/** The state of a run at a moment, from which the run can continue with other changes. */
+let kept: { of: string; state: ArrayBuffer } | null = null;
+
 let module: WebAssembly.Module | null = null;
 let engine: Engine | null = null;
 let newest: { id: number; request: Request } | null = null;
@@ -75,16 +84,53 @@ async function work(): Promise<void> {
   busy = false;
 }
 
-async function one(engine: Engine, id: number, request: Request): Promise<void> {
-  const values = JSON.parse(engine.outline(request.text)) as Value[];
-  const answer = JSON.parse(engine.load({ text: request.text, files: request.files })) as Loaded & { problems?: Problem[] };
+type Answer = Loaded & { problems?: Problem[] };
+
+/** Returns the point and the link of a request that a scenario has. */
+function within(request: Request, loaded: Loaded): { point: number; link: number } {
+  const point = Math.min(request.point, loaded.points.length - 1);
+  return { point, link: Math.min(request.link, (loaded.points[point]?.links.length ?? 1) - 1) };
+}
+
+/** Returns an engine whose run has reached the moment of a request, or null if the request has no
+ * moment or a newer request came. */
+async function reach(request: Request): Promise<Engine | null> {
+  const { fork, files } = request;
+  if (fork === null || module === null) return null;
+  const of = JSON.stringify({ ...request, text: "" });
+  if (kept?.of !== of) {
+    kept = null;
+    const engine = new Engine(module);
+    const loaded = JSON.parse(engine.load({ text: fork.text, files })) as Answer;
+    if (loaded.problems !== undefined) return null;
+    const { point, link } = within(request, loaded);
+    engine.begin(point, link, MOST_STAYS, request.from_s);
+    for (let time = STRETCH; time < fork.time; time += STRETCH) {
+      engine.until(time);
+      await breathe();
+      if (newest !== null) return null;
+    }
+    engine.until(fork.time);
+    const state = engine.snapshot();
+    if (state.byteLength <= MOST_KEPT) kept = { of, state };
+    return engine;
+  }
+  return new Engine(module, kept.state);
+}
+
+async function one(whole: Engine, id: number, request: Request): Promise<void> {
+  const began = performance.now();
+  const forked = await reach(request);
+  if (newest !== null) return;
+  engine = forked ?? whole;
+  const { text, files } = request;
+  const values = JSON.parse(engine.outline(text)) as Value[];
+  const answer = JSON.parse(forked?.change({ text, files }) ?? whole.load({ text, files })) as Answer;
   const loaded = answer.problems === undefined ? answer : null;
   say({ kind: "loaded", id, values, loaded, problems: answer.problems ?? [] });
   if (loaded === null) return;
-  const point = Math.min(request.point, loaded.points.length - 1);
-  const link = Math.min(request.link, (loaded.points[point]?.links.length ?? 1) - 1);
-  const began = performance.now();
-  engine.begin(point, link, MOST_STAYS, request.from_s);
+  const { point, link } = within(request, loaded);
+  if (forked === null) engine.begin(point, link, MOST_STAYS, request.from_s);
   for (;;) {
     const fraction = engine.advance(SLICE);
     if (fraction >= 2) break;

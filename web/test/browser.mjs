@@ -204,6 +204,28 @@ seen.csvRemoved = await savedCsv();
 seen.besideHacked = await drawn.evaluate(() => window.hacked ?? null);
 await drawn.context().close();
 
+// Fork the run at 10 s, move a slider twice, stop the flow, and save the scenario.
+const fork = await open(single);
+seen.unforked = await ran(fork);
+await fork.locator(".player input[type=range]").fill("3333");
+await fork.getByRole("button", { name: "Fork here" }).click();
+const rate = fork.getByLabel("bottleneck.rate", { exact: true });
+await rate.fill("300");
+const once = await ran(fork, seen.unforked);
+await rate.fill("200");
+seen.forked = await ran(fork, once);
+seen.forkedRate = await rate.getAttribute("aria-valuetext");
+seen.forkedPictures = await fork.locator("figure.picture:not([hidden])").count();
+await fork.getByLabel("stop or start now …", { exact: true }).selectOption("stop cubic");
+seen.stopped = await ran(fork, seen.forked);
+const [forkedToml] = await Promise.all([fork.waitForEvent("download"), fork.getByLabel("Save as …").selectOption("toml")]);
+seen.forkedToml = readFileSync(await forkedToml.path(), "utf8");
+// A congestion control does not change during a run.
+await fork.getByLabel("flows[0].cc", { exact: true }).selectOption("reno");
+await fork.waitForSelector(".problems li");
+seen.unchangeable = await fork.locator(".problems li").first().textContent();
+await fork.context().close();
+
 // On a phone, no element is wider than the page.
 const phone = await open(single, { viewport: { width: 400, height: 800 } });
 await ran(phone);

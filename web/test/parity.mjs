@@ -1,5 +1,6 @@
-// Runs scenarios in the engine that browsers use. Reads `[{name, text, files, watch}]`, and writes
-// the results of each run, with a hash of every series.
+// Runs scenarios in the engine that browsers use. Reads `[{name, text, files, watch, fork}]`, and
+// writes the results of each run, with a hash of every series. With a fork, the run begins with
+// another scenario, and continues with this one from a snapshot at the moment of the fork.
 import { build } from "esbuild";
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -14,9 +15,12 @@ let engine = new Engine(module);
 
 const sha = (data) => createHash("sha256").update(data).digest("hex").slice(0, 16);
 
-function run(point, watch) {
-  const began = process.cpuUsage();
+function begin(point, watch) {
   if (!engine.begin(point, watch ? 0 : NO_LINK, watch ? 100_000 : 0, 0)) throw new Error("no such point");
+}
+
+function measure() {
+  const began = process.cpuUsage();
   while (engine.advance(100_000) < 2);
   const used = process.cpuUsage(began);
   const cpu_s = (used.user + used.system) / 1e6;
@@ -28,13 +32,27 @@ function run(point, watch) {
   return { summary: sha(engine.summary()), account: sha(engine.account()), series, cpu_s };
 }
 
+function forked({ name, text, files, watch, fork }) {
+  engine.load({ text: fork.text, files, file: name });
+  begin(0, watch);
+  engine.until(fork.time);
+  const snapshot = engine.snapshot();
+  // Run the rest without the changes first, which must not matter.
+  while (engine.advance(100_000) < 2);
+  engine = new Engine(module, snapshot);
+  return JSON.parse(engine.change({ text, files, file: name }));
+}
+
 const jobs = JSON.parse(readFileSync(0, "utf8"));
-const out = jobs.map(({ name, text, files, watch }) => {
+const out = jobs.map((job) => {
+  const { name, text, files, watch, fork } = job;
   try {
-    const loaded = engine.load({ text, files, file: name });
-    const answer = JSON.parse(loaded);
+    const answer = fork === undefined ? JSON.parse(engine.load({ text, files, file: name })) : forked(job);
     if (answer.problems !== undefined) return { name, problems: answer.problems };
-    const points = answer.points.map((point, number) => ({ run_id: point.run_id, ...run(number, watch) }));
+    const points = answer.points.map((point, number) => {
+      if (fork === undefined) begin(number, watch);
+      return { run_id: point.run_id, ...measure() };
+    });
     return { name, version: answer.version, points };
   } catch (error) {
     const message = error instanceof WebAssembly.RuntimeError ? engine.panic() : String(error);

@@ -1,0 +1,15 @@
+// Unpacks the script of single.html and runs it. The policy of the page allows this script by its
+// hash.
+
+import { text } from "./packed";
+import { noCompression } from "./words";
+
+if (typeof DecompressionStream === "undefined") {
+  document.getElementById("lab")?.append(noCompression);
+} else {
+  void text("script").then((source) => {
+    const made = document.createElement("script");
+    made.textContent = source;
+    document.body.append(made);
+  });
+}
