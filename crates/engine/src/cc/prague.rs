@@ -23,7 +23,7 @@
 //! target and the smoothed RTT. The window is the rate times a slow RTT, which is an average over
 //! 128 rounds. The pacing rate is 3 % higher in the first half of a virtual RTT, and 3 % lower in
 //! the second half, so that a queue with a step marks some packets of each. The rate is at least
-//! 100 kbit/s. Below 1 Mbit/s packets get smaller, so that two of them leave in 25 ms.
+//! 100 kbit/s.
 //!
 //! Other commits have the version number 0.7 too. In 2023 the rate replaced the window at every
 //! window (option `mode = "rate"`). Later commits have parameters for the mode and for alpha at the
@@ -34,10 +34,9 @@
 //! 0.6 restores the fractional part from before it, whereas the module subtracts it a second time.
 //! Pacing assumes packets of the IPv4 MTU with timestamps. TSO is not modelled: all segments of a
 //! burst leave at once. The receiver is the one of the newest Linux for both versions. Like the L4S
-//! team's kernels it delays ACKs, and acknowledges a change of the ECN field at once. When it
-//! decides whether to delay an ACK, it counts small packets as full ones (Linux estimates the size
-//! of segments). Segments keep their size when they are sent again (Linux may join them). ACKs and
-//! SYNs do not have ECT(1).
+//! team's kernels it delays ACKs, and acknowledges a change of the ECN field at once. Packets of
+//! 0.7 keep their size. The module makes them smaller below 1 Mbit/s, so that two of them leave in
+//! 25 ms, which tailback's segments do not allow. ACKs and SYNs do not have ECT(1).
 
 mod fallback;
 mod version_0_7;

@@ -22,9 +22,6 @@ pub struct Window {
     pub pacing_rate: u64,
     /// Number of segments that may leave together if packets are paced (TSO autosizing).
     pub pacing_burst: u32,
-    /// Largest payload of a new segment, bytes. A congestion control lowers it to send smaller
-    /// segments than the path allows.
-    pub max_payload: u16,
     /// Whether the initial window is also paced (`tcp_pace_iw` of the L4S team).
     pub pace_first: bool,
     /// Whether the congestion control leaves the pacing rate to the stack. The option `pacing` of
@@ -51,7 +48,6 @@ impl Window {
             cwnd_cnt: 0,
             pacing_rate: 0,
             pacing_burst: 1,
-            max_payload: u16::MAX,
             pace_first: false,
             paced_by_stack: false,
             app_limited: 0,

@@ -488,7 +488,7 @@ impl Sender {
 
     #[inline(always)]
     pub(super) fn send_new(&mut self, port: &mut impl Port) {
-        let payload = self.queue.take(self.plan.mss.min(self.window.max_payload));
+        let payload = self.queue.take(self.plan.mss);
         let alone = self.board.flight.packets_out() == 0;
         let seq = self.board.flight.nxt;
         self.board.push(payload, self.conn.now);

@@ -14,15 +14,11 @@ const FRACTION: u32 = 20;
 const ONE: u64 = 1 << FRACTION;
 /// Smallest pacing rate, bytes/s: 100 kbit/s.
 const MIN_RATE: u64 = 12_500;
-/// Smallest payload of a segment, bytes.
-const MIN_PAYLOAD: u64 = 150;
 /// The additive increase is one packet of this many bytes per virtual RTT, whatever the packets'
 /// size is.
 const FULL_PACKET: u64 = 1500;
 /// The rate replaces the window if the window has at most this many full packets.
 const SMALL_WINDOW: u64 = 4;
-/// The payload is such that at least this many packets leave in a virtual RTT.
-const PACKETS_PER_VIRTUAL_RTT: u64 = 2;
 /// The slow RTT is a moving average over this many rounds, as a binary logarithm.
 const SLOW_RTT: u32 = 7;
 /// The pacing rate changes in units of 2^-7.
@@ -96,8 +92,6 @@ pub(super) struct Prague {
     /// Window before the last loss, segments.
     loss_cwnd: u32,
     /// Payload of a full segment, bytes. 0 before the connection begins.
-    full: u64,
-    /// Payload of the next segments, bytes.
     payload: u64,
     /// Segments delivered when the round began.
     old_delivered: u64,
@@ -156,7 +150,6 @@ impl Prague {
             small: false,
             loss_rate: 0,
             loss_cwnd: 0,
-            full: 0,
             payload: 0,
             old_delivered: 0,
             old_delivered_ce: 0,
@@ -314,7 +307,7 @@ impl Prague {
     }
 
     /// Updates alpha once a round has passed. With scaling, the target RTT must also have passed.
-    fn update_alpha(&mut self, view: View<'_>, window: &mut Window) {
+    fn update_alpha(&mut self, view: View<'_>, window: &Window) {
         if view.flight.una < self.next_seq
             || (self.is_scaled(window) && !self.target_elapsed(view, self.alpha_stamp))
         {
@@ -330,30 +323,9 @@ impl Prague {
                 + (marked << self.bits) / delivered;
             self.upscaled_alpha = alpha.min(1 << (self.bits + self.shift_g));
             self.alpha_stamp = view.now;
-            if self.is_scaled(window) && !self.in_loss {
-                self.fit_payload(view, window);
-            }
         }
         self.slow_rtt = self.slow_rtt + srtt(view) - (self.slow_rtt >> SLOW_RTT);
         self.begin_round(view, window);
-    }
-
-    /// Makes packets so small that the rate fills two of them in a virtual RTT. With 25 ms this
-    /// happens below 1 Mbit/s.
-    fn fit_payload(&mut self, view: View<'_>, window: &mut Window) {
-        let bytes = (u128::from(self.rate) * u128::from(self.virtual_rtt(view))) >> RTT_TO_BYTES;
-        let packet = (bytes as u64).div_ceil(PACKETS_PER_VIRTUAL_RTT);
-        let payload = (packet.saturating_sub(HEADERS))
-            .min(self.full)
-            .max(MIN_PAYLOAD.min(self.full));
-        if payload == self.payload {
-            return;
-        }
-        let before = u128::from(self.packet());
-        self.payload = payload;
-        self.fraction = (u128::from(self.fraction) * before / u128::from(self.packet())) as u64;
-        window.max_payload = payload as u16;
-        window.cwnd = self.whole();
     }
 
     /// Sets the pacing rate: cwnd/srtt in whole packets, or by rate the rate with its swing, which
@@ -436,8 +408,7 @@ impl CongestionControl for Prague {
     }
 
     fn init(&mut self, view: View<'_>, window: &mut Window) {
-        self.full = u64::from(view.mss);
-        self.payload = self.full;
+        self.payload = u64::from(view.mss);
         self.upscaled_alpha = self.alpha_init << self.shift_g;
         self.alpha_stamp = view.now;
         self.fraction = u64::from(window.cwnd) << FRACTION;

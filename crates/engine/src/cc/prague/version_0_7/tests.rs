@@ -271,33 +271,6 @@ fn a_small_window_follows_the_rate() {
     }
 }
 
-/// Below 1 Mbit/s packets get smaller, so that two of them leave in 25 ms. The smallest payload is
-/// 150 bytes.
-#[test]
-fn packets_get_small_below_a_megabit() {
-    let mut host = scaled(2, Time::from_ms(5), &[("mode", Value::Word("rate"))]);
-    let mut sizes = Vec::new();
-    for _ in 0..4_000 {
-        host.ack_ece(2);
-        host.wait(Time::from_ms(5));
-        let rate = host.window.pacing_rate as f64 / (1.0 + 4.0 / 128.0);
-        sizes.push((rate, host.window.max_payload));
-    }
-    let full = |payload: u16| payload == u16::MAX || payload == host.conn.mss;
-    for (rate, payload) in &sizes {
-        if *rate > 150_000.0 {
-            assert!(full(*payload), "{payload} at {rate}");
-        }
-    }
-    let last = sizes.last().expect("some").1;
-    assert_eq!(last, 150);
-    let between = sizes.iter().any(|(_, p)| (200..1_400).contains(p));
-    assert!(between, "the size falls in steps");
-    assert!(host.window.cwnd >= 2);
-    let (rate, _) = sizes.last().expect("some");
-    assert!((12_000.0..13_500.0).contains(rate), "{rate}");
-}
-
 /// `prague_enter_loss`: a loss halves the window or the rate. If the loss was spurious, both
 /// return to the former values.
 #[test]
