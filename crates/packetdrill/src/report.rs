@@ -140,7 +140,7 @@ const HEAD: &str = "\
 # The simulator's TCP, tested by packetdrill scripts
 
 `tailback-packetdrill --kernel --markdown` makes this page from the unmodified scripts of a Linux
-source tree (`tools/testing/selftests/net/packetdrill`). A test fails if the page is out of date.
+source tree (`tools/testing/selftests/net/packetdrill`). A test keeps it current.
 The repository has no copy of the scripts.
 
 packetdrill can test a TCP in a shared library (`--so_filename`), but the Debian releases used here
