@@ -48,6 +48,7 @@ pub fn flight(segments: u32) -> Flight {
 /// The values that the stack gives to a congestion control. Tests set them directly.
 pub struct Stack {
     /// Clocks, counters and state, which the congestion control reads.
+    /// The connection as the congestion control sees it.
     pub conn: Conn,
     /// Segments in flight, which the congestion control reads.
     pub flight: Flight,
@@ -69,6 +70,7 @@ impl Stack {
         }
     }
 
+    /// Calls a hook with this connection and its window.
     pub fn with<R>(&mut self, hook: impl FnOnce(View<'_>, &mut Window) -> R) -> R {
         hook(self.conn.view(&self.flight), &mut self.window)
     }
@@ -82,13 +84,17 @@ pub fn ssthresh(cc: &mut dyn CongestionControl, cwnd: u32, out: u32, signal: Sig
 
 /// A sender without a network.
 pub struct Host {
+    /// The congestion control under test.
     pub cc: Box<dyn CongestionControl>,
+    /// The state of the connection that the congestion control reads.
     pub conn: Conn,
     /// The sender's segments. No segment is lost or selectively acknowledged.
     pub flight: Flight,
+    /// The window that the congestion control changes.
     pub window: Window,
     /// The features of the stack that the congestion control requests.
     pub needs: Needs,
+    /// Round-trip time of every segment.
     pub rtt: Time,
     /// The reduction ends when a segment above this one is acknowledged.
     high_seq: u64,
@@ -151,6 +157,7 @@ impl Host {
         cc.cwnd_event(view, window, event);
     }
 
+    /// Moves the clock forward.
     pub fn wait(&mut self, time: Time) {
         self.conn.now += time;
     }
