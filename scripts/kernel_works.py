@@ -53,9 +53,9 @@ INTRODUCTION = """\
 # Published experiments on Linux
 
 tailback repeats published experiments both in the simulator and on Linux, in virtual time.
-`python scripts/kernel_works.py` prints this page. Most rows are from `reproduce NAME --quick`, whose runs
-are shorter and cover fewer seeds and settings than the page of the experiment. Rows with "every
-seed" are from the full experiment.
+`python scripts/kernel_works.py` prints this page. Most rows are from `reproduce NAME --quick`,
+whose runs are shorter and cover fewer seeds and settings than the page of the experiment. Rows with
+"every seed" are from the full experiment.
 """
 
 ERRORS = """\
