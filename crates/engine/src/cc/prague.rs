@@ -15,28 +15,31 @@
 //! pacing rate from whole packets, as in earlier commits and in 0.7 (option `pace`).
 //!
 //! Version 0.7 differs from 0.6 as follows. alpha has 24 binary digits and starts at 0, and the
-//! first mark halves the window. The scaling begins 4 rounds after slow start instead of 500.
-//! Reductions are then at least one target RTT of 25 ms apart. Single segments leave instead of
-//! pairs. The window grows unless the application limits the flow, even if the window does not. A
-//! small window has at most four packets of 1500 bytes. Increase and reductions then apply to a
-//! rate instead. The rate grows by one packet per virtual RTT, which is the larger one of the
-//! target and the smoothed RTT. The window is the rate times a slow RTT, which is an average over
-//! 128 rounds. The pacing rate is 3 % higher in the first half of a virtual RTT, and 3 % lower in
-//! the second half, so that a queue with a step marks some packets of each. The rate is at least
-//! 100 kbit/s.
+//! first mark halves the window. In slow start, it does not if its ACK also covers an unmarked
+//! segment. The scaling begins 4 rounds after slow start instead of 500. Reductions are then at
+//! least one target RTT of 25 ms apart. Single segments leave instead of pairs. The window grows
+//! unless the application limits the flow, even if the window does not. A small window has at most
+//! four packets of 1500 bytes. Increase and reductions then apply to a rate instead. The rate grows
+//! by one packet per virtual RTT, which is the larger one of the target and the smoothed RTT. The
+//! window is the rate times a slow RTT, which is an average over 128 rounds. The pacing rate is 3 %
+//! higher in the first half of a virtual RTT, and 3 % lower in the second half, so that a queue
+//! with a step marks some packets of each. Marks do not reduce the rate below 100 kbit/s.
 //!
-//! Other commits have the version number 0.7 too. In 2023 the rate replaced the window at every
-//! window (option `mode = "rate"`). Later commits have parameters for the mode and for alpha at the
-//! start. In some of them the pacing rate swings at every window, alpha starts at 1, or the window
-//! grows only if it limits the flow. tailback does not have every combination.
+//! Other commits have the version number 0.7 too. In some of them, the rate replaces every window
+//! as soon as the scaling begins. With the option `mode = "rate"`, it does so after the first mark.
+//! Later commits have parameters for the mode and for alpha at the start. In some of them the
+//! pacing rate swings at every window, alpha starts at 1, or the window grows only if it limits the
+//! flow. tailback does not have every combination.
 //!
 //! Deviations: slow start of 0.6 keeps the fractional part of the window. Undoing a reduction of
 //! 0.6 restores the fractional part from before it, whereas the module subtracts it a second time.
 //! Pacing assumes packets of the IPv4 MTU with timestamps. TSO is not modelled: all segments of a
 //! burst leave at once. The receiver is the one of the newest Linux for both versions. Like the L4S
 //! team's kernels it delays ACKs, and acknowledges a change of the ECN field at once. Packets of
-//! 0.7 keep their size. The module makes them smaller below 1 Mbit/s, so that two of them leave in
-//! 25 ms, which tailback's segments do not allow. ACKs and SYNs do not have ECT(1).
+//! 0.7 keep their size. The module makes them smaller if two of them would take longer than a
+//! virtual RTT (below 1 Mbit/s if that is 25 ms), which tailback's segments do not allow. A `swing`
+//! of 0 turns the swing off, whereas the module then uses its default. ACKs and SYNs do not have
+//! ECT(1).
 
 mod fallback;
 mod version_0_7;

@@ -42,7 +42,8 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
         "Prague",
         'version 0.7 (`version = "0.7"`), Accurate ECN, no fallback',
         "stated: the L4S team's testing build of 5.15.72, `tcp_ecn = 3`, `prague_ecn_fallback` 0. "
-        "The build is a rolling one, so its commit is not known. A report to L4STeam/linux "
+        "The version is inferred: the build is a rolling one, so its commit is not known. "
+        "A report to L4STeam/linux "
         '("Prague 5.15 ECN fallback always activates", January 2025) says that builds of 5.15, '
         "also the authors', had 24 bits of alpha and a fallback with values for 20. The line "
         "numbers of its patch fit version 0.7 in L4STeam/tcp-prague (90aea47f), and no other "

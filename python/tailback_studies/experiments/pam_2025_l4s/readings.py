@@ -49,7 +49,7 @@ READINGS: tuple[Reading[PamVariant, PamRow], ...] = (
     ),
     Reading(
         "rate",
-        "the rate replaces Prague's window at every size, as in 2023 (`mode`)",
+        "the rate replaces Prague's window at every size after the first mark (`mode`)",
         PamVariant(prague={"mode": "rate", "rtt_transition": 500}),
     ),
     Reading(
