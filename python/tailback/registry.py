@@ -42,7 +42,8 @@ def in_order(queue: Mapping[str, Any]) -> bool:
 
 
 def is_dual(entry: Mapping[str, Any]) -> bool:
-    """Return whether a queue has two parts, between which the ECN field of a packet decides."""
+    """Return whether the queue discipline is a dual queue, which sorts packets into two queues by
+    their ECN field."""
     return bool(entry.get("dual", False))
 
 

@@ -1,8 +1,8 @@
 """Lists releases of Linux: in which suites Debian has their sources, and which features a release
 does not have.
 
-Differences between releases are declared only in these tables. To support another release, add it
-here.
+The tables in this module declare all differences between releases. To support another release, add
+it here.
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ def newest_package(apt: Apt) -> tuple[str, str]:
         if match and (number := (int(match[1]), int(match[2]))) >= OLDEST:
             candidates.append((number, name))
     for _number, name in sorted(candidates, reverse=True):
-        # The lists may name a package that this suite no longer provides.
+        # apt's package lists may name a package that this suite no longer provides.
         if versions := apt.versions(name):
             return name, newest(versions)
     raise TailbackError(

@@ -64,7 +64,7 @@ def missing_message(packages: Sequence[str]) -> str:
 
 
 def check() -> None:
-    """Raise `InputError` on a machine that cannot build the kit."""
+    """Raise `InputError` on a machine that cannot build the kernel kit."""
     machine = platform.machine()
     if machine != "x86_64":
         raise InputError(

@@ -1,10 +1,9 @@
 """Metrics of harm (Ware and others, HotNets 2019): how much a competitor worsens a result.
 
-If less is better, as for a time, harm is the share of the value with the competitor that the
-competitor added. If more is better, as for a rate, harm is the share of the value without the
-competitor that was lost. A single run has no harm, because harm compares a result with the
-competitor to one without it. A harm of 0 means that nothing was lost, 1 that everything was lost.
-If harm is negative, the competitor helped.
+If less is better, as for a time, harm is (with - without) / with, from the values with and without
+the competitor. If more is better, as for a rate, harm is (without - with) / without. A single run
+has no harm, because harm compares a result with the competitor to one without it. A harm of 0 means
+that nothing was lost, 1 that everything was lost. If harm is negative, the competitor helped.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from tailback.metrics.groups import is_of
 
 def harm(alone: float, contended: float, better: Better) -> float | None:
     """Compute the harm from a value without the competitor and the value with it. Return `None` if
-    the divisor is not positive.
+    the value to divide by is not positive.
     """
     whole = contended if better == "less" else alone
     if whole <= 0:

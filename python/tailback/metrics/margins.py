@@ -57,11 +57,12 @@ class Contrast:
         return _tail(self.freedom, -self.mean / self.error)
 
     def runs(self, level: float) -> int | None:
-        """Estimate how many runs are needed to decide, if the true mean equals the measured mean.
-        Return None if no number of runs suffices.
+        """Estimate how many runs make the test significant, if the true mean equals the measured
+        mean. Return None if no number of runs suffices.
         """
         if self.error == 0:
-            # All signs of this many runs are equal by chance with a probability below the level.
+            # With this many runs, all differences have the same sign by chance with a probability
+            # of at most `level`.
             return math.ceil(-math.log2(level))
         size = abs(self.mean) / self.deviation
         if not _enough(MOST_RUNS, size, level):
@@ -88,14 +89,15 @@ class Samples:
     paired: bool
 
     def against(self, limit: float, *, relative: bool, falls: bool = False) -> Contrast:
-        """Return how far the variant lies above the baseline plus `limit`, or below it if `falls`.
+        """Return how far the variant lies above the baseline plus `limit`. If `falls` is true,
+        return how far it lies below.
 
         `limit` is in the unit of the quantity, or with `relative` a share of the baseline.
         """
         base, other = self.base, self.other
         n, m = len(base), len(other)
         mean_base, mean_other = math.fsum(base) / n, math.fsum(other) / m
-        # 10 % "more" than a negative value means closer to 0.
+        # If the baseline is negative, 10 % "more" is a value closer to 0.
         share = 1 + math.copysign(limit, limit * mean_base) if relative else 1.0
         fixed = 0.0 if relative else limit
         mean = mean_other - share * mean_base - fixed
@@ -119,9 +121,9 @@ class Samples:
         return Contrast(min(n, m), mean, error, freedom, alike, error * math.sqrt(min(n, m)))
 
     def bounds(self, level: float, *, relative: bool) -> tuple[float | None, float | None]:
-        """Return the lower and upper confidence bound of the difference at this one-sided level. A
-        bound that cannot be determined is None. `more` and `less` become significant at these
-        bounds.
+        """Return the one-sided lower and upper confidence bounds of the difference. `level` is the
+        error probability of each bound. A bound that cannot be determined is None. A test against a
+        limit becomes significant where the limit crosses a bound.
         """
         middle = self.against(0.0, relative=relative)
         mean = math.fsum(self.base) / len(self.base)

@@ -36,7 +36,8 @@ def _paths(part: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any
     for key, value in part.items():
         if isinstance(value, Mapping):
             yield from _paths(value, f"{prefix}{key}.")
-        # Leave out `samples`: without samples, the value itself is missing.
+        # Leave out the number of samples. If there are none, the other fields are missing, which
+        # says the same.
         elif key != "samples":
             yield f"{prefix}{key}", value
 

@@ -1,7 +1,7 @@
 """Combines the values of runs with different seeds. Only this module computes means over seeds.
 
-Commands ask for a metric of one flow, link, class or run over several runs. `Metric` defines how
-runs without a value are treated, and the possible values to which an interval is cut.
+Its functions take a metric, several runs, and the flow, link or class to read in each run. `Metric`
+defines how runs without a value are treated, and the possible values to which an interval is cut.
 """
 
 from __future__ import annotations

@@ -84,8 +84,8 @@ def means_between(
     edges: NDArray[np.float64],
     end: float,
 ) -> NDArray[np.float64]:
-    """Compute the time-weighted mean of a state between each two neighbouring edges. The mean is
-    NaN where no sample is valid.
+    """Compute the time-weighted mean of a state in each interval between successive times in
+    `edges`. The mean is NaN where no sample is valid.
 
     A sample is valid until the next sample, and the last sample until `end`. If an interval
     contains only the instant of the last sample, its mean is that value.

@@ -90,7 +90,7 @@ def estimate(
 
 @cache
 def t_quantile(freedom: float) -> float:
-    """Return the t that |T| does not exceed with a probability of 95 %, for this many degrees of
+    """Return the two-sided 95 % quantile of Student's t distribution with this many degrees of
     freedom."""
     if freedom in _T95:
         return _T95[freedom]

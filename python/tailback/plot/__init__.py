@@ -56,8 +56,9 @@ class Figure:
 
 
 def _warm_up() -> None:
-    """Draw a trivial figure before results are read, because the renderer starts slowly."""
-    # Drawing reports an error later.
+    """Start the renderer, which is slow to start, by drawing an empty figure while results are
+    read."""
+    # Ignore errors here: drawing the real figure reports them.
     with suppress(Exception):
         import vl_convert
 

@@ -95,8 +95,8 @@ def laid_out(plan: PlotPlan, drawing: PlannedDrawing, size: Size) -> LaidOut:
 
 
 def specification(chart: Any) -> dict[str, Any]:
-    """Return a chart as a Vega-Lite specification. Themes have no effect, and control characters in
-    untrusted texts are escaped."""
+    """Return a chart as a Vega-Lite specification. The user's Altair theme is ignored, and control
+    characters in untrusted texts are escaped."""
     with alt.theme.enable("none"):
         made: dict[str, Any] = cleaned(chart.to_dict(validate=False))
     return made
@@ -215,7 +215,7 @@ def _chart(
     if plan.kind.coloured:
         legend |= {"columns": per_row, "symbolOpacity": 1}
         if not plan.kind.lines:
-            # Otherwise Vega would draw a symbol's outline with the dashes of its line.
+            # Without this setting, Vega would outline the legend's symbols with dashes.
             legend |= {"symbolStrokeWidth": 0}
         if plan.kind.lines:
             legend |= {

@@ -146,7 +146,8 @@ class _Search:
         return kinds.KINDS[name]
 
     def _names(self, kind: Kind | None) -> None:
-        """Check the options that are always keys, so that all mistakes are reported together."""
+        """Check the options whose values must be keys, so that all mistakes are reported
+        together."""
         asked = self.asked
         for word in asked.facet:
             self._key(word, "--facet")
@@ -179,7 +180,7 @@ class _Search:
         try:
             quantities.find(word, {}, classes=self.classes, competitor=self.competitor)
         except OfTwoResults:
-            # The quantity exists. A later step reports why it cannot be drawn.
+            # The quantity exists. A later step reports that it needs two results.
             return True
         except InputError:
             return False
@@ -425,8 +426,8 @@ class _Search:
     def _own_link(
         self, across: PlotQuantity, y: PlotQuantity, links: Mapping[str, Dimension]
     ) -> bool:
-        """Return whether each flow or class uses the link quantity of its own first link. Otherwise
-        restrict the figure to the first link."""
+        """Return whether to plot each flow or class against the quantity of the first link on its
+        route. If not, restrict the figure to the first link of the network."""
         if across.on != "link" or len(links["link"].texts) < 2:
             return False
         if y.on in ("flow", "class"):
@@ -519,8 +520,8 @@ class _Search:
         if self.asked.facet:
             open_ = [role for role in open_ if role == "series"]
         if y.on == "link" and several and ("series" not in open_ or free):
-            # The other links are in the reverse direction or further along the path, so draw only
-            # the first.
+            # Draw only the first link, because other links carry the reverse direction or come
+            # later on the path.
             first = parts["link"].texts[0]
             self.notes.append(f"of link only {first}")
             self.wanted["link"] = frozenset([first])
@@ -534,7 +535,8 @@ class _Search:
                 roles[open_.pop(0)] = dimension
                 waiting.remove(dimension)
         if kind.x == "quantity":
-            # Each value becomes its own dot, so no role is needed.
+            # Each combination of the remaining values becomes a dot, so these dimensions need no
+            # role.
             return
         for dimension in waiting:
             if self.asked.nothing and dimension.keys:

@@ -117,7 +117,7 @@ def numbers(labels: Sequence[str]) -> tuple[list[float], str] | None:
     families = {_SAME[unit][0] for unit in units if unit in _SAME}
     if len(families) != 1 or any(unit not in _SAME for unit in units):
         return None
-    # Choose the largest unit in which no number is much smaller than 1.
+    # Choose the largest unit in which all numbers are at least 0.1.
     family, least = families.pop(), min(abs(n) * _SAME[unit][1] for n, unit in known)
     every = sorted((s, unit) for unit, (kind, s) in _SAME.items() if kind == family)
     base = next((unit for s, unit in reversed(every) if least >= 0.1 * s), every[0][1])

@@ -1,5 +1,5 @@
-"""Loads plugins. They are Rust crates of the user that add congestion controls, queue disciplines,
-kinds of traffic or transport stacks.
+"""Loads plugins: Rust crates of the user that add congestion controls, queue disciplines, kinds of
+traffic or transport stacks.
 
 A plugin is compiled together with the engine's sources into a copy of `tailback._native` that is
 kept in the user's cache. This copy reads and runs the scenarios that name the plugin.

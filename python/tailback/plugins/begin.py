@@ -103,7 +103,8 @@ def _texts(kind: str, name: str) -> dict[str, str]:
     edition = re.search(r'(?m)^edition = "(\d+)"', table)
     assert version is not None
     assert edition is not None
-    # With these files, a stack's tests run without the command `tailback`.
+    # With tailback-sim as a dependency, `cargo test` runs a stack's tests without the command
+    # `tailback`.
     more = f'\ntailback-sim = "{version[1]}"' if kind == "stack" else ""
     own_tests = {}
     if kind == "stack":
@@ -141,8 +142,8 @@ queue = "{name if kind == "queue" else "fifo"}"
 rtt = "40ms"
 
 {SCENARIO[kind].format(name=name)}""",
-        # The file tells cargo and editors where this machine has the engine. On other machines it
-        # has no effect.
+        # This file tells cargo and editors where the engine's crates are on this machine. On other
+        # machines it has no effect.
         ".cargo/config.toml": workspace.patches(engine.root / "crates")
         + "\n[profile.test]\nopt-level = 2\n",
         ".gitignore": "/target/\n/.cargo/\n/Cargo.lock\n/results/\n",

@@ -131,7 +131,7 @@ def _parts(folder: Path, known: set[Path]) -> Iterator[Path]:
         if not isinstance(dependency, dict) or not isinstance(dependency.get("path"), str):
             continue
         path = (folder / dependency["path"]).resolve()
-        # The engine's version already covers the engine's own crates.
+        # Leave out the engine's own crates, which the engine's version already covers.
         of_engine = path.parent == engine.resolve()
         if path not in known and not of_engine and (path / MANIFEST).exists():
             yield from _parts(path, known)

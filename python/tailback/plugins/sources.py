@@ -20,7 +20,7 @@ class Sources:
     checkout: bool
 
     def manifest(self, members: list[str]) -> str:
-        """Return the workspace's Cargo.toml with these members."""
+        """Return the workspace's Cargo.toml with its list of members replaced."""
         text = (self.root / "Cargo.toml").read_text(encoding="utf-8")
         listed = ", ".join(f'"{member}"' for member in members)
         return re.sub(r"(?m)^members = \[.*?\]", lambda _: f"members = [{listed}]", text, count=1)

@@ -70,7 +70,7 @@ def test(crates: Sequence[Crate]) -> list[str]:
     """Run the plugins' own tests, and return cargo's output."""
     with _workspace(crates) as folder:
         packages = [word for crate in crates for word in ("--package", crate.name)]
-        # Also test the combining package, because cargo then reuses the compiled engine.
+        # Also name the combining package, because cargo then reuses the engine compiled for it.
         return _cargo(crates, folder, "test", "--tests", "--package", OWN, *packages)
 
 
@@ -200,8 +200,9 @@ def _cargo(crates: Sequence[Crate], folder: Path, command: str, *words: str) -> 
     try:
         # Add the plugins and their dependencies to Cargo.lock, without changing other entries.
         _offline_first(folder, "update", "--workspace")
-        # The engine's version is a hash over files that include Cargo.lock. Keep the lock file's
-        # modification time. Otherwise cargo would compile the engine again for each set of plugins.
+        # Give the new Cargo.lock the modification time of the engine's. Cargo.lock is part of the
+        # engine's version hash, so cargo would otherwise compile the engine again for each set of
+        # plugins.
         old = sources.find().root / "Cargo.lock"
         shutil.copystat(old, folder / "Cargo.lock")
         return _offline_first(folder, command, *words)

@@ -114,8 +114,8 @@ Log = tuple[Mapping[str, Any], Iterable[Any]]
 
 
 def logs(data: bytes, path: Path, words: Sequence[bytes]) -> list[Log]:
-    """Return the connections of a file. In a text sequence, skip records that contain none of these
-    words.
+    """Return the connections of a file. If the file is a text sequence, skip records that contain
+    none of `words`.
 
     Raises `InputError` if the file is not qlog. Messages name the file as `path`.
     """
@@ -175,9 +175,7 @@ def _sequence(data: bytes, path: Path, words: Sequence[bytes]) -> list[Log]:
 
 
 def _records(records: Iterable[bytes], words: Sequence[bytes], path: Path) -> Iterator[Any]:
-    """Yield records that contain one of these words. Without words, yield every record: times may
-    be relative to the previous record.
-    """
+    """Yield records that contain one of `words`, or every record if `words` is empty."""
     for number, record in enumerate(records):
         if number == MAX_RECORDS:
             return

@@ -1,4 +1,4 @@
-"""Writes reports. `model` defines their parts, and `write` makes the files."""
+"""Writes reports. `model` defines the parts of a report, and `write` makes its files."""
 
 from tailback.report.model import (
     Block,

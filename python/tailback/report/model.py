@@ -39,8 +39,8 @@ class Facts:
     reruns: Sequence[Rerun] = field(default=(), repr=False, compare=False)
 
     def lines(self, said: Mapping[str, str] | None = None) -> list[tuple[str, str]]:
-        """Return the known facts as pairs of label and text. Leave out facts that `said` already
-        contains."""
+        """Return the known facts as pairs of label and text, without those that are equal in
+        `said`."""
         known = self._known()
         return [line for line in known if (said or {}).get(line[0]) != line[1]]
 
@@ -244,9 +244,8 @@ class Report:
     def common(self) -> dict[str, str]:
         """Return the facts to print once at the top of the report, by label.
 
-        A fact that only some figures have is printed with these figures. A figure whose text
-        differs from the most frequent text for a label has the text printed with it, too. A fact of
-        the report itself takes precedence.
+        For each label, this is the report's own text, or else the text that most figures and tables
+        share. The others print their own text. A fact that only some of them have is left out here.
         """
         known = [
             dict(block.facts.lines())

@@ -59,7 +59,7 @@ def to_pdf(report: Report, svgs: Mapping[str, str] | None = None) -> bytes:
         (root / "report.typ").write_bytes(template)
         (root / "report.json").write_text(json.dumps(_data(report, svgs)), encoding="utf-8")
         for name, svg in svgs.items():
-            # The conversion keeps text as text if the font is the one used for layout.
+            # The PDF contains text rather than outlines if the font is the one used for layout.
             (root / f"{name}.pdf").write_bytes(vl_convert.svg_to_pdf(svg))
         # typst's type annotations do not describe these options.
         compiler: Any = typst.compile
@@ -172,8 +172,8 @@ def _broken(head: str, width: int) -> list[str]:
 
 
 def _parts(needed: Sequence[int], first: int) -> list[list[int]]:
-    """Divide columns into tables that fit at the smallest font size. Each table repeats the first
-    `first` columns.
+    """Divide columns into tables that fit at the smallest font size. Each table begins with the
+    same `first` columns.
 
     `needed` has the width of each column in letters.
     """

@@ -1,5 +1,5 @@
 """Makes two sections that explain the results of runs. One explains the runs of a sweep. The other
-lists which explanations differ between the variants of a comparison."""
+lists what was explained differently for the variants of a comparison."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def of_sweep(groups: Sequence[Sequence[Run]], facts: Facts) -> Section:
     blocks: list[Block] = []
     for run, explanation in known[:1] + (known[-1:] if len(known) > 1 else []):
         blocks.append(Text(_told(run, explanation)))
-    # For a single flow, the explanation's sentences contain these numbers.
+    # For a single flow, the sentences above already contain the numbers that the bars show.
     if sum(len(explanation.flows) for _, explanation in known) > 1:
         blocks.append(_bars(known, facts))
     blocks += [_times(known, facts), _queues(known, facts)]

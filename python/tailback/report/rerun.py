@@ -1,5 +1,5 @@
-"""Adds the laboratory to reports: a page that runs scenarios in the browser. Links next to figures
-open their scenarios in it."""
+"""Adds a page called the laboratory to reports, which runs scenarios in the browser. Links next to
+figures open their scenarios there."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def of(named: Iterable[tuple[str, Results]]) -> tuple[Rerun, ...]:
     simulated = [(name, results) for name, results in named if results.engine == "sim"]
     names = [name for name, _ in simulated]
     return tuple(
-        # Sweeps may have the same title.
+        # Number the sweeps whose titles are equal.
         Rerun(f"{name} ({number})" if names.count(name) > 1 else name, results.points)
         for number, (name, results) in enumerate(simulated, 1)
         if results.points

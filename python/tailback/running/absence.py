@@ -23,7 +23,7 @@ def silencing(scenario: _native.Scenario, name: str) -> dict[str, str]:
     if name not in places:
         raise InputError(f"--without: {unknown('flow or source of traffic', name, list(places))}")
     path = f"{places[name]}.{name}"
-    # The stop must be later than the start, and nothing is sent within 1 ns.
+    # A stop must be later than the start, so use 1 ns, in which nothing is sent.
     return {f"{path}.start": '"0s"', f"{path}.stop": '"1ns"'}
 
 

@@ -6,8 +6,8 @@
         ...                    # delivery.ecn is None if the datagram was dropped
     wake_at = bottleneck.next()
 
-`text` is a scenario with one entry in `[[programs]]`. The datagrams count as those of this program.
-Times are integers in nanoseconds and begin at 0.
+`text` is a scenario with one entry in `[[programs]]`. The results count pushed datagrams as those
+of this program. Times are integers in nanoseconds and begin at 0.
 """
 
 from __future__ import annotations

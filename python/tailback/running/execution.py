@@ -81,7 +81,8 @@ def run_loaded(
         }
         for scenario, runner in zip(loaded, runners, strict=True)
     ]
-    # Write sweeps without a competitor first, so that the requested sweep is the latest.
+    # Write the index of the requested sweep last, so that `latest` means this sweep and not one
+    # without a competitor.
     indexes = [_index(one) for by_name in absent for one in by_name.values()]
     indexes += [_index(one, by_name) for one, by_name in zip(loaded, absent, strict=True)]
     runners = [
@@ -106,7 +107,7 @@ def run_loaded(
             failures = _execute(missing, folder, at_once, options.progress)
         else:
             failures = elsewhere.execute(missing, folder, options.progress)
-        # Dropping the store deletes its temporary files before an error is handled.
+        # Delete the store object, which removes its temporary files, before an error is raised.
         del folder, missing
         if part is not None:
             _refuse_part(part, mine, sizes, root, failures)
@@ -144,7 +145,8 @@ def stored(loaded: Sequence[_native.Scenario], root: Path) -> list[Results]:
 def _open(
     root: Path, loaded: Sequence[_native.Scenario], *, read_only: bool
 ) -> _native.Store | None:
-    """Open the store for writing, or return None if it cannot be written but has every run."""
+    """Open the store for writing. Return None if it must not or cannot be written, but contains
+    every run."""
     refused: OSError | None = None
     if not read_only:
         try:
@@ -186,10 +188,10 @@ def _missing(
     """Return the runs that are not stored, each once. The longest come first, so that all threads
     finish at about the same time.
 
-    Processes order runs of equal length differently. Two processes with the same sweep therefore
+    Each process orders runs of equal cost differently, so that two processes running the same sweep
     share the work.
     """
-    # Runs of a copy of the compiled module need the copy's own `Store`.
+    # Runs with plugins need the `Store` class of the compiled module that contains the plugins.
     stores: dict[ModuleType, _native.Store] = {_native: folder}
     planned: dict[str, Planned] = {}
     for scenario, runner in zip(loaded, runners, strict=True):
@@ -206,7 +208,7 @@ def _missing(
                 run_id=point.run_id,
                 cost=point.cost,
                 packets=point.packets,
-                # Each core simulates the whole network, and needs the memory for it.
+                # With several cores, each core holds the whole network in memory.
                 memory=runner.memory(point) * (cores if cores > 1 and point.splits(cores) else 1),
                 label=_label(point),
             )

@@ -34,8 +34,8 @@ def by_role(roles: Roles) -> dict[str, str]:
 
 
 def data(rows: Rows, panel: PlotPanel) -> alt.Data:
-    """Convert rows to chart data, rounded to visible digits. For a draft that only serves to
-    measure the figure's size, keep one row per panel and series.
+    """Convert rows to chart data, rounded to visible digits. A rough draft serves only to measure
+    the figure's size, so keep one row per panel and series.
     """
     if panel.rough:
         one = {tuple(row.get(role) for role in ROLES[1:]): row for row in rows}
@@ -48,10 +48,10 @@ def _rounded(value: Any) -> Any:
 
 
 def chosen(rows: Rows, scale: Scale, names: Sequence[str], *, log: bool = True) -> Scale:
-    """Choose between a linear, a logarithmic and a free axis for the values in these columns.
+    """Choose a scale for the values in these columns: "linear", "log" or "free".
 
-    Values that span a large range get a logarithmic axis, if `log` is true. If the values differ
-    mostly between panels, each panel gets its own axis range ("free").
+    Values that span a large range get a logarithmic axis, if `log` is true. "free" gives each panel
+    its own axis range, and is chosen if values differ much only between panels.
     """
     if scale != "auto":
         return scale

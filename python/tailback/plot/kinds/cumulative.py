@@ -54,7 +54,7 @@ def _draw(plan: PlotPlan, *, tail: bool) -> PlannedDrawing:
         title = panel.up(UP[tail])
         shown = rows
         if log:
-            # Values to the left of the axis are drawn at its end.
+            # Draw values below the start of the logarithmic axis at its start.
             shown = [{**row, "x": max(row["x"], start)} for row in rows]
         ink = common.first_colour(plan)
         base = alt.Chart().encode(x=x, **common.colour(plan))

@@ -21,7 +21,8 @@ def draw(plan: PlotPlan) -> PlannedDrawing:
     """Draw a cell for each pair of key values."""
     assert plan.down is not None
     across, down = plan.roles["x"], plan.down
-    # `values` has no role for rows of a map, so use the role of the series.
+    # Assign the row key to the role "series", because `values` has no role for the rows of a heat
+    # map.
     inner = dataclasses.replace(plan, roles={**plan.roles, "series": down})
     rows: Rows = []
     for roles, estimate in values.estimates(inner, plan.y).items():

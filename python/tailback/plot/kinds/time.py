@@ -137,8 +137,8 @@ def _named(names: Sequence[str]) -> tuple[alt.Scale, alt.Axis]:
 
 
 def _within(plan: PlotPlan, frame: pl.DataFrame) -> pl.DataFrame:
-    """Keep the samples between `--from` and `--to`, and the last sample before, which is still
-    valid."""
+    """Keep the samples between `--from` and `--to`. Of a state, also keep the last sample before
+    `--from`, moved to `--from`."""
     import polars as pl
 
     begin, end = plan.look.begin_s, plan.look.end_s

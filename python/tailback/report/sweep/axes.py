@@ -58,8 +58,8 @@ class Roles:
         return ", ".join(axis.level(run) for axis in self.panels)
 
     def in_a_row(self) -> int:
-        """Return how many panels to place in a row. This is the number of values of the last axis,
-        or 0 (no fixed number) if too many."""
+        """Return how many panels to place in a row. If panels show several axes, this is the number
+        of values of the last. 0 means that no number is fixed."""
         last = len(self.panels[-1].levels) if len(self.panels) > 1 else 0
         return last if 2 <= last <= MOST_IN_A_ROW else 0
 

@@ -92,8 +92,8 @@ def _harms(groups: Sequence[Sequence[Run]]) -> list[SweepQuantity]:
     for number, name in enumerate(names):
         for quantity, of, words in _HARMS:
             metric = harm.by(find(f"harm.{quantity}", parts.on(of)), name)
-            # The figure's file is named after the path, so the path must differ between
-            # competitors.
+            # The figure's file is named after the metric's path, so each competitor needs its own
+            # path.
             if number:
                 metric = replace(metric, path=f"{metric.path}_{number + 1}")
             out.append(SweepQuantity(metric, of, f"harm by {name} to the {words}"))
@@ -121,7 +121,7 @@ def figures(
     worth = [one for one in every if _varies(*one)] or [one for one in every if one[1]][:1]
     several = any(len(run.summary["queues"]) > 1 for run, *_ in groups[:1])
     if several or worth[0][0].metric.path != "utilisation":
-        # Draw utilisation last, because some links may be idle.
+        # Draw utilisation last, because it says little for links that are nearly idle.
         worth.sort(key=lambda one: one[0].metric.path == "utilisation")
     role = roles(axes)
     if role.x is None or role.x.numbers is not None or len(axes) > 1:

@@ -128,8 +128,8 @@ def _figure(
 
 
 def _logs(run: Run, name: str) -> Iterator[tuple[str, qlog.Trace, Any]]:
-    """Yield title and trace of each log of a program, and a function that converts its times to run
-    time.
+    """For each log of a program, yield its title, its trace, and a function that converts its times
+    to times of the run.
     """
     plan = _plan(run, name)
     end_s = run.summary["duration_s"]

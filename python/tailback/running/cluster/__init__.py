@@ -1,6 +1,6 @@
 """Runs on a Dask cluster: `--cluster ADDRESS`, `tailback.on_cluster(ADDRESS)`.
 
-Dask is loaded only if a run is not stored yet.
+Dask is imported only if a run is not stored yet.
 """
 
 from __future__ import annotations

@@ -218,7 +218,8 @@ class _Batch:
             run.run_id,
             run.scenario.engine_version,
         )
-        # The key is unique, because a client of another version may have sent the same run.
+        # Dask would return the earlier result for a known key, and a client of another version may
+        # have sent the same run.
         key = f"run-{run.run_id}-{uuid.uuid4().hex[:12]}"
         future = self._client.submit(worker.play, order, key=key, pure=False)
         self._out[run.run_id] = (run, future)
@@ -230,7 +231,7 @@ class _Batch:
                 self._taken.put((run, error))
 
         def back(_: Future[Any]) -> None:
-            # After the end of the batch, the pool rejects this unneeded result.
+            # The closed thread pool rejects a result that arrives after the end of the batch.
             with contextlib.suppress(RuntimeError):
                 self._pool.submit(take)
 
@@ -332,7 +333,7 @@ def _gone(address: str) -> str:
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
     """Silence Dask's log of connections, because this module prints what matters."""
-    # Import it first, because the import sets log levels.
+    # Import distributed before changing log levels, because its import sets them.
     import distributed  # noqa: F401
 
     names = [

@@ -66,7 +66,7 @@ def versions(words: Sequence[str]) -> dict[str, str]:
 
 
 def play(order: Order) -> Answer:
-    """Execute a run. Return the content of its files, or why it has none."""
+    """Execute a run. Return the content of the run's files, or why there is no result."""
     try:
         with _scratch() as scratch:
             scenario, run_ids = _read(order.recipe, scratch)

@@ -1,4 +1,5 @@
-"""The engines. Each is a module that runs a point of a sweep and stores the result."""
+"""Contains the engines. An engine is a module that runs a point of a sweep and stores the
+result."""
 
 from __future__ import annotations
 
@@ -102,7 +103,8 @@ def unlike(name: str, version: str) -> str:
 
 
 def _unlike_crates(stored: Mapping[str, str]) -> str:
-    """Return this command's plugins that have a different hash than in the stored run."""
+    """Return this command's plugins whose hashes differ from those of the same plugins in the
+    stored run."""
     from tailback.plugins import asked, crate
 
     folders = asked.by_environment() if stored else []

@@ -61,7 +61,8 @@ class Kernel:
 
     @cached_property
     def has(self) -> str:
-        """What this kernel supports, and other kernels that a scenario may name, as JSON.
+        """JSON that describes what this kernel supports, and the same for other kernels that a
+        scenario may name.
 
         The Rust code that plans the guest's set-up reads it.
         """
@@ -88,7 +89,7 @@ class Kernel:
         }
 
     def of(self, name: str | None) -> Kernel:
-        """Return the engine with this kernel, or this engine if `name` is None."""
+        """Return the engine for the kernel with this name, or `self` if `name` is None."""
         if name is None:
             return self
         found = self._others.get(name)
@@ -217,7 +218,7 @@ class Kernel:
                 memory_bytes=finished.memory_bytes,
                 numbers=readings,
             )
-            # The manifest contains the other warnings.
+            # Warn only about programs here, because the manifest contains the other warnings.
             for text in about_programs:
                 warnings.warn(f"run {point.run_id}: {text}", ScenarioWarning, stacklevel=1)
         except OSError as error:
