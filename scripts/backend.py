@@ -1,7 +1,8 @@
-"""Builds wheels. It builds the parts that maturin does not build, and then calls maturin's backend.
+"""Builds wheels. It first makes two parts that maturin does not build, and then calls maturin's
+backend.
 
-These are the guest's init program and a copy of the engine's sources. pip uses this module for a
-checkout or an sdist. `make wheel` does so beforehand, by running this file as a program."""
+These parts are the guest's init program and a copy of the engine's sources. pip uses this module
+for a checkout or an sdist. `make wheel` makes both parts by running this file as a program."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ def page(found: Sequence[Evaluation]) -> Iterator[str]:
 
 
 def marked(section: SectionResult) -> str:
-    """Format a verdict. If it is a failure, add the measured number."""
+    """Format a verdict. Add the measured number if the case fails."""
     words = MARKS.get(section.verdict, section.verdict)
     if section.verdict not in BAD:
         return words

@@ -156,7 +156,7 @@ def _tests() -> list[str]:
     built = _run([*command, "--no-run", "--message-format=json"], environment)
     messages = [json.loads(line) for line in built.splitlines() if line.startswith("{")]
     programs = [m["executable"] for m in messages if m.get("executable")]
-    # A failing test also counts.
+    # Lines that a failing test reaches are also counted.
     tested = subprocess.run(
         [*command, "--no-fail-fast"], env=environment, cwd=ROOT, stdout=subprocess.PIPE, text=True
     )

@@ -74,8 +74,8 @@ for its results."""
 
 
 def main() -> None:
-    """Write the pages. With `--check`, print the pages that are not current, of those that can be
-    made quickly, and the pages with numbers without a source."""
+    """Write the pages. With `--check`, print outdated pages and pages that have numbers without a
+    source. Pages that need runs are not checked for being outdated."""
     parser = argparse.ArgumentParser(description=__doc__)
     only = parser.add_mutually_exclusive_group()
     only.add_argument("--check", action="store_true", help="write nothing, say what is not current")

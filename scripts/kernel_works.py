@@ -329,7 +329,8 @@ def measured(folders: Iterable[Path]) -> str:
         for file in (folder / "runs").glob("*/manifest.json"):
             manifest = json.loads(file.read_text(encoding="utf-8"))
             release, _, build = manifest["engine_version"].partition("+")
-            # Remove the suffix after a dot, which depends on the modules of a run.
+            # Remove the version's suffix after a dot, which depends on the modules that a run
+            # loads.
             whole = f"{release}+{build.partition('.')[0]}"
             versions.setdefault(manifest["engine"], set()).add(whole)
     sim, kernel = (", ".join(sorted(versions.get(engine, ()))) for engine in ENGINES)

@@ -72,7 +72,7 @@ class Entrant:
 
     @property
     def label(self) -> str:
-        """The name for `--only`: that of a stack is the name of its file."""
+        """The name that `--only` accepts. For a stack, it is the name of the stack's file."""
         return league.label_of(self.name)
 
     def sections(self) -> list[str]:
@@ -219,8 +219,8 @@ def merged(
     """Return an evaluation in the form of the data. Sections that were not evaluated now keep
     their earlier results.
 
-    A section that was measured with another version, or on another day, than the evaluation has
-    its own `version` and `date`.
+    An evaluation has a `version` and a `date`. A section that was measured with another version or
+    on another day has its own.
     """
     now = {"version": found.version, "date": f"{date:%-d %B %Y}"}
     new = {section.id: row(section) for section in found.sections}

@@ -96,7 +96,8 @@ class Transfer:
 
 @dataclass(frozen=True)
 class Half:
-    """The meetings and transfers at one rate."""
+    """The runs at one rate: quinn beside a TCP flow (meetings), and transfers without a
+    competitor."""
 
     link: Link
     close_mbit: float
@@ -123,7 +124,7 @@ HALVES = (
 
 @dataclass(frozen=True)
 class Ran:
-    """All runs with one kind of timers."""
+    """The runs in the simulator with one of `TIMERS`."""
 
     meetings: Sequence[Met]
     transfers: Sequence[Fetched]
@@ -178,7 +179,7 @@ class Compared:
 
 
 def _compare(half: Half, out: Path, jobs: int | None) -> Compared:
-    """Run one half of the study that is not stored."""
+    """Compare both engines at one rate. Runs that are not stored are made."""
     ran = {timers: _run(half, timers, out, jobs) for timers in TIMERS}
     guest_meetings, guest_transfers = _guest(half)
     meetings = [
@@ -219,7 +220,8 @@ def _meeting(
     guest: Mapping[tuple[str, int, str], tuple[float, float, float]],
     here: Mapping[str, Met],
 ) -> Meeting:
-    """Return the results in the guest, and those in the simulator by kind of timers."""
+    """Return quinn's results in the guest, and its results in the simulator with each of
+    `TIMERS`."""
     queue, rtt_ms = pair.place.queue, pair.place.rtt_ms
 
     def means(one: Met) -> tuple[float, float, float]:
@@ -461,7 +463,8 @@ def _rates(
     out: Path,
     jobs: int | None,
 ) -> list[Rates]:
-    """Return the throughputs in the simulator, by seed."""
+    """Return the throughputs of both flows in the simulator for each seed, with the scenario
+    changed as `change` describes."""
     one = _in_simulator(job(pair, seeds=MORE_SEEDS), TIMERS[0])
     assert isinstance(one.scenario, dict)
     one.scenario["programs"][0].update(change.get("entry", {}))
@@ -478,15 +481,15 @@ def _rates(
 
 
 def _predicts(values: Sequence[float], mean: float) -> bool:
-    """Return whether the 95 % interval for the mean of `SEEDS` further values contains a mean. The
-    mean is rounded to a tenth."""
+    """Return whether `mean`, which is rounded to a tenth, is in the 95 % prediction interval for
+    the mean of `SEEDS` further values."""
     spread = statistics.stdev(values) * math.sqrt(1 / len(values) + 1 / SEEDS)
     width = t_quantile(len(values) - 1) * spread + 0.05
     return abs(statistics.fmean(values) - mean) <= width
 
 
 def _kept_speed() -> Iterator[str]:
-    """Yield the section on speed of the existing page."""
+    """Yield the section on speed, copied from the existing page."""
     page = PAGE.read_text(encoding="utf-8")
     yield page[page.index("## Speed\n") :].rstrip()
 

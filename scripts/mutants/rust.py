@@ -31,7 +31,7 @@ MEMORY = 8 << 30
 
 @dataclass(frozen=True)
 class Module:
-    """Rust sources. Their mutants are sampled together."""
+    """Rust sources from whose mutants one sample is drawn."""
 
     package: str
     files: str
@@ -105,7 +105,7 @@ def test(
     programs = _build(every, entries, unit=unit)
     environment = {
         **os.environ,
-        # Every mutant must meet the same random cases.
+        # Every mutant must be tested with the same random inputs.
         "PROPTEST_RNG_SEED": str(seed),
         "PROPTEST_MAX_SHRINK_ITERS": "0",
         "PROPTEST_DISABLE_FAILURE_PERSISTENCE": "1",

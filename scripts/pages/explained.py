@@ -60,8 +60,8 @@ def causes() -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def figures(results: Path) -> None:
-    """Draw what limited each flow over time, and the flows' shares of the link in the third
-    puzzle."""
+    """Draw the shares of time in which each cause limited a flow, and the throughputs of CUBIC and
+    DCTCP over time."""
     import polars as pl
 
     import tailback

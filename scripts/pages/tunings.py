@@ -26,7 +26,7 @@ def commands(page: str) -> list[list[str]]:
 
 
 def search(words: list[str], out: Path) -> dict[str, Any]:
-    """Run a search. Return its parsed JSON output."""
+    """Run `tailback` with these arguments, and return the parsed JSON output."""
     done = subprocess.run(
         [sys.executable, "-m", "tailback", *words, "--out", str(out), "--json"],
         cwd=ROOT,

@@ -1,7 +1,6 @@
 """Experiments that compare versions of a queue with a battery of scenarios.
 
-They repeat reports that have figures but no published numbers. So there is nothing published to
-compare with."""
+They repeat reports that have figures but no published numbers."""
 
 from __future__ import annotations
 

@@ -25,7 +25,8 @@ that rate.
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """A published number with its measured values. Experiments add its table, row and column."""
+    """A published number with its measured values. The subclass of each experiment adds the
+    number's table, row and column."""
 
     cell: TableCell
     values: tuple[float, ...] = ()

@@ -102,7 +102,7 @@ class Study:
 
 
 class Experiment(ABC):
-    """The interface of an experiment that the command line uses."""
+    """The interface through which the command line uses an experiment."""
 
     name: str
     """The name of the experiment on the command line."""
@@ -230,7 +230,7 @@ def compared_cells(
 ) -> list[dict[str, Any]]:
     """Return the cells of a comparison as objects of `reproduce --json`, without published values.
 
-    A cell's id consists of its place and the variant.
+    A cell's id consists of the parts that `place` returns and the name of the variant.
     """
     return [
         {

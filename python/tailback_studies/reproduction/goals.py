@@ -72,7 +72,7 @@ class CellsWithin(Goal[E]):
 
 @dataclass(frozen=True)
 class ErrorsVerdict:
-    """The result of an `ErrorsBelow`."""
+    """The result of comparing cells with a goal `ErrorsBelow`."""
 
     goal: ErrorsBelow[Any]
     cells: int
@@ -98,7 +98,7 @@ class ErrorsVerdict:
 
 @dataclass(frozen=True)
 class CellsVerdict:
-    """The result of a `CellsWithin`."""
+    """The result of comparing cells with a goal `CellsWithin`."""
 
     goal: CellsWithin[Any]
     cells: int

@@ -3,8 +3,8 @@ complete results are stored as data.
 
 The documentation site shows the data as sortable tables.
 
-Both are made from the long page that `reproduce --page` and `validate` write beside their
-reports."""
+The page and the data are made from the long page that `reproduce --page` and `validate` write
+beside their reports."""
 
 from __future__ import annotations
 
@@ -212,7 +212,8 @@ class _Room:
         that fit."""
         heading = f"## {section.title}"
         for block in section.blocks:
-            # Skip the facts of a table. The page of the results shows them.
+            # Skip the line about a table's runs, such as seeds and duration. The page of the
+            # results shows it.
             if "text" in block and not block["text"].startswith("*"):
                 texts = [block["text"]]
             elif "columns" in block and id(block) not in shown:
@@ -298,7 +299,8 @@ def _worst(whole: Whole) -> Iterator[str]:
 
 
 def _shown(table: Block, rows: int | None = None) -> Iterator[str]:
-    """Yield a table in Markdown. Leave out columns that are empty or do not fit."""
+    """Yield a table in Markdown. Leave out empty columns, and columns that would make the table too
+    wide."""
     body = table["rows"][:rows]
     filled = [
         i for i in range(len(table["columns"])) if any(row[i] not in ("", "\u2014") for row in body)

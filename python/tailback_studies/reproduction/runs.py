@@ -1,5 +1,5 @@
-"""Makes a table of a page's runs, for pages whose parts differ in seeds or duration. It replaces
-the captions of the other tables."""
+"""Makes a table of the runs of each part, for pages whose parts differ in seeds or duration. The
+page's other tables then need no captions about their runs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def table(made: Mapping[str, Facts]) -> Table:
 
 
 def bare(blocks: Iterable[Block]) -> list[Block]:
-    """Return tables, without captions about their runs, and texts."""
+    """Return the texts, and the tables without captions about their runs."""
     return [
         replace(block, facts=Facts()) if isinstance(block, Table) else block
         for block in blocks

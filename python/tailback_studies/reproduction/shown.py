@@ -39,7 +39,8 @@ def facts(
 
 
 def head(source: str, facts: Facts, entries: Sequence[Entry]) -> list[tuple[str, str]]:
-    """Return the facts under the title of a report."""
+    """Return the lines under the title of a report: source, engine, and numbers of runs and
+    cells."""
     return [
         ("source", source),
         ("engine", facts.engine),

@@ -1,12 +1,13 @@
 """Finds out why the engines differ in a cell by more than a limit.
 
-One of four checks gives the cause. First: identical flows differ one by one but agree when sorted
-by throughput. Then chance decides which flow is slow. Second: the seeds of one engine differ as
-much as the engines. Then the difference is noise. Third: the engines agree on average over
-neighbours, which are cells with RTTs 1 or 2 % longer or shorter. Then one engine has a phase effect
-in this cell. Fourth: with more seeds, the values of both engines form the same few groups, with
-gaps wider than the limit. Then the seed decides in which group a run settles. For example, DCTCP's
-window freezes if alpha is too small to reduce it by a segment. Otherwise the cause is unknown."""
+One of four checks gives the cause. First: the engines differ if identical flows are compared one by
+one, but agree if these are sorted by throughput. Then chance decides which flow is slow. Second:
+runs of one engine with different seeds differ as much as the two engines. Then the difference is
+noise. Third: the engines agree on average over neighbours, which are cells with RTTs 1 or 2 %
+longer or shorter. Then one engine has a phase effect in this cell. Fourth: with more seeds, the
+values of both engines form the same few groups, with gaps wider than the limit. Then the seed
+decides in which group a run settles. For example, DCTCP's window freezes if alpha is too small to
+reduce it by a segment. Otherwise the cause is unknown."""
 
 from __future__ import annotations
 

@@ -8,8 +8,8 @@ The error of a competing flow is relative to its fair share, which is the link's
 number of flows. Identical flows, which the scenario does not distinguish, are compared one by one
 and also sorted by throughput: the slowest quarter on one engine with the slowest quarter on the
 other. If a hash assigns flows to queues, the seed decides which flows share a queue and are slow,
-so only sorted flows can agree. Single sorted flows are too noisy: the mean of the fourth slowest
-over a few seeds differs by 20 % between two sets of seeds of the simulator alone."""
+so only sorted flows can agree. Single sorted flows are too noisy. Even in the simulator alone, the
+mean throughput of the fourth-slowest flow differs by 20 % between two small sets of seeds."""
 
 from __future__ import annotations
 
@@ -84,14 +84,13 @@ class Measure:
 
     @property
     def own_noise(self) -> float | None:
-        """The relative difference of the kernel's first and last seeds, scaled to the number of all
-        seeds."""
+        """The relative difference between the kernel's means over the first and the last half of
+        its seeds, scaled to a mean over all seeds."""
         half = len(self.kernel) // 2
         if not half:
             return None
         first, last = (math.fsum(part) / half for part in (self.kernel[:half], self.kernel[-half:]))
-        # Half of the seeds have a larger standard error: by the square root of the ratio of the
-        # numbers.
+        # The standard error of a mean is proportional to 1 / sqrt(number of seeds).
         return abs(self._relative((first - last) * math.sqrt(half / len(self.kernel))))
 
     @property

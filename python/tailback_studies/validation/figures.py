@@ -74,8 +74,8 @@ def heats(made: Validation) -> Iterator[ReportFigure]:
 
 
 def _groups(cells: Sequence[Cell]) -> list[list[Cell]]:
-    """Group the cells by queue. Two queues share a group if the points (rate and RTT) of one are a
-    subset of the other's, or if each has only one point."""
+    """Group the cells by queue. Two queues share a group if one was run at all rates and RTTs of
+    the other, or if each was run at only one rate and RTT."""
     groups: list[list[Cell]] = []
     for queue in dict.fromkeys(cell.queue for cell in cells):
         members = [cell for cell in cells if cell.queue == queue]

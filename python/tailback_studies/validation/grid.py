@@ -279,8 +279,8 @@ def flows(queue: GridQueue, mix: Sequence[str]) -> list[dict[str, object]]:
 
 
 def kinds(queue: GridQueue, mix: Sequence[str]) -> list[str]:
-    """Return a text for each flow, which is equal for flows that the scenario does not
-    distinguish."""
+    """Return a text for each flow. Flows that the scenario does not distinguish have equal
+    texts."""
     if queue.fixed:
         # Fixed scenarios with few flows give each another round-trip time, direction or start.
         return list(mix) if len(mix) > SEVERAL else [f"{n}" for n in range(len(mix))]

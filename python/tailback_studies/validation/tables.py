@@ -109,7 +109,7 @@ def by_flow(validation: Validation) -> Table:
             c for c in validation.cells if len(c.mix) > 1 and family in ("all", FAMILY[c.queue])
         ]
         flows = [m for cell in cells for m in cell.of(THROUGHPUT.quantity)]
-        # Without identical flows, each flow is a part.
+        # In a cell without identical flows, nothing is sorted, so each flow counts alone.
         parts = [m for c in cells for m in c.of(ORDER.quantity) or c.of(THROUGHPUT.quantity)]
         if flows:
             rate = sum(map(OF_RATE.within, flows))

@@ -69,7 +69,7 @@ LIMITS = (
     Limit("marks and drops", "signals", 0.20, 0.90),
     Limit("throughput ratio of two flows", "ratio", 0.15, 0.90),
     Limit("mean completion time of requests", "completion", 0.10, 0.90),
-    # Counted at the senders. The limit above counts marks and drops at the queue.
+    # Retransmissions are counted at the senders, but the marks and drops above at the queue.
     Limit(*("retransmissions of all flows", "retransmits", 0.20, 0.90), absolute=5, unit="packets"),
 )
 """The limits of every cell."""

@@ -66,7 +66,7 @@ def _against_linux(kind: str, name: str) -> Iterator[str]:
     nowhere = True
     for page in _pages():
         columns, rows = _table(page, FAMILIES)
-        # A page that is older than a family does not list it.
+        # A page does not list a group of scenarios that was added after the page was written.
         families = [f for f in wanted if f in rows]
         wanted = [f for f in wanted if f not in rows]
         if not families:
@@ -152,7 +152,7 @@ def _table(page: str, title: str) -> tuple[list[str], dict[str, list[str]]]:
 
 @cache
 def _entries_of(family: str) -> frozenset[tuple[str, str]]:
-    """Return the algorithms that a family of the validation runs."""
+    """Return the algorithms in the scenarios of one group (family) of the validation."""
     entries: set[tuple[str, str]] = set()
     for queue in grid.QUEUES:
         if queue.family == family:

@@ -53,8 +53,8 @@ class ImcEntry(BaseEntry):
         return self.cell.quantity
 
     def error(self, kind: str) -> float | None:
-        """Return the error of the measured value. For a goodput, the kind "capacity" divides it by
-        the link's rate."""
+        """Return the error of the measured value. If `kind` is "capacity", the error of a goodput
+        is divided by the link's rate."""
         error = super().error(kind)
         if kind == "capacity":
             return None if error is None else error / self.row.place.rate_mbit
@@ -74,7 +74,8 @@ class ImcEntry(BaseEntry):
 
 
 def job(row: ImcRow, *, seeds: int, kernel: bool = False) -> Job:
-    """Return the job of a row. On Linux, offloads are on, as in the publication."""
+    """Return the job that runs the transfer of a row. On Linux, offloads are on, as in the
+    publication."""
     out = made(row)
     if kernel:
         out["path"]["offloads"] = True

@@ -38,7 +38,7 @@ DUALPI2 = (
 def findings(
     results: Found, kernels: Sequence[str], bed_kernels: Sequence[str], *, quick: bool
 ) -> Findings:
-    """Return report, page and cells of the parts that were run."""
+    """Return the report, the page and the compared numbers of the parts that were run."""
     absent = [f"Linux {release}" for release in RELEASES if release not in kernels]
     how = f"{HOW} Not built here: {', '.join(absent)}." if absent else HOW
     sections: list[Section] = [Section("how", "How to reproduce it", [Text(how)])]

@@ -140,7 +140,8 @@ def published_names() -> frozenset[tuple[str, str]]:
 
 
 def twin(row: L4sRow) -> tuple[L4sRow, tuple[int, int]] | None:
-    """Return the row that repeats this row's experiment, and the indices in it of this row's flows.
+    """Return the row with the same flows in the opposite order, and the positions of `row`'s flows
+    in it.
 
     At equal round-trip times the order of two congestion controls does not matter, and two equal
     flows are interchangeable.

@@ -14,8 +14,8 @@ from tailback_studies.experiments.l4s_tests_2020.layout import DEFECTS, L4sRow, 
 from tailback_studies.reproduction.entries import Entry as BaseEntry
 from tailback_studies.reproduction.sources import scenario, set_value
 
-#: Options of congestion controls in the publication's kernel tree. Its Prague does not scale with
-#: the RTT, and carries the fraction of its window over.
+#: Options of congestion controls in the publication's kernel tree. Its Prague does not scale its
+#: increase with the RTT. Fractional changes of its window add up until they reach a whole segment.
 CCS: Mapping[str, Mapping[str, Any]] = {"prague": {"rtt_scaling": "off", "window": "carry"}}
 
 #: The publication's queues. Other options have tc's defaults.
@@ -91,8 +91,8 @@ class L4sEntry(BaseEntry):
     column: str
 
     def error(self, kind: str) -> float | None:
-        """Return the error of the measured value. For rates, the kind "capacity" divides it by the
-        link's rate."""
+        """Return the error of the measured value. If `kind` is "capacity", the error of a rate is
+        divided by the link's rate."""
         error = super().error(kind)
         if kind == "capacity":
             return None if error is None else error / self.row.rate_mbit

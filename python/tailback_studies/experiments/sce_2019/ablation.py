@@ -240,7 +240,8 @@ REMARKS: tuple[Remark, ...] = (
 
 
 def plan(*, quick: bool, seeds: int) -> dict[str, list[SceBatch]]:
-    """Return the batches to run, by alternative, and by remark and alternative."""
+    """Return the batches to run. The key is the id of an alternative, or `REMARK/ALTERNATIVE` for
+    the cells that a remark of the publication concerns."""
     setups = SETUPS[:: 3 if quick else 1]
     whole = points.sample(setups) if quick else points.every(setups)
     out = {BASELINE: points.plan(whole, seeds=seeds)}

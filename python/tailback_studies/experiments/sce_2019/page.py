@@ -58,7 +58,8 @@ def page(
     facts: Facts,
     tried: Facts,
 ) -> Page:
-    """Return the page. `whole` is the report of the cells."""
+    """Return the page. `whole` is the report on all cells, from which the page copies tables and
+    texts."""
     then = goals_table(truth.judges(before), facts)
     then = replace(then, id="first", title="Criteria in the first comparison", caption="")
     known = {section.id: section for section in whole.sections}

@@ -143,7 +143,7 @@ def plan(
     engine: str = "sim",
     variant: SceVariant = AS_PUBLISHED,
 ) -> list[SceBatch]:
-    """Return a batch for each set-up and its wanted cells."""
+    """Return a batch for each set-up, which runs the wanted cells of the set-up."""
     stock = engine != "sim"
     return [
         SceBatch(setup, places, Job(_scenario(setup, places, variant, stock=stock), {}, seeds))
@@ -208,7 +208,8 @@ def sample(setups: Iterable[SceSetup]) -> dict[SceSetup, list[Place]]:
                 for row, rate in enumerate(grid.rates)
             ]
         else:
-            # 7 and 20 are coprime, so 20 set-ups cover every cell once.
+            # A table of pairs has 20 cells. 7 and 20 are coprime, so 20 consecutive set-ups would
+            # use every cell once.
             row, column = divmod(7 * at % (len(grid.rates) * len(grid.delays)), len(grid.delays))
             out[setup] = [(grid.rates[row], grid.delays[column])]
     return out
