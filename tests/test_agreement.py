@@ -1,5 +1,5 @@
-"""Checks that tailback detects a sweep's index that was changed and sealed again, because it
-disagrees with the runs."""
+"""Checks that tailback detects a changed index of a sweep, even if its hash was updated, because
+the index disagrees with the runs."""
 
 from __future__ import annotations
 

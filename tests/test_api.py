@@ -64,7 +64,8 @@ def test_series_and_histograms_agree_with_the_summary(results: tailback.Results)
     delay = results.histogram(run)
     queue = run.summary["queue"]
     assert delay["count"].sum() == queue["packets"]
-    # A mean over the middles of buckets is exact to half a bucket, a relative error of 2^-11.
+    # The mean is computed from the middles of buckets, so its error is at most half a bucket, which
+    # is 2^-11 of the value.
     total = sum((low + (width - 1) / 2) * n for low, width, n in delay.iter_rows())
     mean_ms = total / queue["packets"] / 1e6
     assert math.isclose(mean_ms, queue["delay_ms"]["mean"], rel_tol=2**-11)

@@ -499,8 +499,7 @@ def test_versions_of_2019_are_experiments() -> None:
     for name in ("dualpi2-2019-wrr", "dualpi2-2019-refactoring"):
         study = experiment(name)
         assert isinstance(study, Versions)
-        # On Linux the queue needs a module, and the DCTCP of that kernel version needs another
-        # module.
+        # On Linux the queue needs a module, and DCTCP as in Linux 3.19 needs another module.
         assert study.base["flows.L.cc"]["version"] == "linux-3.19"
         told = {row: what for row, what, _ in study.setup_on("kernel")}
         assert set(told) - {row for row, _, _ in study.setup} == {"queue"}

@@ -295,7 +295,7 @@ def test_the_table_shows_requests_by_size(tailback: Tailback, tmp_path: Path) ->
     assert header[:6] == ["source", "requests", "done", "1", "kB", "ms"]
     assert row[0] == "web"
     started, completed = int(row[1]), int(row[2])
-    # The number is Poisson-distributed, with mean 1000 and standard deviation 32.
+    # The number of requests is Poisson-distributed, with mean 1000 and standard deviation 32.
     assert 870 < started < 1130
     assert started - 20 <= completed <= started
     # The link has no other traffic. Requests of one or two segments take two round-trip times,

@@ -585,5 +585,6 @@ def test_sides_with_other_numbers_of_seeds_say_so(tailback: Tailback, tmp_path: 
     done = tailback("compare", *names, "--no-report", "--metric", "throughput_mbit")
     assert "mean over 3 seeds of " in done.stdout
     assert " and 2 seeds of " in done.stdout
-    # The mean of each side is over all of its runs. Otherwise the output would contain " of 3)".
+    # The mean of each side is over all of its runs. If it used only the two common seeds, the
+    # output would contain " of 3)".
     assert " of 3)" not in done.stdout

@@ -454,7 +454,7 @@ static FORGETS: Entry<Build> = entry("forgets", |_| Box::new(Forgets(inside())))
 
 
 def wrappers(shelf: Path, into: Path, crate_name: str, *entries: str) -> Path:
-    """Return a crate that registers some of these controls."""
+    """Return a crate that registers these entries of `WRAPPERS`."""
     folder = changed(shelf, into, crate_name)
     lines = "\n    ".join(f"registry.cc(&{entry});" for entry in entries)
     text = "#![allow(dead_code)]\n\n" + WRAPPERS.replace("REGISTER", lines)

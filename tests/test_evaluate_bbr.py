@@ -95,7 +95,8 @@ def test_a_planted_fault_fails_its_case_alone(store: Path, fault: str, finds: st
 
 
 def test_a_situation_that_does_not_come_about_is_undecided(store: Path) -> None:
-    # With this gain the queue of A.9 drains, so DOWN correctly leads to CRUISE.
+    # With this gain the queue in the draft's case A.9 drains, so BBR correctly changes from DOWN to
+    # CRUISE.
     result = evaluated(f"{DRAFT},down_gain=0.7", store, "A.9").sections[0]
     assert result.verdict == "undecided"
     assert result.note.startswith("The queue drained within")

@@ -178,7 +178,7 @@ def test_a_burst_after_an_outage_is_seen_in_packets(monkeypatch: pytest.MonkeyPa
     value = timeout.CRITERION.of_programs["value"]
     for burst in (80, 3):
         probe = [(12.3, 1e6 + 1472), (12.37, 1e6 + 1472 * burst)]
-        # The sender delivers an ACK a quarter of a second before its probe.
+        # An ACK of the sender (60 bytes) arrives a quarter of a second before its first data.
         series = [(11.9, 1e6), (12.05, 1e6 + 60), *probe]
         later = [*series, (12.6, 9e6)]
         monkeypatch.setattr(measures, "series", lambda *_, later=later: later)

@@ -100,7 +100,7 @@ def test_an_assertion_on_harm_makes_the_runs_without_the_competitor(tmp_path: Pa
         assert own["throughput"] == harms[-1]
         rtts = [one["rtt_ms"]["mean"] for one in (free, with_it)]
         assert own["rtt_mean"] == (rtts[1] - rtts[0]) / rtts[1]
-        # An endless flow without chunks has no such values.
+        # An endless flow without chunks has no completion time and no chunk times.
         assert own["chunk_mean"] is own["completion"] is None
         assert "harm" not in flow(beside, "newcomer")
         assert beside.summary["traffic"][0]["harm"]["newcomer"]["one_way_p99"] > 0

@@ -37,7 +37,7 @@ rtt = "20ms"
 def one(
     tmp_path: Path, text: str, engine: str = "kernel", **values: object
 ) -> tuple[dict[str, Any], tb.Run]:
-    """Run a scenario with one run. Return its summary and the run."""
+    """Run a scenario that has one run. Return the run's summary and the run."""
     chosen = {name.replace("__", "."): value for name, value in values.items()}
     [run] = tb.run(text, set=chosen, engine=engine, out=tmp_path / "out")
     return run.summary, run
@@ -151,7 +151,7 @@ def test_nothing_before_the_warm_up_counts(tmp_path: Path) -> None:
     queue = {"aqm": "fifo", "limit": "50p"}
     whole, _ = one(tmp_path, text, warmup="0s", bottleneck__queue=queue)
     later, _ = one(tmp_path, text, bottleneck__queue=queue)
-    # Only the start of the measured time differs.
+    # The two runs differ only in the start of the measured time.
     assert later["flows"][0]["from_s"] == 1.0
     for before, after in (
         (whole["queue"]["packets"], later["queue"]["packets"]),
@@ -242,8 +242,8 @@ def test_cake_filters_as_many_acks_as_in_the_simulator(tmp_path: Path, chosen: s
     mine, theirs = kernel["queues"]["up"], sim["queues"]["up"]
     # The filter drops more than half of the ACKs. The remaining ACKs fill the link of 400 kbit/s.
     assert mine["drops"] > mine["packets"] > 0.99 * 8 * 400e3 / 8 / 66
-    # The engines count packets in flight at the edges of the measured time differently. There are
-    # at most as many ACKs as for a full path and queue, with two segments per ACK.
+    # The engines count packets in flight at the edges of the measured time differently. The
+    # difference is at most the number of ACKs for a full path and queue, at two segments per ACK.
     edge = (40e6 * 0.02 / 8 / 1514 + 200) / 2
     assert mine["drops"] == pytest.approx(theirs["drops"], abs=edge)
     assert mine["packets"] == pytest.approx(theirs["packets"], abs=edge)
@@ -376,7 +376,7 @@ def test_every_datagram_is_accounted_for(tmp_path: Path, ecn: str) -> None:
     assert mine["drops"] > 500
     assert mine["drops"] == pytest.approx(other["drops"], rel=0.05)
     assert (mine["marks"] > 0) == (ecn != "not-ect") == (other["marks"] > 0)
-    # The queue's own counters give the same sum.
+    # The queue counts as many drops as the source and the flow together.
     assert kernel["queue"]["drops"] == mine["drops"] + kernel["flows"][0]["drops"]
 
 

@@ -28,7 +28,7 @@ def key(packet: Packet) -> bytes:
 
 @pytest.fixture
 def capture(kernel_kit: Kit, tailback: Tailback, tmp_path: Path) -> Capture:  # noqa: ARG001
-    """Run a scenario. Return its summary and the exported capture."""
+    """Run a scenario. Return the run's summary and its exported capture."""
     summary, run_id = run(tailback, tmp_path, PACKETS, *KERNEL)
     done = tailback("export", run_id, "--format", "pcapng")
     assert (done.returncode, done.stdout) == (0, f"{run_id}.pcapng\n"), done.stderr

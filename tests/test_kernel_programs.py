@@ -270,7 +270,8 @@ def test_the_processors_counter_is_the_clock(kernel_kit: Kit, tmp_path: Path) ->
     words = ("gcc", "-O1", "-static", "counter.c", "-o", "counter")
     subprocess.run(words, cwd=tmp_path, check=True)
     path = tmp_path / "scenario.toml"
-    # A denied access that does not read the clock ends the program with 128 + SIGSEGV.
+    # The program's last instruction, `hlt`, is privileged, which ends the program with 128 +
+    # SIGSEGV.
     path.write_text(
         f'{BASE}[[programs]]\nname = "counter"\nfiles = ["counter"]\nexpect = 139\n'
         'sender.run = ["counter"]\n'

@@ -50,7 +50,8 @@ def both(tmp_path: Path, text: str, **changes: object) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("uniformise", ["linux", "wait", "none"])
 def test_a_stream_above_the_rate_loses_what_is_above_it(tmp_path: Path, uniformise: str) -> None:
-    # Count from the start: a steady stream may later have the same pattern with any seed.
+    # Measure without a warm-up, because a steady stream may later have the same pattern of drops
+    # with every seed.
     change = {"bottleneck.queue.classic.uniformise": uniformise, "warmup": "0s"}
     counts = []
     for engine in ("sim", "kernel"):

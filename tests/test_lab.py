@@ -353,7 +353,8 @@ def test_a_lesson_asks_for_a_prediction_before_it_shows_the_run(seen: dict[str, 
 
 
 def test_a_slider_changes_the_run_from_a_moment_on(seen: dict[str, Any], tmp_path: Path) -> None:
-    """Both moves of the slider change one event, and the saved scenario is the run of the page."""
+    """Both moves of the slider change one event, and the saved scenario reproduces the page's
+    run."""
     text = seen["forkedToml"]
     events = tomllib.loads(text)["events"]
     [event] = events

@@ -42,7 +42,7 @@ sweep = { "path.rtt" = ["10ms", "20ms"] }
 
 
 def tailback(folder: Path, *words: str) -> str:
-    """Run a command with Unix-only modules hidden from all modules of tailback except one."""
+    """Run a command. Only the module `tailback.base.machine` may import Unix-only modules."""
     done = subprocess.run(
         [sys.executable, "-c", SHIM, *words],
         cwd=folder,

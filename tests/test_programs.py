@@ -110,7 +110,7 @@ def test_what_a_kernel_says_of_programs_becomes_warnings() -> None:
     assert "(rdtsc) 1000 times" in read
     assert "took 0.025 s" in took
     assert "(2.5 % of the run)" in took
-    # In a longer run, this is too small a share to warn about.
+    # In a run of 10 s, the 0.025 s are too small a share for a warning.
     assert len(heard.warnings(10**10)) == 3
     # If the host cannot intercept readings of the counter, tailback does not know which programs
     # read it.
@@ -414,8 +414,8 @@ def test_a_root_is_unpacked_once_and_whole(shelf: Shelf) -> None:
 
 
 class Mixed(Apt):
-    """An archive of two suites, in which the newest versions are not compatible. Only the packages
-    of `sound` are, if any."""
+    """An archive of two suites whose newest packages are not compatible. If `sound` names a suite,
+    packages of this suite alone can be installed."""
 
     def __init__(self, folder: Path, sound: str | None) -> None:
         super().__init__(folder, ("stable", "unstable"), downloads=folder)

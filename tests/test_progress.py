@@ -1,5 +1,5 @@
-"""Tests progress. It prints lines if stderr is piped, a display in a notebook, and nothing if it is
-switched off."""
+"""Tests how tailback shows progress: as lines if stderr is piped, as a display in a notebook, and
+not at all if it is switched off."""
 
 from __future__ import annotations
 

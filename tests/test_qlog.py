@@ -397,7 +397,8 @@ def compared(run: package.Run, log: Path, tailback: Tailback) -> dict[str, float
 @pytest.mark.parametrize(
     ("name", "title", "partner"),
     [
-        # The only program is meant, although a flow is first in the run.
+        # The log's title names no sender, so it belongs to the only program, although a flow is
+        # first in the run.
         ("x.sqlog", "quic", "stack"),
         ("x.sqlog", "cubic", "cubic"),
         ("cubic.sqlog", "quic", "cubic"),

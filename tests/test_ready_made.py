@@ -43,7 +43,7 @@ def part(found: tailback.Results, name: str, seed: int = 1) -> dict[str, Any]:
 def test_downloads_and_probes_agree_with_the_packets(tmp_path: Path) -> None:
     early = {"name": "early", "receiver": {"run": ["ping", "-c", "2", "{http.sender}"]}}
     entries = (
-        # This entry precedes the one with which it shares a host.
+        # This entry shares a host with the entry `http`, which comes after it.
         {**early, "packages": ["iputils-ping"], "start": "5s"},
         {"kind": "http", "bytes": "2000000b", "tls": True, "ipv6": True},
         {"kind": "irtt", "start": "4s"},

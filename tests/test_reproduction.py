@@ -1,4 +1,5 @@
-"""Tests a minimal experiment, to which the shared code must add report, files and page."""
+"""Tests that the code shared by experiments makes the report, the files and the page of a minimal
+experiment."""
 
 from __future__ import annotations
 

@@ -194,8 +194,8 @@ def test_smoltcp_sends_full_packets(stacks: list[Path], tmp_path: Path) -> None:
     [run] = tb.run(text, out=tmp_path, plugins=stacks)
     [smoltcp] = run.summary["programs"]
     assert smoltcp["marks"] == 0, "smoltcp does not use ECN"
-    # IP bytes of a packet. Without Nagle the mean is near 950 bytes. With it, packets with data
-    # have 1500 bytes, and one packet of 15 has no data.
+    # Check the mean size of a packet in IP bytes, which is near 950 without Nagle's algorithm. With
+    # Nagle's algorithm, packets with data have 1500 bytes, and one packet of 15 has no data.
     arrived = smoltcp["packets"] - smoltcp["drops"]
     assert 1390 < smoltcp["delivered_bytes"] / arrived <= 1500
 
@@ -207,7 +207,7 @@ def test_str0m_fills_its_link(stacks: list[Path], tmp_path: Path) -> None:
     assert call["status"] == {"sender": None, "receiver": None}
     assert 0.85 < call["throughput_mbit"] < 1.0
     results = call["results"]
-    # 30 frames per second, without the time of the handshake.
+    # The call sends 30 frames per second for 30 s, except during the handshake.
     assert 880 < results["frames_sent"] <= 900
     assert 0.9 * results["frames_sent"] < results["frames_complete"] <= results["frames_sent"]
     assert 50 < results["frame_delay_ms_mean"] < results["frame_delay_ms_p95"]

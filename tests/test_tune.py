@@ -473,7 +473,7 @@ def test_a_metric_is_one_goal(tailback: Tailback, tmp_path: Path) -> None:
 def test_no_number_covers_another() -> None:
     apart = labels.place([("1", 100, 100), ("2", 200, 100)], 520, 300)
     assert [(one.x, one.y) for one in apart if one] == [(110, 91), (210, 91)]
-    # "9" is on the left of its point, because "10" occupies the right.
+    # The label "9" is on the left of its point, because the label "10" is on the right.
     nine, ten = labels.place([("9", 100, 100), ("10", 112, 96)], 520, 300)
     assert nine is not None
     assert ten is not None

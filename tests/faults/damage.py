@@ -329,7 +329,8 @@ def survey(every: int = 1, *, tell: bool = False) -> dict[str, list[str]]:
     with TemporaryDirectory(prefix="tailback-damage-", dir=harness.MEMORY) as folder:
         for shift, command in enumerate(COMMANDS):
             prepared = _prepare(command, Path(folder))
-            # Each command starts at another kind, so that together they cover all kinds.
+            # If only every n-th kind is tried, each command starts at another kind, so that the
+            # commands together cover all kinds.
             chosen = list(kinds().items())[shift % every :: every]
             for kind, damage in chosen:
                 wrong = attempt(prepared, kind, damage)

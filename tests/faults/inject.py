@@ -116,7 +116,8 @@ def spread(calls: int, tries: int | None) -> list[int]:
     """Return the numbers of the calls that fail, counted from the start of the command."""
     if tries is None or tries >= calls:
         return list(range(1, calls + 1))
-    # Take the middle of each part, so that a different number of tries chooses different calls.
+    # Divide the calls into `tries` equal parts, and let the call in the middle of each part fail.
+    # Another number of tries then chooses other calls.
     return sorted({1 + int((i + 0.5) * calls / tries) for i in range(tries)})
 
 
