@@ -70,10 +70,10 @@ keys! {
         /// link. Use nine tenths of this time with a FIFO. Without jitter, the phases in which the
         /// flows' packets arrive at a FIFO may decide their rates.
         host_jitter: Time = ANY_TIME.default("0s");
-        /// Age of every host's timers when the run begins, which determines when their ticks of 1
-        /// ms occur. Default: a random age for each host, drawn from the seed, so that equal flows
-        /// do not time out at the same instant. Simulator only, because hosts of the kernel engine
-        /// share the ticks of one kernel.
+        /// How long the timers of every host have run when the run begins. This determines when
+        /// their ticks of 1 ms occur. Default: a random time for each host, drawn from the seed, so
+        /// that equal flows do not time out at the same instant. Simulator only, because hosts of
+        /// the kernel engine share the ticks of one kernel.
         timer_phase: Option<Time> = ANY_TIME;
         /// The link, if there is only one. Its name is "bottleneck".
         key bottleneck = key(KeyKind::Table(&LinkPlan::TABLE));

@@ -191,8 +191,8 @@ _cores_option = click.option(
     default=1,
     metavar="N",
     help=(
-        "Cores for each run of the simulator [default: 1]. A run uses more than one core only if "
-        "its network has parts that are connected only by links with a delay. The results do not "
+        "Cores for each run of the simulator [default: 1]. A run uses several cores only if links "
+        "with a delay divide its network into parts. The results do not "
         "depend on N."
     ),
 )
@@ -223,8 +223,8 @@ _no_lab_option = click.option(
     is_flag=True,
     expose_value=False,
     callback=_leave_out_lab,
-    help="Omit from the report the laboratory, a page that runs the scenarios again in a "
-    "browser, and the links to it.",
+    help="Leave out the laboratory (a page that runs the scenarios again in a browser) and the "
+    "links to it.",
 )
 
 

@@ -132,7 +132,7 @@ def _stack(kind: Kind, stack: adapters.Adapter) -> Iterator[str]:
     yield f"```toml\n{examples.scenario(kind.registry, stack.name)}```\n"
     yield f"```sh\ntailback run {stack.name}.toml --with {stack.folder}\n```\n"
     yield (
-        "The folder is one of tailback's repository. [Test a transport "
+        "The folder of the stack is in tailback's repository. [Test a transport "
         "stack](../../how-to/test-your-stack.md) describes the stack, and has links to its "
         "results.\n"
     )

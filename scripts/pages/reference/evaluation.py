@@ -19,14 +19,15 @@ HEAD = """\
 # Sections that evaluate tests
 
 [tailback evaluate](../how-to/evaluate.md) tests a congestion control or a queue by the sections of
-RFC 9743 and RFC 7928 that a simulation can decide. `--part SECTION` tests only one section.
-`tailback run FILE` runs the scenario of a section without a test, with the algorithm in the file.
+RFC 9743 and RFC 7928 that a simulation can decide. `--part SECTION` tests only one section. To run
+the scenario of a section without the test, use `tailback run FILE`; it uses the algorithm that the
+file names.
 
 In the tables, the subject is the algorithm under evaluation. An incumbent is a standard flow, such
-as CUBIC, with which the subject competes. [Harm](measurements.md#comparisons) is the fraction of
-its throughput (or delay) that an incumbent loses to a competitor. Many measures compare the subject
-with a second incumbent, with CUBIC or with FIFO. For them tailback also runs the scenario with that
-algorithm in place of the subject.
+as CUBIC, with which the subject competes. [Harm](measurements.md#comparisons) is the fraction by
+which a competitor worsens an incumbent's throughput or delay. Many measures compare the subject
+with a second incumbent, with CUBIC or with FIFO. For these measures tailback also runs the scenario
+with the other algorithm in place of the subject.
 
 ## RFC 9743: congestion controls
 

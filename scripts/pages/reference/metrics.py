@@ -27,8 +27,9 @@ def _metrics() -> Iterator[str]:
     yield (
         "## Metrics\n\nPolars frames and tables use the names in the first column. JSON uses the "
         "names in the column *in JSON*. `--metric`, `--fail-if`, `plot`, `tune` and `[[assert]]` "
-        "accept both.\n\n[Harm](measurements.md#comparisons) is the fraction of its result that a "
-        "flow loses to a competitor. It needs a second run, without the competitor. So use these "
+        "accept both.\n\n[Harm](measurements.md#comparisons) is the fraction by which a "
+        "competitor worsens a result of a flow. It needs a second run, without the competitor. So "
+        "use these "
         'metrics only in comparisons, in `[[assert]]` with `without = "NAME"`, and in '
         "`plot --without NAME`: "
         f"{', '.join(of_two)}.\n"

@@ -74,9 +74,9 @@ def _against_linux(kind: str, name: str) -> Iterator[str]:
         nowhere = False
         yield (
             f"[{_title(page)}](../../evidence/{page}.md) runs the same scenarios on both engines "
-            "and compares the results. The table has a row for each group of scenarios that use "
-            f"`{name}`, and *cells* is the number of these scenarios. The other columns count the "
-            "scenarios in which the two engines agree on a quantity within its limit.\n"
+            "and compares the results. Each row of the table is a group of scenarios that use "
+            f"`{name}`, and *cells* is the number of scenarios in the group. The other columns "
+            "count the scenarios in which the two engines agree on a quantity within its limit.\n"
         )
         used = [i for i, _ in enumerate(columns) if any(rows[f][i] != "\u2014" for f in families)]
         yield "| " + " | ".join(HEADINGS.get(columns[i], columns[i]) for i in used) + " |"

@@ -40,7 +40,7 @@ static OPTIONS: &[Opt] = &[
     },
     Opt {
         name: "variation",
-        doc: "How far frames are larger or smaller than their mean, as a fraction of it.",
+        doc: "Largest difference of a frame's size from the mean size, as a fraction of the mean.",
         kind: Kind::Float { min: 0.0, max: 1.0 },
         default: Some("0.1"),
         tc: None,

@@ -1,10 +1,10 @@
 //! Cake combines a shaper, tins (classes of traffic), a queue for each flow, and the AQM Cobalt.
 //!
-//! Follows Linux 7.3 sch_cake. The SCE ramp is not in Linux. It follows the version of Cake by the
-//! authors of SCE (Some Congestion Experienced; June 2019, see `aqm/sce.rs`). Cake itself shapes
-//! the traffic to the link's rate, so the link does not limit the rate a second time. For the
-//! shaper, a packet has the size that `overhead`, `mpu` and `atm` give it. The packet occupies the
-//! link for the time that this size takes at the link's rate.
+//! Follows Linux 7.3 sch_cake. Linux's Cake sends no SCE marks. They follow the version of Cake by
+//! the authors of SCE (Some Congestion Experienced; June 2019, see `aqm/sce.rs`). Cake itself
+//! shapes the traffic to the link's rate, so the link does not limit the rate a second time. For
+//! the shaper, a packet has the size that `overhead`, `mpu` and `atm` give it. The packet occupies
+//! the link for the time that this size takes at the link's rate.
 //!
 //! | module | what it implements |
 //! |---|---|
@@ -59,7 +59,7 @@ pub const ENTRY: Entry<Build> = Entry {
     options: &[
         Opt {
             name: "flow",
-            doc: "Which packets share a queue: all packets (flowblind), those of one host (srchost, dsthost), those of a pair of hosts (hosts), or those of a flow. The last three values also give each host a fair share.",
+            doc: "Which packets share a queue: all packets (flowblind), those of one host (srchost, dsthost), those of a pair of hosts (hosts), or those of a flow. The values dual-srchost, dual-dsthost and triple-isolate also give each host a fair share.",
             kind: Kind::Word(&[
                 "flowblind",
                 "srchost",

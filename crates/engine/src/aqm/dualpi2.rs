@@ -192,7 +192,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "overload",
-            doc: "What happens when k p exceeds 1. With \"drop\", all packets are dropped with probability p squared, even if they are ECN-capable, and the others in L are marked. With \"overflow\", p does not rise above 1/k. Default: \"drop\". Versions before dualpi2-2019-refactored have l_drop instead.",
+            doc: "What happens when k p exceeds 1. With \"drop\", all packets are dropped with probability p squared, even if they are ECN-capable, and packets of L that are not dropped are marked. With \"overflow\", p does not rise above 1/k. Default: \"drop\". Versions before dualpi2-2019-refactored have l_drop instead.",
             kind: Kind::Word(&["drop", "overflow"]),
             default: None,
             tc: Some("drop_on_overload or overflow"),

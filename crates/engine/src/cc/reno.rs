@@ -31,7 +31,7 @@ pub const ENTRY: Entry<Build> = Entry {
         abe::FRLOSSREDUCE,
         slow_start::option(
             Some("none"),
-            "Algorithm of the first slow start: HyStart as in CUBIC, HyStart++ (RFC 9406), SEARCH (draft-chung-ccwg-search-09), Careful Resume (RFC 9959), Rapid Start (draft-kazuho-ccwg-rapid-start), or none, so that only losses and marks end it, as in Linux.",
+            "Algorithm of the first slow start: HyStart as in CUBIC, HyStart++ (RFC 9406), SEARCH (draft-chung-ccwg-search-09), Careful Resume (RFC 9959), Rapid Start (draft-kazuho-ccwg-rapid-start), or none: slow start then ends only at a loss or mark, as in Linux.",
         ),
         slow_start::SAVED_WINDOW,
         slow_start::SAVED_RTT,

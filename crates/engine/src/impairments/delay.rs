@@ -1,5 +1,5 @@
-//! Adds a delay to that of the link. It changes at given times, as after a change of route or a
-//! handover.
+//! Adds a delay to the link's delay. The added delay changes at given times, as after a change of
+//! route or a handover.
 //!
 //! Deviations: in the simulator, a step applies to packets that leave the queue after the step. On
 //! the kernel engine it applies to packets that reach netem after the step. A packet reaches netem

@@ -8,7 +8,8 @@
 //! distribution. So correlation does not change the distribution of the delays.
 //!
 //! Deviations: the normal distribution is truncated at 3 standard deviations, but at 4 on the
-//! kernel engine, because netem does so. This affects 0.27 % of the packets there.
+//! kernel engine, because netem does so. On that engine, 0.27 % of the packets get a value beyond 3
+//! standard deviations.
 
 mod distribution;
 
@@ -82,7 +83,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "most",
-            doc: "Largest delay. A larger random delay is reduced to this value.",
+            doc: "Largest random delay. Larger values are reduced to it.",
             kind: Kind::Time { min: Time(1) },
             default: Some("1s"),
             tc: None,

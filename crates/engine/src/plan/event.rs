@@ -18,14 +18,14 @@ keys! {
         /// options of its queue and of its impairments. A rate that changes must be constant before
         /// the change. A multiple of the bdp refers to the rate at the start. A packet in
         /// transmission continues at the new rate. A new delay applies to packets that leave the
-        /// queue later, and packets keep their order. If a limit of a queue shrinks, the queue drops
-        /// packets from its head, as in Linux. As there, `fifo`, `step`, `red` and `wred` keep them,
-        /// and `cake` drops packets when the next one arrives.
+        /// queue later, and packets keep their order. If a limit of a queue shrinks, the queue
+        /// drops packets from its head, as in Linux. Also as in Linux, `fifo`, `step`, `red` and
+        /// `wred` keep all queued packets, and `cake` drops packets when the next packet arrives.
         key set = key(KeyKind::Changes);
-        /// Names of flows and sources that start now instead of at their own start, which must be
-        /// later. The random delay of start_jitter is not added.
+        /// Names of flows and sources that start at this time. Their own start must be later and
+        /// has no effect. The random delay of start_jitter is not added.
         key start = key(KeyKind::Words);
-        /// Names of flows and sources that stop now.
+        /// Names of flows and sources that stop at this time.
         key stop = key(KeyKind::Words);
         /// What changes, in this order.
         changes: Vec<Change>;

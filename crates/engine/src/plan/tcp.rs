@@ -209,13 +209,13 @@ keys! {
         ssthresh_metrics_save: bool = BOOL.default("false");
         /// Size of the receiver's buffer. "fixed": large enough for rwnd from the start. "auto": as
         /// in Linux, the buffer grows with the bytes that the application reads in a round-trip
-        /// time. While the buffer grows, the receiver acknowledges every segment. With both values,
-        /// it always offers a window of rwnd.
+        /// time. While the buffer grows, the receiver acknowledges every segment. With either
+        /// value, the receiver always offers a window of rwnd.
         rcvbuf: ReceiveBuffer = ReceiveBuffer::KEY.default("fixed")
             .kernel(Only(&["fixed"]), "the guest's receive buffers have a size that is set");
         /// How the receiver reports SCE marks to the sender (ECT(1) where ECT(0) was sent).
-        /// "split": when marks begin or end, the receiver acknowledges the earlier segments, and
-        /// then at once, with a second ACK, the segment with the change. "split-delayed": like
+        /// "split": when marks begin or end, the receiver sends two ACKs at once: one for the
+        /// earlier segments, and one for the segment with the change. "split-delayed": like
         /// "split", but the second ACK is delayed, as in some versions of the SCE kernels.
         /// "dither": the receiver sets ESCE on so many ACKs that they cover as many segments as
         /// were marked. "off": not at all. "auto": "split" if the congestion control supports SCE,

@@ -2,7 +2,7 @@
 //!
 //! By default, as in the C4 test suite (draft-huitema-ccwg-c4-test), 80 bytes are sent every 20 ms,
 //! which is 32 kbit/s. RTP, UDP, IP and Ethernet headers add 54 bytes to each frame. Lost frames
-//! are not sent again. Silence is sent as often as sound.
+//! are not sent again. The source sends the same frames during silence.
 
 use tailback_record::FrameRules;
 

@@ -3,8 +3,8 @@
 //!
 //! The on and off periods have constant lengths, or lengths from an exponential distribution with
 //! the given mean. A sending period begins with a packet. Packets that are due at the end of the
-//! period or later are not sent. The time that is left until the next packet at the end of a period
-//! has no effect on the next period.
+//! period or later are not sent. If a period ends before the next packet is due, the rest of that
+//! wait is not carried into the next period.
 
 use super::datagram::{self, Datagrams};
 use super::{Build, Source, Step, Transport};

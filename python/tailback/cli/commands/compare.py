@@ -145,8 +145,9 @@ def compare(
     Its parts are 1-1, 1h-1h, 1l-1l (together equal-rtt), flows, mixed-rtt and overload. Its flows
     are called L and C, and its link is called bottleneck. For example, the variant
     NAME:bottleneck.queue.target=18ms changes the queue in all parts. The presets are dctcp (DCTCP
-    in L with any_ect, as on the kernel engine), step-2019 (step thresholds of 6 and 2 ms at 4 and
-    12 Mbit/s) and overload-5 (five flows in each class). Its report also has a PDF.
+    instead of Prague in L, with any_ect, as on the kernel engine), step-2019 (step thresholds of 6
+    and 2 ms at 4 and 12 Mbit/s) and overload-5 (five flows in each class). Its report also has a
+    PDF.
 
     STORED is the folder of a sweep (results/sweeps/ID), the id of a sweep or its beginning,
     `latest`, or the folder of a run (results/runs/ID). It can also be a data file of Flent

@@ -79,8 +79,8 @@ def _scale_option(axis: str) -> Callable[[click.decorators.FC], click.decorators
     multiple=True,
     metavar="KEY",
     shell_complete=swept_keys,
-    help="Draw a panel for each value of this key, side by side. With a second --facet, the panels "
-    "form a grid, and its values are the rows.",
+    help="Draw a panel for each value of this key, side by side. A second --facet makes a grid "
+    "with a row for each value of its key.",
 )
 @click.option(
     "--kind",

@@ -65,7 +65,7 @@ CRITERIA = (
     ),
     Within(
         id="L4S-marks",
-        title="Marks in a round trip as the rate grows",
+        title="Marks in a round trip at increasing rates",
         source="RFC 9331 section 4.3",
         scenario="l4s-marks.toml",
         quick={"duration": "30s"},

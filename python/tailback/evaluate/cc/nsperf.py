@@ -30,7 +30,7 @@ _ECN = {
 CRITERIA = (
     HarmToThroughput(
         id="nsperf-coexist",
-        title="Beside CUBIC: harm to its throughput",
+        title="Harm to the throughput of CUBIC",
         source="nsperf, coexist",
         scenario="nsperf-coexist.toml",
         quick=_COEXIST,
@@ -83,7 +83,7 @@ CRITERIA = (
     ),
     Against(
         id="nsperf-ecn",
-        title="Round-trip time where a shallow threshold marks",
+        title="Round-trip time with marks at a shallow threshold",
         source="nsperf, ecn_bulk",
         scenario="nsperf-ecn.toml",
         quick=_ECN,
@@ -97,7 +97,7 @@ CRITERIA = (
     ),
     Against(
         id="nsperf-ecn-loss",
-        title="Retransmissions where a shallow threshold marks",
+        title="Retransmissions with marks at a shallow threshold",
         source="nsperf, ecn_bulk",
         scenario="nsperf-ecn.toml",
         quick=_ECN,

@@ -7,7 +7,7 @@ from tailback.evaluate.criteria import DELAY, Against
 
 CRITERION = Against(
     id="5.1.5",
-    title="Short flows beside long flows of its own",
+    title="Short flows beside long flows of the same algorithm",
     source="RFC 9743 section 5.1.5",
     scenario="5.1.5-short-own.toml",
     quick={"duration": "40s"},

@@ -37,14 +37,15 @@ if TYPE_CHECKING:
     "queues",
     multiple=True,
     metavar="NAME",
-    help="Run only cells of this queue or family of queues [default: all]. Can be repeated.",
+    help="Run only cells of this queue, or of a group of queues that the page shows together "
+    "[default: all]. Can be repeated.",
 )
 @click.option(
     "--write",
     is_flag=True,
     help="Write docs/evidence/validation.md and its figures too, or with --queue NAME "
-    "docs/evidence/validation-NAME.md. NAME is the family if all queues of a family are "
-    "chosen, otherwise the first queue.",
+    "docs/evidence/validation-NAME.md. NAME is the group if all queues of a group are chosen, "
+    "otherwise the first queue.",
 )
 @click.option(
     "--stored",

@@ -47,7 +47,7 @@ def judge(seen: Observed) -> Finding:
 
 CASE = Case(
     "A.22",
-    "Application limits in REFILL leave max_bw",
+    "Application limits in REFILL do not change max_bw",
     MEASURE,
     ("mode", "phase", "round", "app_limited", "sample_mbit", "max_bw_mbit"),
     judge,
