@@ -248,7 +248,8 @@ def read_reports(
 
 
 def table_of(report: Path) -> Iterator[str]:
-    """Yield the lines of the table with differences in a report, if the report has this table."""
+    """Yield the lines of a report's table of differences between the engines. Yield nothing if the
+    report has none."""
     lines = iter(report.read_text(encoding="utf-8").splitlines())
     for line in lines:
         if line == BESIDE:

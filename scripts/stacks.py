@@ -384,8 +384,8 @@ CHANGES: Mapping[str, Mapping[str, Mapping[str, object]]] = {
 
 
 def _causes(found: Compared, out: Path, jobs: int | None) -> Iterator[str]:
-    """Yield the section about the differences at the higher rate. It compares the simulator with
-    itself, with other seeds."""
+    """Yield the section about the differences at the higher rate. For comparison, it shows how much
+    the simulator's results differ between seeds."""
     half = found.half
     own = [_rates(pair, {}, out, jobs) for pair in half.pairs]
     guests = [meeting.guest for meeting in found.meetings]

@@ -125,7 +125,7 @@ def test_every_part_has_the_points_of_the_source() -> None:
         assert rtts == set(layout.RTTS)
         assert betas == set(layout.BETAS[setup.cc])
         assert len(points) == len(rtts) * len(betas) * single.SEEDS
-        # Gains need a baseline at every point.
+        # A gain is relative to the standard backoff factor, so every point needs a run with it.
         assert all(p.baseline for p in points)
     assert {s.part for s, _ in planned} == set(parts)
     for _, job in groups.plan(quick=False, seeds=None):

@@ -532,7 +532,7 @@ def test_a_hook_that_never_returns_costs_its_run_alone(
     assert done.returncode == 1, done.stderr
     assert '"loops" has not returned from cong_avoid for 5 s, at 0.' in done.stderr
     assert "Traceback" not in done.stderr
-    # The pool had only one worker thread, so the next run needed a new thread.
+    # The stuck run blocked the pool's only worker thread, so the next run needed a new thread.
     results = tb.open_results(out)
     assert [run.labels["flows.it.cc"] for run in results] == ["whole"]
     assert command(shelf, "verify", out).returncode == 0

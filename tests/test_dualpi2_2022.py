@@ -407,7 +407,8 @@ def test_goals() -> None:
     queue = truth.judged([entry(case, "qs_ecn_mean", 0.34, value) for value in (0.25, 0.43, 0.45)])
     assert [e.within for e in queue] == [True, True, False]
     tcp, _ = one(OVERLOAD, "mix_1000d_u0s5_r_u200s5").cases
-    # Delays of the publication are multiples of 0.033 ms, so a smaller error is within the goal.
+    # Delays of the publication are multiples of 0.033 ms, so an error below 0.033 ms is within the
+    # goal.
     short = truth.judged([entry(tcp, "qs_ecn_mean", 0.0526, value) for value in (0.021, 0.018)])
     assert [e.within for e in short] == [True, False]
     (pie,) = one("ecpie_res_mr", "mix_1000_d5005_r5020").cases

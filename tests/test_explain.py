@@ -174,7 +174,7 @@ def test_how_slow_start_ended(results: Path) -> None:
     assert (by_search["why"], by_search["lost"]) == ("search", 0)
     assert "by SEARCH: deliveries were a quarter behind" in text
     # The buffer overflows just after slow start ends, from packets in flight. `lost` counts these
-    # drops as its overshoot.
+    # drops, because slow start caused them.
     short = {"rate": "50Mbit", "queue": {"aqm": "fifo", "limit": "2bdp"}}
     late, text = end(
         path={"rtt": "100ms"},

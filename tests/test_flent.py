@@ -430,7 +430,7 @@ def test_a_test_bed_beside_a_run(tailback: Tailback, tmp_path: Path) -> None:
     assert "one run of each point shows nothing about noise" in done.stdout
     page = Path(re.search(r"report: (.*)", done.stdout)[1])  # type: ignore[index]
     assert "bed.flent.gz" in (tmp_path / page).read_text(encoding="utf-8")
-    # Compare a data file with a whole sweep, which has one point here.
+    # A data file can also be compared with a whole sweep if the sweep has one point.
     assert tailback("compare", "bed.flent.gz", tmp_path / "results").returncode == 0
 
 

@@ -98,7 +98,8 @@ def test_what_has_no_spread_is_told_by_the_number_of_runs() -> None:
 def test_the_seeds_that_are_promised_are_enough_in_four_cases_of_five() -> None:
     needed = drawn(11, 6, 0.05, 1).against(0.10, relative=True).runs(LEVEL)
     assert needed is not None
-    # Six values estimate the spread only roughly, so compute the seeds from the true spread.
+    # The spread of six values is only a rough estimate, so compute the needed number of seeds from
+    # the true spread.
     true = 10 * 0.05 / 1.0
     exact = next(n for n in range(3, 99) if ((1.7 + 0.86) / n**0.5) <= true)
     assert abs(exact - 26) <= 2

@@ -1,5 +1,5 @@
-"""Tests grading: untrusted submissions with the places of their errors, their costs and values, and
-assertions as objects."""
+"""Tests the functions for graders: errors of untrusted submissions with their places, costs and
+values of submissions, and assertions as objects."""
 
 from __future__ import annotations
 

@@ -180,7 +180,7 @@ def test_a_manifest_that_was_changed_with_its_files_is_refused(made_up: Kit) -> 
     (made_up.path / "kit.json").write_text(json.dumps(manifest))
     with pytest.raises(InputError, match=r"has changed since it was built: kit\.json differs"):
         kits.current()
-    # A manifest with a matching hash is valid, but describes another kit.
+    # If the manifest's hash is updated too, the kit is valid, but has another identity.
     manifest["hash"] = kits.content_hash(manifest)
     (made_up.path / "kit.json").write_text(json.dumps(manifest))
     assert kits.current().identity != made_up.identity

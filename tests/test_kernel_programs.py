@@ -160,7 +160,7 @@ def test_what_programs_find_and_leave(tmp_path: Path) -> None:
     )
     listed = [line for line in said if line in ("tools", "notes.txt")]
     assert listed == ["notes.txt", "tools"] * 2
-    # The shell is the second of five processes. Three are the commands that count them.
+    # The shell is process 2 of five. Three of the others are the commands that count the processes.
     number, processes = map(int, said[-3].split())
     assert (number, processes) == (2, 5)
     assert said[-2:] == ["CapEff:\t00000000000425fb", "NoNewPrivs:\t1"]
@@ -258,7 +258,8 @@ def test_programs_end_while_flows_go_on(tmp_path: Path) -> None:
         f'{BASE}[[flows]]\ncc = "cubic"\n[[programs]]\nname = "late"\n'
         f'receiver = {{ run = ["sh", "-c", "{late}"] }}\n'
     )
-    # The receiver reads late. Virtual time would stop if arriving data kept waking the agent.
+    # During the pause, data arrive that the receiver does not read yet. Virtual time would stop if
+    # they kept waking the agent.
     _, one = run(path, tmp_path / "out")
     assert (one.path / "programs/late/receiver/out/said").read_text() == "late\n"
 

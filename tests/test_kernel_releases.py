@@ -150,8 +150,8 @@ def test_older_kernels_are_asked_under_their_names() -> None:
 
 
 def test_what_says_nothing_of_the_newest_kernel_leaves_its_kit() -> None:
-    """Configuration for older releases must not change the newest kit's hash, which would force a
-    new build."""
+    """Configuration for older releases must not change the hash of the newest kernel's kit.
+    Otherwise this kit would have to be built again."""
     ours = [configs.ours()]
     assert build.kernel_hash("a", ours) == build.kernel_hash("a", [*ours, *configs.older("7.3")])
     assert modules.build_flags("7.3.4") == ["ARCH=um"]

@@ -151,8 +151,8 @@ def test_what_the_page_records_besides_changes_no_summary(built: Path) -> None:
 def test_a_fork_of_a_browsers_run_equals_a_native_run_with_the_change(
     built: Path, tmp_path: Path
 ) -> None:
-    """A run that changes at a moment, from a snapshot, has the results of the native run of the
-    scenario with `[[events]]`."""
+    """The browser can continue a run from a snapshot with a changed value. The results equal a
+    native run with this change in `[[events]]`."""
     del built
     base = examples.text("first")
     changes = {

@@ -202,7 +202,7 @@ def test_rtts_below_that_of_the_path_are_seconds() -> None:
 
     assert qlog.rtt_unit_ms(log(0.0203, 0.0312), 20.0) == 1000.0
     assert qlog.rtt_unit_ms(log(20.3, 31.2), 20.0) == 1.0
-    # The value is impossible for this path in both units, so the default unit applies.
+    # An RTT of this value is impossible on this path in s and in ms, so the default unit applies.
     assert qlog.rtt_unit_ms(log(0.000001), 20.0) == 1.0
     assert qlog.rtt_unit_ms(log(), 20.0) == 1.0
 

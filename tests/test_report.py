@@ -114,8 +114,8 @@ def test_what_everything_rests_on_is_said_once() -> None:
         "duration": "60 s simulated",
         "engine": "sim 0.1",
     }
-    # Facts that only some tables have, or that differ from those of most tables, are printed beside
-    # the tables.
+    # The top of a report states what applies to most tables. Tables to which it does not apply
+    # state their own values.
     head = dict(made.head())
     assert head["engine"] == "sim 0.1"
     assert head["duration"] == "60 s simulated (unless stated below)"

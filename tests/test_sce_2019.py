@@ -232,8 +232,8 @@ def made_up(
 
 
 def off_by(factor: float) -> Callable[[TableId, int, float, float], float]:
-    """Return a function that gives the published value times `factor`, or 1 if it is
-    unpublished."""
+    """Return a function that gives `factor` times the published value, or `factor` if there is
+    none."""
     known = layout.published()
     return lambda table, position, rate, delay: (
         factor * known.get((table.number, position, rate, delay), 1.0)

@@ -109,7 +109,8 @@ def test_how_often_a_window_is_sampled_does_not_matter(runs: dict[str, tb.Result
     for mode in MODES:
         found = runs[mode].series_statistics("cwnd")["mean"].item()
         assert found == pytest.approx(means["interval"], rel=0.01)
-    # The unweighted mean of the rows differs, so this test detects missing weights.
+    # The unweighted mean of the rows differs from the weighted mean, so this test detects missing
+    # weights.
     assert abs(samples["changes"] / means["changes"] - 1) > 0.03  # type: ignore[operator]
 
 

@@ -166,7 +166,7 @@ def test_one_id_with_other_bytes_is_refused(tmp_path: Path) -> None:
     first = tailback.run(scenario, out=tmp_path / "one").points[0]
     shutil.copytree(tmp_path / "one", tmp_path / "two")
     folder = tmp_path / "two/runs" / first.run_id
-    # Pretend that the engine changed without a new version.
+    # Pretend that another build of the engine made the run.
     text = (folder / "summary.json").read_text("utf-8").replace('"jain": 0', '"jain": 1')
     (folder / "summary.json").write_text(text, "utf-8")
     manifest = json.loads((folder / "manifest.json").read_text("utf-8"))

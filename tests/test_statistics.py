@@ -142,7 +142,8 @@ def test_no_number_of_runs_tells_what_is_at_the_limit() -> None:
     needed = 2.4865 / math.sqrt(MOST_RUNS)
     assert Contrast(9, 0.99 * needed, 1.0, 8.0, 0.1, 1.0).runs(0.05) is None
     assert Contrast(9, 1.01 * needed, 1.0, 8.0, 0.1, 1.0).runs(0.05) is not None
-    # Without spread, the signs decide. Five equal signs have a probability of 2^-5 < 0.05.
+    # If all differences are equal, there is no spread, and a sign test decides. Five equal signs
+    # have a probability of 2^-5 < 0.05.
     assert Contrast(9, 1.0, 0.0, 8.0, 0.1, 0.0).runs(0.05) == 5
 
 
@@ -201,7 +202,7 @@ def test_an_estimate_ends_where_values_do() -> None:
     low, high = found.ci95
     assert low == pytest.approx(mean - half)
     assert high == 1.0
-    # `half_width` belongs to the interval before the cut at 1.
+    # `half_width` is half the width of the interval before its upper end is limited to 1.
     assert found.half_width == pytest.approx(half)
     assert found.scaled(10).ci95 == (10 * low, 10.0)
     assert found.scaled(10).of == 4

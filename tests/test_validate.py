@@ -86,8 +86,8 @@ def test_a_pair_is_judged_by_its_fair_shares_and_by_its_ratio() -> None:
 
 
 def test_errors_over_the_rate_forgive_what_a_fair_share_does_not() -> None:
-    """The fair share of one of 64 flows is 1.6 % of the link's rate, so even no throughput is
-    within this limit."""
+    """The fair share of one of 64 flows is 1.6 % of the link's rate. The limit is 8 % of the link's
+    rate, so even a flow without throughput is within it."""
     mix = ("cubic",) * 64
     fair = 10 / 64
     starved = alone([summary(0.0, *[fair] * 63)], [summary(*[fair] * 64)], mix)
@@ -246,8 +246,8 @@ def test_runs_settle_if_both_engines_have_the_same_few_states() -> None:
 
 
 def test_neighbours_are_the_same_cell_a_little_off(tmp_path: Path) -> None:
-    """Neighbours keep the cell's rate, and the settings that depend on it. Without misses, nothing
-    runs."""
+    """Neighbours have the cell's rate, and the same settings that depend on the rate. If no cell is
+    beyond a limit, no neighbour is run."""
     found = []
     for queue in grid.QUEUES:
         for mix in queue.mixes:

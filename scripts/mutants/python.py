@@ -60,7 +60,7 @@ def mutants() -> tuple[list[Mutant], int]:
         " FROM mutation_specs ORDER BY module_path, operator_name, occurrence"
     )
     found = []
-    # An operator may change one place in several ways, so number these ways.
+    # cosmic-ray may change the same place in several ways, so number the mutants of a place.
     ways: Counter[tuple[Any, ...]] = Counter()
     for job, path, operator, row, column in rows:
         if any(first <= (row, column) < last for first, last in annotations[Path(path).name]):

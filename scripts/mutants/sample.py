@@ -35,8 +35,8 @@ class Mutant:
 
     @property
     def rank(self) -> str:
-        """The text whose hash decides whether the mutant is drawn: the change and its position,
-        without a line number, which edits above would change."""
+        """The text whose hash decides whether the mutant is drawn: file, change, column and text of
+        the line. Edits above the line change only its number, which is left out."""
         return f"{self.file} {self.change} {self.column} {self.line}"
 
     def __str__(self) -> str:
@@ -72,11 +72,11 @@ class Sample:
 
 
 def draw(module: str, seed: int, size: int, every: Iterable[Mutant], left_out: int) -> Sample:
-    """Draw a sample. It has the mutants with the smallest hashes of seed and `rank`."""
+    """Draw the mutants with the smallest hashes of the seed and `Mutant.rank`."""
     mutants = list(every)
 
     def order(mutant: Mutant) -> tuple[bytes, int]:
-        # Identical changes of identical lines are ordered by line number.
+        # Mutants with equal hashes (the same change of equal lines) are ordered by line number.
         return hashlib.sha256(f"{seed} {mutant.rank}".encode()).digest(), mutant.row
 
     return Sample(

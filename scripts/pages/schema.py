@@ -36,7 +36,8 @@ def hoist(schema: Schema) -> Schema:
 
 
 def _hoisted(schema: Schema, beside: Names) -> Schema:
-    """Move parts that differ at most in the keys `beside` to definitions."""
+    """Replace repeated parts of the schema by definitions. Parts count as equal if they differ only
+    in the keys `beside`."""
     defined = schema.get("$defs", {})
     names: dict[str, str] = {}
     for key, name in _repeated({**schema["properties"], **defined}, beside):

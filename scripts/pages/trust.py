@@ -38,7 +38,7 @@ class Judged:
 
     @classmethod
     def read(cls, evidence: Path, name: str, title: str) -> Judged | None:
-        """Read the stored results, or return None without any."""
+        """Read the stored results. Return None if nothing is stored."""
         file, page = evidence / name / FILE, evidence / f"{name}.md"
         if not file.exists() or not page.exists():
             return None

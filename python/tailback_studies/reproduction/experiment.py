@@ -95,7 +95,8 @@ Found = Mapping[str, "Sequence[Results]"]
 
 @dataclass(frozen=True)
 class Study:
-    """The jobs of an experiment, in groups, and the function that evaluates their results."""
+    """The jobs of an experiment, in named groups, and the function that makes a report from their
+    results."""
 
     jobs: Mapping[str, Sequence[Job]]
     findings: Callable[[Found], Findings]

@@ -176,7 +176,7 @@ def summary(
 
 
 def counted_row(name: str, holds: Sequence[bool]) -> dict[str, Any]:
-    """Return a row of the summary for conditions that hold or do not hold, without an error."""
+    """Return a row of the summary that counts how many conditions hold. It has no errors."""
     within = sum(holds)
     held = {"within": within, "holds": within == len(holds)}
     return {**errors(name, []), "cells": len(holds), **held}

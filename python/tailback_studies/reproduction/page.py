@@ -12,9 +12,9 @@ from tailback_studies.reproduction.published import OPENING
 
 @dataclass(frozen=True)
 class Page:
-    """A page. The facts that apply to all runs are at the top of the page.
+    """A page. Its top lists what applies to all runs, such as the engine and the number of seeds.
 
-    Figures are those of the experiment's report, referenced by id."""
+    It shows figures of the experiment's report, which it names by their ids."""
 
     title: str
     lead: str

@@ -108,8 +108,8 @@ class Measure:
         return gap / base if base else math.copysign(math.inf, gap)
 
     def shown(self, engine: str) -> Estimate:
-        """Return an engine's mean and confidence interval for display. For ratios, they are
-        geometric."""
+        """Return an engine's mean and confidence interval for display. For ratios, both are
+        computed from logarithms."""
         value = self.values[engine]
         if not self.logarithmic or value.mean is None:
             return value

@@ -282,13 +282,14 @@ def kinds(queue: GridQueue, mix: Sequence[str]) -> list[str]:
     """Return a text for each flow. Flows that the scenario does not distinguish have equal
     texts."""
     if queue.fixed:
-        # Fixed scenarios with few flows give each another round-trip time, direction or start.
+        # In fixed scenarios with few flows, each flow has its own round-trip time, direction or
+        # start.
         return list(mix) if len(mix) > SEVERAL else [f"{n}" for n in range(len(mix))]
     return [repr(sorted(flow.items(), key=str)) for flow in flows(queue, mix)]
 
 
 def sets(queue: GridQueue, mix: Sequence[str]) -> dict[str, object]:
-    """Return the values that a set of flows changes in the scenario of its queue."""
+    """Return the values to change in the queue's scenario file, so that it runs these flows."""
     if queue.fixed:
         return {}
     return {**queue.sets, **({"flows": flows(queue, mix)} if mix else {})}

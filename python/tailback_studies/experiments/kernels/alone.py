@@ -33,13 +33,13 @@ SHOWN = ("throughput_mbit", "delay_ms.mean", "delay_ms.p99")
 
 
 def jobs(kernels: Sequence[str], seeds: int) -> list[Job]:
-    """Return a job of the same sweep for each kernel."""
+    """Return a job for each kernel. All jobs run the same sweep."""
     made = scenario(__package__, "alone")
     return [Job(made, {"kernel": kernel}, seeds) for kernel in kernels]
 
 
 def ack_jobs(kernels: Sequence[str], seeds: int) -> list[Job]:
-    """Return a job of a sweep through fq_codel without delayed ACKs, for each kernel."""
+    """Return a job for each kernel: the sweep through fq_codel, with delayed ACKs switched off."""
     made = scenario(__package__, "alone")
     own = {"bottleneck.queue": {"aqm": "fq_codel", "ecn": True}, "tcp.delack": False}
     return [Job(made, {"kernel": kernel, **own}, seeds) for kernel in kernels]

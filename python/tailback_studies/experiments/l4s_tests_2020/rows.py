@@ -17,8 +17,8 @@ PLACES = {"s1": "S1: fairness by round-trip time", "s6": "S6: two flows in one R
 
 
 def by_queue(entries: Sequence[L4sEntry], facts: Facts) -> Table:
-    """Show for each queue the errors of S1's rates, and the difference between repeated published
-    rows."""
+    """Show for each queue the errors of S1's rates, and how much published rates of repeated
+    experiments differ."""
     pairs = truth.twins()
     rows: list[list[Value]] = []
     own = truth.S1_GOAL.own(entries)

@@ -203,7 +203,7 @@ def blocks_s3(runs: Sequence[StepCase], results: Sequence[Results], facts: Facts
 
 
 def _labelled(frame: pl.DataFrame, wanted: Any, series: Any) -> pl.DataFrame:
-    """Return the curves of the wanted runs, each labelled with its panel and series."""
+    """Return the rows of the wanted runs, with the columns panel and series added."""
     rows = [{"case": i, "panel": _panel(case), "series": series(case)} for i, case in wanted]
     labels = pl.DataFrame(rows, schema={"case": pl.Int32, "panel": pl.String, "series": pl.String})
     return frame.join(labels, on="case", how="inner")
