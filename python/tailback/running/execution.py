@@ -321,7 +321,7 @@ def _execute(
                     pass
                 else:
                     if run.run_id in failures:
-                        # This abandoned run has finished after all.
+                        # This run was abandoned and counted as failed, but has finished after all.
                         continue
                     done += 1
                     active.pop(run.run_id, None)

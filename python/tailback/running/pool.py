@@ -1,4 +1,5 @@
-"""A pool of threads of which some can be abandoned, because a plugin's code may never return.
+"""A pool of threads. A thread that hangs can be abandoned, because a plugin's code may never
+return.
 
 Compiled code cannot be stopped from outside. The pool therefore abandons a thread that hangs, and
 the thread ends with the process. Other threads continue.
@@ -71,8 +72,8 @@ class Pool(Generic[T]):
         self._start()
 
     def stop(self, doubtful: Iterable[T]) -> None:
-        """Drop queued jobs, and wait for running jobs. Abandoned jobs are not waited for, and
-        doubtful jobs only briefly.
+        """Drop queued jobs, and wait for running jobs. Do not wait for abandoned jobs, and wait
+        only briefly for those in `doubtful`.
         """
         try:
             while True:

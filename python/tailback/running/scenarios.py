@@ -111,7 +111,7 @@ def _loaded(
     plugins: Sequence[Path | str],
 ) -> _native.Scenario:
     if seeds is not None:
-        # Larger numbers would not fit into 64 bits, and the validator rejects this one.
+        # Limit the number to 64 bits. The validator rejects the limit itself, too.
         seeds = min(arguments.count("seeds", seeds), 2**63 - 1)
     chosen = runner or engines.get("sim")
     wanted = asked.by_scenario(text, name, values, folder)
@@ -130,8 +130,8 @@ def _loaded(
 def _with_assertions(
     text: bytes, name: str, asserts: Path
 ) -> tuple[bytes, Callable[[_native.Diagnostic], _native.Diagnostic]]:
-    """Append a file's `[[assert]]` tables to a scenario. The returned function converts places of
-    errors in them to lines of that file.
+    """Append a file's `[[assert]]` tables to a scenario. The returned function converts the
+    position of an error in these tables to a line of that file.
     """
     more = foreign.read(asserts)
     try:
@@ -179,14 +179,14 @@ def _read(scenario: Source) -> tuple[bytes, str, Path]:
     if isinstance(scenario, Mapping):
         return toml.dumps(scenario).encode(), TABLE, Path()
     if isinstance(scenario, str) and "\n" in scenario:
-        # Restore the original bytes, so that the validator reports invalid UTF-8.
+        # Restore bytes that are not valid UTF-8, so that the validator reports them.
         return scenario.encode(errors="surrogateescape"), "<text>", Path()
     path = Path(arguments.path("the scenario", scenario))
     if not str(scenario):
         raise InputError("the name of the scenario is empty; expected a file")
     if len(path.name) <= foreign.MAX_NAME and not os.path.lexists(path):
         raise InputError(f"{foreign.line(scenario)}: No such file or directory{_meant(path)}")
-    # The validator's messages are UTF-8, so escape file names that are not.
+    # The validator's messages are UTF-8, so escape file names that are not valid UTF-8.
     return foreign.read(path), foreign.line(scenario), path.parent
 
 

@@ -1,4 +1,4 @@
-"""Runs the same scenarios in virtual and real time, to show what virtual time leaves out.
+"""Runs the same scenarios in virtual and real time, to show how the results differ.
 
 In real time, the kernel boots without time travel and uses the machine's clock. Such runs take as
 long as they simulate, and the machine's load affects them. This module writes the page
@@ -404,8 +404,8 @@ def _lost(found: Gaps) -> float:
 
 
 def _apart(rows: Sequence[Row], name: str) -> str:
-    """Return the median and the largest difference between both clocks over all cells, in
-    percent."""
+    """Return the median and the largest difference of a quantity between real and virtual time over
+    all cells, in percent."""
     means = ([fmean(getattr(both[clock], name)) for clock in CLOCKS] for _, both in rows)
     apart = [abs(real / virtual - 1) * 100 for virtual, real in means if virtual]
     return f"{median(apart):.2f} | {max(apart):.2f}"

@@ -1,7 +1,7 @@
 """Lists the sweeps in a folder of results, finds a sweep by name, and deletes sweeps.
 
-A sweep's index is written before the sweep's first run. A run that no index names is therefore not
-part of a sweep that could be resumed.
+A sweep's index is written before the sweep's first run. A run that no index lists therefore does
+not belong to an interrupted sweep.
 """
 
 from __future__ import annotations
@@ -99,10 +99,10 @@ TOGETHER_S = 1.0
 
 
 def namesakes(sweep_id: str, root: Path) -> list[str]:
-    """Return the ids of sweeps that the same command began with the same title, such as the
-    variants of `compare`.
+    """Return the ids of sweeps with the title of this sweep that were begun at about the same time,
+    such as the variants of `compare`.
 
-    Sweeps of an edited file may have the title, too, but another command began them.
+    A sweep of an edited file may have the same title, but another command began it at another time.
     """
     begun: dict[str, tuple[str, float]] = {}
     for file in layout.sweeps(root)[:RECENT]:
@@ -180,7 +180,7 @@ def plan(
             gone.append(sweep)
         else:
             needed.update(sweep.runs)
-            # Harm is computed from runs without a competitor, so keep these.
+            # Keep the runs without a competitor, from which harm is computed.
             needed.update(*(point.without.values() for point in sweep.index.points))
     free = [run_id for run_id in _runs(root) if run_id not in needed]
     return RemovalPlan(

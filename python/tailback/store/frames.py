@@ -67,7 +67,7 @@ def histograms(runs: Sequence[StoredRun]) -> pl.DataFrame:
 def merged(runs: Sequence[StoredRun], quantity: str, *, link: str | None) -> pl.DataFrame:
     """Return a histogram summed over runs, with the columns lower, width, count.
 
-    Without `link`, the histogram is one that belongs to no flow or link.
+    Without `link`, use the histogram that belongs to no flow or link.
     """
     import polars as pl
 
@@ -141,7 +141,8 @@ def _columns(inside: Sequence[Field], prefix: str) -> Iterator[tuple[str, Any]]:
                     yield f"{path}.{word}", pl.Int64 if word == "n" else pl.Float64
             case "table":
                 yield from _columns(field.fields, f"{path}.")
-            # Other fields, such as counts by cause, are only in the JSON.
+            # Leave out fields of other kinds, such as counts by cause, which only the JSON
+            # contains.
             case _:
                 pass
 

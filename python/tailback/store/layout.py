@@ -4,8 +4,8 @@ The engine writes runs (crates/record). This module writes the indexes of sweeps
 sweeps.
 Every run folder is complete, because it appears in one step.
 
-A file's name for a run or sweep is trusted only if it equals the name of the file's folder. A
-folder of results contains no links, and its files name no paths.
+The id that a file gives for its run or sweep is trusted only if it equals the name of the file's
+folder. A folder of results contains no links, and its files name no paths.
 """
 
 from __future__ import annotations
@@ -136,7 +136,8 @@ def index_path(root: Path, sweep_id: str) -> Path:
 def write_index(runs: _native.Store, root: Path, index: Index) -> None:
     """Write a sweep's index in one step.
 
-    If the index exists with this content, only make it the latest.
+    If the index exists with this content, only set its modification time, which makes it the
+    latest.
     """
     target = index_path(root, index.id)
     refuse_link(target.parent.parent, target.parent)
@@ -232,7 +233,7 @@ def sweep_of(root: Path, run_id: str) -> tuple[Index, PointRef] | None:
         try:
             index = read_index(file)
         except DamagedResults as damage:
-            # A damaged index costs the run only its title.
+            # If the damaged index lists the run, the run is only shown without a title.
             warnings.warn(f"{damage}; not looked at", DamageWarning, stacklevel=2)
             continue
         for point in index.points:
@@ -282,7 +283,8 @@ def replacing(target: Path) -> Iterator[Path]:
     one step. After an error, `target` is unchanged."""
     place = Path(os.path.realpath(target))
     if place.exists() and not place.is_file():
-        # A pipe or a device is written directly. Opening a folder raises a suitable error.
+        # Write to a pipe or a device directly. If the path is a folder, opening it raises a
+        # suitable error.
         yield place
         return
     if not place.parent.is_dir():

@@ -26,12 +26,12 @@ class Swept(Protocol):
 
 
 def point_key(point: Swept) -> Key:
-    """Return what identifies a point, for grouping runs and matching points."""
+    """Return a key that identifies a point, for grouping runs and matching points."""
     return key_of(point.params, point.labels)
 
 
 def key_of(params: Mapping[str, float | str], labels: Mapping[str, str]) -> Key:
-    """Return what identifies a point with these values.
+    """Return the key that identifies a point with these swept values.
 
     The label's unit is included, because parameters are numbers without a unit: 20000 packets,
     20000 bytes and 20000 ns differ.

@@ -44,14 +44,14 @@ class Run:
     """One run of a sweep: a point and a seed."""
 
     params: dict[str, float | str]
-    #: The same values, as written in the scenario file, e.g. "10Mbit".
+    #: The values of `params` as written in the scenario file, e.g. "10Mbit".
     labels: dict[str, str]
     seed: int
     run_id: str
     path: Path
     #: Id of the run with the standard backoff, to which gains are relative.
     baseline: str | None = field(default=None, kw_only=True)
-    #: The sweep's runs by id. Runs that share a baseline then read it only once.
+    #: The sweep's runs by id, so that runs with the same baseline read it only once.
     beside: Mapping[str, Run] = field(default_factory=dict, kw_only=True, repr=False, compare=False)
     #: Ids of the runs without a competitor, by the competitor's name. Harm is computed from them.
     without: Mapping[str, str] = field(default_factory=dict, kw_only=True)
@@ -163,7 +163,8 @@ class Results:
     def of(cls, index: layout.Index, root: Path, asserts: Sequence[Assertion] = ()) -> Results:
         """Open the runs that a sweep's index names."""
         beside: dict[str, Run] = {}
-        # Earlier versions may have stored a point twice, as 20ms and as 0.02s.
+        # Earlier versions may have stored a point twice, as 20ms and as 0.02s, so keep only the
+        # first.
         stored: dict[tuple[points.Key, int], layout.PointRef] = {}
         for point in index.points:
             stored.setdefault((points.point_key(point), point.seed), point)
@@ -196,10 +197,11 @@ class Results:
         unread = [run for run in self.points if "stored" not in vars(run)]
         try:
             for run, stored in zip(unread, frames.opened([r.path for r in unread]), strict=True):
-                # Opening a thousand folders together is faster, so fill the cached property here.
+                # Fill the cached property `stored` here, because opening many folders together is
+                # faster.
                 vars(run)["stored"] = stored
         except DamagedResults:
-            # The loop below finds all damaged runs.
+            # Ignore the first damaged run, because the loop below finds all of them.
             pass
         for run in self.points:
             try:
@@ -372,7 +374,7 @@ class Results:
         missing = [name for name in wanted if name not in known and not name.startswith("class.")]
         if not missing:
             return
-        # Another run may have recorded this gauge, if it used another algorithm.
+        # Look in all runs of the sweep: a run with another algorithm may have recorded this series.
         every = frames.series([point.stored for point in self.points])["quantity"].unique()
         for name in missing:
             if name not in every:

@@ -142,6 +142,6 @@ class StoredRun:
 
 @lru_cache(maxsize=16)
 def _transfers(canonical: str) -> Mapping[str, float]:
-    """Return the starts of transfers from a canonical point. All seeds have the same point, so the
-    result is cached."""
+    """Return the latest possible start in s of each transfer of a canonical point, by flow. All
+    seeds have the same point, so the result is cached."""
     return completion.transfers(foreign.parse_json(canonical.encode(), Path(MANIFEST)))

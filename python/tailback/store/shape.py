@@ -76,7 +76,7 @@ def maybe(shape: Shape) -> Shape:
 
 
 def either(*shapes: Shape) -> Shape:
-    """Return a shape that accepts what any of these shapes accepts."""
+    """Return a shape that accepts a value if any of these shapes accepts it."""
     return lambda value: any(fault(value, shape) is None for shape in shapes)
 
 
@@ -120,8 +120,8 @@ def fault(value: Any, shape: Shape, at: str = "") -> str | None:
 
 
 def described(shape: Shape) -> Any:
-    """Convert a shape to JSON for `_native.Shape`. The result has words, and tables whose single
-    key names the kind of shape.
+    """Convert a shape to JSON for `_native.Shape`. Simple shapes become words such as "text". Other
+    shapes become tables whose single key names the kind of shape.
     """
     if isinstance(shape, Mapping):
         keys = (
@@ -141,7 +141,8 @@ _WORDS: Mapping[Any, str] = {text: "text", whole: "whole", number: "number", ide
 
 @cache
 def native_summary() -> _native.Shape:
-    """Return `SUMMARY` for the check in Rust, which makes no Python objects of the JSON."""
+    """Return the shape `SUMMARY` as a Rust object, which checks JSON without making Python objects
+    of it."""
     return _native.Shape(
         json.dumps(described(SUMMARY)), depth=foreign.MAX_DEPTH, values=foreign.MAX_VALUES
     )

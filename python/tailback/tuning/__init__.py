@@ -98,7 +98,8 @@ def _tuned(plan: SearchPlan, options: RunOptions) -> Tuned:
     base: list[MeasuredCandidate] = []
 
     def measured(candidates: Sequence[Values], start: int, total: int) -> list[MeasuredCandidate]:
-        # The report compares the front with the unchanged scenario, so run it with the first batch.
+        # Run the unchanged scenario with the first batch, because the report compares it with the
+        # front.
         batches = [candidates] if base else [candidates, []]
         last = min(start + len(candidates), total)
         with bars.within(f"candidates {start + 1} to {last} of {total}"):

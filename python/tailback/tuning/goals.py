@@ -1,7 +1,8 @@
 """Defines the goals of a search (metrics to minimise or maximise) and its conditions.
 
 A goal needs one number for each run. It describes the run, its only link, its only flow, or the
-flow, link or class named after an @. For several flows of that name, it is their mean.
+flow, link or class named after an @. If several flows have this name, the number is the mean of
+their values.
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ class Bound:
 
 
 def refuse_twice(goal: Goal, others: Sequence[Goal]) -> None:
-    """Raise an error if another goal uses the same number."""
+    """Raise an error if another goal uses the same quantity."""
     for other in others:
         if goal.quantity.is_that(other.quantity):
             raise InputError(

@@ -297,14 +297,14 @@ class _Reader:
 
 
 def outer_first(paths: Iterable[str]) -> list[str]:
-    """Sort paths so that outer keys come first. If a queue came after its target, the new queue
-    would replace the target."""
+    """Sort paths so that outer keys come first. For example, `queue` comes before `queue.target`,
+    because setting the queue afterwards would discard the target."""
     return sorted(paths, key=lambda path: path.count("."))
 
 
 def bare(diagnostic: _native.Diagnostic) -> str:
-    """Return an error as text. Leave out the place if it is in the sweep that the search adds,
-    which the user did not write."""
+    """Return an error as text. If the error is in the sweep that the search adds, leave out its
+    place, because the user did not write this sweep."""
     return diagnostic.text if _is_of_search(diagnostic) else str(diagnostic)
 
 

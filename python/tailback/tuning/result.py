@@ -86,7 +86,7 @@ class Point:
         return "better" if goal.gain(difference.absolute) > 0 else "worse"
 
     def why_open(self, goal: Goal) -> str | None:
-        """Return why the answer is "open", or None if it is another."""
+        """Return why the answer is "open", or None if the answer is another one."""
         if self.answer(goal) != "open":
             return None
         found = self.difference(goal)

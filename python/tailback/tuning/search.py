@@ -1,5 +1,5 @@
 """Performs a search. Optuna proposes candidates in batches of a fixed size, and gets the results in
-this order.
+the order of the candidates.
 
 Therefore the candidates depend only on the seed, not on the number of parallel runs. An interrupted
 search starts again, but reuses its stored runs.

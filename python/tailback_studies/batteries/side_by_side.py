@@ -273,7 +273,7 @@ def _swept(table: Mapping[str, Any], sweep: Mapping[str, Any] | None) -> set[str
 def _swept_at(
     battery: Battery, case: BatteryCase, point: Swept
 ) -> tuple[dict[str, float | str], dict[str, str]]:
-    """Return a point's parameters and labels, extended by its part and case."""
+    """Return a point's parameters and labels, both with the names of its part and case added."""
     labels = {"part": case.part.name, "case": battery.case(case.path.stem, point.params)}
     return {**labels, **point.params}, labels
 

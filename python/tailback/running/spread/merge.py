@@ -1,7 +1,7 @@
 """Merges several stores into one, for `tailback merge`.
 
-Every run is verified where it comes from, and again in the target. Two runs with the same id must
-have the same files, except for the timing. If they differ, nothing is merged. Runs that the target
+Every run is verified in its own store, and again in the target. Two runs with the same id must have
+the same files, except for the timing. If they differ, nothing is merged. Runs that the target
 already has stay unchanged, so repeating a merge changes nothing.
 """
 

@@ -67,7 +67,8 @@ class Shard:
 
 
 def _by_environment(text: str, environment: Mapping[str, str]) -> tuple[int, int | None]:
-    """Return the index from 1, and the number of shards if the environment has it."""
+    """Return the shard's index, counted from 1, and the number of shards if an environment variable
+    gives it."""
 
     def number(name: str, default: int | None = None) -> int:
         value = environment.get(name)
@@ -151,7 +152,8 @@ class Done:
 
 
 class PartDone(TailbackError):
-    """Raised when a shard is done but the result needs other shards. This is not a failure."""
+    """Raised when a shard is done, but the result also needs the runs of other shards. This is not
+    a failure."""
 
     def __init__(self, done: Done) -> None:
         super().__init__(done.text())

@@ -76,7 +76,7 @@ class Grades:
 
     @property
     def of(self) -> int:
-        """The number of bounds that count."""
+        """The number of bounds against which each graded submission is checked."""
         return max((len(grade.verdicts) for grade in self.grades), default=0)
 
     @property

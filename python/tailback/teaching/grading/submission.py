@@ -121,8 +121,8 @@ table, because the options of the scenario's algorithm may not fit another algor
 def _leaves(
     table: Mapping[str, Any], path: Path_, opens: Sequence[str], own: Any
 ) -> Iterator[tuple[Path_, Any]]:
-    """Yield the submitted values with their paths. A table that the scenario (`own`) has, too, is
-    split into its keys.
+    """Yield the submitted values with their paths. If the task's scenario (`own`) has the same
+    table, yield the table's keys one by one.
     """
     for key, value in table.items():
         inner = (*path, key)
@@ -205,7 +205,8 @@ def _scenario(
 
 
 def _deepest(document: PlacedDocument, path: Path_, message: str) -> Path_:
-    """Return the path of a value, extended to a key inside it if the message names one."""
+    """Return the longest path of a key inside a value that the message names, or else the value's
+    own path."""
     inside = [
         key
         for key in document.keys

@@ -94,7 +94,8 @@ def load(path: Path) -> Task:
 
 
 def _tables(scenario: Path) -> Mapping[str, Any]:
-    """Parse the scenario. Return an empty table if it is not TOML, which the validator reports."""
+    """Parse the scenario. Return an empty table if the file is not TOML, because the validator
+    reports this error."""
     try:
         return read(scenario).tables
     except Misread:

@@ -29,7 +29,7 @@ SIZES = {
 
 @dataclass(frozen=True)
 class Spot:
-    """The values of a point by which figures are arranged."""
+    """The values of a point that determine its place in the figures."""
 
     link: float
     """Rate of the link, Mbit/s."""

@@ -21,7 +21,8 @@ SPLITS = tuple(f"{n}-{10 - n}" for n in range(11))
 
 
 def combinations(gathered: Gathered, facts: Facts) -> list[ReportFigure]:
-    """Draw normalised rate and window per flow for each combination (figures of A.4)."""
+    """Draw normalised rate and window per flow for each combination of flows (the report's section
+    A.4)."""
     points = gathered.of("flows")
     out: list[ReportFigure] = []
     for name, combos, what in (

@@ -111,8 +111,8 @@ class Gathered:
         return [point for point in self.points if point.part == part]
 
     def flagged(self, point: BatteryPoint, variant: str, name: str, *quantities: str) -> bool:
-        """Return whether any of these quantities of a class, link or run differs from the baseline
-        by more than noise."""
+        """Return whether any of `quantities` differs from the baseline by more than noise, for the
+        class, link or run called `name`."""
         return any(
             (point.part, point.case, name, quantity, variant) in self._flags
             for quantity in quantities

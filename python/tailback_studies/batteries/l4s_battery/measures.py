@@ -41,7 +41,8 @@ def normalised_window(window_bytes: float, link_mbit: float, groups: Iterable[Gr
 
 
 def over_seeds(stats: Sequence[Stat | None]) -> dict[str, float]:
-    """Return each percentile as the mean over seeds. Leave out percentiles that no run has."""
+    """Return each percentile as the mean over seeds. Leave out a percentile if it has no value in
+    any run."""
     means: dict[str, float] = {}
     for rank in RANKS:
         values = [s[rank] for s in stats if s is not None and s.get(rank) is not None]

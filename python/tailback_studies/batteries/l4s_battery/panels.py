@@ -217,7 +217,7 @@ class Panels:
         )
 
     def window(self) -> list[ReportFigure]:
-        """Return the figures of the windows, which are rate times delay."""
+        """Return the figures of the long flows' windows, computed as rate times delay."""
         return self._figure(
             "window",
             "Window",

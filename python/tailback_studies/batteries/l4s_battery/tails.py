@@ -15,8 +15,8 @@ from tailback_studies.batteries.l4s_battery.gather import Gathered, View
 
 
 def tails(gathered: Gathered, parts: Mapping[str, str], facts: Facts) -> list[ReportFigure]:
-    """Draw the share of packets that waited longer than each delay, at 120 Mbit/s and 10 ms
-    (A.5)."""
+    """Draw the share of packets that waited longer than each delay, at 120 Mbit/s and 10 ms (the
+    report's section A.5)."""
     chosen = {
         title: point
         for part, title in parts.items()

@@ -34,7 +34,8 @@ class EnterPoint:
     queue: str
     rtt_ms: float
     beta: float
-    #: Seconds until the goal is reached. If it is not reached, the rest of the run.
+    #: Seconds from the second flow's entry until the goal is reached, or else until the end of the
+    #: run.
     seconds: Estimate
     #: Share of runs that reach the goal.
     reached: float

@@ -1,5 +1,5 @@
-"""Measures rates at equal mark probability. Marks follow a schedule, so that the rate depends on
-nothing else."""
+"""Measures rates at equal mark probability. Segments are marked by a fixed schedule, so that the
+rate does not depend on a queue."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ PERIODS = {"reno": (1000, 50, 300), "cubic": (10_000, 200, 900)}
 QUICK_PERIODS = {"reno": (1000, 50, 120), "cubic": (10_000, 200, 400)}
 #: Number of random mark schedules.
 RANDOM = 5
-#: Number of marks in a schedule. The fastest flow does not need more.
+#: Number of marks in a schedule. This is enough for the fastest flow.
 MARKS = 4000
 
 
 @dataclass(frozen=True)
 class EqualPoint:
-    """A backoff factor, and its rate relative to the standard factor."""
+    """The throughput with a backoff factor, and its ratio to the throughput with the standard
+    factor."""
 
     cc: str
     #: Spacing of the marks: "periodic" or "random".

@@ -15,16 +15,16 @@ SEEDS = 30
 RTTS = (20, 80, 160, 320)
 BETAS = (0.7, 0.75, 0.8, 0.85, 0.9)
 QUICK_BETAS = (0.7, 0.85)
-#: Pairs of competitors. Each has the congestion control with ABE, the one without ABE, and the
-#: queue.
+#: Pairs of competing groups: congestion control of the group with ABE, that of the group without
+#: ABE, and the queue.
 CASES = (
     ("cubic", "reno", "pie"),
     ("cubic", "cubic", "pie"),
     ("reno", "reno", "pie"),
     ("reno", "cubic", "pie"),
 )
-#: Congestion control of the group with ABE on the poster. The poster calls the other group only
-#: "standard TCP".
+#: Congestion control of the group with ABE on the poster. For the group without ABE, the poster
+#: says only "standard TCP".
 POSTER_ABE = "cubic"
 #: Smallest and largest factor to which the poster's range of ratios applies.
 POSTER_BETAS = (0.7, 0.85)

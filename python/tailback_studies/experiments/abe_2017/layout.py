@@ -38,7 +38,7 @@ QUICK_BETAS: Mapping[str, tuple[float, ...]] = {
     "reno": (0.5, 0.7, 0.8, 0.9),
     "cubic": (0.7, 0.8, 0.85, 0.9),
 }
-#: Factors in figures. More curves could not be distinguished.
+#: Backoff factors that figures show. More curves could not be distinguished.
 DRAWN: Mapping[str, tuple[float, ...]] = {
     "reno": (0.5, 0.7, 0.8, 0.9, 0.95),
     "cubic": (0.7, 0.8, 0.85, 0.9, 0.95),

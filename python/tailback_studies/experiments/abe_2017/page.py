@@ -14,8 +14,8 @@ from tailback_studies.reproduction.page import Page
 def page(
     whole: Report, verdicts: Sequence[truth.AbeVerdict], plan_facts: Mapping[str, Facts]
 ) -> Page:
-    """Return docs/evidence/abe-2017.md. It has the tables of the report, and the report's first
-    figure."""
+    """Return docs/evidence/abe-2017.md. The page has the tables of the report, and the report's
+    first figure."""
     sections = []
     for section in whole.sections:
         blocks = runs.bare(section.blocks)

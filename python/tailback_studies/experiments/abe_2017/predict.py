@@ -1,8 +1,8 @@
 """Computes predictions: utilisation of a window sawtooth, rates at equal mark probability, number
 of reductions.
 
-Windows are in segments, except windows called x, which are in bandwidth-delay products (BDP). At a
-reduction x = 1 + q, where q is the queue in BDP.
+Windows are in segments, except windows called x, which are in bandwidth-delay products (BDP). A
+window that is reduced while the queue holds q BDP is x = 1 + q.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def cubic_utilisation(beta: float, x: float) -> float:
         return 1.0
     if x <= 1:
         return x * (3 + beta) / 4
-    # At this s, the window is one BDP.
+    # The value of s at which the window has grown to one BDP.
     full = math.cbrt((1 - 1 / x) / (1 - beta))
     below = x * ((1 - full) - (1 - beta) * (1 - full**4) / 4)
     return full + below
@@ -51,7 +51,7 @@ def cubic_utilisation(beta: float, x: float) -> float:
 
 @dataclass
 class _Work:
-    """Adds up data in BDP, and time in round-trip times."""
+    """Sums up the sent data, in BDP, and the time needed for it, in round-trip times."""
 
     carried: float = 0.0
     taken: float = 0.0
@@ -104,7 +104,7 @@ def _climb(
     alpha = 3 * (1 - CUBIC_BETA) / (1 + CUBIC_BETA)
     top = max(origin, start)
     t, friendly, window = 0.0, start, start
-    # Equivalent to `work.at`, but fast enough for millions of round trips.
+    # Do what `work.at` does, but without calls, which are too slow for millions of round trips.
     carried, taken = work.carried, work.taken
     while window < after and t < 120:
         x = window / bdp

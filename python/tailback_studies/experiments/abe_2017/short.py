@@ -56,8 +56,8 @@ class ShortPoint:
 
 @dataclass(frozen=True)
 class Steps:
-    """How many reductions after slow start it takes until the window fits into the path and the
-    queue at its target delay.
+    """How many reductions a flow makes after slow start until its window fits. It fits if the path
+    can hold it with a queue at its target delay.
     """
 
     cc: str
@@ -69,8 +69,8 @@ class Steps:
     overshoot: Estimate
     steps: Estimate
     most: int
-    #: Number of runs whose window is at most twice that, and of those, the number that keep the
-    #: bound.
+    #: Number of runs whose window at the first reduction is at most twice what fits. `within`
+    #: counts those of them that need at most `bound` reductions.
     bounded: int
     within: int
 
@@ -155,8 +155,8 @@ def _steps(cc: str, queue: str, rtt_ms: float, beta: float, runs: Sequence[Run])
 
 
 def steps_down(levels: Sequence[tuple[float, float]], held: float) -> int:
-    """Return the number of reductions until ssthresh is at most `held`. If this never happens,
-    return the number of all reductions."""
+    """Return the number of reductions until ssthresh is at most `held`, the window that fits. If
+    this never happens, return the number of all reductions."""
     for i, (_, after) in enumerate(levels):
         if after <= held:
             return i + 1

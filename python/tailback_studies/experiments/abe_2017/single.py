@@ -57,11 +57,12 @@ SETUPS = (
 SEEDS = 5
 
 #: Smallest bandwidth-delay product in segments for which the formula is trusted. The formula
-#: ignores the round trip of a reduction, and ACKs for two segments. They cost about two segments of
-#: window. On shorter paths, this is more than 2 percentage points.
+#: ignores the round trip of a reduction, and ACKs for two segments. Together they cost about two
+#: segments of window. If the product is smaller, this is more than 2 percentage points of
+#: utilisation.
 LEAST_PATH = 100.0
 #: Cycles count as equal if the standard deviation of the windows at reductions is at most this
-#: share of their mean. This and the previous limit were set after the cells had been measured. They
+#: share of their mean. This limit and `LEAST_PATH` were set after the cells had been measured. They
 #: serve to explain differences, not to decide whether a criterion is met.
 EQUAL_CYCLES = 0.05
 
@@ -120,7 +121,8 @@ class SinglePoint:
 
     @property
     def _friendly(self) -> bool:
-        """Whether Reno-friendly growth restores the window before CUBIC's curve does."""
+        """Whether Reno-friendly growth regains the window before the reduction sooner than CUBIC's
+        curve does."""
         assert self.x is not None
         drop = (1 - self.beta) * self.x * self.bdp
         curve = math.cbrt(drop / predict.CUBIC_C)

@@ -35,7 +35,7 @@ class AbeVerdict:
     holds: bool
     #: The cells that do not, as text.
     misses: Sequence[str] = field(default_factory=tuple)
-    #: The error of each cell, and their kind, one of `entries.KINDS`.
+    #: The error of each cell. `error` is the kind of these errors, one of `entries.KINDS`.
     sizes: Sequence[float] = field(default_factory=tuple)
     error: str = "absolute"
 
@@ -186,8 +186,8 @@ def over_rtts(
 def in_poster_range(
     by_beta: dict[float, groups.GroupPoint],
 ) -> list[tuple[groups.GroupPoint, float]]:
-    """Return the points in the poster's range of factors, with the distance of their ratio from the
-    poster's range of ratios."""
+    """Return the points whose backoff factor is in the poster's range. Each comes with the distance
+    of its throughput ratio from the poster's range of ratios."""
     low, high = groups.POSTER_RATIO
     out = []
     for beta, p in sorted(by_beta.items()):
@@ -197,8 +197,8 @@ def in_poster_range(
 
 
 def _poster(points: Sequence[groups.GroupPoint]) -> list[AbeVerdict]:
-    """Check the ratios against the poster. Its group with ABE uses CUBIC, and it does not say what
-    its "standard TCP" is."""
+    """Check the ratios against the poster. The poster's group with ABE uses CUBIC. The poster does
+    not say which congestion control its "standard TCP" is."""
     out = []
     for (abe, standard), by_beta in over_rtts(points).items():
         cells = in_poster_range(by_beta)

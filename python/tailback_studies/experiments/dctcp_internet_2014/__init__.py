@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from tailback.store.results import Results
     from tailback_studies.experiments.dctcp_internet_2014.points import DctcpBatch
 
-#: Number of seeds of each point. For a page it is `PAGE_SEEDS`, for a quick run `QUICK_SEEDS`.
+#: Number of seeds of each point. The documentation page uses `PAGE_SEEDS`, a quick run
+#: `QUICK_SEEDS`.
 SEEDS = 3
 PAGE_SEEDS = 5
 QUICK_SEEDS = 2
@@ -90,8 +91,8 @@ class DctcpInternet2014(Reproduction):
 
 
 def _seeds(every: int, batch: DctcpBatch, request: Request) -> int:
-    """Return the number of seeds of a batch. For a page, it is not reduced, unless the batch is for
-    curves of a single run."""
+    """Return the number of seeds of a batch. A batch may limit the number. For the documentation
+    page, only a limit of one seed applies."""
     most = batch.most_seeds or every
     return every if request.page and most > 1 else min(every, most)
 

@@ -21,7 +21,7 @@ _PER_CLASS = {f"{_QUEUE}.average": "class"}
 
 
 def _dctcp(**options: Any) -> dict[str, Any]:
-    """Return settings for DCTCP with the paper's modifications, changed by these options."""
+    """Return settings for DCTCP with the paper's modifications and with these options."""
     return {"flows.dctcp.cc": {"name": "dctcp", "version": "paper-2014", **options}}
 
 
@@ -106,7 +106,7 @@ DECLARED: tuple[tuple[str, str, Basis, str], ...] = (
 )
 
 #: Combinations of the open settings, called readings. Each is compared with all of Table I and with
-#: formula (3). Figures use the first. A quick run includes those with `True`.
+#: formula (3). Figures use the first reading. A quick run includes the readings marked `True`.
 READINGS: tuple[tuple[str, str, dict[str, Any], bool], ...] = (
     ("taken", "the reading of this report", {}, True),
     (
@@ -161,8 +161,8 @@ READINGS: tuple[tuple[str, str, dict[str, Any], bool], ...] = (
     ("idle-hold", "average held over idle times", {f"{_QUEUE}.idle": "hold"}, False),
 )
 
-#: Readings with different idle clocks of RED, from the fastest to the slowest. The two-Reno cells
-#: of Table I decide which clock is used.
+#: Readings that differ in RED's idle clock, by which the average queue falls while the queue is
+#: empty. The fastest clock comes first. The two-Reno cells of Table I decide which clock is used.
 CLOCKS = ("taken", "idle-100", "idle-500", "avpkt", "idle-1500", "idle-hold")
 
 #: Alternatives to single settings of the chosen reading. Each is tried on two rows of Table I and

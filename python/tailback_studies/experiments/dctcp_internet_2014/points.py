@@ -34,7 +34,7 @@ ROWS: tuple[tuple[str, float], ...] = (
 #: Batches of single runs to draw over time.
 DRAWN = ("fig1", "fig2")
 
-#: With these settings, Linux's frames have 1500 B with Ethernet, as in the paper.
+#: With these settings, Linux sends frames of 1500 B including Ethernet's header, as in the paper.
 LINUX_FRAMES: Mapping[str, Any] = {"tcp.mss": 1434, "tcp.header": 66, "path.offloads": False}
 
 ECN = "bottleneck.queue.ecn"
@@ -74,7 +74,7 @@ class Option:
 
 
 def thin(made: dict[str, Any], keep: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-    """Return a scenario with those steps of its zipped axes that `keep` accepts."""
+    """Return a scenario that has only the steps of its zipped axes that `keep` accepts."""
     out = copy.deepcopy(made)
     for zipped in out.get("sweep", {}).get("zip", []):
         keys = list(zipped)
@@ -181,8 +181,8 @@ _LONG = {"duration": "210s", "warmup": "10s"}
 
 
 def _reading() -> dict[str, dict[str, Any]]:
-    """Return the scenarios with which readings are compared: Table I near equal rates, and formula
-    (3)."""
+    """Return the scenarios with which readings are compared: rows of Table I with thresholds near
+    equal rates, two Reno flows, and formula (3)."""
     out: dict[str, dict[str, Any]] = {}
     for tag, m in ROWS:
         made = scenario(f"fig5-m{tag}")
@@ -196,8 +196,7 @@ def _reading() -> dict[str, dict[str, Any]]:
 
 
 def steps(frames: Iterable[int]) -> dict[str, list[str]]:
-    """Return a zipped axis of thresholds. Each is in the middle of those that admit the same number
-    of frames."""
+    """Return a zipped axis of thresholds, each half a frame below a whole number of frames."""
     sizes = [f"{FRAME * n - FRAME // 2}b" for n in frames]
     return {f"{ECN}.min": sizes, f"{ECN}.max": sizes}
 
@@ -217,9 +216,8 @@ def _quick(made: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def near_equal_share(document: dict[str, Any], m: float, most: int) -> dict[str, Any]:
-    """Return the scenario with thresholds near equal rates. There are at most `most`. They range
-    from Min_Thresh_Reno to 2.4 times that for Min_Thresh_Reno = BDP/8, or to 1.6 times for
-    Min_Thresh_Reno = BDP."""
+    """Return the scenario with at most `most` thresholds near equal rates. The largest is about 2.4
+    times Min_Thresh_Reno if that is BDP/8, and 1.6 times if it is BDP."""
     top = 1.6 + 0.9 * (1.0 - m)
     values = document["sweep"]["zip"][0][f"{ECN}.min"]
     near = [k for k in values if bdp_size(k) <= top * m + FRAME / BDP]
@@ -345,8 +343,8 @@ def equal_share(
 ) -> EqualShare | None:
     """Return where log(ratio) crosses 0 along the column `x`, from the means over seeds.
 
-    The interval is that of the crossings of single seeds. Return None if nothing crosses within the
-    grid.
+    The confidence interval is computed from the crossing of each seed. Return None if nothing
+    crosses within the grid.
     """
     xs = sorted(float(v) for v in frame[x].unique())
     means: list[float] = []

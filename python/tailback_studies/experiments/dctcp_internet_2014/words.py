@@ -33,8 +33,8 @@ def spread(ci: float | None, digits: str) -> str | None:
 
 
 def verdict(cell: TableCell, digits: str) -> Value:
-    """Return the error, marked as a pass or a miss. Without an error, return "none found" if one
-    was expected."""
+    """Return the error, marked as a pass or a miss. If there is no error although the cell has a
+    tolerance, return "none found"."""
     if cell.error is None:
         return Mark("none found", "miss") if cell.tolerance is not None else None
     return Mark(f"{cell.error:+{digits}}", cell.status)
@@ -60,8 +60,8 @@ def rate(value: Any) -> float:
 
 
 def sixteenths(value: Any) -> float:
-    """Round a threshold in BDP to a multiple of 1/16, because the grid has such multiples before
-    thresholds are rounded to bytes."""
+    """Round a threshold in BDP to a multiple of 1/16. The grid's thresholds are such multiples,
+    rounded to bytes."""
     return round(pts.bdp_size(value) * 16) / 16
 
 

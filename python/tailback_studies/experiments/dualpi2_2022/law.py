@@ -37,7 +37,7 @@ class Law:
     @property
     def judged(self) -> float:
         """The ratio of p_C to the mean of p squared. It is 1 if the law holds, even if p varies. In
-        overload and without samples of p, it is `ratio`."""
+        overload, or if p was not sampled, it equals `ratio`."""
         if self.run.archive.kind == OVERLOAD or not self.square:
             return self.ratio
         return self.p_c / self.square

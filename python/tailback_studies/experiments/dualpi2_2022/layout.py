@@ -42,8 +42,8 @@ class Archive:
 
     @property
     def any_ect(self) -> bool:
-        """DualPI2's `any_ect`. The publication states it for all runs except overload runs of
-        Prague and CUBIC."""
+        """Whether DualPI2's option `any_ect` is set. The publication states the option for all runs
+        except overload runs of Prague and CUBIC."""
         return self.aqm == "dualpi2" and (self.kind == MIXED or self.ccs[1] == "reno")
 
     @property
@@ -97,9 +97,9 @@ TCP_FLOWS = 5
 #: Base round-trip time in overload, ms.
 OVERLOAD_RTT = 10
 #: Number of flows, of five, that send packets in L and in C. The key is the class of the UDP flow.
-#: The published percentiles of the rate per flow show it: if P1 is 0 and P25 is not, one of five
-#: flows is idle. With UDP in C, the flows in L have a P25 of 0 and a P75 of 5/3 of the mean, so
-#: three send.
+#: The published percentiles of the rate per flow show how many send: if P1 is 0 and P25 is not, one
+#: of five flows is idle. With UDP in C, the flows in L have a P25 of 0 and a P75 of 5/3 of the
+#: mean, so three send.
 ACTIVE: Mapping[str, tuple[int, int]] = {"L": (4, 4), "C": (3, 4)}
 #: Exceptions to `ACTIVE` with Prague and CUBIC, derived from the published window statistics. The
 #: key is the rate of UDP in L and in C, Mbit/s.
@@ -130,8 +130,8 @@ class Run:
 
     @property
     def active(self) -> tuple[int, int]:
-        """Number of TCP flows that were not idle, in the class with ECN and in the other class. The
-        run's published statistics take precedence over `active_by_class`."""
+        """Number of TCP flows that were not idle, in the class with ECN and in the other class. For
+        the runs in `ACTIVE_IN`, this differs from `active_by_class`."""
         counted = ACTIVE_IN.get(self.udp) if self.archive.ccs[1] == "cubic" else None
         return counted or self.active_by_class
 

@@ -61,7 +61,7 @@ def divide(runs: Sequence[Run]) -> OnLinux:
 
 
 def json(entry: DualPi2Entry) -> dict[str, Any]:
-    """Return the object of a cell that Linux could not run, for `reproduce --json`."""
+    """Return the JSON object of `reproduce --json` for a cell whose run Linux could not execute."""
     return {**entry.json(), "refused": REASON}
 
 

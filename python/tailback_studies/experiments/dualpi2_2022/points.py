@@ -137,7 +137,7 @@ class DualPi2Entry(BaseEntry):
 def job(
     run: Run, *, seeds: int, seconds: float = SECONDS, variant: DualPi2Variant = AS_PUBLISHED
 ) -> Job:
-    """Return the job that runs the scenario of `made`."""
+    """Return the job that runs the scenario that `made` returns."""
     return Job(made(run, seconds, variant), {}, seeds)
 
 
@@ -189,7 +189,8 @@ def _udp(source: dict[str, Any], run: Run, variant: DualPi2Variant) -> None:
 
 
 def stock(run: Run) -> bool:
-    """Return whether Linux without Prague can execute this run like the authors' kernel did."""
+    """Return whether unpatched Linux, which does not have Prague, can execute this run in place of
+    the authors' kernel."""
     return run.archive.aqm in STOCK
 
 
@@ -260,8 +261,8 @@ def _of_class(
 ) -> dict[str, Mapping[str, float | None]]:
     """Return the statistics of a traffic class, by quantity, in the publication's units."""
     samples = entry["samples"]
-    # Multiply all samples by the mean queue delay of the run, not by the queue delay of each
-    # second.
+    # A window is rate times RTT. Use the RTT with the run's mean queue delay for all samples, not
+    # the queue delay of each second.
     seconds = None if delay["mean"] is None else (delay["mean"] + rtt) / 1000
     return {
         "qs": delay,

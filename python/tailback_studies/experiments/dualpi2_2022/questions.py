@@ -167,7 +167,7 @@ _FLOWS: tuple[tuple[str, str, float], ...] = (
 
 
 def active(found: Found, facts: Facts) -> Table | None:
-    """Show how the number of active flows affects the row of `ACTIVE_IN`."""
+    """Show how the assumed number of active flows affects the results of the run in `ACTIVE_IN`."""
     archive = "pcdualpi2_res_overload"
     groups = [_cells(found.get(name, ()), archive) for name in (BASELINE, "general", "all-active")]
     runs = [run for run, column in groups[0] if column == "rate_ratio"]

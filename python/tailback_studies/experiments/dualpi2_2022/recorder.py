@@ -39,8 +39,9 @@ def read(units: int) -> float:
 def recorded(buckets: pl.DataFrame) -> dict[str, float | None]:
     """Return the statistics of recorded delays, ms, from a histogram of exact delays in ns.
 
-    A bucket is narrower than a step of the recorder, so its delays round to at most two values. Its
-    count is divided between them by the share of the bucket that each covers."""
+    A bucket is narrower than a step of the recorder, so its delays round to at most two values. The
+    bucket's count is divided between these values in proportion to the part of the bucket that
+    rounds to each."""
     counts: dict[int, float] = {}
     rows = zip(*(buckets[name].to_list() for name in ("lower", "width", "count")), strict=True)
     for lower, width, count in rows:

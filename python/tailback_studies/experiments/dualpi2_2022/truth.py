@@ -137,6 +137,6 @@ def summary(entries: Sequence[DualPi2Entry], laws: Sequence[Law]) -> list[dict[s
     ]
 
 
-#: Ids of the summary's rows on the coupling law, by kind of run. p is steady in overload and varies
-#: with mixed RTTs.
+#: Ids of the summary's rows on the coupling law, by kind of run. DualPI2's base probability p is
+#: steady in overload and varies with mixed RTTs.
 _LAWS = {OVERLOAD: "law.overload", MIXED: "law.mixed-rtt"}

@@ -2,8 +2,8 @@
 
 iperf 3.1.3 ends a transfer with a message on a separate connection, which waits behind the data in
 the bottleneck's queue. The receiver counts data until this message arrives, but divides it by the
-client's sending time. Later versions divide by the server's receiving time. With later versions,
-the result equals the goodput over the 60 s, except at 10 Mbit/s and 10 MB."""
+client's sending time. Later versions divide by the server's receiving time. What later versions
+print equals the goodput over the 60 s of sending, except at 10 Mbit/s and 10 MB."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class Counted(Protocol):
 
 
 def prepare(row: ImcRow, scenario: dict[str, Any]) -> None:
-    """Prepare the scenario for kernels whose iperf counts the data in the queue: the run lasts
-    until a full queue would have drained, and records its series."""
+    """If the kernel's iperf also counts the data left in the queue, let the run last until a full
+    queue would have drained, and record its series."""
     if row.kernel not in COUNTS_THE_QUEUE:
         return
     # Add half a second for a sample after the longest queue has drained.

@@ -1,5 +1,5 @@
-"""Section on RED's idle clock. The results of two Reno flows in Table I choose the clock, and all
-other runs use it."""
+"""Section on RED's idle clock, by which the average queue falls while the queue is empty. The clock
+that fits Table I for two Reno flows is used in all other runs."""
 
 from __future__ import annotations
 
