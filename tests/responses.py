@@ -269,13 +269,13 @@ simulator and from tables of the kernel engine in
 
 Each scenario in [tests/response](../../tests/response) has one flow and a link so fast that no
 queue builds up. The only exception is `spurious-timeout`, in which a burst of other traffic delays
-the flow's packets until its retransmission timer fires. A
-schedule says which data packets, retransmissions included, are marked or lost on the link. The
-kernel follows the schedule with a queue discipline for this purpose (`tbsched`), so both engines
-lose the same packets. Both engines record the sender's state after every ACK and every timer
-(`record.series = "acks"`). The table compares the states row by row: segments acknowledged, window,
-ssthresh, packets in flight, congestion state and, for DCTCP, alpha. ECN is on. Rows are compared
-only where the window, ssthresh, the congestion state or alpha changes.
+the flow's packets until its retransmission timer fires. A schedule says which data packets,
+retransmissions included, are marked or lost on the link. The kernel follows the schedule with a
+queue discipline for this purpose (`tbsched`), so both engines lose the same packets. Both engines
+record the sender's state after every ACK and every timer (`record.series = "acks"`). The table
+compares the states row by row: segments acknowledged, window, ssthresh, packets in flight,
+congestion state and, for DCTCP, alpha. ECN is on. Records are compared only where the window,
+ssthresh, the congestion state or alpha changes.
 
 In most scenarios the receiver acknowledges every segment (`tcp.delack = false`), so that only the
 sender's response is compared. The scenarios with random losses and "Delayed ACKs" have Linux's
@@ -298,14 +298,14 @@ the formulas for these reasons:
 
 - Reno: ACKs are delayed, and a reduction takes a round trip in which the window does not grow.
 - CUBIC: the curve is flat near the last maximum. Linux rounds the target of the curve to whole
-  segments. So the window reaches the maximum while the curve is still up to one segment below it,
-  and losses come sooner. Fast convergence also applies if the window at a loss is only one segment
-  lower than at the last loss.
-- DCTCP: windows are whole segments. A reduction by alpha W/2 is rounded down to whole segments. It
-  takes a round trip, and resets the count of ACKs after which the window grows by a segment
-  (`tcp_init_cwnd_reduction`). If every n-th packet is marked, the reduction rounds to zero, and the
-  window settles at n/2. Then a reduction takes one of every two round trips, and the other is just
-  long enough to grow by a segment.
+  segments. So the window reaches the last maximum, and its next loss, before the exact curve would.
+  Fast convergence also applies if the window at a loss is only one segment lower than at the last
+  loss.
+- DCTCP: windows are whole segments. A reduction by alpha W/2 is rounded down to whole segments. A
+  reduction takes a round trip. It also resets to zero the count of acknowledged segments towards
+  the next increase (`tcp_init_cwnd_reduction`). If every n-th packet is marked, the reduction
+  rounds to zero, and the window settles at n/2. Then round trips alternate: in one the reduction
+  takes place, and in the next the window grows by one segment.
 """
 
 

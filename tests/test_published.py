@@ -79,7 +79,7 @@ def test_a_page_has_the_verdict_and_the_worst_misses_first() -> None:
         [judged(holds=True, within=9), judged(holds=False, within=2)],
     )
     assert "1 of 2 criteria are met." in text
-    assert "Of 20 comparisons with a limit of their own, 11 are within it." in text
+    assert "Of 20 comparisons that each have their own limit, 11 are within it." in text
     assert "8 comparisons, counted once per criterion, use held-out values" in text
     assert "| delay | 3 % | 10 | 2 | 1 % | 5 % | 4 | **no** |" in text
     assert "The 5 largest of 20 errors beyond their limits. The report's section" in text

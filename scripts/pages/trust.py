@@ -126,8 +126,8 @@ def _verdict(judges: Sequence[Judge]) -> str:
     criteria = len(judges)
     return (
         f"**The simulator meets {holding} of {criteria} criteria and fails {criteria - holding}.** "
-        f"Of {cells} comparisons with a limit of their own, {within} are within it. {held_out} "
-        "comparisons use held-out values."
+        f"Of {cells} comparisons that each have their own limit, {within} are within it. "
+        f"{held_out} comparisons use held-out values."
     )
 
 

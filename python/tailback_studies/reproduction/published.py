@@ -251,7 +251,9 @@ def _counted(judges: Sequence[Judge]) -> str:
     count = len(judges)
     words = [f"{holding} of {count} criteria are met."]
     if cells:
-        words.append(f"Of {cells} comparisons with a limit of their own, {within} are within it.")
+        words.append(
+            f"Of {cells} comparisons that each have their own limit, {within} are within it."
+        )
     words.append(
         f"{held_out} comparisons, counted once per criterion, use held-out values, which nobody "
         f"looked at before the set-up was frozen."

@@ -13,15 +13,16 @@
 //! - At the end of a round, BBR restarts its measurement of delivered data and delivery rate before
 //!   it changes the phase. Version 3 restarts it after the change.
 //! - With `ecn_response`, marks also lower `bw_lo`. If all samples of a probe exceed
-//!   `ecn_threshold`, they set an upper bound on the bandwidth. It applies until a sample exceeds
-//!   it. The end of marking does not start a probe early.
+//!   `ecn_threshold`, the bandwidth gets an upper bound, which rises when a bandwidth sample
+//!   exceeds it. Unlike in version 3, the end of marking does not start a probe early.
 //! - BBR ignores a loss that a tail loss probe repaired.
 //!
 //! Deviations: the same as those of `bbr` for bursts, clocks and single small segments. The
 //! branch's fast path for application-limited flows is missing; it only saves CPU time.
 //! `fast_ack_mode` is not implemented: the receiver alone decides when it sends ACKs. In v2alpha,
-//! the end of a spurious recovery may lower the window; here it never does. `usage_based_cwnd`,
-//! `refill_add_inc` and `ecn_reprobe_gain`, which are off in v2alpha, are not implemented.
+//! the end of a spurious recovery may lower the window; in tailback it never does.
+//! `usage_based_cwnd`, `refill_add_inc` and `ecn_reprobe_gain`, which are off in v2alpha, are not
+//! implemented.
 
 use super::bbr_model::{TSO_SEGS, number, whole};
 use super::bbr3::{self, options};

@@ -21,8 +21,8 @@
 //! ABE: after ECN-Echo, fast convergence also uses `beta_ecn` instead of `beta`, which RFC 8511
 //! does not mention. The Reno-friendly window W_est grows with the alpha computed from `beta`.
 //!
-//! Deviation from Linux: multiplications that overflow in Linux saturate here. They occur in epochs
-//! longer than about 350 s and with windows above 2^22.
+//! Deviation from Linux: multiplications that overflow in Linux saturate here. Such overflows occur
+//! in epochs longer than about 350 s, and with windows above 2^22 segments.
 
 pub(super) mod curve;
 #[cfg(test)]

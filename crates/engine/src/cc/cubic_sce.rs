@@ -4,9 +4,9 @@
 //!
 //! Before the first epoch of the curve, an ACK with ESCE ends slow start, and ssthresh becomes half
 //! of the window. Later, an ACK with ESCE has two effects. First, it moves the curve's inflection
-//! point closer to the present: for n acknowledged segments, it multiplies the time between the two
-//! by 1 - n / sqrt(cwnd). Second, it adds n sqrt(cwnd) to a counter. Each time the counter reaches
-//! cwnd, cwnd and W_max shrink by one segment.
+//! point closer to the present: for n acknowledged segments, it multiplies the time between now and
+//! that point by 1 - n / sqrt(cwnd). Second, it adds n sqrt(cwnd) to a counter. Each time the
+//! counter reaches cwnd, cwnd and W_max shrink by one segment.
 //!
 //! Deviations: when its inflection point moves, the curve continues from its present value. The
 //! kernel tree gets this value wrong: it uses a wrong sign, and a time that it has already reset.

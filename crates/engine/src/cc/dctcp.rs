@@ -14,7 +14,7 @@
 //!   window does not grow in that round.
 //!
 //! Deviations from Linux: every version computes alpha from delivered segments. Kernels before 5.5
-//! and the original patch used acknowledged bytes, which differs during loss recovery. After a
+//! and the original patch used acknowledged bytes; the two differ during loss recovery. After a
 //! spurious reduction, every version restores the same values as current Linux.
 //!
 //! The paper leaves three points open, which tailback decides as follows. In the moving average of

@@ -18,12 +18,13 @@
 //! first mark halves the window. In slow start, it does not if its ACK also covers an unmarked
 //! segment. The scaling begins 4 rounds after slow start instead of 500. Reductions are then at
 //! least one target RTT of 25 ms apart. Single segments leave instead of pairs. The window grows
-//! unless the application limits the flow, even if the window does not. A small window has at most
-//! four packets of 1500 bytes. Increase and reductions then apply to a rate instead. The rate grows
-//! by one packet per virtual RTT, which is the larger one of the target and the smoothed RTT. The
-//! window is the rate times a slow RTT, which is an average over 128 rounds. The pacing rate is 3 %
-//! higher in the first half of a virtual RTT, and 3 % lower in the second half, so that a queue
-//! with a step marks some packets of each. Marks do not reduce the rate below 100 kbit/s.
+//! whenever the application does not limit the flow, even if the window does not limit it either.
+//! If the window has at most four packets of 1500 bytes, increase and reductions apply to a rate
+//! instead of the window. The rate grows by one packet per virtual RTT, which is the larger of the
+//! target RTT and the smoothed RTT. The window is the rate times a slow RTT, which is an average
+//! over 128 rounds. The pacing rate is 3 % higher in the first half of a virtual RTT, and 3 % lower
+//! in the second half, so that a queue with a step marks some packets of each. Marks do not reduce
+//! the rate below 100 kbit/s.
 //!
 //! Other commits have the version number 0.7 too. In some of them, the rate replaces every window
 //! as soon as the scaling begins. With the option `mode = "rate"`, it does so after the first mark.
@@ -35,11 +36,11 @@
 //! 0.6 restores the fractional part from before it, whereas the module subtracts it a second time.
 //! Pacing assumes packets of the IPv4 MTU with timestamps. TSO is not modelled: all segments of a
 //! burst leave at once. The receiver is the one of the newest Linux for both versions. Like the L4S
-//! team's kernels it delays ACKs, and acknowledges a change of the ECN field at once. Packets of
-//! 0.7 keep their size. The module makes them smaller if two of them would take longer than a
-//! virtual RTT (below 1 Mbit/s if that is 25 ms), which tailback's segments do not allow. A `swing`
-//! of 0 turns the swing off, whereas the module then uses its default. ACKs and SYNs do not have
-//! ECT(1).
+//! team's kernels it delays ACKs, and acknowledges a change of the ECN field at once. In tailback,
+//! packets of version 0.7 keep their size. The module makes them smaller if two of them would take
+//! longer than a virtual RTT (below 1 Mbit/s if that is 25 ms), which tailback's segments do not
+//! allow. A `swing` of 0 turns the swing off, whereas the module then uses its default. ACKs and
+//! SYNs do not have ECT(1).
 
 mod fallback;
 mod version_0_7;
@@ -167,7 +168,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "ecn_fallback",
-            doc: "Whether alpha is raised, up to 0.625, if the queue seems to mark as classic ECN does. Prague concludes this from the variation of the RTT (version 2 of the algorithm in arXiv 1911.00710). \"unscaled\" uses reference values for 20 digits of alpha even if alpha has 24, as builds of 2023 to 2025 do. Almost every queue then seems classic.",
+            doc: "Whether alpha is raised, up to 0.625, if the queue seems to mark as classic ECN does. Prague concludes this from the variation of the RTT (version 2 of the algorithm in arXiv 1911.00710). \"unscaled\" compares alpha with constants for 20 binary digits even if alpha has 24, as builds of 2023 to 2025 do. Almost every queue then seems classic.",
             kind: Kind::Word(&["off", "on", "unscaled"]),
             default: Some("off"),
             tc: None,

@@ -81,8 +81,8 @@ def cause(entry: SceEntry) -> str:
         return "unexplained: windows of two to five segments, in which each ACK matters"
     if "sce-single" in setup.mode and ccs & set(_SCE):
         return (
-            "unexplained: with `sce-single` (marks from the target delay on), SCE flows get less "
-            "in the publication"
+            "unexplained: with `sce-single` (marking starts at the target delay), published "
+            "throughput of SCE flows is lower"
         )
     return "unexplained"
 

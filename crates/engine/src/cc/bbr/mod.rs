@@ -7,8 +7,8 @@
 //!
 //! Deviations: BBR paces segments one by one, whereas Linux sends bursts of up to 1 ms. It still
 //! allows as many extra segments in flight as Linux does for these bursts (`tso_segs`). The RTT
-//! filter counts ns, whereas Linux counts ms. When the smallest RTT has expired, it may be replaced
-//! here by the RTT of a single small segment. Linux ignores such an RTT, because the receiver
+//! filter counts ns, whereas Linux counts ms. When the smallest RTT has expired, tailback may
+//! replace it by the RTT of a single small segment. Linux ignores such an RTT, because the receiver
 //! probably delayed the ACK.
 
 mod control;

@@ -1,9 +1,10 @@
 //! BBR version 3 (draft-ietf-ccwg-bbr), as in `tcp_bbr.c` of the v3 branch of
 //! github.com/google/bbr. Version 3 adds short-term and long-term bounds to the model of version 1.
 //! Each round with losses (or marks) multiplies the short-term bounds `bw_lo` and `inflight_lo` by
-//! `beta`. The long-term bound `inflight_hi` is the amount of data in flight of which a probe lost
-//! more than the share `loss_threshold`. It grows again while probes succeed. A probe starts every
-//! two to three seconds, or earlier, after as many rounds as a Reno flow takes between two losses.
+//! `beta`. If a probe loses more than the share `loss_threshold` of its data in flight, that amount
+//! of data becomes the long-term bound `inflight_hi`. The bound grows again while probes succeed. A
+//! probe starts every two to three seconds, or earlier, after as many rounds as a Reno flow takes
+//! between two losses.
 //!
 //! The response to marks is meant for networks in which queues mark at a shallow threshold and
 //! receivers echo every mark, as for DCTCP. The option `ecn_response` switches it on. It is off by

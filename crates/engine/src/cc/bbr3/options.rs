@@ -36,7 +36,7 @@ pub(in crate::cc) const PROBE_WAIT_RANDOM: Opt = time(
 );
 pub(in crate::cc) const PROBE_ROUNDS: Opt = whole(
     "probe_rounds",
-    "Largest number of round trips between two probes, unless the target of segments in flight is a smaller number.",
+    "Largest number of round trips between two probes; it never exceeds the target of data in flight, in segments.",
     (1, 250),
     "63",
 );
