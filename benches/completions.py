@@ -57,11 +57,17 @@ CASES = (
     Case(
         "low-and-up", 7, 7.9, "BBRv3 probes for a higher rate every 2 to 3 s, BBRv1 every 8 RTTs."
     ),
-    Case("drop-and-back", 7, 8.15, "BBRv3 probes less often, as on `low-and-up`."),
+    Case(
+        "drop-and-back",
+        7,
+        8.15,
+        "As on `low-and-up`, BBRv3 probes for a higher rate less often than BBRv1.",
+    ),
     Case("black-hole", 10, 6.1),
     Case(
         *("short-to-long", 20, 22.0),
-        "BBR keeps its least RTT of 30 ms for 5 to 10 s, and therefore its window. In tailback "
+        "BBR keeps its least RTT of 30 ms, and so its window, for 5 to 10 s after the RTT has "
+        "grown. In tailback "
         "the queue's limit stays the same number of bytes; in the suite it grows from 100 to 200 "
         "ms of data.",
     ),
@@ -73,7 +79,8 @@ CASES = (
         "wifi-fade",
         10,
         6.2,
-        "TCP's frames need only 0.1 s less than the limit; 0.2 s of their time is for headers.",
+        "At the full rate, TCP's frames alone take only 0.1 s less than the limit; 0.2 s of "
+        "this is for headers.",
     ),
     Case("suspension", 10, 5.4),
 )
@@ -92,8 +99,8 @@ HEAD = """\
 
 - *Limit for C4*: the suite publishes limits but no measured times. C4 passes if the slowest of 100
   runs is within the limit.
-- *Least*: a lower bound, the time for a handshake, for all frames at the full rate, and for the
-  propagation of the last frame.
+- *Least*: a lower bound: the sum of the times for a handshake, for all frames at the full rate, and
+  for the propagation of the last frame.
 - Times of the simulator are the median and, in brackets, the worst of all seeds, from the first SYN
   to the last byte at the receiver. **Bold**: the worst is beyond C4's limit.
 - *bbr* and *bbr3* are versions 1 and 3. C4 itself is not part of tailback.

@@ -62,8 +62,9 @@ ERRORS = """\
 ## Errors and differences
 
 A cell is one value of a publication, such as an entry of a table. Each percentage is a median or a
-90th percentile over the cells of a part. Errors are relative to the published values. If a
-publication has only figures, only the difference between Linux and the simulator is known.
+90th percentile over all cells of one part of an experiment. Errors are relative to the published
+values. If a publication has only figures, only the difference between Linux and the simulator is
+known.
 """
 
 HEAD = """\
@@ -71,7 +72,7 @@ HEAD = """\
 |---|---|---|--:|--:|--:|--:|"""
 
 VERSIONS = """\
-The two experiments on DualPI2 versions of 2019 have four rows for each part, one for each quantity.
+In the two experiments on DualPI2 versions of 2019, each part has four rows, one for each quantity.
 A row covers all versions. Each has one seed, so the differences include noise.
 """
 

@@ -325,7 +325,9 @@ def _half(found: Compared) -> Iterator[str]:
     close_by = f"throughput within {half.close_mbit:g} Mbit/s, of {len(meetings)} scenarios"
     rows = {
         f"competing flows: {close_by}": [str(found.close(t)) for t in TIMERS],
-        "difference larger than that and than the column ± below": [str(beyond[t]) for t in TIMERS],
+        "difference larger than this limit and larger than the column ± below": [
+            str(beyond[t]) for t in TIMERS
+        ],
         "largest difference of the throughput, Mbit/s": [
             f"{max(m.miss(t) for m in meetings):.1f}" for t in TIMERS
         ],
@@ -410,8 +412,9 @@ def _causes(found: Compared, out: Path, jobs: int | None) -> Iterator[str]:
     yield f"## Why results at {half.link.rate_mbit} Mbit/s differ\n"
     yield (
         "Most differences are chance. A run measures "
-        f"`{half.link.seconds - half.link.warmup_s} s`, which at this rate is few periods of a "
-        "window between two losses. So the result of a run depends on the time at which the flows "
+        f"`{half.link.seconds - half.link.warmup_s} s`, in which a window completes only few "
+        "cycles from one loss to the next. So the result of a run depends on the time at "
+        "which the flows "
         f"start, which the seed varies. The table compares {SEEDS} seeds of the "
         f"simulator with the guest and with {SEEDS} other seeds of the simulator.\n"
     )
@@ -426,11 +429,12 @@ def _causes(found: Compared, out: Path, jobs: int | None) -> Iterator[str]:
         close = sum(value <= half.close_mbit for value in values)
         yield f"| {name} | {close} | {max(values):.1f} |"
     yield (
-        f"\nFrom {MORE_SEEDS} seeds follows an interval that contains the guest's mean of {SEEDS} "
-        "seeds with a probability of `95 %`, if both engines have the same distribution. The "
+        f"\nFrom {MORE_SEEDS} seeds of the simulator follows an interval for the guest's mean. "
+        f"If both engines have the same distribution, it contains the mean of {SEEDS} seeds in the "
+        "guest with a probability of `95 %`. The "
         f"guest's mean is outside in {len(outside)} of {len(own)} scenarios; by chance it would be "
-        f"in about {len(own) / 20:.0f}. The next table has these scenarios with changes of the "
-        f"simulated set-up, each with {MORE_SEEDS} seeds.\n"
+        f"in about {len(own) / 20:.0f}. The next table has these scenarios, simulated "
+        f"with one change of the set-up at a time, each with {MORE_SEEDS} seeds.\n"
     )
     yield "| queue | RTT, ms | beside | guest: quinn / TCP, Mbit/s | " + " | ".join(CHANGES) + " |"
     yield "|---|--:|---|--:|" + "--:|" * len(CHANGES)
@@ -445,7 +449,8 @@ def _causes(found: Compared, out: Path, jobs: int | None) -> Iterator[str]:
             f"{guest[1]:.1f} | {' | '.join(cells)} |"
         )
     yield (
-        "\nNo change explains all of these scenarios. What remains of them is not explained. In a "
+        "\nNo change explains all of these scenarios. The differences that remain are not "
+        "explained. In a "
         "drop-tail queue it matters in which order the packets of two flows arrive while it is "
         "full ([phase effects](../reference/measurements.md#phase-effects-at-a-fifo)). On the "
         "kernel engine a program spends virtual time for each reading of the clock: with quinn "

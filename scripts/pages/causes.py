@@ -52,9 +52,9 @@ CAUSES: Mapping[str, Mapping[str, str]] = {
     "program=scripts/programs/quinn.toml": {
         "7.4": (
             "quinn-proto 0.11.19 follows RFC 8312. RFC 9438 section 4.2 limits the target of CUBIC "
-            "to one and a half windows, and quinn-proto has no such limit. A round trip takes "
-            "seconds here because of the queue, so that the target lies far above the window, "
-            "which grows by a datagram with each ACK. A copy of quinn-proto with the limit loses "
+            "to one and a half windows, and quinn-proto has no such limit. Here the queue makes "
+            "a round trip take seconds. So the target lies far above the window, and the window "
+            "grows by a datagram with each ACK. A copy of quinn-proto with the limit loses "
             "about half as many packets, and quinn with NewReno is no worse than CUBIC."
         ),
         "7.7": _REORDERING,
@@ -73,17 +73,18 @@ CAUSES: Mapping[str, Mapping[str, str]] = {
     "program=scripts/programs/s2n-quic.toml": {
         "5.1.1-timeout": (
             "s2n-quic 1.91.0 skips a packet number at each probe timeout. Its test for persistent "
-            "congestion (RFC 9002 section 7.6) only joins lost packets with consecutive numbers. "
+            "congestion (RFC 9002 section 7.6) counts lost packets as one period "
+            "only if their numbers are consecutive. "
             "So each probe begins a new period, no period is long enough, and the window is not "
-            "reset. A copy of s2n-quic-core that joins across one skipped number passes."
+            "reset. A copy of s2n-quic-core that allows one skipped number within a period passes."
         ),
     },
     "program=scripts/programs/quiche.toml": {
         "5.1.1-loss": (
             "the window is at its minimum of two datagrams (RFC 9002 section 7.2), and quiche "
             "fills it with pieces of lost data. In the qlog of a run, two fifths of the packets "
-            "are shorter than 1000 bytes, and one fifth are probes. In full datagrams, the same "
-            "data are less than one datagram per round trip."
+            "are shorter than 1000 bytes, and one fifth are probes. In datagrams of full size, "
+            "the same data would be less than one datagram per round trip."
         ),
         "5.1.1-timeout": (
             "the CUBIC of quiche 0.30.0 does not implement persistent congestion (RFC 9002 section "

@@ -156,7 +156,7 @@ language, which drives the simulator's sender and receiver.
 | assertions on `tcp_info` | values of `tcp_info` that the simulator does not keep; the tables name them |
 | | the exchange of FIN: the interpreter stops where the connection closes |
 
-A *field* is something that a script expects of a packet besides its sequence number: ECN
+A *field* is a property of a packet that a script checks besides its sequence number: ECN
 codepoint, ECN flags, AccECN option, SACK blocks, echoed timestamp. A script *asserts nothing* if
 it has no assertion on `tcp_info`, names no field, and expects at most one packet that the
 simulator sends.
@@ -230,7 +230,7 @@ pub fn markdown(rows: &[Row], version: Option<&str>) -> String {
         "Scripts that run and assert nothing",
         "runs",
         "These scripts test system calls and the closing of connections. They expect only one \
-         packet from the simulator, and any TCP would send it at that time.",
+         packet from the simulator, which every correct TCP sends at that time.",
     );
     text.push_str("\n## Scripts that do not apply\n");
     let mut kinds: Vec<Category> = rows.iter().filter_map(|r| category(&r.1)).collect();

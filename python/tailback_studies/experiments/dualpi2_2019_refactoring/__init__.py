@@ -35,8 +35,9 @@ EXPERIMENT = Versions(
     },
     pairs=(("reset", "no-reset"),),
     text=(
-        "The DualPI2 module of 2019 keeps the queue delays of its last update among its "
-        "statistics. A reset of the statistics therefore changes the probability by beta times "
+        "The DualPI2 module of 2019 stores the queue delays of its last update among its "
+        "statistics. So a reset of the statistics sets them to zero. The next update then "
+        "changes the probability by beta times "
         "the whole queueing delay, "
         "so the versions *reset* and *no-reset* differ. How large this difference is in the "
         "publication is not known, because the publication's numbers are not public."

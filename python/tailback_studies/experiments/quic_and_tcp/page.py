@@ -238,7 +238,8 @@ def _harm(name: str, met: Sequence[Met], facts: Facts) -> Table:
     caption = (
         "Harm is the share of throughput that the Linux flow loses when the stack replaces a "
         "second Linux flow (median over RTTs; negative: gain). "
-        f"Flows compete in {shared}; other queues isolate them. Marks, drops: the stack's."
+        f"Flows compete in {shared}; other queues isolate them. "
+        "Marks and drops are those of the stack's packets."
     )
     return Table(f"{name}-harm", "Harm", columns, rows, caption, facts)
 
