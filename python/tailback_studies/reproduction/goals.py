@@ -176,7 +176,8 @@ def summary(
 
 
 def counted_row(name: str, holds: Sequence[bool]) -> dict[str, Any]:
-    """Return a row of the summary that counts how many conditions hold. It has no errors."""
+    """Return a row of the summary that counts how many conditions hold. Its numbers about errors
+    are empty."""
     within = sum(holds)
     held = {"within": within, "holds": within == len(holds)}
     return {**errors(name, []), "cells": len(holds), **held}

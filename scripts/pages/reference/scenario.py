@@ -62,7 +62,7 @@ def _scenario() -> Iterator[str]:
         node = schema
         for i, step in enumerate(place):
             node = node["properties"][step] if i == 0 else node[step]
-        # The description of a list stands at the list's key, so it is not repeated for its items.
+        # A list is described at its own key, so the description is not repeated for its items.
         inside = "properties" in place[1:] or not place
         text = node["description"]
         if "impairments" in place:
