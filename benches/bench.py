@@ -72,7 +72,7 @@ def measure(case: Path, *extra: str) -> Measured:
 
 
 def processor() -> str:
-    """Return the name and the family of this machine's processor, such as "AMD EPYC, family 25"."""
+    """Return this machine's processor model and its CPU family, such as "AMD EPYC, family 25"."""
     lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
     facts = dict(line.split(":", 1) for line in reversed(lines) if ":" in line)
     facts = {key.strip(): value.strip() for key, value in facts.items()}

@@ -6,10 +6,10 @@ scenario with itself, with other seeds, so every flagged difference is false.
 
 Runs are stored in `results` and reused. Each pair compares five (or ten) seeds with five (or ten)
 other seeds. The sweep has enough seeds for 200 pairs of five, so that no seed is in two pairs. The
-battery has fewer seeds, which are shuffled again when all of them have been used. The table has two
-methods: Benjamini and Hochberg's over all differences, and the method for families of
-`tailback.comparison.families`. For each, it has the number of pairs in which any difference is
-flagged, and the largest number of flags in one pair. To measure power, the script makes the
+battery has fewer seeds, which are shuffled again when all of them have been used. The table
+compares two methods: that of Benjamini and Hochberg over all differences, and that of
+`tailback.comparison.families`. For each method it has the number of pairs in which any difference
+is flagged, and the largest number of flags in one pair. To measure power, the script makes the
 variant's values 10 % larger at one point, and counts the pairs in which this change is flagged."""
 
 from __future__ import annotations
@@ -124,7 +124,8 @@ def count(found: Values, n: int, in_pairs: bool) -> list[str]:
             _p(test, values[a, i], 1.1 * values[b, i]) if changed[i] else p
             for i, p in enumerate(ps)
         ]
-        # With each cell as a separate family, the method for families is Benjamini and Hochberg's.
+        # If each cell is a family of its own, the method for families equals that of Benjamini and
+        # Hochberg.
         for name, groups in (("plain", [str(i) for i in range(len(ps))]), ("families", families)):
             alarms[name].append(sum(_flagged(ps, groups)))
             told[name].append(any(np.array(_flagged(larger, groups)) & changed))

@@ -6,10 +6,10 @@ with itself.
     python benches/false_verdicts.py --parts         the parts of other sources: nsperf, L4S
     python benches/false_verdicts.py --part 5.2.1    only these sections
 
-Runs are stored in `results` and reused. A redraw gives the subject as many seeds as the section has
-with `--quick`, and the reference as many other seeds, so that they differ only by chance. Seeds are
-drawn from four times as many. The table counts the verdicts of each section that compares the
-subject with a reference."""
+Runs are stored in `results` and reused. A redraw gives the subject and the reference different
+seeds, each as many as the section has with `--quick`. Subject and reference thus differ only by
+chance. The seeds are drawn from runs with four times as many seeds. The table counts the verdicts
+of each section that compares the subject with a reference."""
 
 from __future__ import annotations
 
@@ -94,8 +94,8 @@ def _alike(criterion: Against | HarmTo) -> Against | HarmTo:
 def _redrawn(
     own: Mapping[str, Results], first: Sequence[int], second: Sequence[int]
 ) -> dict[str, Results]:
-    """Give the seeds in `first` to the subject and the seeds in `second` to all other runs, paired
-    in order."""
+    """Return the subject's runs with the seeds in `first`, and all other runs with the seeds in
+    `second`. Entry i of both lists becomes seed i, so that the runs are paired."""
     return {
         which: _picked(found, first if which.endswith("subject") else second)
         for which, found in own.items()
@@ -113,7 +113,7 @@ def _picked(results: Results, numbers: Sequence[int]) -> Results:
 
 def _as_seed(run: Run, seed: int) -> Run:
     other = replace(run, seed=seed)
-    # Keep the summary, because the copy cannot read it from the store with another seed.
+    # Copy the summary now, because a run with a changed seed cannot find it in the store.
     vars(other)["summary"] = run.summary
     return other
 

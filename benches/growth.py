@@ -3,8 +3,9 @@ of the docs.
 
 Each point of a figure is the fastest of three `tailback run` commands, or a single one with
 --quick. The time is the CPU time of the simulation alone, divided by the data packets of its TCP
-senders. Memory is the peak of the whole process, including Python and writing the results. "all" is
-the CPU time of that process. "set up" is the CPU time of a run that ends after a microsecond.
+senders. Memory is the peak of the whole process, including Python and writing the results. The
+column "all" has the CPU time of the whole process, and "set up" that of a run that ends after a
+microsecond.
 
     python benches/growth.py [PART ...] [--quick] [--write]
 """
@@ -48,7 +49,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Part:
-    """A property of scenarios that grows, such as the number of flows."""
+    """A series of scenarios in which one property grows, such as the number of flows."""
 
     title: str
     axis: str
@@ -83,7 +84,7 @@ def scenario(flows: Sequence[Table], **keys: object) -> Table:
 
 
 def lasting(bits: float, packets: float, least: float) -> str:
-    """Return the time in which a link sends this number of packets, but at least `least`."""
+    """Return how long a link needs to send `packets` packets, but at least `least` seconds."""
     seconds = max(least, packets * FRAME_BITS / bits)
     return f"{round(1e3 * seconds)}ms"
 

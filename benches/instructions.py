@@ -44,7 +44,7 @@ DURATIONS = {
 }
 # The goals of the project. docs/evidence/performance.md compares them with the counts.
 GOALS = {"a": 1000, "b": 1100, "e": 1300, "cake": 1300, "dualpi2": 1150}
-# DualPI2's goal is a multiple of the count of CoDel with the same flows.
+# A second goal for DualPI2: at most this multiple of CoDel's instructions with the same flows.
 TIMES = {"dualpi2": (1.4, "codel")}
 
 
@@ -63,8 +63,8 @@ class Counts:
     """Data accesses that miss the simulated second-level cache."""
 
     def regressions(self, known: Counts) -> list[str]:
-        """Return a message for each count that is higher than the stored one by more than is
-        allowed."""
+        """Return a message for each count that exceeds the stored count by more than the
+        tolerance."""
         found = []
         if self.instructions > known.instructions * ALLOWED:
             more = self.instructions / known.instructions - 1
@@ -75,7 +75,8 @@ class Counts:
 
 
 def callgrind(command: Sequence[str]) -> Counts:
-    """Run a command under callgrind. Return its counts per data packet, whose number it prints."""
+    """Run a command under callgrind, and return its counts per data packet. The command must print
+    the number of data packets."""
     tool = ["valgrind", "--tool=callgrind", "--cache-sim=yes", *CACHES]
     run = subprocess.run(
         [*tool, "--callgrind-out-file=/dev/null", *command],
@@ -94,7 +95,8 @@ def callgrind(command: Sequence[str]) -> Counts:
 
 
 def count(runner: Path, case: str, file: Path | None = None) -> Counts:
-    """Return the counts of a case, or of a file that runs for the duration of that case."""
+    """Return the counts of a case. With `file`, run that scenario instead, for the duration of the
+    case."""
     return callgrind([str(runner), str(file or HERE / f"{case}.toml"), DURATIONS[case]])
 
 

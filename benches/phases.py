@@ -7,8 +7,9 @@
 
 Without jitter, packets reach a full FIFO at fixed offsets from the times at which packets leave it.
 The round-trip times modulo the transmission time of a packet decide which flow's packets are
-dropped. The first table has the ratio of the two flows' rates for each X and `host_jitter`, and the
-change of the ratio between neighbouring values of X. Without phase effects, this change is small.
+dropped. For each X and `host_jitter`, the first table has the ratio of the two flows' rates. It
+also has the change of this ratio from each X to the next. Without phase effects, this change is
+small.
 
 The other tables compare the drop-tail rows of published measurements with the simulator, for the
 same values of jitter. FILE is a CSV of the rows that the authors of PAM 2025 published, with the
@@ -200,7 +201,8 @@ def compare(rows: Sequence[Published], seeds: int, jitters: Sequence[Jitter]) ->
         for row in rows:
             stored = [rates(run.summary, row.scenario) for run in next(results)]
             means = [sum(column) / len(stored) for column in zip(*stored, strict=True)]
-            # The flows share the link, so their errors are equal. Count one error for each row.
+            # One congestion control's excess is the other's deficit, so both errors are equal.
+            # Count one for each row.
             differences = [abs(a - b) for a, b in zip(means, row.rates, strict=True)]
             for group in ("all", row.kind):
                 errors[group, jitter].append(sum(differences) / 2 / row.rate_mbit)

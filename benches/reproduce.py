@@ -1,12 +1,12 @@
-"""Measures how long `tailback reproduce` takes for each published experiment, and the share of this
-time that its report needs.
+"""Measures how long `tailback reproduce` takes for each published experiment, and how much of this
+time it spends on the report.
 
     python benches/reproduce.py [NAME ...] [--jobs N] [--seeds N]
 
-Each experiment runs twice, as a user would run it, in a temporary folder. It has all its seeds
-unless `--seeds` changes them. The second time, it reads every run from the store and makes the
-report again, so the report takes most of the time. Modules are compiled beforehand, like the
-modules of an installed package.
+Each experiment runs twice, as a user would run it, in a temporary folder. Unless `--seeds` sets a
+number, it uses all seeds of the experiment. The second command finds every run in the store and
+only makes the report again, so the report takes most of its time. Modules are compiled beforehand,
+like the modules of an installed package.
 """
 
 from __future__ import annotations

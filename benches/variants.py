@@ -4,10 +4,10 @@ optimisation (PGO), or with both.
     python benches/variants.py [CASE ...]
 
 The script prints instructions and packets per CPU second for the runner of `make bench`. The
-profile is recorded in short runs of all cases, and merged by llvm-profdata. Its release must equal
-the release of rustc's LLVM (`rustc -vV`). Without llvm-profdata, the columns with profiles are left
-out. Times are medians over runs that alternate between the variants. Every variant must simulate
-the same packets."""
+profile is recorded in short runs of all cases, and merged by llvm-profdata. llvm-profdata must have
+the same release as rustc's LLVM (`rustc -vV`). Without llvm-profdata, the columns with profiles are
+left out. Times are medians over runs that alternate between the variants. Every variant must
+simulate the same packets."""
 
 from __future__ import annotations
 

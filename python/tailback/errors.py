@@ -38,8 +38,8 @@ class InputErrors(InputError):
         return list(self._problems)
 
     def __reduce__(self) -> tuple[type[InputError], tuple[str, ...]]:
-        # Pickle the errors as text, because their places refer to a file that only this process
-        # has read.
+        # Pickle the errors as text, because the objects refer to the text of a file that only this
+        # process has read.
         return type(self), tuple(map(str, self._problems))
 
 
@@ -57,8 +57,8 @@ class ScenarioError(InputError):
         return list(self.diagnostics)
 
     def __reduce__(self) -> tuple[type[InputError], tuple[str]]:
-        # Pickle the errors as text, because their places refer to a file that only this process
-        # has read.
+        # Pickle the errors as text, because the objects refer to the text of a file that only this
+        # process has read.
         return InputError, (str(self),)
 
 

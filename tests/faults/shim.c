@@ -1,10 +1,10 @@
 // Makes the n-th file system call below a folder fail.
 //
-// Preloaded (LD_PRELOAD) into a process that runs a command. It counts the calls
-// that a store makes for paths below `root`, or for files that were opened there:
-// open, write, read, fsync, close, rename, mkdir, unlink, ... The n-th of them
-// fails with `error`, writes only a part, or kills the process (SIGKILL). No call
-// is changed before arm() sets these parameters.
+// Preloaded (LD_PRELOAD) into a process that runs a command. It counts the
+// calls that a store makes for paths below `root`, or for files opened below
+// `root`: open, write, read, fsync, close, rename, mkdir, unlink, ... The n-th
+// of them fails with `error`, writes only a part, or kills the process
+// (SIGKILL). Before arm() sets these parameters, every call works normally.
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -50,19 +50,20 @@ static int below(int folder, const char *path) {
     if (path[0] == '/') return strncmp(path, root, strlen(root)) == 0;
     if (folder >= 0 && folder < MAX_FD) return ours[folder];
     char now[4096];
-    // A relative path: it counts if the working directory is below root.
+    // A relative path is below root if the working directory is.
     return getcwd(now, sizeof now) && strncmp(now, root, strlen(root)) == 0;
 }
 
-// If a descriptor was closed by a call that is not intercepted, it may now
-// belong to an eventfd or a pipe.
+// Whether to count a call for this descriptor. The process may have closed it
+// by a call that is not intercepted, and its number may now belong to an
+// eventfd or a pipe.
 static int mine(int fd) {
     struct stat now;
     return armed && fd >= 0 && fd < MAX_FD && ours[fd] && fstat(fd, &now) == 0 &&
            (S_ISREG(now.st_mode) || S_ISDIR(now.st_mode));
 }
 
-// Whether this is the call that fails.
+// Count this call, and return whether it must fail.
 static int hit(void) {
     long n = __atomic_add_fetch(&seen, 1, __ATOMIC_SEQ_CST);
     // A full disk stays full, so all later calls that need space also fail.
@@ -74,7 +75,7 @@ static int hit(void) {
     return 1;
 }
 
-// Like hit(), for calls that signals do not interrupt on local disks (EINTR).
+// Like hit(), for calls that never fail with EINTR on local disks.
 static int hit_whole(void) { return mode == FAIL && error == EINTR ? 0 : hit(); }
 
 static int changes(int flags) { return (flags & (O_CREAT | O_TRUNC)) != 0; }

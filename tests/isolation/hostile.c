@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * Attacks that a hostile program may try from inside a guest. Each line that it
- * prints is "hostile: WHAT RESULT": a RESULT below zero is the errno, otherwise
- * it counts what the program could do.
+ * prints is "hostile: WHAT RESULT": a negative RESULT is the errno, any other
+ * RESULT the number of successes.
  *
  *     hostile read FILE|FOLDER...     hostile send ADDRESS PORT...
  *     hostile write FILE...           hostile fill FOLDER

@@ -104,7 +104,7 @@ export async function read(file: File): Promise<Foreign> {
   const found = parse(file.name, await content(file));
   const known = new Map<string, number>();
   for (const { curve } of found.series) {
-    // Skip the colour of the first flow.
+    // Skip the colour of the run's first flow, so that the measurements differ from it.
     if (groups % 8 === 0) groups += 1;
     if (!known.has(curve.label)) known.set(curve.label, groups++);
     curve.group = known.get(curve.label) ?? 0;

@@ -1,4 +1,5 @@
-// Changes from a moment of the run on. They are `[[events]]` at the end of the scenario.
+// Changes that the user makes at one moment of a run. They are written as `[[events]]` at the end
+// of the scenario.
 
 import { quoted } from "./edit";
 

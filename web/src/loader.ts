@@ -1,5 +1,5 @@
-// Unpacks the script of single.html and runs it. The policy of the page allows this script by its
-// hash.
+// Unpacks the script of single.html and runs it. The page's content security policy lists the
+// script's hash.
 
 import { text } from "./packed";
 import { noCompression } from "./words";

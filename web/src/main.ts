@@ -497,8 +497,8 @@ class Lab {
     this.events.follow(time);
     const stays = this.now.stays();
     if (stays !== null && !stays.knows(time) && !this.waiting) {
-      // The packets of a long run are stored only for a part of it. Run it again, and store the
-      // packets around this time.
+      // Of a long run, packets are stored only for one period. If this time is outside it, run
+      // again and store the packets around this time.
       this.rerun(this.text, Math.max(0, time - 0.02));
     }
   }

@@ -165,8 +165,8 @@ export class Picture {
     at.fillStyle = colour(group);
     const gap = cell > 5 ? 1.5 : 0.5;
     at.fillRect(x, y, cell - gap, cell - gap);
-    // Queues mark on arrival or on departure. If a packet leaves with a mark, outline it as soon as
-    // it leaves the queue.
+    // A queue may mark a packet on arrival or on departure. In both cases, draw the outline of a
+    // marked packet only once it has left the queue.
     if ((flags & (LEFT_CE | LEFT_SCE)) !== 0 && time >= (queue.left[one] ?? Infinity)) {
       at.strokeStyle = inks().mark;
       at.lineWidth = 2;

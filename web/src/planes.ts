@@ -25,8 +25,8 @@ function title({ watched, summary }: Result): string {
   return whole ? charts.cdf : charts.cdfOfPart(short(watched.from_s), short(watched.until_s));
 }
 
-/** Returns, for each group, the share of forwarded packets that waited no longer than x. Counts
- * packets that left after the warm-up, as the summary does. */
+/** Returns, for each group, the share of forwarded packets that waited no longer than x. Like the
+ * summary of the run, it counts only packets that left after the warm-up. */
 function distributions(result: Result): Curve[] {
   const { groups, stays } = result.watched;
   const warmup = result.loaded.points[result.point]?.warmup_s ?? 0;

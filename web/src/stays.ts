@@ -67,7 +67,7 @@ export class Queue {
     for (let at = before(this.came, time - this.longest, false); at < end; at += 1) {
       if ((this.left[at] ?? 0) > time) there.push(at);
     }
-    // The search goes back only as far as the longest stay of the packets that left. It may miss a
+    // The search goes back by the longest stay of any packet that left the queue, so it may miss a
     // packet that never leaves.
     return there;
   }

@@ -1,4 +1,5 @@
-// Calls the functions that crates/wasm exports. Their results are bytes in the engine's memory.
+// Calls the functions that crates/wasm exports. They write their results as bytes to the memory of
+// the WebAssembly instance.
 
 interface Exports {
   memory: WebAssembly.Memory;
@@ -27,8 +28,9 @@ export const NO_LINK = 0xffff_ffff;
 export class Engine {
   private readonly at: Exports;
 
-  /** Starts an instance of the engine, or continues from a snapshot. A snapshot needs an instance
-   * of its own, because memory cannot shrink to the size of the snapshot. */
+  /** Starts an instance of the engine, or continues from a snapshot. A snapshot is loaded into a
+   * new instance, because the memory of an existing instance cannot shrink to the snapshot's size.
+   * */
   constructor(module: WebAssembly.Module, snapshot?: ArrayBuffer) {
     this.at = new WebAssembly.Instance(module, {}).exports as unknown as Exports;
     if (snapshot === undefined) return;

@@ -92,8 +92,8 @@ function within(request: Request, loaded: Loaded): { point: number; link: number
   return { point, link: Math.min(request.link, (loaded.points[point]?.links.length ?? 1) - 1) };
 }
 
-/** Returns an engine whose run has reached the moment of a request, or null if the request has no
- * moment or a newer request came. */
+/** Returns an engine that has run up to the moment in a request. Returns null if the request has no
+ * moment, or if a newer request has arrived. */
 async function reach(request: Request): Promise<Engine | null> {
   const { fork, files } = request;
   if (fork === null || module === null) return null;

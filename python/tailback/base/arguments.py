@@ -53,8 +53,8 @@ def values(name: str, value: object) -> list[Any]:
 
 
 def table(name: str, value: object, of: str) -> Mapping[str, Any]:
-    """Return an argument that is a mapping with strings as keys. `of` describes its entries in the
-    error message."""
+    """Return an argument that is a mapping with strings as keys. `of` is the text that describes
+    the expected entries in the error message."""
     if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
         return value
     raise InputError(f"{name} is {_is(value)}; expected a dict {of}")

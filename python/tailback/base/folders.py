@@ -32,8 +32,8 @@ def remove(folder: Path, *, inside: Path) -> None:
 def scratch(parent: Path) -> Iterator[Path]:
     """Yield a folder in `parent` that only this process uses. It is removed after the block.
 
-    The caller renames finished content to its final place. A killed process leaves its folder in
-    `parent`, and the next process that calls this function removes it.
+    A caller that wants to keep a file or folder from it renames it to another place. A killed
+    process leaves its folder in `parent`, and the next process that calls this function removes it.
     """
     made = _native.Scratch(parent)
     try:

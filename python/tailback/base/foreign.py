@@ -172,15 +172,15 @@ def _finite(text: str) -> float:
 
 
 def _whole(text: str) -> int:
-    # Later arithmetic turns an integer into a float, so it must be finite as a float. The check
-    # also rejects thousands of digits, which `int` would take seconds to convert.
+    # Later arithmetic converts integers to floats, so an integer must be within the range of a
+    # float. The check also rejects thousands of digits, which `int` would take seconds to convert.
     _finite(text)
     return int(text)
 
 
 def _check_shape(data: bytes) -> bytes:
-    """Reject JSON that is too deep or too large before parsing it. Return the JSON without the
-    contents of strings."""
+    """Reject JSON that is too deep or too large before parsing it. Return the JSON without strings,
+    for a check that must ignore their contents."""
     escapes = _PAIR.sub(b"", data.replace(b"\\\\", b""))
     if _HALF.search(escapes):
         raise _OutOfRange("half a character (a lone surrogate)")

@@ -13,8 +13,8 @@ MOST_NAMED = 24
 def unknown(
     kind: str, name: str, valid: Sequence[str], also: Sequence[str] = (), where: str = ""
 ) -> str:
-    """Return the message about a name that does not exist. It lists the valid names, and suggests
-    the nearest name from `valid` and `also`.
+    """Return the message about a name that does not exist. It lists the names in `valid`, and
+    suggests the nearest name in `valid` or `also`.
 
     If there are many valid names, the message lists only the names similar to `name`, followed by
     `where`, which says how to list all names."""
@@ -41,8 +41,8 @@ it."""
 def nearest(name: str, valid: Sequence[str], also: Sequence[str] = ()) -> str | None:
     """Return the name that the user probably meant.
 
-    The comparison ignores the dashes of options, file suffixes and case, because two unrelated
-    names with the same suffix would look similar."""
+    The comparison ignores case, leading dashes and file suffixes. With suffixes, two unrelated
+    names that both end in .toml would look similar."""
     import difflib
 
     near = [one for one in valid if name and one.startswith(f"{name}_")][:1]

@@ -115,8 +115,9 @@ class _Bar:
 
 
 class _Lines:
-    """Prints progress as lines if stderr is not a terminal. The time until the first line counts
-    from the first batch, because many short batches together may take long."""
+    """Prints progress as lines if stderr is not a terminal. The wait before the first line starts
+    with the first batch and not with each one, because many short batches together may take
+    long."""
 
     started: float | None = None
     last = 0.0

@@ -66,8 +66,8 @@ def _write(stream: TextIO, text: str) -> None:
         stream.write(text)
         stream.flush()
     except OSError as error:
-        # If stdout is a file and the disk is full, the error has no path, so set one. A closed pipe
-        # still raises `BrokenPipeError`.
+        # If stdout is a file on a full disk, the error has no path, so name stdout in it. A closed
+        # pipe still raises `BrokenPipeError`.
         if stream is not sys.stdout or isinstance(error, BrokenPipeError) or error.filename:
             raise
         raise type(error)(error.errno, error.strerror, disk.STDOUT) from error

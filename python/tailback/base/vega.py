@@ -14,9 +14,9 @@ def cleaned(part: Any) -> Any:
     """Return the specification with control characters escaped, and titles as plain text on one
     line.
 
-    Control characters are removed, because XML does not allow them and the drawing process would
-    end with an error. Vega-Lite puts titles into expressions for tooltips. It escapes neither a
-    backslash nor a line break there, so a title could end the string literal and inject code."""
+    XML does not allow control characters, so the drawing process would end with an error. Vega-Lite
+    puts titles into expressions for tooltips. It escapes neither a backslash nor a line break
+    there, so a title could end the string literal and inject code."""
     if isinstance(part, str):
         return part if part.isprintable() else shown(part)
     if isinstance(part, list):

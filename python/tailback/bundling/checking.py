@@ -190,8 +190,9 @@ def _unpacked(path: Path) -> dict[str, bytes]:
 def _compared(
     about: AboutBundle, files: Mapping[str, bytes], results: Results, version: str
 ) -> tuple[int, list[BundleDifference], list[str]]:
-    """Compare the files of each run with those of the bundle, in the order of the sweep. Each run
-    is followed by its runs without a competitor.
+    """Compare the files of each run with those of the bundle, in the order of the sweep. After each
+    run come the repetitions of it in which one competitor is absent, from which tailback computes
+    harm.
 
     Returns the number of files compared, the differences, and the files that differ only in the
     version.
@@ -250,8 +251,8 @@ def _repeated(results: Results) -> Iterator[tuple[str, str, str]]:
 
 
 def _place(params: Mapping[str, Any], seed: Any, without: str | None = None) -> str:
-    """Return a key that identifies a run in a sweep: its point, its seed, and the competitor that
-    is absent."""
+    """Return a key that identifies a run in a sweep: its point, its seed, and, in a run made to
+    compute harm, the name of the absent competitor."""
     return json.dumps([params, seed, without], sort_keys=True)
 
 

@@ -56,8 +56,8 @@ class AboutBundle:
 
     @classmethod
     def of(cls, found: Any) -> AboutBundle:
-        """Read the object of bundle.json. Raise `InputError` if the object does not have the
-        expected form."""
+        """Check the parsed content of bundle.json, and return it. Raise `InputError` if it does not
+        have the expected form."""
         names = set(cls.__dataclass_fields__)
         if not isinstance(found, dict) or set(found) != names or found["format"] != FORMAT:
             raise InputError(

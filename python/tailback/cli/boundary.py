@@ -107,7 +107,8 @@ def _said(error: BaseException) -> int:
 
 
 def _mended(problem: complaints.Problem) -> complaints.Problem:
-    """Add advice to a message about damaged results, if it has none."""
+    """Append advice to a message about damaged results, unless the message already ends in
+    advice."""
     if isinstance(problem, str) and complaints.split(problem)[1] is None:
         return f"{problem}; run the scenario again, which repeats damaged runs"
     return problem

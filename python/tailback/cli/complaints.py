@@ -79,7 +79,8 @@ def warn(problem: Problem) -> None:
 
 def text_of(kind: str, problem: Problem) -> str:
     """Return the lines to print for a problem. The first line begins with `kind`."""
-    # Test for text, because an engine with plugins has its own class of diagnostics.
+    # Test for `str` and not for `Diagnostic`, because an engine with plugins has its own class of
+    # diagnostics.
     if not isinstance(problem, str):
         place = f"{problem.place}: " if problem.place else ""
         # The message of a diagnostic may end in advice, like a text message.
@@ -122,8 +123,8 @@ def _imperative(expected: str | None, nearest: str | None) -> str:
 
 def _excerpt(diagnostic: Diagnostic | Located) -> list[str]:
     begin = diagnostic.column - 1
-    # Without a line in its place, the text was converted from a Python table, so the user does not
-    # know its lines.
+    # If the diagnostic's place has no line number, tailback made the text from a Python table, so
+    # the user has never seen its lines.
     is_there = re.search(rf":\d+:{diagnostic.column}$", diagnostic.place) is not None
     # An error about a missing key of the whole file has no line to show.
     is_there = is_there and (begin > 0 or diagnostic.width > 0)

@@ -167,8 +167,8 @@ def read(path: Path) -> VariantResults:
 
 
 def _refuse_values_of_one(points: Sequence[Mapping[str, Any]], path: Path) -> None:
-    """Reject files that an earlier version of tailback wrote, if they have values of metrics that
-    compare two results. Earlier versions stored such values."""
+    """Reject a baseline file with values of a metric that compares two results, such as harm. Only
+    earlier versions of tailback wrote such values."""
     of_two = {metric.path for metric in METRICS if metric.of_two is not None}
     for point in points:
         for cell in point["cells"]:

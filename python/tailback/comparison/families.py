@@ -1,15 +1,16 @@
-"""Decides which differences are flagged, although they are not independent of each other.
+"""Decides which differences are flagged as more than noise, by a method for differences that depend
+on each other.
 
 All quantities of one point come from the same runs. If chance gives a flow more throughput, its RTT
 and the queue's delay and marks change with it, while another flow's throughput falls. All
 quantities of a point are therefore one family, and the first test is whether any of them differs.
 Because correlations have both signs, this test uses the method of Benjamini and Yekutieli (2001),
 which is valid under any dependence. (Its p value is Simes's p value times 1 + 1/2 + ... + 1/n; see
-Hommel 1983.) The method of Benjamini and Hochberg (1995) then chooses among all families. In a
-chosen family the method of Benjamini and Yekutieli is applied at a lower level: the level times the
-share of chosen families. Benjamini and Bogomolov (2014, J. R. Stat. Soc. B 76) have shown that this
-keeps the expected share of false discoveries, averaged over the chosen families, below the
-level."""
+Hommel 1983.) The method of Benjamini and Hochberg (1995) then chooses the families that have a
+difference. In each of these, the method of Benjamini and Yekutieli chooses the differences, at a
+lower level: the level times the share of chosen families. Benjamini and Bogomolov (2014, J. R.
+Stat. Soc. B 76) have shown that this keeps the expected share of false discoveries, averaged over
+the chosen families, below the level."""
 
 from __future__ import annotations
 
@@ -49,7 +50,7 @@ def _level(p: float, q: float, ordered: Sequence[float]) -> float:
         level = max(q, p * n / chosen)
         if level < ordered[chosen]:
             return level
-        # More families are chosen before this level is reached.
+        # At this level more families are chosen, so compute the level again with the larger number.
         q = ordered[chosen]
         chosen = bisect_right(ordered, q)
     return min(1.0, max(q, p))

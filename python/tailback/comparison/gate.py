@@ -1,12 +1,12 @@
 """`compare --fail-if`: tests whether each difference exceeds its threshold.
 
-A cell is one quantity of one object at one point. A cell holds if a one-sided test at the level
-`LEVEL` shows that the difference is not beyond the threshold. The claim that all cells hold needs
-no correction, because every cell must pass its own test (Berger 1982). A cell exceeds if the
-opposite test shows that the difference is beyond the threshold. Holm's method (1979) corrects this
-second test over all cells, so that a large number of cells does not make one exceed by chance. If
-neither test is significant, the cell is undecided. A cell is also undecided if the baseline has a
-value and the variant does not.
+A cell is one quantity of one object at one point. A cell gets the verdict "holds" if a one-sided
+test at the level `LEVEL` shows that the difference is not beyond the threshold. The claim that all
+cells hold needs no correction, because every cell must pass its own test (Berger 1982). It gets
+"exceeds" if the opposite test shows that the difference is beyond the threshold. Holm's method
+(1979) corrects this second test over all cells, so that no cell exceeds merely because many are
+tested. If neither test is significant, the cell is undecided. A cell is also undecided if the
+baseline has a value and the variant does not.
 
 `until_told` adds seeds. A test that is repeated often enough is significant by chance. The number
 of tests is therefore fixed beforehand, each test has twice the seeds of the previous test, and the
@@ -275,7 +275,7 @@ def _cases(comparison: Comparison, threshold: Threshold) -> list[_Case]:
 
 
 def _same_runs(comparison: Comparison) -> set[tuple[Any, str]]:
-    """Return each point and variant whose run ids are those of the baseline."""
+    """Return each point and variant with the same runs as the baseline."""
     pairs = set()
     for params, (first, *others) in comparison.points():
         ids = [run.run_id for run in first]
@@ -300,7 +300,8 @@ def _needed(sides: Sequence[Contrast], level: float, strict: float) -> int | Non
     """Return the estimated number of seeds that could decide a cell, if the true difference equals
     the measured difference."""
     above = [contrast for contrast in sides if contrast.mean > 0]
-    # To exceed, a cell must be beyond one limit. To hold, it must be within all limits.
+    # The verdict "exceeds" needs a difference beyond one limit, "holds" a difference within all
+    # limits.
     counts = [contrast.runs(strict) for contrast in above] or [
         contrast.runs(level) for contrast in sides
     ]

@@ -53,7 +53,7 @@ class VariantResults:
     def paired_with(self, other: VariantResults) -> bool:
         """Return whether the runs of this and the other variant can be compared seed by seed.
 
-        A seed draws the same random streams only in the same engine.
+        The same seed gives the same random numbers only in the same engine.
         """
         return (
             self.engine == other.engine
@@ -233,7 +233,8 @@ class Comparison:
 
     @cached_property
     def reasons(self) -> list[why.At]:
-        """The differences between the runs' explanations, by point."""
+        """The reasons for differences between variants, by point: what limited flows and filled
+        queues."""
         return why.of(self)
 
     @property
@@ -288,7 +289,8 @@ class Comparison:
         return rows
 
     def notes(self) -> list[str]:
-        """Return the notes that readers need to understand the numbers."""
+        """Return notes on how the numbers were compared, for example that seeds could not be
+        paired."""
         notes = []
         for column in self.others:
             if column.paired_with(self.baseline):
@@ -441,12 +443,12 @@ class Comparison:
 
 
 def qualified(cell: Cell) -> str:
-    """Return a quantity's name, with its scope if several scopes have this quantity:
-    `flow.drops`."""
+    """Return a quantity's name, such as `drops`. If flows and links both have this quantity, return
+    it with the kind of object: `flow.drops`."""
     on = cell.metric.on
     # Leave out flow metrics that only programs or sources of traffic have.
     alike = (m for m in metrics.METRICS if m.path == cell.quantity)
     kinds = {m.on for m in alike if m.on != "flow" or on == "flow" or "flow" in m.parts}
-    # A link's or flow's quantity needs no scope if only classes also have it.
+    # A quantity of links or flows needs no prefix if only classes have it too.
     several = len(kinds) > 1 if cell.metric.on == "class" else len(kinds - {"class"}) > 1
     return f"{cell.metric.on}.{cell.quantity}" if several else cell.quantity

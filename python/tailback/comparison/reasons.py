@@ -1,4 +1,5 @@
-"""Compares the explanations of runs, to find why variants differ."""
+"""Finds reasons for the differences between variants, by comparing what `tailback explain` says
+about their runs."""
 
 from __future__ import annotations
 
@@ -39,8 +40,8 @@ class At:
 
 
 def of(comparison: Comparison) -> list[At]:
-    """Return the points at which some reason differs between variants. The list is empty if runs
-    have no `account.json`."""
+    """Return the points at which a finding of `explain` differs between variants. The list is empty
+    if runs have no `account.json`."""
     if any(column.engine in MEASURED or column.kept is not None for column in comparison.variants):
         return []
     points = comparison.points()
@@ -64,8 +65,8 @@ def of(comparison: Comparison) -> list[At]:
 
 
 def _matched(by_variant: Mapping[str, Sequence[Facts]]) -> dict[str, list[Facts]]:
-    """Return the facts of all variants, with objects renamed as in the baseline. Leave out facts
-    about an object that some variant does not have."""
+    """Return the findings of all variants, with flows and links renamed as in the baseline. Leave
+    out a flow or link that some variant does not have."""
     matched: dict[str, list[Facts]] = {
         name: [{} for _ in runs] for name, runs in by_variant.items()
     }
@@ -98,7 +99,7 @@ def _names(runs: Sequence[Facts], kind: str) -> list[str]:
 
 
 def _facts(group: Sequence[Run], coarse: bool) -> list[Facts]:
-    # A run without a folder has only a summary, and no account.
+    # A run without a folder has no `account.json`, from which `explain` takes its findings.
     stored = [run.stored for run in group if (run.path / MANIFEST).exists()]
     found = [explain(run, series=False) for run in stored]
     return [facts(one, coarse=coarse) for one in found if one.flows or one.links]

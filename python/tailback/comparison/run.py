@@ -73,8 +73,8 @@ def run_variants(
     """Compare variants like `compare`, but take their values as TOML text. Each variant may have
     its own engine.
 
-    With `base`, the content of a baseline file, all variants are compared with it, by default with
-    its seeds.
+    If `base`, the content of a baseline file, is given, all variants are compared with it. They
+    then run by default with the seeds of that file.
     """
     if base is not None:
         if any(variant.name == base.name for variant in variants):
@@ -127,7 +127,7 @@ def load_one(
     seeds: int | None,
     plugins: Sequence[Path | str] = (),
 ) -> _native.Scenario:
-    """Load the scenario of a variant, with its `kernel` and other replaced values."""
+    """Load the scenario with the values that the variant replaces, including `kernel`."""
     try:
         values = list(variant.sets.items())
         if variant.kernel is not None:
@@ -141,7 +141,8 @@ def load_one(
 
 
 def _of_variant(one: _native.Diagnostic, variant: Variant) -> _native.Diagnostic:
-    """Replace `--set` in an error's place by the `--variant` option that the user typed."""
+    """If an error names the option `--set`, name the option `--variant` instead, which the user
+    typed."""
     if one.option is None:
         return one
     return one.at(f"--variant {variant.name}:{one.place.removeprefix('--set ')}")

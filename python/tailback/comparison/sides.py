@@ -20,18 +20,18 @@ class Side(Protocol):
 
     @property
     def labels(self) -> dict[str, str]:
-        """The parameters as written in the scenario file."""
+        """The swept values at this point, as written in the scenario file."""
 
     @property
     def params(self) -> dict[str, float | str]:
-        """The parameters in the order of the sweep."""
+        """The swept values at this point as numbers or text, in the order of the sweep."""
 
     def names(self, kind: Kind) -> list[str]:
         """Return the names of the flows, links or classes of this kind. If the kind is "run",
         return one empty name."""
 
     def readings(self, kind: Kind, at: int, metric: Metric) -> dict[int, Reading]:
-        """Return the values of the object at this index among its names, by seed."""
+        """Return the values of one object by seed. `at` is the object's index in `names(kind)`."""
 
 
 @dataclass(frozen=True)

@@ -53,8 +53,8 @@ class ByPackets:
                     job, scenario=placed(same, program, self._flows()), set=self._renamed(job.set)
                 )
             else:
-                # If the scenario has no small segments, runs without the program have the same
-                # scenario as in other evaluations, and are reused.
+                # If the scenario has no small segments, keep it unchanged for runs without the
+                # program. Stored runs of other evaluations can then be reused.
                 jobs[name] = job if same == text else replace(job, scenario=same)
         return jobs
 
@@ -109,7 +109,8 @@ def adapted(criterion: Criterion) -> Criterion:
 
 
 def _program_of(job: str, subject: Subject) -> ProgramSubject | None:
-    """Return the program in a section's job: the subject's, the reference's, or None."""
+    """Return the program that a section's job runs: the subject or the reference, or None if that
+    is not a program."""
     if job.rpartition(", ")[2] == "subject":
         return subject.program
     return subject.against.program if job == "reference" and subject.against else None

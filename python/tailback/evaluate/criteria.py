@@ -62,7 +62,7 @@ class Criterion(Protocol):
         """The file name of the section's scenario. Empty if the section has no scenario."""
 
     def jobs(self, folder: Path, subject: Subject, request: Request) -> Mapping[str, Job]:
-        """Return the runs of the section, each under a name."""
+        """Return the section's jobs by name, such as `subject` and `reference`."""
 
     def outcome(
         self, subject: Subject, request: Request, results: Mapping[str, Results]
@@ -311,7 +311,7 @@ class Against(Asked):
                 f"{name} {_mean(old for _, old in values)}{self.unit}"
             )
             losses = [self.loss(new, old) for new, old in values]
-            # Losses as a share of the larger value are at most 1.
+            # Differences as a share of the larger value are at most 1.
             points.append(
                 replace(_point(label, losses, says), most=1.0 if self.share else math.inf)
             )
@@ -402,8 +402,8 @@ class HarmTo(Asked):
                     for alone, itself, beside in runs
                 ]
                 values = [None if a is None or b is None else a - b for a, b in harms]
-                # If the scenario itself defines the incumbent, it is a call, a video or short
-                # flows.
+                # An incumbent that is not chosen by name is fixed in the scenario: a call, a video
+                # or short flows.
                 is_chosen = bool(self.incumbent_at)
                 other = f"{name} in its place" if is_chosen else name
                 says = (
@@ -468,8 +468,8 @@ class TextOnly(Asked):
 def aligned(*results: Results) -> list[tuple[str, list[tuple[Run, ...]]]]:
     """Return the runs of several results of one sweep, grouped by point and then by seed.
 
-    The results differ in the value at the subject's key. This key is not swept, so runs of the same
-    point have the same label in all results."""
+    The results are of sweeps with different subjects. The key of the subject is not swept, so runs
+    of the same point have the same label in all results."""
     out = []
     by_key = [{(label_of([run]), run.seed): run for run in one} for one in results]
     for group in results[0].groups():
@@ -496,7 +496,8 @@ def _labelled(path: str, label: str) -> str:
 
 
 def _short(path: str) -> str:
-    """Return the last parts of a key's path, for a label."""
+    """Return the last two parts of a key's path for a label, without indices and without names of
+    tables."""
     parts = path.replace("[", ".").replace("]", "").split(".")
     known = {"bottleneck", "links", "flows", "path", "programs", "traffic", "impairments"}
     kept = [part for part in parts if part not in known and not part.isdigit()]

@@ -1,8 +1,9 @@
 """Decides a verdict from the values of all seeds.
 
-A section may have several points, such as rates or buffers. Its intervals are simultaneous. With k
-points, each interval has the level 1 - 0.05/k (Bonferroni), so all intervals contain the true means
-in 95 % of cases. The point with the largest value decides.
+A section may have several points, such as rates or buffers. With k points, the interval of each has
+the level 1 - 0.05/k (Bonferroni), so in at least 95 % of cases all k intervals contain the true
+means. The deciding point is the one with the largest mean: of the points above the limit, otherwise
+of the undecided points, otherwise of all points.
 """
 
 from __future__ import annotations
@@ -82,8 +83,8 @@ def decide(
 
     `words` has two verdicts. The first is given if the whole interval of any point is above the
     limit, the second if the intervals of all points are within it. With `worst`, the largest value
-    over seeds replaces the interval. With `one_seed_decides`, a single seed is enough, because
-    random numbers do not affect the requirement."""
+    over seeds replaces the interval. With `one_seed_decides`, a single seed is enough, for a
+    requirement that must hold whatever the random numbers are."""
     known = [point for point in points if point.values]
     if not known:
         return Decision("undecided", None, None, None)

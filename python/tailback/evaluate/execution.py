@@ -62,7 +62,8 @@ def evaluate(
         own = criterion.jobs(folder, subject, request)
         why = rejection(own.values(), request)
         if why:
-            # Name the file without its folder, as the report has it beside its page.
+            # In the message, name the scenario file without its folder, because the report stores a
+            # copy beside its page.
             place = str(folder / criterion.scenario)
             rejected[criterion.id] = why.replace("<text>", criterion.scenario).replace(
                 place, criterion.scenario
@@ -114,7 +115,8 @@ def _quick_notes(request: Request) -> tuple[str, ...]:
 
 
 def _texts(chosen: Sequence[Criterion], folder: Path, subject: Subject) -> dict[str, str]:
-    """Return the text of every scenario by file name, with the program if the subject is one."""
+    """Return the text of every scenario by file name. If the subject is a program, it is already
+    inserted in the scenarios."""
     found = {}
     for one in chosen:
         if subject.program is not None and isinstance(one, by_packets.ByPackets):

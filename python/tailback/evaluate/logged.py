@@ -40,9 +40,9 @@ class LogTrace:
         """Read the log of a program, or return None if the program wrote no log with windows. Also
         return why files could not be read.
 
-        `first_s` is when the program sent its first packet. A log begins with its connection, so
-        its times are shifted so that its first event is at this time. Dates in the log are not
-        used, because the guest's date counts from its boot.
+        `first_s` is when the program sent its first packet. The times in a log count from the start
+        of the connection, so they are shifted to put the first event at `first_s`. Dates in the log
+        are not used, because the guest's clock starts at its boot, not at the start of the run.
         """
         found, unread = logs.sender(run.stored, program)
         return None if found is None else cls.placed(found, first_s), unread

@@ -15,8 +15,8 @@ Part = Mapping[str, Any]
 
 
 def named(run: Run, name: str) -> list[Part]:
-    """Return the flows or programs of an entry: those called `subject`, or `subject/1`, `subject/2`
-    etc."""
+    """Return the flows or programs that one table of the scenario defines: with the name `subject`,
+    those called `subject`, or `subject/1`, `subject/2` etc."""
     return [one for one in senders(run) if one["name"].partition("/")[0] == name]
 
 
@@ -46,12 +46,14 @@ def total(values: Iterable[float | None]) -> float | None:
 
 
 def of_flows(name: str, path: str) -> Callable[[Run], float | None]:
-    """Return a measure: the mean of a number over the flows with a name."""
+    """Return a function of a run: the mean over the flows with this name of the number at `path` in
+    their summaries."""
     return lambda run: mean(at(flow, path) for flow in named(run, name))
 
 
 def of_traffic(name: str, path: str) -> Callable[[Run], float | None]:
-    """Return a measure: the mean of a number over the sources with a name."""
+    """Return a function of a run: the mean over the sources with this name of the number at `path`
+    in their summaries."""
 
     def value(run: Run) -> float | None:
         parts = run.summary["traffic"]
@@ -104,8 +106,8 @@ def share_of(name: str, path: str) -> Callable[[Run], float | None]:
 def resent_share(name: str) -> Callable[[Run], float | None]:
     """Return a measure: the retransmitted share of the data packets of the flows with a name.
 
-    QUIC sends the data of each packet again that it considers lost. So for a program the measure is
-    the share of lost packets in its qlog, if the qlog has all packets.
+    QUIC retransmits the data of every packet that it considers lost. For a program, the measure is
+    therefore the share of lost packets in its qlog, if the qlog has all packets.
     """
     of_flows_alone = share_of(name, "retransmits")
 

@@ -65,7 +65,8 @@ def read(file: str, request: Request) -> ProgramSubject:
     """Return the program of a file.
 
     Raises `InputError` with every error of the file and its place: errors that the scenario
-    validator reports for the engine, other tables, and keys that the sections set.
+    validator reports for the engine, tables other than `[[programs]]`, and keys that tailback sets
+    itself in each section.
     """
     path = Path(file)
     if not file:
@@ -125,8 +126,8 @@ def _at(file: str, text: str, key: str, message: str, help_: str) -> Located:
 
 
 def _absolute(entry: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """Return the entry with absolute paths of files and root folders, because the scenarios are in
-    another folder."""
+    """Return the entry with absolute paths of files and root folders. Relative paths would be wrong
+    in the sections' scenarios, which are in another folder."""
     whole = dict(entry)
     if "files" in whole:
         whole["files"] = [str((folder / name).absolute()) for name in whole["files"]]

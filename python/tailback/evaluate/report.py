@@ -36,7 +36,7 @@ _STATUS: dict[SectionVerdict, Status] = {
 
 
 def write(evaluation: Evaluation, folder: Path) -> Path:
-    """Write the report. Return the path of its page."""
+    """Write the report, and return the path of the report's HTML page."""
     from tailback.report.write import write as write_report
 
     return write_report(of(evaluation), folder)
@@ -82,8 +82,8 @@ _STANDARDS = {"cc": "RFC 9743", "queue": "RFC 7928", "bbr": "the appendix of dra
 
 
 def _standard(evaluation: Evaluation) -> str:
-    """Return the name of the suite's standard. For parts from other sources, return those
-    sources."""
+    """Return the name of the suite's standard, or, if only sections from other sources were
+    evaluated, the names of those sources."""
     own = _STANDARDS[evaluation.suite]
     sources = [re.split(", | sections? ", one.source)[0] for one in evaluation.sections]
     if evaluation.suite == "bbr" or own in sources:

@@ -37,8 +37,8 @@ class Subject:
     """The reference to compare with. None means the reference of the suite."""
 
     def with_options(self, key: str, **options: object) -> Mapping[str, object] | str:
-        """Return the algorithm with more options, as a value for a scenario. `key` is the key of
-        the algorithm's name in its table.
+        """Return the algorithm with more options, as a value for a scenario. `key` is the key under
+        which a scenario has the algorithm's name.
 
         An option that the user set keeps the user's value.
         """
@@ -72,7 +72,8 @@ def resolve(kind: Literal["cc", "aqm"], request: Request) -> Subject:
 
 
 def _program(request: Request, against: str | None = None) -> Subject:
-    """Return a program as the subject. Its reference is a program or a congestion control."""
+    """Return a program as the subject. `against` names the reference, which is another program or a
+    congestion control."""
     program = read(request.name.removeprefix(PREFIX), request)
     if against is None:
         reference = None

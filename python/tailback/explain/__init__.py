@@ -2,15 +2,15 @@
 
 | module | what it explains |
 |---|---|
-| `account` | what the run recorded for an explanation |
+| `account` | the data in `account.json`, which a run records for its explanation |
 | `flows`, `reductions` | how a flow spent its time; every reduction of its window |
 | `slow_start` | how the slow start of a flow ended |
 | `links` | what filled a queue, and what its AQM did |
 | `latency` | the delay of echoes and of media frames |
-| `programs` | which programs have no explanation |
-| `between` | why two flows at one queue differ |
+| `programs` | which programs the run has, and why none is explained |
+| `between` | why two flows at one queue have different throughputs |
 | `series` | findings that need the recorded series |
-| `variants` | which reasons differ between variants |
+| `variants` | which findings differ between variants of a scenario |
 """
 
 from __future__ import annotations

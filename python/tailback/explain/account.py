@@ -94,10 +94,10 @@ def read(run: StoredRun) -> dict[str, Any] | None:
 
 
 def _stranger(account: dict[str, Any], summary: dict[str, Any]) -> str | None:
-    """Return a message if flows or links of the account differ from those of the summary, or if a
-    name in the account is unknown. Otherwise return None."""
+    """Return which part of `account.json` does not match the run's summary or has an unknown name,
+    or None if all is right."""
     for kind, known in (("flows", summary["flows"]), ("links", summary["queues"])):
-        # Account and summary list their parts in the order of the scenario.
+        # `account.json` and the summary list flows and links in the order of the scenario.
         if len(account[kind]) != len(known):
             return kind
     sources = {source["name"] for source in summary["traffic"]}

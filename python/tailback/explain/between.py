@@ -1,4 +1,5 @@
-"""Explains why two flows at one queue differ: how each responds to the queue's signals."""
+"""Explains why two flows at one queue get different throughputs: how each responds to the queue's
+drops and marks."""
 
 from __future__ import annotations
 

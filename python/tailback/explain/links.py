@@ -41,7 +41,7 @@ DROPS = (
 
 def target_ms(options: Any) -> float | None:
     """Return the target delay of a queue discipline in ms, or None if it has no target. `options`
-    are those of the canonical scenario of the point."""
+    are the discipline's options in the manifest of the run."""
     target = options.get("target") if isinstance(options, dict) else None
     return target / 1e6 if isinstance(target, int | float) and target > 0 else None
 
@@ -56,11 +56,12 @@ def of(
     minima = recorded["minima"]
     mean = summary["delay_ms"]["mean"]
     windows = minima["windows"]
-    # Use the mean over packets, like that of the delay. Earlier versions recorded only a mean over
-    # time.
+    # Average the minima over packets, as the mean delay is averaged. Earlier versions recorded only
+    # an average over time.
     over_time = minima["sum_ns"] / windows if windows else None
     least = minima.get("of_a_packet_ns", over_time)
-    # The mean delay also includes packets of the last, incomplete window, so it may be lower.
+    # The mean delay also includes the packets after the last complete window, for which no minimum
+    # is recorded, so it may be the lower of the two.
     standing = min(least / 1e6, mean) if least is not None and mean is not None else None
     held = recorded["held_byte_s"]
     whole = sum(held.values())

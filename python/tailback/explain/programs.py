@@ -1,5 +1,4 @@
-"""Tells the user that programs have no explanation, because tailback records nothing inside
-them."""
+"""Tells the user that tailback cannot explain programs, because it records nothing inside them."""
 
 from __future__ import annotations
 
@@ -43,7 +42,8 @@ def sentence(found: Sequence[dict[str, Any]]) -> str:
 
 
 def refusal(name: str, summary: dict[str, Any]) -> str | None:
-    """Return why the flow with this name cannot be explained, or None if it can."""
+    """Return why `explain` has no data about this name, or None if a flow or source has the
+    name."""
     known = [part["name"] for kind in ("flows", "traffic") for part in summary[kind]]
     if name in known:
         return None

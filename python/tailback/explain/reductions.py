@@ -71,8 +71,8 @@ def _group(reason: str, count: int, before: int, listed: list[dict[str, Any]]) -
         "from": median([reduction["from"] for reduction in matches]),
         "to": median([reduction["to"] for reduction in matches]),
         "undone": sum(reduction.get("undone", False) for reduction in matches),
-        # `restored`: the windows that returned to their size before the reduction. `followed`: the
-        # windows for which this is known.
+        # `restored` counts the reductions after which the window grew back to its old size.
+        # `followed` counts the reductions for which this is known.
         "followed": len(again),
         "restored": sum(after >= WHOLE * window for window, after in again),
     }
@@ -124,8 +124,7 @@ def _sentence(group: dict[str, Any], reason: str) -> str:
             text += f", from {first} to {last}"
             step = "; median step"
         else:
-            # The account lists only the first reductions. It counts the later reductions without
-            # listing them.
+            # `account.json` lists only the first reductions, and counts the later ones.
             several = f"; medians of the first {group['listed']}, from {first} up to {last}"
             text += several if group["listed"] > 1 else f"; the first at {first}"
             step = ", step"

@@ -39,7 +39,7 @@ def of(recorded: dict[str, Any]) -> dict[str, Any] | None:
         "why": end["why"],
         "cwnd": end["cwnd"],
         "rtt_ms": end["srtt_ns"] / 1e6,
-        # The queueing delay at the end of slow start that the sender measures.
+        # The queueing delay that the sender measures at the end of slow start.
         "queue_ms": max(end["srtt_ns"] - end["min_rtt_ns"], 0) / 1e6,
         "lost": end["lost"],
         "settled": end["settled"],
@@ -47,8 +47,8 @@ def of(recorded: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def of_series(series: pl.DataFrame, flow: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the same facts as `of` for a flow of the kernel engine, from the sample in which
-    ssthresh was first set."""
+    """Return the same facts as the function `of`, for a flow of the kernel engine. Slow start ends
+    at the first sample in which ssthresh is set."""
     import polars as pl
 
     samples = series.filter(pl.col("flow") == flow["name"])

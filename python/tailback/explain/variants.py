@@ -1,4 +1,4 @@
-"""Finds which reasons differ between variants of a scenario."""
+"""Finds which findings of `explain` differ between variants of a scenario."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ Key = tuple[str, int, str, str]
 
 @dataclass(frozen=True)
 class Reason:
-    """A quantity of an explanation that differs between the baseline and some variant.
+    """A quantity in the explanations of runs that differs between the baseline and some variant.
 
-    Its ranges over seeds do not overlap, and its means differ by more than a minimum.
+    The ranges of their values over seeds do not overlap, and the means differ by more than a
+    minimum.
     """
 
     kind: str
@@ -71,7 +72,7 @@ def described(quantity: str) -> tuple[str, Any]:
 
 
 def facts(found: Explanation, *, coarse: bool = False) -> dict[Key, float]:
-    """Return the numbers of an explanation that are compared between variants. With `coarse`,
+    """Return the numbers in a run's explanation that are compared between variants. With `coarse`,
     return only those that Linux also reports, because a variant ran on the kernel engine."""
     return dict(_facts(found, coarse))
 
@@ -108,8 +109,8 @@ def _facts(explanation: Explanation, coarse: bool) -> Iterator[tuple[Key, float]
 
 
 def differing(runs: Mapping[str, Sequence[Mapping[Key, float]]]) -> list[Reason]:
-    """Return the reasons that differ from the first variant. `runs` has the facts of every seed of
-    each variant.
+    """Return the quantities in which some variant differs from the first. `runs` maps each variant
+    to the output of `facts` for each seed.
     """
     base, *others = runs
     keys = dict.fromkeys(key for seeds in runs.values() for run in seeds for key in run)
@@ -146,8 +147,8 @@ def _apart(one: Sequence[float], other: Sequence[float], quantity: str) -> bool:
 
 
 def _size(reason: Reason) -> float:
-    """Return the sort key. Shares come first. Among the shares, the largest difference comes
-    first."""
+    """Return a sort key, larger for quantities that are listed earlier: first the shares of time by
+    what limited a flow, with the largest difference first."""
     values = list(reason.values.values())
     gap = max(values) - min(values)
     top = max(map(abs, values)) or 1.0

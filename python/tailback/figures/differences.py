@@ -28,7 +28,8 @@ def differences(
     x_title: str,
     width: int = WIDTH,
 ) -> Chart:
-    """Draw dots with intervals, in a row for each place and variant.
+    """Draw a dot with its interval in a row for each place, such as a flow or link at a point, and
+    each variant.
 
     `frame` has the columns place (as in `order`), variant (as in `variants`), value, low, high
     (null without an interval), flagged, and says (the text to the right of the dot). The first

@@ -1,4 +1,5 @@
-"""Draws tables of coloured cells. Each cell shows its number, such as an error."""
+"""Draws tables of coloured cells. Each cell shows its value as a number, such as a relative error
+in percent."""
 
 from __future__ import annotations
 
@@ -32,9 +33,9 @@ def grid(
     """Draw small tables side by side, one for each entry of `order`. The entries are values of the
     column `facet`.
 
-    Rows and columns are the values of `y` and `x`, evenly spaced. `value` is a signed share, which
-    the cell shows in percent. The colour scale ends at `limit` and at `-limit`. Cells without a
-    value stay white."""
+    Rows and columns are the values of `y` and `x`, evenly spaced. The column `value` has relative
+    differences with a sign, which the cells show in percent. The colour scale ends at `limit` and
+    at `-limit`. Cells without a value stay white."""
     rows = frame.filter(pl.col(value).is_not_null()).with_columns(
         (100 * pl.col(value)).round(1).alias("percent")
     )

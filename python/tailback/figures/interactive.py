@@ -68,7 +68,8 @@ def _mark(unit: Spec) -> str:
 
 
 def _channels(view: Spec, unit: Spec) -> Spec:
-    """Return the encoding of a unit, merged with the encoding of its view."""
+    """Return the encoding of a unit (a Vega-Lite chart with one mark), merged with the encoding of
+    the view that contains it."""
     return {**view.get("encoding", {}), **unit.get("encoding", {})}
 
 

@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 
 import altair as alt
 
-#: Any Altair chart. It is `Any` for the type checker, because Altair's own annotations of charts
-#: differ between releases and contradict each other.
+#: An Altair chart. The type is `Any`, because Altair's own annotations of charts differ between
+#: releases and contradict each other.
 Chart: TypeAlias = Any
 
 #: Okabe and Ito's palette without its yellow, which is too light on white.
@@ -25,8 +25,8 @@ FONT = "Inter, 'Helvetica Neue', Helvetica, Arial, 'DejaVu Sans', sans-serif"
 INK = "#1f2933"
 MUTED = "#52606d"
 GRID = "#e4e7eb"
-#: The dark-mode colour for each colour of a figure, for pages that follow the reader's setting.
-#: It has every colour that figures use.
+#: The dark-mode colour for each colour of a figure, for pages that follow the reader's setting. The
+#: table must have every colour that figures use.
 DARK = {
     "white": "#14181d",
     "black": "#f0f3f6",
@@ -46,8 +46,8 @@ DARK = {
 }
 WIDTH = 620
 HEIGHT = 240
-#: Altair rejects a dataset with more rows. A figure with more rows bins them by a rule that its
-#: caption states.
+#: Altair rejects a dataset with more rows. A figure of more data divides it into bins, by a rule
+#: that its caption states.
 MAX_ROWS = 5000
 
 

@@ -30,7 +30,8 @@ class Format(Protocol):
         """Ending of the file name, with the dot."""
 
     def export(self, run: Path, out: Path, interfaces: Sequence[str]) -> list[Path]:
-        """Write the run in a folder to a file, and return a sentence about what was written.
+        """Write the run stored in the folder `run` to the file `out`, and return the paths of all
+        files written.
 
         `interfaces` names the interfaces of a packet capture to write. If empty, all are written.
         """

@@ -222,7 +222,7 @@ class _Export:
         if measured_from is not None and (measured_from > warmup or warmup == 0):
             begin = max(begin, measured_from)
         end = round(flow["to_s"] * NS) if flow.get("to_s") is not None else self.duration
-        # The flow may end between two samples. The summary has the time of its end.
+        # The flow may end between two samples. The run's summary has the exact time.
         before = 0.0 if measured_from != warmup or warmup == 0 else total.get(warmup)
         if before is not None and flow.get("delivered_bytes") is not None:
             total = {at: value for at, value in total.items() if at < end}
@@ -298,8 +298,9 @@ class _Export:
             "HOSTS": ["receiver"],
             "LOCAL_HOST": f"tailback-{engine}",
             "DATA_FILENAME": self.name,
-            # Flent's box and cumulative plots leave out DELAY at both ends of TOTAL_LENGTH. Adding
-            # DELAY to TOTAL_LENGTH leaves out the warm-up at the start, and nothing at the end.
+            # Flent's box and cumulative plots leave out the first and the last DELAY seconds of
+            # TOTAL_LENGTH. With TOTAL_LENGTH increased by DELAY, they leave out the warm-up, but
+            # nothing at the end.
             "DELAY": warmup,
             "LENGTH": length - warmup,
             "TOTAL_LENGTH": length + warmup,

@@ -328,7 +328,8 @@ def _is_flow(name: str) -> bool:
 
 def _order(name: str) -> list[tuple[int, int, str]]:
     """Return a sort key that puts uploads before downloads, and flow 2 before flow 10."""
-    # The odd parts are the numbers of the name. Digits after the ninth begin another number.
+    # The parts with an odd index are the numbers in the name. A number with more than nine digits
+    # becomes several parts.
     parts = re.split(r"([0-9]{1,9})", name)
     order = [(0, int(part), "") if i % 2 else (1, 0, part) for i, part in enumerate(parts)]
     return [(0 if name.startswith("TCP upload") else 1, 0, ""), *order]

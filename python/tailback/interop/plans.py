@@ -11,8 +11,8 @@ from tailback.metrics.groups import group_of
 
 
 def flow_plan(point: Mapping[str, Any], flow: str, run: Path) -> dict[str, Any]:
-    """Return the settings of a flow from the canonical point of a run. Flows that `count` made
-    share one table of settings.
+    """Return the settings of a flow from the canonical point of a run. Several flows made by the
+    key `count` share one table of settings.
 
     Raises `DamagedResults` with the run's folder if the point does not contain the flow.
     """

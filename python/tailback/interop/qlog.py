@@ -157,7 +157,7 @@ def _old_trace(flows: _Flows, flow: str) -> dict[str, Any]:
 def _logs(run: StoredRun) -> Iterator[tuple[str, kept.KeptFile]]:
     for program in parts.programs(run.summary):
         for file in logs.files(run, program["name"]):
-            # Programs also write numbers as JSON, which is not qlog.
+            # Programs may also write result files in JSON, which are not qlog.
             if is_named_so(Path(file.name)):
                 yield program["name"], file
 

@@ -1,8 +1,9 @@
 """Finds the congestion states of a sender, with the names of qlog.
 
-BBR's states are its phases. Other senders have the states of RFC 9002: slow start, congestion
-avoidance and recovery. With `record.series = "acks"`, they are derived from the congestion state
-and the window at each ACK. With other recordings, only the end of the first slow start is known.
+For BBR, the states are those of BBR's state machine, such as DRAIN. Other senders have the states
+of RFC 9002: slow start, congestion avoidance and recovery. With `record.series = "acks"`, they are
+derived from the congestion state and the window at each ACK. With other recordings, only the end of
+the first slow start is known.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class State:
 
 def states(rows: Sequence[Row], accounted: Mapping[str, Any]) -> Iterator[State]:
     """Yield the changes of a sender's congestion state. `accounted` is the sender's entry in the
-    run's account of events."""
+    run's `account.json`."""
     found = _of_bbr(rows) or _of_acks(rows, accounted) or _of_account(accounted)
     before: str | None = None
     for at, name, trigger in found:
@@ -64,7 +65,8 @@ def _of_bbr(rows: Sequence[Row]) -> list[tuple[int, str, str | None]]:
     for at, _, quantity, value in rows:
         if quantity not in ("mode", "phase"):
             continue
-        # The engine records the mode and the phase at the same time, and writes the mode first.
+        # The engine records BBR's mode (such as ProbeBW) and its phase (such as UP) at the same
+        # time, and writes the mode first.
         if mode is not None and at != at_last:
             found.append((at_last, bbr_state(mode, phase, version_3), None))
         at_last = at

@@ -307,7 +307,7 @@ Acquire::Retries "3";
         self, packages: Sequence[str], error: process.CommandFailed
     ) -> list[str]:
         """Return what apt would download if it preferred the packages of one suite, for the first
-        suite that has compatible ones. Raises `error` if no suite has."""
+        suite that has compatible ones. Raises `error` if no suite has compatible packages."""
         for suite in self._suites:
             with contextlib.suppress(process.CommandFailed):
                 return self._installation(packages, "-t", suite)
@@ -375,8 +375,8 @@ Acquire::Retries "3";
 
 
 def unpack(deb: Path, into: Path) -> None:
-    """Unpack the files of a package without running its scripts. A link to a folder stays a
-    link."""
+    """Unpack the files of a package without running its scripts. A symbolic link to a folder in
+    `into` stays a link."""
     into.mkdir(parents=True, exist_ok=True)
     # dpkg-deb -x would replace a link to a folder (such as /bin) with a folder, if a package still
     # has files below that link.

@@ -104,7 +104,7 @@ def build(
         else:
             wanted = Wanted(origin, release or releases.NEWEST, suites, theirs, with_patch)
             folder = _kit(cache, wanted, cores, steps)
-            # This also fetches the packages that every root for programs has, so that a second
+            # Also fetch the packages that every root file system for programs has, so that a second
             # build needs no network.
             roots.forget()
             roots.get((), steps)
@@ -366,8 +366,7 @@ def _verify(
     lacks: list[str] = []
     for name, refused in config.refused(fragments, values).items():
         if name == fragments[0].name and lenient:
-            # A tree may be older than some queue disciplines. Such a tree does not have their
-            # options.
+            # A kernel tree that is older than a queue discipline does not have the option for it.
             absent = [
                 text
                 for text in refused

@@ -105,7 +105,8 @@ def values(dot_config: str) -> dict[str, str]:
 
 
 def refused(fragments: Sequence[Fragment], final: Mapping[str, str]) -> dict[str, list[str]]:
-    """Return, by fragment, the options whose final value differs, such as "CONFIG_X=m (is y)".
+    """Return, by fragment, the options that have another value in the finished .config than in the
+    fragment, such as "CONFIG_X=m (is y)".
 
     If several fragments set an option, only the last one is checked.
     """

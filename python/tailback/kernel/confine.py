@@ -81,8 +81,8 @@ class Walls:
     def lacks(self) -> str:
         """Return the walls that this machine does not support, each with the reason."""
         lacks = dict(self.missing)
-        # A separate PID or network namespace also confines signals and sockets. Linux before 6.12
-        # does not have Landlock scopes.
+        # Linux before 6.12 has no Landlock scopes for signals and sockets. They are not needed if
+        # the guest has separate PID and network namespaces.
         if not {"pid", "net"} & lacks.keys():
             lacks.pop("scopes", None)
         # The user namespace is only needed to make other namespaces. If the mount namespace exists,
@@ -118,7 +118,7 @@ def check_programs(kit: Kit) -> None:
     """Raise `InputError` if this machine does not support all walls, for a scenario with programs.
 
     The rule is stricter than for modules, because programs are more often untrusted code. The
-    environment variable `TRUST` allows programs nevertheless.
+    environment variable that `TRUST` names allows programs nevertheless.
     """
     if _is_set(TRUST) or not (lacks := walls(kit).lacks):
         return
@@ -177,7 +177,8 @@ def command(
     """
     launcher = kit.launcher.resolve()
     linux = kit.linux.resolve()
-    # The dynamic loader opens libraries by these names, so links are not resolved.
+    # The dynamic loader opens the loader and libraries by these paths, so do not replace symbolic
+    # links by their targets.
     programs = [LOADER, *_libraries(linux), linux, kit.library.resolve()]
     shown = [*map(Path, READABLE), kit.root, kit.path / "modules", *readable]
     words = [word for path in shown for word in ("-r", str(path.resolve()))]

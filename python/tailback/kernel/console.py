@@ -115,7 +115,8 @@ class Console:
         elif word == "error":
             self.error = rest.replace("\\n", "\n")
         elif word == "tainted" and rest.isdecimal():
-            # A tainted kernel has failed, even if the lines that explain the failure are lost.
+            # The kernel's taint flags show a failure even if the console lines that explain it are
+            # lost.
             if int(rest) & TAINT_FAILED:
                 self.alarm = self.alarm or f"it is tainted ({rest})"
             elif int(rest) & TAINT_WARNED and not self._counts:

@@ -1,8 +1,8 @@
 """Hashes the files of a kit when the kit is built, and compares the hashes when the kit is used.
 
-A process reads a file once, and again only if the file has changed since. Hashes are not stored
-between processes, because an attacker who can change a kit could also change the stored hashes.
-Reading a whole kit takes only a tenth of a second.
+A process of tailback hashes each file once, and again only if the file has changed since. Hashes
+are not stored between processes, because an attacker who can change a kit could also change the
+stored hashes. Reading a whole kit takes only a tenth of a second.
 """
 
 from __future__ import annotations

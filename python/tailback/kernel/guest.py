@@ -104,10 +104,11 @@ def run(
     """Boot a guest that runs a job in its own workplace. The guest leaves its results in
     `workplace / "results"`.
 
-    `agent` is the program that the guest runs as its first process, or its path. `places` maps the
-    files for the job's programs into the guest. Raises `GuestFailed` with the last lines of the
-    console, `InputError` if nothing would protect this machine's files, and `Cancelled`. Every
-    process of the guest has ended when the function returns.
+    `agent` is the program that the guest runs as its first process, or its path. `places` maps
+    files of this machine into the guest, for the programs that the scenario runs there. Raises
+    `GuestFailed` with the last lines of the console, `InputError` if nothing would protect this
+    machine's files, and `Cancelled`. Every process of the guest has ended when the function
+    returns.
     """
     for name in ("job", "results"):
         (workplace / name).mkdir()
@@ -185,7 +186,8 @@ def boot_words(
     mode = ["seccomp=on"] if release >= releases.SECCOMP else []
     # Without this option User-mode Linux expects a block device, and older kernels search for it.
     root = ["root=hostfs"] if release < releases.ROOT_WITHOUT_DEVICE else []
-    # random_init() mixes in the boot line. This seeds kernels that do not use `HOST_RANDOM`.
+    # The kernel's random_init() mixes the command line into its random pool. This seeds releases
+    # before `HOST_RANDOM`, which do not take entropy from this machine.
     seeded = [f"TAILBACK_SEED={seed}"] if release < releases.HOST_RANDOM else []
     return [
         str(kit.linux.resolve()),
@@ -243,8 +245,8 @@ def _check_written(workplace: Path) -> None:
     size = count = 0
     places = str(workplace / FOLDER)
     for base, folders, files in os.walk(workplace):
-        # The workplace and the folder of places contain links that tailback made. Links anywhere
-        # else are an error.
+        # tailback itself made links in the workplace and in its folder of mounted files. Links
+        # anywhere else are an error.
         for name in (*files, *(folders if base != str(workplace) else ())):
             try:
                 status = os.lstat(os.path.join(base, name))

@@ -108,20 +108,21 @@ class Kit:
 
     @property
     def library(self) -> Path:
-        """The preloaded library. It replaces sources of random numbers by a seeded generator, and
-        the kernel's memory file by anonymous memory."""
+        """The preloaded library. For the guest's kernel it replaces sources of random numbers by a
+        seeded generator, and the file that holds the guest's memory by anonymous memory."""
         return self.path / LIBRARY
 
     @property
     def launcher(self) -> Path:
-        """The launcher. It starts the kernel so that the kernel can access only its own files."""
+        """The launcher. It starts a guest's kernel, confined so that the kernel can access only the
+        files of its own run."""
         return self.path / LAUNCHER
 
     def verify(self, modules: Iterable[str] = ()) -> None:
         """Raise an error if the kit or one of the user's modules has changed since it was built.
 
-        `modules` names the folders in `extras` to check. Later calls are fast, because unchanged
-        files are not read again.
+        `modules` names the user's modules to check, by their folders in `extras`. Later calls are
+        fast, because unchanged files are not read again.
         """
         faults = contents.differences(self.manifest["files"], contents.of(self.path, OF_KIT))
         if content_hash(self.manifest) != self.manifest["hash"]:

@@ -28,8 +28,8 @@ HASH = r"[0-9a-f]{64}"
 
 
 def read(path: Path, shape: Mapping[str, Check]) -> dict[str, Any]:
-    """Read a manifest and check it against a shape. For an invalid manifest, raise an `InputError`
-    that lists every error."""
+    """Read a manifest, and check each value by the check that `shape` has for its key. For an
+    invalid manifest, raise an `InputError` that lists every error."""
     data = foreign.read_json(path, limit=MAX_BYTES)
     wrong = list(table(shape)(data, ""))
     if wrong:

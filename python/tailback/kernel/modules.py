@@ -62,9 +62,9 @@ def kinds(stem: str, texts: Iterable[str], aliases: Iterable[str], calls: bytes)
     """Return the algorithms that a module with this file name registers, from the best available
     evidence.
 
-    The best evidence is the module's C sources (`texts`). Without a match there, the function uses
-    the module's aliases. Without aliases, it takes the file name as the algorithm's name if the
-    object code (`calls`) refers to the functions that register algorithms.
+    The best evidence is the module's C sources (`texts`). If no registered name is found in them,
+    the function uses the module's aliases. Without aliases, it takes the file name as the
+    algorithm's name if the object code (`calls`) refers to the functions that register algorithms.
     """
     qdiscs: list[str] = []
     ccs: list[str] = []
@@ -256,8 +256,8 @@ def _sources(module: Path, sources: Sequence[Path], count: int) -> list[Path]:
 
 
 def describe(objects: Sequence[Path], sources: dict[Path, list[Path]]) -> dict[str, Any]:
-    """Return the entries of a manifest for some modules: files, hashes, and registered
-    algorithms."""
+    """Return what a manifest says about these modules: their files and hashes, and the algorithms
+    that they register."""
     modules: dict[str, Any] = {}
     qdiscs: dict[str, str] = {}
     ccs: dict[str, str] = {}

@@ -76,7 +76,7 @@ fn it_fills_a_link_and_frames_arrive() {
     assert!((1785..1800).contains(&sent), "{sent} frames");
     assert!(view.frames() as f64 > 0.97 * sent as f64);
     let (mean, _) = view.frame_delay_ms().expect("frames");
-    // The delay is half of the path's RTT plus queueing; the link's buffer is 300 ms.
+    // A frame's delay is half of the path's RTT plus the queueing delay. The buffer holds 300 ms.
     assert!((50.0..500.0).contains(&mean), "{mean} ms");
 }
 

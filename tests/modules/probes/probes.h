@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * System calls of the host that malicious code in a guest could make, bypassing the
- * guest's kernel. A kernel module makes them inside a guest, and plain.c makes them
- * without a guest.
+ * System calls that malicious code in a guest could make to the host's kernel
+ * directly. A kernel module makes them inside a guest, and plain.c makes them
+ * in an ordinary process of the host.
  *
  * Each probe returns the result of the host's kernel: below 0 an error, otherwise
  * success. PROBE_SAY(name, result) prints it, and PROBE(name) is the name of a

@@ -145,9 +145,9 @@ def compare(
     Its parts are 1-1, 1h-1h, 1l-1l (together equal-rtt), flows, mixed-rtt and overload. Its flows
     are called L and C, and its link is called bottleneck. For example, the variant
     NAME:bottleneck.queue.target=18ms changes the queue in all parts. The presets are dctcp (DCTCP
-    instead of Prague in L, with any_ect, as on the kernel engine), step-2019 (step thresholds of 6
-    and 2 ms at 4 and 12 Mbit/s) and overload-5 (five flows in each class). Its report also has a
-    PDF.
+    instead of Prague in L, and any_ect for the queue; the kernel engine always uses this preset),
+    step-2019 (step thresholds of 6 and 2 ms at 4 and 12 Mbit/s) and overload-5 (five flows in each
+    class). The report of a battery also has a PDF.
 
     STORED is the folder of a sweep (results/sweeps/ID), the id of a sweep or its beginning,
     `latest`, or the folder of a run (results/runs/ID). It can also be a data file of Flent
@@ -172,7 +172,8 @@ def compare(
         )
     if isinstance(seeds, Auto) and not thresholds:
         raise InputError("--seeds auto: there is nothing to tell; expected --fail-if too")
-    # With --out, do not write to the folder of results, which may be read-only.
+    # --read-only forbids writing to the folder of results, so write a report only to a folder that
+    # the user named.
     no_report = no_report or (options.read_only and report_folder is None)
     asked = _Asked(sources, variants, absent, chosen, parts, presets, quick, options, thresholds)
     run, most = asked.maker(seeds)
@@ -190,7 +191,7 @@ def compare(
             from tailback.comparison.gate import hold
 
             gate = hold(outcome, thresholds)
-    # Without --out, `_report` chooses the folder. It also does so for a battery.
+    # Without --out, or for a battery, `_report` chooses the folder of the report.
     named = asked.battery is None and options.out != layout.DEFAULT
     where = options.out if named else None
     page = _report(outcome, report_folder, no_report, pdf, where)
@@ -199,7 +200,7 @@ def compare(
 
 @dataclass(frozen=True)
 class _Asked:
-    """The arguments of the command that choose what to compare."""
+    """The command-line arguments that determine what is compared."""
 
     sources: tuple[str, ...]
     variants: tuple[str, ...]

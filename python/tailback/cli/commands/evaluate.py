@@ -86,7 +86,8 @@ _OPTIONS = (
 
 
 def _suite(command: Callable[..., Any]) -> Callable[..., int]:
-    """Make a command that evaluates a suite, from a function that has only the help text."""
+    """Return a command that evaluates an algorithm by a suite. `command` is a function that only
+    supplies the name and the help text."""
 
     @functools.wraps(command)
     def run(
@@ -153,7 +154,7 @@ def _suite(command: Callable[..., Any]) -> Callable[..., int]:
 
 
 def _report(evaluation: Evaluation, folder: Path, pdf: bool) -> Path:
-    """Write the report. Return the path of its HTML page."""
+    """Write the report, and return the path of the report's HTML page."""
     from tailback.evaluate import report
     from tailback.report import also_pdf
 

@@ -187,8 +187,8 @@ MOST_REASONS = 8
 
 
 def _reasons(comparison: Comparison) -> list[str]:
-    """Return lines about what explains the differences: what limited each flow, and what filled
-    each queue."""
+    """Return lines that give reasons for the differences between variants: what limited each flow,
+    and what filled each queue."""
     several = len(comparison.points()) > 1
     out = []
     for at in comparison.reasons:

@@ -102,8 +102,8 @@ def type_of(option: dict[str, Any]) -> str:
 
 
 def _engines(entry: dict[str, Any], has: Collection[str] | None) -> str:
-    """Return the engines that have an entry, and the entry's name in Linux if it has another name
-    there."""
+    """Return the engines that support an entry of a registry, with the entry's name in Linux if
+    that differs."""
     if "kernel" not in entry:
         return "kernel"
     name = entry["kernel"]
@@ -137,7 +137,8 @@ def _engines_of_program(name: str, registry: dict[str, Any]) -> str:
 
 
 def _kernel_has(kind: str) -> Collection[str] | None:
-    """Return the names that the built kernel has in a registry, or None if no kernel is built."""
+    """Return the names of this kind, such as queue disciplines, in the built kernel. Return None if
+    no kernel is built."""
     from tailback.errors import InputError
     from tailback.kernel import kit
 

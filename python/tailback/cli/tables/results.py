@@ -75,8 +75,8 @@ PROGRAM: tuple[TableQuantity, ...] = (
 
 
 def _share(part: str, *whole: str) -> Callable[[Mapping[str, Any]], float | None]:
-    """Return a function that computes the share of some counters in the sum of all `whole`
-    counters, in percent."""
+    """Return a function that divides the counter `part` by the sum of the counters `whole`, in
+    percent."""
 
     def value(of: Mapping[str, Any]) -> float | None:
         total = sum(n for name in whole if (n := of[name]) is not None)
@@ -146,7 +146,7 @@ def show(results: Results) -> None:
     Numbers are never cut. If no layout fits, lines are longer than the terminal's width.
     """
     groups = results.groups()
-    # If each run has only one link, its numbers may be in the row of the first flow.
+    # If each run has only one link, the link's numbers may be in the row of the first flow.
     one_link = all(
         len(_of_run(run)["queues"]) == 1 and _senders(_of_run(run)) for run in results.points
     )
@@ -235,8 +235,8 @@ def show_where(results: Results, reused: int, runs: int) -> None:
     named = f": {', '.join(ids)}" if len(ids) <= FEW else ""
     usual = results.root == layout.DEFAULT
     terminal.err(f"sweep {results.root / 'sweeps' / results.id}, {count}{named}")
-    # Without a name, a command uses the latest sweep in the usual folder, or the single run of this
-    # sweep.
+    # Commands without the name of a sweep or run use the latest sweep in the usual folder, or its
+    # run if it has only one.
     run = "" if len(ids) == 1 else f" {ids[0]}"
     sweep = ""
     if not usual:
@@ -342,8 +342,8 @@ def _tables(
 
 
 def _harms(results: Results) -> list[TableQuantity]:
-    """Return a column for each competitor that is absent in some runs: the harm that it does to
-    throughput."""
+    """Return a column for each competitor of which harm is measured, by runs in which it is absent.
+    The column shows the harm that it does to throughput."""
     names = harm.competitors(run.without for run in results.points)
     metric = find("harm.throughput", "flow")
     return [TableQuantity(f"harm by {line(name)}", harm.by(metric, name)) for name in names]
@@ -352,8 +352,8 @@ def _harms(results: Results) -> list[TableQuantity]:
 def _sources(
     groups: Sequence[Sequence[Run]], shown: Callable[[Mapping[str, Any]], bool]
 ) -> list[tuple[Sequence[Run], int, Mapping[str, Any]]]:
-    """Return the sources of traffic that a table shows, each as a tuple: the runs of its point, its
-    index in a run, and its summary."""
+    """Return a tuple for each source of traffic that a table shows: the runs of the point, the
+    index of the source in a run, and its summary."""
     return [
         (group, i, part)
         for group in groups

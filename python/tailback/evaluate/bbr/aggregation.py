@@ -15,8 +15,8 @@ NEW = 2
 
 
 def samples(trace: StateTrace) -> list[float]:
-    """Return the extra segments that each ACK acknowledged, without the filter that takes the
-    maximum over rounds."""
+    """Return for each ACK how many segments more than expected from the rate have been
+    acknowledged. The values are not filtered by BBR's maximum over rounds."""
     found = []
     since, acked, before = trace.times[0], 0.0, 0.0
     for i, now in enumerate(trace.times):

@@ -1,5 +1,5 @@
-"""Defines a test case of the draft: its scenario, the situation that it needs, and how to decide
-its verdict."""
+"""Defines a test case of the draft: its scenario, the situation in which it tests BBR, and how to
+decide its verdict."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ class Observed:
         return self.traces[FLOW]
 
     def at_event(self, state: str) -> tuple[Spell | None, Spell | None]:
-        """Return the last spell in this state that begins before the event, and the spell after
-        it."""
+        """Return the last period in this state that begins before the event, and the period of the
+        next state."""
         trace, event = self.trace, self.event_s
         spells = [s for s in trace.of_state(state) if event and trace.start(s) <= event]
         return (spells[-1], trace.after(spells[-1])) if spells else (None, None)

@@ -1,8 +1,8 @@
 """Decides the verdicts of cases for a program, from its packets and from the qlog that it writes.
 
 A program does not report BBR's variables. If the log names BBR's state, this state is used.
-Otherwise packets show two states: when STARTUP ends, the program sends more slowly than the
-bottleneck delivers, and in PROBE_RTT the data in flight falls to half of the BDP.
+Otherwise, two states are inferred from packets. STARTUP ends when the program sends more slowly
+than the bottleneck delivers, and PROBE_RTT is when the data in flight falls to half of the BDP.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Seen:
     """Why files of the program could not be read."""
 
     def full(self, mbit: float, since_s: float = 0.0) -> int | None:
-        """Return the first interval after which a link of this rate has been full for one RTT."""
+        """Return the first interval at whose end a link of this rate has been full for one RTT."""
         p = self.packets
         later = range(p.index(since_s), len(p.times)) if p.times else range(0)
         wanted = FULL * mbit
@@ -227,7 +227,8 @@ IN_UP = "rounds in UP, difference from 3.5"
 def plateau_in_up(seen: Seen) -> Finding:
     """A.5: pass if UP leads to DOWN after about three rounds, without a loss.
 
-    The rounds are counted as in A.1. Only a log shows when UP begins and ends.
+    Rounds are counted as for case A.1. Without a qlog, the case cannot be decided, because packets
+    do not show when UP begins and ends.
     """
     p = seen.packets
     if seen.log is None or not seen.log.states:
@@ -252,7 +253,7 @@ again."""
 
 def _no_probe_rtt(p: PacketTrace, full: int) -> Finding:
     """Return the result if the data in flight never fell: `fail` if BBR should have entered
-    PROBE_RTT."""
+    PROBE_RTT, otherwise `undecided`."""
     known = [(at, rtt) for at, rtt in zip(p.times, p.rtts, strict=True) if at >= p.first_s]
     smallest = min(rtt for _, rtt in known)
     again = max(at for at, rtt in known if rtt <= SAME_RTT * smallest)

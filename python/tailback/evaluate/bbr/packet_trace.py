@@ -92,8 +92,8 @@ class PacketTrace:
         return max(bisect_right(self.times, at + 1e-9) - 1, 0)
 
     def mbit(self, counted: Sequence[float], until: int, span_s: float) -> float:
-        """Return the mean rate of `counted` bytes during the `span_s` seconds before the end of an
-        interval, Mbit/s."""
+        """Return the mean rate over the `span_s` seconds before the end of an interval, Mbit/s.
+        `counted` are cumulative bytes."""
         since = self.index(self.times[until] - span_s)
         passed = self.times[until] - self.times[since]
         return (counted[until] - counted[since]) * 8e-6 / passed if passed > 0 else 0.0
@@ -102,10 +102,10 @@ class PacketTrace:
     def in_flight(self) -> list[float]:
         """Bytes in flight at the sender at the end of each interval.
 
-        The model puts half of the empty path's RTT before the bottleneck and half between receiver
-        and sender. Packets that arrive at the bottleneck up to half an RTT later have already been
-        sent, and packets that left it half an RTT ago have been acknowledged. Lost packets are not
-        in flight.
+        The function assumes that a packet takes half of the empty path's RTT from the sender to the
+        bottleneck, and its ACK the other half. A packet is thus in flight from half an RTT before
+        it arrives at the bottleneck until half an RTT after it has left it. Lost packets are not in
+        flight.
         """
         half = self.base_s / 2
         alive = [out + queued for out, queued in zip(self.delivered, self.backlog, strict=True)]

@@ -22,8 +22,8 @@ class BbrSubject:
 
 
 def parse(text: str, *, traced: bool) -> BbrSubject:
-    """Read a subject. With `traced`, set the algorithm's option to record its whole state, if it
-    has one.
+    """Read a subject. With `traced`, set the option `trace`, which records the algorithm's whole
+    state, if the algorithm has this option.
 
     Raises `InputError` if the algorithm is not a BBR, or if an option has no value.
     """

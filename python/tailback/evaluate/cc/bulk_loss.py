@@ -1,4 +1,4 @@
-"""RFC 9743 section 5.2: harm to standard flows by loss."""
+"""RFC 9743 section 5.2: how much the subject raises the loss rate of standard flows."""
 
 from __future__ import annotations
 

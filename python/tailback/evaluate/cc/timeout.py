@@ -38,7 +38,8 @@ def _flight_after_outage(run: Run) -> float | None:
 
 def _arrived_after_outage(run: Run) -> float | None:
     """Return how many full datagrams arrive within one and a half round trips from the first
-    datagram with data after the outage. The sender had them in flight in the first round trip."""
+    datagram with data after the outage. These are the datagrams that the sender had in flight in
+    the first round trip."""
     delivered = measures.series(run, "delivered_bytes")
     before = measures.last_before(delivered, BACK_S)
     first = _first_data(delivered)
@@ -49,8 +50,9 @@ def _arrived_after_outage(run: Run) -> float | None:
 
 
 def _first_data(delivered: Sequence[tuple[float, float]]) -> float | None:
-    """Return when the first datagram with data arrived after the outage. The sender may deliver an
-    ACK between two of its probes, from which it learns nothing."""
+    """Return when the first datagram with data arrived after the outage. An ACK that the sender
+    itself sends between two probes does not count, because it does not tell the sender that the
+    outage is over."""
     before = measures.last_before(delivered, BACK_S)
     if before is None:
         return None

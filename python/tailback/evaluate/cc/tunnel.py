@@ -1,4 +1,4 @@
-"""RFC 9743 section 6.2: signals that survive tunnels."""
+"""RFC 9743 section 6.2: the sender responds to congestion marks made inside a tunnel."""
 
 from __future__ import annotations
 

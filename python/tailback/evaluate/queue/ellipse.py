@@ -78,7 +78,8 @@ def _points(run: Run, rtt_ms: float) -> list[tuple[float, float]]:
     if len(times) < 2:
         return []
     second = times[1] - times[0]
-    # Also take the sample before the first second, from which its payload is counted.
+    # Also take the sample before the first second, because the payload of a second is the
+    # difference between two samples.
     grid = pl.DataFrame({"time_ns": [times[0] - second, *times]})
     delivered = frame.filter(
         pl.col("quantity") == "delivered_bytes", pl.col("flow").is_not_null()

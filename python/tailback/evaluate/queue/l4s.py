@@ -42,8 +42,8 @@ def _ratio(run: Run) -> float | None:
 
 
 def _packets_beyond_threshold(run: Run) -> float | None:
-    """Return how far the delay of the L4S queue exceeds its threshold of 1 ms, in transmission
-    times of a full packet."""
+    """Return by how much the 99th percentile of the L4S queue's delay exceeds the threshold of 1
+    ms. The unit is the transmission time of a full packet."""
     delay = _of_class(run, "L", "delay_ms.p99")
     rate = run.manifest["canonical"]["links"][0]["rate"]
     return None if delay is None else (delay - 1.0) / (FRAME * 8e3 / rate)

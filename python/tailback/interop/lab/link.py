@@ -43,7 +43,8 @@ def of_runs(runs: Sequence[Run]) -> str | None:
     """Return the fragment of an address that opens these runs of one sweep, or None if the first
     run cannot be written as a scenario.
 
-    The scenario contains every run if their sweep can be written, otherwise only the first run.
+    The scenario has a sweep that gives all these runs, or, if no such sweep can be written, gives
+    only the first run.
     """
     first = runs[0]
     canonical = first.manifest["canonical"]
@@ -112,7 +113,7 @@ def _found(table: Table, path: str) -> Table:
 
 
 def _value(label: str) -> Any:
-    """Parse the value of a label, which is TOML or a word without quotes."""
+    """Parse a swept value as a point's label has it: TOML, or a word without quotes."""
     try:
         return tomllib.loads(f"value = {label}")["value"]
     except tomllib.TOMLDecodeError:

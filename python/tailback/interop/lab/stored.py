@@ -88,7 +88,8 @@ def _table(point: Table, seed: int) -> Table:
 
     def routed(one: Table, path: str) -> Table:
         made: Table = kinds.written(one, path)
-        # A scenario calls the route of answers `back`, and has no key for connections without ECN.
+        # In a scenario file, the route of answers has the key `back`. A file cannot set `ecn =
+        # false` for connections, so leave it out.
         made.pop("answers", None)
         if one.get("connections") and made.get("ecn") is False:
             del made["ecn"]
@@ -123,7 +124,8 @@ def _table(point: Table, seed: int) -> Table:
 
 
 class _Kinds:
-    """Writes values in the units of their keys."""
+    """Writes values of a canonical point as a scenario file has them, each with the unit that its
+    key requires."""
 
     def __init__(self) -> None:
         self._kinds: dict[tuple[str, str | None], str] = {
@@ -194,7 +196,8 @@ def _tidy(table: Table) -> Table:
 
 
 def _laid_out(table: Table) -> str:
-    """Return TOML with a section for each table, as people write it."""
+    """Return TOML with a header such as `[bottleneck]` for each table, as in a file written by
+    hand."""
     plain, sections = [], []
     for name, value in table.items():
         if name == "links":

@@ -1,5 +1,5 @@
-"""Compiles the programs that tailback ships, on this machine:
-`tailback kernel build --program NAME`.
+"""Compiles the programs that come with tailback on this machine, for `tailback kernel build
+--program NAME`.
 
 Their sources are in folders beside this file.
 
@@ -97,7 +97,7 @@ def _rust(folder: str, name: str, **more: Any) -> BuildRecipe:
 
 def _wheels(requirements: str | Path) -> tuple[str, ...]:
     """Return the command that installs packages from PyPI, checked by their hashes. The caller
-    appends the target folder.
+    appends the target folder to the command.
     """
     words = (sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-compile")
     exact = ("--require-hashes", "--only-binary", ":all:", "-r", str(requirements))
@@ -156,8 +156,8 @@ def check(wanted: Iterable[str]) -> None:
 
 
 def find(name: str) -> Path:
-    """Return the folder of a built program. Raise `InputError` if the program is not built, or has
-    changed since."""
+    """Return the folder of a built program. Raise `InputError` if the program has not been built,
+    or has changed since the build."""
     if name not in RECIPES:
         raise InputError(names.unknown("program", name, all_names()))
     link = kit.cache() / "programs" / name
@@ -178,8 +178,8 @@ def find(name: str) -> Path:
 
 
 def key(path: Path) -> str:
-    """Return a path as a scenario's `files` names it: `built:NAME` for a program from `find`,
-    otherwise the path itself."""
+    """Return a path as a scenario's `files` names it: `built:NAME` for a program that tailback
+    compiled, otherwise the path itself."""
     ours = path.parent.parent == (kit.cache() / "programs").resolve()
     return f"{BUILT}{path.name}" if ours else str(path)
 

@@ -171,8 +171,8 @@ class _Check:
         return ()
 
     def _by(self, seen: Mapping[str, str], place: str) -> str:
-        """Return text that names the library which needs this library, or an empty text if the
-        program itself needs it."""
+        """Return text that names the library that loads another one. Return an empty text if the
+        program loads it directly."""
         name = os.path.basename(place)
         return f" (for {line(name)})" if name in seen else ""
 

@@ -2,7 +2,7 @@
 
 The index of all files has 100 MB. Debian names the packages of libraries by a rule, so the
 archive's list of package names usually suffices. Tables in this module list the exceptions to the
-rule, and the packages that do not have the name of their program.
+rule, and the packages of programs, such as `apache2-utils` for `ab`.
 """
 
 from __future__ import annotations

@@ -71,7 +71,8 @@ class Places:
         return {f"{COPIES}/{n}": path for n, path in files}
 
     def mapping(self) -> str:
-        """Return the paths in the guest by name, as JSON for the job."""
+        """Return the path in the guest of each package root, file and image in the scenario, as
+        JSON for the guest's first process."""
         roots = {asked: f"/{FOLDER}/root{n}" for n, asked in enumerate(self.roots)}
         given = {**self.links(), **self.copies()}
         paths = {path: f"/{FOLDER}/{name}" for name, path in given.items()}

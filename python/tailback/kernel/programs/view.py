@@ -55,8 +55,8 @@ class View:
             here = self._here(at / part)
             if here is None:
                 return None
-            # Follow links only in the root file system. A file that the scenario names may be a
-            # link to follow on this machine.
+            # Follow links only in the root file system. If a file that the scenario names is a
+            # link, leave it to this machine to follow it.
             if here.is_symlink() and here not in self.files.values():
                 links += 1
                 if links > MOST_LINKS:

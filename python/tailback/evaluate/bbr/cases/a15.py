@@ -1,4 +1,5 @@
-"""A.15: BBR finds a rate that has grown tenfold, with steps that double in each round."""
+"""A.15: BBR finds a rate that has grown tenfold, by raising inflight_longterm by twice as much in
+each round."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def judge(seen: Observed) -> Finding:
     rounds = trace.at(short, "round") - trace.at(since, "round") if short is not None else None
     reached = next((i for i in later if trace.at(i, "max_bw_mbit") <= wanted), None)
     until = reached if reached is not None else later[-1]
-    # A cycle ends one round after UP, when the samples of its probe have arrived.
+    # A cycle ends one round after UP, when the delivery-rate samples taken in UP have arrived.
     cycles = float(sum(1 for s in trace.of_state("UP") if since <= s.last < until))
     soon = rounds is not None and rounds <= SOON_ROUNDS
     ok = soon and reached is not None and cycles <= BOUND
