@@ -170,7 +170,7 @@ def main() -> None:
         try:
             found = suites.evaluate(one.suite, request)
         except InputError as error:
-            # Without its kernel or its program, a stack keeps its results.
+            # If the kernel or the stack's program is missing, the stack keeps its earlier results.
             if one not in STACKS or one.key not in stored:
                 raise
             print(f"{one.label} keeps its results: {error}", file=sys.stderr)

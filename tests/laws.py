@@ -132,7 +132,8 @@ def cubic(every: int, first: int, *, fast: bool) -> Case:
 
 
 def dctcp(every: int, *, at_random: bool, seed: int = 1) -> Case:
-    """Return a case of DCTCP over 20 ms. Random cases end before their list of marks does."""
+    """Return a case of DCTCP over 20 ms. Random cases end before all marks of their list are
+    used."""
     law, first = 2 * every, 4 * every
     return Case("dctcp", "marks", every, at_random, law, FLUID, 20, 30, 10, first, seed=seed)
 

@@ -245,7 +245,7 @@ def small(
 
 
 def quantities(found: BatteryComparison) -> set[tuple[str, str]]:
-    """Return the flow or class, and the quantity, of every flagged cell."""
+    """Return for every flagged cell its quantity, and the name of its flow or class."""
     return {(cell.name, cell.quantity) for cell, _, _ in found.flagged()}
 
 

@@ -123,8 +123,8 @@ def test_the_program_takes_the_place_of_the_subject(section: ByPackets) -> None:
     names = {path.split(".")[1] for path in section.inner.subject_at}
     programs = {one["name"]: one for one in after["programs"]}
     assert programs.keys() == names
-    # Other flows are unchanged. Programs replace the flows under test, with their number, times and
-    # path.
+    # Other flows are unchanged. Each flow under test becomes a program with the same number of
+    # copies, times and path.
     assert after.get("flows", []) == [one for one in before["flows"] if one["name"] not in names]
     for flow in before["flows"]:
         if flow["name"] in names:

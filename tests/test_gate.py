@@ -52,8 +52,8 @@ def test_at_the_bound_each_answer_is_wrong_as_often_as_the_level_says(paired: bo
 
 def test_two_one_sided_tests_of_a_textbook() -> None:
     # The five differences have mean 0.2 and standard deviation 0.158114, so the standard error is
-    # 0.0707107. For bounds of ±0.5, t is 4.24264 and 9.89949 with four degrees of freedom. At 5 %,
-    # t is 2.13185.
+    # 0.0707107. For bounds of ±0.5, t is 4.24264 and 9.89949 with four degrees of freedom. The
+    # critical value of t at 5 % is 2.13185.
     samples = Samples((1.0, 2.0, 3.0, 4.0, 5.0), (1.0, 2.1, 3.2, 4.3, 5.4), paired=True)
     above = samples.against(0.5, relative=False)
     below = samples.against(-0.5, relative=False, falls=True)

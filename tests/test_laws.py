@@ -23,8 +23,8 @@ def test_the_simulators_window_is_that_of_linux(
 ) -> None:
     of_linux = laws.linux()[case.name]
     assert len(of_linux) == case.lists
-    # The largest allowed difference is one segment, the unit of windows, or Linux's interval over
-    # the lists if it is larger.
+    # The largest allowed difference is the half-width of Linux's confidence interval over the
+    # lists, or one segment if that is larger.
     off = laws.mean(simulated[case.name]) - laws.mean(of_linux)
     assert abs(off) <= laws.half_width(of_linux)
 

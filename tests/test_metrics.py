@@ -705,7 +705,8 @@ def test_survivors_are_no_sample(lossy: tb.Results, tailback: Tailback, tmp_path
     ]
     for flow in flows:
         if flow["completion_s"] is None:
-            # The transfer lasted from at most an RTT after the start until the end of the run.
+            # The transfer began at most an RTT after the flow's start, and lasted until the end of
+            # the run.
             assert 20 - 0.06 <= flow["unfinished_s"] <= 20
     assert all("unfinished_s" not in run.summary["flows"][1] for run in lossy), "it has no size"
     frame = lossy.frame().filter(flow="short")

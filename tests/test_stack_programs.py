@@ -274,7 +274,7 @@ def test_copies_and_both_directions(stacks: list[Path], tmp_path: Path) -> None:
     for one in programs.values():
         assert one["completion_s"] < 2.5
         assert one["delivered_bytes"] > 1_000_000
-    # The last program's megabyte passes the other queue.
+    # The last program sends its megabyte in the reverse direction, through the other queue.
     there, back = run.summary["queues"]["bottleneck"], run.summary["queues"]["bottleneck.back"]
     assert there["packets"] > 2_100
     assert 690 < back["packets"] < 2_100

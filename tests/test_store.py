@@ -177,7 +177,7 @@ def test_an_index_that_is_there_is_not_written_again_but_becomes_the_latest(tmp_
     assert after.st_mtime_ns > before.st_mtime_ns
     assert package.open_results(tmp_path).title == "one"
     assert again.to_dict() == first.to_dict()
-    # tailback writes a changed index again.
+    # If the index was changed, tailback writes it again.
     index.write_bytes(index.read_bytes().replace(b'"one"', b'"two"'))
     package.run(one, out=tmp_path, progress=False)
     assert package.open_results(tmp_path).title == "one"

@@ -54,7 +54,7 @@ class Loose:
 
 
 def loose(page: str, text: str) -> list[Loose]:
-    """Return the numbers in a page's prose that are in none of its tables and console blocks."""
+    """Return the numbers in a page's prose that occur in no table or console block of the page."""
     lines = list(_lines(text))
     known = {value for kind, _, line in lines if kind == "table" for value in _values(line)}
     return [

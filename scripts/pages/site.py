@@ -25,7 +25,7 @@ _INLINE = MarkdownIt("zero", {"html": False}).enable(["backticks", "emphasis", "
 
 
 def without_folders(app: Sphinx, name: str, source: list[str]) -> None:
-    """Replace links to folders outside of docs by their text. Sphinx makes links to files
+    """Replace links to folders outside of docs by their text. Sphinx turns links to files into
     downloads."""
     page = Path(app.env.doc2path(name))
 

@@ -232,7 +232,7 @@ def afterwards(made: Prepared) -> list[str]:
     """Return the errors that a disturbance left in the folder, and those of the next command."""
     wrong = []
     before = run(lambda: tailback(["verify"]), made.work)
-    # Either nothing is stored yet, or everything that is stored is complete.
+    # The disturbed command must have stored either nothing or complete results.
     nothing = "no such folder" in before.stderr or "no results" in before.stderr
     if before.status != 0 and not nothing:
         wrong.append(f"verify after it: {before.status} {before.stderr}")

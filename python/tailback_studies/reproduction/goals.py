@@ -156,7 +156,7 @@ def goal_of(goals: Iterable[CellsWithin[E]], entry: E) -> CellsWithin[E] | None:
 
 
 def with_tolerances(goals: Sequence[CellsWithin[E]], entries: Iterable[E]) -> list[E]:
-    """Return the same cells with the tolerances of their goals."""
+    """Return the cells, each with the tolerance that its goal allows."""
     out = []
     for entry in entries:
         goal, known = goal_of(goals, entry), entry.cell.published

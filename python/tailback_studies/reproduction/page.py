@@ -41,7 +41,8 @@ class Page:
     def with_figure(self, report: Report) -> Page:
         """Return the page, with the report's opening figure if it has no other figure.
 
-        Leave out the figure's facts, which readers could mistake for facts of the whole page."""
+        Leave out the figure's line about its runs, which readers could mistake for the runs of the
+        whole page."""
         figure = report.opening()
         blocks = (block for section in self.sections for block in section.blocks)
         if figure is None or any(isinstance(block, ReportFigure) for block in blocks):

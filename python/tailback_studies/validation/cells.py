@@ -33,7 +33,7 @@ parts are compared."""
 
 @dataclass(frozen=True)
 class Measure:
-    """The values of one quantity in a cell, on both engines."""
+    """The values of one quantity on both engines, for a flow or for the whole cell."""
 
     quantity: str
     """The quantity: throughput, order, ratio, delay, signals, completion, utilisation or
@@ -205,7 +205,7 @@ def cell(
 ) -> Cell:
     """Return the cell for the summaries of runs on both engines.
 
-    Flows with equal `kinds` are identical. By default, the kind is the congestion control."""
+    Flows with equal `kinds` count as identical. By default, the kind is the congestion control."""
 
     def both(
         quantity: str, unit: str, value: Callable[[Summary], float | None], **rest: Any

@@ -136,8 +136,8 @@ class Pair:
 
 
 def pairs(meeting: Meeting) -> list[Pair]:
-    """Return the pairs of flows on a link. Pairs of two TCP flows come first, because harm is
-    relative to them."""
+    """Return the pairs of flows on a link. Pairs of two TCP flows come first, because harm compares
+    the other pairs with them."""
     return [
         Pair(place, stack, cc)
         for stack in (None, *meeting.stacks)

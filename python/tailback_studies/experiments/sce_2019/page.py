@@ -35,7 +35,8 @@ flow therefore no longer count as held-out. The second table has all values with
 
 
 def first(*, seeds: int) -> list[SceBatch]:
-    """Return the batches of the first comparison, with the options used then."""
+    """Return batches that repeat the first comparison for set-ups with DCTCP, whose options were
+    changed later."""
     own = [setup for setup in SETUPS if "dctcp" in setup.ccs]
     return points.plan(points.every(own), seeds=seeds, variant=FIRST)
 
