@@ -14,7 +14,7 @@
 
 use super::fifo::{Limit, Packets};
 use super::sce::{self, Marker};
-use super::{Backlog, Build, Dequeue, Queue, Setting, Sink, shrink};
+use super::{Backlog, Build, Dequeue, Queue, Setting, Sink};
 use crate::packet::Packet;
 use crate::registry::kernel::{Gauge, Kernel, Qdisc, Reading, Xstats, flag, micros, number};
 use crate::registry::rules::Rules;
@@ -168,9 +168,7 @@ impl Queue for Codel {
     fn change(&mut self, options: &Options, setting: &Setting, sink: &mut Sink) {
         self.limit = Limit::of(options.get("limit"));
         self.params = Params::of(options, setting.mtu);
-        shrink(self, setting.now, sink, |queue| {
-            !queue.packets.is_within(queue.limit)
-        });
+        self.packets.shrink(self.limit, setting.now, sink);
     }
 
     #[inline]

@@ -48,7 +48,7 @@ use tailback_record::Cause;
 
 use super::cake::memory::truesize;
 use super::fifo::{Limit, Packets};
-use super::{Backlog, Build, Dequeue, Queue, QueueContext, Setting, Sink, shrink};
+use super::{Backlog, Build, Dequeue, Queue, QueueContext, Setting, Sink};
 use crate::packet::{Ecn, Packet, flags};
 use crate::registry::kernel::Kernel;
 use crate::registry::{Entry, Kind, Opt, Options, Value};
@@ -464,6 +464,19 @@ impl DualPi2 {
         self.l.len() + self.c.len()
     }
 
+    /// Drops packets from the heads, first of C and then of L, while the queue is above a limit that
+    /// has shrunk. As in Linux, the scheduler and the controller do not see these packets.
+    fn shrink(&mut self, now: Time, sink: &mut Sink) {
+        let mut packet = Packet::new(0, 0, Ecn::NotEct);
+        while self.queued() > self.limit || self.memory > self.memlimit {
+            if !self.c.pop_to(&mut packet) && !self.l.pop_to(&mut packet) {
+                return;
+            }
+            self.memory -= u64::from(truesize(&packet));
+            sink.drop(&packet, Cause::Overflow, now);
+        }
+    }
+
     /// Calls [`DualPi2::survives`] on arrival, in versions that drop or mark on arrival.
     #[inline(never)]
     fn survives_early(
@@ -613,9 +626,7 @@ impl Queue for DualPi2 {
         self.min_step = now.min_step;
         self.any_ect = now.any_ect;
         self.scheduler.change(now.scheduler);
-        shrink(self, setting.now, sink, |queue| {
-            queue.queued() > queue.limit || queue.memory > queue.memlimit
-        });
+        self.shrink(setting.now, sink);
     }
 
     #[inline]

@@ -9,7 +9,7 @@
 use tailback_record::Cause;
 
 use super::{Backlog, Build, Dequeue, Queue, Setting, Sink};
-use crate::packet::Packet;
+use crate::packet::{Ecn, Packet};
 use crate::registry::kernel::{Kernel, Qdisc, Xstats, number};
 use crate::registry::rules::Rules;
 use crate::registry::{Entry, Kind, Opt, Options, Value, no_finish};
@@ -162,6 +162,15 @@ impl Packets {
         match limit {
             Limit::Packets(n) => self.len() <= n,
             Limit::Bytes(n) => self.bytes <= n,
+        }
+    }
+
+    /// Drops packets from the head while the queue exceeds a limit that has shrunk. As in Linux, no
+    /// control law sees these packets.
+    pub fn shrink(&mut self, limit: Limit, now: Time, sink: &mut Sink) {
+        let mut packet = Packet::new(0, 0, Ecn::NotEct);
+        while !self.is_within(limit) && self.pop_to(&mut packet) {
+            sink.drop(&packet, Cause::Overflow, now);
         }
     }
 

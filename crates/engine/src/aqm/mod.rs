@@ -139,7 +139,9 @@ pub struct Setting {
     pub now: Time,
 }
 
-/// Drops packets from the head of a queue while it is above a limit that has shrunk, as Linux does.
+/// Dequeues and drops packets while a queue is above a limit that has shrunk. In Linux, the queues
+/// with a queue for each flow do this, and the others drop packets directly from the head
+/// ([`fifo::Packets::shrink`]).
 fn shrink<Q: Queue>(queue: &mut Q, now: Time, sink: &mut Sink, above: impl Fn(&Q) -> bool) {
     let mut packet = Packet::new(0, 0, Ecn::NotEct);
     while above(queue) {

@@ -18,7 +18,7 @@ use super::dualpi2::core::{ONE, Params, Vars, Verdict};
 use super::dualpi2::{COUPLING, GAIN, LIMIT, scalable, single};
 use super::fifo::{Limit, Packets};
 use super::pie;
-use super::{Backlog, Build, Dequeue, Queue, Setting, Sink, shrink};
+use super::{Backlog, Build, Dequeue, Queue, Setting, Sink};
 use crate::packet::{Ecn, Packet};
 use crate::registry::kernel::Kernel;
 use crate::registry::rules::Rules;
@@ -142,9 +142,7 @@ impl Queue for Pi2 {
         self.params = now.params;
         self.ecn = now.ecn;
         self.scalable = now.scalable;
-        shrink(self, setting.now, sink, |queue| {
-            !queue.packets.is_within(queue.limit)
-        });
+        self.packets.shrink(self.limit, setting.now, sink);
     }
 
     #[inline]
@@ -208,3 +206,6 @@ impl Queue for Pi2 {
         &["pi2_probability"]
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -32,7 +32,7 @@
 use tailback_record::Cause;
 
 use super::fifo::{Limit, Packets};
-use super::{Backlog, Build, Dequeue, Queue, Setting, Sink, shrink};
+use super::{Backlog, Build, Dequeue, Queue, Setting, Sink};
 use crate::packet::Packet;
 use crate::registry::kernel::{
     Kernel, Qdisc, THIS_LINUX, Words, Xstats, flag, micros, number, version,
@@ -229,9 +229,7 @@ impl Queue for Pie {
     fn change(&mut self, options: &Options, setting: &Setting, sink: &mut Sink) {
         self.limit = Limit::of(options.get("limit"));
         self.params = Params::of(options, setting.mtu);
-        shrink(self, setting.now, sink, |queue| {
-            !queue.packets.is_within(queue.limit)
-        });
+        self.packets.shrink(self.limit, setting.now, sink);
     }
 
     #[inline]

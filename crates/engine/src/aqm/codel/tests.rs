@@ -318,3 +318,26 @@ fn sce_marks_come_after_ce() {
     assert_eq!(seen, [Ecn::Ect0, Ecn::Ect1, Ecn::Ect1, Ecn::Ce]);
     assert_eq!(bench.sink.meter.counts.get(Cause::SceMark), 2);
 }
+
+#[test]
+fn a_shrinking_limit_drops_from_the_head_without_the_control_law() {
+    let mut bench = Bench::new(true, Some(Time::from_ms(1)));
+    bench.put(0, 50, Ecn::Ect0);
+    // The packet starts the interval, so a dequeue at 400 ms would start to mark.
+    bench.get(200 * MS);
+    let before = format!("{:?}", bench.queue.vars);
+    let marks = bench.sink.meter.counts.marks();
+    let mut options = crate::registry::complete_defaults(&ENTRY);
+    options.set("ecn", Value::Bool(true));
+    options.set("limit", Value::Packets(10));
+    let setting = Setting {
+        rate: crate::units::Rate(10_000_000),
+        mtu: MTU,
+        now: Time(400 * MS),
+    };
+    bench.queue.change(&options, &setting, &mut bench.sink);
+    assert_eq!(format!("{:?}", bench.queue.vars), before);
+    assert_eq!(bench.queue.backlog().packets, 10);
+    let counts = &bench.sink.meter.counts;
+    assert_eq!((counts.get(Cause::Overflow), counts.marks()), (39, marks));
+}

@@ -846,3 +846,33 @@ fn a_step_below_two_packet_times_is_warned_of() {
     assert_eq!(findings(10_000_000, 0, [true, false]), 0, "nobody is in L");
     assert_eq!(findings(0, 0, scalable), 0);
 }
+
+#[test]
+fn a_shrinking_limit_drops_from_c_and_then_from_l_without_the_scheduler() {
+    for name in presets::VERSIONS {
+        for (limit, left) in [(25, (20, 5)), (10, (10, 0))] {
+            let mut bench = Bench::new(&[version(name)], 0.4);
+            for _ in 0..20 {
+                bench.put(Ecn::Ect1, MTU as u16);
+                bench.put(Ecn::Ect0, MTU as u16);
+            }
+            bench.now = MS(50);
+            let state = |queue: &DualPi2| (queue.vars, queue.scheduler, queue.rng.clone().bits());
+            let before = state(&bench.queue);
+            let memory = bench.queue.memory / 40;
+            let setting = Setting {
+                rate: Rate(40_000_000),
+                mtu: MTU,
+                now: bench.now,
+            };
+            let set = options(&[version(name), ("limit", Value::Packets(limit))]);
+            bench.queue.change(&set, &setting, &mut bench.sink);
+            assert_eq!(state(&bench.queue), before, "{name}");
+            assert_eq!((bench.queue.l.len(), bench.queue.c.len()), left, "{name}");
+            assert_eq!(bench.queue.memory, memory * limit, "{name}");
+            let counts = &bench.sink.meter.counts;
+            assert_eq!(counts.get(Cause::Overflow), 40 - limit, "{name}");
+            assert_eq!((counts.get(Cause::Aqm), counts.marks()), (0, 0), "{name}");
+        }
+    }
+}

@@ -408,3 +408,42 @@ fn every_drop_resets_the_sum_and_a_forced_mark_does_not() {
     // Five packets are queued, which is enough for PIE to act.
     assert_eq!(put(&mut pie, p.one / 2, Ecn::NotEct), (0, 2, 1));
 }
+
+#[test]
+fn a_shrinking_limit_drops_from_the_head_without_the_controller() {
+    for version in ["linux-7.3", "linux-3.14"] {
+        let set = |limit| {
+            options(&[
+                ("version", Value::Word(version)),
+                ("limit", Value::Packets(limit)),
+            ])
+        };
+        let params = Params::of(&set(1_000), MTU);
+        let mut queue = Pie {
+            packets: Packets::default(),
+            limit: Limit::Packets(1_000),
+            vars: Vars::new(&params),
+            params,
+            next_update: Time::NEVER,
+            rng: Stream::new(1, "pie", "test"),
+        };
+        let mut sink = Sink::new(1, Time::ZERO);
+        for _ in 0..50 {
+            let mut packet = Packet::new(0, MTU as u16, Ecn::NotEct);
+            sink.arrive(&packet, Time::ZERO);
+            queue.enqueue(&mut packet, Time::ZERO, &mut sink);
+        }
+        // The packet begins a measurement.
+        assert!(queue.take(Time::from_ms(20), &mut sink).is_some());
+        let before = queue.vars;
+        let setting = Setting {
+            rate: Rate(10_000_000),
+            mtu: MTU,
+            now: Time::from_ms(50),
+        };
+        queue.change(&set(10), &setting, &mut sink);
+        assert_eq!(queue.vars, before, "{version}");
+        assert_eq!(queue.backlog().packets, 10);
+        assert_eq!(sink.meter.counts.get(Cause::Overflow), 39);
+    }
+}
