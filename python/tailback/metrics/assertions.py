@@ -185,7 +185,7 @@ class Assertion:
         return metric
 
     def _on(self) -> On | None:
-        """Return whether the table names a flow, a link or a class, or None if it names nothing."""
+        """Return "flow", "link" or "class", whichever the table names, or None if it names none."""
         subjects: tuple[tuple[On, str | None], ...] = (
             ("flow", self.flow),
             ("link", self.link),

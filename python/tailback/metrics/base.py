@@ -136,7 +136,8 @@ def field(path: str) -> Callable[[Mapping[str, Any]], float | None]:
     def read(part: Mapping[str, Any]) -> float | None:
         value: Any = part
         for name in names:
-            # A report reads millions of fields. This check of the usual type halves the time.
+            # A report reads millions of fields. Checking for a dict first halves the time, because
+            # `isinstance` with `Mapping` is slow.
             if type(value) is not dict and not isinstance(value, Mapping):
                 return None
             value = value.get(name)

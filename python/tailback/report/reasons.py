@@ -29,7 +29,7 @@ def of_sweep(groups: Sequence[Sequence[Run]], facts: Facts) -> Section:
     chosen = [group[0] for group in groups]
     if len(chosen) > MOST_POINTS:
         chosen = [chosen[0], chosen[-1]]
-    # Explanations that are only summarised do not need the series.
+    # Read the series only for the two explanations that are printed in full.
     told = {id(run) for run in (chosen[0], chosen[-1])} if chosen else set()
     found = [(run, explain(run.stored, series=id(run) in told)) for run in chosen]
     known = [

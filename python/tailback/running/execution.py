@@ -63,7 +63,8 @@ def run_loaded(
 ) -> list[Results]:
     """Run loaded scenarios, each on its own engine.
 
-    Assertions on harm also cause runs without their competitor. `without` names more competitors.
+    An assertion on the harm by a competitor adds runs without this competitor. `without` names more
+    competitors to leave out.
 
     If `read_only` is set or the folder cannot be written, nothing is written. Every run must then
     be stored. The options `seeds`, `engine` and `plugins` had their effect when the scenarios were

@@ -66,7 +66,7 @@ def _search(plan: SearchPlan, measure: Measure, journal: Path) -> list[Tried]:
     )
     candidates: list[Tried] = []
     known: dict[tuple[object, ...], MeasuredCandidate] = {}
-    # Candidates that do not depend on results form a single batch.
+    # If the sampler does not use results, all candidates form a single batch.
     step = plan.candidates if plan.sampler in plans.FIXED else plan.batch
     for start in range(0, plan.candidates, step):
         trials = [study.ask() for _ in range(min(step, plan.candidates - start))]

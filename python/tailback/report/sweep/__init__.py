@@ -78,7 +78,8 @@ def _keys(axes: Sequence[SweepAxis]) -> str:
 
 
 def _listed(axis: SweepAxis) -> str:
-    # Values of keys that are swept together contain commas.
+    # If several keys are swept together, their values contain commas, so separate steps by
+    # semicolons.
     return ("; " if len(axis.keys) > 1 else ", ").join(axis.levels)
 
 

@@ -65,7 +65,7 @@ class Roles:
 
 
 def _level(run: Run, keys: Sequence[str]) -> str:
-    # Keys that are swept together often have the same value.
+    # Name equal values once, because keys that are swept together often have the same value.
     return ", ".join(dict.fromkeys(words.value(run.labels.get(key, "")) for key in keys))
 
 

@@ -95,7 +95,7 @@ def unlike(name: str, version: str) -> str:
     """
     from tailback.store.versions import engine_of, hashes_of
 
-    # The simulator needs no kernel kit to know its version.
+    # For the simulator, skip `versions`, which also looks for kernel kits.
     has = {get(name).version} if name == "sim" else versions().get(name, set())
     if has and engine_of(version) not in has:
         return f"{name} {', '.join(sorted(has))}"

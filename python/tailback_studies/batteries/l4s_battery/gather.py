@@ -58,8 +58,8 @@ class View:
 
     @cached_property
     def completions(self) -> dict[str, list[tuple[int, dict[str, float]]]]:
-        """Statistics of normalised completion times, by web source, each with the upper end of the
-        size bin in bytes."""
+        """For each web source, a list of size bins: the upper end in bytes, and statistics of the
+        normalised completion times."""
         by_source: dict[str, dict[int, list[Mapping[str, Any] | None]]] = {}
         for run in self.runs:
             for source in run.summary.get("traffic") or []:

@@ -69,10 +69,10 @@ def validate(
 ) -> int:
     """Compare the simulator with the Linux kernel in a grid of scenarios, called cells.
 
-    It combines congestion controls alone and together, Accurate ECN, BBR and short connections with
-    every queue that both engines have, with 5 seeds each. Stored runs are reused, so an interrupted
-    command resumes. The exit status is 1 if a difference exceeds its limit, a cell has no
-    measurement, or a run failed.
+    The cells run single and competing congestion controls, Accurate ECN, BBR and short connections
+    through every queue that both engines have, with 5 seeds each. Stored runs are reused, so an
+    interrupted command resumes. The exit status is 1 if a difference exceeds its limit, a cell has
+    no measurement, or a run failed.
     """
     began = time.monotonic()
     from tailback_studies import validation

@@ -99,7 +99,7 @@ def where(point: single.SinglePoint) -> str:
 
 
 def cycle_gap(point: single.SinglePoint) -> float:
-    """Return the measured utilisation minus the formula's prediction by cycles."""
+    """Return the measured utilisation minus the prediction of the formula applied to each cycle."""
     assert point.utilisation.mean is not None
     assert point.by_cycles is not None
     return min(1.0, point.utilisation.mean) - point.by_cycles

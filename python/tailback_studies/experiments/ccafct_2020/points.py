@@ -37,7 +37,7 @@ AS_PUBLISHED = CcafctVariant()
 
 
 class CcafctStored(Protocol):
-    """What cells need of a stored run."""
+    """The parts of a stored run from which cells are computed."""
 
     @property
     def seed(self) -> int:

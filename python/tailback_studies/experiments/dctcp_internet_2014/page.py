@@ -14,7 +14,8 @@ from tailback_studies.reproduction.judges import Judge
 from tailback_studies.reproduction.page import Page
 from tailback_studies.reproduction.shown import goals_table
 
-#: Criteria. Each has the quantities of its cells, a title, and its limit as text.
+#: Criteria for the cells: the quantities to which a criterion applies, its title, and its limit as
+#: text.
 JUDGED = (
     (
         ("k_over_m",),

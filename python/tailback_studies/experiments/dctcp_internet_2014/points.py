@@ -53,7 +53,7 @@ class DctcpBatch:
     name: str
     scenario: dict[str, Any]
     set: dict[str, Any] = field(default_factory=dict)
-    #: Limits the number of seeds.
+    #: Largest number of seeds, or None if there is no limit.
     most_seeds: int | None = None
 
 
@@ -310,7 +310,7 @@ def aggregate(frame: pl.DataFrame, by: Sequence[str], bdp: float = BDP) -> pl.Da
         row["ratio_low"] = None if low is None else math.exp(low)
         row["ratio_high"] = None if high is None else math.exp(high)
         rows.append(row)
-    # The columns of intervals exist even if no row has one.
+    # Make sure that the columns of intervals exist, even if no row has an interval.
     floats = [f"{q}{end}" for q in AVERAGED for end in ("", "_low", "_high")]
     return pl.DataFrame(rows, infer_schema_length=None).with_columns(
         pl.col(floats).cast(pl.Float64)
@@ -384,7 +384,7 @@ def equal_share(
     )
 
 
-#: Smallest ratio of rates, because the logarithm of 0 is infinite.
+#: Smaller ratios of rates are replaced by this one, because the logarithm of 0 is infinite.
 STARVED = 1e-3
 
 

@@ -87,7 +87,7 @@ AS_PUBLISHED = DualPi2Variant()
 
 
 class DualPi2Stored(Protocol):
-    """A stored run, as far as this experiment reads it."""
+    """The parts of a stored run that this experiment reads."""
 
     @property
     def summary(self) -> Mapping[str, Any]:

@@ -22,7 +22,7 @@ INTERVAL = "50ms"
 
 
 class Counted(Protocol):
-    """A stored run, as far as the goodput depends on it."""
+    """The parts of a stored run from which the goodput is computed."""
 
     @property
     def summary(self) -> Any:
