@@ -165,7 +165,7 @@ fields! {
 fields! {
     /// Statistics of a link's samples, one for each interval after the warm-up.
     pub struct QueueSamples {
-        /// Utilisation in an interval of `record.statistics`.
+        /// Utilisation per interval of `record.statistics`.
         utilisation: Stat = measured("", Intervals).more();
     }
 }
@@ -247,19 +247,19 @@ fields! {
 fields! {
     /// Statistics of a class's samples over the intervals after the warm-up.
     pub struct SampleSummary {
-        /// Rate of a TCP flow's frame bytes in an interval of `record.statistics`.
+        /// Rate of a TCP flow's frame bytes per interval of `record.statistics`.
         rate_mbit: Stat = measured("Mbit/s", Intervals).more();
-        /// Estimated window of a TCP flow in an interval of `record.statistics`: rate x (mean queue
+        /// Estimated window of a TCP flow per interval of `record.statistics`: rate x (mean queue
         /// delay + base RTT).
         window_bytes: Stat = measured("byte", Intervals);
-        /// Share of the link's capacity that the class uses in an interval of `record.statistics`.
+        /// Share of the link's capacity that the class uses per interval of `record.statistics`.
         utilisation: Stat = measured("", Intervals);
-        /// Mark rate in an interval of `record.statistics`: CE marks divided by packets forwarded.
+        /// Mark rate per interval of `record.statistics`: CE marks divided by packets forwarded.
         mark_share: Stat = measured("", Intervals).at_most(1.0);
-        /// Drop rate in an interval of `record.statistics`: drops divided by packets forwarded or
+        /// Drop rate per interval of `record.statistics`: drops divided by packets forwarded or
         /// dropped.
         drop_share: Stat = measured("", Intervals).at_most(1.0).less();
-        /// Queue delay in an interval of `record.statistics`, averaged over packets.
+        /// Queue delay per interval of `record.statistics`, averaged over packets.
         delay_ms: Stat = measured("ms", Intervals).called("sampled_delay_ms").less();
     }
 }

@@ -55,7 +55,8 @@ METRICS = (
             f"completion_s.{name}",
             "flow",
             "s",
-            f"Mean time from connect to last byte, for requests of up to {name}.",
+            f"Mean time from connect to last byte, for requests in the size bin that ends at "
+            f"{name}.",
             of_bin(upto_bytes, "completion_s.mean"),
             "requests",
             better="less",
@@ -68,8 +69,8 @@ METRICS = (
             f"normalised.{name}{end}",
             "flow",
             "",
-            f"{which} of (size / link rate + 2 RTT) / completion time, for requests of up to "
-            f"{name}.",
+            f"{which} of ideal time / completion time (ideal: size / link rate + 2 RTT), for "
+            f"requests in the size bin that ends at {name}.",
             of_bin(upto_bytes, f"normalised.{end[1:] or 'mean'}"),
             "requests",
             most=1.0,

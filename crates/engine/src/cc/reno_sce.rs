@@ -2,11 +2,10 @@
 //! square root of its window, as in the kernel tree github.com/chromi/sce of June 2019
 //! (`tcp_reno_sce.c`).
 //!
-//! ESCE is the TCP flag with which the receiver echoes a mark. A whole window acknowledged with
-//! ESCE shrinks cwnd by sqrt(cwnd) segments. As in the kernel tree, the square root is approximate:
-//! it starts at 1, and each change of cwnd changes it by at most one. So the root is too small at
-//! the end of slow start. The comment at the top of `cc/sce.rs` describes the rest and the
-//! deviations.
+//! ESCE is the TCP flag with which the receiver echoes a mark. If all ACKs of a window carry ESCE,
+//! cwnd shrinks by sqrt(cwnd) segments. As in the kernel tree, the square root is approximate: it
+//! starts at 1, and each change of cwnd changes it by at most one. So the root is too small at the
+//! end of slow start. The comment at the top of `cc/sce.rs` describes the rest and the deviations.
 
 use super::contract::Build;
 use super::sce::{BETA, BETA_ECN, BETA_SCE, CWR_QUIRK, Response, SSTHRESH, Sce, UNIT_QUIRK};

@@ -15,8 +15,8 @@ keys! {
         at: Time = ANY_TIME.required();
         /// New values, by path as in [sweep]: { "bottleneck.rate" = "10Mbit",
         /// "bottleneck.queue.target" = "2ms" }. A link's rate, delay and loss may change, and
-        /// options of its queue and of its impairments. A rate that changes must be constant before
-        /// the change. A multiple of the bdp refers to the rate at the start. A packet in
+        /// options of its queue and of its impairments. A rate may change only if the scenario sets
+        /// it to a constant. A multiple of the bdp refers to the rate at the start. A packet in
         /// transmission continues at the new rate. A new delay applies to packets that leave the
         /// queue later, and packets keep their order. If a limit of a queue shrinks, the queue
         /// drops packets from its head, as in Linux. Also as in Linux, `fifo`, `step`, `red` and

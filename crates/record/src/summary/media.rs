@@ -39,7 +39,7 @@ fields! {
             .called("frame_delay_ms")
             .only(Stat::OF_DELAYS)
             .less();
-        /// Number of periods without a playable frame that are longer than max(3 frame intervals, 1
+        /// Number of stalls: times without a playable frame of more than max(3 frame intervals, 1
         /// frame interval + 150 ms).
         stalls: u64 = measured("", Count).less();
         /// Total time of all stalls.

@@ -273,11 +273,11 @@ mod tests {
         );
         assert_eq!(field("delay_ms.mean"), Some("delay_ms.mean"));
         let docs = |path| of(path).map(|metric| metric.doc.as_str());
-        let share = "Median share of the packets forwarded in an interval that were marked CE \
-                     (record.statistics).";
+        let share = "Median mark rate per interval of `record.statistics`: CE marks divided by \
+                     packets forwarded.";
         assert_eq!(docs("mark_share.p50"), Some(share));
-        let rate = "Largest frame rate of a TCP flow in an interval of its measured time \
-                    (record.statistics).";
+        let rate = "Largest rate of a TCP flow's frame bytes per interval of \
+                    `record.statistics`.";
         assert_eq!(docs("rate_mbit.max"), Some(rate));
     }
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tailback.evaluate.bbr.case import Case, Finding, Observed, missed, passed
 
-MEASURE = "whether PROBE_RTT leads from STARTUP back to STARTUP (0 or 1)"
+MEASURE = "whether BBR returns to STARTUP after PROBE_RTT (0 or 1)"
 BOUND = 1.0
 
 
