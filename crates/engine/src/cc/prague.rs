@@ -10,9 +10,9 @@
 //! reduction is complete. If the other end does not support Accurate ECN, Prague behaves like Reno
 //! without ECN.
 //!
-//! For a year, commits of the module kept the version number 0.6. Some store a fractional window,
-//! and a few of these also compute the pacing rate from it. By default, tailback computes the
-//! pacing rate from whole packets, as in earlier commits and in 0.7 (option `pace`).
+//! For a year, commits of the module kept the version number 0.6. Some of these commits store a
+//! fractional window, and a few of them also compute the pacing rate from it. By default, tailback
+//! computes the pacing rate from whole packets, as in earlier commits and in 0.7 (option `pace`).
 //!
 //! Version 0.7 differs from 0.6 as follows. alpha has 24 binary digits and starts at 0, and the
 //! first mark halves the window. In slow start, it does not if its ACK also covers an unmarked
@@ -32,15 +32,15 @@
 //! pacing rate swings at every window, alpha starts at 1, or the window grows only if it limits the
 //! flow. tailback does not have every combination.
 //!
-//! Deviations: slow start of 0.6 keeps the fractional part of the window. Undoing a reduction of
-//! 0.6 restores the fractional part from before it, whereas the module subtracts it a second time.
-//! Pacing assumes packets of the IPv4 MTU with timestamps. TSO is not modelled: all segments of a
-//! burst leave at once. The receiver is the one of the newest Linux for both versions. Like the L4S
-//! team's kernels it delays ACKs, and acknowledges a change of the ECN field at once. In tailback,
-//! packets of version 0.7 keep their size. The module makes them smaller if two of them would take
-//! longer than a virtual RTT (below 1 Mbit/s if that is 25 ms), which tailback's segments do not
-//! allow. A `swing` of 0 turns the swing off, whereas the module then uses its default. ACKs and
-//! SYNs do not have ECT(1).
+//! Deviations: slow start of 0.6 keeps the fractional part of the window. In version 0.6, undoing a
+//! reduction restores the fractional part of the window from before the reduction, whereas the
+//! module subtracts it a second time. Pacing assumes packets of the IPv4 MTU with timestamps. TSO
+//! is not modelled: all segments of a burst leave at once. The receiver is the one of the newest
+//! Linux for both versions. Like the L4S team's kernels it delays ACKs, and acknowledges a change
+//! of the ECN field at once. In tailback, packets of version 0.7 keep their size. The module makes
+//! them smaller if two of them would take longer than a virtual RTT (below 1 Mbit/s if that is 25
+//! ms), which tailback's segments do not allow. A `swing` of 0 turns the swing off, whereas the
+//! module then uses its default. ACKs and SYNs do not have ECT(1).
 
 mod fallback;
 mod version_0_7;
