@@ -83,7 +83,8 @@ def drawn(pool: list[float], n: int, rise: float, draw: random.Random) -> Sample
 
 
 def auto(pool: list[float], rise: float, draw: random.Random) -> tuple[str, int]:
-    """Add seeds until the verdict is known. Return the verdict and the number of seeds."""
+    """Return the verdict and the number of seeds of a comparison with `--seeds auto`, which adds
+    seeds until the verdict is known."""
     planned = looks(80)
     every = drawn(pool, planned[-1], rise, draw)
     for n in planned:

@@ -220,7 +220,8 @@ def rates(quick: bool) -> Iterator[Point]:
 def entries(quick: bool) -> Iterator[Point]:
     draw = random.Random(1)
     seconds = 10 if quick else 60
-    # A scenario file can hold about ten thousand steps, but a trace is a separate file.
+    # A scenario file can hold about ten thousand rate steps. A trace can have more, because it is a
+    # separate file.
     for n in (1, 100, 10_000) if quick else (1, 10, 100, 1000, 10_000, 30_000):
         each = [f"{draw.uniform(80, 120):.1f}Mbit" for _ in range(n)]
         told = [[f"{round(1e6 * seconds * i / n)}us", rate] for i, rate in enumerate(each)]

@@ -56,7 +56,8 @@ QUEUES = ((10, "100p"), (50, "1bdp"))
 
 @dataclass(frozen=True)
 class Jitter:
-    """The value of `host_jitter`: a time, or a share of a packet's transmission time."""
+    """A setting of `host_jitter`: a time in microseconds, or a number of packets' transmission
+    times (below 1)."""
 
     us: float = math.inf
     packets: float = MOST_PACKETS

@@ -110,8 +110,8 @@ def _of_each(
     for column, by_seed in zip(columns[1:], readings[1:], strict=True):
         difference = _difference(columns[0], column, readings[0], by_seed)
         if difference is not None:
-            # Count the seeds that either variant has if they are paired, otherwise the runs of the
-            # variant with fewer runs.
+            # For paired variants, take the larger number of runs, because seeds may be missing in
+            # one variant. For unpaired variants, take the smaller number.
             count = max if difference.paired else min
             runs = count(len(readings[0]), len(by_seed))
             differences[column.name] = Judged(**vars(difference), runs=runs)
@@ -129,8 +129,8 @@ def _of_both(
     readings: Sequence[Readings],
 ) -> Cell | None:
     """Return the cell of a metric that compares two results, such as harm. It has a value for each
-    variant except the baseline, and no test, because the underlying quantities are tested in their
-    own cells.
+    variant except the baseline. It has no test, because the throughputs or delays from which it is
+    computed have cells of their own.
 
     Thresholds apply to the difference from 0."""
     base = readings[0]

@@ -381,7 +381,7 @@ class Comparison:
         return hold(self, [Threshold.parse(text) for text in texts])
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one flat row for each cell and variant."""
+        """Return a dict without nested values for each cell and variant."""
         rows = []
         for cell in self.cells:
             for variant, estimate in cell.values.items():

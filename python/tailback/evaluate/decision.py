@@ -1,7 +1,7 @@
 """Decides a verdict from the values of all seeds.
 
-A section may have several points, such as rates or buffers. With k points, the interval of each has
-the level 1 - 0.05/k (Bonferroni), so in at least 95 % of cases all k intervals contain the true
+A section may have several points, such as rates or buffers. With k points, each interval has the
+level 1 - 0.05/k (Bonferroni). In at least 95 % of cases, all k intervals then contain the true
 means. The deciding point is the one with the largest mean: of the points above the limit, otherwise
 of the undecided points, otherwise of all points.
 """

@@ -50,6 +50,6 @@ def evaluate(suite: str, request: Request) -> Evaluation:
 
 
 def is_in(section: str, part: str) -> bool:
-    """Return whether a section is the part or lies within it: 5.2.1 and 5.2-silence are within
-    5.2."""
+    """Return whether the option `--part` selects a section: `--part 5.2` selects 5.2, 5.2.1 and
+    5.2-silence."""
     return section == part or section.startswith((f"{part}.", f"{part}-"))

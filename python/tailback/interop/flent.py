@@ -67,7 +67,8 @@ class Flent:
         except InputError:
             raise
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-            # The hash was correct, so the files are not damaged, but another program wrote them.
+            # The hashes of the files are correct, so the files are not damaged. Another program
+            # must have written them.
             raise DamagedResults(f"{run}: not a run that tailback wrote ({error!r})") from error
         with (
             layout.replacing(out) as part,

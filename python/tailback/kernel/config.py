@@ -18,8 +18,8 @@ OURS = HERE / "kernel.config"
 KCONFIG = HERE / "kernel.kconfig"
 MAX_FRAGMENT = 1 << 20
 """The largest size of a fragment, bytes."""
+# In a fragment, an older tree may lack the options after this line.
 OPTIONAL_MARK = "# tailback: optional"
-# Comment before options that an older tree may lack.
 DEVELOPED = re.compile(r"CONFIG_(NET_SCH|TCP_CONG)_\w+")
 
 

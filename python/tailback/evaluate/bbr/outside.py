@@ -2,7 +2,7 @@
 
 A program does not report BBR's variables. If the log names BBR's state, this state is used.
 Otherwise, two states are inferred from packets. STARTUP ends when the program sends more slowly
-than the bottleneck delivers, and PROBE_RTT is when the data in flight falls to half of the BDP.
+than the bottleneck delivers. In PROBE_RTT, the data in flight falls to half of the BDP.
 """
 
 from __future__ import annotations

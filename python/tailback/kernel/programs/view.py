@@ -56,7 +56,7 @@ class View:
             if here is None:
                 return None
             # Follow links only in the root file system. If a file that the scenario names is a
-            # link, leave it to this machine to follow it.
+            # link, this machine follows it.
             if here.is_symlink() and here not in self.files.values():
                 links += 1
                 if links > MOST_LINKS:
