@@ -51,7 +51,7 @@ Causes, as far as the sources of quinn-proto 0.11.19 and quiche 0.30.0 show them
   PROBE_RTT has taken place. So the first ACK that is not application-limited ends STARTUP, and
   PROBE_RTT begins, with a window of `0.75` of the estimated BDP.
 - **quinn does not pace at its rate (A.17).** BBR computes a pacing rate and writes it to the qlog.
-  But quinn's pacer ignores this rate and paces at `1.25` windows for each smoothed RTT. So the
+  But quinn's pacer ignores this rate and paces at `1.25` windows per smoothed RTT. So the
   window alone limits the rate, and behind a policer the window is more than two BDPs.
 - **PROBE_RTT comes each `10 s` (A.10)** in both stacks, as in older versions of BBR. quinn's first
   PROBE_RTT is at the start, which is too early, and the run ends before its second one.

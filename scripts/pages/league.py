@@ -395,10 +395,11 @@ in the kernel engine, and are compared with Linux's CUBIC.
 
 STACKS_HEAD = """\
 Which sections of RFC 9743 do QUIC stacks meet with their own congestion controls? By default,
-quic-go has NewReno, and the others have CUBIC. `{command}` measured them on {dates} with `tailback
-evaluate cc program=FILE`. [The evaluation of every algorithm](league.md) has each of their values.
-[A program](../how-to/evaluate.md#a-program) is compared with CUBIC over TCP on the same engine. The
-kernel engine runs three seeds, so more sections are undecided there than in the simulator.
+quic-go has NewReno, and the others have CUBIC. `{command}` measured the stacks on {dates} with
+`tailback evaluate cc program=FILE`. [The evaluation of every algorithm](league.md) has each of
+their values. [A program](../how-to/evaluate.md#a-program) is compared with CUBIC over TCP on the
+same engine. The kernel engine runs three seeds, so more sections are undecided there than in the
+simulator.
 """
 
 PROBES = """\

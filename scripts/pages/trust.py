@@ -204,8 +204,8 @@ frozen. A dash means that the criterion has no such number.
 _NOISE = """
 Some publications contain an experiment twice: for example, with the two flows exchanged, or in two
 modes that do not affect the flows. This page calls two such results twins. For the comparison with
-Linux, twins are the kernel's means over its first and over its second half of the seeds. Even a
-perfect model would have an error as large as the difference between twins.
+Linux, twins are the kernel's mean over the first half of its seeds and its mean over the second
+half. Even a perfect model would have an error as large as the difference between twins.
 """
 
 

@@ -34,7 +34,8 @@ EXPERIMENT = Versions(
     },
     presets=("step-2019",),
     text=(
-        "A ratio can count packets (*counter*) or be a percentage (*percent*). The two forms "
+        "The scheduler's ratio can count packets (*counter*) or be a percentage (*percent*). "
+        "The two forms "
         "differ most if both queues are full, because then the scheduler decides the share of L."
     ),
     setup=(

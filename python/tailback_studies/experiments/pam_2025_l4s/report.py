@@ -48,7 +48,7 @@ QUICK = " A quick run: published rows with a buffer of 2 BDP, one seed."
 def ran(results: Sequence[Results]) -> Facts:
     """Return the seeds, duration, engine and deviations of these runs, for the captions of a
     report."""
-    return facts(results, deviations=("today's algorithms instead of those of 5.13 to 6.4",))
+    return facts(results, deviations=("today's algorithms instead of those of Linux 5.13 to 6.4",))
 
 
 def sections(entries: Sequence[PamEntry], made: Facts) -> list[Section]:

@@ -118,7 +118,8 @@ def _alone(fetched: Sequence[Fetched], facts: Facts) -> list[Table]:
                 rows,
                 "Time is from the first to the last byte of payload, with half of a 95 % "
                 "interval over the seeds. Queue is the mean queueing delay. ECN-capable is the "
-                "sender's lowest share of such packets over RTTs. Empty: no seed delivered every "
+                "sender's lowest share of ECN-capable packets over RTTs. Empty: no seed "
+                "delivered every "
                 f"byte within `{points.FETCH_S} s`.",
                 facts,
             )
