@@ -85,8 +85,8 @@ def unpaired(base: Sequence[float], other: Sequence[float]) -> Difference | None
     """Compute the difference between two independent sets of runs. Return `None` if either set is
     empty.
 
-    If the values of neither set vary, the p value comes from a permutation test. It is 2 divided by
-    the number of ways to split all runs into sets of these sizes.
+    If the values of neither set vary, the p value comes from a permutation test. This p value is 2
+    divided by the number of ways to split all runs into sets of these sizes.
     """
     n, m = len(base), len(other)
     if not n or not m:

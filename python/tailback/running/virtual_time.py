@@ -111,7 +111,7 @@ class ClockMeasures:
 
     @classmethod
     def of(cls, cell: ClockCell, results: Results) -> ClockMeasures:
-        """Compute what is measured from the runs of a cell."""
+        """Compute the measured quantities from the runs of a cell."""
         summaries = [run.summary for run in results.points]
         queues = [summary["queue"] for summary in summaries]
         # Bytes that the link can carry in the measured time.

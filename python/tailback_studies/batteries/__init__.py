@@ -96,7 +96,7 @@ class Battery(Protocol):
         """
 
     def case(self, file: str, params: Row) -> str:
-        """Return a name for a point of a scenario file. Each name occurs once in its part."""
+        """Return a name for a point of a scenario file. Names must be unique within a part."""
 
     def report(self, made: BatteryComparison) -> Report:
         """Return the report of a comparison."""

@@ -340,7 +340,7 @@ def dash(plan: PlotPlan, *, legend: bool = True) -> dict[str, Any]:
     if series is None:
         return {}
     count = len(series.texts)
-    # A numeric series has colours from dark to light, which can be told apart without dashes.
+    # A numeric series has colours from dark to light, which differ enough without dashes.
     dashes = style.cycled(style.DASHES[:1] if series.numbers else style.DASHES, count)
     scale = alt.Scale(domain=list(series.texts), range=dashes)
     more = _shared(series) if legend else {"legend": None}

@@ -1,5 +1,5 @@
-"""Runs scenarios in the simulator, in this process. The interpreter's lock is released
-meanwhile."""
+"""Runs scenarios in the simulator, in this process. Python's interpreter lock is released while the
+simulator runs."""
 
 from __future__ import annotations
 

@@ -50,8 +50,8 @@ SETUPS = (
     AbeSetup("experiment-4", "cubic", "codel", 10),
     AbeSetup("experiment-4", "cubic", "pie", 10),
     AbeSetup("experiment-4", "cubic", "pie-8033", 10),
-    # The poster does not have this set-up. It turns off fast convergence, as the formula for CUBIC
-    # assumes.
+    # The poster does not have this set-up. This set-up turns off fast convergence, as the formula
+    # for CUBIC assumes.
     AbeSetup("experiment-4", "cubic", "codel", 10, fast_convergence=False),
 )
 SEEDS = 5

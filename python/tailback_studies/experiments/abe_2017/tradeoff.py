@@ -13,7 +13,8 @@ from tailback_studies.experiments.abe_2017 import enter, layout
 
 RTT_MS = 80.0
 SEEDS = 3
-#: Number of seeds for runs in which a flow enters. They need more, because their times vary most.
+#: Number of seeds for runs in which a flow enters. These runs need more seeds than others, because
+#: their times vary most.
 ENTER_SEEDS = 6
 QUEUES = ("pie", "codel", "fq_codel", "cake", "dualpi2")
 QUICK_QUEUES = ("pie", "fq_codel")

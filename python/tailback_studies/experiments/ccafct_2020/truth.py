@@ -11,7 +11,7 @@ from tailback_studies.reproduction import goals
 from tailback_studies.reproduction.goals import CellsVerdict, CellsWithin
 from tailback_studies.reproduction.judges import Judge, judge
 
-#: Largest relative error of a cell. It applies to times and to harm.
+#: Largest relative error of a cell, for times and for harm.
 LIMIT = 0.2
 
 GOALS: tuple[CellsWithin[CcafctEntry], ...] = (
