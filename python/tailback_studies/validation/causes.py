@@ -36,9 +36,7 @@ NOISE = "the noise of the seeds is as large as the error"
 DRAWN = (
     "the seed decides which of the identical flows is slow; sorted by throughput, the flows agree"
 )
-PHASES = (
-    "phase effect: the engines agree if results at RTTs up to 2 % larger or smaller are included"
-)
+PHASES = "phase effect: the engines agree on the mean over nearby RTTs, up to 2 % longer or shorter"
 SETTLED = "each run settles in one of a few states; with more seeds both engines have these states"
 UNKNOWN = "not known"
 NOT_RUN = "not known; the neighbours of the cell have not been run"

@@ -82,7 +82,7 @@ def families(validation: Validation) -> Table:
             *(_within(limit, validation.cells) for limit in (*LIMITS, OF_RATE)),
         ]
     )
-    return Table("families", "Scenarios within each limit, by family of queues", columns, rows)
+    return Table("families", "Scenarios within each limit, by kind of queue", columns, rows)
 
 
 def _head(limit: Limit) -> str:

@@ -16,7 +16,7 @@ from tailback_studies.validation import grid
 
 STUDIES = ROOT / "python" / "tailback_studies" / "experiments"
 
-FAMILIES = "Scenarios within each limit, by family of queues"
+FAMILIES = "Scenarios within each limit, by kind of queue"
 """The heading of a table in the validation's results. The pages quote this table."""
 
 HEADINGS = {
