@@ -268,7 +268,8 @@ def test_an_ellipse_holds_what_it_says() -> None:
     (x, y), outline = ellipse.contour([(a, b + 0.3 * a) for a, b in points])
     assert x == pytest.approx(1, abs=0.1)
     assert y == pytest.approx(5.3, abs=0.1)
-    # The outline extends over sqrt(-2 ln(1 - 0.68)) = 1.51 standard deviations along x.
+    # The ellipse contains 68 % of the points, so it extends sqrt(-2 ln(1 - 0.68)) = 1.51 standard
+    # deviations from its centre along x.
     assert max(a for a, _ in outline) - x == pytest.approx(1.51 * 2, rel=0.03)
     height = (0.5**2 + (0.3 * 2) ** 2) ** 0.5
     assert max(b for _, b in outline) - y == pytest.approx(1.51 * height, rel=0.03)

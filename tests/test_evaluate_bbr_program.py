@@ -262,7 +262,7 @@ def test_a_pause_is_no_drain() -> None:
 )
 def test_names_of_states(name: str, state: str) -> None:
     log = LogTrace.placed(qlog.Trace("server", None, cwnd=[(5.0, 1.0)], states=[(7.0, name)]), 1.0)
-    # A log without an origin begins with the first packet.
+    # In a log without a reference time, the first event is at the time of the first packet.
     assert log.cwnd[0][0] == pytest.approx(1.0)
     assert logged.state(log, 1.0025) == state
 

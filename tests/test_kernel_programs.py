@@ -171,7 +171,7 @@ def test_what_programs_find_and_leave(tmp_path: Path) -> None:
         assert programs[name]["status"] == {"sender": None, "receiver": 3}
         text = (left / name / "receiver/stdout.txt").read_text()
         times = [float(ms) for ms in re.findall(r"time=([\d.]+)", text)]
-        # Each direction has two links of 10 ms, and the round trip also has path.rtt.
+        # The round trip passes a link of 10 ms in each direction, and path.rtt adds 20 ms.
         assert times == pytest.approx([40, 40], abs=1), text
     # One program exits after SIGTERM. The other ignores it and is killed.
     asked = programs["asked"]

@@ -96,8 +96,8 @@ def test_errors_over_the_rate_forgive_what_a_fair_share_does_not() -> None:
 
 
 def test_flows_alike_are_compared_in_order_of_throughput() -> None:
-    """The engines agree if identical flows are sorted, although the slow flow differs between
-    runs."""
+    """If identical flows are sorted by throughput, the engines agree, although the slow flow is not
+    the same in all runs."""
     sim = [summary(1.0, 4.0, 5.0), summary(4.0, 1.0, 5.0)]
     kernel = [summary(4.0, 1.0, 5.0), summary(4.0, 1.0, 5.0)]
     found = alone(sim, kernel, ("reno", "reno", "cubic"))

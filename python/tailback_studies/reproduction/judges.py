@@ -2,8 +2,8 @@
 such file.
 
 The page docs/evidence/trust.md is made from these files. The column `within` counts the cells
-within the limit. `within_or_chance` also counts those that miss it by chance, which needs at least
-five seeds."""
+within the limit. `within_or_chance` also counts cells that miss the limit by chance. It is empty
+with fewer than five seeds."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Defines the goals for the agreement of the engines, and decides whether they hold.
 
 A goal holds if enough cells are within its limit. A second number also counts cells whose error is
-at most their noise, which needs five seeds."""
+at most their noise. Estimating the noise needs five seeds."""
 
 from __future__ import annotations
 
