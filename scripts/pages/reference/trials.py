@@ -42,8 +42,8 @@ TESTED = (
     "([what is tested](../../evidence/testing.md))."
 )
 PROGRAMS = (
-    "tailback runs the unmodified program and does not model it, so only the measurements of its "
-    "packets are validated: [programs](../../how-to/programs.md)."
+    "tailback runs the unmodified program, so there is no model to validate. Only the "
+    "measurements of its packets are validated: [programs](../../how-to/programs.md)."
 )
 
 

@@ -194,8 +194,8 @@ def plot(
 
     RESULTS is the folder or id of a sweep, or the folder of a run. If it is a folder of results,
     tailback draws the latest sweep in it [default: latest]. tailback chooses every option that you
-    leave out, and prints the choice on stderr as options that you can change. Figures combine the
-    results of all seeds, and show 95 % intervals.
+    leave out, and prints the options that it chose on stderr. Figures combine the results of all
+    seeds, and show 95 % intervals.
 
     docs/how-to/plot.md shows every kind of figure.
     """

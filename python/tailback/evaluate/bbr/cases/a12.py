@@ -35,7 +35,7 @@ def judge(seen: Observed) -> Finding:
 
 CASE = Case(
     "A.12",
-    "STARTUP finds the rate through ACK aggregation",
+    "STARTUP finds the rate despite ACK aggregation",
     MEASURE,
     ("mode", "cwnd", "bw_mbit", "min_rtt_ms", "max_bw_mbit", "extra_acked", "round", "acked_bytes"),
     judge,

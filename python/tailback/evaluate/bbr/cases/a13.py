@@ -54,7 +54,7 @@ def judge(seen: Observed) -> Finding:
 
 CASE = Case(
     "A.13",
-    "CRUISE keeps the rate through ACK aggregation",
+    "CRUISE keeps the rate despite ACK aggregation",
     MEASURE,
     ("mode", "phase", "cwnd", "bw_mbit", "min_rtt_ms", "extra_acked", "round", "acked_bytes"),
     judge,

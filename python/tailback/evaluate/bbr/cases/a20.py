@@ -1,4 +1,4 @@
-"""A.20: PROBE_RTT in STARTUP leads back to STARTUP."""
+"""A.20: STARTUP resumes after a PROBE_RTT that began in STARTUP."""
 
 from __future__ import annotations
 
@@ -21,5 +21,5 @@ def judge(seen: Observed) -> Finding:
 
 
 CASE = Case(
-    "A.20", "PROBE_RTT in STARTUP leads back", MEASURE, ("mode", "cwnd"), judge, side="at least"
+    "A.20", "STARTUP resumes after PROBE_RTT", MEASURE, ("mode", "cwnd"), judge, side="at least"
 )
