@@ -122,7 +122,8 @@ def _domain(
     key: str,
     size: int,
 ) -> tuple[float, float]:
-    """Return the range of the values, with a margin. It includes the intervals of large points."""
+    """Return the range of the values, with a margin. For the points in `large`, the range includes
+    their confidence intervals."""
     ends = [row[key] for row in small]
     ends += [row[end] for row in large for end in (f"{key}0", f"{key}1")]
     low, high = min(ends), max(ends)

@@ -105,7 +105,7 @@ def number(largest: float) -> str:
 
 def reach(mean: float | None, interval: tuple[float, float] | None) -> dict[str, float | None]:
     """Return a mean and the ends of its interval as columns of a data row. If the mean is not
-    negative, the interval ends at 0."""
+    negative, the interval is cut at 0."""
     if interval is None or mean is None:
         return {"y": mean, "low": None, "high": None}
     low, high = interval

@@ -166,7 +166,7 @@ def _scenario(
     first = next((path for path, _ in values.values()), ())
     try:
         with warnings.catch_warnings():
-            # Submissions may have unusual settings.
+            # Suppress warnings about unusual settings, which submissions may have.
             warnings.simplefilter("ignore")
             scenario = scenarios.load(task.scenario, overrides, chosen, runner)
     except ScenarioError as error:

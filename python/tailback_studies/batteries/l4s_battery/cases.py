@@ -72,7 +72,7 @@ def spot(file: str, params: Mapping[str, Any]) -> Spot:
 
 
 def words(file: str, params: Mapping[str, Any]) -> str:
-    """Return a name for a point of a scenario file. Each name occurs once in its part."""
+    """Return a name for a point of a scenario file. Names are unique within a part."""
     at = spot(file, params)
     if file.startswith("flows"):
         return f"{at.l_flows} L, {at.c_flows} C"

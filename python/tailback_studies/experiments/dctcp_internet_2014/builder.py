@@ -90,7 +90,7 @@ class Builder:
         return {group: self.facts(*names) for group, names in groups.items()}
 
     def share(self, tag: str, m: float) -> pts.EqualShare | None:
-        """Return the equal share for one row of Table I."""
+        """Return the K/M at which both flows have equal rates, for one row of Table I."""
         if tag not in self._shares:
             frame = self.measured.frames.get(f"step-{tag}")
             self._shares[tag] = None if frame is None else table1.share(frame, m)

@@ -34,7 +34,7 @@ GOODPUT, GAIN, SIGN = "goodput_mbit", "gain", "gain_sign"
 
 
 class ImcStored(Counted, Protocol):
-    """A stored run, as far as this experiment reads it."""
+    """The parts of a stored run that this experiment reads."""
 
     @property
     def seed(self) -> int:

@@ -53,7 +53,7 @@ QUICK: tuple[BothWaysCase, ...] = tuple(c for c in CASES if (c.down_mbit, c.rtt_
 
 
 def job(case: BothWaysCase, *, seeds: int) -> Job:
-    """Return the job that runs the scenario of `made`."""
+    """Return the job that runs the scenario that `made` returns."""
     return Job(made(case), {}, seeds)
 
 

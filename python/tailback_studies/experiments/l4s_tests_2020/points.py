@@ -76,7 +76,7 @@ AS_PUBLISHED = L4sVariant()
 
 
 class L4sStored(Protocol):
-    """A stored run, as far as this experiment reads it."""
+    """The parts of a stored run that this experiment reads."""
 
     @property
     def summary(self) -> Mapping[str, Any]:

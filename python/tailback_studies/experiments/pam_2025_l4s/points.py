@@ -26,7 +26,7 @@ RESPONDING: Mapping[str, Any] = {"ecn_response": True}
 
 
 class PamStored(Protocol):
-    """A stored run, as far as this experiment reads it."""
+    """The parts of a stored run that this experiment reads."""
 
     @property
     def summary(self) -> Mapping[str, Any]:
