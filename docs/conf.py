@@ -28,9 +28,9 @@ source_suffix = {".md": "markdown", ".results.json": "results"}
 root_doc = "index"
 nitpicky = True
 show_warning_types = True
-# The build works offline, so it cannot link to other projects' documentation (intersphinx).
-# Annotations name classes by the short names of their modules. Pages refer only to public names of
-# tailback.
+# The build works offline, so it cannot link to other projects' documentation (intersphinx). Ignore
+# references to names of other projects, and to classes of tailback by module, because pages list
+# them under their public names.
 nitpick_ignore_regex = [
     ("py:.*", r"(?!tailback\.)\w+(\.\w+)*"),
     ("py:.*", r"tailback\.[a-z_.]+\.[A-Z]\w+"),

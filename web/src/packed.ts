@@ -26,7 +26,8 @@ function fromText(text: string, size: number): ArrayBuffer {
     bits += 7;
     if (bits >= 8) {
       bits -= 8;
-      // The remaining bits are padding. A typed array ignores a byte beyond its end.
+      // The last bits of the text are padding. If they make up a byte beyond the end of `bytes`,
+      // the assignment has no effect.
       bytes[length] = held >> bits;
       length += 1;
       held &= (1 << bits) - 1;

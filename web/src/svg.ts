@@ -74,7 +74,7 @@ export function svg(charts: Chart[], end: number, title: string): string {
 
 /** Quotes a field of CSV. */
 function field(text: string): string {
-  // A spreadsheet would execute a field that begins like a formula.
+  // A spreadsheet would execute a field that begins like a formula, so put an apostrophe first.
   const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
   return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }

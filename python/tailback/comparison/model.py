@@ -102,7 +102,7 @@ class Cell:
 
     params: dict[str, float | str]
     labels: dict[str, str]
-    """The parameters as written in the scenario file."""
+    """The swept values at the cell's point, as written in the scenario file."""
     kind: Kind
     name: str
     """Name of the flow, link or class in the baseline. Empty for a quantity of the run."""

@@ -236,7 +236,7 @@ class _Asked:
         first = Path(self.sources[0])
         base = baseline.read(first) if baseline.is_named_so(first) else None
         chosen = self.chosen
-        # A quantity that has a threshold must be compared.
+        # Compare every quantity for which `--fail-if` sets a threshold, even without `--metric`.
         limits = [threshold.quantity for threshold in self.thresholds]
         if limits and not (base is not None and not chosen):
             chosen = (*(chosen or quantities.METRICS), *limits)
@@ -344,7 +344,7 @@ def _compare_stored(
     places = [
         path
         if (path := Path(source)).exists() or path.suffix or len(path.parts) > 1
-        # A source that is not a path is the id of a sweep, or the beginning of such an id.
+        # Any other source is the id of a sweep, or the beginning of such an id.
         else archive.find(source, options.out)
         for source in sources
     ]

@@ -254,7 +254,8 @@ def plot(
 
 
 def _listed(values: str) -> list[str]:
-    """Split comma-separated values. A table counts as one value, although it contains commas."""
+    """Split comma-separated values. A value that begins with `{` is one TOML table, although it
+    contains commas."""
     return [values] if values.startswith("{") else values.split(",")
 
 
