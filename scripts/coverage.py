@@ -75,7 +75,7 @@ def table(files: Iterable[Mapping[str, object]], *, lines: bool) -> None:
 
 
 def _first_test(path: Path) -> int:
-    """Return the line at which a file's tests begin. Their coverage does not count."""
+    """Return the line at which a file's tests begin. The coverage of these lines is not counted."""
     lines = path.read_text().splitlines()
     for number, (line, behind) in enumerate(pairwise(lines), 1):
         # `#[cfg(test)] mod tests;` is in another file.
@@ -110,7 +110,7 @@ def _branches(file: Mapping[str, object], end: int) -> dict[tuple[int, ...], boo
     for branch in file["branches"]:  # type: ignore[attr-defined]
         *place, taken, not_taken = branch[:6]
         if place[0] < end:
-            # Side 0 means that the condition is true.
+            # Side 0 counts how often the condition was true, and side 1 how often it was false.
             for side, count in enumerate((taken, not_taken)):
                 key = (*place, side)
                 sides[key] = sides.get(key, False) or count > 0

@@ -15,7 +15,7 @@ PLACE = Path(__file__).resolve().parent.parent / "crates/engine/src/profiles/lte
 SIGMA = 200.0
 #: The highest rate in packets per second, and the bits of a packet.
 HIGHEST, BITS = 1000.0, 1500 * 8
-#: Rate at which a link escapes from a rate of 0, 1/s.
+#: A link's rate stays at 0 for 1 / ESCAPES seconds on average.
 ESCAPES = 1.0
 #: Duration of each step, and total duration of all steps, s.
 STEP, LENGTH = 0.2, 60.0

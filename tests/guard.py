@@ -32,7 +32,7 @@ def kit() -> str:
     for entry in registry.entries("aqm"):
         for kind in entry["kinds"]:
             qdiscs[kind] = None if entry["built_in"] else f"/modules/sch_{kind}.ko"
-    # A user module provides the algorithms that Linux does not have.
+    # Algorithms that Linux does not have are in the modules listed in `extra`.
     linux = [entry for entry in registry.entries("cc") if entry.get("since")]
     ccs = {
         entry["kernel"]: None if entry["built_in"] else f"/modules/tcp_{entry['kernel']}.ko"

@@ -93,7 +93,8 @@ def test_cycle_by_cycle_is_the_formula_where_paths_are_long(x: float) -> None:
     path = 20_000
     found = predict.utilisation_by_cycles("reno", 0.5, [x * path], path, 0.1)
     assert found == pytest.approx(predict.aimd_utilisation(0.5, x), abs=0.001)
-    # Windows grow by whole segments, and the last segment takes 1.4 s of a cycle of K = 24 s.
+    # Windows grow by whole segments, so the results differ slightly: the last segment takes 1.4 s
+    # of a cycle of K = 24 s.
     plain = predict.utilisation_by_cycles("cubic", 0.7, [x * path], path, 0.02, fast=False)
     assert plain == pytest.approx(predict.cubic_utilisation(0.7, x), abs=0.006)
 

@@ -244,7 +244,7 @@ def test_use_declarations_are_expanded() -> None:
         "fn f() { super::b::call(); }",
         "fn f() { self::super::b::call(); }",
         "macro_rules! m { () => { $crate::f::b::call() } }",
-        # `Handed` is re-exported by the folder's root.
+        # The module reaches `Handed` through a re-export in the folder's root.
         "use super::Handed;",
         "use super::*; fn f(_: Handed) {}",
     ],

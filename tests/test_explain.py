@@ -554,7 +554,7 @@ def test_a_comparison_says_which_reasons_differ(tmp_path: Path) -> None:
     assert made.to_dict()["reasons"][0]["reasons"][0]["quantity"].startswith("limited")
     page = made.report(tmp_path / "page").read_text(encoding="utf-8")
     assert "Reasons that differ" in page
-    # A variant that differs only in its name has no differences.
+    # Variants that differ only in their titles have the same reasons.
     same = package.compare(
         scenario, {"one": {}, "other": {"title": "x"}}, seeds=3, out=tmp_path, progress=False
     )

@@ -210,7 +210,7 @@ def test_every_byte_is_in_the_file(
     assert len(data["x_values"]) == 51
     assert all(len(column) == 51 for column in data["results"].values())
     assert data["metadata"]["LENGTH"] == pytest.approx(4.95 - since)
-    # Flent's box and cumulative plots leave out this warm-up.
+    # `DELAY` is the warm-up that Flent's box and cumulative plots leave out.
     delay, total = data["metadata"]["DELAY"], data["metadata"]["TOTAL_LENGTH"]
     assert delay == since
     assert total - delay == pytest.approx(4.95)
@@ -413,7 +413,7 @@ def test_a_test_bed_beside_a_run(tailback: Tailback, tmp_path: Path) -> None:
     assert found["run", "throughput_ratio"]["bed"] == (pytest.approx(5.5 / 2.25), 1)
     assert len(found) == 7
 
-    # The warm-up of the run is also left out of the data file.
+    # A comparison leaves the run's warm-up out of the data file, too.
     warm = run(tmp_path, TWO, warmup="1s")
     compared = compare_stored([bed, warm.path])
     found = values(compared)

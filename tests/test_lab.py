@@ -488,7 +488,8 @@ def opened_by(report: Path) -> dict[str, dict[str, Any]]:
 def test_every_figure_of_a_sweep_has_its_scenario(
     tailback: Tailback, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A link contains all runs of the sweep, or the run that the figure shows."""
+    """A figure's link to the laboratory contains all runs of the sweep, or the run that the figure
+    shows."""
     (tmp_path / "page.html").write_text(PAGE, encoding="utf-8")
     monkeypatch.setattr(page, "BUILT", tmp_path / "page.html")
     results = swept(tmp_path)

@@ -78,7 +78,7 @@ def test_delay_of_a_source_is_that_of_its_route(found: tailback.Results) -> None
     assert ping["rtt_ms"]["mean"] == pytest.approx(
         ping["one_way_delay_ms"]["mean"] + 10.196, rel=0.02
     )
-    # A media frame takes as long as its slowest datagram.
+    # The delay of a media frame is that of its slowest datagram.
     frames = video["frames"]
     assert frames["delay_ms"]["p50"] > 10
     assert frames["delay_ms"]["max"] <= video["one_way_delay_ms"]["max"]

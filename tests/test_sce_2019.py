@@ -266,7 +266,7 @@ def test_cells_name_table_row_and_column() -> None:
 
 
 def test_goals() -> None:
-    """Each kind of error applies to another group of cells."""
+    """Each goal applies to its own group of cells."""
     rows = {row["quantity"]: row for row in truth.summary(made_up(off_by(1.05), ALL))}
     clear = rows["throughput_mbit.one-flow,fair-queued"]
     assert (clear["cells"], clear["median_goal_error"]) == (5 * 64 + 600, pytest.approx(0.05))

@@ -409,7 +409,7 @@ def test_the_versions_of_a_lock_file_are_those_that_are_compiled() -> None:
     )
     text = locks.merged(engine, [own])
     found = re.findall(r'name = "(\w+)"\nversion = "([\d.]+)"', text)
-    # Of compatible versions, the engine's is kept.
+    # If the lock files have compatible versions of a package, the engine's version is kept.
     assert found == [("libc", "0.2.1"), ("quic", "1.2.0"), ("rand", "0.8.5"), ("rand", "0.9.1")]
     # If the lock file has two versions of a package, cargo requires each dependency to name its
     # version.

@@ -162,8 +162,8 @@ def _baseline(program: Program, environment: Mapping[str, str]) -> Program:
 def _run(
     program: Program, environment: Mapping[str, str], limit: float, tests: str = ""
 ) -> int | None:
-    """Run the tests of a program whose names contain `part`. Return the status, or `None` after the
-    time limit."""
+    """Run the tests of a program whose names contain the text `tests`. Return the exit status, or
+    `None` if the time limit is exceeded."""
     running = subprocess.Popen(
         [program.path, "--quiet", *([tests] if tests else [])],
         cwd=program.folder,

@@ -11,7 +11,7 @@ from tailback_studies.reproduction.published import RESULTS
 
 
 def tables(evidence: Path, name: str, title: str) -> Iterator[dict[str, Any]]:
-    """Yield the tables with this title from the results with this name."""
+    """Yield the tables with the title `title` from the results file of the page `name`."""
     results = json.loads((evidence / f"{name}{RESULTS}").read_text(encoding="utf-8"))
     for section in results["sections"]:
         for block in section["blocks"]:

@@ -148,7 +148,8 @@ def look(row: Row) -> str:
 
 
 def sort_key(row: Row) -> str:
-    """Return the HTML attribute by which a column is sorted: the value relative to its bound."""
+    """Return the HTML attribute by which the site's script sorts a column. It contains the measured
+    value divided by its bound."""
     return ' data-value=""' if row.ratio is None else f' data-value="{row.ratio:.6g}"'
 
 
