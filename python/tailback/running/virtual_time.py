@@ -289,7 +289,7 @@ PAGE = """\
 - **command**: tailback kernel clock {options} --page docs/evidence/virtual-time.md
 - **revision**: {revision}
 
-One run of that command printed every number.
+All numbers on this page come from one run of that command.
 {priority}
 
 | condition of the measurement | |

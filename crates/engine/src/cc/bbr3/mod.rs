@@ -14,7 +14,7 @@
 //! segments. The branch's fast path for application-limited flows is missing; it only saves CPU
 //! time. Protective Load Balancing (PLB) and `fast_ack_mode` are not implemented.
 //!
-//! By default, BBR follows the branch where it differs from the draft:
+//! Where the branch and the draft differ, BBR follows the branch by default:
 //!
 //! - DRAIN has a gain of 0.34 and no limit on its rounds. PROBE_DOWN has a gain of 0.91.
 //! - Six ACKs with losses end STARTUP.
