@@ -24,7 +24,7 @@ METRICS = (
 
 def add(summary: dict[str, Any], other: Mapping[str, Any]) -> None:
     """Add the gain of every flow to a summary. `other` is the summary of the run with the standard
-    backoff.
+    backoff (`beta_ecn` = `beta`).
 
     A flow that sent nothing in the other run has no gain.
     """

@@ -1,4 +1,4 @@
-"""Makes a metric of each field that the summary's declarations mark as a metric."""
+"""Makes a metric of each summary field that Rust's declarations of the summary mark as a metric."""
 
 from __future__ import annotations
 

@@ -90,7 +90,8 @@ def find(
     classes: Collection[str] = (),
     competitor: str | None = None,
 ) -> PlotQuantity:
-    """Return the quantity with a name. `recorded` has the recorded series and their scopes.
+    """Return the quantity with a name. `recorded` has the scope (flow, link or class) of each
+    recorded series, by name.
 
     The name is looked up first among metrics, then distributions, then series, or only among series
     with `over_time`. For a metric of harm, `competitor` is the flow or source that causes the harm,

@@ -1,5 +1,5 @@
 """Finds the files that a program left in a run's folder: `programs/NAME/SIDE`. The subfolder `out`
-holds what the program wrote to its output folder.
+holds the files that the program wrote to its output folder.
 """
 
 from __future__ import annotations

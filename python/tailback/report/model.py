@@ -19,7 +19,8 @@ Status = Literal["pass", "miss", "info"]
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known about the runs of a figure or table, which the report prints next to it."""
+    """Facts about the runs of a figure or table, which the report prints next to the figure or
+    table."""
 
     #: Number of runs.
     runs: int = 0
@@ -237,7 +238,7 @@ class Report:
         return [b for s in self.sections for b in s.blocks if isinstance(b, ReportFigure)]
 
     def opening(self) -> ReportFigure | None:
-        """Return the figure at the top of a page."""
+        """Return the figure at the top of the report's page: `first`, or else the first figure."""
         figures = self.figures()
         return next((f for f in figures if f.id == self.first), next(iter(figures), None))
 

@@ -41,7 +41,8 @@ class PointRef:
     labels: dict[str, str]
     seed: int
     run_id: str
-    #: Id of the run with the same seed and the standard backoff. Gains are relative to it.
+    #: Id of the run with the same seed and the standard backoff (`beta_ecn` = `beta`), to which
+    #: gains are relative.
     baseline: str | None = None
     #: Ids of the runs in which a competitor sends nothing, by the competitor's name.
     without: Mapping[str, str] = field(default_factory=dict)

@@ -49,7 +49,7 @@ class Run:
     seed: int
     run_id: str
     path: Path
-    #: Id of the run with the standard backoff, to which gains are relative.
+    #: Id of the run with the standard backoff (`beta_ecn` = `beta`), to which gains are relative.
     baseline: str | None = field(default=None, kw_only=True)
     #: The sweep's runs by id, so that runs with the same baseline read it only once.
     beside: Mapping[str, Run] = field(default_factory=dict, kw_only=True, repr=False, compare=False)
@@ -603,7 +603,7 @@ def open_results(path: Path | str) -> Results:
 
 
 def _refuse_others(path: Path, index: layout.Index, root: Path) -> None:
-    """Raise an error if the index does not match its runs, because results would have wrong
+    """Raise an error if the index does not match its runs, because the results would have wrong
     labels."""
     wrong = agreement.faults(index, root / "runs", agreement.LOOKED_AT)
     if wrong:

@@ -65,7 +65,8 @@ class Cluster:
         """Addresses of workers that have the same versions as this process."""
 
     def close(self) -> None:
-        """End the connection. Runs that workers are still executing are stopped."""
+        """End the connection. Workers stop the runs that they are still executing for this
+        client."""
         if self._client is not None:
             with contextlib.suppress(Exception):
                 self._client.close(timeout=2)  # type: ignore[no-untyped-call]
@@ -251,8 +252,8 @@ class _Batch:
         yield run, failed
 
     def _take(self, run: Planned, future: Future[Any]) -> str | None:
-        """Store a result. Return an empty text if it is stored, an error message if the run failed,
-        and None if the run must be repeated.
+        """Store a result. Return an empty text if the result is stored, an error message if the run
+        failed, and None if the run must be repeated.
         """
         from distributed import KilledWorker
 

@@ -1,4 +1,5 @@
-""" "Alternative Backoff: Achieving Low Latency and High Throughput with ECN and AQM" (2017)."""
+"""Repeats "Alternative Backoff: Achieving Low Latency and High Throughput with ECN and AQM"
+(2017)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-""" "Using Data Center TCP (DCTCP) in the Internet" (Kühlewind et al. 2014), run again."""
+"""Repeats "Using Data Center TCP (DCTCP) in the Internet" (Kühlewind et al. 2014)."""
 
 from __future__ import annotations
 

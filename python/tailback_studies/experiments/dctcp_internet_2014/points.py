@@ -404,8 +404,8 @@ def _mean_at(
 
 
 def staircase(k: float, m: float) -> tuple[float, float]:
-    """Return the range of K/M around K = `k` bytes in which the queue holds the same number of
-    frames."""
+    """Return the range of K/M for which the threshold K admits as many frames as with K = `k`
+    bytes."""
     frames = math.ceil(k / FRAME)
     return (frames - 1) * FRAME / (m * BDP), frames * FRAME / (m * BDP)
 

@@ -114,8 +114,8 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
 
 
 def cause(entry: DualPi2Entry) -> str:
-    """Return the cause of a cell's error as text. Without a known cause, return "unexplained" or
-    the open question."""
+    """Return the cause of a cell's error as text. If the cause is not known, the text begins with
+    "unexplained", or with "open" and a question."""
     if entry.chance:
         return "chance: a run with another seed could give the published value"
     stem, _, statistic = entry.column.rpartition("_")

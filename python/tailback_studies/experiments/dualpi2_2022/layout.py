@@ -123,7 +123,7 @@ class Run:
     @property
     def active_by_class(self) -> tuple[int, int]:
         """Number of TCP flows that were not idle, in the class with ECN and in the other class. In
-        overload it depends on the class of the UDP flow."""
+        an overload run, these numbers depend on the class of the UDP flow."""
         if self.archive.kind == MIXED:
             return self.flows, self.flows
         return ACTIVE["L" if self.udp[0] else "C"]
