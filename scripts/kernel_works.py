@@ -113,12 +113,12 @@ the frame size includes the Ethernet header, so a frame carries a little less pa
 paper.
 """,
     "dualpi2-2022": """\
-For `dualpi2-2022` the cells come from every column of the published files. Some columns have minima
-or deviations of one-second samples, and some of the published samples are shorter than a second.
-These columns make the 90th percentiles large. The simulator paces groups of segments, as GSO did on
-the hosts of the publication; the kernel engine paces single segments. Rows with Prague are not in
-the table: Linux has no Prague, and the report of `reproduce dualpi2-2022 --engine kernel` lists
-each row with the reason.
+For `dualpi2-2022` the cells come from every column of the published files. Some columns have 1st
+percentiles or standard deviations of one-second samples, and some of the published samples are
+shorter than a second. These columns make the 90th percentiles large. The simulator paces groups of
+segments, as GSO did on the hosts of the publication; the kernel engine paces single segments. Rows
+with Prague are not in the table: Linux has no Prague, and the report of
+`reproduce dualpi2-2022 --engine kernel` lists each row with the reason.
 """,
     "dualpi2-2019-wrr": """\
 On Linux, the module `sch_dualpi2_2019` has the DualPI2 versions of 2019, and `tcp_dctcp_2014` has

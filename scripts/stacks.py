@@ -291,8 +291,9 @@ def _head(found: Sequence[Compared]) -> Iterator[str]:
     yield "# quinn in the simulator and in the guest\n"
     yield (
         "One quinn flow competes with one TCP flow, or transfers data alone. The scenarios are "
-        "those of [quic-and-tcp](quic-and-tcp.md), on both engines. The table has the simulator "
-        "with exact timers, the default of `stacks/quinn`.\n"
+        "those of [quic-and-tcp](quic-and-tcp.md), on both engines. The table counts scenarios "
+        "in which the simulator is close to Linux, with exact timers (the default of "
+        "`stacks/quinn`).\n"
     )
     yield "| bottleneck | competing flows: throughput | transfers alone: time within 2% |"
     yield "|---|--:|--:|"

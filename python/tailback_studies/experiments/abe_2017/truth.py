@@ -160,7 +160,7 @@ def _equal(points: Sequence[equal.EqualPoint]) -> AbeVerdict | None:
     off = [p for p in abe if abs(p.error or 0.0) > RATIO]
     return AbeVerdict(
         "equal-probability",
-        "Rate ratio at equal mark probability, compared with the reference's table",
+        "Rate ratio at equal mark probability, compared with the ABE paper's table",
         f"within {100 * RATIO:g} %",
         f"median {100 * (median(errors) or 0):.1f} %, at most {100 * max(errors):.1f} %",
         len(abe),
@@ -295,8 +295,8 @@ def _delays(points: Sequence[single.SinglePoint]) -> Iterator[AbeVerdict]:
         sizes = [abs(d) for _, d in cells]
         yield AbeVerdict(
             f"queue-delay.{queue}",
-            f"Median queue delay in {layout.QUEUES[queue].title}: difference between ABE (beta up "
-            "to the recommended one) and no ABE",
+            f"Median queue delay in {layout.QUEUES[queue].title}: difference between flows with "
+            "ABE (up to the recommended beta) and without",
             f"within {DELAY_MS:g} ms",
             f"median {median(sizes) or 0:.2f}, at most {max(sizes):.2f} ms",
             len(cells),

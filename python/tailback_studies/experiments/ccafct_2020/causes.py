@@ -29,7 +29,8 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
     ("CUBIC of requests", "without ECN", "stated: `tcp_ecn = 2` on the hosts of the requests"),
     (
         "competitor",
-        "one flow in the direction of the data, which starts 20 s earlier, with Accurate ECN",
+        "one flow in the direction of the data, which starts 20 s before the requests, with "
+        "Accurate ECN",
         "stated: `iperf3 -R`, `tcp_ecn = 3` on the hosts of the competitor",
     ),
     ("Prague, CUBIC", "as in l4s-tests-2020", "the same kernel"),

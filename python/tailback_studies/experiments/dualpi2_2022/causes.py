@@ -126,7 +126,10 @@ def cause(entry: DualPi2Entry) -> str:
     if entry.run.archive.kind == MIXED and entry.run.archive.aqm == "dualpi2":
         if not entry.run.rtt_nonecn:
             return "unexplained; within the limit without the shaper's burst"
-        return "open: why the queue of class C differs if the flow in L has a short round-trip time"
+        return (
+            "open: why the queue of class C differs from the published one if the flow in L has a "
+            "short round-trip time"
+        )
     if entry.run.archive.kind == OVERLOAD and stem.startswith(("qs", "drops")):
         return "open: Prague's window under losses and marks"
     return "unexplained"
