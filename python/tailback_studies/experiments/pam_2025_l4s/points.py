@@ -46,8 +46,8 @@ class PamEntry(BaseEntry):
         return self.column in RATES
 
     def error(self, kind: str) -> float | None:
-        """Return the error of the measured value. For rates, the kind "capacity" divides it by the
-        link's rate."""
+        """Return the error of the measured value. If `kind` is "capacity", the error of a rate is
+        divided by the link's rate."""
         error = super().error(kind)
         if kind == "capacity":
             return None if error is None else error / RATE_MBIT
