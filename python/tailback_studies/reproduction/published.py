@@ -255,7 +255,7 @@ def _counted(judges: Sequence[Judge]) -> str:
             f"Of {cells} comparisons that each have their own limit, {within} are within it."
         )
     words.append(
-        f"{held_out} comparisons, counted once per criterion, use held-out values, which nobody "
+        f"{held_out} comparisons, counted in each criterion, use held-out values, which nobody "
         f"looked at before the set-up was frozen."
         if held_out
         else "No values were held out."
