@@ -1,7 +1,8 @@
 """Combines the values of runs with different seeds. Only this module computes means over seeds.
 
-Its functions take a metric, several runs, and the flow, link or class to read in each run. `Metric`
-defines how runs without a value are treated, and the possible values to which an interval is cut.
+Callers read a metric of one flow, link or class in each run, and pass these readings to
+`over_runs`. `Metric` defines how runs without a value are treated, and the possible values to which
+an interval is cut.
 """
 
 from __future__ import annotations

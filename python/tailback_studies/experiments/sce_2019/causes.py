@@ -65,8 +65,8 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
 
 
 def cause(entry: SceEntry) -> str:
-    """Return the cause of a cell's error as text. Without a known cause, return "unexplained" or
-    the open question."""
+    """Return the cause of a cell's error as text. If the cause is not known, the text begins with
+    "unexplained" or "open"."""
     cell, setup = entry.cell, entry.table.setup
     if entry.chance:
         return f"chance: within the range of single runs with {cell.n} seeds"
