@@ -164,8 +164,8 @@ keys! {
         jitter: Time = ANY_TIME.default("0s").kernel(AtMost("4s"), "netem has 32 bits for it");
         /// Makes packets arrive in bursts, as some radio links do (netem's `slot`). After the link
         /// and its delay, a packet waits for the next slot. When a slot begins, several packets
-        /// leave at once. The time to the next slot is random. It counts from the moment at which a
-        /// slot is full. If no slot is scheduled, it counts from the arrival of the next packet.
+        /// leave at once. The time to the next slot is random. It begins when a slot is full, or,
+        /// if no slot is scheduled, when the next packet arrives.
         slots: Option<SlotsPlan> => key(KeyKind::Table(&SlotsPlan::TABLE));
         /// Probability that a packet is lost after it has left the queue. { gilbert = { p, r, good,
         /// bad } } loses packets in bursts, as the impairment `burst_loss` does.

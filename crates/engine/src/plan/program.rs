@@ -52,7 +52,8 @@ keys! {
         ecn: bool = BOOL.default("false");
         /// Number of copies of this entry. Several copies have the names NAME/1, NAME/2, ...
         count: u64 = COUNT.default("1");
-        /// When programs without `ready` start; the random delay of start_jitter is added.
+        /// When the programs start, except servers (programs with `ready`). The random delay of
+        /// start_jitter is added.
         start: Time = ANY_TIME.default("0s");
         /// When tailback ends all programs (SIGTERM, and SIGKILL a second later); default: at the
         /// end of the run.
