@@ -350,8 +350,8 @@ def _traces_of_point(
 
 
 def _panels(runs: Sequence[Run]) -> list[tuple[str, str, list[str | None], float]]:
-    """Choose the panels. A panel is a tuple: quantity, "flow" or "link", the name of the flow or
-    link in each variant, and the factor that converts to the unit shown."""
+    """Choose the panels. A panel is a tuple: quantity, "flow" or "link", its name in each variant,
+    and the factor to the unit shown."""
     flows = _called([[f["name"] for f in parts.flows(run.summary)] for run in runs])
     links = _called([[*run.summary["queues"]] for run in runs])
     return [

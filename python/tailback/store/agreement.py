@@ -1,7 +1,7 @@
 """Checks that the index of a sweep agrees with the manifests of its runs.
 
 An index contains a hash of itself, but someone who edits the index can recompute the hash. If runs
-in the index were exchanged, this is detected nevertheless: the sweep's id is a hash of the run ids,
+in the index were exchanged, this is detected nevertheless. The sweep's id is a hash of the run ids,
 and each manifest contains the swept values.
 """
 

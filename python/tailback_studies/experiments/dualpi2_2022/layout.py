@@ -97,7 +97,7 @@ TCP_FLOWS = 5
 #: Base round-trip time in overload, ms.
 OVERLOAD_RTT = 10
 #: Number of flows, of five, that send packets in L and in C. The key is the class of the UDP flow.
-#: The published percentiles of the rate per flow show how many send: if P1 is 0 and P25 is not, one
+#: The published percentiles of the rate per flow show how many send. If P1 is 0 and P25 is not, one
 #: of five flows is idle. With UDP in C, the flows in L have a P25 of 0 and a P75 of 5/3 of the
 #: mean, so three send.
 ACTIVE: Mapping[str, tuple[int, int]] = {"L": (4, 4), "C": (3, 4)}

@@ -66,7 +66,7 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
 
 def cause(entry: SceEntry) -> str:
     """Return the cause of a cell's error as text. If the cause is not known, the text begins with
-    "unexplained" or "open"."""
+    "unexplained"."""
     cell, setup = entry.cell, entry.table.setup
     if entry.chance:
         return f"chance: within the range of single runs with {cell.n} seeds"
