@@ -315,7 +315,7 @@ in brackets.
 
 {cells}
 
-Difference between real and virtual time over these cells:
+Difference between real and virtual time, over all rows of the table above:
 
 | quantity | median, % | at most, % |
 |---|--:|--:|

@@ -328,7 +328,7 @@ def growth(seen: Seen) -> Finding:
         return Finding("fail", a15.MEASURE, None, a15.BOUND, note, len(p.times) - 1)
     note = (
         f"The link was full {p.times[found] - a15.CHANGE_S:.2f} s after its rate changed. "
-        "Packets do not show how many rounds of UP that took."
+        "Packets do not show how many rounds of UP passed until then."
     )
     return Finding("not observable", "", None, None, note, found)
 
