@@ -417,7 +417,7 @@ TABLES = {
         """\
 *Worse* and *no worse* compare with CUBIC in the same scenario. Sections about other traffic measure
 harm: how much a CUBIC or Reno flow loses beside the congestion control, minus its loss beside a
-second flow of its own kind. Section numbers are those of RFC 9743. Sections whose names begin with
+second CUBIC or Reno flow. Section numbers are those of RFC 9743. Sections whose names begin with
 nsperf or L4S come [from other sources](../how-to/evaluate.md#parts-of-other-sources). RFC 9331 has
 requirements only for congestion controls that send ECT(1), such as Prague. For all others, the L4S
 sections are shown but not counted.""",
