@@ -1,10 +1,10 @@
 //! Cake combines a shaper, tins (classes of traffic), a queue for each flow, and the AQM Cobalt.
 //!
-//! Follows Linux 7.3 sch_cake. Linux's Cake sends no SCE marks. They follow the version of Cake by
-//! the authors of SCE (Some Congestion Experienced; June 2019, see `aqm/sce.rs`). Cake itself
-//! shapes the traffic to the link's rate, so the link does not limit the rate a second time. For
-//! the shaper, a packet has the size that `overhead`, `mpu` and `atm` give it. The packet occupies
-//! the link for the time that this size takes at the link's rate.
+//! Follows Linux 7.3 sch_cake. Linux's Cake sends no SCE marks. SCE marks follow the version of
+//! Cake by the authors of SCE (Some Congestion Experienced; June 2019, see `aqm/sce.rs`). Cake
+//! itself shapes the traffic to the link's rate, so the link does not limit the rate a second time.
+//! For the shaper, a packet has the size that `overhead`, `mpu` and `atm` give it. The packet
+//! occupies the link for the time that this size takes at the link's rate.
 //!
 //! | module | what it implements |
 //! |---|---|

@@ -8,8 +8,8 @@
 //! - The probability decays by 1/64 in an update if both the current delay and the previous delay
 //!   are 0.
 //! - While the delay is above 250 ms, each update adds 2 % to the probability.
-//! - The burst allowance is 150 ms. Only time in which the queue sends is subtracted from it. The
-//!   allowance is renewed when delays are below half the target and the probability is 0.
+//! - The burst allowance is 150 ms. Only the time in which the queue sends reduces the allowance.
+//!   The allowance is renewed when delays are below half the target and the probability is 0.
 //! - A packet is always marked or dropped once the accumulated probability reaches 8.5. Such a mark
 //!   does not reset the accumulated probability.
 //! - The probability is not clamped to 1. It can rise above 1 (windup) while the delay stays high.

@@ -62,7 +62,7 @@ _BATTERY = {
 BATTERY = (
     _Dual(
         id="L4S-battery-share",
-        title="Dual queue: rates of Prague and CUBIC over rates and RTTs",
+        title="Dual queue: rates of Prague and CUBIC at many link rates and RTTs",
         source="L4S battery, equal RTT 1-1",
         scenario="l4s-battery.toml",
         quick=_BATTERY,
@@ -74,7 +74,7 @@ BATTERY = (
     ),
     _Dual(
         id="L4S-battery-delay",
-        title="Dual queue: delay of the L4S queue over rates and RTTs",
+        title="Dual queue: delay of the L4S queue at many link rates and RTTs",
         source="L4S battery, equal RTT 1-1",
         scenario="l4s-battery.toml",
         quick=_BATTERY,
