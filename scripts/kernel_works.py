@@ -73,7 +73,7 @@ HEAD = """\
 
 VERSIONS = """\
 In the two experiments on DualPI2 versions of 2019, each part has four rows, one for each quantity.
-A row covers all versions. Each has one seed, so the differences include noise.
+A row covers all versions. Each version has one seed, so the differences include noise.
 """
 
 CRITERIA = """\
