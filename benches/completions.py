@@ -73,7 +73,7 @@ CASES = (
     ),
     Case(
         *("wifi-bad", 4, 4.3),
-        "BBR's window follows the least RTT of 2 ms, which is far below the mean. {early}",
+        "BBR's window follows the least RTT of 2 ms, which is far below the mean RTT. {early}",
     ),
     Case(
         "wifi-fade",
@@ -103,7 +103,7 @@ HEAD = """\
   for the propagation of the last frame.
 - Times of the simulator are the median and, in brackets, the worst of all seeds, from the first SYN
   to the last byte at the receiver. **Bold**: the worst is beyond C4's limit.
-- *bbr* and *bbr3* are versions 1 and 3. C4 itself is not part of tailback.
+- *bbr* and *bbr3* are versions 1 and 3 of BBR. C4 itself is not part of tailback.
 
 ## Why the times may differ
 
