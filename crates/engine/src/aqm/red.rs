@@ -25,8 +25,9 @@
 //! Known deviations: the average, the probability and (1-w)^m are computed in floating point. Linux
 //! uses fixed point and takes (1-w)^m from a table of shifts, or approximates it by 1 - mw if the
 //! shift is below one. `bandwidth` defaults to the link's rate (in tc to 10Mbit). If RED marks a
-//! packet that the full buffer then drops, the packet counts only as dropped. The options harddrop
-//! and nodrop are not implemented. As in Linux, and unlike ns-2, the probability is not scaled by
+//! packet that the full buffer then drops, the packet counts only as dropped. If an option changes
+//! during a run, packets stay queued and the timer of `adaptive` keeps its times. Linux purges the
+//! queue and restarts the timer. The options harddrop and nodrop are not implemented. As in Linux, and unlike ns-2, the probability is not scaled by
 //! packet size, even if the average is in bytes.
 
 use tailback_record::Cause;
@@ -385,14 +386,16 @@ pub struct Store {
     packet_time: Option<f64>,
     /// Time at which the link first found the queue empty, or `None` if no idle time is running.
     idle_since: Option<Time>,
+    /// Nominal rate of the link. It determines `packet_time` unless `bandwidth` is set.
+    nominal: Rate,
 }
 
 impl Store {
-    /// Reads [`LIMIT`], [`IDLE`], [`AVPKT`] and [`BANDWIDTH`]. `rate` is the rate of the link.
-    pub fn of(options: &Options, rate: Rate) -> Store {
+    /// Reads [`LIMIT`], [`IDLE`], [`AVPKT`] and [`BANDWIDTH`]. `nominal` is the link's nominal rate.
+    pub fn of(options: &Options, nominal: Rate) -> Store {
         let rate = match options.get("bandwidth") {
             Some(Value::Rate(rate)) => *rate,
-            _ => rate,
+            _ => nominal,
         };
         let decays = options.word("idle") == "decay" && rate.0 > 0;
         let ns = options.bytes("avpkt") as f64 * 8e9 / rate.0 as f64;
@@ -401,12 +404,14 @@ impl Store {
             limit: Limit::of(options.get("limit")),
             packet_time: decays.then_some(ns),
             idle_since: Some(Time::ZERO),
+            nominal,
         }
     }
 
-    /// Changes the options. Packets stay queued.
+    /// Changes the options. Packets stay queued. Idle times still refer to the nominal rate, because
+    /// the rate now may be 0.
     pub fn change(&mut self, options: &Options, setting: &Setting) {
-        let now = Store::of(options, setting.rate);
+        let now = Store::of(options, self.nominal);
         (self.limit, self.packet_time) = (now.limit, now.packet_time);
         if self.packets.is_empty() {
             self.idle_since.get_or_insert(setting.now);

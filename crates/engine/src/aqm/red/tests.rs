@@ -430,3 +430,26 @@ fn idle_time_is_counted_in_packets_of_the_link() {
     assert_eq!(idle("hold", 8_000_000), None);
     assert_eq!(idle("decay", 0), None);
 }
+
+#[test]
+fn a_change_of_options_keeps_the_rate_of_idle_times() {
+    let mut set = vec![("idle", Value::Word("decay")), ("avpkt", bytes(1_000))];
+    for bandwidth in [None, Some(16_000_000)] {
+        set.extend(bandwidth.map(|rate| ("bandwidth", Value::Rate(Rate(rate)))));
+        let options = options(&set);
+        let packet = Packet::new(0, 1514, Ecn::NotEct);
+        // In an outage, and at a lower rate.
+        for now in [0, 1_000_000] {
+            let mut store = Store::of(&options, Rate(8_000_000));
+            let setting = Setting {
+                rate: Rate(now),
+                mtu: 1514,
+                now: Time(4 * MS),
+            };
+            store.change(&options, &setting);
+            let idle = store.arrival(&packet, Time(8 * MS)).idle;
+            let expected = if bandwidth.is_some() { 16.0 } else { 8.0 };
+            assert_eq!(idle, Some(expected), "{bandwidth:?} {now}");
+        }
+    }
+}
