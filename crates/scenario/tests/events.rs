@@ -8,6 +8,7 @@ use tailback_engine::aqm;
 use tailback_engine::network::Network;
 use tailback_engine::plan::{Change, Plan};
 use tailback_engine::registry::{Kind, Opt, Value, defaults};
+use tailback_engine::units::Time;
 use tailback_record::{Cause, Outcome};
 use tailback_scenario::{estimate_memory, load};
 
@@ -326,7 +327,7 @@ fn a_limit_that_shrinks_drops_from_the_head_or_keeps_what_it_holds() {
         let set = "\"bottleneck.queue.limit\" = \"10p\"";
         let plan = plan(&scenario(&link, &event("1s", set)));
         let mut network = Network::new(&plan, 1);
-        network.advance_until(tailback_engine::units::Time::from_ms(1_000));
+        network.advance_until(Time::from_ms(1_000));
         let at_once = network.backlog(0).packets;
         (at_once, finish(network))
     };
@@ -401,10 +402,7 @@ fn events_happen_in_the_order_of_time() {
     let [ahead, behind] = [format!("{one}{two}"), format!("{two}{one}")];
     let [ahead, behind] = [ahead, behind].map(|events| plan(&scenario("", &events)));
     assert_eq!(ahead.events, behind.events);
-    assert_eq!(
-        ahead.events[0].at,
-        tailback_engine::units::Time::from_ms(500)
-    );
+    assert_eq!(ahead.events[0].at, Time::from_ms(500));
 }
 
 #[test]
@@ -420,4 +418,20 @@ fn values_of_events_are_swept() {
     assert_eq!(rates.len(), 2);
     assert_ne!(rates[0], rates[1]);
     assert_ne!(scenario.points[0].run_id, scenario.points[1].run_id);
+}
+
+#[test]
+fn less_patience_releases_held_packets_without_another_packet() {
+    let text = "duration = \"2s\"\n[bottleneck]\nrate = \"10Mbit\"\nqueue = \"fifo\"\n\
+                [[bottleneck.impairments]]\nkind = \"reorder\"\nprobability = 1.0\n\
+                distance = 1000\npatience = \"1s\"\n[path]\nrtt = \"20ms\"\n\
+                [[traffic]]\nkind = \"cbr\"\nrate = \"1Mbit\"\nstop = \"100ms\"\n";
+    let set = "\"bottleneck.impairments[0].patience\" = \"50ms\"";
+    let text = format!("{text}{}", event("300ms", set));
+    let mut network = Network::new(&plan(&text), 1);
+    network.advance_until(Time::from_ms(299));
+    assert!(network.census().inside > 0, "packets are held");
+    network.advance_until(Time::from_ms(350));
+    assert_eq!(network.census().inside, 0);
+    live_equals_scheduled(&text);
 }

@@ -142,11 +142,20 @@ impl Impaired {
         self.delay = delay;
     }
 
-    /// Changes the options of an impairment. `options` are complete.
-    pub fn change_options(&mut self, place: usize, options: &Options) {
+    /// Changes the options of an impairment. `options` are complete. Held packets may leave at other
+    /// times from then on, so the calendar entry `id` of the link moves.
+    pub fn change_options(
+        &mut self,
+        place: usize,
+        options: &Options,
+        id: Component,
+        now: Time,
+        calendar: &mut Calendar,
+    ) {
         if let Some(step) = self.steps.get_mut(place) {
             step.impairment.change(options);
         }
+        self.enter_deadline(id, now, calendar);
     }
 
     /// Returns the number of packets that impairments hold or that are in the pen.

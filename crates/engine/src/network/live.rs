@@ -85,7 +85,9 @@ impl Network {
                 options,
             } => {
                 if let Some(impaired) = &mut self.impaired[*link as usize] {
-                    impaired.change_options(*place as usize, options);
+                    let id = self.ids.used_pens + link;
+                    let place = *place as usize;
+                    impaired.change_options(place, options, id, now, &mut self.calendar);
                 }
             }
             Change::Start(owner) => self.start_now(*owner),
