@@ -421,6 +421,25 @@ fn values_of_events_are_swept() {
 }
 
 #[test]
+fn a_rejected_value_is_reported_once() {
+    for rejected in [
+        "\"bottleneck.queue.target\" = \"0s\"",
+        "\"bottleneck.queue.flows\" = 3",
+    ] {
+        let events = [
+            event("500ms", rejected),
+            event("600ms", "\"bottleneck.queue.limit\" = \"50p\""),
+            event("700ms", "\"bottleneck.queue.interval\" = \"50ms\""),
+        ];
+        let text = scenario("queue = \"fq_codel\"\n", &events.concat());
+        match load(text.as_bytes(), "f.toml", &[], None) {
+            Ok(_) => panic!("no error in\n{text}"),
+            Err(problems) => assert_eq!(problems.len(), 1, "{problems:?}"),
+        }
+    }
+}
+
+#[test]
 fn less_patience_releases_held_packets_without_another_packet() {
     let text = "duration = \"2s\"\n[bottleneck]\nrate = \"10Mbit\"\nqueue = \"fifo\"\n\
                 [[bottleneck.impairments]]\nkind = \"reorder\"\nprobability = 1.0\n\

@@ -346,14 +346,15 @@ impl Changed {
     /// Reads new options of queues and impairments.
     fn options(&mut self, sets: &[Set], reader: &mut Reader<'_>) -> Vec<Change> {
         let before = reader.problems.len();
+        let mut tree = self.tree.clone();
         for set in sets {
-            if let Err(problem) = graft(&mut self.tree, &set.path, set.node.clone()) {
+            if let Err(problem) = graft(&mut tree, &set.path, set.node.clone()) {
                 reader.problem(problem);
             }
         }
         let warnings = reader.warnings.len();
         let in_phase = reader.in_phase;
-        let (plan, ..) = read_plan(&self.tree, reader);
+        let (plan, ..) = read_plan(&tree, reader);
         // Warnings about the scenario are given once.
         reader.warnings.truncate(warnings);
         reader.in_phase = in_phase;
@@ -361,7 +362,8 @@ impl Changed {
             return Vec::new();
         }
         let mut changes = Vec::new();
-        for (number, (old, new)) in self.links.iter_mut().zip(&plan.links).enumerate() {
+        let mut links = self.links.clone();
+        for (number, (old, new)) in links.iter_mut().zip(&plan.links).enumerate() {
             let Some(set) = sets.iter().find(|set| set.links.contains(&number)) else {
                 continue;
             };
@@ -393,6 +395,10 @@ impl Changed {
                 }
             }
             (old.queue, old.impairments) = (new.queue.clone(), new.impairments.clone());
+        }
+        // Later events do not see rejected values. Otherwise each would repeat the error.
+        if reader.problems.len() == before {
+            (self.tree, self.links) = (tree, links);
         }
         changes
     }
