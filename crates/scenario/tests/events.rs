@@ -454,3 +454,48 @@ fn less_patience_releases_held_packets_without_another_packet() {
     assert_eq!(network.census().inside, 0);
     live_equals_scheduled(&text);
 }
+
+/// Two seconds of links without sources. `a` and `b` share a pipe, because they have the same delay.
+const LINKS: &str = "duration = \"2s\"\n\
+                     [links.a]\nrate = \"10Mbit\"\ndelay = \"50ms\"\nqueue = \"fifo\"\n\
+                     [links.b]\nrate = \"10Mbit\"\ndelay = \"50ms\"\nqueue = \"fifo\"\n\
+                     [links.slow]\nrate = \"1200kbit\"\nqueue = \"fifo\"\n\
+                     [path]\nrtt = \"20ms\"\n";
+
+/// Returns a source of datagrams of 1250 bytes.
+fn cbr(route: &str, rate: &str, start: &str) -> String {
+    format!(
+        "[[traffic]]\nkind = \"cbr\"\nrate = \"{rate}\"\npacket_size = 1250\nstart = \"{start}\"\n\
+         route = [{route}]\n"
+    )
+}
+
+#[test]
+fn a_shorter_delay_does_not_wait_for_packets_of_other_links() {
+    let set = "\"links.a.delay\" = \"1ms\"";
+    // The first packet of `a` reaches the link after the change.
+    let sources = [
+        cbr("\"a\"", "1Mbit", "200ms"),
+        cbr("\"b\"", "1Mbit", "0s"),
+        cbr("\"slow\"", "1Mbit", "0s"),
+    ];
+    let text = format!("{LINKS}{}{}", sources.concat(), event("200ms", set));
+    let outcome = live_equals_scheduled(&text);
+    let longest = |source: usize| outcome.traffic[source].one_way.max().expect("packets");
+    assert!(longest(0) < 25_000_000, "{}", longest(0));
+    assert!(longest(1) > 50_000_000, "{}", longest(1));
+}
+
+#[test]
+fn a_packet_does_not_overtake_one_that_is_due_at_the_same_time() {
+    // The source sends every 50 ms, so each packet reaches `a` when the one before leaves the delay.
+    // If it overtook that packet, that packet would wait for it at `slow`.
+    let source = cbr("\"a\", \"slow\"", "200kbit", "0s");
+    let others = ["b", "slow"].map(|link| cbr(&format!("\"{link}\""), "8kbit", "1900ms"));
+    let text = format!("{LINKS}{source}{}", others.concat());
+    let set = "\"links.a.delay\" = \"0s\"";
+    let changed = live_equals_scheduled(&format!("{text}{}", event("505ms", set)));
+    let unchanged = run(&plan(&text));
+    let [changed, unchanged] = [&changed, &unchanged].map(|o| o.traffic[0].one_way.max());
+    assert_eq!(changed, unchanged);
+}

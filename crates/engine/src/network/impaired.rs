@@ -122,18 +122,35 @@ impl Impaired {
         }))
     }
 
-    /// Takes over the delay, jitter and slots of a link whose packets passed a pipe so far. `last`
-    /// is when the last of these packets leaves the pipe.
-    pub fn after_pipe(more: More, last: Time) -> Box<Impaired> {
+    /// Returns a pen without delay and impairments, for a link whose packets passed a pipe so far.
+    pub fn without_delay() -> Box<Impaired> {
         Box::new(Impaired {
             delay: Time::ZERO,
-            more: Some(more),
-            last,
+            more: None,
+            last: Time::ZERO,
             steps: Vec::new(),
             holding: 0,
             pen: Pen::default(),
             entered: Time::NEVER,
         })
+    }
+
+    /// Takes over the jitter and slots of the link's pipe.
+    pub fn take_pipe(&mut self, pipe: &mut More) {
+        self.more = Some(More {
+            jitter: pipe.jitter.take(),
+            slots: pipe.slots.take(),
+            part: None,
+        });
+    }
+
+    /// Takes over a packet from the link's pipe. It leaves at the same time as from the pipe.
+    pub fn take_packet(&mut self, packet: &Packet) {
+        let mut packet = *packet;
+        // A packet counts a link when it enters the link's pipe, but only when it leaves a pen.
+        packet.hop -= 1;
+        self.last = packet.stamp;
+        self.pen.push(packet.stamp, &packet);
     }
 
     /// Changes the delay of packets that leave the queue from now on. Packets keep their order.
@@ -294,7 +311,7 @@ impl Impaired {
     }
 
     /// Moves the link's calendar entry to the time at which a packet may next leave.
-    fn enter_deadline(&mut self, id: Component, now: Time, calendar: &mut Calendar) {
+    pub fn enter_deadline(&mut self, id: Component, now: Time, calendar: &mut Calendar) {
         let next = match self.deadline() {
             Time::NEVER => Time::NEVER,
             next => next.max(now),

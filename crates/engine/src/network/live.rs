@@ -11,8 +11,8 @@ use super::Network;
 use super::build::mtu;
 use super::connections::End;
 use super::impaired::Impaired;
-use super::pipe::More;
 use crate::calendar::{Component, NOT_DUE};
+use crate::packet::flags;
 use crate::plan::{Change, EventPlan};
 use crate::rng::Stream;
 use crate::units::Time;
@@ -68,7 +68,10 @@ impl Network {
                 }
             }
             Change::Delay(link, delay) => {
-                self.with_pen(*link).change_delay(*delay);
+                self.move_to_pen(*link);
+                if let Some(impaired) = &mut self.impaired[*link as usize] {
+                    impaired.change_delay(*delay);
+                }
             }
             Change::Loss(link, probability) => {
                 let (seed, plan) = (self.seed, &self.plan.links[*link as usize]);
@@ -95,25 +98,40 @@ impl Network {
         }
     }
 
-    /// Returns the impairments of a link. If the link has none, its delay moves from its pipe to a
-    /// pen. Packets in the pipe stay there, and later packets leave the pen after them.
-    fn with_pen(&mut self, link: u32) -> &mut Impaired {
+    /// Moves the delay of a link from its pipe to a pen, unless it has a pen. The link's packets in
+    /// the pipe move too, so that later packets leave after them. The pipe may also hold packets of
+    /// other links and of hosts with the same delay, which stay there.
+    fn move_to_pen(&mut self, link: u32) {
         let index = link as usize;
         let here = &mut self.links[index];
-        let pipes = &mut self.pipes;
         here.impaired = true;
-        self.impaired[index].get_or_insert_with(|| {
-            let pipe = here.pipe.take().map(|pipe| &mut pipes[pipe as usize]);
-            let last = pipe.as_ref().and_then(|pipe| pipe.packets.back());
-            let last = last.map_or(Time::ZERO, |packet| packet.stamp);
-            let more = pipe.and_then(|pipe| pipe.more.as_mut());
-            let more = more.map_or_else(More::default, |more| More {
-                jitter: more.jitter.take(),
-                slots: more.slots.take(),
-                part: None,
-            });
-            Impaired::after_pipe(more, last)
-        })
+        if self.impaired[index].is_some() {
+            return;
+        }
+        let mut impaired = Impaired::without_delay();
+        if let Some(id) = here.pipe.take() {
+            let pipe = &mut self.pipes[id as usize];
+            if let Some(more) = &mut pipe.more {
+                impaired.take_pipe(more);
+            }
+            for packet in std::mem::take(&mut pipe.packets).iter() {
+                let path = &self.ends[packet.flow as usize].path;
+                let hops = match packet.has(flags::ACK) {
+                    true => &path.back,
+                    false => &path.route,
+                };
+                let passed = usize::from(packet.hop).checked_sub(1);
+                match passed.and_then(|hop| hops.get(hop)) {
+                    Some(from) if *from == link => impaired.take_packet(packet),
+                    _ => pipe.packets.push_back(*packet),
+                }
+            }
+            let next = pipe.packets.front().map_or(Time::NEVER, |head| head.stamp);
+            self.calendar.move_to(id, next);
+            let pen = self.ids.used_pens + link;
+            impaired.enter_deadline(pen, self.now, &mut self.calendar);
+        }
+        self.impaired[index] = Some(impaired);
     }
 
     /// Starts a flow or source that has not started.
