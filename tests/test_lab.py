@@ -368,7 +368,30 @@ def test_a_slider_changes_the_run_from_a_moment_on(seen: dict[str, Any], tmp_pat
     [native] = run_many([Job(path)], out=tmp_path / "results", progress=False)
     assert native.points[0].path.name == seen["stopped"]
     assert len({seen["unforked"], seen["forked"], seen["stopped"]}) == 3
-    assert "does not change during a run" in seen["unchangeable"]
+    assert seen["fixed"] is True
+
+
+def test_a_rejected_change_blocks_no_later_change(seen: dict[str, Any]) -> None:
+    """The page returns to the last accepted scenario, and shows why it rejected the change."""
+    assert seen["restarted"] == seen["forked"]
+    assert '"cubic" starts at 0' in seen["rejected"]
+    assert (seen["rejectedText"], seen["rejectedStale"]) == (True, False)
+    assert seen["later"] not in {seen["forked"], seen["unforked"], seen["stopped"]}
+    assert seen["laterBanner"] is True
+    assert seen["slidBack"] is True
+
+
+def test_changes_are_added_to_an_inline_list_of_events(
+    seen: dict[str, Any], tmp_path: Path
+) -> None:
+    text = seen["inlinedToml"]
+    events = tomllib.loads(text)["events"]
+    assert [event["at"] for event in events[:1]] == ["2s"]
+    assert [set(event["set"]) for event in events] == [{"bottleneck.rate"}] * 3
+    path = tmp_path / "inlined.toml"
+    path.write_text(text, encoding="utf-8")
+    [native] = run_many([Job(path)], out=tmp_path / "results", progress=False)
+    assert native.points[0].path.name == seen["inlined"]
 
 
 def test_nothing_is_wider_than_a_phone(seen: dict[str, Any]) -> None:

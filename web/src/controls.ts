@@ -8,6 +8,9 @@ import { words } from "./words";
 
 const HIDDEN = /^(title|sweep|assert|record|with|kernel|events)\b|^(flows|traffic)\[\d+\]\.name$|\.(route|back)\b/;
 
+/** Values that may change during a run. The engine also rejects some of these. */
+const CHANGES = /^(?:bottleneck|links\.[^.]+)\.(?:(?:rate|delay)$|(?:loss|queue|impairments|reorder|duplicate|policer)\b)/;
+
 /** A value that the user changes: its path, and the new value as TOML. */
 export interface Edit {
   path: string;
@@ -19,8 +22,10 @@ export class Controls {
   now: Map<string, string> = new Map();
   readonly element = el("div", { class: "controls" });
   private shape = "";
+  /** Whether a control changes the run only from a moment on. */
+  private live = false;
   private readonly anchors = new Map<string, number>();
-  private readonly updates = new Map<string, (value: Value) => void>();
+  private readonly updates = new Map<string, (value: Value, back: boolean) => void>();
   private draft: Draft = { text: "", values: [] };
 
   constructor(
@@ -34,14 +39,24 @@ export class Controls {
     this.shape = "";
   }
 
-  /** Builds the controls for the values of a scenario. */
-  show(draft: Draft): void {
+  /** Disables the controls of values that do not change during a run, if `live` is set. */
+  limit(live: boolean): void {
+    this.live = live;
+    for (const row of this.element.querySelectorAll<HTMLElement>(".row.fixed")) {
+      row.title = live ? words.fixed : "";
+      for (const input of row.querySelectorAll<HTMLInputElement | HTMLSelectElement>("label > :is(input, select)")) input.disabled = live;
+    }
+  }
+
+  /** Builds the controls for the values of a scenario. `back` also moves the slider in use to its
+   * value, because the change of its value was rejected. */
+  show(draft: Draft, back = false): void {
     this.draft = draft;
     const shown = draft.values.filter((value) => !HIDDEN.test(value.path));
     const algorithm = (value: Value) => (/\.(aqm|cc|queue|kind|name)$/.test(value.path) ? String(value.value) : "");
     const shape = JSON.stringify(shown.map((value) => [value.path, value.kind, algorithm(value)]));
     if (shape === this.shape) {
-      this.update(shown);
+      this.update(shown, back);
       return;
     }
     this.shape = shape;
@@ -53,18 +68,23 @@ export class Controls {
     }
     const open = new Set([...this.element.querySelectorAll("details")].filter((at) => !at.open).map((at) => at.dataset["section"]));
     this.element.replaceChildren(...[...groups].map(([name, values]) => this.section(name, values, !open.has(name))));
-    this.update(shown);
+    this.update(shown, back);
+    this.limit(this.live);
   }
 
-  private update(values: Value[]): void {
+  private update(values: Value[], back: boolean): void {
     for (const value of values) {
       const now = this.now.get(value.path);
-      this.updates.get(value.path)?.(now === undefined ? value : { ...value, value: JSON.parse(now) as Value["value"] });
+      this.updates.get(value.path)?.(now === undefined ? value : { ...value, value: JSON.parse(now) as Value["value"] }, back);
     }
   }
 
   private section(name: string, values: Value[], open: boolean): HTMLElement {
-    const rows = values.map((value) => this.row(name, value)).filter((row) => row !== null);
+    const rows = values.flatMap((value) => {
+      const row = this.row(name, value);
+      row?.classList.toggle("fixed", !CHANGES.test(value.path) || this.registry(value) !== null);
+      return row === null ? [] : [row];
+    });
     const title = name === "" ? "run" : this.title(name);
     const made = el("details", { open, "data-section": name }, el("summary", {}, title), ...rows);
     const keys = missing(this.about, this.draft.values, name);
@@ -169,8 +189,8 @@ export class Controls {
       say(value.kind === "integer" ? Math.round(number) : number);
     });
     input.addEventListener("change", () => (fresh = true));
-    this.updates.set(value.path, (of) => {
-      if (document.activeElement !== input) set(of);
+    this.updates.set(value.path, (of, back) => {
+      if (back || document.activeElement !== input) set(of);
     });
     return labelled(label, key, input, shown);
   }

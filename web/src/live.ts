@@ -1,28 +1,72 @@
 // Changes that the user makes at one moment of a run. They are written as `[[events]]` at the end
-// of the scenario.
+// of the scenario. If its list of events is inline, they are the last entry of this list.
 
 import { quoted } from "./edit";
+import type { Value } from "./protocol";
+
+/** Where an entry is added to an inline list, and what separates it from the entry before. */
+export interface Place {
+  at: number;
+  separator: string;
+}
+
+/** Returns the place for another event in a scenario with inline events. */
+export function inline(values: Value[]): Place | null {
+  const list = values.find((value) => value.path === "events" && value.kind === "array");
+  if (list === undefined) return null;
+  const last = values.filter((value) => /^events\[\d+\]$/.test(value.path)).at(-1);
+  return last === undefined ? { at: list.start + 1, separator: "" } : { at: last.end, separator: ", " };
+}
 
 /** A moment, and what changes at this moment. */
 export class Moment {
-  /** New values by path, as TOML. */
-  readonly sets = new Map<string, string>();
-  readonly start = new Set<string>();
-  readonly stop = new Set<string>();
-
-  /** `base` is the scenario without these changes. */
+  /** `base` is the scenario without these changes, and `place` where its inline list of events, if it
+   * has one, gets another. `sets` are new values by path, as TOML. */
   constructor(
     readonly base: string,
     readonly time: number,
+    private readonly place: Place | null,
+    readonly sets: Map<string, string> = new Map(),
+    readonly start: Set<string> = new Set(),
+    readonly stop: Set<string> = new Set(),
   ) {}
+
+  copy(): Moment {
+    return new Moment(this.base, this.time, this.place, new Map(this.sets), new Set(this.start), new Set(this.stop));
+  }
+
+  /** Starts or stops a flow or source. Undoes the opposite change of the same moment. */
+  turn(name: string, starts: boolean): void {
+    const [to, from] = starts ? [this.start, this.stop] : [this.stop, this.start];
+    if (!from.delete(name)) to.add(name);
+  }
 
   /** Returns the scenario with the changes. */
   text(): string {
+    const { base, place } = this;
+    const lines = this.lines();
+    if (lines.length === 0) return base;
+    if (place !== null) return base.slice(0, place.at) + this.entry(place) + base.slice(place.at);
+    return `${base.trimEnd()}\n\n[[events]]\n${lines.join("\n")}\n`;
+  }
+
+  /** Returns the place for another event in the scenario with the changes. */
+  after(): Place | null {
+    const { place } = this;
+    if (place === null || this.lines().length === 0) return place;
+    return { at: place.at + this.entry(place).length, separator: ", " };
+  }
+
+  private entry(place: Place): string {
+    return `${place.separator}{ ${this.lines().join(", ")} }`;
+  }
+
+  /** Returns the keys of the event, or nothing if nothing changes. */
+  private lines(): string[] {
     const names = (key: string, of: Set<string>) => (of.size === 0 ? [] : [`${key} = [${[...of].map(quoted).join(", ")}]`]);
     const sets = [...this.sets].map(([path, value]) => `${quoted(path)} = ${value}`);
     const lines = [...(sets.length === 0 ? [] : [`set = { ${sets.join(", ")} }`]), ...names("start", this.start), ...names("stop", this.stop)];
-    if (lines.length === 0) return this.base;
-    return `${this.base.trimEnd()}\n\n[[events]]\nat = "${this.time}s"\n${lines.join("\n")}\n`;
+    return lines.length === 0 ? [] : [`at = "${this.time}s"`, ...lines];
   }
 }
 

@@ -10,7 +10,7 @@ import { Events } from "./events";
 import { type Foreign, read } from "./foreign";
 import { type Exhibit, ofExamples, ofLessons, ofPaths, texts } from "./gallery";
 import { lesson } from "./lesson";
-import { Moment, moment } from "./live";
+import { Moment, type Place, inline, moment } from "./live";
 import { Picture } from "./picture";
 import { Player } from "./player";
 import type { About, Loaded, Problem, Result, Value } from "./protocol";
@@ -22,6 +22,15 @@ import { foreign, noCompression, words } from "./words";
 
 /** The scenario that the page opens first. */
 const FIRST = "first";
+
+/** The state to which the page returns if the engine rejects a change from a moment on. */
+interface Accepted {
+  text: string;
+  outline: Draft;
+  moment: Moment | null;
+  now: Map<string, string>;
+  before: Result | null;
+}
 
 class Lab {
   private about: About | null = null;
@@ -39,6 +48,12 @@ class Lab {
   private live = false;
   /** The changes of the last such moment. */
   private moment: Moment | null = null;
+  /** The state before the changes that the engine has neither accepted nor rejected. */
+  private accepted: Accepted | null = null;
+  /** Whether the last change was rejected. The banner then shows the reason. */
+  private rejected = false;
+  /** The values of the last text that the engine has read. */
+  private outline: Draft = { text: "", values: [] };
   /** Whether a run is in progress. */
   private waiting = false;
   private readonly hidden = new Set<number>();
@@ -257,12 +272,12 @@ class Lab {
 
   /** Handles a slider or menu. `began` is set if the user used another slider or menu before. */
   private changed(draft: Draft, began: boolean, edit: Edit | null): void {
-    if (began) this.compare();
     if (this.live && edit !== null) {
       this.change(began, (at) => at.sets.set(edit.path, edit.by));
       this.controls?.now.set(edit.path, edit.by);
       return;
     }
+    if (began) this.compare();
     this.forget();
     this.editor.set(draft.text);
     this.rerun(draft.text);
@@ -271,18 +286,55 @@ class Lab {
   /** Forgets which changes belong to the last moment. They stay in the scenario. */
   private forget(): void {
     this.moment = null;
+    this.accepted = null;
     this.controls?.now.clear();
+    this.reject("");
+  }
+
+  /** Shows why a change was rejected. An empty reason removes the message. */
+  private reject(why: string): void {
+    if (why !== "" || this.rejected) this.say(why);
+    this.rejected = why !== "";
   }
 
   /** Changes the run from the present moment on, or from the last moment if the user still moves the
    * same slider. */
   private change(began: boolean, by: (at: Moment) => void): void {
+    const { text, outline, before } = this;
+    // After a rejection, the moment is that of an older change.
+    const fresh = began || (this.rejected && this.accepted === null);
+    this.accepted ??= { text, outline, moment: this.moment, now: new Map(this.controls?.now), before };
+    if (began) this.compare();
     const time = moment(this.player.time, this.result?.summary.duration_s ?? 0);
-    if (this.moment === null || (began && this.moment.time !== time)) this.moment = new Moment(this.text, time);
-    by(this.moment);
-    const text = this.moment.text();
-    this.editor.set(text);
-    this.rerun(text);
+    const other = fresh && this.moment?.time !== time;
+    const next = this.moment === null || other ? new Moment(text, time, this.place()) : this.moment.copy();
+    by(next);
+    this.moment = next;
+    this.editor.set(next.text());
+    this.rerun(next.text());
+  }
+
+  /** Returns the place for another event in the text, if its events are inline. */
+  private place(): Place | null {
+    if (this.outline.text === this.text) return inline(this.outline.values);
+    return this.moment?.text() === this.text ? this.moment.after() : null;
+  }
+
+  /** Returns to the last accepted state, and shows the problems of the rejected change. */
+  private back(to: Accepted, problems: Problem[]): void {
+    const { result } = this;
+    this.accepted = null;
+    this.moment = to.moment;
+    this.before = to.before;
+    this.editor.set(to.text);
+    this.reject(words.rejected(problems.map(({ text }) => text).join(". ")));
+    if (this.controls !== null) this.controls.now = to.now;
+    if (to.outline.text === to.text) this.controls?.show(to.outline, true);
+    const shown = result?.text === to.text && result.point === this.point && result.link === this.link;
+    if (!shown || to.outline.text !== to.text) return this.rerun(to.text);
+    this.text = to.text;
+    this.waiting = false;
+    this.bar.classList.remove("busy");
   }
 
   /** Lets sliders change the run only from the present moment on, and compares with the run so far. */
@@ -295,6 +347,7 @@ class Lab {
       if (this.result !== null) this.show(this.result);
     }
     this.reach.value = on ? "live" : "";
+    this.controls?.limit(on);
   }
 
   /** Returns a menu that starts or stops flows and sources from the present moment on. */
@@ -304,8 +357,7 @@ class Lab {
     const choice = menu(words.turn, [["", words.turn], ...items], "", (chosen) => {
       choice.value = "";
       const [word = "", name = ""] = chosen.split(/ (.*)/);
-      this.compare();
-      this.change(true, (at) => (word === "stop" ? at.stop : at.start).add(name));
+      this.change(true, (at) => at.turn(name, word === "start"));
     });
     return choice;
   }
@@ -317,6 +369,12 @@ class Lab {
 
   /** Shows a loaded scenario, or its errors. */
   private read(values: Value[], loaded: Loaded | null, problems: Problem[]): void {
+    if (this.accepted !== null) {
+      if (loaded === null) return this.back(this.accepted, problems);
+      this.accepted = null;
+      this.reject("");
+    }
+    this.outline = { text: this.text, values };
     this.loaded = loaded;
     this.waiting = loaded !== null;
     this.bar.value = loaded === null ? 0 : 0.02;

@@ -23,6 +23,8 @@ export const words = {
   fork: "Fork here",
   forkTitle: "Keep this run for comparison. Sliders then change the run from this moment on.",
   turn: "stop or start now …",
+  fixed: "This value does not change during a run.",
+  rejected: (why: string) => `The run stays as it is, because the change was rejected: ${why}`,
   addOption: "add an option …",
   addKey: "add a key …",
   bottleneck: "At the bottleneck",

@@ -221,10 +221,43 @@ seen.stopped = await ran(fork, seen.forked);
 const [forkedToml] = await Promise.all([fork.waitForEvent("download"), fork.getByLabel("Save as …").selectOption("toml")]);
 seen.forkedToml = readFileSync(await forkedToml.path(), "utf8");
 // A congestion control does not change during a run.
-await fork.getByLabel("flows[0].cc", { exact: true }).selectOption("reno");
-await fork.waitForSelector(".problems li");
-seen.unchangeable = await fork.locator(".problems li").first().textContent();
+seen.fixed = await fork.getByLabel("flows[0].cc", { exact: true }).isDisabled();
+// Start the flow at the moment at which it stops. Then start it again, which is rejected.
+const turn = fork.getByLabel("stop or start now …", { exact: true });
+await turn.selectOption("start cubic");
+seen.restarted = await ran(fork, seen.stopped);
+const accepted = await fork.locator("textarea").inputValue();
+await turn.selectOption("start cubic");
+await fork.waitForFunction(() => document.querySelector(".banner").textContent.includes("rejected"));
+seen.rejected = await fork.locator(".banner").textContent();
+seen.rejectedText = (await fork.locator("textarea").inputValue()) === accepted;
+seen.rejectedStale = await fork.evaluate(() => document.body.classList.contains("stale"));
+// A later change is accepted, and removes the message.
+await rate.fill("400");
+seen.later = await ran(fork, seen.restarted);
+seen.laterBanner = await fork.locator(".banner").isHidden();
 await fork.context().close();
+
+// Change a run whose events are an inline list, at two moments.
+const listed = await open(single);
+const unlisted = await ran(listed);
+await write(listed, `events = [\n  { at = "2s", set = { "bottleneck.rate" = "20Mbit" } }, # ]\n]\n${first.replace('aqm = "fifo", limit = "1bdp"', 'aqm = "fq_codel", flows = 1000')}`);
+let inlined = await ran(listed, unlisted);
+await listed.getByRole("button", { name: "Fork here" }).click();
+for (const [time, place] of [["3333", "300"], ["5000", "200"]]) {
+  await listed.locator(".player input[type=range]").fill(time);
+  await listed.getByLabel("bottleneck.rate", { exact: true }).fill(place);
+  inlined = await ran(listed, inlined);
+}
+// This slider is rejected. It moves back, although it is still in use.
+const flows = listed.getByLabel("bottleneck.queue.flows", { exact: true });
+const whole = await flows.getAttribute("aria-valuetext");
+await flows.fill("200");
+await listed.locator(".banner", { hasText: "rejected" }).waitFor();
+seen.slidBack = (await flows.getAttribute("aria-valuetext")) === whole;
+seen.inlined = inlined;
+seen.inlinedToml = await listed.locator("textarea").inputValue();
+await listed.context().close();
 
 // On a phone, no element is wider than the page.
 const phone = await open(single, { viewport: { width: 400, height: 800 } });

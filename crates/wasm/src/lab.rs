@@ -60,27 +60,27 @@ impl Run {
         self.network.now().ns() as f64 / self.end.ns().max(1) as f64
     }
 
-    /// Changes the events that are not yet due to those of a scenario, which must be equal in
+    /// Changes the events that are not yet applied to those of a scenario, which must be equal in
     /// everything else.
     fn change(&mut self, scenario: &Scenario) -> Result<(), String> {
         let now = self.network.now();
         let point = scenario.points.get(self.point);
         let point = point.ok_or("the point of the run is missing")?;
         let plan = recorded(&point.plan, self.watch.is_some());
-        let due = self.plan.events.iter().filter(|event| event.at <= now);
-        let due = due.count();
+        // An event that an earlier change added at this very time still waits.
+        let applied = self.plan.events.len() - self.network.waiting_changes();
         let alike = |plan: &Plan| Plan {
             events: Vec::new(),
             ..plan.clone()
         };
         if alike(&plan) != alike(&self.plan)
-            || plan.events.get(..due) != self.plan.events.get(..due)
-            || plan.events[due..].iter().any(|event| event.at < now)
+            || plan.events.get(..applied) != self.plan.events.get(..applied)
+            || plan.events[applied..].iter().any(|event| event.at < now)
         {
             return Err(format!("the scenario differs before {now}"));
         }
         self.network.forget_changes();
-        for event in &plan.events[due..] {
+        for event in &plan.events[applied..] {
             self.network.change(event.clone());
         }
         self.plan = plan;
@@ -586,6 +586,27 @@ mod tests {
             scheduled,
             [lab.summary(), lab.account(), lab.log(), lab.column(5)]
         );
+    }
+
+    #[test]
+    fn changes_at_the_present_moment_are_kept_by_a_second_change() {
+        let rate = "\n[[events]]\nat = \"1.5s\"\nset = { \"bottleneck.rate\" = \"4Mbit\" }\n";
+        let once = format!("{SCENARIO}{rate}");
+        let twice = format!("{once}\n[[events]]\nat = \"1.5s\"\nstop = [\"cubic\"]\n");
+        let (mut lab, _) = loaded(&twice);
+        run(&mut lab, 0, 1_000, 0.0);
+        let scheduled = [lab.summary(), lab.account(), lab.log()];
+        let (mut lab, _) = loaded(SCENARIO);
+        assert!(lab.begin(0, 0, 1_000, 0.0));
+        assert!(lab.until(1.5) < 2.0);
+        for text in [&once, &twice] {
+            let request = json!({ "text": text, "file": "a.toml" }).to_string();
+            let answer = lab.change(request.as_bytes());
+            let answer: Value = serde_json::from_slice(&answer).expect("JSON");
+            assert!(answer["points"].is_array(), "{answer}");
+        }
+        while lab.advance(1000) < 2.0 {}
+        assert_eq!(scheduled, [lab.summary(), lab.account(), lab.log()]);
     }
 
     #[test]

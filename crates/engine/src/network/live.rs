@@ -33,6 +33,11 @@ impl Network {
         self.await_change();
     }
 
+    /// Returns the number of events that are not yet applied.
+    pub fn waiting_changes(&self) -> usize {
+        self.changes.len()
+    }
+
     /// Enters the next change into the calendar.
     pub(super) fn await_change(&mut self) {
         let next = self.changes.front().map_or(Time::NEVER, |event| event.at);
