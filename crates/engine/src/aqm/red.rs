@@ -27,8 +27,8 @@
 //! shift is below one. `bandwidth` defaults to the link's rate (in tc to 10Mbit). If RED marks a
 //! packet that the full buffer then drops, the packet counts only as dropped. If an option changes
 //! during a run, packets stay queued and the timer of `adaptive` keeps its times. Linux purges the
-//! queue and restarts the timer. The options harddrop and nodrop are not implemented. As in Linux, and unlike ns-2, the probability is not scaled by
-//! packet size, even if the average is in bytes.
+//! queue and restarts the timer. The options harddrop and nodrop are not implemented. As in Linux,
+//! and unlike ns-2, the probability is not scaled by packet size, even if the average is in bytes.
 
 use tailback_record::Cause;
 

@@ -19,8 +19,9 @@ keys! {
         /// it to a constant. A multiple of the bdp refers to the rate at the start. A packet in
         /// transmission continues at the new rate. A new delay applies to packets that leave the
         /// queue later, and packets keep their order. If a limit of a queue shrinks, the queue
-        /// drops packets from its head, as in Linux. Also as in Linux, `fifo`, `step`, `red` and
-        /// `wred` keep all queued packets, and `cake` drops packets when the next packet arrives.
+        /// drops packets from its head, as in Linux. But `fifo`, `step`, `red` and `wred` keep all
+        /// queued packets, and `cake` drops packets when the next packet arrives. In Linux, `red`
+        /// discards all queued packets instead.
         key set = key(KeyKind::Changes);
         /// Names of flows and sources that start at this time. Their own start must be later and
         /// has no effect. The random delay of start_jitter is not added.
