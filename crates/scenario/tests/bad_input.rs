@@ -205,7 +205,7 @@ cc = "cubik"
     check(
         "warmpu = \"5s\"\nduration = \"60s\"\n[bottleneck\nrate = \"100Mbit\"\nquue = 1\n",
         r#"
-        f.toml:1:1: unknown key "warmpu" in the scenario; expected one of title, duration, warmup, seed, kernel, start_jitter, host_jitter, timer_phase, bottleneck, links, path, tcp, record, flows, traffic, programs, with, sweep, assert; did you mean "warmup"?
+        f.toml:1:1: unknown key "warmpu" in the scenario; expected one of title, duration, warmup, seed, kernel, start_jitter, host_jitter, timer_phase, bottleneck, links, path, tcp, record, flows, traffic, programs, events, with, sweep, assert; did you mean "warmup"?
         f.toml:3:12: unclosed table; expected `]`
         "#,
     );
@@ -239,8 +239,8 @@ initial_cwd = 3
 zzz = 1
 "#,
         &r#"
-        f.toml:3:1: unknown key "warmpu" in the scenario; expected one of title, duration, warmup, seed, kernel, start_jitter, host_jitter, timer_phase, bottleneck, links, path, tcp, record, flows, traffic, programs, with, sweep, assert; did you mean "warmup"?
-        f.toml:4:2: unknown key "botleneck" in the scenario; expected one of title, duration, warmup, seed, kernel, start_jitter, host_jitter, timer_phase, bottleneck, links, path, tcp, record, flows, traffic, programs, with, sweep, assert; did you mean "bottleneck"?
+        f.toml:3:1: unknown key "warmpu" in the scenario; expected one of title, duration, warmup, seed, kernel, start_jitter, host_jitter, timer_phase, bottleneck, links, path, tcp, record, flows, traffic, programs, events, with, sweep, assert; did you mean "warmup"?
+        f.toml:4:2: unknown key "botleneck" in the scenario; expected one of title, duration, warmup, seed, kernel, start_jitter, host_jitter, timer_phase, bottleneck, links, path, tcp, record, flows, traffic, programs, events, with, sweep, assert; did you mean "bottleneck"?
         f.toml:8:1: unknown key "quue" in [bottleneck]; expected one of rate, queue, link, burst, both_directions, delay, jitter, slots, loss, reorder, duplicate, policer, overhead, count_in_service, schedule, impairments; did you mean "queue"?
         f.toml:11:1: unknown key "startt" in [[flows]]; expected one of name, cc, ecn, count, start, stop, bytes, rate, chunks, pause, rtt, route, back, reverse, hosts, dscp, class, tcp; did you mean "start"?
         f.toml:13:1: unknown key "initial_cwd" in tcp; expected one of KEYS; did you mean "initial_cwnd"?

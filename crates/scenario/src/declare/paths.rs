@@ -65,7 +65,7 @@ fn table(def: &'static TableDef, prefix: &str, found: &mut Vec<KeyPath>) {
         match key.kind {
             KeyKind::Table(inner) => table(inner, &format!("{path}."), found),
             // Items of this list do not have names, so a path selects one by its index.
-            KeyKind::List(inner) if !prefix.is_empty() => {
+            KeyKind::List(inner) if !named(inner) => {
                 table(inner, &format!("{path}[0]."), found);
             }
             KeyKind::Map(inner) | KeyKind::List(inner) => {
@@ -117,6 +117,13 @@ fn table(def: &'static TableDef, prefix: &str, found: &mut Vec<KeyPath>) {
             KeyKind::Schedule | KeyKind::Texts => found.push(one(key, path, "table", Vec::new())),
         }
     }
+}
+
+/// Returns whether the items of a list have names, by which paths select them.
+fn named(item: &TableDef) -> bool {
+    item.keys
+        .iter()
+        .any(|key| matches!(key.kind, KeyKind::Name))
 }
 
 fn one(key: &Key, path: String, kind: &'static str, words: Vec<&'static str>) -> KeyPath {

@@ -169,7 +169,31 @@ impl Maker {
             "host_jitter",
         ];
         self.rest(&mut root, &SCHEMA, &decided, 0.3);
+        // Drawn last, so that everything else of a seed is the same without changes.
+        if self.draw.chance(0.05) {
+            let events = self.events(root.contains_key("bottleneck"));
+            root.insert("events".to_owned(), events);
+        }
         root
+    }
+
+    /// Draws one or two changes of the first link's rate during the run.
+    fn events(&mut self, bottleneck: bool) -> Value {
+        let link = match self.links.first() {
+            Some((name, _)) if !bottleneck => format!("links.{name}"),
+            _ => "bottleneck".to_owned(),
+        };
+        let count = self.draw.between(1, 2);
+        let changes = (0..count).map(|_| {
+            let mut set = Table::new();
+            let rate = self.rate * self.draw.log(0.3, 3.0);
+            set.insert(format!("{link}.rate"), bit(rate));
+            let mut event = Table::new();
+            event.insert("at".to_owned(), ns(self.duration * self.draw.share()));
+            event.insert("set".to_owned(), Value::Table(set));
+            Value::Table(event)
+        });
+        Value::Array(changes.collect())
     }
 
     fn record(&mut self) -> Table {
