@@ -158,7 +158,7 @@ def page(whole: Whole, name: str, judges: Sequence[Judge]) -> str:
     if judges:
         parts += ["## Verdict", _counted(judges), _criteria(judges)]
     room = _Room(MAX_WORDS - RESERVED, parts)
-    families = list(whole.tables(f"by family|^{OVERVIEW}"))
+    families = list(whole.tables(f"by kind of queue|^{OVERVIEW}"))
     for _, table in families[:1]:
         room.add("", [f"**{table['title']}**", *_shown(table)])
     room.add(f"## {OPENING}", list(_figure(whole)))

@@ -1,4 +1,4 @@
-"""Draws the errors of all cells, by family of queues, and windows and queues over time on both
+"""Draws the errors of all cells, by kind of queue, and windows and queues over time on both
 engines."""
 
 from __future__ import annotations
