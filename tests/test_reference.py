@@ -79,7 +79,7 @@ def test_what_the_validation_covers_is_told_from_what_it_does_not() -> None:
     # The page validation.md lists WRED, so there is no link to the page that validates WRED alone.
     assert "| WRED |" in told["wred"]
     assert "evidence/validation.md" in told["wred"]
-    assert "has not been compared with Linux" in told["fq"]
+    assert "does not include `fq`" in told["fq"]
     assert "evidence/dctcp-internet-2014.md" in told["wred"]
     assert "ACK by ACK" in "".join(trials.of("cc", "reno"))
 
