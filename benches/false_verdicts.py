@@ -45,11 +45,10 @@ def main() -> None:
     request = Request(name, options, quick=True, against=name if kind == "aqm" else None)
     chosen = subject.resolve("cc" if kind == "cc" else "aqm", request)
     sections = package.ASKED if given.parts else package.CRITERIA
+    known = [one.id for one in sections if isinstance(one, Against | HarmTo)]
+    asked = suites.selected(known, given.part or known)
     criteria = [
-        _alike(one)
-        for one in sections
-        if isinstance(one, Against | HarmTo)
-        and (not given.part or any(suites.is_in(one.id, part) for part in given.part))
+        _alike(one) for one in sections if isinstance(one, Against | HarmTo) and one.id in asked
     ]
     jobs = {
         (one.id, which): replace(job, seeds=POOL * one.count(request))

@@ -22,7 +22,7 @@ import argparse
 import json
 import shlex
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -35,7 +35,8 @@ from tailback.base.names import unknown
 from tailback.errors import InputError
 from tailback.evaluate import cc, suites
 from tailback.evaluate.model import Evaluation, Request, SectionResult
-from tailback.evaluate.suites import is_in
+from tailback.kernel import kit
+from tailback.kernel.programs import built
 from tailback.running.options import RunOptions
 
 VARIANTS = {
@@ -88,21 +89,10 @@ _NOT_IN_RFC_9743 = {
     for one in cc.ASKED
 }
 
-_TOO_LONG = {
-    section: f"the stacks and CUBIC need about {minutes} minutes of CPU time on the kernel engine"
-    for section, minutes in {
-        "5.1.3": 7,
-        "5.1.4": 6,
-        "5.2.1": 19,
-        "5.2.1-delay": 19,
-        "5.2.1-loss": 19,
-        "6.1": 5,
-        "7.1": 4,
-        "7.1-delay": 4,
-        "7.5": 4,
-    }.items()
-}
-"""The sections with most packets, and estimates from the CPU time per packet of the others."""
+_TOO_LONG = dict.fromkeys(
+    ("5.1.3", "5.1.4", "5.2.1", "5.2.1-delay", "5.2.1-loss", "6.1", "7.1", "7.1-delay", "7.5"),
+    "the runs of this section send the most packets, so they take longest on the kernel engine",
+)
 
 _MANY_PACKETS = dict.fromkeys(
     ("5.2-starvation", "5.2.3"),
@@ -151,12 +141,26 @@ def main() -> None:
     for name in asked.only or ():
         if name not in labels:
             parser.error(unknown("algorithm or stack", name, labels))
-    stored = {(one["suite"], one["subject"]): one for one in read()}
+    every_section = {
+        section: None for suite in REGISTRIES for section, _ in suites.get(suite).sections()
+    }
+    try:
+        parts_asked = suites.selected(list(every_section), asked.part or list(every_section))
+    except InputError as error:
+        parser.error(str(error))
+    facts = read()
+    stored = {(one["suite"], one["subject"]): one for one in facts.get("evaluations", [])}
+    if stored and (asked.only or asked.part) and facts["quick"] != asked.quick:
+        which = "with" if facts["quick"] else "without"
+        parser.error(f"the other results were measured {which} --quick, so use it likewise")
     for one in every:
         if asked.only and one.label not in asked.only:
             continue
-        parts = [s for s in one.sections() if is_in_any(s, asked.part)]
+        parts = [section for section in one.sections() if section in parts_asked]
         if not parts:
+            continue
+        if one.engine == "kernel" and one.key in stored and (missing := unavailable(one)):
+            print(f"{one.label} keeps its results: {missing}", file=sys.stderr)
             continue
         options = RunOptions.of(
             seeds=one.seeds,
@@ -167,14 +171,7 @@ def main() -> None:
             progress=False,
         )
         request = Request(one.name, options, quick=asked.quick, parts=tuple(parts))
-        try:
-            found = suites.evaluate(one.suite, request)
-        except InputError as error:
-            # If the kernel or the stack's program is missing, the stack keeps its earlier results.
-            if one not in STACKS or one.key not in stored:
-                raise
-            print(f"{one.label} keeps its results: {error}", file=sys.stderr)
-            continue
+        found = suites.evaluate(one.suite, request)
         stored[one.key] = merged(stored.get(one.key), found, one, datetime.now(UTC))
         kept = [stored[entrant.key] for entrant in every if entrant.key in stored]
         text = as_json(kept, quick=asked.quick)
@@ -185,17 +182,20 @@ def main() -> None:
         path.write_text(page, encoding="utf-8")
 
 
-def read() -> list[dict[str, Any]]:
-    """Return the stored evaluations."""
+def read() -> dict[str, Any]:
+    """Return the stored data, or nothing before the first run."""
     file = EVIDENCE / league.DATA
-    found = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
-    evaluations: list[dict[str, Any]] = found.get("evaluations", [])
-    return evaluations
+    return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
 
 
-def is_in_any(section: str, parts: Sequence[str] | None) -> bool:
-    """Return whether a section is in one of these parts. None means all sections."""
-    return parts is None or any(is_in(section, part) for part in parts)
+def unavailable(one: Entrant) -> str:
+    """Return why a stack cannot run: the kernel or its program is not built. Empty if it can."""
+    try:
+        kit.current()
+        built.find(one.label)
+    except InputError as error:
+        return str(error)
+    return ""
 
 
 def entrants() -> Iterator[Entrant]:
@@ -226,8 +226,9 @@ def merged(
     new = {section.id: row(section) for section in found.sections}
     old = {one["id"]: one for one in before["sections"]} if before else {}
     order = [section for section, _ in suites.get(entrant.suite).sections()]
-    whole = before is None or set(entrant.sections()) <= set(new)
-    facts = now if before is None or whole else {key: before[key] for key in now}
+    facts = now
+    if before is not None and not set(entrant.sections()) <= set(new):
+        facts = {key: before[key] for key in now}
     rows = []
     for section in order:
         if section in new:

@@ -454,8 +454,8 @@ def _causes(found: Compared, out: Path, jobs: int | None) -> Iterator[str]:
         "explained. In a "
         "drop-tail queue it matters in which order the packets of two flows arrive while it is "
         "full ([phase effects](../reference/measurements.md#phase-effects-at-a-fifo)). On the "
-        "kernel engine a program spends virtual time for each reading of the clock: with quinn "
-        "about `0.6 s` in a run of `20 s`, which tailback warns about. This may vary the order.\n"
+        "kernel engine a program spends virtual time for each reading of the clock. tailback warns "
+        "about this time, which may vary the order.\n"
     )
 
 

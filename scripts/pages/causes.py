@@ -55,7 +55,7 @@ CAUSES: Mapping[str, Mapping[str, str]] = {
             "to one and a half windows, and quinn-proto has no such limit. Here the queue makes "
             "a round trip take seconds. So the target lies far above the window, and the window "
             "grows by a datagram with each ACK. A copy of quinn-proto with the limit loses "
-            "about half as many packets, and quinn with NewReno is no worse than CUBIC."
+            "fewer packets, and quinn with NewReno is no worse than CUBIC."
         ),
         "7.7": _REORDERING,
     },
@@ -82,16 +82,14 @@ CAUSES: Mapping[str, Mapping[str, str]] = {
     "program=scripts/programs/quiche.toml": {
         "5.1.1-loss": (
             "the window is at its minimum of two datagrams (RFC 9002 section 7.2), and quiche "
-            "fills it with pieces of lost data. In the qlog of a run, two fifths of the packets "
-            "are shorter than 1000 bytes, and one fifth are probes. In datagrams of full size, "
-            "the same data would be less than one datagram per round trip."
+            "fills it with pieces of lost data. In the qlog of a run, many packets are much "
+            "shorter than a full datagram, and many are probes."
         ),
         "5.1.1-timeout": (
             "the CUBIC of quiche 0.30.0 does not implement persistent congestion (RFC 9002 section "
-            "7.6), so no timeout resets its window. Each of the three seeds is beyond the bound."
+            "7.6), so no timeout resets its window."
         ),
         "7.1-ce": "quiche does not support ECN.",
-        "5.2.2": "the cause is not known.",
     },
     "fq_pie": {
         "4.5": (

@@ -276,6 +276,7 @@ class League:
     def dates(self) -> str:
         """The days on which the evaluations were made, in words."""
         found = {one.date for one in self.subjects}
+        found |= {date for one in self.subjects for _, date in one.others}
         return " and ".join(sorted(found, key=lambda day: datetime.strptime(day, "%d %B %Y")))
 
     @property
@@ -347,12 +348,13 @@ def _stacks(league: League) -> Iterator[str]:
     yield "| stack | value [95 %] | at most 1 | at most 2 |\n|---|--:|---|---|"
     for one in league.stacks:
         for row in (row for row in one.rows if row.id == "5.1.1-loss"):
-            verdicts = (_within(row, bound) for bound in (1.0, 2.0))
-            yield f"| {one.title} | {row.number} | {' | '.join(verdicts)} |"
+            yield f"| {one.title} | {row.number} | {row.verdict} | {_within(row, 2.0)} |"
 
 
 def _within(row: Row, bound: float) -> str:
     """Return the verdict that a section would have with this upper bound."""
+    if row.data["value"] is None:
+        return row.verdict
     low, high = row.data["ci95"] or [row.data["value"]] * 2
     return "fail" if low > bound else "pass" if high <= bound else "undecided"
 

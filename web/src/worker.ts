@@ -98,24 +98,24 @@ async function reach(request: Request): Promise<Engine | null> {
   const { fork, files } = request;
   if (fork === null || module === null) return null;
   const of = JSON.stringify({ ...request, text: "" });
-  if (kept?.of !== of) {
-    kept = null;
-    const engine = new Engine(module);
-    const loaded = JSON.parse(engine.load({ text: fork.text, files })) as Answer;
-    if (loaded.problems !== undefined) return null;
-    const { point, link } = within(request, loaded);
-    engine.begin(point, link, MOST_STAYS, request.from_s);
-    for (let time = STRETCH; time < fork.time; time += STRETCH) {
-      engine.until(time);
-      await breathe();
-      if (newest !== null) return null;
-    }
-    engine.until(fork.time);
-    const state = engine.snapshot();
-    if (state.byteLength <= MOST_KEPT) kept = { of, state };
-    return engine;
+  if (kept?.of === of) return new Engine(module, kept.state);
+  kept = null;
+  const forked = new Engine(module);
+  // If it panics, the message is that of this engine.
+  engine = forked;
+  const loaded = JSON.parse(forked.load({ text: fork.text, files })) as Answer;
+  if (loaded.problems !== undefined) return null;
+  const { point, link } = within(request, loaded);
+  forked.begin(point, link, MOST_STAYS, request.from_s);
+  for (let time = STRETCH; time < fork.time; time += STRETCH) {
+    forked.until(time);
+    await breathe();
+    if (newest !== null) return null;
   }
-  return new Engine(module, kept.state);
+  forked.until(fork.time);
+  const state = forked.snapshot();
+  if (state.byteLength <= MOST_KEPT) kept = { of, state };
+  return forked;
 }
 
 async function one(whole: Engine, id: number, request: Request): Promise<void> {

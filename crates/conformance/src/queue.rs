@@ -162,7 +162,7 @@ fn other_options(
         for opt in ordered.filter_map(|name| of(name)) {
             if rng.chance(0.5) {
                 let value = random_value(opt, &mut rng);
-                let same = now.get(opt.name).is_none_or(|now| same_unit(now, &value));
+                let same = now.get(opt.name).is_none_or(|now| now.same_unit(&value));
                 if same {
                     options.set(opt.name, value);
                 }
@@ -170,17 +170,6 @@ fn other_options(
         }
         (entry.finish)(&mut options).is_ok().then_some(options)
     })
-}
-
-/// Returns whether a value is in the unit of another value.
-fn same_unit(now: &Value, to: &Value) -> bool {
-    match (now, to) {
-        (Value::Table(now), Value::Table(to)) => {
-            now.iter().count() == to.iter().count()
-                && (now.iter()).all(|(name, now)| to.get(name).is_some_and(|to| same_unit(now, to)))
-        }
-        _ => std::mem::discriminant(now) == std::mem::discriminant(to),
-    }
 }
 
 /// Returns the order in which a queue with these options must release packets.

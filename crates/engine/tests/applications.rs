@@ -76,8 +76,8 @@ fn a_rate_below_the_links_is_what_arrives() {
     }
 }
 
-/// If the application writes faster than the link, the link is busy all the time, the data waits at
-/// the sender, and none is lost.
+/// If the application writes faster than the link sends, the link is always busy. The data waits at
+/// the sender, and no packet is lost.
 #[test]
 fn a_rate_above_the_links_fills_it() {
     let mut f = flow("f", "cubic", Time::from_ms(40), &[]);

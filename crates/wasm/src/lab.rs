@@ -164,7 +164,12 @@ impl Lab {
         self.scenario = None;
         self.run = None;
         let request: Value = serde_json::from_slice(request).unwrap_or_default();
-        let answer = match read(&request) {
+        self.take(read(&request))
+    }
+
+    /// Keeps a scenario and describes it, or lists its problems.
+    fn take(&mut self, scenario: Result<Scenario, Vec<Diagnostic>>) -> Vec<u8> {
+        let answer = match scenario {
             Ok(scenario) => {
                 let answer = about(&scenario);
                 self.scenario = Some(scenario);
@@ -250,18 +255,7 @@ impl Lab {
                 Err(why) => Err(vec![Diagnostic::new(place(), why, "a run from the start")]),
             }
         });
-        let answer = match changed {
-            Ok(scenario) => {
-                let answer = about(&scenario);
-                self.scenario = Some(scenario);
-                answer
-            }
-            Err(problems) => {
-                let problems: Vec<Value> = problems.iter().map(diagnostic).collect();
-                json!({ "problems": problems })
-            }
-        };
-        answer.to_string().into()
+        self.take(changed)
     }
 
     fn answer(&self, of: impl FnOnce(&Done) -> Vec<u8>) -> Vec<u8> {

@@ -90,7 +90,12 @@ def evaluate(
         result = criterion.outcome(subject, request, own_results)
         result = replace(result, command=criterion.command(subject, request))
         sections.append(with_failures(result, own_results.values(), failures))
-    version = found[0].version if found else engines.get(request.run.engine).version
+    # A program is part of the version of its runs. The runs of the reference have no program.
+    own_versions = [
+        one.version for (_, name), one in zip(jobs, found, strict=True) if "subject" in name
+    ]
+    versions = [*own_versions, *(one.version for one in found)]
+    version = versions[0] if versions else engines.get(request.run.engine).version
     return Evaluation(
         suite,
         subject.name,

@@ -40,16 +40,21 @@ def evaluate(suite: str, request: Request) -> Evaluation:
     """
     chosen = get(suite)
     known = [section for section, _ in chosen.sections()]
-    parts = {part: [section for section in known if is_in(section, part)] for part in request.parts}
-    wrong = [part for part, sections in parts.items() if not sections]
+    return chosen.evaluate(replace(request, parts=selected(known, request.parts)))
+
+
+def selected(known: Sequence[str], parts: Sequence[str]) -> tuple[str, ...]:
+    """Return the known sections that `--part` selects, in their order.
+
+    Raises `InputError` for each part without a section.
+    """
+    wrong = [part for part in parts if not any(_is_in(section, part) for section in known)]
     if wrong:
         raise InputErrors(*(f"--part: {unknown('section', part, known)}" for part in wrong))
-    wanted = {section for sections in parts.values() for section in sections}
-    ordered = tuple(section for section in known if section in wanted)
-    return chosen.evaluate(replace(request, parts=ordered))
+    return tuple(section for section in known if any(_is_in(section, part) for part in parts))
 
 
-def is_in(section: str, part: str) -> bool:
+def _is_in(section: str, part: str) -> bool:
     """Return whether the option `--part` selects a section: `--part 5.2` selects 5.2, 5.2.1 and
     5.2-silence."""
     return section == part or section.startswith((f"{part}.", f"{part}-"))

@@ -7,7 +7,7 @@
 | `slow_start` | how the slow start of a flow ended |
 | `links` | what filled a queue, and what its AQM did |
 | `latency` | the delay of echoes and of media frames |
-| `programs` | which programs the run has, and why none is explained |
+| `programs` | the run's programs, and why `explain` cannot explain them |
 | `between` | why two flows at one queue have different throughputs |
 | `series` | findings that need the recorded series |
 | `variants` | which findings differ between variants of a scenario |

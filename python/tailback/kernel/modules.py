@@ -111,7 +111,7 @@ def makefile(folder: Path) -> str | None:
 
 
 def spelled(text: str) -> tuple[str, Path]:
-    """Parse `NAME=DIR` or `DIR`. Without NAME, the module is named after the folder."""
+    """Parse `NAME=DIR` or `DIR`. Without NAME, the name of the folder is the module's name."""
     name, equals, path = text.partition("=")
     if not equals:
         name, path = "", text

@@ -42,10 +42,11 @@
 //! ms), which tailback's segments do not allow. A `swing` of 0 turns the swing off, whereas the
 //! module then uses its default. ACKs and SYNs do not have ECT(1).
 
+mod alpha;
 mod fallback;
 mod version_0_7;
 
-use self::fallback::Fallback;
+use self::alpha::Alpha;
 use super::contract::{Build, CongestionControl, Control, CwndEvent, EcnNeed, Needs, Signal};
 use super::view::{Ack, CaState, View};
 use super::window::{MAX_CWND, Window};
@@ -179,8 +180,6 @@ pub const ENTRY: Entry<Build> = Entry {
     finish,
     build: |options| {
         super::hook::made("prague");
-        let bits = options.int("alpha_bits") as u32;
-        let one = 1_u64 << bits;
         let scaling = match options.word("rtt_scaling") {
             "off" => Scaling::Off,
             "scalable" => Scaling::Scalable,
@@ -188,41 +187,27 @@ pub const ENTRY: Entry<Build> = Entry {
             _ => Scaling::Rate,
         };
         let shift_g = shift_of(options.float("g")).unwrap_or(0);
-        let fallback = match options.word("ecn_fallback") {
-            "off" => None,
-            word => Some(Box::new(Fallback::new(bits, word == "unscaled"))),
-        };
+        let alpha = Alpha::new(options, shift_g);
         if options.word("version") == "0.7" {
-            return Box::new(version_0_7::Prague::new(
-                options, scaling, shift_g, fallback,
-            ));
+            return Box::new(version_0_7::Prague::new(options, scaling, alpha));
         }
         Box::new(Prague {
             scaling,
             target: (options.time("rtt_target").ns() / 1000) >> RTT_SHIFT,
             transition: options.int("rtt_transition") as u64,
-            bits,
-            shift_g,
-            alpha_init: libm::round(options.float("alpha_init") * one as f64) as u64,
             pace_iw: options.bool("pace_iw"),
             fraction: options.word("window") == "fraction",
             pace_fraction: options.word("pace") == "fraction",
             burst_shift: options.int("burst_shift") as u32,
             min_burst: options.int("min_burst") as u32,
             reno: false,
-            fallback,
-            upscaled_alpha: 0,
-            alpha_stamp: Time::ZERO,
+            alpha,
             cwr_stamp: Time::ZERO,
             carry: 0,
             increase: ONE as u64,
             loss_carry: 0,
             loss_cwnd: 0,
-            old_delivered: 0,
-            old_delivered_ce: 0,
-            next_seq: 0,
             round: 0,
-            saw_ce: false,
             in_loss: false,
         })
     },
@@ -333,10 +318,6 @@ pub struct Prague {
     target: u64,
     /// Number of rounds before the scaling begins.
     transition: u64,
-    bits: u32,
-    shift_g: u32,
-    /// Initial alpha, in units of 2^-bits.
-    alpha_init: u64,
     /// Whether the first segments of the connection are paced.
     pace_iw: bool,
     fraction: bool,
@@ -347,11 +328,7 @@ pub struct Prague {
     min_burst: u32,
     /// Whether Prague behaves as Reno because the other end does not support Accurate ECN.
     reno: bool,
-    /// Detects queues with classic ECN (option `ecn_fallback`).
-    fallback: Option<Box<Fallback>>,
-    /// Moving average of the marked fraction, divided by g, in units of 2^-bits.
-    upscaled_alpha: u64,
-    alpha_stamp: Time,
+    alpha: Alpha,
     cwr_stamp: Time,
     /// Pending change of the window, in 2^-20 segments. Each ACK applies at most one segment of it.
     carry: i64,
@@ -361,16 +338,8 @@ pub struct Prague {
     loss_carry: i64,
     /// Window before the last loss, segments.
     loss_cwnd: u32,
-    /// Segments delivered when the round began.
-    old_delivered: u64,
-    /// Marked segments delivered when the round began.
-    old_delivered_ce: u64,
-    /// The round ends once this is the first unacknowledged segment.
-    next_seq: u64,
     /// Rounds since slow start.
     round: u64,
-    /// Whether a mark was reported, which shows that the path has an AQM.
-    saw_ce: bool,
     /// Whether a loss was found since the congestion state was last Open. If so, the window does
     /// not grow.
     in_loss: bool,
@@ -435,9 +404,7 @@ impl Prague {
     }
 
     fn begin_round(&mut self, view: View<'_>, window: &Window) {
-        self.next_seq = view.flight.nxt;
-        self.old_delivered = view.delivered;
-        self.old_delivered_ce = view.delivered_ce;
+        self.alpha.begin_round(view);
         if !window.in_slow_start() {
             self.round += 1;
         }
@@ -445,7 +412,7 @@ impl Prague {
     }
 
     fn update_window(&mut self, view: View<'_>, window: &mut Window, ack: &Ack) {
-        self.saw_ce |= ack.ce > 0;
+        self.alpha.saw_ce |= ack.ce > 0;
         let mut acked = ack.delivered.saturating_sub(ack.ce);
         if acked > 0 && !self.in_loss && view.is_cwnd_limited(window) {
             if window.in_slow_start() {
@@ -491,22 +458,12 @@ impl Prague {
 
     /// Updates alpha once a round has passed. With scaling, the target RTT must also have passed.
     fn update_alpha(&mut self, view: View<'_>, window: &Window) {
-        if view.flight.una < self.next_seq
-            || (self.is_scaled(window) && !self.target_elapsed(view, self.alpha_stamp))
+        if !self.alpha.is_round_over(view)
+            || (self.is_scaled(window) && !self.target_elapsed(view, self.alpha.stamp))
         {
             return;
         }
-        if self.saw_ce {
-            if let Some(fallback) = &mut self.fallback {
-                fallback.update(view);
-            }
-            let marked = view.delivered_ce - self.old_delivered_ce;
-            let delivered = (view.delivered - self.old_delivered).max(1);
-            let alpha = self.upscaled_alpha - (self.upscaled_alpha >> self.shift_g)
-                + (marked << self.bits) / delivered;
-            self.upscaled_alpha = alpha.min(1 << (self.bits + self.shift_g));
-            self.alpha_stamp = view.now;
-        }
+        self.alpha.update(view);
         self.begin_round(view, window);
     }
 
@@ -543,13 +500,9 @@ impl Prague {
             return;
         }
         self.cwr_stamp = view.now;
-        let mut alpha = self.upscaled_alpha >> self.shift_g;
-        if let Some(fallback) = &self.fallback {
-            alpha = fallback.limited(alpha);
-        }
-        let alpha = u128::from(alpha);
+        let alpha = u128::from(self.alpha.limited());
         let window = u128::from(self.window(window));
-        self.carry -= ((alpha * window + (1 << self.bits)) >> (self.bits + 1)) as i64;
+        self.carry -= ((alpha * window + (1 << self.alpha.bits)) >> (self.alpha.bits + 1)) as i64;
     }
 }
 
@@ -569,13 +522,8 @@ impl CongestionControl for Prague {
     }
 
     fn init(&mut self, view: View<'_>, window: &mut Window) {
-        self.upscaled_alpha = self.alpha_init << self.shift_g;
-        self.alpha_stamp = view.now;
-        self.saw_ce = view.delivered_ce > 0;
+        self.alpha.begin(view);
         self.begin_round(view, window);
-        if let Some(fallback) = &mut self.fallback {
-            fallback.begin(view.srtt);
-        }
         if self.pace_iw && !self.reno {
             window.pace_first = true;
             self.update_pacing(view, window);
@@ -586,9 +534,7 @@ impl CongestionControl for Prague {
         if self.reno {
             return (window.cwnd / 2).max(2);
         }
-        if let Some(fallback) = &mut self.fallback {
-            fallback.rescale(window.ssthresh);
-        }
+        self.alpha.reduced(window.ssthresh);
         window.ssthresh
     }
 
@@ -604,9 +550,7 @@ impl CongestionControl for Prague {
     }
 
     fn pkts_acked(&mut self, _view: View<'_>, _window: &mut Window, ack: &Ack) {
-        if let (Some(fallback), Some(rtt)) = (&mut self.fallback, ack.rtt) {
-            fallback.sample(rtt);
-        }
+        self.alpha.sample(ack.rtt);
     }
 
     fn cwnd_event(&mut self, view: View<'_>, window: &mut Window, event: CwndEvent) {
@@ -636,8 +580,7 @@ impl CongestionControl for Prague {
     }
 
     fn gauges(&self, _view: View<'_>, window: &Window, out: &mut Vec<f64>) {
-        let alpha = self.upscaled_alpha >> self.shift_g;
-        out.push(alpha as f64 / (1_u64 << self.bits) as f64);
+        out.push(self.alpha.share());
         // The window does not fall below its minimum, even if `carry` is a larger reduction. Reno
         // does not use `carry`.
         let floor = if self.fraction { 1 } else { MIN_CWND };

@@ -107,6 +107,24 @@ pub enum Value {
 }
 
 impl Value {
+    /// Returns whether a size or a time can be replaced by another value, which must be in the same
+    /// unit. Other values have no unit. A table must keep its options, because an option that
+    /// appears could also set a unit.
+    pub fn same_unit(&self, other: &Value) -> bool {
+        match (self, other) {
+            (Value::Table(own), Value::Table(other)) => {
+                own.iter().count() == other.iter().count()
+                    && own.iter().all(|(name, own)| {
+                        other.get(name).is_some_and(|other| own.same_unit(other))
+                    })
+            }
+            (Value::Packets(_) | Value::Bytes(_) | Value::Time(_), other) => {
+                std::mem::discriminant(self) == std::mem::discriminant(other)
+            }
+            _ => true,
+        }
+    }
+
     /// Returns the value in base units, or `None` if it is not a number.
     pub fn number(&self) -> Option<f64> {
         match self {

@@ -157,7 +157,7 @@ impl Scoreboard {
         &mut self.ring[(seq & self.mask) as usize]
     }
 
-    /// Returns the first segment after the highest sacked one, or `una` if none is sacked.
+    /// Returns the first segment after the highest sacked segment, or `una` if no segment is sacked.
     pub fn highest_sacked(&self) -> u64 {
         self.sacked.end().unwrap_or(self.flight.una)
     }

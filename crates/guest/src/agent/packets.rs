@@ -1,5 +1,5 @@
-//! Writes the captured packets to `packets.pcapng`. The interfaces are named as in the simulator's
-//! captures. For a link NAME, `NAME.in` is before the queue, and before the schedule of marks and
+//! Writes the captured packets to `packets.pcapng`. Interfaces have the same names as in captures of
+//! the simulator. For a link NAME, `NAME.in` is before the queue, and before the schedule of marks and
 //! drops. `NAME.out` is after the queue. `NAME.drop` has the dropped packets, with the cause of
 //! each drop as a comment.
 //!

@@ -139,7 +139,7 @@ fn definitions() {
     // The source's packets count in the class's mean delay, which is 25 ms. So the window is 400
     // kB/s x (25 + 40) ms.
     assert_eq!(samples.window_bytes.max, Some(26_000.0));
-    // In one interval a packet is dropped and none is forwarded.
+    // In one interval the queue drops a packet and forwards no packet.
     assert_eq!(samples.drop_share.max, Some(1.0));
     let whole = summary.queues[0].samples.as_ref().expect("samples");
     assert_eq!((whole.utilisation.n, whole.utilisation.max), (3, Some(0.9)));

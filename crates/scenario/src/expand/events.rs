@@ -12,10 +12,10 @@ use tailback_engine::plan::{Algorithm, Change, EventPlan, LinkPlan, Plan, RatePl
 use tailback_engine::registry::{Kind, Options, Value};
 use tailback_engine::units::{Rate, Time, parse_rate};
 
-use super::graft::graft;
+use super::graft::{at, graft, written};
 use crate::declare::{Bdp, Fields, Reader};
 use crate::plan::{Origins, plan as read_plan};
-use crate::read::{Item, Node, Path, Problem, Span, Step, Toml, listed, shorten};
+use crate::read::{Item, Node, Path, Problem, Span, Toml, listed, shorten};
 
 /// The largest number of events.
 const MOST: usize = 1_000;
@@ -236,7 +236,7 @@ impl Changed {
             Ok(path) => path,
             Err(problem) => return reader.problem(problem),
         };
-        let steps: Vec<String> = path.0.iter().map(|(step, _)| step_text(step)).collect();
+        let steps: Vec<String> = path.0.chunks(1).map(written).collect();
         let steps: Vec<&str> = steps.iter().map(String::as_str).collect();
         let (link, below) = match steps.as_slice() {
             ["bottleneck", below @ ..] => (None, below),
@@ -327,14 +327,7 @@ impl Changed {
     /// Reads the new delay or loss of a link.
     fn value(&self, set: &Set, key: &str, kind: Kind, reader: &mut Reader<'_>) -> Option<Value> {
         let value = reader.plain(key, kind, &set.node, Bdp::Nowhere)?;
-        let mut node = Some(&self.tree);
-        for (step, _) in &set.path.0 {
-            node = match step {
-                Step::Key(key) => node.and_then(Node::table).and_then(|table| table.get(key)),
-                Step::Index(_) => None,
-            };
-        }
-        if node.is_some_and(|node| node.table().is_some()) {
+        if at(&self.tree, &set.path).is_some_and(|node| node.table().is_some()) {
             let message = format!("\"{}\" is a table with options of its own", set.text);
             let problem = Problem::new(set.span, message);
             reader.problem(problem.expected(format!("the path of an option of this {key}")));
@@ -524,7 +517,7 @@ fn differ(
             };
             Problem::new(span(name), message).expected(expected)
         } else if let (Some(old), Some(new)) = (old.get(name), new.get(name))
-            && !same_unit(old, new)
+            && !old.same_unit(new)
         {
             let message = format!("\"{name}\" of {what} keeps its unit during a run");
             let expected = "packets, bytes or a time, as before the event";
@@ -537,22 +530,6 @@ fn differ(
     !differing.is_empty()
 }
 
-/// Returns whether two values are in the same unit.
-fn same_unit(old: &Value, new: &Value) -> bool {
-    match (old, new) {
-        // An option that appears could also set a unit.
-        (Value::Table(old), Value::Table(new)) => {
-            old.iter().count() == new.iter().count()
-                && (old.iter())
-                    .all(|(name, old)| new.get(name).is_some_and(|new| same_unit(old, new)))
-        }
-        (Value::Packets(_) | Value::Bytes(_) | Value::Time(_), new) => {
-            std::mem::discriminant(old) == std::mem::discriminant(new)
-        }
-        _ => true,
-    }
-}
-
 /// Returns the position of the value that sets an option of a link. If the option follows from
 /// another value, returns the position of that value.
 fn span_of(link: usize, option: &str, sets: &[Set]) -> Span {
@@ -560,11 +537,4 @@ fn span_of(link: usize, option: &str, sets: &[Set]) -> Span {
     let named = |set: &&Set| set.below.iter().any(|step| step == option);
     let found = of_link.clone().find(named).or_else(|| of_link.next());
     found.map_or_else(Span::default, |set| set.span)
-}
-
-fn step_text(step: &Step) -> String {
-    match step {
-        Step::Key(key) => key.clone(),
-        Step::Index(index) => format!("[{index}]"),
-    }
 }

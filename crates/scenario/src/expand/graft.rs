@@ -70,19 +70,18 @@ pub(super) fn grafted<'n>(
     for (path, value) in inside {
         graft(&mut tree, path, value.clone())?;
     }
-    let mut node = &tree;
-    for (step, _) in &path.0 {
-        let inner = match (step, &node.value) {
+    Ok(at(&tree, path).unwrap_or(value).clone())
+}
+
+/// Returns the value at a path, if there is one.
+pub(super) fn at<'n>(tree: &'n Node, path: &Path) -> Option<&'n Node> {
+    path.0
+        .iter()
+        .try_fold(tree, |node, (step, _)| match (step, &node.value) {
             (Step::Key(key), Toml::Table(table)) => table.get(key),
             (Step::Index(index), Toml::Array(list)) => list.get(*index),
             _ => None,
-        };
-        match inner {
-            Some(inner) => node = inner,
-            None => return Ok(value.clone()),
-        }
-    }
-    Ok(node.clone())
+        })
 }
 
 /// Inserts a value at a resolved path. Creates missing tables on the path. For example, `path.rtt`
@@ -212,7 +211,7 @@ fn unknown_key(key: &str, span: Span, whole: &str, reached: Reached, table: &Tab
     }
 }
 
-fn written(steps: &[(Step, Span)]) -> String {
+pub(super) fn written(steps: &[(Step, Span)]) -> String {
     let mut text = String::new();
     for (step, _) in steps {
         match step {

@@ -1,7 +1,8 @@
 //! Laws: metamorphic tests. A law states how a certain change of a scenario changes its results.
 //!
 //! Each law generates a scenario from a seed, changes it, runs both scenarios and compares the
-//! results. A scenario to which a law does not apply is counted separately, not as a success.
+//! results. A scenario to which a law does not apply is counted separately, not as a success. No law
+//! applies to a scenario with `[[events]]`.
 //!
 //! | module | the law | where it is exact |
 //! |---|---|---|

@@ -598,7 +598,7 @@ fn credit_moves_only_with_what_is_sent_against_another() {
 #[test]
 fn drops_where_it_is_told() {
     // Six frames arrive, with p = 1. With drops on arrival, the third and later frames are dropped,
-    // because they find two frames. With drops on departure, none is dropped on arrival.
+    // because they find two frames. With drops on departure, the queue drops no frame on arrival.
     let arrive = |place| {
         let mut b = Bench::new(&[("drop", Value::Word(place))], 1.0);
         for _ in 0..6 {

@@ -1,6 +1,6 @@
 //! Version 0.7 of TCP Prague. The head of the parent module has its sources and deviations.
 
-use super::fallback::Fallback;
+use super::alpha::Alpha;
 use super::{HEADERS, MIN_CWND, Scaling};
 use crate::cc::contract::{CongestionControl, Control, CwndEvent, EcnNeed, Needs, Signal};
 use crate::cc::view::{Ack, CaState, View};
@@ -53,12 +53,6 @@ pub(super) struct Prague {
     /// Number of rounds before the scaling begins.
     transition: u64,
     mode: Mode,
-    /// Number of binary digits of alpha.
-    bits: u32,
-    /// g is 2^-shift_g.
-    shift_g: u32,
-    /// Initial alpha, in units of 2^-bits.
-    alpha_init: u64,
     /// The pacing rate swings by this many 128ths.
     swing: u64,
     /// Whether the first segments of the connection are paced.
@@ -69,12 +63,7 @@ pub(super) struct Prague {
     min_burst: u32,
     /// Whether Prague behaves as Reno because the other end does not support Accurate ECN.
     reno: bool,
-    /// Detects queues with classic ECN (option `ecn_fallback`).
-    fallback: Option<Box<Fallback>>,
-    /// Moving average of the marked fraction, divided by g, in units of 2^-bits.
-    upscaled_alpha: u64,
-    /// When alpha was last updated.
-    alpha_stamp: Time,
+    alpha: Alpha,
     /// When marks last reduced window and rate.
     cwr_stamp: Time,
     /// Increase of the window for a whole window of unmarked segments, in 2^-20 segments.
@@ -93,16 +82,8 @@ pub(super) struct Prague {
     loss_cwnd: u32,
     /// Payload of a full segment, bytes. 0 before the connection begins.
     payload: u64,
-    /// Segments delivered when the round began.
-    old_delivered: u64,
-    /// Marked segments delivered when the round began.
-    old_delivered_ce: u64,
-    /// The round ends once this is the first unacknowledged segment.
-    next_seq: u64,
     /// Rounds since slow start.
     round: u64,
-    /// Whether a mark was reported, which shows that the path has an AQM.
-    saw_ce: bool,
     /// Whether a loss was found since the congestion state was last Open. If so, neither window
     /// nor rate grows.
     in_loss: bool,
@@ -114,14 +95,7 @@ fn srtt(view: View<'_>) -> u64 {
 }
 
 impl Prague {
-    pub fn new(
-        options: &Options,
-        scaling: Scaling,
-        shift_g: u32,
-        fallback: Option<Box<Fallback>>,
-    ) -> Prague {
-        let bits = options.int("alpha_bits") as u32;
-        let one = (1_u64 << bits) as f64;
+    pub fn new(options: &Options, scaling: Scaling, alpha: Alpha) -> Prague {
         Prague {
             scaling,
             target_us: options.time("rtt_target").ns() / 1000,
@@ -131,17 +105,12 @@ impl Prague {
                 "rate" => Mode::Rate,
                 _ => Mode::Switch,
             },
-            bits,
-            shift_g,
-            alpha_init: libm::round(options.float("alpha_init") * one) as u64,
             swing: options.int("swing") as u64,
             pace_iw: options.bool("pace_iw"),
             burst_shift: options.int("burst_shift") as u32,
             min_burst: options.int("min_burst") as u32,
             reno: false,
-            fallback,
-            upscaled_alpha: 0,
-            alpha_stamp: Time::ZERO,
+            alpha,
             cwr_stamp: Time::ZERO,
             increase: ONE,
             fraction: 0,
@@ -151,11 +120,7 @@ impl Prague {
             loss_rate: 0,
             loss_cwnd: 0,
             payload: 0,
-            old_delivered: 0,
-            old_delivered_ce: 0,
-            next_seq: 0,
             round: 0,
-            saw_ce: false,
             in_loss: false,
         }
     }
@@ -172,7 +137,7 @@ impl Prague {
             Mode::Rate => true,
             Mode::Switch => self.small,
         };
-        chosen && self.saw_ce && self.is_scaled(window)
+        chosen && self.alpha.saw_ce && self.is_scaled(window)
     }
 
     /// Returns the target RTT, us/8.
@@ -248,9 +213,7 @@ impl Prague {
     }
 
     fn begin_round(&mut self, view: View<'_>, window: &Window) {
-        self.next_seq = view.flight.nxt;
-        self.old_delivered = view.delivered;
-        self.old_delivered_ce = view.delivered_ce;
+        self.alpha.begin_round(view);
         if !window.in_slow_start() {
             self.round += 1;
         }
@@ -258,9 +221,9 @@ impl Prague {
     }
 
     fn update_window(&mut self, view: View<'_>, window: &mut Window, ack: &Ack) {
-        if ack.ce > 0 && !self.saw_ce {
-            self.saw_ce = true;
-            if self.alpha_init == 0 {
+        if ack.ce > 0 && !self.alpha.saw_ce {
+            self.alpha.saw_ce = true;
+            if self.alpha.init == 0 {
                 self.fraction = self.fraction.div_ceil(2);
             }
         }
@@ -308,22 +271,12 @@ impl Prague {
 
     /// Updates alpha once a round has passed. With scaling, the target RTT must also have passed.
     fn update_alpha(&mut self, view: View<'_>, window: &Window) {
-        if view.flight.una < self.next_seq
-            || (self.is_scaled(window) && !self.target_elapsed(view, self.alpha_stamp))
+        if !self.alpha.is_round_over(view)
+            || (self.is_scaled(window) && !self.target_elapsed(view, self.alpha.stamp))
         {
             return;
         }
-        if self.saw_ce {
-            if let Some(fallback) = &mut self.fallback {
-                fallback.update(view);
-            }
-            let marked = view.delivered_ce - self.old_delivered_ce;
-            let delivered = (view.delivered - self.old_delivered).max(1);
-            let alpha = self.upscaled_alpha - (self.upscaled_alpha >> self.shift_g)
-                + (marked << self.bits) / delivered;
-            self.upscaled_alpha = alpha.min(1 << (self.bits + self.shift_g));
-            self.alpha_stamp = view.now;
-        }
+        self.alpha.update(view);
         self.slow_rtt = self.slow_rtt + srtt(view) - (self.slow_rtt >> SLOW_RTT);
         self.begin_round(view, window);
     }
@@ -335,7 +288,7 @@ impl Prague {
         let twice = u32::from(window.cwnd < window.ssthresh / 2);
         let rate = if self.is_by_rate(window) {
             let swing = ((u128::from(self.rate) * u128::from(self.swing)) >> SWING) as u64;
-            let late = view.now.since(self.alpha_stamp).ns() / 1000;
+            let late = view.now.since(self.alpha.stamp).ns() / 1000;
             let rate = if self.virtual_rtt(view) >> 4 <= late {
                 self.rate - swing
             } else {
@@ -374,19 +327,15 @@ impl Prague {
             return;
         }
         self.cwr_stamp = view.now;
-        let mut alpha = self.upscaled_alpha >> self.shift_g;
-        if let Some(fallback) = &self.fallback {
-            alpha = fallback.limited(alpha);
-        }
-        let alpha = u128::from(alpha);
+        let alpha = u128::from(self.alpha.limited());
         if self.is_by_rate(window) {
-            let reduction = (u128::from(self.rate) * alpha) >> (self.bits + 1);
+            let reduction = (u128::from(self.rate) * alpha) >> (self.alpha.bits + 1);
             self.rate = (self.rate - reduction as u64).max(MIN_RATE);
             self.fraction = self.window_of_rate(view);
         } else {
             // Round to the nearest integer.
-            let reduction = alpha * u128::from(self.fraction) + (1 << self.bits);
-            self.fraction -= (reduction >> (self.bits + 1)) as u64;
+            let reduction = alpha * u128::from(self.fraction) + (1 << self.alpha.bits);
+            self.fraction -= (reduction >> (self.alpha.bits + 1)) as u64;
         }
     }
 }
@@ -409,18 +358,13 @@ impl CongestionControl for Prague {
 
     fn init(&mut self, view: View<'_>, window: &mut Window) {
         self.payload = u64::from(view.mss);
-        self.upscaled_alpha = self.alpha_init << self.shift_g;
-        self.alpha_stamp = view.now;
+        self.alpha.begin(view);
         self.fraction = u64::from(window.cwnd) << FRACTION;
-        self.saw_ce = view.delivered_ce > 0;
         // Without an RTT, the module assumes 1 us.
         self.slow_rtt = srtt(view).max(1 << 3) << SLOW_RTT;
         self.begin_round(view, window);
         if self.reno {
             return;
-        }
-        if let Some(fallback) = &mut self.fallback {
-            fallback.begin(view.srtt);
         }
         // The first ten segments are not paced, unless the option says so.
         window.pace_first = self.pace_iw;
@@ -431,9 +375,7 @@ impl CongestionControl for Prague {
         if self.reno {
             return (window.cwnd / 2).max(2);
         }
-        if let Some(fallback) = &mut self.fallback {
-            fallback.rescale(window.ssthresh);
-        }
+        self.alpha.reduced(window.ssthresh);
         window.ssthresh
     }
 
@@ -451,9 +393,7 @@ impl CongestionControl for Prague {
     }
 
     fn pkts_acked(&mut self, _view: View<'_>, _window: &mut Window, ack: &Ack) {
-        if let (Some(fallback), Some(rtt)) = (&mut self.fallback, ack.rtt) {
-            fallback.sample(rtt);
-        }
+        self.alpha.sample(ack.rtt);
     }
 
     fn cwnd_event(&mut self, view: View<'_>, window: &mut Window, event: CwndEvent) {
@@ -485,8 +425,7 @@ impl CongestionControl for Prague {
     }
 
     fn gauges(&self, _view: View<'_>, window: &Window, out: &mut Vec<f64>) {
-        let alpha = self.upscaled_alpha >> self.shift_g;
-        out.push(alpha as f64 / (1_u64 << self.bits) as f64);
+        out.push(self.alpha.share());
         out.push(if self.reno {
             f64::from(window.cwnd)
         } else {

@@ -32,8 +32,8 @@ pub struct Parameter {
     pub option: &'static str,
     /// The name of the parameter.
     pub name: &'static str,
-    /// Converts a value of the option to the parameter's number. An error consists of what is wrong
-    /// and what is expected.
+    /// Converts a value of the option to the parameter's number. An error has two texts: what is
+    /// wrong, and what is expected.
     pub spell: fn(&Value) -> Result<u64, (&'static str, &'static str)>,
 }
 
