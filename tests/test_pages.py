@@ -17,6 +17,8 @@ import pytest
 
 import tailback as tb
 from conftest import SCENARIO
+from tailback.evaluate import report as evaluation_report
+from tailback.evaluate.model import VERDICTS, Evaluation, SectionResult
 from tailback.figures.time_series import time_series
 from tailback.report import (
     Column,
@@ -268,25 +270,53 @@ def test_pages_of_stored_sweeps_and_comparisons(tmp_path: Path) -> None:
     assert "\\[x\\](javascript" in to_markdown(sweep.of(nasty))
 
 
-@pytest.mark.skipif(shutil.which("chromium") is None, reason="Chromium is not installed")
-def test_a_browser_draws_the_figures_and_runs_nothing_else(nasty: Path, tmp_path: Path) -> None:
-    done = subprocess.run(
+def drawn(page: Path, profile: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """Open a page in Chromium. The output is the document with its figures."""
+    return subprocess.run(
         [
             "chromium",
             "--headless=new",
             "--no-sandbox",
             "--disable-gpu",
             "--enable-logging=stderr",
-            f"--user-data-dir={tmp_path}",
+            f"--user-data-dir={profile}",
             "--virtual-time-budget=20000",
             "--dump-dom",
-            (nasty / "index.html").as_uri(),
+            *options,
+            page.as_uri(),
         ],
         capture_output=True,
         text=True,
         timeout=120,
         check=False,
     )
+
+
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="Chromium is not installed")
+@pytest.mark.parametrize(("width", "slanted"), [(400, True), (1200, False)])
+def test_names_of_columns_do_not_overlap(tmp_path: Path, width: int, slanted: bool) -> None:
+    """A narrow page slants the names of the verdicts, and leaves them their size."""
+    names = ["pass", "no worse", "undecided", "not observable", "worse", "fail"]
+    sections = [
+        SectionResult(f"5.{i}", "A title of many words", "RFC", verdict, "", None, None, None, "")
+        for i, verdict in enumerate(VERDICTS)
+    ]
+    evaluation = Evaluation("cc", "x", "sim", "1", tuple(sections))
+    page = write(evaluation_report.of(evaluation), tmp_path / "page")
+    text = drawn(page, tmp_path / "profile", f"--window-size={width},900").stdout
+    shown = re.findall(r"<text ([^>]*)>([^<]*)</text>", text)
+    columns = {name: attributes for attributes, name in shown if name in names}
+    assert sorted(columns) == sorted(names)
+    assert {"rotate(315)" in attributes for attributes in columns.values()} == {slanted}
+    [size] = re.findall(r'<svg[^>]*?class="marks"[^>]*?width="(\d+)', text)
+    # A figure that is wider than the page would be shrunk, and its text with it. Chromium's window
+    # has at least 500 pixels.
+    assert int(size) <= max(width, 500)
+
+
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="Chromium is not installed")
+def test_a_browser_draws_the_figures_and_runs_nothing_else(nasty: Path, tmp_path: Path) -> None:
+    done = drawn(nasty / "index.html", tmp_path)
     # The console would show errors of scripts and violations of the policy.
     assert "CONSOLE" not in done.stderr
     page = Page(done.stdout)

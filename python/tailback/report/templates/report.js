@@ -7,6 +7,8 @@
   dot.className = "dot";
   tip.hidden = dot.hidden = true;
   var overMark = false;
+  // Pixels beside a panel for its vertical axis.
+  var MARGIN = 96;
 
   function hide() {
     tip.hidden = dot.hidden = true;
@@ -126,12 +128,29 @@
       spec.columns = Math.max(1, Math.floor(room / ((inner.width || room) + 40)));
     }
     if (typeof spec.width === "number" && spec.width > room) {
-      placed(spec, spec.width, room);
-      spec.width = room;
+      var left = named(spec, room);
+      placed(spec, spec.width, left);
+      spec.width = left;
     }
     ["layer", "concat", "hconcat", "vconcat", "spec"].forEach(function (key) {
       fitted(spec[key], room);
     });
+  }
+
+  // Slants the names of columns so that they do not overlap, and shortens long names of rows.
+  // Returns the width that the names of rows leave for the panel.
+  function named(spec, room) {
+    var left = room;
+    [spec].concat(spec.layer || []).forEach(function (layer) {
+      var x = (layer.encoding && layer.encoding.x) || {};
+      var y = (layer.encoding && layer.encoding.y) || {};
+      if (x.type === "nominal" && x.axis && x.axis.labelAngle === 0) x.axis.labelAngle = -45;
+      if (y.type === "nominal" && y.axis && y.axis.labelLimit > MARGIN) {
+        y.axis.labelLimit = Math.min(y.axis.labelLimit, Math.round((room + MARGIN) * 0.45));
+        left = Math.min(left, room + MARGIN - y.axis.labelLimit - 20);
+      }
+    });
+    return left;
   }
 
   // Moves text at the right edge with that edge. Text beyond the edge has no space, but tooltips
@@ -164,7 +183,7 @@
       tooltip: tooltip,
     };
     if (element.clientWidth < 700) {
-      fitted(spec, element.clientWidth - 96);
+      fitted(spec, element.clientWidth - MARGIN);
       options.config = { legend: { orient: "top", columns: 2, labelLimit: 130 } };
     }
     vegaEmbed(element, spec, options)
