@@ -20,7 +20,8 @@ from tailback import _native
 from tailback.errors import InputError
 from tailback.evaluate import by_packets, cc, execution, measures, subject, suites
 from tailback.evaluate.by_packets import ByPackets
-from tailback.evaluate.cc import ce, timeout
+from tailback.evaluate.cc import ce, nsperf, timeout
+from tailback.evaluate.criteria import Against
 from tailback.evaluate.model import Request
 from tailback.evaluate.program import ProgramSubject
 from tailback.evaluate.subject import Subject
@@ -185,26 +186,12 @@ def test_a_burst_after_an_outage_is_seen_in_packets(monkeypatch: pytest.MonkeyPa
         assert value(run()) == pytest.approx(burst)
 
 
-SENT, LOST = 200, 6
-
-
 def log_of(*events: tuple[float, str, dict[str, Any]]) -> bytes:
     """Return a qlog with these events, whose times count from the date of the run."""
     common = {"time_format": "relative", "reference_time": stored_programs.DATE * 1000}
     head = {"qlog_version": "0.3", "trace": {"common_fields": common}}
     lines = [head, *({"time": at, "name": name, "data": data} for at, name, data in events)]
     return b"".join(b"\x1e" + json.dumps(line).encode() + b"\n" for line in lines)
-
-
-def of_packets() -> bytes:
-    """Return a qlog with `SENT` packets, `LOST` of them lost, and a packet of the handshake."""
-    header = {"packet_type": "1RTT"}
-    names = ["transport:packet_sent"] * SENT + ["recovery:packet_lost"] * LOST
-    return log_of(
-        (0.0, "recovery:metrics_updated", {"congestion_window": 12_000}),
-        (0.5, "transport:packet_sent", {"header": {"packet_type": "initial"}}),
-        *((float(at), name, {"header": header}) for at, name in enumerate(names)),
-    )
 
 
 @pytest.fixture
@@ -224,24 +211,21 @@ def stored(tmp_path: Path) -> Callable[..., Run]:
     return call
 
 
-@pytest.mark.parametrize(
-    ("log", "results", "share"),
-    [
-        (of_packets(), {}, LOST / SENT),
-        (None, {}, None),
-        # A qlog with lost records does not have all packets.
-        (of_packets(), {"qlog_records_lost": 3.0}, None),
-        (log_of((0.0, "recovery:metrics_updated", {"congestion_window": 12_000})), {}, None),
-    ],
-)
-def test_the_qlog_shows_which_packets_were_sent_again(
-    stored: Callable[..., Run], log: bytes | None, results: dict[str, float], share: float | None
+def test_nsperf_compares_the_drops_of_a_program_with_those_of_cubic(
+    stored: Callable[..., Run],
 ) -> None:
-    found = stored(log, **results)
-    assert measures.resent_share("subject")(found) == share
-    # TCP flows report their retransmissions.
-    [cubic] = found.summary["flows"]
-    assert measures.resent_share("cubic")(found) == cubic["retransmits"] / cubic["packets"]
+    [shallow] = [one for one in nsperf.CRITERIA if one.id == "nsperf-shallow"]
+    assert isinstance(shallow, Against)
+    run = stored(None)
+    run.summary["queues"]["bottleneck"].update(packets=970, drops=30)
+    # A program does not tell how often it sends data again.
+    assert shallow.value(run) is None
+    section = by_packets.adapted(shallow)
+    assert isinstance(section, ByPackets)
+    inner = section.inner
+    assert isinstance(inner, Against)
+    assert inner.value(run) == 0.03
+    assert inner.measure == "share of packets that the queue drops, minus CUBIC's"
 
 
 def test_the_qlog_shows_the_window_after_an_outage(
@@ -272,15 +256,13 @@ def test_a_measure_that_packets_do_not_have_is_not_observable() -> None:
         def groups(self) -> list[Any]:
             return [group]
 
-    found = sections["nsperf-ecn-loss"].outcome(
+    found = sections["nsperf-ecn"].outcome(
         SUBJECT,
         Request("quinn", KERNEL),
         {"subject": Stored(group), "reference": Stored(group)},  # type: ignore[dict-item]
     )
     assert found.verdict == "not observable"
-    assert found.note.startswith(
-        "Neither packets nor a qlog of the program show the retransmission"
-    )
+    assert found.note.startswith("Neither packets nor a qlog of the program show the median RTT")
 
 
 def test_the_command_of_the_report_runs_the_scenario_beside_it() -> None:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from tailback.metrics import requests as _requests
-from tailback.programs import logs
 from tailback.store.results import Run
 
 Part = Mapping[str, Any]
@@ -101,34 +100,6 @@ def share_of(name: str, path: str) -> Callable[[Run], float | None]:
         return count / packets if count is not None and packets else None
 
     return value
-
-
-def resent_share(name: str) -> Callable[[Run], float | None]:
-    """Return a measure: the retransmitted share of the data packets of the flows with a name.
-
-    QUIC retransmits the data of every packet that it considers lost. For a program, the measure is
-    therefore the share of lost packets in its qlog, if the qlog has all packets.
-    """
-    of_flows_alone = share_of(name, "retransmits")
-
-    def value(run: Run) -> float | None:
-        found = named(run, name)
-        if not any("results" in part for part in found):
-            return of_flows_alone(run)
-        logged = [_lost_and_sent(run, part) for part in found]
-        lost, sent = (total(pair[at] for pair in logged) for at in (0, 1))
-        return lost / sent if lost is not None and sent else None
-
-    return value
-
-
-def _lost_and_sent(run: Run, program: Part) -> tuple[float | None, float | None]:
-    """Return the numbers of lost and sent packets in a program's qlog, or None for both if the qlog
-    is missing or incomplete."""
-    found, _ = logs.sender(run.stored, program["name"], packets=True)
-    if found is None or not found.sent or program["results"].get("qlog_records_lost"):
-        return None, None
-    return float(found.lost), float(found.sent)
 
 
 def jain(run: Run) -> float | None:

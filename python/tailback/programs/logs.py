@@ -22,20 +22,17 @@ def files(run: StoredRun, program: str) -> Iterator[KeptFile]:
             yield file
 
 
-def traces(run: StoredRun, file: KeptFile, *, packets: bool = False) -> list[Trace]:
-    """Return the connections in a file, or an empty list if the file is not qlog. `packets` has the
-    same meaning as in `qlog.parse`.
+def traces(run: StoredRun, file: KeptFile) -> list[Trace]:
+    """Return the connections in a file, or an empty list if the file is not qlog.
 
     Raises `InputError` for files that are too large or unreadable.
     """
     if file.size > qlog.MAX_BYTES:
         raise InputError(f"{file.name}: larger than {qlog.MAX_BYTES >> 20} MiB")
-    return qlog.parse(run.read(file.path), Path(file.name), packets=packets)
+    return qlog.parse(run.read(file.path), Path(file.name))
 
 
-def sender(
-    run: StoredRun, program: str, *, packets: bool = False
-) -> tuple[Trace | None, list[str]]:
+def sender(run: StoredRun, program: str) -> tuple[Trace | None, list[str]]:
     """Return the log of the connection with the most window updates, or None. Also return a message
     for each file that could not be read.
 
@@ -44,7 +41,7 @@ def sender(
     found, unread = [], []
     for file in files(run, program):
         try:
-            found += traces(run, file, packets=packets)
+            found += traces(run, file)
         except InputError as error:
             unread.append(str(error))
     known = [one for one in found if one.cwnd]

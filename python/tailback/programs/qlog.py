@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -41,8 +41,7 @@ STATES = tuple(f"{prefix}congestion_state_updated" for prefix in ("recovery:", "
 """Names of the event with a new state of the congestion control."""
 
 WORDS = (b"metrics_updated", b"congestion_state_updated")
-OF_PACKETS = (b"packet_sent", b"packet_lost")
-"""Words of the records that are read, and of those that are read on request."""
+"""Words of the records that are read."""
 
 Samples = list[tuple[float, float]]
 """Samples: pairs of time in ms and value."""
@@ -67,10 +66,6 @@ class Trace:
     """RTT of the last acknowledged packet, ms."""
     states: list[tuple[float, str]] = field(default_factory=list)
     """Time in ms and name of each state that the congestion control enters."""
-    sent: int = 0
-    """Number of packets sent with application data (1-RTT). 0 if packets were not read."""
-    lost: int = 0
-    """How many of them the sender considered lost."""
 
     @property
     def is_empty(self) -> bool:
@@ -90,11 +85,9 @@ def rtt_unit_ms(trace: Trace, base_ms: float) -> float:
     return 1000.0 if 0 < most < base_ms / 2 <= 1000 * most else 1.0
 
 
-def parse(data: bytes, path: Path, *, packets: bool = False) -> list[Trace]:
+def parse(data: bytes, path: Path) -> list[Trace]:
     """Return the connections of a file that have samples. If the file is not qlog, the list is
     empty.
-
-    With `packets`, also count packets, which is slower.
 
     Raises `InputError` if the file claims to be qlog but cannot be read. Messages name the file as
     `path`.
@@ -104,8 +97,7 @@ def parse(data: bytes, path: Path, *, packets: bool = False) -> list[Trace]:
     # A JSON file need not be qlog, but qlog contains one of these words.
     if not named and not any(word in head for word in (b'"qlog_', b"qlog:file", b"qlog+json")):
         return []
-    words = (*WORDS, *OF_PACKETS) if packets else WORDS
-    traces = [_trace(*log) for log in logs(data, path, words)]
+    traces = [_trace(*log) for log in logs(data, path, WORDS)]
     return [trace for trace in traces if not trace.is_empty]
 
 
@@ -205,7 +197,6 @@ def _trace(trace: Mapping[str, Any], events: Iterable[Any]) -> Trace:
     record = Trace(
         kind if kind in ("client", "server") else "", 0.0 if absolute else _epoch(common)
     )
-    sent = lost = 0
     for now, event, data in timed(trace, events):
         if event in UPDATES:
             for name, samples in (
@@ -218,15 +209,7 @@ def _trace(trace: Mapping[str, Any], events: Iterable[Any]) -> Trace:
                     samples.append((now, float(value)))
         elif event in STATES and isinstance(data.get("new"), str):
             record.states.append((now, data["new"]))
-        elif event.endswith(("packet_sent", "packet_lost")) and _is_1rtt(data):
-            sent += event.endswith("packet_sent")
-            lost += event.endswith("packet_lost")
-    return replace(record, sent=sent, lost=lost)
-
-
-def _is_1rtt(data: Mapping[str, Any]) -> bool:
-    header = data.get("header")
-    return isinstance(header, Mapping) and header.get("packet_type") == "1RTT"
+    return record
 
 
 def _epoch(common: Mapping[str, Any]) -> float | None:
