@@ -82,22 +82,27 @@ class Entrant:
         return [section for section in known if section not in self.not_run]
 
 
-_NOT_IN_RFC_9743 = {
+_L4S = {
     one.id: "the stack sends no ECT(1), so RFC 9331 has no requirements for it"
-    if one.id.startswith("L4S")
-    else "nsperf's experiments are not part of RFC 9743, and most of them send 1 Gbit/s"
     for one in cc.ASKED
+    if one.id.startswith("L4S")
 }
 
-_TOO_LONG = dict.fromkeys(
-    ("5.1.3", "5.1.4", "5.2.1", "5.2.1-delay", "5.2.1-loss", "6.1", "7.1", "7.1-delay", "7.5"),
-    "the runs of this section send the most packets, so they take longest on the kernel engine",
-)
+_NSPERF = {
+    one.id: "nsperf's experiments are not part of RFC 9743, and most of them send 1 Gbit/s"
+    for one in cc.ASKED
+    if one.id not in _L4S
+}
 
-_MANY_PACKETS = dict.fromkeys(
-    ("5.2-starvation", "5.2.3"),
-    "quiche sends many small datagrams, and the runs of this section did not finish in time",
-)
+_TOO_LONG = {
+    "quic-go": ("5.1.3", "5.1.4", "5.2.1", "5.2.1-delay", "5.2.1-loss", "6.1"),
+    "s2n-quic": ("5.1.3", "5.1.4", "5.2.1", "5.2.1-delay", "5.2.1-loss", "6.1"),
+    "quiche": (
+        *("5.1.3", "5.1.4", "5.2-starvation", "5.2.1", "5.2.1-delay", "5.2.1-loss", "5.2.3"),
+        *("6.1", "7.1", "7.1-delay", "7.5"),
+    ),
+}
+"""Sections whose runs take too much CPU time on the kernel engine, by stack."""
 
 STACKS = (
     *(
@@ -105,7 +110,7 @@ STACKS = (
             "cc",
             f"program=scripts/programs/{name}.toml",
             plugins=("stacks/quinn",),
-            not_run=_NOT_IN_RFC_9743,
+            not_run=_L4S,
         )
         for name in ("quinn", "quinn-newreno")
     ),
@@ -116,12 +121,16 @@ STACKS = (
             engine="kernel",
             seeds=3,
             not_run={
-                **_NOT_IN_RFC_9743,
-                **_TOO_LONG,
-                **(_MANY_PACKETS if name == "quiche" else {}),
+                **_L4S,
+                **_NSPERF,
+                **dict.fromkeys(
+                    sections,
+                    "the runs of this section send the most packets, so they take longest on the "
+                    "kernel engine",
+                ),
             },
         )
-        for name in ("quic-go", "s2n-quic", "quiche")
+        for name, sections in _TOO_LONG.items()
     ),
 )
 """The QUIC stacks. The kernel engine has three seeds, because it takes far more CPU time."""
