@@ -2,15 +2,16 @@
 scenario with itself, with other seeds, so every flagged difference is false.
 
     python benches/false_alarms.py                     200 pairs of a sweep of six points
-    python benches/false_alarms.py --battery N         a quick l4s-battery, of N seeds
+    python benches/false_alarms.py --battery N         a quick `l4s-battery`, of N seeds
 
 Runs are stored in `results` and reused. Each pair compares five (or ten) seeds with five (or ten)
 other seeds. The sweep has enough seeds for 200 pairs of five, so that no seed is in two pairs. The
-battery has fewer seeds, which are shuffled again when all of them have been used. The table
-compares two methods: that of Benjamini and Hochberg over all differences, and that of
+set has fewer seeds, which are shuffled again when all of them have been used. The
+table compares two methods: that of Benjamini and Hochberg over all differences, and that of
 `tailback.comparison.families`. For each method it has the number of pairs in which any difference
 is flagged, and the largest number of flags in one pair. To measure power, the script makes the
-variant's values 10 % larger at one point, and counts the pairs in which this change is flagged."""
+variant's values 10 % larger at one sweep point, and counts the pairs in which this change is
+flagged."""
 
 from __future__ import annotations
 
@@ -70,7 +71,8 @@ PAIRS = 200
 OUT = Path("results")
 Test = Callable[[Sequence[float], Sequence[float]], Difference | None]
 Values = tuple[list[tuple[str, ...]], np.ndarray]
-"""The point and quantity of each cell, and an array of values with a row for each seed."""
+"""The sweep point and quantity of each difference, and an array of values with a row for each
+seed."""
 
 
 def values_of(column: VariantResults, wanted: Sequence[Metric]) -> Values:
@@ -124,8 +126,8 @@ def count(found: Values, n: int, in_pairs: bool) -> list[str]:
             _p(test, values[a, i], 1.1 * values[b, i]) if changed[i] else p
             for i, p in enumerate(ps)
         ]
-        # If each cell is a family of its own, the method for families equals that of Benjamini and
-        # Hochberg.
+        # If each difference is a family of tests of its own, the two-stage method equals that of
+        # Benjamini and Hochberg.
         for name, groups in (("plain", [str(i) for i in range(len(ps))]), ("families", families)):
             alarms[name].append(sum(_flagged(ps, groups)))
             told[name].append(any(np.array(_flagged(larger, groups)) & changed))
@@ -174,8 +176,8 @@ def main() -> int:
     chosen = parser.parse_args()
     found = of_battery(chosen.battery) if chosen.battery else of_sweep(5)
     print(
-        "| seeds | test | cells | points | BH: pairs, % | most cells | +10 % found, % "
-        "| families: pairs, % | most cells | +10 % found, % |"
+        "| seeds | test | values | points | BH: pairs, % | most values | +10 % found, % "
+        "| families: pairs, % | most values | +10 % found, % |"
     )
     print("|--:|---|--:|--:|--:|--:|--:|--:|--:|--:|")
     for n in (5, 10):

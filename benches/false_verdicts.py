@@ -6,10 +6,10 @@ with itself.
     python benches/false_verdicts.py --parts         the parts of other sources: nsperf, L4S
     python benches/false_verdicts.py --part 5.2.1    only these sections
 
-Runs are stored in `results` and reused. A redraw gives the subject and the reference different
-seeds, each as many as the section has with `--quick`. Subject and reference thus differ only by
-chance. The seeds are drawn from runs with four times as many seeds. The table counts the verdicts
-of each section that compares the subject with a reference."""
+Runs are stored in `results` and reused. A redraw gives the tested algorithm and the reference
+different seeds, each as many as the section has with `--quick`. Subject and reference thus differ
+only by chance. The seeds are drawn from runs with four times as many seeds. The table counts the
+verdicts of each section that compares the tested algorithm with a reference."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tailback.running.options import RunOptions
 from tailback.store.results import Results, Run
 
 POOL = 4
-"""Number of seeds to run, as a multiple of the subject's seeds in a redraw."""
+"""Number of seeds to run, as a multiple of the tested algorithm's seeds in a redraw."""
 
 SUITES = {"cc": (cc, "cc", "cubic"), "queue": (queue, "aqm", "codel")}
 
@@ -93,8 +93,8 @@ def _alike(criterion: Against | HarmTo) -> Against | HarmTo:
 def _redrawn(
     own: Mapping[str, Results], first: Sequence[int], second: Sequence[int]
 ) -> dict[str, Results]:
-    """Return the subject's runs with the seeds in `first`, and all other runs with the seeds in
-    `second`. Entry i of both lists becomes seed i, so that the runs are paired."""
+    """Return the tested algorithm's runs with the seeds in `first`, and all other runs with the
+    seeds in `second`. Entry i of both lists becomes seed i, so that the runs are paired."""
     return {
         which: _picked(found, first if which.endswith("subject") else second)
         for which, found in own.items()

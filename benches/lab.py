@@ -48,7 +48,7 @@ CASES = {
 
 
 def browser(jobs: list[dict[str, Any]]) -> list[float]:
-    """Run the first point of each job in node, and return its CPU time, s."""
+    """Run the first sweep point of each job in node, and return its CPU time, s."""
     done = subprocess.run(
         ["node", str(WEB / "test/parity.mjs")],
         input=json.dumps(jobs),

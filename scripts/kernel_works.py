@@ -37,7 +37,7 @@ QUICK_PARTS = {"dctcp-internet-2014": tuple(part for part in PARTS if part not i
 """Parts of a quick run, for experiments that also have parts that the publication does not have."""
 
 CELLS = "cells.csv"
-"""The file of a report that has every cell. It has the same columns in all experiments."""
+"""The file of a report that has every value. It has the same columns in all experiments."""
 
 BY_QUANTITY = {"sce-2019"}
 """Experiments for which the page has a row for each quantity, because there would be too many rows
@@ -61,14 +61,14 @@ whose runs are shorter and cover fewer seeds and settings than the page of the e
 ERRORS = """\
 ## Errors and differences
 
-A cell is one value of a publication, such as an entry of a table. Each percentage is a median or a
-90th percentile over all cells of one part of an experiment. Errors are relative to the published
-values. If a publication has only figures, only the difference between Linux and the simulator is
-known.
+A value here is a number of a publication, such as an entry of a table. Each percentage is a median
+or a 90th percentile over all values of one part of an experiment. Errors are relative to the
+published values. If a publication has only figures, only the difference between Linux and the
+simulator is known.
 """
 
 HEAD = """\
-| experiment | part | runs | cells | error, simulator | error, Linux | Linux against simulator |
+| experiment | part | runs | values | error, simulator | error, Linux | Linux against simulator |
 |---|---|---|--:|--:|--:|--:|"""
 
 VERSIONS = """\
@@ -83,7 +83,7 @@ The page of each experiment explains its criteria.
 """
 
 CRITERIA_HEAD = """\
-| experiment | runs | criterion | limit | cells | within, simulator | within, Linux |
+| experiment | runs | criterion | limit | values | within, simulator | within, Linux |
 |---|---|---|---|--:|--:|--:|"""
 
 FIGURES = """\
@@ -113,11 +113,11 @@ the frame size includes the Ethernet header, so a frame carries a little less pa
 paper.
 """,
     "dualpi2-2022": """\
-For `dualpi2-2022` the cells come from every column of the published files. Some columns have 1st
+For `dualpi2-2022` the values come from every column of the published files. Some columns have 1st
 percentiles or standard deviations of one-second samples, and some of the published samples are
 shorter than a second. These columns make the 90th percentiles large. The simulator paces groups of
-segments, as GSO did on the hosts of the publication; the kernel engine paces single segments. Rows
-with Prague are not in the table: Linux has no Prague, and the report of
+segments, as GSO did on the hosts of the publication; the kernel engine paces single segments.
+Results with Prague are not in the table: Linux has no Prague, and the report of
 `reproduce dualpi2-2022 --engine kernel` lists each row with the reason.
 """,
     "dualpi2-2019-wrr": """\
@@ -149,7 +149,7 @@ class Work:
     """The folder of the results."""
     cells: list[WorkCell] = field(default_factory=list)
     goals: list[tuple[str, str, str, list[str]]] = field(default_factory=list)
-    """For each criterion: name, limit, number of cells, and number of cells within the limit on
+    """For each criterion: name, limit, number of values, and number of values within the limit on
     each engine."""
     figures: list[str] = field(default_factory=list)
     """The lines of the table with the differences in the figures."""
@@ -181,8 +181,8 @@ OTHERS = ("abe-2017", "l4s-tests-2020", "ccafct-2020", "sce-2019")
 
 
 def worked(name: str, out: Path, *, full: bool) -> Iterator[Work]:
-    """Run a quick version of an experiment on both engines. With `full`, also run some parts with
-    all seeds."""
+    """Run a quick version of an experiment on both engines. With `full`, also run some parts of
+    the experiments with all seeds."""
     experiment = experiments.get(name)
     work = Work(name, "quick", out / name)
     options = RunOptions(out=work.folder, progress=False)
@@ -198,7 +198,7 @@ def worked(name: str, out: Path, *, full: bool) -> Iterator[Work]:
 
 
 def of_versions(study: Versions, options: RunOptions) -> Iterator[WorkCell]:
-    """Run a battery with every version of a queue on both engines."""
+    """Run `l4s-battery` with every version of a queue on both engines."""
     variants = [
         Variant(f"{name} {engine}", {p: toml.value(v) for p, v in sets.items()}, engine)
         for name, sets in study.versions.items()
@@ -222,7 +222,7 @@ def of_versions(study: Versions, options: RunOptions) -> Iterator[WorkCell]:
 def read_reports(
     work: Work, options: RunOptions, parts: tuple[str, ...] | None, *, quick: bool
 ) -> None:
-    """Reproduce the experiment on both engines, and group its cells by the first word of their
+    """Reproduce the experiment on both engines, and group its values by the first word of their
     ids."""
     cells, goals = [], []
     for engine in ENGINES:
@@ -262,7 +262,7 @@ def table_of(report: Path) -> Iterator[str]:
 
 
 def by_cell(text: str, name: str) -> Iterator[list[str]]:
-    """Yield for each cell in a CSV: part, rest of the id, quantity, published and measured
+    """Yield for each value in a CSV: part, rest of the id, quantity, published and measured
     value."""
     for line in csv.DictReader(text.splitlines()):
         part, _, rest = line["id"].partition("/")
@@ -311,7 +311,7 @@ def page(works: list[Work]) -> Iterator[str]:
 
 
 def sums(goals: Iterable[tuple[str, str, str, list[str]]]) -> str:
-    """Return how many cells are within their limits on each engine, over all goals."""
+    """Return how many values are within their limits on each engine, over all goals."""
     cells, sim, kernel = 0, 0, 0
     for _, _, count, within in goals:
         cells += int(count)

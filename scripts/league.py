@@ -68,7 +68,7 @@ class Entrant:
 
     @property
     def key(self) -> tuple[str, str]:
-        """The suite and the name, which identify the entrant in the data."""
+        """The suite and the name, which identify the algorithm in the data."""
         return self.suite, self.name
 
     @property
@@ -225,7 +225,7 @@ def subjects(kind: str) -> Iterator[str]:
 def merged(
     before: Mapping[str, Any] | None, found: Evaluation, entrant: Entrant, date: datetime
 ) -> dict[str, Any]:
-    """Return an evaluation in the form of the data. Sections that were not evaluated now keep
+    """Return an evaluation as an entry of league.json. Sections that were not evaluated now keep
     their earlier results.
 
     An evaluation has a `version` and a `date`. A section that was measured with another version or

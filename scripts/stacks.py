@@ -308,7 +308,7 @@ def _head(found: Sequence[Compared]) -> Iterator[str]:
         "numbers.\n"
     )
     yield f"- **date**: {datetime.now(UTC).date():%-d %B %Y}"
-    yield f"- **simulator**: {found[0].version}, {SEEDS} seeds per point"
+    yield f"- **simulator**: {found[0].version}, {SEEDS} seeds per scenario"
     yield (
         "- **guest**: Linux, 5 seeds, rounded values from [quic-and-tcp](quic-and-tcp.md) and "
         "[quic-and-tcp-rtts](quic-and-tcp-rtts.md)"

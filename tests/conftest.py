@@ -1,4 +1,4 @@
-"""Fixtures: scenarios that run in milliseconds, the command, the kernel kit, and archives of
+"""Fixtures: scenarios that run in milliseconds, the command, the guest kernel, and archives of
 packages."""
 
 from __future__ import annotations
@@ -97,10 +97,10 @@ def tailback(tmp_path: Path) -> Tailback:
 
 @pytest.fixture(scope="session")
 def kernel_kit() -> Kit:
-    """Return the kernel kit.
+    """Return the guest kernel.
 
-    If the cache has no kit, build it, which takes minutes. Build missing modules of tailback, which
-    takes seconds."""
+    If the cache has no guest kernel, build it, which takes minutes. Build missing modules of
+    tailback, which takes seconds."""
     try:
         kit = kernel_kits.current()
     except InputError:
@@ -111,7 +111,8 @@ def kernel_kit() -> Kit:
 
 @pytest.fixture(scope="session")
 def own_cache(kernel_kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Yield a cache with the built kit and the modules of the tests, and delete it afterwards."""
+    """Yield a cache with the built guest kernel and the modules of the tests, and delete it
+    afterwards."""
     cache = tmp_path_factory.mktemp("kit")
     folder = cache / "kits/own"
     folder.mkdir(parents=True)
@@ -147,7 +148,7 @@ def own_cache(kernel_kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> Path
 
 @pytest.fixture
 def own_kit(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Kit:
-    """Use the kit that has the modules of the tests."""
+    """Use the guest kernel that has the modules of the tests."""
     monkeypatch.setenv("TAILBACK_KIT", str(own_cache))
     return kernel_kits.current()
 

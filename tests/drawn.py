@@ -1,7 +1,7 @@
-"""Draws published cells by hashes of their names, so that nobody can select those with good
+"""Draws published values by hashes of their names, so that nobody can select those with good
 results.
 
-A table in the repository has the results of the drawn cells, so that a diff shows if they change.
+A table in the repository has the results of the drawn values, so that a diff shows if they change.
 """
 
 from __future__ import annotations

@@ -177,7 +177,7 @@ COLUMNS = ("time", "acked", "cwnd", "ssthresh", "in_flight", "state", "alpha")
 
 
 def kernel_version() -> str:
-    """Return the release of the kernel in the kit."""
+    """Return the Linux release of the guest kernel."""
     return kit.current().version
 
 

@@ -69,8 +69,8 @@ def run(
 
 
 def respond(name: str, params: dict[str, Any], seed: int) -> FakeRun:
-    """Return a plausible run of a point. Flows share equally, with some noise, where they do in the
-    paper."""
+    """Return a plausible run of a sweep point. Flows share equally, with some noise, where they do
+    in the paper."""
     noise = random.Random(f"{name}{params}{seed}").gauss(0, 0.03)
     if "ecn.min" in str(params) and ("step" in name or name == "fig6"):
         k = pts.bdp_size(params[f"{pts.ECN}.min"])

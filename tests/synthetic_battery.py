@@ -1,4 +1,4 @@
-"""Makes synthetic runs of a battery, for tests of its report and its statistics."""
+"""Makes synthetic runs of a set of scenarios, for tests of its report and its statistics."""
 
 from __future__ import annotations
 

@@ -265,8 +265,8 @@ def test_cubic_gains_less_than_newreno(tmp_path: Path) -> None:
 
 
 def test_utilisation_of_cells_drawn_by_hash(tmp_path: Path) -> None:
-    """Compare one flow with the formula, and with the formula applied cycle by cycle, in cells that
-    meet the formula's assumptions and cells that do not."""
+    """Compare one flow with the formula, and with the formula applied cycle by cycle, in values
+    that meet the formula's assumptions and values that do not."""
     planned = single.plan(layout.KERNEL_PARTS, quick=False, seeds=1, engine="sim")
     every = [
         (setup, job, rtt, beta)
@@ -297,7 +297,7 @@ def test_utilisation_of_cells_drawn_by_hash(tmp_path: Path) -> None:
                 for gap in (truth.gap(point), truth.cycle_gap(point))
             ]
         rows.append((truth.where(point), *gaps))
-    hold("abe-2017", ("cell", "formula", "cycle by cycle"), sorted(rows))
+    hold("abe-2017", ("value", "formula", "cycle by cycle"), sorted(rows))
 
 
 def test_the_rate_at_equal_mark_probability(tmp_path: Path) -> None:
@@ -353,10 +353,10 @@ def traces(engine: str, out: Path) -> dict[tuple[str, str], responses.Trace]:
 
 @pytest.fixture
 def abe_kit(kernel_kit: Kit) -> Kit:
-    """Return a kit with tailback's modules for ABE."""
+    """Return a guest kernel with tailback's modules for ABE."""
     have = {extra["name"] for extra in kernel_kit.extras()}
     if not {"tcp_reno_abe", "tcp_cubic_abe"} <= have:
-        pytest.skip("the kit is older than the modules; tailback kernel build adds them")
+        pytest.skip("the guest kernel is older than the modules; tailback kernel build adds them")
     return kernel_kit
 
 

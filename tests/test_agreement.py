@@ -57,7 +57,7 @@ def reseal(results: Path, change: Callable[[list[dict[str, Any]]], object]) -> P
 
 
 def swap(key: str, one: Any, other: Any) -> Callable[[list[dict[str, Any]]], None]:
-    """Swap two values of a key in all points."""
+    """Swap two values of a key in all sweep points."""
 
     def change(points: list[dict[str, Any]]) -> None:
         labels = {p["params"][key]: p["labels"][key] for p in points}
@@ -70,7 +70,7 @@ def swap(key: str, one: Any, other: Any) -> Callable[[list[dict[str, Any]]], Non
 
 
 def set_one(key: str, value: Any) -> Callable[[list[dict[str, Any]]], None]:
-    """Set one value of the first point."""
+    """Set one value of the first sweep point."""
 
     def change(points: list[dict[str, Any]]) -> None:
         points[0]["params"][key] = value

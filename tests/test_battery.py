@@ -1,4 +1,4 @@
-"""Tests batteries: their parts, their findings, their reports, bad input."""
+"""Tests sets of scenarios: their parts, their findings, their reports, bad input."""
 
 from __future__ import annotations
 
@@ -28,22 +28,23 @@ from tailback_studies.experiments import NAMES as EXPERIMENTS
 from tailback_studies.experiments import get as experiment
 from tailback_studies.experiments.versions import Versions
 
+PAGE = Path(__file__).parents[1] / "docs/how-to/dualpi2-versions.md"
 FILES = [path for part in BATTERY.parts for path in part.files]
 
 
 def test_the_page_names_every_quantity_that_is_compared() -> None:
-    page = (Path(__file__).parents[1] / "docs/how-to/battery.md").read_text(encoding="utf-8")
+    page = PAGE.read_text(encoding="utf-8")
     told = set(re.findall(r"`((?:class|flow|link|run)\.[\w.]+)`", page))
     sizes = {m for m in BATTERY.metrics if m.startswith("flow.normalised.")}
     assert told - sizes == set(BATTERY.metrics) - sizes
     assert told & sizes == {"flow.normalised.1kB", "flow.normalised.1MB"}
 
 
-# --- parts of a battery ------------------------------------------------------------------------
+# --- parts of a set of scenarios -----------------------------------------------------------------
 
 
 def points(part: batteries.Part) -> list[tuple[str, dict[str, Any], dict[str, Any]]]:
-    """Return the file, scenario and parameters of every point of a part."""
+    """Return the file, scenario and parameters of every sweep point of a part."""
     out = []
     for path in part.files:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -61,7 +62,7 @@ def test_the_battery_has_the_points_of_the_reports() -> None:
         "mixed-rtt": 12,
         "overload": 10,
     }
-    page = (Path(__file__).parents[1] / "docs/how-to/battery.md").read_text(encoding="utf-8")
+    page = PAGE.read_text(encoding="utf-8")
     told = dict(re.findall(r"^\| `([\w-]+)`.*? \| (\d+)(?: each)? \|", page, re.MULTILINE))
     shown = {name: count[name] for name in ("1-1", "flows", "mixed-rtt", "overload")}
     assert {name: int(told[name]) for name in shown} == shown
@@ -211,7 +212,7 @@ def test_false_discovery_is_controlled_over_the_whole_battery() -> None:
 
 
 class Small(L4sBattery):
-    """A battery with two parts. Each part is a scenario file."""
+    """A set of scenarios with two parts. Each part is a scenario file."""
 
     parts = (
         Part("1-1", "1-1", [p for p in FILES if p.stem == "equal-rtt-1-1"]),
@@ -245,7 +246,7 @@ def small(
 
 
 def quantities(found: BatteryComparison) -> set[tuple[str, str]]:
-    """Return for every flagged cell its quantity, and the name of its flow or class."""
+    """Return for every flagged value its quantity, and the name of its flow or class."""
     return {(cell.name, cell.quantity) for cell, _, _ in found.flagged()}
 
 
@@ -339,7 +340,7 @@ def test_a_marking_off_by_one_packet_is_found(tmp_path: Path) -> None:
             ["l4s-battery", "--variant", "a", "--variant", "b", "--fail-if", "delay_ms.man:1%"],
             '\n  write "delay_ms.mean"',
         ),
-        (["file.toml", "--variant", "a", "--variant", "b", "--quick"], "are for batteries"),
+        (["file.toml", "--variant", "a", "--variant", "b", "--quick"], "are for sets of scenarios"),
     ],
 )
 def test_bad_input_is_refused_at_once(

@@ -1,4 +1,4 @@
-"""Tests the experiment `ccafct-2020`: scenarios, statistics, and cells drawn by hash."""
+"""Tests the experiment `ccafct-2020`: scenarios, statistics, and values drawn by hash."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class Fake:
 
 
 def as_published(factor: float = 1.0) -> list[points.CcafctEntry]:
-    """Return cells of every row with made-up measurements. Completion times beside a competitor are
-    `factor` times the published ones."""
+    """Return values of every row with made-up measurements. Completion times beside a competitor
+    are `factor` times the published ones."""
     known = layout.published()
     results = []
     for row in ROWS:
@@ -168,7 +168,7 @@ def test_goals_and_misses() -> None:
     times, harm = truth.judges(entries)
     assert times.cells == 27
     assert harm.cells == 18
-    # The set-up was changed after the first comparison, so no cell is held out any more.
+    # The set-up was changed after the first comparison, so no value is held out any more.
     assert times.blind == 0
     missed = truth.missed(entries)
     assert {e.row.competitor for e in missed} >= {"cubic", "prague"}
@@ -195,7 +195,7 @@ def test_engines_and_parts() -> None:
     assert get("ccafct-2020") is EXPERIMENT
 
 
-# --- published cells drawn by hash ----------------------------------------------------------
+# --- published values drawn by hash ----------------------------------------------------------
 
 DRAWN = {
     "20ms/prague": (34.8, 34.4, 40.1, 3.3, 2.6, 1.5),

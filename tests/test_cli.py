@@ -39,7 +39,7 @@ QUEUE = {
 
 
 def assert_shape(value: Any, shape: Any, at: str = "") -> None:
-    """Check that a value has exactly the fields and types of the shape."""
+    """Check that a value has exactly the fields and types of the schema."""
     if isinstance(shape, dict):
         for key, inner in shape.items():
             assert key in value, f"{at}.{key} is missing"
@@ -162,7 +162,7 @@ def test_the_kernel_engine_without_a_kit_names_the_command(
     for command in (("run", scenario), ("reproduce", "dctcp-internet-2014")):
         done = tailback(*command, "--engine", "kernel")
         assert done.returncode == 2
-        assert done.stderr == "error: the kernel kit is not built\n  run: tailback kernel build\n"
+        assert done.stderr == "error: the guest kernel is not built\n  run: tailback kernel build\n"
 
 
 def test_an_assertion_that_does_not_hold_fails_the_run(tailback: Tailback, tmp_path: Path) -> None:
@@ -202,7 +202,7 @@ def test_the_table_groups_seeds(tailback: Tailback, sweep: Path) -> None:
     assert done.returncode == 0
     lines = done.stdout.splitlines()
     assert lines[0].strip() == "two flows"
-    # The table has 2 flows at each of 6 points, a title, a head, and the line about seeds.
+    # The table has 2 flows at each of 6 sweep points, a title, a head, and the line about seeds.
     assert len(lines) == 15
     assert "±" in lines[2]
     assert "2 seeds" in lines[-1]
@@ -353,12 +353,12 @@ def test_a_sweep_has_a_report(tailback: Tailback, sweep: Path, tmp_path: Path) -
     assert page.name == "index.html"
     text = (page.parent / "report.md").read_text(encoding="utf-8")
     # All figures have equal n, seeds, duration, warm-up and engine, so the page prints them once.
-    for fact in ("12, 2 seeds per point", "2 s simulated", "the first 0.5 s", "sim 0."):
+    for fact in ("12, 2 seeds per scenario", "2 s simulated", "the first 0.5 s", "sim 0."):
         assert text.count(fact) == 1, fact
     assert text.count("| 5 Mbit/s | cubic | cubic | cubic |") == 1
     figures = {p.name for p in page.parent.glob("figures/*.svg")}
     assert {"delay.svg", "time-1.svg", "link-delay-p99-ms.svg", "run-jain.svg"} <= figures
     cells = (page.parent / "cells.csv").read_text(encoding="utf-8").splitlines()
     throughputs = [line for line in cells if ",throughput_mbit," in line]
-    # There are two flows at each of six points.
+    # There are two flows at each of six sweep points.
     assert len(throughputs) == 12

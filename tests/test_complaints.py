@@ -87,7 +87,7 @@ def test_what_has_no_place_in_a_line_is_shown_without() -> None:
         ('"a"; expected one of b; did you mean "b"?', '"a"', 'write "b"'),
         ('"a"; expected a word; did you mean "b"?', '"a"', 'write "b", or use a word'),
         ("--set x: expected KEY=VALUE", "--set x is not valid", "use KEY=VALUE"),
-        ("no kit; run: tailback kernel build", "no kit", "run: tailback kernel build"),
+        ("no kernel; run: tailback kernel build", "no kernel", "run: tailback kernel build"),
         ("two; of them; remove one of them", "two; of them", "remove one of them"),
     ],
 )

@@ -388,7 +388,7 @@ def entry(
     value: float,
     values: tuple[float, ...] = (),
 ) -> points.DualPi2Entry:
-    """Return a cell with made-up numbers."""
+    """Return a value with made-up numbers."""
     cell = TableCell("id", column, points.unit(column), known, value, max(len(values), 1), None)
     return points.DualPi2Entry(case, column, cell=cell, values=values)
 
@@ -401,7 +401,7 @@ def test_goals() -> None:
     (verdict,) = truth.verdicts(judged)
     assert (verdict.goal.id, verdict.cells, verdict.within) == ("dualpi2.rate_ratio", 4, 3)
     assert not verdict.holds
-    # It is enough if ten of eleven cells are within the tolerance, but not if nine of eleven are.
+    # It is enough if ten of eleven values are within the tolerance, but not if nine of eleven are.
     assert truth.verdicts(judged[:1] * 10 + judged[3:])[0].holds
     assert not truth.verdicts(judged[:1] * 9 + judged[3:] * 2)[0].holds
     queue = truth.judged([entry(case, "qs_ecn_mean", 0.34, value) for value in (0.25, 0.43, 0.45)])
@@ -550,7 +550,7 @@ def drawn() -> list[Run]:
 
 @pytest.fixture(scope="module")
 def quick(tmp_path_factory: pytest.TempPathFactory) -> list[points.DualPi2Entry]:
-    """Run the drawn rows with the lengths of `--quick`. Return their cells."""
+    """Run the drawn rows with the lengths of `--quick`. Return their values."""
     runs = drawn()
     results = tailback.run_many(
         [points.job(run, seeds=1, seconds=50) for run in runs],
@@ -563,7 +563,7 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> list[points.DualPi2Entry]
 def test_the_cells_drawn_are_within_their_goals_but_for_those_listed(
     quick: list[points.DualPi2Entry],
 ) -> None:
-    """The tolerances are the goals of the page. A table in the repository lists each cell beyond
+    """The tolerances are the goals of the page. A table in the repository lists each value beyond
     its goal, with its error."""
     held = [e for e in quick if e.within is not None]
     assert len(held) >= 20

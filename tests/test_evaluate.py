@@ -187,7 +187,10 @@ def test_against_an_earlier_version(tmp_path: Path) -> None:
     request = Request("reno", options, quick=True, parts=("7.1",), against="reno")
     same, delay, ce = suites.evaluate("cc", request).sections
     assert (same.value, delay.value, ce.verdict) == (0.0, 0.0, "pass")
-    assert same.measure == "reno's throughput minus the subject's, divided by the larger of the two"
+    assert (
+        same.measure
+        == "reno's throughput minus the tested algorithm's, divided by the larger of the two"
+    )
 
 
 def test_harm_is_less_what_the_incumbent_does_to_itself(tmp_path: Path) -> None:

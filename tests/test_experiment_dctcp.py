@@ -315,7 +315,7 @@ def test_rows_of_table_1_drawn_by_hash(tmp_path: Path) -> None:
     shown = [
         (c.id, f"{c.published:g}", f"{c.measured:.3f}", f"{c.error:+.3f}", c.status) for c in cells
     ]
-    check("dctcp-internet-2014", ("cell", "published", "measured", "error", ""), shown)
+    check("dctcp-internet-2014", ("value", "published", "measured", "error", ""), shown)
 
 
 def test_thresholds_between_two_frames_are_the_same_queue(tmp_path: Path) -> None:
@@ -330,7 +330,7 @@ def test_thresholds_between_two_frames_are_the_same_queue(tmp_path: Path) -> Non
 
 
 def test_table_1_comes_out(tmp_path: Path) -> None:
-    """Every published cell, including those with two Reno flows, is within the report's
+    """Every published value, including those with two Reno flows, is within the report's
     tolerance."""
     result = get("dctcp-internet-2014").run(
         ["table1"], RunOptions(seeds=2, jobs=2, out=tmp_path, progress=False), quick=True

@@ -89,9 +89,9 @@ POINTS, CELLS, PAIRS = 6, 20, 2000
 def p_values(seeds: int, paired: bool, change: float) -> np.ndarray:
     """Return the p values of comparisons of two synthetic variants.
 
-    At each point, all quantities have a common component, with a correlation of 0.9. One in four
-    quantities is heavy-tailed. At the first point, the second variant's values are larger by
-    `change` standard deviations."""
+    At each sweep point, all quantities have a common component, with a correlation of 0.9. One in
+    four quantities is heavy-tailed. At the first sweep point, the second variant's values are
+    larger by `change` standard deviations."""
     draw = np.random.default_rng(7)
     shape = (PAIRS, 2, seeds, POINTS)
     common = draw.standard_normal((*shape, 1))
@@ -106,7 +106,7 @@ def p_values(seeds: int, paired: bool, change: float) -> np.ndarray:
 
 
 def points_flagged(ps: np.ndarray) -> np.ndarray:
-    """Return whether a difference is flagged, for each comparison and point."""
+    """Return whether a difference is flagged, for each comparison and sweep point."""
     families = [point for point in range(POINTS) for _ in range(CELLS)]
     found = []
     for each in ps:
@@ -124,6 +124,6 @@ def test_a_against_a_flags_something_in_one_comparison_of_twenty(seeds: int, pai
 def test_what_differs_is_found_there_and_nowhere_else() -> None:
     found = points_flagged(p_values(10, paired=False, change=2.5))
     assert found[:, 0].mean() > 0.95
-    # Only the first of six points differs. False discoveries stay within the level.
+    # Only the first of six sweep points differs. False discoveries stay within the level.
     false = found[:, 1:].sum(axis=1) / np.maximum(found.sum(axis=1), 1)
     assert false.mean() <= 0.05

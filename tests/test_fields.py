@@ -1,4 +1,4 @@
-"""Checks that summaries, their shape, metrics, assertions and frames have exactly the declared
+"""Checks that summaries, their schema, metrics, assertions and frames have exactly the declared
 fields."""
 
 from __future__ import annotations

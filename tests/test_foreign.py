@@ -1,4 +1,4 @@
-"""Tests untrusted input: special files, decompression bombs, wrong shapes and numbers."""
+"""Tests untrusted input: special files, decompression bombs, wrong schemas and numbers."""
 
 from __future__ import annotations
 
@@ -333,8 +333,8 @@ def test_a_trace_is_there_once_for_all_points_and_seeds(tmp_path: Path) -> None:
 
 
 def test_a_sweep_is_refused_before_it_fills_the_memory(tmp_path: Path) -> None:
-    """A sweep copies its values into every point, so a small file with many points needs much
-    memory."""
+    """A sweep copies its values into every sweep point, so a small file with many sweep points
+    needs much memory."""
     steps = ", ".join(f'["{i}ms", "10Mbit"]' for i in range(10_000))
     scenario = tmp_path / "it.toml"
     scenario.write_text(

@@ -148,7 +148,7 @@ def test_three_answers(made: tb.Comparison) -> None:
     assert verdict.text().endswith("seeds would")
     assert verdict.seeds is not None
     assert verdict.seeds > 6
-    # A single cell beyond the bound fails the gate. To pass, all cells must be within the bound.
+    # A single value beyond the bound fails the gate. To pass, all values must be within the bound.
     assert only(made, "again", "slow").gate(limit).answer == "exceeds"
     assert only(made, "again", "other").gate("link.delay_ms.mean:+0.1%").answer == "unknown"
     # With a bound of ±60 %, equal queues are equivalent. A delay four times as long is not.
@@ -173,7 +173,7 @@ def test_what_a_variant_lacks_cannot_be_told(made: tb.Comparison) -> None:
 
 
 def test_one_of_many_exceeds_by_chance_no_more_often() -> None:
-    """If 20 cells are exactly at their bound, some cell exceeds it by chance in most comparisons.
+    """If 20 values are exactly at their bound, some value exceeds it by chance in most comparisons.
     The gate corrects for this."""
     alone = together = 0
     for i in range(200):

@@ -150,7 +150,7 @@ def test_stored_results_keep_their_harm(tmp_path: Path) -> None:
     column = again.frame()["harm_newcomer_throughput"].to_list()
     assert column[0] == flow(again[0], "incumbent")["harm"]["newcomer"]["throughput"]
     assert column[1] is None, "the newcomer has none by itself"
-    # The run without the newcomer is deleted, so harm by the newcomer is unknown.
+    # The run without the competing flow is deleted, so the harm that this flow does is unknown.
     shutil.rmtree(tmp_path / "runs" / again[0].without["newcomer"])
     lost = tb.open_results(tmp_path)
     assert set(flow(lost[0], "incumbent")["harm"]) == {"stream"}
@@ -299,5 +299,5 @@ def test_a_report_shows_the_harm_by_each_competitor(tmp_path: Path) -> None:
     assert "harm throughput by stream" in text
     names = sorted(path.name for path in (page.parent / "figures").glob("flow-harm*.vl.json"))
     assert names == ["flow-harm-throughput-2.vl.json", "flow-harm-throughput.vl.json"]
-    # The newcomer does not harm itself, so one flow is left.
+    # A flow does not harm itself, so one flow is left.
     assert '"newcomer"' not in (page.parent / "figures" / names[1]).read_text()

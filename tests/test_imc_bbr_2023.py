@@ -1,4 +1,4 @@
-"""Tests the experiment `imc-bbr-2023`: published values, scenarios, gains, goals, and cells drawn
+"""Tests the experiment `imc-bbr-2023`: published values, scenarios, gains, goals, and values drawn
 by hash."""
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Fake:
 
 
 def as_published(off: float = 0.0, cc: str = "") -> list[points.ImcEntry]:
-    """Return cells of every row. Measured goodputs are the published ones, or made up if none is
+    """Return values of every row. Measured goodputs are the published ones, or made up if none is
     published. Those of `cc` are larger by `off`, as a share of the link's rate."""
     known = layout.published()
     results = []
@@ -161,7 +161,7 @@ def test_what_waits_in_the_queue_counts_on_4_15() -> None:
     assert counting.goodput_mbit(ImcRow("4.15", "cubic", place), Fake(None)) is None
 
 
-# --- cells and goals on synthetic input ----------------------------------------------------------
+# --- values and goals on synthetic input ----------------------------------------------------------
 
 
 def test_gains_are_taken_seed_by_seed() -> None:
@@ -244,7 +244,7 @@ def test_engines_and_parts() -> None:
     assert get("imc-bbr-2023") is EXPERIMENT
 
 
-# --- published cells drawn by hash ----------------------------------------------------------
+# --- published values drawn by hash ----------------------------------------------------------
 
 DRAWN = {
     "4.15/bbr/100kB/20Mbit/200ms": 0.36,

@@ -1,5 +1,5 @@
-"""Tests endpoints of the QUIC interop runner in their container images, and programs with an image
-as their root."""
+"""Tests endpoints of the QUIC interop runner in their container images, and programs with a
+container image as their root."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ receiver = { root = "./image", cwd = "/app" }
 
 @pytest.fixture(scope="module")
 def image(kernel_kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Make an unpacked image. It has a distribution, and an endpoint in a folder."""
+    """Make an unpacked container image. It has a distribution, and an endpoint in a folder."""
     if kernel_kit.manifest.get("lacks", True):
-        pytest.skip("the kit's kernel cannot run programs")
+        pytest.skip("the guest kernel cannot run programs")
     with Steps(enabled=False) as steps:
         root = roots.get(["python3-aioquic"], steps)
     image = tmp_path_factory.mktemp("unpacked") / "image"
@@ -51,14 +51,14 @@ def image(kernel_kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copy(HERE / name, image / name)
     (image / "app").mkdir()
     shutil.copy(HERE / "endpoint", image / "app")
-    # The image keeps its users file, but gets the guest's host names.
+    # The container image keeps its users file, but gets the guest's host names.
     (image / "etc/passwd").write_text("root:x:0:0:of the image:/root:/bin/sh\n")
     (image / "etc/hosts").write_text("192.0.2.1 server4\n")
     return image
 
 
 def beside(folder: Path, image: Path, text: str) -> Path:
-    """Write a scenario file beside the image. Return its path."""
+    """Write a scenario file beside the container image. Return its path."""
     folder.mkdir(exist_ok=True)
     (folder / "image").symlink_to(image)
     path = folder / "scenario.toml"
@@ -87,7 +87,7 @@ def test_a_client_fetches_all_that_the_server_has(tmp_path: Path, image: Path) -
         assert len([*folder.glob("qlog/*.qlog")]) == 1
         assert "CLIENT_HANDSHAKE_TRAFFIC_SECRET" in (folder / "keys.log").read_text()
     assert json.loads((logs["receiver"] / "interop.json").read_text())["bytes"] == 600_000
-    # The program cannot change the image, so the same seed gives the same run.
+    # The program cannot change the container image, so the same seed gives the same run.
     assert not (image / "app/notes").exists()
     run(path, tmp_path / "two")
     first, second = contents(tmp_path / "one"), contents(tmp_path / "two")
@@ -149,7 +149,7 @@ done
         *("/app/new", "/app/endpoint", "/var/new", "/etc/new", "/new", "/tmp/new"),
     ]
     assert said["receiver"] == ["both /tmp", "/etc/passwd"]
-    # The run left no files in the image.
+    # The run left no files in the container image.
     assert sorted(one.name for one in (image / "app").iterdir()) == ["endpoint"]
 
 

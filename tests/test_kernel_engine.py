@@ -69,7 +69,7 @@ def test_examples_have_the_simulators_columns(tailback: Tailback, example: Path)
     if example.stem == "sweep":
         shorter += ["--set", 'sweep={"bottleneck.rate"=["10Mbit","40Mbit"]}']
     elif "[sweep]" in example.read_text(encoding="utf-8"):
-        # Run one point, because each boots a guest. Other tests check sweeps.
+        # Run one sweep point, because each boots a guest. Other tests check sweeps.
         shorter += ["--set", "sweep={}"]
     outputs = {}
     for engine in ("kernel", "sim"):

@@ -44,7 +44,7 @@ def has_landlock() -> bool:
             'queue = { aqm = "fq_codl", kernel = true }',
             r"8:9: this kernel has no queue discipline fq_codl\n(.*\n){2}  use one of fq_codel, ",
         ),
-        ('queue = { aqm = "codel", module = "no" }', "8:35: the kernel kit has no module no"),
+        ('queue = { aqm = "codel", module = "no" }', "8:35: the guest kernel has no module no"),
     ],
 )
 def test_a_queue_the_kernel_lacks_has_its_place(
@@ -81,7 +81,7 @@ def test_a_kit_that_is_not_built_names_the_command(
     for args in (["run", scenario, "--engine", "kernel", "--json"], ["kernel", "show", scenario]):
         done = tailback(*args)
         assert (done.returncode, done.stdout) == (2, "")
-        assert done.stderr == "error: the kernel kit is not built\n  run: tailback kernel build\n"
+        assert done.stderr == "error: the guest kernel is not built\n  run: tailback kernel build\n"
 
 
 @pytest.mark.usefixtures("kernel_kit")
@@ -247,7 +247,7 @@ done
 box mount -t hostfs none /tmp/far -o @SECRET@ && echo "far: $(box cat /tmp/far/secret 2>&1)"
 box mount -t hostfs none /tmp/far -o /../secret && echo "beside: $(box cat /tmp/far/secret 2>&1)"
 box touch /mine && echo "the root is written to"
-box touch /tmp/top/root/mine && echo "the kit is written to"
+box touch /tmp/top/root/mine && echo "the guest kernel is written to"
 box mount -o remount,rw / && box touch /mine && echo "the root is written to"
 box touch /tmp/top/results/mine && echo "results: written"
 devices=$(box awk -F: 'NR > 2 { print $1 }' /proc/net/dev)

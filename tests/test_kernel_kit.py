@@ -1,4 +1,4 @@
-"""Tests the kernel kit: its sources, the inputs that it rejects, and the built kit."""
+"""Tests the guest kernel: its sources, the inputs that it rejects, and the built guest kernel."""
 
 from __future__ import annotations
 
@@ -364,12 +364,12 @@ def test_a_module_is_what_it_registers() -> None:
     assert modules.kinds("sch_x", [], [], b"..register_qdisc..").qdiscs == ("x",)
 
 
-# --- the kit that is built ------------------------------------------------------
+# --- the built guest kernel --------------------------------------------------------------
 
 
 @pytest.fixture
 def borrowed(kernel_kit: Kit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Kit:
-    """Copy the built kit, so that a test's additions do not change it."""
+    """Copy the built guest kernel, so that a test's additions do not change it."""
     cache = tmp_path / "borrowed"
     folder = cache / "kits/borrowed"
     folder.mkdir(parents=True)

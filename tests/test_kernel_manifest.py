@@ -1,4 +1,4 @@
-"""Tests the manifest of a kit, and the check that the kit is unchanged."""
+"""Tests the manifest of a guest kernel, and the check that the guest kernel is unchanged."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tailback.running.engines.kernel import Kernel
 
 @pytest.fixture
 def made_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Kit:
-    """Make a kit of empty files with two user modules."""
+    """Make a guest kernel of empty files with two user modules."""
     folder = tmp_path / "cache/kits/0123"
     (folder / "root/modules").mkdir(parents=True)
     (folder / "linux").touch()
@@ -124,7 +124,7 @@ def test_info_names_the_command_where_nothing_is_built(
     for args in (["kernel", "info"], ["kernel", "info", "--json"]):
         done = tailback(*args)
         assert (done.returncode, done.stdout) == (2, "")
-        assert done.stderr == "error: the kernel kit is not built\n  run: tailback kernel build\n"
+        assert done.stderr == "error: the guest kernel is not built\n  run: tailback kernel build\n"
 
 
 def change(path: Path) -> None:
@@ -152,7 +152,7 @@ def test_a_kit_that_is_not_what_was_built_is_refused(
     if what == "change":
         change(path)
     elif what == "swap":
-        # Replace the module with another valid module of the same kit.
+        # Replace the module with another valid module of the same guest kernel.
         shutil.copy2(made_up.path / "root/modules/sch_pie.ko", path)
     elif what == "add":
         path.write_text("new")
@@ -161,7 +161,7 @@ def test_a_kit_that_is_not_what_was_built_is_refused(
     if what == "link":
         path.symlink_to("sch_codel.ko")
     message = (
-        f"the kernel kit in {made_up.path} has changed since it was built: {said}; "
+        f"the guest kernel in {made_up.path} has changed since it was built: {said}; "
         "run: tailback kernel build"
     )
     with pytest.raises(InputError) as refused:
@@ -180,7 +180,7 @@ def test_a_manifest_that_was_changed_with_its_files_is_refused(made_up: Kit) -> 
     (made_up.path / "kit.json").write_text(json.dumps(manifest))
     with pytest.raises(InputError, match=r"has changed since it was built: kit\.json differs"):
         kits.current()
-    # If the manifest's hash is updated too, the kit is valid, but has another identity.
+    # If the manifest's hash is updated too, the guest kernel is valid, but has another identity.
     manifest["hash"] = kits.content_hash(manifest)
     (made_up.path / "kit.json").write_text(json.dumps(manifest))
     assert kits.current().identity != made_up.identity
@@ -218,7 +218,7 @@ def test_a_file_is_read_again_when_it_has_changed(tmp_path: Path) -> None:
     [
         ("kernel", 7, "kernel: expected the version of a kernel"),
         ("kernel", "7\x1b[31m", "kernel: expected the version of a kernel"),
-        ("files", {"../x": "/"}, "files, a key: expected a path inside the kit"),
+        ("files", {"../x": "/"}, "files, a key: expected a path inside the guest kernel"),
         ("files", {"x": "sha"}, "files.x: expected a hash, a link or a folder"),
         ("qdisc", {"codel": "../../x.ko"}, "qdisc.codel: expected the name of a .ko file"),
         ("modules", {"m": {"file": "m.ko", "sha256": 1}}, "modules.m.depends: missing"),

@@ -59,7 +59,7 @@ sender.run = ["sh", "-c", 'eval "$WRITE" > /out/own.sqlog']
 @pytest.fixture(scope="module")
 def run(kernel_kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> tailback.Run:
     if kernel_kit.manifest.get("lacks", True):
-        pytest.skip("the kit's kernel cannot run programs")
+        pytest.skip("the guest kernel cannot run programs")
     out = tmp_path_factory.mktemp("measures")
     return tailback.run(SCENARIO + DATED, engine="kernel", out=out)[0]
 

@@ -108,7 +108,7 @@ int main(void)
 @pytest.fixture(autouse=True)
 def programs_kit(kernel_kit: Kit) -> None:
     if kernel_kit.manifest.get("lacks", True):
-        pytest.skip("the kit's kernel cannot run programs")
+        pytest.skip("the guest kernel cannot run programs")
 
 
 def beside(folder: Path, text: str = BASE + PAIR) -> Path:
@@ -266,7 +266,7 @@ def test_programs_end_while_flows_go_on(tmp_path: Path) -> None:
 
 def test_the_processors_counter_is_the_clock(kernel_kit: Kit, tmp_path: Path) -> None:
     if not kernel_kit.lets_time_pass:
-        pytest.skip("the kit's kernel has no patch for programs")
+        pytest.skip("the guest kernel has no patch for programs")
     (tmp_path / "counter.c").write_text(COUNTER)
     words = ("gcc", "-O1", "-static", "counter.c", "-o", "counter")
     subprocess.run(words, cwd=tmp_path, check=True)

@@ -1,4 +1,5 @@
-"""Tests several kernels: the source of a release, the built kits, and unsupported features."""
+"""Tests several kernels: the source of a release, the built guest kernels, and unsupported
+features."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ cc = "cubic"
 
 
 def made_up(cache: Path, version: str, qdiscs: tuple[str, ...]) -> Kit:
-    """Make a kit of empty files. Its kernel has these queue disciplines."""
+    """Make a guest kernel of empty files. Its kernel has these queue disciplines."""
     folder = cache / "kits" / f"kit-{version}"
     (folder / "root/modules").mkdir(parents=True)
     (folder / "linux").touch()
@@ -82,7 +83,7 @@ def test_a_module_of_ours_that_an_older_kernel_does_not_build_is_left_out(
     own.add(older.path, jobs=1, steps=Steps(enabled=True))
     assert {"sch_step", "sch_pi2"} < set(built)
     told = capsys.readouterr().err
-    assert "this kit does not have sch_wred" in told
+    assert "this guest kernel does not have sch_wred" in told
     assert "no such function" in told
     # On the newest kernel, a module that cannot be built is an error.
     newest = made_up(tmp_path, "7.3.4", ())
@@ -92,7 +93,7 @@ def test_a_module_of_ours_that_an_older_kernel_does_not_build_is_left_out(
 
 @pytest.fixture
 def three(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Kit]:
-    """Make four kits of three releases. 7.3 is in use, and 6.1 has two kits."""
+    """Make four guest kernels of three releases. 7.3 is in use, and 6.1 has two guest kernels."""
     cache = tmp_path / "cache"
     monkeypatch.setenv("TAILBACK_KIT", str(cache))
     found = {}
@@ -150,8 +151,8 @@ def test_older_kernels_are_asked_under_their_names() -> None:
 
 
 def test_what_says_nothing_of_the_newest_kernel_leaves_its_kit() -> None:
-    """Configuration for older releases must not change the hash of the newest kernel's kit.
-    Otherwise this kit would have to be built again."""
+    """Configuration for older releases must not change the hash of the newest guest kernel.
+    Otherwise this kernel would have to be built again."""
     ours = [configs.ours()]
     assert build.kernel_hash("a", ours) == build.kernel_hash("a", [*ours, *configs.older("7.3")])
     assert modules.build_flags("7.3.4") == ["ARCH=um"]
@@ -174,7 +175,7 @@ def test_older_kernels_trace_their_processes(three: dict[str, Kit], tmp_path: Pa
     assert "TAILBACK_SEED=7" not in words["7.3"]
 
 
-# --- available kits -------------------------------------------------------------------------
+# --- available guest kernels ---------------------------------------------------------------------
 
 
 @pytest.mark.usefixtures("three")
@@ -198,7 +199,7 @@ def test_a_kit_is_named_by_release_version_or_hash(three: dict[str, Kit]) -> Non
     with pytest.raises(InputError) as refused:
         kits.named("6.12")
     assert str(refused.value) == (
-        "no kit of 6.12: there are 5.10.223, 6.1.170, 6.1.176, 7.3.4; "
+        "no guest kernel of 6.12: there are 5.10.223, 6.1.170, 6.1.176, 7.3.4; "
         "run: tailback kernel build --release 6.12"
     )
 
@@ -222,15 +223,15 @@ def test_a_kernel_that_is_not_built_is_refused_before_boot(
     said = tailback("run", path, "--engine", "kernel")
     assert said.returncode == 2
     assert said.stderr.splitlines() == [
-        f"error: {path}:1:10: no kit of 6.12: there are 5.10.223, 6.1.170, 6.1.176, 7.3.4",
+        f"error: {path}:1:10: no guest kernel of 6.12: there are 5.10.223, 6.1.170, 6.1.176, 7.3.4",
         '  kernel = "6.12"',
         "           ^^^^^^",
-        "  use a kit that is built, or `tailback kernel build --release 6.12` first",
+        "  use a kernel that is built, or run `tailback kernel build --release 6.12` first",
     ]
     path.write_text(SCENARIO)
     # Release 5.1 does not match 5.10.
     said = tailback("check", path, "--engine", "kernel", "--set", "kernel=5.1")
-    assert (said.returncode, "no kit of 5.1:" in said.stderr) == (2, True)
+    assert (said.returncode, "no guest kernel of 5.1:" in said.stderr) == (2, True)
     assert tailback("check", path, "--engine", "kernel", "--set", "kernel=5.10").returncode == 0
     words = ("--engine", "kernel", "--variant", "new", "--variant", "old:kernel=5.1")
     said = tailback("compare", path, *words)
@@ -270,13 +271,13 @@ def test_each_kernel_has_runs_of_its_own(three: dict[str, Kit]) -> None:
     assert [point.kernel for point in scenario.points] == ["5.10", "6.1", "7.3"]
     before = {point.run_id for point in scenario.points}
     assert len(before) == 3
-    # Without this kit, another kit of 6.1 is used.
+    # Without this guest kernel, another guest kernel of 6.1 is used.
     shutil.rmtree(three["6.1"].path)
     after = {point.run_id for point in tb.check(swept, engine="kernel").points}
     assert len(before - after) == 1
 
 
-# --- with the kits that this machine has ------------------------------------------------------
+# --- with the guest kernels that this machine has ------------------------------------------------
 
 
 @pytest.fixture(params=["5.10", "6.1", "6.12"])
@@ -284,7 +285,7 @@ def built(request: pytest.FixtureRequest) -> Iterator[Kit]:
     try:
         yield kits.named(str(request.param))
     except InputError:
-        pytest.skip(f"no kit of {request.param}")
+        pytest.skip(f"no guest kernel of {request.param}")
 
 
 def test_an_older_kernel_runs_and_gives_the_same_bytes(built: Kit, tmp_path: Path) -> None:

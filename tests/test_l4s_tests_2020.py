@@ -1,4 +1,4 @@
-"""Tests the experiment `l4s-tests-2020`: published values, scenarios, statistics, and cells drawn
+"""Tests the experiment `l4s-tests-2020`: published values, scenarios, statistics, and values drawn
 by hash."""
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Fake:
 
 
 def as_published(off: float = 0.0, seeds: int = 5) -> list[points.L4sEntry]:
-    """Return cells of every row with the published rates. Only the first flow's rate is larger by
+    """Return values of every row with the published rates. Only the first flow's rate is larger by
     `off`, as a share of the link's rate."""
     known = layout.published()
     results = []
@@ -261,7 +261,7 @@ def test_engines_and_parts() -> None:
     assert get("l4s-tests-2020") is EXPERIMENT
 
 
-# --- published cells drawn by hash ----------------------------------------------------------
+# --- published values drawn by hash ----------------------------------------------------------
 
 DRAWN = {
     "s1/50Mbit/fq_codel/20ms-20ms/cubic-vs-prague": (0.1, 0.1),

@@ -358,7 +358,7 @@ EVERY_KIND = ("line", "bar", "box", "cdf", "ccdf", "scatter", "heat")
 
 
 def drawn_values(results: tb.Results, metric: Metric, kind: str, where: Json) -> list[float]:
-    """Return the values that a kind of plot shows for one part at the first point."""
+    """Return the values that a kind of plot shows for one part at the first sweep point."""
     y = f"{metric.on}.{metric.path}"
     if kind == "heat":
         down = next((key for key in where if key != KEY), "seed")

@@ -43,7 +43,7 @@ def test_own_scripts_hold(command: str) -> None:
 def test_the_kernels_scripts_are_as_the_table_says(
     command: str, request: pytest.FixtureRequest
 ) -> None:
-    # Use the kernel kit if this machine can build it.
+    # Use the guest kernel if this machine can build it.
     with suppress(pytest.FixtureLookupError):
         request.getfixturevalue("kernel_kit")
     done = _run(command, "--kernel", "--json")

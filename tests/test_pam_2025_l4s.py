@@ -52,7 +52,7 @@ class Fake:
 
 
 def as_published(added: float = 0.0, swapped: bool = False) -> list[points.PamEntry]:
-    """Return cells of every row with made-up measurements. The classic side's rate is larger by
+    """Return values of every row with made-up measurements. The classic side's rate is larger by
     `added` Mbit/s. `swapped` exchanges the sides' rates."""
     known = layout.published()
     results = []
@@ -171,7 +171,7 @@ def test_the_scenarios_are_valid(aqm: str) -> None:
     check(points.made(PamRow(2, aqm, 8.0, "bbr3", "ecnlow")))
 
 
-# --- cells, claims and goals on synthetic input -------------------------------------------------
+# --- values, claims and goals on synthetic input -------------------------------------------------
 
 
 def test_cells_of_several_flows() -> None:
@@ -203,7 +203,7 @@ def test_goals_count_errors_and_sides() -> None:
     assert rates.noise_median == pytest.approx(0.00556, abs=1e-5)
     off = {judge.judge: judge for judge in truth.judges(as_published(added=8.0))}
     assert off["rates of both sides"].p90 == pytest.approx(0.08)
-    assert off["rates of both sides"].median == pytest.approx(0.04), "half of the cells are exact"
+    assert off["rates of both sides"].median == pytest.approx(0.04), "half of the values are exact"
     assert not off["rates of both sides"].holds
     swapped = truth.winners(as_published(swapped=True))
     assert len(swapped) > 200

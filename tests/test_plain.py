@@ -12,7 +12,7 @@ import plain
     [
         "A mark is said to be a loss.",
         "It cannot be told from noise.",
-        "The kit has not the module.",
+        "The kernel has not the module.",
         "Who polls is warned.",
         "The table stands in the report.",
         "The run goes on where it was.",

@@ -18,7 +18,7 @@ TABLE = "| a | 12.5 % | 1,360 | `0.25` |\n|---|---:|---:|---|\n"
         "1. First\n2. Second",
         "```\n40 packets\n```",
         "## 300 seconds",
-        "*runs*: 40, 5 seeds per point\n\nAll 40 of them, with 95 % intervals.",
+        "*runs*: 40, 5 seeds per scenario\n\nAll 40 of them, with 95 % intervals.",
         "```console\n$ tailback run first.toml\n47.82\n```\n\nIt carries 47.82 Mbit/s.",
     ],
 )

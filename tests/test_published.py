@@ -37,7 +37,7 @@ What it is.
 | --- | ---: |
 | delay, a \\| b | 3 % |
 
-*runs*: 40, 5 seeds per point
+*runs*: 40, 5 seeds per scenario
 
 ## Errors beyond 25 %
 
@@ -142,8 +142,8 @@ def test_the_head_of_a_page_has_its_own_facts_not_those_of_most_tables() -> None
     text = Page("Some", "Lead.", [Section("one", "One", blocks)], whole).text("command", 1.0)
     head, _, below = text.partition("## ")
     assert "- **duration**: 59 to 179 s simulated (unless stated below)" in head
-    assert "- **runs**: 840, 5 seeds per point (unless stated below)" in head
-    assert below.count("60 s simulated") == below.count("3, 1 seed per point") == 3
+    assert "- **runs**: 840, 5 seeds per scenario (unless stated below)" in head
+    assert below.count("60 s simulated") == below.count("3, 1 seed per scenario") == 3
     assert "179 s" not in below
 
 
@@ -180,7 +180,7 @@ def test_the_results_have_everything() -> None:
     goals, facts = whole["sections"][0]["blocks"]
     assert goals["rows"] == [["delay, a \\| b", "3 %"]]
     assert goals["right"] == [False, True]
-    assert facts == {"text": "*runs*: 40, 5 seeds per point"}
+    assert facts == {"text": "*runs*: 40, 5 seeds per scenario"}
     table, figure = whole["sections"][1]["blocks"]
     assert len(table["rows"]) == 20
     assert figure == {"title": "A curve", "figure": "some/curve.svg"}

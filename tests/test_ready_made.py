@@ -26,7 +26,7 @@ BASE: dict[str, Any] = {
 @pytest.fixture(scope="module")
 def programs_kit(kernel_kit: Kit) -> None:
     if kernel_kit.manifest.get("lacks", True):
-        pytest.skip("the kit's kernel cannot run programs")
+        pytest.skip("the guest kernel cannot run programs")
 
 
 def run(out: Path, *entries: dict[str, Any], jobs: int = 1) -> tailback.Results:

@@ -110,7 +110,7 @@ def test_what_everything_rests_on_is_said_once() -> None:
     ]
     made = report(*blocks, Text("words rest on nothing"))
     assert made.common() == {
-        "runs": "12, 3 seeds per point",
+        "runs": "12, 3 seeds per scenario",
         "duration": "60 s simulated",
         "engine": "sim 0.1",
     }
@@ -121,7 +121,7 @@ def test_what_everything_rests_on_is_said_once() -> None:
     assert head["duration"] == "60 s simulated (unless stated below)"
     assert "not counted" not in head
     for page in (to_html(made), to_markdown(made)):
-        assert page.count("12, 3 seeds per point") == 1
+        assert page.count("12, 3 seeds per scenario") == 1
         assert page.count("90 s simulated") == 1
         assert page.count("w = 1") == 1
 

@@ -130,7 +130,7 @@ def test_the_missed_goals_are_printed_by_name(
     missed = {"goal": "Table 2: delay", "limit": "5 %", "cells": 3, "holds": False}
     reproduction.show(Toy(), replace(done, goals=[*done.goals, missed]))
     out = capsys.readouterr().out
-    assert "1 of 2 goals met (goals.csv); missed:\n  Table 2: delay: 5 %, 3 cells\n" in out
+    assert "1 of 2 goals met (goals.csv); missed:\n  Table 2: delay: 5 %, 3 values\n" in out
 
 
 def test_phases_in_the_set_up_of_a_source_are_not_warned_of(
@@ -169,7 +169,7 @@ def test_a_page_says_what_made_it_and_its_run_facts_once(tmp_path: Path) -> None
     page = (done.report_dir / "toy.md").read_text()
     assert "- **command**: tailback reproduce toy --page --seeds 5\n" in page
     assert re.search(r"- \*\*revision\*\*: [\w.+ -]+\n", page)
-    assert page.count("5 seeds per point") == page.count("4 s simulated") == 1
+    assert page.count("5 seeds per scenario") == page.count("4 s simulated") == 1
     (told,) = from_csv((done.report_dir / "goals.csv").read_text())
     assert (told.cells, told.within, told.within_or_chance, told.holds) == (2, 1, 1, True)
     with pytest.raises(InputError, match="remove --part and --quick"):

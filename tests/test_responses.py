@@ -52,7 +52,7 @@ def test_the_kernel_writes_the_tables(kernel_kit: Kit, tmp_path: Path) -> None:
     which = ["mark-then-loss", "window-loss-twice"]
     kernel = responses.golden(which[0]).kernel
     if kernel_kit.version != kernel:
-        pytest.skip(f"the tables are of Linux {kernel}, the kit has {kernel_kit.version}")
+        pytest.skip(f"the tables are of Linux {kernel}, the guest kernel has {kernel_kit.version}")
     found = responses.run(which, "kernel", tmp_path)
     for name in which:
         text = responses.table(name, {cc: found[name, cc] for cc in CCS}, kernel)

@@ -1,5 +1,5 @@
 """Tests the experiment `sce-2019`: published tables, the sample, evaluation, and a few measured
-cells."""
+values."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_published_values() -> None:
             slack = 0.05 if other else 0.006
             if value + other > rate * 1448 / 1514 + slack:
                 more.append((table, rate, delay))
-    # Only one cell of the publication exceeds the capacity of its link.
+    # Only one value of the publication exceeds the capacity of its link.
     assert set(more) == {(50, 5.0, 10.0)}
 
 
@@ -205,7 +205,8 @@ def test_linux_has_no_sce(tailback: Tailback, kernel_kit: Kit, tmp_path: Path) -
 def made_up(
     answer: Callable[[TableId, int, float, float], float], wanted: Sequence[TableId]
 ) -> list[pts.SceEntry]:
-    """Return the cells of synthetic runs. `answer` returns the measured value of each cell."""
+    """Return the values of synthetic runs. `answer` returns the measured value for each published
+    one."""
     setups = tuple(dict.fromkeys(table.setup for table in wanted))
     batches = pts.plan(pts.every(setups), seeds=1)
     fields = {"throughput_mbit": "throughput_mbit", "tcp_rtt_ms": "srtt_ms_mean"}
@@ -256,7 +257,7 @@ def test_cells_name_table_row_and_column() -> None:
     assert cell.measured == pytest.approx(4.76 * 1.03)
     assert not cell.blind
     assert by_id["Table 12/25Mbit/20ms"].cell.blind
-    # The set-up of DCTCP was changed with all its published cells in view, so none is held out.
+    # The set-up of DCTCP was changed with all its published values in view, so none is held out.
     assert not by_id["Table 15/25Mbit/20ms"].cell.blind
     told = by_id["Table 25/50Mbit/20ms/2"].json()
     assert (told["table"], told["cc"], told["peer"], told["position"]) == (25, "dctcp", "cubic", 2)
@@ -266,7 +267,7 @@ def test_cells_name_table_row_and_column() -> None:
 
 
 def test_goals() -> None:
-    """Each goal applies to its own group of cells."""
+    """Each goal applies to its own group of values."""
     rows = {row["quantity"]: row for row in truth.summary(made_up(off_by(1.05), ALL))}
     clear = rows["throughput_mbit.one-flow,fair-queued"]
     assert (clear["cells"], clear["median_goal_error"]) == (5 * 64 + 600, pytest.approx(0.05))
@@ -299,7 +300,7 @@ def test_tables_as_files() -> None:
     assert rows[14][4] == "+1.53 / +3.17"
     text = made["tables/table-25.md"]
     assert text.startswith("# Table 25: CUBIC and DCTCP, flowblind, throughput (Mbit/s)\n")
-    assert "In each cell: CUBIC / DCTCP." in text
+    assert "Each entry is CUBIC / DCTCP." in text
     assert "| 50 |" in text
     assert "0.993" in made["tables/table-5.md"]
     assert len(made["all-cells.csv"].splitlines()) == 1 + 40 + 20
@@ -338,7 +339,7 @@ def test_what_a_mechanism_does_is_told_of_the_cells_it_concerns() -> None:
     rows = [BASELINE, *(tried.id for tried in ablation.TRIED)]
     remarks = [f"{r.id}/{name}" for r in ablation.REMARKS for name in (BASELINE, *r.tried)]
     assert list(plan) == [*rows, *remarks]
-    # Sixteen set-ups (one flow, and five pairs in three modes) have all their cells.
+    # Sixteen set-ups (one flow, and five pairs in three modes) have all their values.
     assert len(plan["precise"]) == 16
     assert sum(len(batch.places) for batch in plan["precise"]) == 64 + 15 * 20
     assert set(ablation.EVERY) <= {tried.id for tried in ablation.TRIED}
@@ -355,18 +356,18 @@ def test_what_a_mechanism_does_is_told_of_the_cells_it_concerns() -> None:
 
 
 def run(made: Sequence[pts.SceBatch], out: Path, **options: Any) -> list[pts.SceEntry]:
-    """Run these batches. Return their cells."""
+    """Run these batches. Return their values."""
     results = tailback.run_many([b.job for b in made], out=out, progress=False, **options)
     return pts.entries(pts.tables_of(b.setup for b in made), made, results)
 
 
-#: Number of cells to draw.
+#: Number of values to draw.
 DRAWN = 48
 
 
 def test_cells_drawn_by_hash(tmp_path: Path) -> None:
-    """Each cell is compared with the limit for the 90th percentile of its group. A table in the
-    repository lists the cells beyond the limit."""
+    """Each value is compared with the limit for the 90th percentile of its group. A table in the
+    repository lists the values beyond the limit."""
     every = [(s, place) for s, places in pts.every(layout.SETUPS).items() for place in places]
     chosen = draw(every, lambda at: f"{at[0].title}, {at[1][0]:g} Mbit/s, {at[1][1]:g} ms", DRAWN)
     wanted: dict[SceSetup, list[pts.Place]] = {}
@@ -383,12 +384,12 @@ def test_cells_drawn_by_hash(tmp_path: Path) -> None:
         cell = entry.cell
         numbers = (f"{cell.published:g}", f"{cell.measured:.3f}", shown)
         rows.append((cell.id, entry.cc, entry.table.setup.mode or "alone", *numbers, within))
-    head = ("cell", "flow", "mode", "published", "measured", "error", "")
+    head = ("value", "flow", "mode", "published", "measured", "error", "")
     check("sce-2019", head, rows)
 
 
 def test_cells_on_the_kernel(kernel_kit: Kit, tmp_path: Path) -> None:
-    """Run three cells at 5 and 10 Mbit/s with each congestion control. Compare throughput and
+    """Run three values at 5 and 10 Mbit/s with each congestion control. Compare throughput and
     RTT."""
     assert kernel_kit
     places = [(5.0, 20.0), (10.0, 10.0), (10.0, 20.0)]

@@ -38,7 +38,7 @@ def summary(*throughputs: float, delay: float = 5.0, marks: int | None = 0, drop
 
 
 def alone(sim: list[Any], kernel: list[Any], mix: tuple[str, ...] = ("reno",)) -> Cell:
-    """Return a cell at 10 Mbit/s and 40 ms."""
+    """Return a scenario at 10 Mbit/s and 40 ms."""
     return cell("fifo", mix, 10e6, 0.04, sim, kernel)
 
 
@@ -246,8 +246,8 @@ def test_runs_settle_if_both_engines_have_the_same_few_states() -> None:
 
 
 def test_neighbours_are_the_same_cell_a_little_off(tmp_path: Path) -> None:
-    """Neighbours have the cell's rate, and the same settings that depend on the rate. If no cell is
-    beyond a limit, no neighbour is run."""
+    """Neighbours have the scenario's rate, and the same settings that depend on the rate. If no
+    scenario is beyond a limit, no neighbour is run."""
     found = []
     for queue in grid.QUEUES:
         for mix in queue.mixes:
@@ -286,8 +286,8 @@ def test_every_scenario_is_complete() -> None:
             if queue.base == "fast":
                 assert len(loaded.points) == 15
                 continue
-            # The grid has 2 rates, 3 round-trip times and 5 seeds. The family of requests has only
-            # 2 round-trip times. Some queues have one round-trip time.
+            # The grid has 2 rates, 3 round-trip times and 5 seeds. The group of queues with
+            # requests has only 2 round-trip times. Some queues have one round-trip time.
             one = ("fq_", "cake", "dualpi2-options", "dualpi2-udp")
             times = 2 if queue.family == "web" else 1 if queue.name.startswith(one) else 3
             assert len(loaded.points) == 10 * times
@@ -295,7 +295,7 @@ def test_every_scenario_is_complete() -> None:
 
 
 def both(tmp_path: Path, queue: str, mix: tuple[str, ...], rate: str, rtt: str) -> Cell:
-    """Return a cell with one seed, from runs of 10 s."""
+    """Return a scenario with one seed, from runs of 10 s."""
     (chosen,) = (q for q in grid.QUEUES if q.name == queue)
     base = {
         **grid.sets(chosen, mix),
@@ -372,7 +372,7 @@ def test_the_report_of_a_small_grid(tmp_path: Path, kernel_kit: Kit, tailback: T
     whole = json.loads((docs / f"validation-codel{published.RESULTS}").read_text("utf-8"))
     figures = [b["figure"] for s in whole["sections"] for b in s["blocks"] if "figure" in b]
     assert "validation-codel/errors-codel.svg" in figures
-    # The page shows both engines side by side, because there are only a few cells.
+    # The page shows both engines side by side, because there are only a few scenarios.
     (side,) = (s for s in whole["sections"] if s["title"] == published.SIDE_BY_SIDE)
     (table,) = (b for b in side["blocks"] if "columns" in b)
     assert [row[0] for row in table["rows"]] == [c["id"] for c in shown["cells"]]

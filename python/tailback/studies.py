@@ -1,7 +1,7 @@
 """Finds installed packages of studies, which add commands, experiments and lists (for
 `tailback list`) to the command line.
 
-Studies are Python code outside `tailback`, such as published experiments, batteries or a
+Studies are Python code outside `tailback`, such as published experiments, sets of scenarios or a
 validation. A package of studies declares an entry point in the group `tailback.studies`. The entry
 point is a `Studies` object. `tailback` does not import `tailback_studies` by name, although both
 are installed together. Values in a `Studies` are texts `"module:attribute"`, called places. An
@@ -24,7 +24,8 @@ GROUP = "tailback.studies"
 
 @dataclass(frozen=True)
 class Studies:
-    """What a package of studies adds: commands, lists, experiments and batteries, by name."""
+    """What a package of studies adds: commands, lists, experiments and sets of scenarios, by
+    name."""
 
     commands: Mapping[str, str] = field(default_factory=dict)
     """Commands of `tailback`: places of `click.Command` objects."""
@@ -33,9 +34,9 @@ class Studies:
     experiments: Mapping[str, str] = field(default_factory=dict)
     """Experiments of `tailback reproduce`: names of modules with a constant `EXPERIMENT`."""
     batteries: Mapping[str, str] = field(default_factory=dict)
-    """Batteries of `tailback compare`: places of functions that return a `Comparison`. Their
-    arguments are the name, the variants and a `RunOptions`, and the keywords `parts`, `presets`,
-    `quick` and `metrics`."""
+    """Sets of scenarios of `tailback compare`: places of functions that return a `Comparison`.
+    Their arguments are the name, the variants and a `RunOptions`, and the keywords `parts`,
+    `presets`, `quick` and `metrics`."""
 
 
 @functools.cache
@@ -99,7 +100,7 @@ def experiments() -> dict[str, str]:
 
 
 def batteries() -> dict[str, str]:
-    """Return the place of the function that runs each battery."""
+    """Return the place of the function that runs each set of scenarios."""
     return _merged(lambda studies: studies.batteries)
 
 

@@ -1,4 +1,4 @@
-"""Studies that tailback ships: published experiments, batteries, and a validation.
+"""Studies that tailback ships: published experiments, sets of scenarios, and a validation.
 
 Studies may use the modules of `tailback` that docs/contributing/studies.md lists. The command line
 finds them through the entry point `tailback.studies`, like studies of other packages.
@@ -11,7 +11,7 @@ from tailback.studies import Studies
 BATTERIES = {
     "l4s-battery": "tailback_studies.batteries.l4s_battery",
 }
-"""The batteries by name. Each value is a module with a constant `BATTERY`."""
+"""The sets of scenarios by name. Each value is a module with a constant `BATTERY`."""
 
 STUDIES = Studies(
     commands={

@@ -159,7 +159,7 @@ class Subject:
 
     @property
     def is_stack(self) -> bool:
-        """Whether the subject is a QUIC stack instead of an algorithm."""
+        """Whether the tested algorithm is a QUIC stack instead of an algorithm."""
         return self.name.startswith(PREFIX)
 
     @property
@@ -198,12 +198,12 @@ class Subject:
 
     @property
     def reference(self) -> str:
-        """The algorithm with which the subject is compared."""
+        """The algorithm with which the tested algorithm is compared."""
         return "Linux's CUBIC" if self.engine == "kernel" else REFERENCES[self.suite]
 
     @property
     def command(self) -> str:
-        """The command that evaluates the subject alone, without `--quick`."""
+        """The command that evaluates the tested algorithm alone, without `--quick`."""
         words = [f"tailback evaluate {self.suite} {self.name}"]
         if self.engine != "sim":
             words.append(f"--engine {self.engine} --seeds {self.seeds[0]}")

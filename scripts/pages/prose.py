@@ -35,7 +35,7 @@ _NAMED = re.compile(
     r"|\u00a7 ?\d[\d.]*|\b(?:19|20)\d\d\b(?!\.\d)|\b95 % (?:intervals?|of cases)"
 )
 _FACT = re.compile(r"(?:- \*\*[^*]+\*\*|\*[^*]+\*): ")
-"""A fact below a page's title or a table, as in reports: `*runs*: 40, 5 seeds per point`."""
+"""A fact below a page's title or a table, as in reports: `*runs*: 40, 5 seeds per scenario`."""
 _CODE = re.compile(r"`[^`]*`")
 _LINK = re.compile(r"\]\([^)]*\)|https?://\S+|<[^>]+>")
 

@@ -132,8 +132,8 @@ def _verdict(judges: Sequence[Judge]) -> str:
 
 
 def _failing(judged: Iterable[Judged]) -> list[tuple[Judged, Judge]]:
-    """Return the criteria that are not met, those with the smallest share of cells within the limit
-    first."""
+    """Return the criteria that are not met, those with the smallest share of scenarios within the
+    limit first."""
     failing = [
         (page, judge)
         for page in judged
@@ -148,7 +148,9 @@ def _furthest(evidence: Path) -> Iterator[tuple[str, ...]]:
     for table in results.tables(evidence, VALIDATION[0], "Beyond a limit"):
         place = {name: i for i, name in enumerate(table["columns"])}
         for row in table["rows"][:WORST]:
-            yield tuple(row[place[name]] for name in ("cell", "what", "error", "limit", "cause"))
+            yield tuple(
+                row[place[name]] for name in ("scenario", "what", "error", "limit", "cause")
+            )
 
 
 def _clocks(evidence: Path) -> Iterator[str]:
@@ -279,7 +281,7 @@ def _not_run(evidence: Path) -> Table:
 
 
 def _planned(evidence: Path) -> tuple[int, int] | None:
-    """Return the number of planned cells of the validation, and of measured ones."""
+    """Return the number of planned scenarios of the validation, and of measured ones."""
     for table in results.tables(evidence, VALIDATION[0], "What was run"):
         for name, planned, ran, *_ in table["rows"]:
             if name == "all":

@@ -67,8 +67,8 @@ def downloads(env: BuildEnvironment, subject: Subject) -> dict[str, str]:
 
 
 def scenarios_of_stack(folder: Path, subject: Subject, parent: Path) -> Path:
-    """Write the scenarios of a stack's sections, with the stack in place of the subject's flows.
-    Return their folder."""
+    """Write the scenarios of a stack's sections, with the stack in place of the tested algorithm's
+    flows. Return their folder."""
     file = subject.name.removeprefix(PREFIX)
     [entry] = tomllib.loads((ROOT / file).read_text(encoding="utf-8"))["programs"]
     made = parent / subject.slug

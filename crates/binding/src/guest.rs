@@ -8,7 +8,7 @@ use tailback_scenario::Point;
 
 /// Parses the JSON with the features of the guest's kernel.
 pub fn kit(text: &str) -> PyResult<Kit> {
-    serde_json::from_str(text).map_err(|e| PyValueError::new_err(format!("kit: {e}")))
+    serde_json::from_str(text).map_err(|e| PyValueError::new_err(format!("guest kernel: {e}")))
 }
 
 /// Parses the JSON with the paths at which the guest finds the packages and files of `[[programs]]`

@@ -1,4 +1,4 @@
-//! Python classes and functions that run points and store the results.
+//! Python classes and functions that run sweep points and store the results.
 
 use std::panic::resume_unwind;
 use std::path::PathBuf;

@@ -139,7 +139,7 @@ impl Scenario {
         self.inner.engine.name()
     }
 
-    /// Version of the engine, or every version that the points use.
+    /// Version of the engine, or every version that the sweep points use.
     #[getter]
     fn engine_version(&self) -> &str {
         &self.inner.engine_version
@@ -240,7 +240,7 @@ impl Scenario {
         &self.inner.source.sweep
     }
 
-    /// Whether any point runs programs.
+    /// Whether any sweep point runs programs.
     #[getter]
     fn runs_programs(&self) -> bool {
         let mut points = self.inner.points.iter();
@@ -254,8 +254,8 @@ impl Scenario {
     }
 
     /// Returns the same scenario with other engine versions. `versions` maps each kernel that
-    /// points name to a version, and `None` to the version for points that name no kernel. Raises
-    /// `ValueError` if a kernel is missing.
+    /// sweep points name to a version, and `None` to the version for sweep points that name no
+    /// kernel. Raises `ValueError` if a kernel is missing.
     fn versioned(&self, versions: HashMap<Option<String>, String>) -> PyResult<Scenario> {
         let versions: HashMap<_, Arc<str>> = versions
             .into_iter()
@@ -274,7 +274,7 @@ impl Scenario {
         })
     }
 
-    /// Simulates a point and stores the results in a run folder. Releases the GIL. Raises
+    /// Simulates a sweep point and stores the results in a run folder. Releases the GIL. Raises
     /// `ValueError` if the scenario was loaded for another engine, `OSError` if the folder cannot
     /// be written, `Cancelled` if `control` is cancelled, and `EnginePanic` if the engine panics.
     fn run(&self, py: Python<'_>, index: usize, store: &Store, control: &Control) -> PyResult<()> {
@@ -291,15 +291,15 @@ impl Scenario {
             .map_err(failed)
     }
 
-    /// Returns the instructions with which the guest of the kernel engine runs a point, as JSON.
-    /// `kit` (the features of the guest's kernel) and `places` (the paths of programs' packages and
-    /// files) are JSON, too.
+    /// Returns the instructions with which the guest of the kernel engine runs a sweep point, as
+    /// JSON. `kit` (the features of the guest's kernel) and `places` (the paths of programs'
+    /// packages and files) are JSON, too.
     #[pyo3(signature = (index, kit, places = "{}"))]
     fn guest_job(&self, index: usize, kit: &str, places: &str) -> PyResult<String> {
         guest::job(self.at(index)?, &guest::kit(kit)?, &guest::places(places)?)
     }
 
-    /// Returns the `ip` and `tc` commands for a point, for display.
+    /// Returns the `ip` and `tc` commands for a sweep point, for display.
     fn guest_script(&self, index: usize, kit: &str) -> PyResult<String> {
         guest::script(self.at(index)?, &guest::kit(kit)?)
     }
@@ -379,7 +379,7 @@ impl Point {
         self.point().seed
     }
 
-    /// Id of the run, which is a hash of canonical point, seed and engine version.
+    /// Id of the run, which is a hash of canonical scenario, seed and engine version.
     #[getter]
     fn run_id(&self) -> &str {
         &self.point().run_id
@@ -395,7 +395,7 @@ impl Point {
         Some(&baseline.run_id)
     }
 
-    /// The point as JSON, in base units and with all defaults.
+    /// The sweep point as JSON, in base units and with all defaults.
     #[getter]
     fn canonical(&self) -> &str {
         &self.point().canonical
@@ -406,19 +406,19 @@ impl Point {
         Split::of(&self.point().plan, cores).is_some()
     }
 
-    /// The kernel that the point names, or `None`.
+    /// The kernel that the sweep point names, or `None`.
     #[getter]
     fn kernel(&self) -> Option<&str> {
         self.point().plan.kernel.as_deref()
     }
 
-    /// Names of the kernel modules that the point needs.
+    /// Names of the kernel modules that the sweep point needs.
     #[getter]
     fn modules(&self) -> Vec<&str> {
         map::modules(&self.point().plan).into_iter().collect()
     }
 
-    /// The point's `[[programs]]` entries. Each has its name, kind, packages, files (absolute
+    /// The sweep point's `[[programs]]` entries. Each has its name, kind, packages, files (absolute
     /// paths), the programs on the sender's and on the receiver's host, the guest's date (seconds
     /// since 1970), and the numbers to read from output files.
     #[getter]

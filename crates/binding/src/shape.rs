@@ -1,6 +1,6 @@
-//! Checks the keys and types of JSON (its shape) without building Python objects.
+//! Checks the keys and types of JSON (its schema) without building Python objects.
 //!
-//! Python code declares the shapes (`tailback.store.shape`). If this module rejects a file, the
+//! Python code declares the schemas (`tailback.store.shape`). If this module rejects a file, the
 //! Python code checks it again, and describes the error. So this module rejects all numbers and
 //! texts that Python might parse differently.
 
@@ -16,7 +16,7 @@ use tailback_record::stored::is_id;
 /// Floats from here on may come from integers that do not fit into 64 bits.
 const LARGE: f64 = 1.8e19;
 
-/// A shape of JSON, with the largest permitted depth and number of values.
+/// A schema of JSON, with the largest permitted depth and number of values.
 #[pyclass(frozen, module = "tailback._native")]
 pub struct Shape {
     node: Node,
@@ -41,7 +41,7 @@ impl Shape {
         })
     }
 
-    /// Returns whether JSON has this shape. Python may accept JSON that this function rejects.
+    /// Returns whether JSON has this schema. Python may accept JSON that this function rejects.
     #[pyo3(name = "fits")]
     fn fits_in_python(&self, py: Python<'_>, data: &[u8]) -> bool {
         py.detach(|| self.fits(data))
@@ -65,19 +65,19 @@ impl Shape {
     }
 }
 
-/// The shape of one value.
+/// The schema of one value.
 enum Node {
     Any,
     Text,
     Whole,
     Number,
     Identity,
-    /// Null, or a value of this shape.
+    /// Null, or a value of this schema.
     Maybe(Box<Node>),
-    /// A table with any keys, whose values all have this shape.
+    /// A table with any keys, whose values all have this schema.
     Each(Box<Node>),
     List(Box<Node>),
-    /// A table with these keys, at most 64. Each item is a name, a shape, and whether the key is
+    /// A table with these keys, at most 64. Each item is a name, a schema, and whether the key is
     /// required.
     Table(Vec<(String, Node, bool)>),
 }
@@ -112,7 +112,7 @@ impl Node {
     }
 }
 
-/// The shape that a value must have, and the depth and number of values that are still permitted.
+/// The schema that a value must have, and the depth and number of values that are still permitted.
 #[derive(Clone, Copy)]
 struct Fit<'a> {
     node: &'a Node,
@@ -121,7 +121,7 @@ struct Fit<'a> {
 }
 
 impl<'a> Fit<'a> {
-    /// Returns the shape of a value that is not null.
+    /// Returns the schema of a value that is not null.
     fn bare(&self) -> &'a Node {
         match self.node {
             Node::Maybe(inner) => inner,

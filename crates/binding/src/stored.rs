@@ -56,7 +56,7 @@ impl RunFolder {
         self.inner.manifest()
     }
 
-    /// The point in the manifest, as JSON.
+    /// The sweep point in the manifest, as JSON.
     #[getter]
     fn canonical(&self) -> PyResult<&str> {
         #[derive(serde::Deserialize)]
@@ -111,7 +111,7 @@ impl RunFolder {
         })
     }
 
-    /// Returns whether the summary has this shape, and the run id and seed of this run.
+    /// Returns whether the summary has this schema, and the run id and seed of this run.
     fn fits(&self, summary: &Shape) -> Result<bool, Fault> {
         let data = self.inner.read(stored::SUMMARY)?;
         let own = Some((self.run_id.clone(), self.seed));
@@ -130,7 +130,7 @@ fn of_run(json: &[u8]) -> Option<(String, u64)> {
     Some((found.run_id, found.seed))
 }
 
-/// Returns whether a run folder is intact and its summary has this shape. Python may accept a
+/// Returns whether a run folder is intact and its summary has this schema. Python may accept a
 /// folder that this function rejects.
 pub fn is_held(path: &Path, summary: &Shape) -> bool {
     stored::check(path).is_ok()

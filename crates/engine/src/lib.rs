@@ -1,4 +1,4 @@
-//! The simulator: it sends packets through links and queues between Linux-like TCP end points. It
+//! The simulator: it sends packets through links and queues between Linux-like TCP endpoints. It
 //! is deterministic, and uses neither I/O nor a wall clock.
 //!
 //! Reading order: [`units`], [`packet`], the two main traits ([`aqm::Queue`] and

@@ -23,7 +23,7 @@
 //! A data packet goes from the sender through a pipe (half the RTT) and the links of its route to
 //! the receiver. An ACK goes from the receiver through a pipe (the other half) and the links of the
 //! return path to the sender. Packets wait in the FIFOs of pipes and queues. The calendar holds one
-//! entry for each pipe, link and end point.
+//! entry for each pipe, link and endpoint.
 
 mod ahead;
 mod applications;
@@ -72,9 +72,9 @@ use sources::Traffic;
 /// only without a warm-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Census {
-    /// Packets that end points have put into the network.
+    /// Packets that endpoints have put into the network.
     pub entered: u64,
-    /// Packets that an end point has taken out of the network.
+    /// Packets that an endpoint has taken out of the network.
     pub ended: u64,
     /// Packets in pipes, in queues and in transmission.
     pub inside: u64,
@@ -98,7 +98,8 @@ pub struct Network {
     links: Vec<Link>,
     impaired: Vec<Option<Box<Impaired>>>,
     link_samplers: Vec<LinkSampler>,
-    /// The two ends of each flow, traffic source and slot, by the number that packets carry.
+    /// The two endpoints of each flow, traffic source and connection slot, by the number that
+    /// packets carry.
     ends: Vec<Ends>,
     flows: Vec<Flow>,
     traffic: Vec<Traffic>,

@@ -108,8 +108,8 @@ pub struct Packet {
     pub sack: [Sack; 3],
     /// ACK with [`flags::ACCECN`]: the option's third counter, of ECT(0).
     pub ect0: u32,
-    /// Index of the packet's two ends. The ends belong to a flow, to a traffic source, or to a slot
-    /// for a source's connections ([`crate::plan::Plan::owners`]).
+    /// Index of the packet's two endpoints. They belong to a flow, to a traffic source, or to a
+    /// slot for a source's connections ([`crate::plan::Plan::owners`]).
     pub flow: u32,
     /// Frame length in bytes, to which the link's rate applies.
     pub len: u16,

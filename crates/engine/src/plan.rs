@@ -56,11 +56,10 @@ keys! {
         /// Seed of every random stream. The seeds of a sweep are this number and the numbers after
         /// it.
         key seed = int(0, i64::MAX).default("1");
-        /// The Linux kernel that runs the scenario; kernel engine only. A kernel kit is a Linux
-        /// kernel that you have built for this engine (`tailback kernel list`). Name a kit by its
-        /// release ("6.1", "6.1.176") or by the beginning of its hash. If several kits match,
-        /// tailback takes the kit in use, or else the kit that was built last. Default: the kit in
-        /// use.
+        /// The Linux kernel that runs the scenario; kernel engine only. A guest kernel is a Linux
+        /// kernel that you have built for this engine (`tailback kernel list`). Name it by its
+        /// release ("6.1", "6.1.176") or by the beginning of its hash. If several match, tailback
+        /// takes the one in use, or else the one that was built last. Default: the one in use.
         kernel: Option<String> => TEXT;
         /// Each flow's start is delayed by a random time, uniform from 0 to this value; default:
         /// path.rtt.
@@ -108,9 +107,9 @@ keys! {
         key with = key(KeyKind::Folders);
         /// Runs the scenario with every combination of the listed values. Each key of this table is
         /// the path of a key of the scenario (such as "bottleneck.rate") with a list of values. A
-        /// combination is called a point, and runs with every seed. The last key varies fastest.
-        /// Keys in [[sweep.zip]] do not vary independently: their lists have equal length and
-        /// advance together.
+        /// combination is called a sweep point, and runs with every seed. The last key varies
+        /// fastest. Keys in [[sweep.zip]] do not vary independently: their lists have equal length
+        /// and advance together.
         key sweep = key(KeyKind::Sweep);
         /// A condition on a metric. If it does not hold, the run fails.
         key assert = key(KeyKind::Asserts);

@@ -203,7 +203,8 @@ fn what_the_kernel_tells_is_where_a_struct_can_have_it() {
     }
     for entry in cc::ENTRIES {
         if let Kernel::Module(face) = entry.kernel {
-            // The 20 bytes of `union tcp_cc_info` must contain every gauge.
+            // The 20 bytes of `union tcp_cc_info` must contain every sampled internal value
+            // (gauge).
             assert!(
                 face.gauges
                     .iter()

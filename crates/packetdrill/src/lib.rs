@@ -58,7 +58,7 @@ use std::path::{Path, PathBuf};
 const SELFTESTS: &str = "tools/testing/selftests/net/packetdrill";
 
 /// Returns the folder of the kernel's scripts: `TAILBACK_PACKETDRILL` if it is set, otherwise a
-/// folder in a source tree of the kernel kit (`TAILBACK_KIT`, or `tailback/kernel` in the user's
+/// folder in a source tree of the guest kernel (`TAILBACK_KIT`, or `tailback/kernel` in the user's
 /// cache).
 pub fn kernel_scripts() -> Option<PathBuf> {
     if let Some(named) = std::env::var_os("TAILBACK_PACKETDRILL") {

@@ -17,7 +17,7 @@ runs (and asserts nothing), FAIL with line, expected and got, or n/a with the re
   --json      prints the verdicts as JSON
   --markdown  prints docs/evidence/packetdrill.md
   --kernel    the scripts of the kernel's selftests: from the folder named by
-              TAILBACK_PACKETDRILL, else from the kernel kit's source tree
+              TAILBACK_PACKETDRILL, else from the guest kernel's source tree
 
 Exit status: 0 none fails, 1 a script fails, 2 bad input.
 ";
@@ -57,7 +57,7 @@ fn run(args: impl Iterator<Item = String>) -> Result<(String, bool), String> {
             "--help" | "-h" => return Ok((USAGE.to_owned(), false)),
             "--kernel" => {
                 let folder = kernel_scripts().ok_or(
-                    "no kernel source with packetdrill scripts found: build the kernel kit, \
+                    "no kernel source with packetdrill scripts found: build the guest kernel, \
                      or name their folder in TAILBACK_PACKETDRILL",
                 )?;
                 version = kernel_version(&folder);

@@ -2,7 +2,7 @@
 //! sample becomes a row of the series.
 //!
 //! To add a quantity, add its line here, and set the new field in each engine that has the value.
-//! Algorithms declare additional quantities of their own, called gauges.
+//! Algorithms declare additional internal values to sample, called gauges.
 
 use crate::{Series, SeriesId};
 
@@ -109,9 +109,9 @@ quantities! {
 
 /// The series of a flow.
 ///
-/// Series are declared in this order: quantities that are always recorded, gauges, then quantities
-/// recorded after every ACK. All ids follow from the first one, so a hundred thousand flows need no
-/// lists of ids.
+/// Series are declared in this order: quantities that are always recorded, internal values of
+/// algorithms (gauges), then quantities recorded after every ACK. All ids follow from the first
+/// one, so a hundred thousand flows need no lists of ids.
 pub struct FlowSampler {
     first: SeriesId,
     gauges: u32,
@@ -214,7 +214,8 @@ impl FlowSampler {
     }
 }
 
-/// Records gauges in the order of declaration. A gauge without a value gets no row.
+/// Records internal values of algorithms (gauges) in the order of declaration. One without a value
+/// gets no row.
 fn push_gauges<G: Into<Option<f64>>>(
     ids: impl IntoIterator<Item = SeriesId>,
     at_ns: u64,

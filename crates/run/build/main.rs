@@ -7,8 +7,8 @@ use sources::{Hash, files, hash_rust};
 
 /// Root files of all code that determines results: the simulator, the measurements, and the writers
 /// of captures and run folders. The code that reads scenario files is not among them, because the
-/// canonical form of a point contains everything that it reads. The crate `wasm` includes this
-/// script and must compute the same version, so no path may be inside this crate.
+/// canonical form of a sweep point contains everything that it reads. The crate `wasm` includes
+/// this script and must compute the same version, so no path may be inside this crate.
 const ROOTS: [&str; 3] = [
     "../engine/src/lib.rs",
     "../record/src/lib.rs",

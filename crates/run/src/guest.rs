@@ -20,7 +20,7 @@ pub type Numbers = BTreeMap<String, Vec<(String, Option<f64>)>>;
 
 /// What the caller measured or read for a guest's run.
 pub struct Ran<'a> {
-    /// Description of the kernel kit, as JSON.
+    /// Description of the guest kernel, as JSON.
     pub environment: &'a str,
     /// Wall time of the guest, s.
     pub wall_s: f64,

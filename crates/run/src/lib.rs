@@ -1,12 +1,13 @@
-//! Runs the points of a scenario: its combinations of swept values and seeds. Simulates in slices
-//! so that a run can be cancelled, catches panics, and writes packet captures and run folders.
+//! Runs the sweep points of a scenario: its combinations of swept values and seeds. Simulates in
+//! slices so that a run can be cancelled, catches panics, and writes packet captures and run
+//! folders.
 //!
 //! | module | what |
 //! |---|---|
 //! | [`load()`] | loads a scenario file with its traces, and checks it for an engine and the available memory |
 //! | [`simulate()`] | simulates a plan, without files or clocks |
 //! | [`cores`] | simulates a plan on several cores |
-//! | [`run()`] | runs a point on the simulator and stores its run folder |
+//! | [`run()`] | runs a sweep point on the simulator and stores its run folder |
 //! | [`guest`] | stores the result of a guest of the kernel engine as a run folder |
 //! | [`crates`] | the algorithms that plugins register, and the version of an engine with plugins |
 //! | [`capture`] | writes packets of the simulator as pcapng |

@@ -32,7 +32,7 @@ pub struct Source<'a> {
     pub engine: EngineKind,
     /// Version of that engine. `None` means [`VERSION`], or "kernel" for an unknown kernel.
     pub engine_version: Option<&'a str>,
-    /// The contents of the kernel kit, if known.
+    /// The contents of the guest kernel, if known.
     pub kit: Option<&'a Kit>,
 }
 

@@ -53,8 +53,8 @@ fn scenarios() -> Vec<(String, String)> {
         .collect()
 }
 
-/// Returns the points of a scenario with their names in `hashes.tsv`, which are numbered if there
-/// are several.
+/// Returns the sweep points of a scenario with their names in `hashes.tsv`, which are numbered if
+/// there are several.
 fn points(name: &str, text: &str) -> Vec<(String, Point)> {
     let loaded = load(&Source {
         text: text.as_bytes(),

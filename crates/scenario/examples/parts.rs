@@ -1,5 +1,5 @@
-//! Runs the first point of a scenario on one core and then on several. Prints the duration of both
-//! runs in seconds, and how far each part may run ahead of the others.
+//! Runs the first sweep point of a scenario on one core and then on several. Prints the duration of
+//! both runs in seconds, and how far each part may run ahead of the others.
 
 use std::sync::Arc;
 use std::thread;

@@ -1,5 +1,5 @@
-//! The canonical form of a point, as JSON: all defaults, base units, sorted keys. The hash of this
-//! form, the seed and the engine's version identifies the run ([`crate::hash`]).
+//! The canonical form of a sweep point, as JSON: all defaults, base units, sorted keys. The hash of
+//! this form, the seed and the engine's version identifies the run ([`crate::hash`]).
 //!
 //! The canonical form contains every field of a plan. [`AsPart`] determines from a field's
 //! declaration how the field is written.

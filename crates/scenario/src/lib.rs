@@ -1,6 +1,6 @@
 //! Reads scenario files (TOML) and makes a complete plan for each run.
 //!
-//! [`load()`] parses a file, applies `--set`, expands the sweep and validates every point
+//! [`load()`] parses a file, applies `--set`, expands the sweep and validates every sweep point
 //! (combination of swept values and seed). It reports all errors at once, each at its position.
 //! This crate does no I/O. The caller reads the scenario file, and provides [`Request::loader`] to
 //! read the files that it refers to.
@@ -11,9 +11,9 @@
 //! |---|---|
 //! | `read` | text as a tree with spans, paths, diagnostics |
 //! | `declare` | what a file may contain: keys and options by kind, their reader; the schema |
-//! | `expand` | the sweep: points, seeds, assertions, baselines |
-//! | `plan` | a point's tree as the plan of a run |
-//! | `canonical`, `hash` | the canonical form of a point, and the ids of runs |
+//! | `expand` | the sweep: its points, seeds, assertions, baselines |
+//! | `plan` | a sweep point's tree as the plan of a run |
+//! | `canonical`, `hash` | the canonical form of a sweep point, and the ids of runs |
 //! | `memory`, `cost`, `response` | estimates of a run's memory and packets |
 //! | [`outline`] | the values of a file with their positions, for editors |
 //! | [`registry`] | the registries as JSON |

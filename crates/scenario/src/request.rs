@@ -30,8 +30,8 @@ pub struct Override {
 }
 
 /// A function that returns the settings of a plan that an engine does not support. It is called for
-/// every point, even if the plan has errors and therefore defaults in place of wrong values. Such a
-/// plan lacks what cannot run, such as a flow without a route or with an unknown congestion
+/// every sweep point, even if the plan has errors and therefore defaults in place of wrong values.
+/// Such a plan lacks what cannot run, such as a flow without a route or with an unknown congestion
 /// control.
 pub type Judge<'a> = dyn Fn(&Plan) -> Vec<Refusal> + 'a;
 

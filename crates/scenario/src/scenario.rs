@@ -10,7 +10,7 @@ use crate::hash;
 use crate::read::Diagnostic;
 use crate::request::Override;
 
-/// A scenario whose points are all valid.
+/// A scenario whose sweep points are all valid.
 #[derive(Clone, Debug)]
 pub struct Scenario {
     /// Name of the file, for messages.
@@ -19,7 +19,7 @@ pub struct Scenario {
     pub title: String,
     /// The engine for which the scenario was loaded.
     pub engine: EngineKind,
-    /// Version of the engine, or all versions if points have different ones.
+    /// Version of the engine, or all versions if sweep points have different ones.
     pub engine_version: String,
     /// Id of the sweep: a hash of the ids of its runs.
     pub id: String,
@@ -51,8 +51,8 @@ pub struct Source {
 }
 
 impl Scenario {
-    /// Replaces the version of the engine. `version_of` returns the version for a point's kernel.
-    /// Only the ids of runs and sweep change.
+    /// Replaces the version of the engine. `version_of` returns the version for a sweep point's
+    /// kernel. Only the ids of runs and sweep change.
     pub fn versioned(mut self, version_of: impl Fn(Option<&str>) -> Arc<str>) -> Scenario {
         let mut versions: Vec<Arc<str>> = Vec::new();
         for point in &mut self.points {
@@ -74,8 +74,8 @@ impl Scenario {
 pub struct Axis {
     /// The paths, as written in the file.
     pub keys: Vec<String>,
-    /// For each position on the axis, the values of all its keys. A value that depends on the point
-    /// (a multiple of the bdp) is as written in the file.
+    /// For each position on the axis, the values of all its keys. A value that depends on the sweep
+    /// point (a multiple of the bdp) is as written in the file.
     pub values: Vec<Vec<Param>>,
 }
 
@@ -92,7 +92,7 @@ pub enum Param {
 /// combination.
 #[derive(Clone, Debug)]
 pub struct Point {
-    /// The swept keys, with their values at this point.
+    /// The swept keys, with their values at this sweep point.
     pub params: Arc<[(String, Param)]>,
     /// The same values as written in the file: "10Mbit", "0.5bdp".
     pub labels: Arc<[String]>,
@@ -100,13 +100,14 @@ pub struct Point {
     pub seed: u64,
     /// Id of the run: a hash of `canonical`, the seed and the engine's version.
     pub run_id: String,
-    /// Version of the engine that will run the point.
+    /// Version of the engine that will run the sweep point.
     pub engine_version: Arc<str>,
     /// The canonical form, JSON: everything except the seed, with defaults, base units and sorted
     /// keys.
     pub canonical: Arc<str>,
-    /// Index of the baseline for gains: the point with the same seed in which every flow has the
-    /// standard response. `None` if every flow of this point has it, or if there is no such point.
+    /// Index of the baseline for gains: the sweep point with the same seed in which every flow has
+    /// the standard response. `None` if every flow of this sweep point has it, or if there is no
+    /// such sweep point.
     pub baseline: Option<usize>,
     /// The engine's input, without the seed.
     pub plan: Arc<Plan>,

@@ -20,10 +20,10 @@ usage: tailback-swarm run [--from SEED] [--seeds N] [--seconds S] [--jobs J]
        tailback-swarm gen SEED            prints a scenario
        tailback-swarm file PATH           tries one
        tailback-swarm reduce SEED|PATH    makes a failing scenario smaller, and keeps it
-       tailback-swarm laws                lists the laws of changed scenarios
+       tailback-swarm laws                lists the invariants (laws) of changed scenarios
        tailback-swarm law NAME [--from SEED] [--seeds N] [--seconds S] [--jobs J]
-       tailback-swarm law NAME gen SEED   prints a scenario of a law
-       tailback-swarm law NAME reduce SEED   makes a scenario that breaks the law smaller, and prints it
+       tailback-swarm law NAME gen SEED   prints a scenario of an invariant
+       tailback-swarm law NAME reduce SEED   makes a scenario that breaks the invariant smaller, and prints it
        tailback-swarm words               a dictionary for fuzzing scenarios
 Exit status: 0 without findings, 1 with findings, 2 for bad arguments.";
 

@@ -147,7 +147,7 @@ pub(crate) fn caught<T>(
     }
 }
 
-/// The description of a kernel kit that has every algorithm.
+/// The description of a guest kernel that has every algorithm.
 static KIT: LazyLock<Kit> = LazyLock::new(|| {
     fn names<B>(entries: &[&'static Entry<B>]) -> BTreeMap<String, Option<String>> {
         let names = entries

@@ -49,8 +49,8 @@ fn nothing_is_found() {
     assert!(tally.refusals() < SEEDS / 50, "{tally:#?}");
 }
 
-/// Checks a law on scenarios. The law must apply to at least this share of them, and no scenario
-/// may violate it.
+/// Checks an invariant on scenarios. The invariant must apply to at least this share of them, and
+/// no scenario may violate it.
 fn holds(name: &str, seeds: u64, most: f64) {
     keep_panics();
     let law = Law::named(name).expect("a law");
@@ -171,7 +171,7 @@ fn words_of(value: &Value, words: &mut BTreeSet<String>) {
 /// not drawn automatically, add it to `generate`.
 #[test]
 fn every_key_and_word_is_drawn() {
-    /// Keys for kernel kits, a metric of sweeps, and the key for plugins, which would have to be
+    /// Keys for guest kernels, a metric of sweeps, and the key for plugins, which would have to be
     /// compiled. The generator also never writes named paths or the short form of `burst_loss`.
     /// Tests of the scenario crate compare these with the keys that they replace.
     const NOT_DRAWN: [&str; 8] = [

@@ -22,7 +22,7 @@ use crate::watch::{Group, Watch};
 /// Memory that a run may use, bytes. A page has at most 4 GiB.
 const MEMORY: u64 = 1 << 30;
 
-/// Largest number of points whose labels are listed.
+/// Largest number of sweep points whose labels are listed.
 const LISTED_POINTS: usize = 500;
 
 /// Largest number of flows and sources that each have a colour. With more of them, all flows of one
@@ -183,7 +183,7 @@ impl Lab {
         answer.to_string().into()
     }
 
-    /// Begins the run of a point (see `lab_begin`).
+    /// Begins the run of a sweep point (see `lab_begin`).
     pub fn begin(&mut self, point: usize, link: usize, stays: usize, from_s: f64) -> bool {
         self.done = None;
         self.run = None;

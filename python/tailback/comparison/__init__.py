@@ -1,15 +1,15 @@
 """Compares variants of a scenario, or stored sweeps, and finds what differs beyond noise.
 
-A point is one combination of swept values, which every variant has. The first variant is the
+A sweep point is one combination of swept values, which every variant has. The first variant is the
 baseline. Each other variant is compared with the baseline in every quantity of every flow, source
 of traffic, link and class of flows. Each difference has an interval. The false discovery rate is
 controlled over all differences together. To control it, the differences are divided into families,
-one for each point.
+one for each sweep point.
 
 `variants` parses requested variants and `run` runs them; `stored` reads stored results. `judging`
-then computes cells (one quantity of one object at one point, for all variants) and their
-differences, `families` flags differences, and `model.Comparison` has the result. `gate` tests the
-differences against the `thresholds` of `--fail-if`."""
+then computes the compared quantities (one metric of one object at one sweep point, for all
+variants) and their differences, `families` flags differences, and `model.Comparison` has the
+result. `gate` tests the differences against the `thresholds` of `--fail-if`."""
 
 from tailback.comparison.model import Comparison
 from tailback.comparison.run import compare, run_variants

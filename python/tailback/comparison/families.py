@@ -1,16 +1,16 @@
 """Decides which differences are flagged as more than noise, by a method for differences that depend
 on each other.
 
-All quantities of one point come from the same runs. If chance gives a flow more throughput, its RTT
-and the queue's delay and marks change with it, while another flow's throughput falls. All
-quantities of a point are therefore one family, and the first test is whether any of them differs.
-Because correlations have both signs, this test uses the method of Benjamini and Yekutieli (2001),
-which is valid under any dependence. (Its p value is Simes's p value times 1 + 1/2 + ... + 1/n; see
-Hommel 1983.) The method of Benjamini and Hochberg (1995) then chooses the families that have a
-difference. In each of these, the method of Benjamini and Yekutieli chooses the differences, at a
-lower level: the level times the share of chosen families. Benjamini and Bogomolov (2014, J. R.
-Stat. Soc. B 76) have shown that this keeps the expected share of false discoveries, averaged over
-the chosen families, below the level."""
+All quantities of one sweep point come from the same runs. If chance gives a flow more throughput,
+its RTT and the queue's delay and marks change with it, while another flow's throughput falls. All
+quantities of a sweep point are therefore one family of tests, and the first test is whether any of
+them differs. Because correlations have both signs, this test uses the method of Benjamini and
+Yekutieli (2001), which is valid under any dependence. (Its p value is Simes's p value times 1 + 1/2
++ ... + 1/n; see Hommel 1983.) The method of Benjamini and Hochberg (1995) then chooses the families
+that have a difference. In each of these, the method of Benjamini and Yekutieli chooses the
+differences, at a lower level: the level times the share of chosen families. Benjamini and Bogomolov
+(2014, J. R. Stat. Soc. B 76) have shown that this keeps the expected share of false discoveries,
+averaged over the chosen families, below the level."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def false_discovery(ps: Sequence[float | None], families: Sequence[Hashable]) ->
     """Compute the q value of each p value: the smallest level at which its difference would be
     flagged.
 
-    `families` has the family of each p value. A difference without a p value (None) gets no q value
-    and does not count as a test."""
+    `families` has the family of tests to which each p value belongs. A difference without a p value
+    (None) gets no q value and does not count as a test."""
     members: dict[Hashable, list[int]] = {}
     for at, (p, family) in enumerate(zip(ps, families, strict=True)):
         if p is not None:
             members.setdefault(family, []).append(at)
     within = [_of_any_dependence([ps[at] or 0.0 for at in group]) for group in members.values()]
-    # The p value of a family is the smallest adjusted p value in it.
+    # The p value of a family of tests is the smallest adjusted p value in it.
     of_family = _adjusted([min(inside) for inside in within])
     ordered = sorted(of_family)
     qs: list[float | None] = [None] * len(ps)
@@ -43,7 +43,8 @@ def false_discovery(ps: Sequence[float | None], families: Sequence[Hashable]) ->
 def _level(p: float, q: float, ordered: Sequence[float]) -> float:
     """Return the smallest level at which a difference is flagged. Two conditions hold at this
     level: its family is chosen (`q` is the family's q value), and its adjusted p value `p` is below
-    the level times the share of chosen families. `ordered` has the q values of all families."""
+    the level times the share of chosen families. `ordered` has the q values of all families of
+    tests."""
     n = len(ordered)
     chosen = bisect_right(ordered, q)
     while chosen < n:

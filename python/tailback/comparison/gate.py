@@ -1,12 +1,12 @@
 """`compare --fail-if`: tests whether each difference exceeds its threshold.
 
-A cell is one quantity of one object at one point. A cell gets the verdict "holds" if a one-sided
-test at the level `LEVEL` shows that the difference is not beyond the threshold. The claim that all
-cells hold needs no correction, because every cell must pass its own test (Berger 1982). It gets
-"exceeds" if the opposite test shows that the difference is beyond the threshold. Holm's method
-(1979) corrects this second test over all cells, so that no cell exceeds merely because many are
-tested. If neither test is significant, the cell is undecided. A cell is also undecided if the
-baseline has a value and the variant does not.
+A compared quantity is one metric of one object (a flow, link, class or run) at one sweep point. It
+gets the verdict "holds" if a one-sided test at the level `LEVEL` shows that the difference is not
+beyond the threshold. The claim that all of them hold needs no correction, because each must pass
+its own test (Berger 1982). A quantity gets "exceeds" if the opposite test shows that the difference
+is beyond the threshold. Holm's method (1979) corrects this second test over all quantities, so that
+none exceeds merely because many are tested. If neither test is significant, the quantity is
+undecided. It is also undecided if the baseline has a value and the variant does not.
 
 `until_told` adds seeds. A test that is repeated often enough is significant by chance. The number
 of tests is therefore fixed beforehand, each test has twice the seeds of the previous test, and the
@@ -46,8 +46,8 @@ Answer = Literal["exceeds", "holds", "unknown"]
 
 @dataclass(frozen=True)
 class Verdict:
-    """The verdict of a threshold on one cell (a quantity of a flow, link, class or run at one
-    point) of one variant."""
+    """The verdict of a threshold on one compared quantity (a metric of a flow, link, class or run
+    at one sweep point) of one variant."""
 
     threshold: Threshold
     cell: Cell
@@ -59,11 +59,11 @@ class Verdict:
     threshold is in percent.
     """
     seeds: int | None = None
-    """Estimated number of seeds that could decide the cell. None if the cell is decided, or if no
-    number of seeds would decide it.
+    """Estimated number of seeds that could decide the compared quantity. None if the compared
+    quantity is decided, or if no number of seeds would decide it.
     """
     reason: str = ""
-    """Why the cell cannot be tested. Empty if the cell can be tested."""
+    """Why the quantity cannot be tested. Empty if it can be tested."""
 
     def where(self) -> str:
         return f"{self.cell.metric.name} of {self.cell.where()}"
@@ -110,14 +110,15 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Gate:
-    """The verdicts on all cells that a threshold applies to."""
+    """The verdicts on all compared quantities that a threshold applies to."""
 
     verdicts: list[Verdict]
     level: float
 
     @property
     def answer(self) -> Answer:
-        """Return "exceeds" if any cell exceeds, "holds" if all cells hold, otherwise "unknown"."""
+        """Return "exceeds" if any quantity exceeds, "holds" if all quantities hold, otherwise
+        "unknown"."""
         answers = {verdict.answer for verdict in self.verdicts}
         return "exceeds" if "exceeds" in answers else "unknown" if "unknown" in answers else "holds"
 
@@ -132,7 +133,7 @@ class Gate:
             "open": len(self.of("unknown")),
         }
         parts = ", ".join(f"{n} {word}" for word, n in counts.items() if n)
-        cells = f"{len(self.verdicts)} cell{'s' if len(self.verdicts) != 1 else ''}"
+        cells = f"{len(self.verdicts)} {'quantity' if len(self.verdicts) == 1 else 'quantities'}"
         level = f"one-sided tests at {100 * self.level:.3g} %"
         return f"gate: {words[self.answer]}; of {cells} {parts} ({level})"
 
@@ -146,8 +147,8 @@ class Gate:
 
 @dataclass(frozen=True)
 class _Case:
-    """A cell of one variant, and the threshold to test it against. `samples` is None if there are
-    too few values for a test."""
+    """A compared quantity of one variant, and the threshold to test it against. `samples` is None
+    if there are too few values for a test."""
 
     threshold: Threshold
     cell: Cell
@@ -171,9 +172,9 @@ class _Case:
 
 
 def hold(comparison: Comparison, thresholds: Sequence[Threshold], level: float = LEVEL) -> Gate:
-    """Test every cell of a comparison against the thresholds.
+    """Test every compared quantity of a comparison against the thresholds.
 
-    Raises `InputError` if a threshold matches no cell.
+    Raises `InputError` if a threshold matches no compared quantity.
     """
     if not thresholds:
         raise InputError("no thresholds; expected some such as delay_p99_ms:+10%")
@@ -275,7 +276,7 @@ def _cases(comparison: Comparison, threshold: Threshold) -> list[_Case]:
 
 
 def _same_runs(comparison: Comparison) -> set[tuple[Any, str]]:
-    """Return each point and variant with the same runs as the baseline."""
+    """Return each sweep point and variant with the same runs as the baseline."""
     pairs = set()
     for params, (first, *others) in comparison.points():
         ids = [run.run_id for run in first]
@@ -297,8 +298,8 @@ def _holm(ps: Sequence[float], level: float) -> list[bool]:
 
 
 def _needed(sides: Sequence[Contrast], level: float, strict: float) -> int | None:
-    """Return the estimated number of seeds that could decide a cell, if the true difference equals
-    the measured difference."""
+    """Return the estimated number of seeds that could decide a compared quantity, if the true
+    difference equals the measured difference."""
     above = [contrast for contrast in sides if contrast.mean > 0]
     # The verdict "exceeds" needs a difference beyond one limit, "holds" a difference within all
     # limits.
@@ -336,5 +337,5 @@ def until_told(
         if gate.answer != "unknown" or comparison.failures or seeds == planned[-1]:
             break
         open_ = len(gate.of("unknown"))
-        say(f"{seeds} seeds: {open_} of {len(gate.verdicts)} cells are undecided")
+        say(f"{seeds} seeds: {open_} of {len(gate.verdicts)} quantities are undecided")
     return comparison, gate

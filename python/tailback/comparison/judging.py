@@ -1,6 +1,7 @@
-"""Computes the cells of a comparison. A cell has the values of one quantity of one object, such as
-a flow, for all variants at one point. Objects of different variants are matched by name. For each
-cell, the difference from the baseline is tested, and the differences at one point are a family."""
+"""Computes the quantities that a comparison compares. A compared quantity has the values of one
+metric of one object, such as a flow, for all variants at one sweep point. Objects of different
+variants are matched by name. For each compared quantity, the difference from the baseline is
+tested, and the differences at one sweep point are a family of tests."""
 
 from __future__ import annotations
 
@@ -45,7 +46,7 @@ def judge(
 
 
 def _sides(column: VariantResults) -> Mapping[Key, Side]:
-    """Return a variant's runs, or its values from a baseline file, by point."""
+    """Return a variant's runs, or its values from a baseline file, by sweep point."""
     if column.kept is not None:
         return column.kept
     return {params: Ran(runs) for params, runs in runs_by_point(column.results).items()}
@@ -57,7 +58,7 @@ def _cells_of_point(
     sides: Sequence[Side | None],
     wanted: Sequence[Metric],
 ) -> Iterator[Cell]:
-    # Take the parameters of the first variant that has a run at this point.
+    # Take the parameters of the first variant that has a run at this sweep point.
     params = next((side.params for side in sides if side), params)
     labels = next((side.labels for side in sides if side), {})
     for kind in KINDS:
@@ -88,8 +89,8 @@ def _cells_of_point(
 
 
 Place = tuple[dict[str, float | str], dict[str, str], Kind, str]
-"""Where a cell belongs: the point's parameters, their labels, the kind of object, and the object's
-name."""
+"""Where a compared quantity belongs: the sweep point's parameters, their labels, the kind of
+object, and the object's name."""
 
 
 def _of_each(
@@ -98,8 +99,8 @@ def _of_each(
     columns: Sequence[VariantResults],
     readings: Sequence[Readings],
 ) -> Cell | None:
-    """Return the cell of a metric: its value for every variant, and the differences from the
-    baseline."""
+    """Return the compared quantity of a metric: its value for every variant, and the differences
+    from the baseline."""
     values = {
         column.name: pooling.over_runs(metric, by_seed.values())
         for column, by_seed in zip(columns, readings, strict=True)
@@ -128,9 +129,9 @@ def _of_both(
     columns: Sequence[VariantResults],
     readings: Sequence[Readings],
 ) -> Cell | None:
-    """Return the cell of a metric that compares two results, such as harm. It has a value for each
-    variant except the baseline. It has no test, because the throughputs or delays from which it is
-    computed have cells of their own.
+    """Return the compared quantity of a metric that compares two results, such as harm. It has a
+    value for each variant except the baseline. It has no test, because the throughputs or delays
+    from which it is computed have compared quantities of their own.
 
     Thresholds apply to the difference from 0."""
     base = readings[0]

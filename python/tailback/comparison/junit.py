@@ -1,8 +1,8 @@
 """Writes the verdicts of `--fail-if` as JUnit XML, which continuous integration services show as a
 list of tests.
 
-A cell that exceeds its threshold is a failure. An undecided cell is an error. Services show both in
-red.
+A compared quantity that exceeds its threshold is a failure. An undecided compared quantity is an
+error. Services show both in red.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Defines the parts of a comparison: variants with their results, cells, and differences."""
+"""Defines the parts of a comparison: variants with their results, compared quantities, and
+differences."""
 
 from __future__ import annotations
 
@@ -44,11 +45,11 @@ class VariantResults:
     sets: dict[str, object]
     results: Results
     seeds: dict[Key, list[int]]
-    """The seeds of every point, including seeds with a failed run."""
+    """The seeds of every sweep point, including seeds with a failed run."""
     kernel: str | None = None
     kept: dict[Key, KeptRun] | None = None
-    """Values of a baseline file at every point, if the results come from such a file instead of
-    runs."""
+    """Values of a baseline file at every sweep point, if the results come from such a file instead
+    of runs."""
 
     def paired_with(self, other: VariantResults) -> bool:
         """Return whether the runs of this and the other variant can be compared seed by seed.
@@ -97,12 +98,12 @@ class Judged(Difference):
 
 @dataclass(frozen=True)
 class Cell:
-    """One quantity of one flow, source of traffic, link, class or run, at one point of the
+    """One quantity of one flow, source of traffic, link, class or run, at one sweep point of the
     sweep."""
 
     params: dict[str, float | str]
     labels: dict[str, str]
-    """The swept values at the cell's point, as written in the scenario file."""
+    """The swept values at the compared quantity's sweep point, as written in the scenario file."""
     kind: Kind
     name: str
     """Name of the flow, link or class in the baseline. Empty for a quantity of the run."""
@@ -210,7 +211,7 @@ class Comparison:
 
     @cached_property
     def id(self) -> str:
-        """A hash of the variants, points, seeds, engines and quantities."""
+        """A hash of the variants, sweep points, seeds, engines and quantities."""
         identity = [
             [[v.name, v.engine, v.engine_version, v.kernel, v.results.id] for v in self.variants],
             sorted({f"{cell.metric.on}.{cell.quantity}" for cell in self.cells}),
@@ -223,7 +224,7 @@ class Comparison:
         return self.root / "comparisons" / self.id
 
     def points(self) -> list[tuple[Key, list[list[Run]]]]:
-        """Return every point with its runs: a list of runs for each variant."""
+        """Return every sweep point with its runs: a list of runs for each variant."""
         runs = [runs_by_point(column.results) for column in self.variants]
         return [(params, [found.get(params, []) for found in runs]) for params in self._order]
 
@@ -233,8 +234,8 @@ class Comparison:
 
     @cached_property
     def reasons(self) -> list[why.At]:
-        """The reasons for differences between variants, by point: what limited flows and filled
-        queues."""
+        """The reasons for differences between variants, by sweep point: what limited flows and
+        filled queues."""
         return why.of(self)
 
     @property
@@ -254,7 +255,8 @@ class Comparison:
         return " and ".join(f"{count} seeds of {name}" for name, count in most.items())
 
     def flagged(self) -> list[tuple[Cell, str, Judged]]:
-        """Return the differences that are more than noise, each with its cell and variant."""
+        """Return the differences that are more than noise, each with its compared quantity and
+        variant."""
         return [
             (cell, variant, difference)
             for cell in self.cells
@@ -263,8 +265,8 @@ class Comparison:
         ]
 
     def summary(self) -> list[dict[str, Any]]:
-        """Return a row for each quantity and variant: the number of cells, the number of flagged
-        cells, and the size of the differences.
+        """Return a row for each quantity and variant: the number of comparisons, how many are
+        flagged, and the size of the differences.
 
         `median_rel_difference` has a sign. `p90_rel_difference` is the 90th percentile of the
         magnitudes, by nearest rank.
@@ -381,7 +383,7 @@ class Comparison:
         return hold(self, [Threshold.parse(text) for text in texts])
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return a dict without nested values for each cell and variant."""
+        """Return a dict without nested values for each compared quantity and variant."""
         rows = []
         for cell in self.cells:
             for variant, estimate in cell.values.items():
@@ -432,11 +434,11 @@ class Comparison:
 
     def __repr__(self) -> str:
         against = " against ".join(variant.name for variant in self.variants)
-        return f"<Comparison {against}: {len(self.cells)} cells, {len(self.flagged())} flagged>"
+        return f"<Comparison {against}: {len(self.cells)} values, {len(self.flagged())} flagged>"
 
     def _repr_html_(self) -> str:
-        """Return a table for notebooks. It has a row for each of the first 100 cells, with flagged
-        differences in bold."""
+        """Return a table for notebooks. It has a row for each of the first 100 compared quantities,
+        with flagged differences in bold."""
         from tailback.comparison.notebook import table
 
         return table(self)

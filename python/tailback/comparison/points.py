@@ -1,4 +1,4 @@
-"""Checks that all variants of a comparison have the same points."""
+"""Checks that all variants of a comparison have the same sweep points."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def runs_by_point(results: Results) -> dict[Key, list[Run]]:
 
 
 def refuse_other_points(labels: Sequence[str], planned: Sequence[dict[Key, list[int]]]) -> None:
-    """Raise `InputError` unless every variant has the same points as the baseline."""
+    """Raise `InputError` unless every variant has the same sweep points as the baseline."""
     first = planned[0]
     for name, points in zip(labels[1:], planned[1:], strict=True):
         for has, lacks, missing in (

@@ -29,7 +29,8 @@ MOST_RUNS = 2000
 
 @dataclass(frozen=True)
 class At:
-    """What explains the differences between variants at one point (see `explain.variants`)."""
+    """What explains the differences between variants at one sweep point (see
+    `explain.variants`)."""
 
     params: dict[str, float | str]
     labels: dict[str, str]
@@ -51,7 +52,7 @@ def of(comparison: Comparison) -> list[At]:
     coarse = len({variant.engine for variant in comparison.variants}) > 1
     out = []
     for _, groups in points:
-        # A variant has no runs at this point if all of them failed.
+        # A variant has no runs at this sweep point if all of them failed.
         if not all(groups):
             continue
         by_variant = {name: _facts(g, coarse) for name, g in zip(names, groups, strict=True)}

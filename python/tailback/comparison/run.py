@@ -22,7 +22,7 @@ from tailback.running.options import RunKeywords, RunOptions
 from tailback.store.results import Results
 
 SEEDS = 10
-"""Seeds of every point if neither the file nor the caller sets a number."""
+"""Seeds of every sweep point if neither the file nor the caller sets a number."""
 
 
 def compare(
@@ -37,8 +37,8 @@ def compare(
 
     `variants` maps each name to the values to replace, by path. `{}` is the unchanged scenario. The
     first variant is the baseline. The keys `engine` and `kernel` choose the engine and kernel of a
-    variant. `metrics` names the metrics to compare (see `tailback list metrics`). Each point has 10
-    seeds unless the scenario or `seeds` sets a number. `baseline` is a file that `tailback
+    variant. `metrics` names the metrics to compare (see `tailback list metrics`). Each sweep point
+    has 10 seeds unless the scenario or `seeds` sets a number. `baseline` is a file that `tailback
     baseline` has written. If it is given, every variant is compared with the file, and runs with
     the file's seeds. All other keywords are those of `tailback.run`.
     """

@@ -1,4 +1,4 @@
-"""The results of one variant at one point: its runs, or the values of a baseline file.
+"""The results of one variant at one sweep point: its runs, or the values of a baseline file.
 
 A comparison reads names and values through the interface `Side`, which hides whether they come from
 runs or from a file."""
@@ -16,15 +16,15 @@ from tailback.store.results import Run
 
 
 class Side(Protocol):
-    """The names and values of one variant at one point."""
+    """The names and values of one variant at one sweep point."""
 
     @property
     def labels(self) -> dict[str, str]:
-        """The swept values at this point, as written in the scenario file."""
+        """The swept values at this sweep point, as written in the scenario file."""
 
     @property
     def params(self) -> dict[str, float | str]:
-        """The swept values at this point as numbers or text, in the order of the sweep."""
+        """The swept values at this sweep point as numbers or text, in the order of the sweep."""
 
     def names(self, kind: Kind) -> list[str]:
         """Return the names of the flows, links or classes of this kind. If the kind is "run",
@@ -36,7 +36,7 @@ class Side(Protocol):
 
 @dataclass(frozen=True)
 class Ran:
-    """A variant's runs at one point, at least one."""
+    """A variant's runs at one sweep point, at least one."""
 
     runs: Sequence[Run]
 
@@ -61,7 +61,7 @@ class Ran:
 
 @dataclass(frozen=True)
 class KeptRun:
-    """A baseline file's values at one point."""
+    """A baseline file's values at one sweep point."""
 
     params: dict[str, float | str]
     labels: dict[str, str]

@@ -24,8 +24,8 @@ def compare_stored(sources: Sequence[Path], chosen: Sequence[str] = ()) -> Compa
     A source is a sweep (`results/sweeps/ID`), a run (`results/runs/ID`), a Flent data file
     (`.flent.gz`), or a folder of Flent files that are replicates of one set-up. It can also be a
     qlog file of a sender (`.qlog`, `.sqlog`). A data file has no parameters, so it is compared with
-    a single point. tailback also ignores its data from before the end of that point's warm-up. The
-    first source may be a baseline file (`.tailback.json`)."""
+    a single sweep point. tailback also ignores its data from before the end of that sweep point's
+    warm-up. The first source may be a baseline file (`.tailback.json`)."""
     from tailback.interop import flent_results, qlog_results
 
     beds = [at for at, source in enumerate(sources) if flent_results.is_source(source)]
@@ -82,8 +82,8 @@ def compare_stored(sources: Sequence[Path], chosen: Sequence[str] = ()) -> Compa
 
 
 def _open_stored(source: Path) -> tuple[Results, dict[Key, list[int]]]:
-    """Open a stored sweep or run. Also return its planned points, including points without a
-    run."""
+    """Open a stored sweep or run. Also return its planned sweep points, including sweep points
+    without a run."""
     from tailback.store.results import open_results, open_run
 
     if not source.is_dir():

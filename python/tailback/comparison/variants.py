@@ -19,7 +19,7 @@ class Variant:
     line."""
     engine: str = "sim"
     kernel: str | None = None
-    """Name of a kernel kit, for the kernel engine only."""
+    """Name of a guest kernel, for the kernel engine only."""
     quiet: bool = False
     """Whether to suppress warnings about the scenario, because it is unusual on purpose."""
 

@@ -2,8 +2,8 @@
 section that no run can decide.
 
 A section declares a scenario, what to measure in a run, and a limit. `tailback run` can run the
-unchanged scenario. An evaluation sets the subject, which is the evaluated algorithm, as the value
-of the keys in `subject_at`.
+unchanged scenario. An evaluation sets the tested algorithm, which is the evaluated algorithm, as
+the value of the keys in `subject_at`.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ Measure = Callable[[Run], float | None]
 Better = Literal["less", "more"]
 
 QUICK_SEEDS, SEEDS = 10, 30
-"""Number of seeds of every point with and without `--quick`, unless `--seeds` sets it."""
+"""Number of seeds of every sweep point with and without `--quick`, unless `--seeds` sets it."""
 
 MARGIN = 0.05
 """Largest relative harm that counts as no worse."""
 
 DELAY = 1 / 3
-"""Largest increase of the delay of the subject's own queue that counts as no worse, as a share of
-the larger delay. A share of 1/3 corresponds to an increase by half."""
+"""Largest increase of the delay of the tested algorithm's own queue that counts as no worse, as a
+share of the larger delay. A share of 1/3 corresponds to an increase by half."""
 
 PERFORMANCE = 0.2
-"""Largest loss of the subject's own throughput, relative to the reference, that counts as no
-worse."""
+"""Largest loss of the tested algorithm's own throughput, relative to the reference, that counts as
+no worse."""
 
 
 class Criterion(Protocol):
@@ -73,7 +73,7 @@ class Criterion(Protocol):
         """Return the result of a section that the engine cannot run."""
 
     def command(self, subject: Subject, request: Request) -> str:
-        """Return the command that runs the scenario with the subject."""
+        """Return the command that runs the scenario with the tested algorithm."""
 
 
 def run_command(scenario: str, values: Mapping[str, object], seeds: int, request: Request) -> str:
@@ -97,9 +97,9 @@ class Asked:
     fixed: Mapping[str, object] = field(default_factory=dict)
     """Values that the section always sets in the scenario, by path."""
     subject_at: tuple[str, ...] = ("flows.subject.cc",)
-    """Paths of the keys in the scenario whose value is replaced by the subject."""
+    """Paths of the keys in the scenario whose value is replaced by the tested algorithm."""
     options: Mapping[str, object] = field(default_factory=dict)
-    """Options that the section sets for the subject, such as `ecn` of a queue."""
+    """Options that the section sets for the tested algorithm, such as `ecn` of a queue."""
     quick_seeds: int = QUICK_SEEDS
     seeds: int = SEEDS
     key: str = "name"
@@ -109,7 +109,8 @@ class Asked:
     unobservable: str = ""
     """Why the section cannot observe a program, as a full sentence. Empty if the section can."""
     of_programs: Mapping[str, Any] = field(default_factory=dict)
-    """Attributes that replace the section's own if the subject is a program, such as `value`."""
+    """Attributes that replace the section's own if the tested algorithm is a program, such as
+    `value`."""
     logged: Callable[[Run], str] | None = None
     """Returns a sentence about a program's qlog of a run, or an empty text."""
     needs_ect: bool = False
@@ -134,13 +135,14 @@ class Asked:
         return request.run.seeds or (self.quick_seeds if request.quick else self.seeds)
 
     def placed(self, subject: Subject) -> dict[str, object]:
-        """Return the values that make the scenario use the subject, by path in the scenario."""
+        """Return the values that make the scenario use the tested algorithm, by path in the
+        scenario."""
         value = subject.with_options(self.key, **self.options)
         return dict.fromkeys(self.subject_at, value)
 
     def command(self, subject: Subject, request: Request) -> str:
-        """Return the command that runs the scenario with the subject, at the same points and with
-        the same seeds as the section."""
+        """Return the command that runs the scenario with the tested algorithm, at the same sweep
+        points and with the same seeds as the section."""
         if not self.scenario:
             return ""
         return run_command(
@@ -190,7 +192,7 @@ class Asked:
         against: str = "",
     ) -> SectionResult:
         """Return the section's result from a decision, with a figure of the values at all
-        points."""
+        sweep points."""
         note = _note(decision, points)
         result = self.result(
             decision.verdict, measure, decision.value, bound, decision.interval, note, results
@@ -218,7 +220,7 @@ def _note(decision: Decision, points: Sequence[PointOutcome]) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Within(Asked):
-    """A requirement that a measure of the subject stays within a bound."""
+    """A requirement that a measure of the tested algorithm stays within a bound."""
 
     measure: str
     value: Measure
@@ -226,7 +228,7 @@ class Within(Asked):
     better: Better = "less"
     """With `less`, no value may be above the bound. With `more`, no value may be below it."""
     advice: str = ""
-    """What to do if the subject does not meet the requirement, in full sentences."""
+    """What to do if the tested algorithm does not meet the requirement, in full sentences."""
 
     def jobs(self, folder: Path, subject: Subject, request: Request) -> Mapping[str, Job]:
         return {"subject": self.job(folder, request, self.placed(subject))}
@@ -279,8 +281,8 @@ def _negated(decision: Decision) -> Decision:
 
 @dataclass(frozen=True, kw_only=True)
 class Against(Asked):
-    """A comparison with a reference that takes the subject's place in the scenario, seed by
-    seed."""
+    """A comparison with a reference that takes the tested algorithm's place in the scenario, seed
+    by seed."""
 
     measure: str
     value: Measure
@@ -320,8 +322,8 @@ class Against(Asked):
         return self.decided(found, measure, self.margin, points, results, name)
 
     def loss(self, new: float | None, old: float | None) -> float | None:
-        """Return how much worse the subject's value is than the reference's, or None if a value is
-        missing."""
+        """Return how much worse the tested algorithm's value is than the reference's, or None if a
+        value is missing."""
         if new is None or old is None:
             return None
         loss = new - old if self.better == "less" else old - new
@@ -333,9 +335,12 @@ class Against(Asked):
 
 @dataclass(frozen=True, kw_only=True)
 class AgainstThroughput(Against):
-    """Compares the throughput of the subject's flows with that of the reference's flows."""
+    """Compares the throughput of the tested algorithm's flows with that of the reference's
+    flows."""
 
-    measure: str = "CUBIC's throughput minus the subject's, divided by the larger of the two"
+    measure: str = (
+        "CUBIC's throughput minus the tested algorithm's, divided by the larger of the two"
+    )
     value: Measure = field(default_factory=lambda: measures.total_mbit("subject"))
     better: Better = "more"
     unit: str = " Mbit/s"
@@ -344,8 +349,8 @@ class AgainstThroughput(Against):
 
 @dataclass(frozen=True, kw_only=True)
 class HarmTo(Asked):
-    """Harm of the subject to incumbents (existing congestion controls or traffic), minus the harm
-    that incumbents do to each other, computed for each seed."""
+    """Harm of the tested algorithm to incumbents (existing congestion controls or traffic), minus
+    the harm that incumbents do to each other, computed for each seed."""
 
     measure: str
     value: Measure
@@ -378,7 +383,8 @@ class HarmTo(Asked):
         return made
 
     def command(self, subject: Subject, request: Request) -> str:
-        """Return the command that runs the first incumbent beside the subject and without it."""
+        """Return the command that runs the first incumbent beside the tested algorithm and without
+        it."""
         base = {self.incumbent_at: self.incumbents[0]} if self.incumbent_at else {}
         values = {**self.always(request), **base, **self.placed(subject)}
         command = run_command(self.scenario, values, self.count(request), request)
@@ -392,7 +398,8 @@ class HarmTo(Asked):
     def outcome(
         self, subject: Subject, request: Request, results: Mapping[str, Results]
     ) -> SectionResult:
-        """Decide whether an incumbent suffers more from the subject than from another incumbent."""
+        """Decide whether an incumbent suffers more from the tested algorithm than from another
+        incumbent."""
         points = []
         for name in self._names(request):
             own = (results[f"{name}, {what}"] for what in ("alone", "itself", "subject"))
@@ -437,7 +444,8 @@ class HarmTo(Asked):
 @dataclass(frozen=True, kw_only=True)
 class HarmToThroughput(HarmTo):
     measure: str = (
-        "harm by the subject to the incumbent's throughput, minus the harm by a second incumbent"
+        "harm by the tested algorithm to the incumbent's throughput, minus the harm by a second "
+        "incumbent"
     )
     value: Measure = field(
         default_factory=lambda: measures.of_flows("incumbent", "throughput_mbit")
@@ -466,10 +474,10 @@ class TextOnly(Asked):
 
 
 def aligned(*results: Results) -> list[tuple[str, list[tuple[Run, ...]]]]:
-    """Return the runs of several results of one sweep, grouped by point and then by seed.
+    """Return the runs of several results of one sweep, grouped by sweep point and then by seed.
 
-    The results are of sweeps with different subjects. The key of the subject is not swept, so runs
-    of the same point have the same label in all results."""
+    The results are of sweeps with different subjects. The key of the tested algorithm is not swept,
+    so runs of the same sweep point have the same label in all results."""
     out = []
     by_key = [{(label_of([run]), run.seed): run for run in one} for one in results]
     for group in results[0].groups():

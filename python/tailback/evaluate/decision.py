@@ -1,9 +1,9 @@
 """Decides a verdict from the values of all seeds.
 
-A section may have several points, such as rates or buffers. With k points, each interval has the
-level 1 - 0.05/k (Bonferroni). In at least 95 % of cases, all k intervals then contain the true
-means. The deciding point is the one with the largest mean: of the points above the limit, otherwise
-of the undecided points, otherwise of all points.
+A section may have several sweep points, such as rates or buffers. With k sweep points, each
+interval has the level 1 - 0.05/k (Bonferroni). In at least 95 % of cases, all k intervals then
+contain the true means. The deciding sweep point is the one with the largest mean: of the sweep
+points above the limit, otherwise of the undecided sweep points, otherwise of all sweep points.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LEVEL = 0.05
 
 @dataclass(frozen=True)
 class PointOutcome:
-    """The values of one point of a section's scenario, one for each seed. Larger values are
+    """The values of one sweep point of a section's scenario, one for each seed. Larger values are
     worse."""
 
     label: str
@@ -37,8 +37,8 @@ class PointOutcome:
         return math.fsum(self.values) / len(self.values)
 
     def ends(self, points: int) -> tuple[float, float] | None:
-        """Return the interval of the mean if `points` points are tested together, or None for one
-        seed.
+        """Return the interval of the mean if `points` sweep points are tested together, or None for
+        one seed.
 
         If all values are identical, the interval has length 0.
         """
@@ -58,7 +58,7 @@ def _t(freedom: int, points: int) -> float:
 
 @dataclass(frozen=True)
 class Decision:
-    """The verdict of a section, and the point that decided the verdict."""
+    """The verdict of a section, and the sweep point that decided the verdict."""
 
     verdict: SectionVerdict
     value: float | None
@@ -67,7 +67,7 @@ class Decision:
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """The interval of the deciding point. None if all seeds gave the same value."""
+        """The interval of the deciding sweep point. None if all seeds gave the same value."""
         return None if self.ci95 is None or self.ci95[0] == self.ci95[1] else self.ci95
 
 
@@ -79,12 +79,12 @@ def decide(
     worst: bool = False,
     one_seed_decides: bool = False,
 ) -> Decision:
-    """Decide whether the values of all points are within an upper limit.
+    """Decide whether the values of all sweep points are within an upper limit.
 
-    `words` has two verdicts. The first is given if the whole interval of any point is above the
-    limit, the second if the intervals of all points are within it. With `worst`, the largest value
-    over seeds replaces the interval. With `one_seed_decides`, a single seed is enough, for a
-    requirement that must hold whatever the random numbers are."""
+    `words` has two verdicts. The first is given if the whole interval of any sweep point is above
+    the limit, the second if the intervals of all sweep points are within it. With `worst`, the
+    largest value over seeds replaces the interval. With `one_seed_decides`, a single seed is
+    enough, for a requirement that must hold whatever the random numbers are."""
     known = [point for point in points if point.values]
     if not known:
         return Decision("undecided", None, None, None)

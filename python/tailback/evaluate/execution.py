@@ -120,8 +120,8 @@ def _quick_notes(request: Request) -> tuple[str, ...]:
 
 
 def _texts(chosen: Sequence[Criterion], folder: Path, subject: Subject) -> dict[str, str]:
-    """Return the text of every scenario by file name. If the subject is a program, it is already
-    inserted in the scenarios."""
+    """Return the text of every scenario by file name. If the tested algorithm is a program, it is
+    already inserted in the scenarios."""
     found = {}
     for one in chosen:
         if subject.program is not None and isinstance(one, by_packets.ByPackets):
@@ -148,8 +148,8 @@ def rejection(jobs: Iterable[Job], request: Request) -> str:
 def with_failures(
     result: SectionResult, own: Iterable[Results], failures: Sequence[str]
 ) -> SectionResult:
-    """Return the section's result, with the verdict `fail` if a run failed, because the subject
-    crashed or hung in it."""
+    """Return the section's result, with the verdict `fail` if a run failed, because the tested
+    algorithm crashed or hung in it."""
     absent = {run_id for one in own for run_id in _absent(one)} if failures else set()
     lost = [failure for failure in failures if any(run_id in failure for run_id in absent)]
     if not lost:

@@ -35,8 +35,8 @@ def write(evaluation: Evaluation, target: Path) -> None:
 
 
 def _case(suite: ElementTree.Element, evaluation: Evaluation, section: SectionResult) -> None:
-    # The subject's name may come from a plugin, so escape characters that XML does not allow, as on
-    # a terminal.
+    # The tested algorithm's name may come from a plugin, so escape characters that XML does not
+    # allow, as on a terminal.
     case = ElementTree.SubElement(
         suite,
         "testcase",

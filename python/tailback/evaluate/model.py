@@ -41,15 +41,15 @@ class Request:
     """What to evaluate: a subject and options."""
 
     name: str
-    """The name of the subject in the registry, in a plugin or in a kernel module."""
+    """The name of the tested algorithm in the registry, in a plugin or in a kernel module."""
     run: RunOptions = field(default_factory=RunOptions)
     """Options of the runs: engine, seeds, jobs, folder of results, plugins."""
     quick: bool = False
-    """Whether to use shorter runs, fewer points and fewer seeds."""
+    """Whether to use shorter runs, fewer sweep points and fewer seeds."""
     worst: bool = False
     """Whether the worst seed decides instead of the mean."""
     against: str | None = None
-    """The reference to compare the subject with. None means the reference of the suite."""
+    """The reference to compare the tested algorithm with. None means the reference of the suite."""
     parts: tuple[str, ...] = ()
     """Sections to evaluate. If empty, all sections are evaluated."""
 
@@ -97,7 +97,7 @@ class SectionResult:
     sweeps: tuple[str, ...] = ()
     """Ids of the section's sweeps in the folder of results."""
     command: str = ""
-    """The command that runs the scenario with the subject."""
+    """The command that runs the scenario with the tested algorithm."""
     at_least: bool = False
     """Whether `value` must be at least `bound`. If not, it must be at most `bound`."""
     is_exact: bool = False
@@ -181,7 +181,7 @@ class Evaluation:
     """Sentences about the whole evaluation: seeds, margins, and features that the engine does not
     support."""
     argument: str = ""
-    """The subject as written on the command line. Empty if it equals `subject`."""
+    """The tested algorithm as written on the command line. Empty if it equals `subject`."""
     texts: Mapping[str, str] = field(default_factory=dict)
     """The scenarios by file name. If empty, use the scenarios in the folder."""
 

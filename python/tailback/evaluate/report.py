@@ -130,7 +130,7 @@ def _section(evaluation: Evaluation, one: SectionResult, files: dict[str, str]) 
             one.id,
         ]
         part = f"tailback evaluate {shlex.join(words)}"
-        alone = f"{code(one.command)} runs the subject's part. " if one.command else ""
+        alone = f"{code(one.command)} runs the tested algorithm's part. " if one.command else ""
         blocks.append(Text(f"{alone}{code(part)} repeats all runs and the verdict."))
     return Section(f"section-{one.id}".replace(".", "-"), f"{one.id} {one.title}", blocks)
 

@@ -1,4 +1,5 @@
-"""Defines the subject of an evaluation: an algorithm with options, and its form in a scenario."""
+"""Defines the tested algorithm of an evaluation: an algorithm with options, and its form in a
+scenario."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ class Subject:
     """The algorithm that is evaluated, or the reference."""
 
     name: str
-    """The subject as the user wrote it, with options."""
+    """The tested algorithm as the user wrote it, with options."""
     value: str | Mapping[str, object]
     """The name and options of the algorithm in the form that a scenario needs."""
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -32,7 +33,7 @@ class Subject:
     """Whether the algorithm is a dual queue, by the registry. False for an unknown algorithm."""
 
     program: ProgramSubject | None = None
-    """The program, if the subject is a program instead of an algorithm."""
+    """The program, if the tested algorithm is a program instead of an algorithm."""
     against: Subject | None = None
     """The reference to compare with. None means the reference of the suite."""
 
@@ -49,7 +50,7 @@ class Subject:
 
 
 def resolve(kind: Literal["cc", "aqm"], request: Request) -> Subject:
-    """Return the subject of a request, with its reference.
+    """Return the tested algorithm of a request, with its reference.
 
     Raises `InputError` for a name that neither the registry nor a plugin has, and for an option
     that the algorithm does not have. With the kernel engine, an unknown name is assumed to be an
@@ -72,8 +73,8 @@ def resolve(kind: Literal["cc", "aqm"], request: Request) -> Subject:
 
 
 def _program(request: Request, against: str | None = None) -> Subject:
-    """Return a program as the subject. `against` names the reference, which is another program or a
-    congestion control."""
+    """Return a program as the tested algorithm. `against` names the reference, which is another
+    program or a congestion control."""
     program = read(request.name.removeprefix(PREFIX), request)
     if against is None:
         reference = None

@@ -46,7 +46,7 @@ def evaluate(suite: str, request: Request) -> Evaluation:
 def selected(known: Sequence[str], parts: Sequence[str]) -> tuple[str, ...]:
     """Return the known sections that `--part` selects, in their order.
 
-    Raises `InputError` for each part without a section.
+    Raises `InputError` for each name of a part without a section.
     """
     wrong = [part for part in parts if not any(_is_in(section, part) for section in known)]
     if wrong:

@@ -1,4 +1,5 @@
-"""Draws differences from a baseline: a dot with its interval for each cell of a comparison.
+"""Draws differences from a baseline: a dot with its interval for each compared quantity of a
+comparison.
 
 A filled dot is a difference beyond noise. A hollow dot is a difference within noise.
 """
@@ -28,8 +29,8 @@ def differences(
     x_title: str,
     width: int = WIDTH,
 ) -> Chart:
-    """Draw a dot with its interval in a row for each place, such as a flow or link at a point, and
-    each variant.
+    """Draw a dot with its interval in a row for each place, such as a flow or link at a sweep
+    point, and each variant.
 
     `frame` has the columns place (as in `order`), variant (as in `variants`), value, low, high
     (null without an interval), flagged, and says (the text to the right of the dot). The first

@@ -1,4 +1,5 @@
-"""Builds a kit: kernel source, configuration, kernel, root file system of the guest, modules.
+"""Builds a guest kernel: kernel source, configuration, kernel, root file system of the guest,
+modules.
 
     downloads/          packages as fetched
     apt/, apt-tools/    lists of packages
@@ -6,11 +7,11 @@
     sources/            kernel trees
     kernels/HASH/       linux, ko/, build/ (what modules are compiled against), modules/
     kits/HASH/          a kernel with a guest root
-    current             the kit in use, a link
+    current             the guest kernel in use, a link
 
-A kernel is complete once its kernel.json exists, and a kit is complete once its kit.json exists.
-Until then the folder is unfinished, and the next build resumes the work. Newer packages for the
-root give a new kit with the same kernel.
+A bare kernel is complete once its kernel.json exists. A guest kernel also has a root file
+system, and is complete once its kit.json exists. Until then the folder is unfinished, and the next
+build resumes the work. Newer packages for the root give a new guest kernel with the same kernel.
 """
 
 from __future__ import annotations
@@ -52,8 +53,8 @@ from tailback.kernel.steps import Steps
 
 KERNEL = "kernel.json"
 RECIPE = 1
-"""Version of the build recipe. Raise it if a change to this package makes different kits from the
-same input."""
+"""Version of the build recipe. Raise it if a change to this package makes different guest kernels
+from the same input."""
 
 LINES_OF_A_BUILD = 1200
 """Estimated number of lines that make prints for a whole build. The first build on a machine
@@ -74,14 +75,15 @@ def build(
     jobs: int | None = None,
     progress: bool | None = None,
 ) -> Kit:
-    """Build the kit, modules or programs that are missing, and return the kit.
+    """Build the guest kernel, modules or programs that are missing, and return the guest kernel.
 
     `origin` is a tree, a tarball or a linux-source package to use instead of Debian's newest
     kernel. `release` chooses an older kernel of Debian. `with_patch` applies tailback's patch for
     programs to `origin`. A Debian kernel always gets this patch if the patch applies. `extra` lists
     modules as `NAME=DIR` or `DIR`. `programs` lists tailback's own programs by name. If only
-    modules or programs are requested, they are built for the current kit, or for the kit of
-    `release`. The built kit becomes the current kit, except with `release`.
+    modules or programs are requested, they are built for the current guest kernel, or for the guest
+    kernel of `release`. The built guest kernel becomes the current one, except with
+    `release`.
     """
     if origin is not None and release is not None:
         raise InputError("--source and --release: both name a kernel; remove one of them")
@@ -132,14 +134,14 @@ class Wanted:
     None."""
     suites: tuple[str, ...]
     fragments: Sequence[config.Fragment]
-    """Kernel options in addition to the kit's own."""
+    """Kernel options in addition to the guest kernel's own."""
     with_patch: bool
     """Whether tailback's patch for programs must apply to the user's tree."""
 
 
 def _built(cache: Path, release: str | None) -> Path | None:
-    """Return the newest kit of this release, for which to build modules or programs, or None if no
-    such kit exists."""
+    """Return the newest guest kernel of this release, for which to build modules or programs, or
+    None if no such guest kernel exists."""
     if release is not None and release != releases.NEWEST:
         found = [one for one in kit.all_kits() if one.release == release]
         return found[0].path if found else None
@@ -153,7 +155,7 @@ def kernel_hash(identity: str, fragments: Sequence[config.Fragment]) -> str:
 
 
 def kit_hash(identity: str, fragments: Sequence[config.Fragment], packages: dict[str, str]) -> str:
-    """Return the identity of a kit: a hash of its kernel and the packages of its root."""
+    """Return the identity of a guest kernel: a hash of its kernel and the packages of its root."""
     return _digest(
         {
             "kernel": kernel_hash(identity, fragments),
@@ -174,10 +176,10 @@ def _kit(
     jobs: int,
     steps: Steps,
 ) -> Path:
-    """Return the folder of a kit, and build the kit if necessary."""
+    """Return the folder of a guest kernel, and build it if necessary."""
     env = tools.environment(cache, steps)
     debian = _archive(cache, releases.NEWEST_SUITES, steps)
-    # All kernels use the same root file system, so that kits differ only in the kernel.
+    # All kernels use the same root file system, so that guest kernels differ only in the kernel.
     archive = debian
     if wanted.suites != releases.NEWEST_SUITES:
         archive = _archive(cache, wanted.suites, steps)
@@ -187,7 +189,8 @@ def _kit(
         tree = source.debian(archive, cache, wanted.release)
     debs = root.packages(debian)
     packages = dict(apt.versions_of(debs))
-    # Prepare the tree even if the kit exists, because modules are compiled against its headers.
+    # Prepare the tree even if the guest kernel exists, because modules are compiled against its
+    # headers.
     source.prepare(tree, archive, env, steps)
     if wanted.origin is None or wanted.with_patch:
         tree = patches.apply(tree, env, steps, required=wanted.with_patch)
@@ -236,7 +239,8 @@ def _archive(cache: Path, suites: tuple[str, ...], steps: Steps) -> apt.Apt:
 
 
 def _sound(folder: Path) -> bool:
-    """Return whether a kit exists, and its kernel and root are unchanged since the build."""
+    """Return whether a guest kernel exists, and its kernel and root are unchanged since the
+    build."""
     try:
         facts = manifest.read(folder / kit.MANIFEST, manifest.KIT)
     except InputError:
@@ -251,7 +255,8 @@ def _compiled(folder: Path) -> bool:
     try:
         facts = foreign.read_json(folder / KERNEL)
         expected = {f"ko/{m['file']}": m["sha256"] for m in facts["modules"].values()}
-        # Kernels built by earlier versions of tailback have this hash only in the kit's manifest.
+        # Kernels built by earlier versions of tailback have this hash only in the guest kernel's
+        # manifest.
         expected["linux"] = facts.get("sha256", contents.sha256(folder / "linux"))
     except (InputError, KeyError, TypeError, AttributeError):
         return False

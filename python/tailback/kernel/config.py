@@ -74,15 +74,15 @@ def load(path: Path) -> Fragment:
 
 
 def ours() -> Fragment:
-    """Read the kit's own fragment."""
-    return parse(OURS.read_text(encoding="utf-8"), "the kit's configuration")
+    """Read the guest kernel's own fragment."""
+    return parse(OURS.read_text(encoding="utf-8"), "the guest kernel's configuration")
 
 
 def older(version: str) -> list[Fragment]:
-    """Return fragments for an older kernel, which calls some of the kit's options by other
+    """Return fragments for an older kernel, which calls some of the guest kernel's options by other
     names."""
     options = {k: v for one in releases.helps(version) for k, v in one.options.items()}
-    name = f"the kit's configuration for {releases.text(version)}"
+    name = f"the guest kernel's configuration for {releases.text(version)}"
     return [Fragment(name, options)] if options else []
 
 

@@ -1,8 +1,9 @@
-"""Hashes the files of a kit when the kit is built, and compares the hashes when the kit is used.
+"""Hashes the files of a guest kernel when it is built, and compares the hashes when it is
+used.
 
 A process of tailback hashes each file once, and again only if the file has changed since. Hashes
-are not stored between processes, because an attacker who can change a kit could also change the
-stored hashes. Reading a whole kit takes only a tenth of a second.
+are not stored between processes, because an attacker who can change a guest kernel could also
+change the stored hashes. Reading a whole guest kernel takes only a tenth of a second.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def of(folder: Path, names: Iterable[str]) -> dict[str, str]:
     named folders."""
     entries = {}
     for name in names:
-        # If a name is a link, hash its target, because the parts of a kit may be links.
+        # If a name is a link, hash its target, because the parts of a guest kernel may be links.
         top = folder / name
         for path in (top, *_below(top)) if top.exists() else ():
             entries[str(path.relative_to(folder))] = _what(path, top)

@@ -1,10 +1,10 @@
 """Boots the kernel as a process of this machine and watches it.
 
-The guest sees only the kit's root file system (read-only), the folder with its job, and the folder
-for its results. The kernel option `hostfs=` limits mounts of this machine's files to the run's
-folder, called its workplace. The launcher denies the kernel access to all other files (confine.py).
-The guest's time is virtual, or the machine's clock in runs of the engine `kernel-realtime`. The
-seed determines the guest's random numbers.
+The guest sees only its own root file system (read-only), the folder with its job, and
+the folder for its results. The kernel option `hostfs=` limits mounts of this machine's files to the
+run's folder, called its workplace. The launcher denies the kernel access to all other files
+(confine.py). The guest's time is virtual, or the machine's clock in runs of the engine
+`kernel-realtime`. The seed determines the guest's random numbers.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
-"""Finds built kits, and tells the engine their properties.
+"""Finds the built guest kernels, and tells the engine their properties. A guest kernel ("kit" in
+code) is a kernel with its modules, tools and the guest's root file system.
 
     from tailback.kernel import kit
 
     with_mine = kit.current().with_modules(["mycodel"])
     with_mine.load_order(qdiscs=["codel"], ccs=["cubic"])  # paths, first to last
 
-This module never changes a kit. `tailback.kernel.build` makes them.
+This module never changes a guest kernel. `tailback.kernel.build` makes them.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from tailback.kernel import manifest as manifests
 COMMAND = "tailback kernel build"
 MANIFEST = "kit.json"
 SHELF = "module.json"
-"""File name of the manifest of a module that the user built into the kit."""
+"""File name of the manifest of a module that the user built into the guest kernel."""
 LIBRARY = "libguest.so"
 LAUNCHER = "launch"
 HERE = Path(__file__).parent
@@ -44,7 +45,8 @@ PROGRAMS: dict[str, tuple[str, ...]] = {
         "launch/launch.h",
     ),
 }
-"""The programs of a kit that run on this machine, by file name, with the source files of each."""
+"""The programs of a guest kernel that run on this machine, by file name, with the source files of
+each."""
 SCHEDULE = "tbsched"
 """The kernel module of the queue discipline that marks and drops by packet number."""
 OUTAGE = "sch_outage"
@@ -53,7 +55,7 @@ IMPAIR = "sch_impair"
 """The folder of kernel modules for the impairments that netem does not have."""
 FORMAT = 2
 OF_KIT = ("linux", "root")
-"""The files and folders of a kit that are hashed when the kit is assembled."""
+"""The files and folders of a guest kernel that are hashed when the guest kernel is assembled."""
 HASHED = (
     "recipe",
     "files",
@@ -66,7 +68,7 @@ HASHED = (
     "cc",
     "modules",
 )
-"""The keys of the manifest that identify a kit. The other keys describe its origin."""
+"""The keys of the manifest that identify a guest kernel. The other keys describe its origin."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ class Kit:
     """A built kernel with its root file system, and the user's modules that replace its own."""
 
     path: Path
-    """Folder of the kit in tailback's cache."""
+    """Folder of the guest kernel in tailback's cache."""
     version: str
     """Version of the kernel, e.g. 7.3.4."""
     ccs: dict[str, str | None]
@@ -97,7 +99,7 @@ class Kit:
 
     @property
     def release(self) -> str:
-        """The release of the kit's kernel, e.g. 7.3."""
+        """The release of the guest kernel, e.g. 7.3."""
         return releases.text(self.version)
 
     @property
@@ -119,7 +121,8 @@ class Kit:
         return self.path / LAUNCHER
 
     def verify(self, modules: Iterable[str] = ()) -> None:
-        """Raise an error if the kit or one of the user's modules has changed since it was built.
+        """Raise an error if the guest kernel or one of the user's modules has changed since it was
+        built.
 
         `modules` names the user's modules to check, by their folders in `extras`. Later calls are
         fast, because unchanged files are not read again.
@@ -141,7 +144,7 @@ class Kit:
             faults.append(f"modules links to {os.readlink(extra)}, which is no folder")
         if faults:
             raise InputError(
-                f"the kernel kit in {self.path} has changed since it was built: "
+                f"the guest kernel in {self.path} has changed since it was built: "
                 f"{contents.listed(faults)}; "
                 f"run: {COMMAND}"
             )
@@ -158,8 +161,8 @@ class Kit:
             )
 
     def with_modules(self, chosen: Iterable[str]) -> Kit:
-        """Return this kit with the user's modules, which replace the kit's modules for the same
-        algorithms.
+        """Return this guest kernel with the user's modules, which replace the guest kernel's
+        modules for the same algorithms.
 
         `chosen` has names given to `--module NAME=DIR`. NAME selects the newest version, and
         NAME-HASH a specific version.
@@ -208,7 +211,7 @@ class Kit:
         return [self.modules[module] for module in order]
 
     def extras(self) -> list[dict[str, Any]]:
-        """Return the manifests of all modules that `--module` built for this kit, in all
+        """Return the manifests of all modules that `--module` built for this guest kernel, in all
         versions."""
         modules = []
         for path in sorted((self.path / "modules").glob(f"*/{SHELF}")):
@@ -252,7 +255,8 @@ class Kit:
 
 
 def cache() -> Path:
-    """Return the folder of all kits: $TAILBACK_KIT, or tailback/kernel in the user's cache."""
+    """Return the folder of all guest kernels: $TAILBACK_KIT, or tailback/kernel in the user's
+    cache."""
     if named := os.environ.get("TAILBACK_KIT"):
         return Path(named).expanduser().absolute()
     base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
@@ -260,17 +264,17 @@ def cache() -> Path:
 
 
 def current() -> Kit:
-    """Return the kit that was last built or made current."""
+    """Return the guest kernel that was last built or made current."""
     folder = cache() / "current"
     if not (folder / MANIFEST).exists():
-        raise InputError(f"the kernel kit is not built; run: {COMMAND}")
+        raise InputError(f"the guest kernel is not built; run: {COMMAND}")
     kit = load(folder.resolve())
     kit.verify()
     return kit
 
 
 def all_kits() -> list[Kit]:
-    """Return every readable kit, newest first."""
+    """Return every readable guest kernel, newest first."""
     folders = sorted(
         (path.parent for path in (cache() / "kits").glob(f"*/{MANIFEST}")),
         key=lambda folder: folder.stat().st_mtime,
@@ -284,14 +288,14 @@ def all_kits() -> list[Kit]:
 
 
 HASH_DIGITS = 6
-"""The smallest number of characters of a hash that may identify a kit."""
+"""The smallest number of characters of a hash that may identify a guest kernel."""
 
 
 def named(name: str, in_use: Kit | None = None) -> Kit:
-    """Find a kit by the release or version of its kernel, or by the beginning of its hash.
+    """Find a guest kernel by the release or version of its kernel, or by the beginning of its hash.
 
-    If several kits match, prefer `in_use`, then the newest kit. The key `kernel` of a scenario
-    follows the same rule (`map::kits` in Rust).
+    If several guest kernels match, prefer `in_use`, then the newest guest kernel. The key `kernel`
+    of a scenario follows the same rule (`map::kits` in Rust).
     """
     kits = all_kits()
     link = cache() / "current"
@@ -303,22 +307,23 @@ def named(name: str, in_use: Kit | None = None) -> Kit:
             candidate.verify()
             return candidate
     have = sorted({candidate.version for candidate in kits}, key=releases.numbers)
-    there_are = f"there are {', '.join(have)}" if have else "there are no kits yet"
-    raise InputError(f"no kit of {name}: {there_are}; run: {COMMAND} --release {name}")
+    there_are = f"there are {', '.join(have)}" if have else "there are no guest kernels yet"
+    raise InputError(f"no guest kernel of {name}: {there_are}; run: {COMMAND} --release {name}")
 
 
 def with_modules(chosen: Sequence[str]) -> Kit:
-    """Return the current kit with these modules of the user."""
+    """Return the current guest kernel with these modules of the user."""
     return current().with_modules(chosen)
 
 
 def load(folder: Path) -> Kit:
-    """Load the kit in a folder. This function does not check the content. `verify` does."""
+    """Load the guest kernel in a folder. This function does not check the content. `verify`
+    does."""
     found = foreign.read_json(folder / MANIFEST, limit=manifests.MAX_BYTES)
     linux, root = folder / "linux", folder / "root"
     known = isinstance(found, dict) and found.get("format") == FORMAT
     if not known or not linux.exists() or not root.is_dir():
-        raise InputError(f"the kernel kit in {folder} cannot be used; run: {COMMAND}")
+        raise InputError(f"the guest kernel in {folder} cannot be used; run: {COMMAND}")
     manifest = manifests.read(folder / MANIFEST, manifests.KIT)
     return Kit(
         path=folder,
@@ -341,8 +346,8 @@ def _stems(files: dict[str, str | None]) -> dict[str, str | None]:
 
 
 def content_hash(manifest: Mapping[str, Any]) -> str:
-    """Compute the identity of a kit: a hash of everything from which it was built and of all built
-    files."""
+    """Compute the identity of a guest kernel: a hash of everything from which it was built and of
+    all built files."""
     parts = {name: manifest[name] for name in HASHED if name in manifest}
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 

@@ -1,5 +1,5 @@
-"""Reads and writes the manifests of a kit and of its modules, kit.json and module.json, which are
-untrusted.
+"""Reads and writes the manifests of a guest kernel and of its modules, kit.json and module.json,
+which are untrusted.
 
 Every value is checked before use: parts of a path must be plain names, and hashes must have the
 form of a hash.
@@ -17,7 +17,7 @@ from tailback.base import foreign
 from tailback.errors import InputError
 
 MAX_BYTES = 4 << 20
-"""The largest size of a manifest in bytes. A kit with a thousand files needs 150 kB."""
+"""The largest size of a manifest in bytes. A guest kernel with a thousand files needs 150 kB."""
 
 Check = Callable[[Any, str], Iterator[str]]
 """A function that yields a phrase for each error of a value. Its second argument is the place of
@@ -122,7 +122,9 @@ LINE = text()
 PLAIN = text(NAME, what="a name of letters, digits, dots, dashes and underscores")
 SHA256 = text(HASH, what="64 hexadecimal digits")
 OBJECT = text(rf"{NAME}\.ko", what="the name of a .ko file")
-INSIDE = text(r"(?!/)(?!(.*/)?\.\.?(/|$))[^\x00-\x1f\x7f]{1,1024}", what="a path inside the kit")
+INSIDE = text(
+    r"(?!/)(?!(.*/)?\.\.?(/|$))[^\x00-\x1f\x7f]{1,1024}", what="a path inside the guest kernel"
+)
 ENTRY = text(rf"{HASH}|/|-> [^\x00-\x1f\x7f]{{1,1024}}", what="a hash, a link or a folder")
 MODULES = each(PLAIN, table({"file": OBJECT, "sha256": SHA256, "depends": every(PLAIN)}))
 KINDS = each(PLAIN, optional(OBJECT))
@@ -145,7 +147,7 @@ KIT: Mapping[str, Check] = {
     "cc": KINDS,
     "modules": MODULES,
 }
-"""The shape of kit.json. See the code that writes the fields for their meaning."""
+"""The schema of kit.json. See the code that writes the fields for their meaning."""
 
 MODULE: Mapping[str, Check] = {
     "name": PLAIN,
@@ -155,4 +157,4 @@ MODULE: Mapping[str, Check] = {
     "cc": KINDS,
     "modules": MODULES,
 }
-"""The shape of module.json."""
+"""The schema of module.json."""

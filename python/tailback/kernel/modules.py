@@ -145,7 +145,7 @@ def content(folder: Path) -> dict[str, bytes]:
 def build(
     kit: Path, name: str, folder: Path, *, jobs: int, headers: Iterable[Path] = ()
 ) -> dict[str, Any]:
-    """Build the modules of a folder for a kit, and return their manifest.
+    """Build the modules of a folder for a guest kernel, and return their manifest.
 
     `headers` lists further files to copy next to the sources. Nothing is written to the folder. A
     version that is already built is reused. Other versions of a module with this name are kept.
@@ -153,7 +153,9 @@ def build(
     facts = manifests.read(kit / kits.MANIFEST, manifests.KIT)
     tree, version = facts["source_tree"], facts["kernel"]
     if not Path(tree).exists():
-        raise InputError(f"the kit's kernel source is gone ({tree}); run: tailback kernel build")
+        raise InputError(
+            f"the source of the guest kernel is gone ({tree}); run: tailback kernel build"
+        )
     check_place(kit)
     written = makefile(folder)
     files = content(folder)
@@ -203,15 +205,15 @@ def name_it(link: Path, target: str) -> None:
 
 
 def check_place(kit: Path) -> None:
-    """Reject a kit whose build folder was moved or copied. Its Makefile contains the old path, so
-    make would write modules to the wrong folder.
+    """Reject a guest kernel whose build folder was moved or copied. Its Makefile contains the old
+    path, so make would write modules to the wrong folder.
     """
     makefile = kit / "build" / "Makefile"
     found = OUTPUT.search(makefile.read_text(encoding="utf-8"))
     if found is not None and Path(found[1]).resolve() != makefile.parent.resolve():
         raise InputError(
-            f"the kit was built in {found[1]} and is now in {makefile.parent.resolve()}, where "
-            "modules cannot be built for it; move its cache back, or remove the kit and run: "
+            f"the kernel was built in {found[1]} and is now in {makefile.parent.resolve()}, where "
+            "modules cannot be built for it; move its cache back, or remove the kernel and run: "
             "tailback kernel build"
         )
 

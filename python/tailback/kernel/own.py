@@ -1,4 +1,4 @@
-"""Builds the parts of a kit whose sources belong to tailback.
+"""Builds the parts of a guest kernel whose sources belong to tailback.
 
 These are the launcher, the preloaded library, and kernel modules. One module marks and drops
 packets by a schedule, another holds packets back during an outage, and two implement impairments
@@ -37,8 +37,8 @@ def names(version: str | None = None) -> tuple[str, ...]:
 def add(folder: Path, *, jobs: int, steps: Steps) -> None:
     """Build the parts that are missing, damaged or older than their sources.
 
-    If a module does not compile for an older kernel, the kit is built without it, and scenarios
-    that need it are rejected before boot.
+    If a module does not compile for an older kernel, the guest kernel is built without it, and
+    scenarios that need it are rejected before boot.
     """
     path = folder / kit.MANIFEST
     facts = manifest.read(path, manifest.KIT)
@@ -64,7 +64,7 @@ def add(folder: Path, *, jobs: int, steps: Steps) -> None:
         except TailbackError as error:
             if name == kit.SCHEDULE or releases.of(facts["kernel"]) >= releases.COMPAT:
                 raise
-            steps.note(f"this kit does not have {name}: {error}")
+            steps.note(f"this guest kernel does not have {name}: {error}")
 
 
 def _headers(folder: Path) -> list[Path]:

@@ -64,11 +64,11 @@ def missing_message(packages: Sequence[str]) -> str:
 
 
 def check() -> None:
-    """Raise `InputError` on a machine that cannot build the kernel kit."""
+    """Raise `InputError` on a machine that cannot build the guest kernel."""
     machine = platform.machine()
     if machine != "x86_64":
         raise InputError(
-            f"the kernel kit is built and runs on x86_64 only, and this is {machine}; "
+            f"the guest kernel is built and runs on x86_64 only, and this is {machine}; "
             "use the simulator, or another machine"
         )
     if packages := missing_packages():

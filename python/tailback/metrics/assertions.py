@@ -17,7 +17,8 @@ Side = Literal["min", "max"]
 
 @dataclass(frozen=True)
 class BoundVerdict:
-    """Whether a metric meets one bound in one run, or in the mean over the seeds of a point."""
+    """Whether a metric meets one bound in one run, or in the mean over the seeds of a sweep
+    point."""
 
     metric: str
     on: On
@@ -100,7 +101,7 @@ class Assertion:
                 yield f"{self.metric}{subject} is {text}, expected {bounds} ({at})"
 
     def verdicts(self, summaries: Sequence[Mapping[str, Any]]) -> Iterator[BoundVerdict]:
-        """Yield the verdict on each bound for each run of a point, then for the mean of these
+        """Yield the verdict on each bound for each run of a sweep point, then for the mean of these
         runs."""
         sides: list[tuple[Side, float]] = []
         if self.min is not None:

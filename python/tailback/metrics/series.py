@@ -1,5 +1,5 @@
-"""Computes statistics of recorded series, weighted by time. A sample of a state (a window, a
-backlog, a gauge) is valid until the next sample of its series.
+"""Computes statistics of recorded series, weighted by time. A sample of a state (such as a
+window or a backlog) is valid until the next sample of its series.
 
 With `record.series = "changes"` or `"acks"`, samples are denser while the state changes, so
 unweighted means would be wrong. A value that describes a whole interval, and an event, each count

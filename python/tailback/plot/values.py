@@ -360,8 +360,8 @@ def _of_places(sites: Sequence[PlotPlace]) -> pl.DataFrame:
 
 
 def recorded(members: Sequence[Member]) -> Recorded:
-    """Find the recorded series, from one run of each point. Return the scope of each series, and
-    the flows or links that have it.
+    """Find the recorded series, from one run of each sweep point. Return the scope of each series,
+    and the flows or links that have it.
 
     Flows of one table (`count`) count as one flow.
     """

@@ -32,10 +32,10 @@ MAX_PLACES = 60
 """The largest number of rows of dots in one figure."""
 
 MAX_POINTS = 4
-"""The largest number of points of a comparison for which to draw traces."""
+"""The largest number of sweep points of a comparison for which to draw traces."""
 
 MAX_PANELS = 5
-"""The largest number of flows whose window is drawn at one point."""
+"""The largest number of flows whose window is drawn at one sweep point."""
 
 MAX_VARIANTS = 7
 """The largest number of curves that are distinct in one figure."""
@@ -53,7 +53,9 @@ def of(comparison: Comparison) -> Report:
     flagged = len(comparison.flagged())
     judged = sum(d.q is not None for cell in comparison.cells for d in cell.differences.values())
     sections = [
-        Section("summary", "Over all points", [_summary(comparison, facts)] if several else []),
+        Section(
+            "summary", "Over all sweep points", [_summary(comparison, facts)] if several else []
+        ),
         Section("cells", "Every quantity", [_cells(comparison, facts)]),
         reasons.of_comparison(comparison, facts),
         Section("differences", "Differences", _figures(comparison, facts)),
@@ -121,9 +123,10 @@ def how_to_read(comparison: Comparison) -> list[str]:
         "differences seed by seed.",
         f"A difference is marked as more than noise if its q is below {FALSE_DISCOVERY:g}: of all "
         f"marked differences, at most {percentage} are expected to be false. The quantities of "
-        "one point come from the same runs and move together. A first test per point therefore "
-        "decides whether anything differs there (Benjamini and Yekutieli), over all points by "
-        "Benjamini and Hochberg's method; a second test decides which quantities differ "
+        "one sweep point come from the same runs and move together. A first test for each sweep "
+        "point therefore decides whether anything differs there (Benjamini and Yekutieli). Over "
+        "all sweep points it uses Benjamini and Hochberg's method. A second test decides which "
+        "quantities differ "
         "(Benjamini and Bogomolov 2014). "
         "The tests are paired or Welch's t. They do not show how much a difference matters. A "
         "difference that is the same for every seed has no interval; its p is that of the sign "
@@ -135,7 +138,7 @@ def how_to_read(comparison: Comparison) -> list[str]:
 def _summary(comparison: Comparison, facts: Facts) -> Table:
     columns = [
         *left("quantity", "variant"),
-        *right("cells", "flagged", "median difference", "90 % within"),
+        *right("values", "flagged", "median difference", "90 % within"),
     ]
     rows: list[list[Value]] = [
         [
@@ -178,7 +181,7 @@ def _cells(comparison: Comparison, facts: Facts) -> Table:
         )
     if len(shown) > MAX_TABLE_ROWS:
         caption += f" The first {MAX_TABLE_ROWS} of {len(shown)} rows; cells.csv has all."
-    return Table("cells-table", "Every point, flow and link", columns, rows, caption, facts)
+    return Table("cells-table", "Every sweep point, flow and link", columns, rows, caption, facts)
 
 
 def _figures(comparison: Comparison, facts: Facts) -> list[Block]:
@@ -191,7 +194,7 @@ def _figures(comparison: Comparison, facts: Facts) -> list[Block]:
 
 
 def _is_changed(cell: Cell) -> bool:
-    """Return whether any difference in the cell is flagged as more than noise."""
+    """Return whether any difference in the compared quantity is flagged as more than noise."""
     return any(d.flagged for d in cell.differences.values())
 
 

@@ -24,7 +24,7 @@ class Facts:
 
     #: Number of runs.
     runs: int = 0
-    #: Number of seeds of each point.
+    #: Number of seeds of each sweep point.
     seeds: int = 0
     #: Simulated time of a run, s. Text if it differs between runs.
     duration: str = ""
@@ -48,7 +48,7 @@ class Facts:
     def _known(self) -> list[tuple[str, str]]:
         out: list[tuple[str, str]] = []
         if self.runs:
-            seeds = f", {self.seeds} seed{'s' if self.seeds != 1 else ''} per point"
+            seeds = f", {self.seeds} seed{'s' if self.seeds != 1 else ''} per scenario"
             out.append(("runs", f"{self.runs}{seeds if self.seeds else ''}"))
         if self.duration:
             out.append(("duration", self.duration))

@@ -17,15 +17,16 @@ from tailback.store.results import Run
 
 MAX_ROWS = 500
 MOST_POINTS = 100
-"""The largest number of points for which the report explains every point. In a larger sweep, it
-explains only the first and the last point."""
+"""The largest number of sweep points for which the report explains every sweep point. In a larger
+sweep, it explains only the first and the last sweep point."""
 MOST_BARS = 40
 MOST_PARTS = 12
 SEEN = 0.005
 
 
 def of_sweep(groups: Sequence[Sequence[Run]], facts: Facts) -> Section:
-    """Explain for the first run of each point what limited each flow and what filled each queue."""
+    """Explain for the first run of each sweep point what limited each flow and what filled each
+    queue."""
     chosen = [group[0] for group in groups]
     if len(chosen) > MOST_POINTS:
         chosen = [chosen[0], chosen[-1]]

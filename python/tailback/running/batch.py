@@ -40,7 +40,7 @@ def run(
     `set` maps paths to values that replace those of the scenario. All other keywords are optional,
     and every function that runs scenarios has them. Defaults are in brackets:
 
-    - `seeds`: number of seeds of every point [the scenario's number];
+    - `seeds`: number of seeds of every sweep point [the scenario's number];
     - `jobs`: number of runs at the same time [as many as the cores allow];
     - `cores`: number of cores for each run of the simulator, which does not change results [1];
     - `out`: folder of results [`results`];
@@ -63,8 +63,8 @@ def sweep(
     set: Mapping[str, object] | None = None,  # noqa: A002 (named like the option)
     **options: Unpack[RunKeywords],
 ) -> Results:
-    """Run a scenario at every point of a grid such as `{"path.rtt": ["10ms", "80ms"], ...}`. The
-    last key varies fastest.
+    """Run a scenario at every sweep point of a grid such as `{"path.rtt": ["10ms", "80ms"], ...}`.
+    The last key varies fastest.
 
     The grid replaces the scenario's own sweep, including its number of seeds. The keywords are
     those of `run`.

@@ -1,4 +1,4 @@
-"""Runs the points of scenarios on all cores of this machine.
+"""Runs the sweep points of scenarios on all cores of this machine.
 
 Stored runs are not run again. If an error stops a sweep, finished runs stay stored.
 """
@@ -224,8 +224,8 @@ def _missing(
 
 
 def _look_at_cores(loaded: Sequence[_native.Scenario], cores: int) -> None:
-    """Reject `--cores` with a cluster, and with engines other than the simulator. Warn if no point
-    of a scenario can use several cores."""
+    """Reject `--cores` with a cluster, and with engines other than the simulator. Warn if no sweep
+    point of a scenario can use several cores."""
     if place.chosen() is not None:
         raise InputError("--cores and --cluster do not go together; expected one of them")
     for scenario in loaded:

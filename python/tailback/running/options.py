@@ -32,7 +32,7 @@ class RunOptions:
     """How to execute runs. Only `seeds`, `engine` and `plugins` can change results."""
 
     seeds: int | None = None
-    """Number of seeds of every point. None means the scenario's number."""
+    """Number of seeds of every sweep point. None means the scenario's number."""
     jobs: int | None = None
     """How many runs to execute at the same time. None means as many as the cores allow."""
     cores: int = 1

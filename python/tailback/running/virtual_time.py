@@ -45,14 +45,14 @@ class ClockCell:
 
     @property
     def name(self) -> str:
-        """The cell's name in tables."""
+        """The scenario's name in tables."""
         queue = f"{self.queue} + ECN" if self.ecn else self.queue
         return f"{self.cc}, {queue}, {self.rate_mbit} Mbit/s, {self.rtt_ms} ms"
 
     def scenario(
         self, duration_s: float, *, offloads: bool = False, packets: bool = False
     ) -> dict[str, object]:
-        """Return the scenario of the cell. The first quarter of the run is not measured."""
+        """Return the scenario for the engine. The first quarter of the run is not measured."""
         queue: dict[str, object] = {"aqm": self.queue}
         if self.queue == "fifo":
             queue["limit"] = "1bdp" if self.rtt_ms * self.rate_mbit >= 800 else "50p"
@@ -91,12 +91,12 @@ OFFLOADED = (
 """Cells that the page also shows with offloads."""
 
 TIMED = ClockCell("cubic", "fifo", False, 10, 20)
-"""The cell for which every departure time is compared."""
+"""The scenario for which every departure time is compared."""
 
 
 @dataclass(frozen=True)
 class ClockMeasures:
-    """What was measured in a cell, with one value for each seed."""
+    """What was measured in a scenario, with one value for each seed."""
 
     throughput_mbit: list[float]
     delay_mean_ms: list[float]
@@ -111,7 +111,7 @@ class ClockMeasures:
 
     @classmethod
     def of(cls, cell: ClockCell, results: Results) -> ClockMeasures:
-        """Compute the measured quantities from the runs of a cell."""
+        """Compute the measured quantities from the runs of a scenario."""
         summaries = [run.summary for run in results.points]
         queues = [summary["queue"] for summary in summaries]
         # Bytes that the link can carry in the measured time.
@@ -131,7 +131,7 @@ class ClockMeasures:
 
 
 Row = tuple[ClockCell, dict[str, ClockMeasures]]
-"""A cell, and its measures on each clock."""
+"""A scenario, and its measures on each clock."""
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ class Gaps:
 
 @dataclass(frozen=True)
 class ClockComparison:
-    """The results of all cells with virtual and real time."""
+    """The results of all scenarios with virtual and real time."""
 
     duration_s: float
     seeds: int
@@ -193,8 +193,8 @@ class ClockComparison:
 def compare(
     out: Path, *, duration_s: float, seeds: int, jobs: int, quick: bool = False
 ) -> ClockComparison:
-    """Run all cells in virtual and in real time. In real time, `jobs` runs are executed at the same
-    time."""
+    """Run all scenarios in virtual and in real time. In real time, `jobs` runs are executed at the
+    same time."""
     plain = CELLS[:3] if quick else CELLS
     loaded = OFFLOADED[:1] if quick else OFFLOADED
     scenarios = [cell.scenario(duration_s) for cell in plain]
@@ -326,7 +326,8 @@ Difference between real and virtual time, over all rows of the table above:
 
 - **The cost of processing.** Processing a packet in the network stack and the queue takes no
   virtual time. So neither a busy machine nor a queue discipline with ten times the instructions
-  slows a flow down. The table has the processor time of a guest (mean of the cells, boot included):
+  slows a flow down. The table has the processor time of a guest (mean of the scenarios, boot
+  included):
 
 | clock | CPU time per simulated second, s |
 |---|--:|
@@ -405,7 +406,7 @@ def _lost(found: Gaps) -> float:
 
 def _apart(rows: Sequence[Row], name: str) -> str:
     """Return the median and the largest difference of a quantity between real and virtual time over
-    all cells, in percent."""
+    all scenarios, in percent."""
     means = ([fmean(getattr(both[clock], name)) for clock in CLOCKS] for _, both in rows)
     apart = [abs(real / virtual - 1) * 100 for virtual, real in means if virtual]
     return f"{median(apart):.2f} | {max(apart):.2f}"
@@ -419,7 +420,7 @@ def _table(
     plain = without or {}
     columns = ["clock, offloads" if plain else "clock", *(label for label, _ in quantities)]
     lines = [
-        "| cell | " + " | ".join(columns) + " |",
+        "| scenario | " + " | ".join(columns) + " |",
         "|---|---|" + "--:|" * len(quantities),
     ]
     for cell, both in rows:

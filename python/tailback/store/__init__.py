@@ -3,7 +3,7 @@
 | module | what it has |
 |---|---|
 | `layout` | the paths of runs and sweeps, and how to find them by name |
-| `shape` | the shape that JSON must have before it is used |
+| `shape` | the schema that JSON must have before it is used |
 | `run_folder` | one stored run |
 | `results` | the results of a sweep: values, series, figures |
 | `frames` | tables of many runs |

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tailback.store.layout import Index, PointRef
 
 LOOKED_AT = 64
-"""How many points to compare when results are opened. `verify` compares all points."""
+"""How many points to compare when results are opened. `verify` compares all sweep points."""
 
 Leaf = tuple[str | int, ...]
 """The path to a value in a manifest: keys and indices."""
@@ -48,7 +48,7 @@ def fault(index: Index) -> str | None:
 def faults(index: Index, runs: Path, most: int | None = None) -> list[str]:
     """Return the disagreements between an index and the manifests of its stored runs.
 
-    At most `most` points are compared.
+    At most `most` sweep points are compared.
     """
     versions = index.engine_version.split(", ")
     problems = []
@@ -83,11 +83,11 @@ def _some(points: Sequence[PointRef], most: int | None) -> Sequence[PointRef]:
 def _disagreeing(
     key: str, values: Sequence[object], leaves: Sequence[Mapping[Leaf, Any]]
 ) -> list[int]:
-    """Return the indices of points whose value of a key differs from the manifest.
+    """Return the indices of sweep points whose value of a key differs from the manifest.
 
     A manifest may name a setting differently than a scenario does. The function therefore compares
-    every manifest entry whose name fits the key. If the values of one agree at all points, nothing
-    differs. Entries that agree too rarely are taken for another setting.
+    every manifest entry whose name fits the key. If the values of one agree at all sweep points,
+    nothing differs. Entries that agree too rarely are taken for another setting.
     """
     alike = _numbers(values) or all(isinstance(value, str) for value in values)
     if not alike or len(set(map(str, values))) < 2:

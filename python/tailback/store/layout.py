@@ -35,7 +35,7 @@ INDEX = "index.json"
 
 @dataclass(frozen=True)
 class PointRef:
-    """A point and a seed of a sweep, with the id of the run."""
+    """A sweep point and a seed of a sweep, with the id of the run."""
 
     params: dict[str, float | str]
     labels: dict[str, str]
@@ -48,14 +48,14 @@ class PointRef:
     without: Mapping[str, str] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the point as the index stores it. `without` is usually empty, and then left
+        """Return the sweep point as the index stores it. `without` is usually empty, and then left
         out."""
         return {key: value for key, value in vars(self).items() if key != "without" or value}
 
 
 @dataclass(frozen=True)
 class Index:
-    """The index of a sweep, which lists its points in order."""
+    """The index of a sweep, which lists its sweep points in order."""
 
     id: str
     title: str
@@ -89,8 +89,8 @@ def named(point: PointRef) -> str:
 
 
 def latest_points(root: Path) -> list[PointRef]:
-    """Return the points of the latest sweep, each run once. Return an empty list if no sweep is
-    stored."""
+    """Return the sweep points of the latest sweep, each run once. Return an empty list if no sweep
+    is stored."""
     newest = next(iter(sweeps(root)), None)
     if newest is None:
         return []
@@ -229,7 +229,7 @@ def sweeps(root: Path) -> list[Path]:
 
 
 def sweep_of(root: Path, run_id: str) -> tuple[Index, PointRef] | None:
-    """Return the latest sweep that contains a run, and the run's point in it."""
+    """Return the latest sweep that contains a run, and the run's sweep point in it."""
     for file in sweeps(root):
         try:
             index = read_index(file)

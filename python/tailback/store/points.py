@@ -7,14 +7,14 @@ from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 Key = tuple[tuple[str, float | str], ...]
-"""The identity of a point: its parameters, ordered by path."""
+"""The identity of a sweep point: its parameters, ordered by path."""
 
 _UNIT = re.compile(r"\s*[\d.]+\s*(?P<unit>[a-zA-Z]+)\s*")
 _NS = re.compile("[num]?s|[num]?secs?")
 
 
 class Swept(Protocol):
-    """A point that is planned, stored or run."""
+    """A sweep point that is planned, stored or run."""
 
     @property
     def params(self) -> Mapping[str, float | str]:
@@ -26,12 +26,12 @@ class Swept(Protocol):
 
 
 def point_key(point: Swept) -> Key:
-    """Return a key that identifies a point, for grouping runs and matching points."""
+    """Return a key that identifies a sweep point, for grouping runs and matching sweep points."""
     return key_of(point.params, point.labels)
 
 
 def key_of(params: Mapping[str, float | str], labels: Mapping[str, str]) -> Key:
-    """Return the key that identifies a point with these swept values.
+    """Return the key that identifies a sweep point with these swept values.
 
     The label's unit is included, because parameters are numbers without a unit: 20000 packets,
     20000 bytes and 20000 ns differ.
@@ -42,7 +42,7 @@ def key_of(params: Mapping[str, float | str], labels: Mapping[str, str]) -> Key:
 
 
 def count(points: Iterable[Swept]) -> int:
-    """Return the number of points. Seeds of one point count once."""
+    """Return the number of sweep points. Seeds of one sweep point count once."""
     return len({point_key(point) for point in points})
 
 

@@ -41,7 +41,7 @@ OF_SOURCES = (
 
 @dataclass(frozen=True)
 class Run:
-    """One run of a sweep: a point and a seed."""
+    """One run of a sweep: a sweep point and a seed."""
 
     params: dict[str, float | str]
     #: The values of `params` as written in the scenario file, e.g. "10Mbit".
@@ -99,7 +99,7 @@ class Run:
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
-        """What the run is: engine and version, seed, the canonical point, recorded flows and
+        """What the run is: engine and version, seed, the canonical scenario, recorded flows and
         links."""
         return self.stored.manifest
 
@@ -163,8 +163,8 @@ class Results:
     def of(cls, index: layout.Index, root: Path, asserts: Sequence[Assertion] = ()) -> Results:
         """Open the runs that a sweep's index names."""
         beside: dict[str, Run] = {}
-        # Earlier versions may have stored a point twice, as 20ms and as 0.02s, so keep only the
-        # first.
+        # Earlier versions may have stored a sweep point twice, as 20ms and as 0.02s, so keep only
+        # the first.
         stored: dict[tuple[points.Key, int], layout.PointRef] = {}
         for point in index.points:
             stored.setdefault((points.point_key(point), point.seed), point)
@@ -230,7 +230,7 @@ class Results:
         }
 
     def groups(self) -> list[list[Run]]:
-        """Return the runs grouped by point. Each group has the seeds of a point."""
+        """Return the runs grouped by sweep point. Each group has the seeds of a sweep point."""
         groups: dict[points.Key, list[Run]] = {}
         for run in self.points:
             groups.setdefault(points.point_key(run), []).append(run)
@@ -450,8 +450,8 @@ class Results:
         (columns, rows) are swept keys or "flow", "link", "class", "seed". `kind` is "line", "box",
         "cdf", "ccdf", "time", "scatter", "heat" or "bar". `where` selects values of a key.
         `without` is the competitor, for a figure of harm. `width` is the width of the whole figure,
-        e.g. "85mm". At this width, letters have `font_size` points [8, on slides 24]. `begin` and
-        `end` ("2s") limit the time range. `x_limits` and `y_limits` ("0:20ms") limit the axes.
+        e.g. "85mm". At this width, letters have `font_size` points [8, on slides 24]. `begin`
+        and `end` ("2s") limit the time range. `x_limits` and `y_limits` ("0:20ms") limit the axes.
         `rules` ("y=5ms") draws reference lines. `events` ("drops", "marks", "slow-start-exit",
         "all") draws ticks over time.
         """
@@ -538,7 +538,7 @@ class Results:
 
     def verdicts(self) -> list[BoundVerdict]:
         """Return a verdict on each bound of each assertion, for each run, and for the mean over the
-        seeds of each point. `seed` is None for a mean."""
+        seeds of each sweep point. `seed` is None for a mean."""
         return [
             verdict
             for runs in self.groups()

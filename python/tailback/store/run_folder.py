@@ -41,7 +41,7 @@ class StoredRun:
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
-        """What the run is: engine and version, seed, the canonical point, recorded flows and
+        """What the run is: engine and version, seed, the canonical scenario, recorded flows and
         links."""
         found: dict[str, Any] = foreign.parse_json(
             self._folder.manifest.encode(), self.path / MANIFEST
@@ -142,6 +142,6 @@ class StoredRun:
 
 @lru_cache(maxsize=16)
 def _transfers(canonical: str) -> Mapping[str, float]:
-    """Return the latest possible start in s of each transfer of a canonical point, by flow. All
-    seeds have the same point, so the result is cached."""
+    """Return the latest possible start in s of each transfer of a canonical scenario, by flow. All
+    seeds have the same sweep point, so the result is cached."""
     return completion.transfers(foreign.parse_json(canonical.encode(), Path(MANIFEST)))

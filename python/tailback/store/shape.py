@@ -1,7 +1,7 @@
 """Defines which structure the JSON files in a folder of results must have.
 
 It is checked even if the hash is correct, because a hash does not show who wrote a file. A table's
-shape lists the required keys. Other keys are ignored.
+schema lists the required keys. Other keys are ignored.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from tailback.metrics import fields
 from tailback.metrics.fields import Field
 
 Shape = Callable[[Any], bool] | Mapping[str, Any] | list[Any]
-"""A shape: a function that tests a value, a table of shapes by key, or a list with the shape of its
-elements."""
+"""A schema: a function that tests a value, a table of schemas by key, or a list with the schema of
+its elements."""
 
 MAX_WHOLE = 2**64 - 1
 MAX_FLOAT = 1e100
@@ -50,7 +50,7 @@ def identity(value: Any) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Maybe:
-    """A value that matches the inner shape, or null."""
+    """A value that matches the inner schema, or null."""
 
     shape: Any
 
@@ -60,7 +60,7 @@ class Maybe:
 
 @dataclass(frozen=True, eq=False)
 class Each:
-    """A table whose values all match the inner shape."""
+    """A table whose values all match the inner schema."""
 
     shape: Any
 
@@ -71,29 +71,29 @@ class Each:
 
 
 def maybe(shape: Shape) -> Shape:
-    """Return a shape that also accepts null."""
+    """Return a schema that also accepts null."""
     return Maybe(shape)
 
 
 def either(*shapes: Shape) -> Shape:
-    """Return a shape that accepts a value if any of these shapes accepts it."""
+    """Return a schema that accepts a value if any of these schemas accepts it."""
     return lambda value: any(fault(value, shape) is None for shape in shapes)
 
 
 def each(shape: Shape) -> Shape:
-    """Return the shape of a table whose values all match this shape."""
+    """Return the schema of a table whose values all match this schema."""
     return Each(shape)
 
 
 @dataclass(frozen=True)
 class Absent:
-    """A key that a table may lack. If it exists, its value must match the inner shape."""
+    """A key that a table may lack. If it exists, its value must match the inner schema."""
 
     shape: Any
 
 
 def fault(value: Any, shape: Shape, at: str = "") -> str | None:
-    """Return where a value does not match its shape, such as `flows[0].name`, or None if it
+    """Return where a value does not match its schema, such as `flows[0].name`, or None if it
     matches."""
     if isinstance(shape, Mapping):
         if not isinstance(value, dict):
@@ -120,8 +120,8 @@ def fault(value: Any, shape: Shape, at: str = "") -> str | None:
 
 
 def described(shape: Shape) -> Any:
-    """Convert a shape to JSON for `_native.Shape`. Simple shapes become words such as "text". Other
-    shapes become tables whose single key names the kind of shape.
+    """Convert a schema to JSON for `_native.Shape`. Simple schemas become words such as "text".
+    Other schemas become tables whose single key names the kind of schema.
     """
     if isinstance(shape, Mapping):
         keys = (
@@ -141,7 +141,7 @@ _WORDS: Mapping[Any, str] = {text: "text", whole: "whole", number: "number", ide
 
 @cache
 def native_summary() -> _native.Shape:
-    """Return the shape `SUMMARY` as a Rust object, which checks JSON without making Python objects
+    """Return the schema `SUMMARY` as a Rust object, which checks JSON without making Python objects
     of it."""
     return _native.Shape(
         json.dumps(described(SUMMARY)), depth=foreign.MAX_DEPTH, values=foreign.MAX_VALUES
@@ -162,7 +162,7 @@ _KINDS: Mapping[str, Shape] = {
     "causes": maybe(each(whole)),
     "numbers": each(_NUMBER),
 }
-"""The shape of each kind of field that contains no other fields."""
+"""The schema of each kind of field that contains no other fields."""
 
 
 def _field(field: Field) -> Shape:
@@ -185,7 +185,7 @@ def _table(fields: Sequence[Field]) -> dict[str, Any]:
 
 
 SUMMARY = _table(fields.summary())
-"""The shape of `summary.json` of a run."""
+"""The schema of `summary.json` of a run."""
 
 TIMING: Shape = {
     "wall_s": number,
@@ -195,7 +195,7 @@ TIMING: Shape = {
     "events": whole,
     "memory_bytes": COUNT,
 }
-"""The shape of `timing.json` of a run."""
+"""The schema of `timing.json` of a run."""
 
 INDEX: Shape = {
     "id": identity,
@@ -215,7 +215,7 @@ INDEX: Shape = {
         }
     ],
 }
-"""The shape of `index.json` of a sweep."""
+"""The schema of `index.json` of a sweep."""
 
 MARKER: Shape = {
     "kind": text,

@@ -43,10 +43,10 @@ def tune(
     `vary` maps paths to ranges such as `"1ms..30ms"`, or to choices. `minimise` and `maximise` name
     metrics (`METRIC`, or `METRIC@NAME` for one flow, link or class). With several goals, the result
     is a Pareto front. `subject_to` has conditions such as `"jain>=0.9"`. Each candidate runs at all
-    points of `over` (default: the file's own sweep), with `seeds` seeds. The mean over seeds and
-    points counts, or with `across="worst"` the mean over seeds at the worst point. `runs` is the
-    number of runs of the search. At the end, the points of the front and the unchanged scenario run
-    with `unseen` seeds that the search did not use.
+    sweep points of `over` (default: the file's own sweep), with `seeds` seeds. The mean over seeds
+    and sweep points counts, or with `across="worst"` the mean over seeds at the worst sweep point.
+    `runs` is the number of runs of the search. At the end, the points of the front and the
+    unchanged scenario run with `unseen` seeds that the search did not use.
 
     The same `seed` gives the same result with any number of `jobs`. An interrupted search resumes.
     The other keywords are those of `tailback.run`. This function needs `tailback[tune]`.

@@ -86,8 +86,8 @@ class SearchPlan:
     def load(
         self, candidates: Sequence[Values], seed: int | None = None, seeds: int | None = None
     ) -> _native.Scenario:
-        """Load candidates at every point, as one sweep. Without candidates, load the unchanged
-        scenario."""
+        """Load candidates at every sweep point, as one sweep. Without candidates, load the
+        unchanged scenario."""
         sweep = dict(self.sweep)
         if candidates:
             paths = outer_first(candidates[0])

@@ -184,7 +184,7 @@ def parse(path: str, asked: object) -> Vary:
 
 
 def over(asked: Mapping[str, object]) -> dict[str, list[Word]]:
-    """Parse the points at which each candidate runs: `path.rtt=10ms,40ms`."""
+    """Parse the sweep points at which each candidate runs: `path.rtt=10ms,40ms`."""
     axes: dict[str, list[Word]] = {}
     for path, values in asked.items():
         if isinstance(values, str):

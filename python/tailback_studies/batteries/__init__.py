@@ -1,7 +1,7 @@
-"""Batteries are sets of scenarios with which versions of an algorithm are compared. Each battery is
-a package.
+"""Sets of scenarios with which versions of an algorithm are compared. Each set is a
+package.
 
-To add a battery, write a package that defines `BATTERY`, and add a line to
+To add a set of scenarios, write a package that defines `BATTERY`, and add a line to
 `tailback_studies.BATTERIES`.
 """
 
@@ -29,7 +29,7 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a battery, with scenarios of one kind."""
+    """A part of a set of scenarios, with scenarios of one kind."""
 
     name: str
     """The name of the part on the command line."""
@@ -54,11 +54,11 @@ class Preset:
 
 
 class Battery(Protocol):
-    """The interface of a battery."""
+    """The interface of a set of scenarios."""
 
     @property
     def name(self) -> str:
-        """The battery's name on the command line."""
+        """The set's name on the command line."""
 
     @property
     def title(self) -> str:
@@ -66,7 +66,7 @@ class Battery(Protocol):
 
     @property
     def parts(self) -> Sequence[Part]:
-        """The parts of the battery."""
+        """The parts of the set of scenarios."""
 
     @property
     def presets(self) -> Mapping[str, Preset]:
@@ -96,22 +96,23 @@ class Battery(Protocol):
         """
 
     def case(self, file: str, params: Row) -> str:
-        """Return a name for a point of a scenario file. Names must be unique within a part."""
+        """Return a name for a sweep point of a scenario file. Names must be unique within a
+        part."""
 
     def report(self, made: BatteryComparison) -> Report:
         """Return the report of a comparison."""
 
 
 def get(name: str) -> Battery:
-    """Return the battery with this name."""
+    """Return the set of scenarios with this name."""
     if name not in BATTERIES:
-        raise InputError(unknown("battery", name, NAMES))
+        raise InputError(unknown("set of scenarios", name, NAMES))
     battery: Battery = import_module(BATTERIES[name]).BATTERY
     return battery
 
 
 def choose(battery: Battery, words: Sequence[str]) -> list[Part]:
-    """Return the parts that these names or groups select, in the battery's order. Without names,
+    """Return the parts that these names or groups select, in the set's order. Without names,
     return all."""
     valid = [word for part in battery.parts for word in (part.group, part.name) if word]
     for word in words:

@@ -1,4 +1,4 @@
-"""Runs a battery on several versions of an algorithm, and compares the versions. The false
+"""Runs a set of scenarios on several versions of an algorithm, and compares the versions. The false
 discovery rate is controlled over all differences together.
 """
 
@@ -30,26 +30,26 @@ from tailback_studies.batteries import Battery, Part, Preset, Row, choose, get
 
 @dataclass(frozen=True)
 class BatteryPlace:
-    """Part, file and swept values of a point."""
+    """Part, file and swept values of a sweep point."""
 
     part: str
     file: str
     """The stem of the part's scenario file."""
     params: Row
-    """The swept values of the point, in base units."""
+    """The swept values of the sweep point, in base units."""
 
 
 @dataclass(frozen=True, repr=False)
 class BatteryComparison(Comparison):
-    """A comparison of versions on a battery. The first two parameters of each point are its part
-    and case."""
+    """A comparison of versions on a set of scenarios. The first two parameters of each sweep point
+    name its part of the set and its scenario."""
 
     battery: Battery = field(kw_only=True)
     parts: Sequence[Part] = field(kw_only=True)
     presets: Sequence[Preset] = field(kw_only=True)
     quick: bool = field(kw_only=True)
     places: Mapping[tuple[str, str], BatteryPlace] = field(kw_only=True)
-    """The place of each point, by part and case."""
+    """The place of each sweep point, by part and case."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the object that `--json` prints."""
@@ -62,7 +62,7 @@ class BatteryComparison(Comparison):
         }
 
     def place(self, params: Key) -> BatteryPlace:
-        """Return the part, file and swept values of a point."""
+        """Return the part, file and swept values of a sweep point."""
         named = dict(params)
         return self.places[str(named["part"]), str(named["case"])]
 
@@ -103,7 +103,7 @@ def run_battery(
         raise InputError(
             f"{len(variants)} variant{'s' if len(variants) != 1 else ''}: {battery.name} compares "
             "at least two, and the first is the baseline; add another, such as --variant base for "
-            "the unchanged battery"
+            "the unchanged scenarios"
         )
     picked = choose(battery, parts)
     for variant in variants:
@@ -273,7 +273,8 @@ def _swept(table: Mapping[str, Any], sweep: Mapping[str, Any] | None) -> set[str
 def _swept_at(
     battery: Battery, case: BatteryCase, point: Swept
 ) -> tuple[dict[str, float | str], dict[str, str]]:
-    """Return a point's parameters and labels, both with the names of its part and case added."""
+    """Return a sweep point's parameters and labels, both with the names of its part and case
+    added."""
     labels = {"part": case.part.name, "case": battery.case(case.path.stem, point.params)}
     return {**labels, **point.params}, labels
 
@@ -290,5 +291,5 @@ def _named(
 def run_named(
     name: str, variants: Sequence[Variant], options: RunOptions, **asked: Any
 ) -> BatteryComparison:
-    """Run the battery with this name for `tailback compare`."""
+    """Run the set of scenarios with this name for `tailback compare`."""
     return run_battery(get(name), variants, options, **asked)

@@ -1,4 +1,4 @@
-"""Experiments that compare versions of a queue with a battery of scenarios.
+"""Experiments that compare versions of a queue with a set of scenarios.
 
 They repeat reports that have figures but no published numbers."""
 
@@ -47,7 +47,7 @@ SETUP_ON_LINUX: Mapping[str, tuple[str, str]] = {
 name."""
 
 LEAD = (
-    "The publication has figures but no numbers to compare with. The page therefore compares the "
+    "The publication has figures but no numbers to compare with. This page therefore compares the "
     "versions with each other. The command below writes every number to `all-cells.csv`."
 )
 
@@ -127,7 +127,8 @@ class Versions(Experiment):
         quick: bool = False,
         page: bool = False,
     ) -> ReproduceResult:
-        """Run the versions over the parts of the battery, and write the report, including a PDF."""
+        """Run the versions over the parts of `l4s-battery`, and write the report, including a
+        PDF."""
         from tailback.comparison.model import Cell
         from tailback.comparison.variants import Variant
         from tailback.report import Facts, Section, Table, Text, write

@@ -1,4 +1,5 @@
-"""Defines cells: numbers of a publication, each with its table, row, column and measured values."""
+"""Defines values: numbers of a publication, each with its table, row, column and measured
+values."""
 
 from __future__ import annotations
 
@@ -44,11 +45,11 @@ class Entry:
 
     @property
     def coordinates(self) -> dict[str, Any]:
-        """The position of the cell in the publication, with the keys of `reproduce --json`."""
+        """The position of the value in the publication, with the keys of `reproduce --json`."""
         return {}
 
     def json(self) -> dict[str, Any]:
-        """Return the object of the cell in `reproduce --json`."""
+        """Return the object of the value in `reproduce --json`."""
         return {**self.cell.json(), **self.coordinates}
 
     @property
@@ -78,9 +79,9 @@ def sizes(entries: Iterable[Entry], kind: str) -> list[float]:
 
 
 def counted(entries: Sequence[Entry]) -> str:
-    """Return the number of cells as text, for the head of a report."""
+    """Return the number of values as text, for the head of a report."""
     held = sum(entry.cell.published is not None for entry in entries)
     return (
-        f"{len(entries)} measured, of which {held} are compared with published cells; the "
+        f"{len(entries)} measured, of which {held} are compared with published values; the "
         "published values of the others are not in this repository"
     )

@@ -33,10 +33,10 @@ class ReproduceResult:
     cells: list[dict[str, Any]] = field(default_factory=list)
     """The rows of cells.csv: id, quantity, unit, published, measured, n, ci95."""
     summary: list[dict[str, Any]] = field(default_factory=list)
-    """Errors by quantity: quantity, cells, median_rel_error, p90_rel_error, median_abs_error,
+    """Errors by quantity: quantity, values, median_rel_error, p90_rel_error, median_abs_error,
     p90_abs_error."""
     goals: list[dict[str, Any]] = field(default_factory=list)
-    """The goals, as goals.csv lists them: goal, limit, cells, holds."""
+    """The goals, as goals.csv lists them: goal, limit, values, holds."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the object that `reproduce --json` prints."""
@@ -81,7 +81,7 @@ class Findings:
 
     report: Report
     cells: list[dict[str, Any]]
-    """The cells in the form of `reproduce --json`."""
+    """The values in the form of `reproduce --json`."""
     summary: list[dict[str, Any]]
     judges: Sequence[Judge] = ()
     """The result of each goal, for goals.csv."""
@@ -160,8 +160,8 @@ class Experiment(ABC):
         quick: bool = False,
         page: bool = False,
     ) -> ReproduceResult:
-        """Run the parts (default: all), compare the results with the publication, and write the
-        report."""
+        """Run these parts of the experiment (default: all), compare the results with the
+        publication, and write the report."""
 
 
 class Reproduction(Experiment):
@@ -169,8 +169,8 @@ class Reproduction(Experiment):
 
     @abstractmethod
     def study(self, request: Request) -> Study:
-        """Plan the jobs of the requested parts. Raise an error for a part that the engine cannot
-        run."""
+        """Plan the jobs of the requested parts of the experiment. Raise an error for a part that
+        the engine cannot run."""
 
     def run(
         self,
@@ -180,7 +180,7 @@ class Reproduction(Experiment):
         quick: bool = False,
         page: bool = False,
     ) -> ReproduceResult:
-        """Run the study of these parts in one pool, and write its report."""
+        """Run the study of these parts of the experiment in one pool, and write its report."""
         from tailback.report import write
         from tailback.running.batch import run_jobs
         from tailback_studies.reproduction import judges
@@ -230,9 +230,9 @@ def command(name: str, request: Request) -> str:
 def compared_cells(
     cells: Iterable[Compared], place: Callable[[Compared], Sequence[str]]
 ) -> list[dict[str, Any]]:
-    """Return the cells of a comparison as objects of `reproduce --json`, without published values.
+    """Return the values of a comparison as objects of `reproduce --json`, without published values.
 
-    A cell's id consists of the parts that `place` returns and the name of the variant.
+    A value's id consists of the parts that `place` returns and the name of the variant.
     """
     return [
         {
@@ -250,12 +250,12 @@ def compared_cells(
 
 
 ALL_CELLS = "all-cells.csv"
-"""The file with every measured cell and its coordinates. The report's cells.csv has no
+"""The file with every measured value and its coordinates. The report's cells.csv has no
 coordinates."""
 
 
 def all_cells(cells: Sequence[Mapping[str, Any]]) -> str:
-    """Return every cell as CSV, including cells without a published value."""
+    """Return every value as CSV, including values without a published value."""
     from tailback.report.tables import csv_text
 
     head = ("id", "quantity", "unit", "published", "measured", "n", "ci95")

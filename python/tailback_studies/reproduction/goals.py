@@ -1,4 +1,4 @@
-"""Defines goals, which limit the errors of a group of cells."""
+"""Defines goals, which limit the errors of a group of values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ E = TypeVar("E", bound=Entry)
 
 @dataclass(frozen=True)
 class Goal(Generic[E]):
-    """A goal for the cells for which `belongs` is true."""
+    """A goal for the values for which `belongs` is true."""
 
     id: str
     """The name of the goal's row in the summary."""
@@ -26,7 +26,7 @@ class Goal(Generic[E]):
     belongs: Callable[[E], bool]
 
     def own(self, entries: Iterable[E]) -> list[E]:
-        """Return the cells of the goal's group."""
+        """Return the values of the goal's group."""
         return [entry for entry in entries if self.belongs(entry)]
 
 
@@ -46,14 +46,16 @@ class ErrorsBelow(Goal[E]):
 
 @dataclass(frozen=True)
 class CellsWithin(Goal[E]):
-    """A goal that limits the error of each cell. A share of the cells must be within the limit."""
+    """A goal that limits the error of each value. A share of the values must be within the
+    limit."""
 
     limit: float
-    """The limit. It is a share of the published value, or a difference in the unit of the cells."""
+    """The limit. It is a share of the published value, or a difference in the unit of the
+    values."""
     needed: float = 1.0
-    """Share of the cells that must be within the limit."""
+    """Share of the values that must be within the limit."""
     least: float = 0.0
-    """Smallest tolerance, in the unit of the cells."""
+    """Smallest tolerance, in the unit of the values."""
 
     def tolerance(self, published: float) -> float:
         """Return the largest difference from a published value that is within the limit."""
@@ -72,7 +74,7 @@ class CellsWithin(Goal[E]):
 
 @dataclass(frozen=True)
 class ErrorsVerdict:
-    """The result of comparing cells with a goal `ErrorsBelow`."""
+    """The result of comparing values with a goal `ErrorsBelow`."""
 
     goal: ErrorsBelow[Any]
     cells: int
@@ -98,7 +100,7 @@ class ErrorsVerdict:
 
 @dataclass(frozen=True)
 class CellsVerdict:
-    """The result of comparing cells with a goal `CellsWithin`."""
+    """The result of comparing values with a goal `CellsWithin`."""
 
     goal: CellsWithin[Any]
     cells: int
@@ -111,7 +113,7 @@ class CellsVerdict:
 
     @property
     def holds(self) -> bool:
-        """Whether enough cells are within the limit."""
+        """Whether enough values are within the limit."""
         return self.within >= math.ceil(self.goal.needed * self.cells - 1e-9)
 
     def row(self, entries: Iterable[Entry]) -> dict[str, Any]:
@@ -130,7 +132,7 @@ class CellsVerdict:
 def errors_verdicts(
     goals: Iterable[ErrorsBelow[E]], entries: Sequence[E]
 ) -> Iterator[ErrorsVerdict]:
-    """Yield the verdict of every goal that has cells."""
+    """Yield the verdict of every goal that has values."""
     for goal in goals:
         found = sizes(goal.own(entries), goal.kind)
         middle, high = median(found), nearest_rank(found, 0.9)
@@ -139,7 +141,7 @@ def errors_verdicts(
 
 
 def cells_verdicts(goals: Iterable[CellsWithin[E]], entries: Sequence[E]) -> Iterator[CellsVerdict]:
-    """Yield the verdict of every goal that has cells."""
+    """Yield the verdict of every goal that has values."""
     for goal in goals:
         cells = [entry for entry in goal.own(entries) if entry.within is not None]
         missed = [entry for entry in cells if not entry.within]
@@ -151,12 +153,12 @@ def cells_verdicts(goals: Iterable[CellsWithin[E]], entries: Sequence[E]) -> Ite
 
 
 def goal_of(goals: Iterable[CellsWithin[E]], entry: E) -> CellsWithin[E] | None:
-    """Return the first goal whose group contains the cell."""
+    """Return the first goal whose group contains the value."""
     return next((goal for goal in goals if goal.belongs(entry)), None)
 
 
 def with_tolerances(goals: Sequence[CellsWithin[E]], entries: Iterable[E]) -> list[E]:
-    """Return the cells, each with the tolerance that its goal allows."""
+    """Return the values, each with the tolerance that its goal allows."""
     out = []
     for entry in entries:
         goal, known = goal_of(goals, entry), entry.cell.published

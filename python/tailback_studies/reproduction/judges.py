@@ -1,8 +1,8 @@
 """Writes the results of goals as rows of goals.csv. Each experiment and each validation has one
 such file.
 
-The page docs/evidence/trust.md is made from these files. The column `within` counts the cells
-within the limit. `within_or_chance` also counts cells that miss the limit by chance. It is empty
+The page docs/evidence/trust.md is made from these files. The column `within` counts the values
+within the limit. `within_or_chance` also counts values that miss the limit by chance. It is empty
 with fewer than five seeds."""
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FILE = "goals.csv"
 
 @dataclass(frozen=True)
 class Noise:
-    """The noise of published values: the differences between cells that repeat one experiment."""
+    """The noise of published values: the differences between values that repeat one experiment."""
 
     cells: int
     median: float
@@ -31,7 +31,7 @@ class Noise:
 
 @dataclass(frozen=True, kw_only=True)
 class Judge:
-    """A row of goals.csv: the errors of a group of cells. Unknown numbers are None."""
+    """A row of goals.csv: the errors of a group of values. Unknown numbers are None."""
 
     judge: str
     """The criterion, as text."""
@@ -43,16 +43,16 @@ class Judge:
     median: float | None
     p90: float | None
     within: int | None = None
-    """Number of cells within the limit."""
+    """Number of values within the limit."""
     within_or_chance: int | None = None
-    """Number of cells that are within the limit, or outside only because of noise. It needs five
+    """Number of values that are within the limit, or outside only because of noise. It needs five
     seeds."""
     blind: int = 0
-    """Number of held-out cells, which were not used until the set-up was frozen."""
+    """Number of held-out values, which were not used until the set-up was frozen."""
     blind_median: float | None = None
     blind_p90: float | None = None
     noise_cells: int | None = None
-    """Number of pairs of published cells that repeat one experiment."""
+    """Number of pairs of published values that repeat one experiment."""
     noise_median: float | None = None
     noise_p90: float | None = None
     holds: bool
@@ -98,7 +98,7 @@ def judge(
 
 
 def _seeds(entries: Sequence[Entry]) -> bool:
-    """Return whether every cell has enough seeds to estimate chance."""
+    """Return whether every value has enough seeds to estimate chance."""
     return bool(entries) and all(len(entry.values) >= LEAST_SEEDS for entry in entries)
 
 

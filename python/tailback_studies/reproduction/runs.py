@@ -1,5 +1,5 @@
-"""Makes a table of the runs of each part, for pages whose parts differ in seeds or duration. The
-page's other tables then need no captions about their runs."""
+"""Makes a table of the runs of each part of an experiment, for pages whose parts differ in seeds or
+duration. The page's other tables then need no captions about their runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tailback.report.tables import left, right
 
 
 def table(made: Mapping[str, Facts]) -> Table:
-    """List the number of runs of each part, their seeds and their lengths."""
+    """List the number of runs of each part of the experiment, their seeds and their lengths."""
     rows: list[list[Value]] = [
         [name, facts.runs, facts.seeds, facts.duration, facts.warmup or "nothing"]
         for name, facts in made.items()
@@ -19,7 +19,7 @@ def table(made: Mapping[str, Facts]) -> Table:
     ]
     columns = [
         *left("part"),
-        *right("runs", "seeds per point"),
+        *right("runs", "seeds per scenario"),
         *left("duration", "not counted"),
     ]
     return Table("runs", "What was run", columns, rows)

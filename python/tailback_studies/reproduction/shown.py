@@ -40,12 +40,12 @@ def facts(
 
 def head(source: str, facts: Facts, entries: Sequence[Entry]) -> list[tuple[str, str]]:
     """Return the lines under the title of a report: source, engine, and numbers of runs and
-    cells."""
+    values."""
     return [
         ("source", source),
         ("engine", facts.engine),
         ("runs", f"{facts.runs}"),
-        ("cells", counted(entries)),
+        ("values", counted(entries)),
     ]
 
 
@@ -94,7 +94,7 @@ def goals_table(judges: Iterable[Judge], facts: Facts) -> Table:
 
 
 def blind_columns(judge: Judge) -> tuple[int, str | None, str | None]:
-    """Return the number of held-out cells, with median and 90th percentile of their errors."""
+    """Return the number of held-out values, with median and 90th percentile of their errors."""
     return (
         judge.blind,
         size(judge.blind_median, judge.error, ".3g"),

@@ -1,5 +1,5 @@
-"""Compares the simulator with Linux, cell by cell, for the command `tailback validate` and its
-page.
+"""Compares the simulator with Linux, scenario by scenario, for the command `tailback validate` and
+its page.
 
 `grid` defines the scenarios, `cells` compares the measurements of both engines, `verdicts` has the
 limits for their differences, and `causes` explains differences beyond a limit."""
@@ -22,7 +22,7 @@ from tailback_studies.validation.verdicts import Miss, judges, misses
 
 @dataclass(frozen=True)
 class Validation:
-    """The measured cells of the grid, and whether they are within the limits."""
+    """The measured scenarios of the grid, and whether they are within the limits."""
 
     ran: grid.GridRuns
     cells: list[Cell]
@@ -42,7 +42,7 @@ class Validation:
 
     @property
     def holds(self) -> bool:
-        """Whether every goal holds over all cells of the grid."""
+        """Whether every goal holds over all scenarios of the grid."""
         return len(self.cells) == self.ran.cells and all(judge.holds for judge in self.judges)
 
     def cpu_s(self, engine: str, family: str | None = None) -> float:
@@ -81,7 +81,7 @@ def validate(
 
 
 def cells_of(ran: grid.GridRuns) -> list[Cell]:
-    """Return the cells whose runs are complete on both engines."""
+    """Return the scenarios whose runs are complete on both engines."""
     cells = []
     for batch in ran.batches:
         for sim, kernel in batch.pairs():
@@ -100,7 +100,7 @@ def cells_of(ran: grid.GridRuns) -> list[Cell]:
 
 
 def _where(queue: grid.GridQueue, params: Mapping[str, Any]) -> tuple[float, float]:
-    """Return the rate, bit/s, and the round-trip time, s, of a cell."""
+    """Return the rate, bit/s, and the round-trip time, s, of a scenario."""
     if queue.fixed:
         return queue.point
     return float(params["bottleneck.rate"]), float(params["path.rtt"]) / 1e9

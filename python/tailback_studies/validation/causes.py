@@ -1,10 +1,10 @@
-"""Finds out why the engines differ in a cell by more than a limit.
+"""Finds out why the engines differ in a scenario by more than a limit.
 
 One of four checks gives the cause. First: the engines differ if identical flows are compared one by
 one, but agree if these are sorted by throughput. Then chance decides which flow is slow. Second:
 runs of one engine with different seeds differ as much as the two engines. Then the difference is
-noise. Third: the engines agree on average over neighbours, which are cells with RTTs 1 or 2 %
-longer or shorter. Then one engine has a phase effect in this cell. Fourth: with more seeds, the
+noise. Third: the engines agree on average over neighbours, which are scenarios with RTTs 1 or 2 %
+longer or shorter. Then one engine has a phase effect in this scenario. Fourth: with more seeds, the
 values of both engines form the same few groups, with gaps wider than the limit. Then the seed
 decides in which group a run settles. For example, DCTCP's window freezes if alpha is too small to
 reduce it by a segment. Otherwise the cause is unknown."""
@@ -25,10 +25,10 @@ from tailback_studies.validation.cells import Cell, Measure, cell
 from tailback_studies.validation.verdicts import ORDER, THROUGHPUT, Miss
 
 RTTS = (0.98, 0.99, 1.01, 1.02)
-"""Round-trip times of neighbours, divided by the round-trip time of the cell."""
+"""Round-trip times of neighbours, divided by the round-trip time of the scenario."""
 
 MORE_SEEDS = 25
-"""Number of seeds of a cell whose runs may settle in several states."""
+"""Number of seeds of a scenario whose runs may settle in several states."""
 
 MOST_STATES = 4
 
@@ -39,7 +39,7 @@ DRAWN = (
 PHASES = "phase effect: the engines agree on the mean over nearby RTTs, up to 2 % longer or shorter"
 SETTLED = "each run settles in one of a few states; with more seeds both engines have these states"
 UNKNOWN = "not known"
-NOT_RUN = "not known; the neighbours of the cell have not been run"
+NOT_RUN = "not known; the neighbours of the scenario have not been run"
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def explain(
     *,
     stored: bool = False,
 ) -> list[Cause]:
-    """Return the cause of each miss. Run neighbours of the cells, and store their runs with the
+    """Return the cause of each miss. Run neighbours of the scenarios, and store their runs with the
     others."""
     causes = [_alone(miss) for miss in misses]
     left = {m.cell.id: m.cell for m, c in zip(misses, causes, strict=True) if c is None}
@@ -81,7 +81,7 @@ def explain(
 
 
 def _alone(miss: Miss) -> Cause | None:
-    """Apply the first two checks, which need only the cell itself."""
+    """Apply the first two checks, which need only the scenario itself."""
     if miss.limit is THROUGHPUT and miss.cell.of(ORDER.quantity) and not ORDER.misses(miss.cell):
         return Cause(DRAWN)
     return Cause(NOISE) if miss.inside_noise else None
@@ -112,7 +112,7 @@ def judged(miss: Miss, near: Sequence[Cell]) -> Cause:
 
 
 def settles(miss: Miss, again: Sequence[Cell]) -> bool:
-    """Apply the fourth check to a cell that was run with more seeds."""
+    """Apply the fourth check to a scenario that was run with more seeds."""
     wanted = miss.measure
     for measure in (m for one in again for m in one.of(wanted.quantity) if m.flow == wanted.flow):
         by_engine = (("sim", measure.sim), ("kernel", measure.kernel))
@@ -146,10 +146,11 @@ def neighbours(
     seeds: int | None = None,
     stored: bool = False,
 ) -> dict[str, list[Cell]]:
-    """Measure the neighbours of some cells. `rtts` has their round-trip times relative to the
-    cell's.
+    """Measure the neighbours of some scenarios. `rtts` has their round-trip times relative to the
+    scenario's.
 
-    They have as many seeds as the cells unless `seeds` is given. `stored` uses only stored runs."""
+    They have as many seeds as the scenarios unless `seeds` is given. `stored` uses only stored
+    runs."""
     if not cells:
         return {}
     runners = [engines.get(name) for name in grid.ENGINES]
@@ -186,15 +187,15 @@ def neighbours(
 
 
 def seeds_of(centre: Cell) -> int:
-    """Return the number of seeds of a cell on each engine."""
+    """Return the number of seeds of a scenario on each engine."""
     return max(len(ids) for ids in centre.runs.values())
 
 
 def around(
     queue: grid.GridQueue, centre: Cell, factors: Sequence[float] = RTTS
 ) -> dict[str, object]:
-    """Return the changes to a queue's scenario for the neighbours of a cell: its rate, values that
-    depend on the rate, and other round-trip times."""
+    """Return the changes to a queue's scenario file for the neighbours of a scenario: its rate,
+    values that depend on the rate, and other round-trip times."""
     rtts = [f"{factor * centre.rtt_s * 1e9:.0f}ns" for factor in factors]
     if queue.fixed:
         return {"sweep": {"path.rtt": rtts}}

@@ -1,4 +1,4 @@
-"""Compares both engines at each point of the grid. A cell has their measurements at one point:
+"""Compares both engines in each scenario of the grid. A scenario (`Cell`) is a combination of
 flows, queue, rate and RTT.
 
 Every number is a mean over seeds. Its noise is the half-width of the 95 % confidence interval of
@@ -33,7 +33,7 @@ parts are compared."""
 
 @dataclass(frozen=True)
 class Measure:
-    """The values of one quantity on both engines, for a flow or for the whole cell."""
+    """The values of one quantity on both engines, for a flow or for the whole scenario."""
 
     quantity: str
     """The quantity: throughput, order, ratio, delay, signals, completion, utilisation or
@@ -165,7 +165,7 @@ class Cell:
 
     @property
     def id(self) -> str:
-        """The cell's queue, flows, rate and round-trip time."""
+        """The scenario's queue, flows, rate and round-trip time."""
         return f"{self.queue} {self.flows} {self.where}"
 
     @property
@@ -203,7 +203,7 @@ def cell(
     runs: dict[str, list[str]] | None = None,
     kinds: Sequence[Hashable] | None = None,
 ) -> Cell:
-    """Return the cell for the summaries of runs on both engines.
+    """Return the scenario for the summaries of runs on both engines.
 
     Flows with equal `kinds` count as identical. By default, the kind is the congestion control."""
 

@@ -1,4 +1,4 @@
-"""Draws the errors of all cells, by kind of queue, and windows and queues over time on both
+"""Draws the errors of all scenarios, by kind of queue, and windows and queues over time on both
 engines."""
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tailback_studies.validation.tables import FAMILY
 from tailback_studies.validation.verdicts import LIMITS
 
 TRACED = 3
-"""Number of cells with the largest errors whose traces are drawn."""
+"""Number of scenarios with the largest errors whose traces are drawn."""
 
 REPRESENTATIVE = (
     ("codel-ecn", ("cubic",), 50e6, 0.04),
@@ -35,7 +35,7 @@ REPRESENTATIVE = (
 """Cells whose traces are always drawn. Each has its queue, flows, rate and round-trip time."""
 
 MOST_TRACES = 4
-"""Largest number of flows of a cell whose windows are drawn."""
+"""Largest number of flows of a scenario whose windows are drawn."""
 
 FIXED = {queue.name for queue in QUEUES if queue.fixed}
 
@@ -54,13 +54,13 @@ TITLES = {
 """Titles of panels, by quantity."""
 
 STEP = 38
-"""Width of a cell in pixels."""
+"""Width of a scenario in pixels."""
 
 
 def heats(made: Validation) -> Iterator[ReportFigure]:
-    """Draw the errors of all cells, with a panel for each quantity.
+    """Draw the errors of all scenarios, with a panel for each quantity.
 
-    Each family of queues has a figure, or several if its queues differ in rates and round-trip
+    Each group of queues has a figure, or several if its queues differ in rates and round-trip
     times."""
     for family in FAMILIES:
         groups = _groups([cell for cell in made.cells if FAMILY[cell.queue] == family])
@@ -74,8 +74,8 @@ def heats(made: Validation) -> Iterator[ReportFigure]:
 
 
 def _groups(cells: Sequence[Cell]) -> list[list[Cell]]:
-    """Group the cells by queue. Two queues share a group if one was run at all rates and RTTs of
-    the other, or if each was run at only one rate and RTT."""
+    """Group the scenarios by queue. Two queues share a group if one was run at all rates and RTTs
+    of the other, or if each was run at only one rate and RTT."""
     groups: list[list[Cell]] = []
     for queue in dict.fromkeys(cell.queue for cell in cells):
         members = [cell for cell in cells if cell.queue == queue]
@@ -113,8 +113,8 @@ def _rows(cells: Sequence[Cell]) -> pl.DataFrame:
                     "at": _place(*_at(cell)),
                     "quantity": limit.quantity,
                     "error": max(-999.0, min(999.0, error)),
-                    # A cell within its absolute limit must not look bad, even if its relative error
-                    # is large.
+                    # A scenario within its absolute limit must not look bad, even if its relative
+                    # error is large.
                     "over": max(-1.0, min(1.0, over)) if near else over,
                     "text": _short(error),
                     "missed": limit.missed(cell),
@@ -124,8 +124,8 @@ def _rows(cells: Sequence[Cell]) -> pl.DataFrame:
 
 
 def _at(cell: Cell) -> tuple[float, float]:
-    """Return the rate and the round-trip time of a cell for the figure's axes. Both are 0 if the
-    scenario has only one point."""
+    """Return the rate and the round-trip time of a scenario for the figure's axes. Both are 0 if
+    the scenario has only one rate and RTT."""
     return (0.0, 0.0) if cell.queue in FIXED else (cell.rate_bit, cell.rtt_s)
 
 
@@ -192,7 +192,7 @@ def _short(error: float) -> str:
 
 
 def traced(made: Validation) -> list[tuple[Cell, str]]:
-    """Return the cells to draw over time, and why each was chosen."""
+    """Return the scenarios to draw over time, and why each was chosen."""
     by_key = {(c.queue, c.mix, c.rate_bit, round(c.rtt_s, 9)): c for c in made.cells}
     chosen = {by_key[key].id: (by_key[key], "always") for key in REPRESENTATIVE if key in by_key}
     told = {miss.cell.id: miss.cell for miss in made.misses if not miss.inside_noise}
@@ -202,13 +202,13 @@ def traced(made: Validation) -> list[tuple[Cell, str]]:
 
 
 def of_traces(made: Validation) -> Table:
-    """List the cells that are drawn over time."""
+    """List the scenarios that are drawn over time."""
     rows: list[list[Value]] = [[cell.id, why] for cell, why in traced(made)]
-    return Table("traced", "Cells that are drawn", left("cell", "why"), rows)
+    return Table("traced", "Cells that are drawn", left("scenario", "why"), rows)
 
 
 def traces(made: Validation) -> Iterator[ReportFigure]:
-    """Draw the windows and the queue of some cells."""
+    """Draw the windows and the queue of some scenarios."""
     for cell, _ in traced(made):
         chart, rules = _trace(made, cell)
         name = cell.id.replace("/", "").replace(" ", "-").replace("+", "-").lower()

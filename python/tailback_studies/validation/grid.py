@@ -17,7 +17,7 @@ from tailback.store.results import Results, Run
 HERE = Path(__file__).parent
 
 SEEDS = 5
-"""Number of seeds of every cell, unless the caller sets another number."""
+"""Number of seeds of every scenario, unless the caller sets another number."""
 
 QUICK_SEEDS = 2
 
@@ -30,7 +30,7 @@ class GridQueue:
     run."""
 
     family: str
-    """The family in which the page shows the queue."""
+    """The group of queues with which the page shows this queue."""
     name: str
     """The queue's name. It is the file's name without the suffix, unless the file belongs to
     another queue."""
@@ -229,19 +229,19 @@ QUICK: dict[str, object] = {"duration": "20s", 'sweep."path.rtt"': ["10ms", "40m
 @dataclass(frozen=True)
 class GridBatch:
     """The results of a scenario file with one set of flows on both engines. Each point is a
-    cell."""
+    scenario."""
 
     queue: GridQueue
     mix: tuple[str, ...]
     results: dict[str, Results]
     """The results, by engine."""
     seeds: int
-    """Number of seeds of each cell on each engine."""
+    """Number of seeds of each scenario on each engine."""
     cells: int
-    """Number of cells to measure."""
+    """Number of scenarios to measure."""
 
     def pairs(self) -> list[tuple[list[Run], list[Run]]]:
-        """Return the runs of each complete cell: those of the simulator, and those of the
+        """Return the runs of each complete scenario: those of the simulator, and those of the
         kernel."""
         groups = {
             name: {point_key(r[0]): r for r in results.groups() if len(r) == self.seeds}
@@ -261,16 +261,16 @@ class GridRuns:
     root: Path
     """Folder of results."""
     failures: list[str]
-    """Messages about runs that failed. Their cells are not measured."""
+    """Messages about runs that failed. Their scenarios are not measured."""
 
     @property
     def cells(self) -> int:
-        """Number of cells of the grid, including cells that were not measured."""
+        """Number of scenarios of the grid, including scenarios that were not measured."""
         return sum(batch.cells for batch in self.batches)
 
 
 def flows(queue: GridQueue, mix: Sequence[str]) -> list[dict[str, object]]:
-    """Return the flows of a cell as in a scenario file."""
+    """Return the flows of a scenario of the grid as in a scenario file."""
     made: list[dict[str, object]] = [{"cc": cc, "ecn": queue.ecn in (True, cc)} for cc in mix]
     pairs = [n for n, count in enumerate(queue.hosts) for _ in range(count)]
     for flow, pair in zip(made, pairs, strict=bool(pairs)):
@@ -316,7 +316,7 @@ def run(
     count = options.seeds if options.seeds is not None else QUICK_SEEDS if quick else None
     batches: list[GridBatch] = []
     failures: list[str] = []
-    # Run queue by queue, so that a stopped grid has some complete cells.
+    # Run queue by queue, so that a stopped grid has some complete scenarios.
     names = list(dict.fromkeys(queue.name for queue, _ in plan))
     for number, name in enumerate(names, 1):
         pairs = [(queue, mix) for queue, mix in plan if queue.name == name]

@@ -21,7 +21,7 @@ TITLE = "The simulator against Linux"
 CELLS = "cells.csv"
 
 MOST_SIDE_BY_SIDE = 20
-"""Largest number of cells whose measurements the page shows in a table."""
+"""Largest number of scenarios whose measurements the page shows in a table."""
 
 
 def page(validation: Validation) -> Page:
@@ -33,15 +33,19 @@ def page(validation: Validation) -> Page:
     )
     if len(validation.cells) < validation.ran.cells:
         lead += (
-            " Some cells of the grid are not measured yet. The table *What was run* counts the "
-            "measured cells; all other tables and figures show only these."
+            " Some scenarios of the grid are not measured yet. The table *What was run* counts the "
+            "measured scenarios; all other tables and figures show only these."
         )
     sections = [
         Section("goals", "Goals", [tables.goals(validation.judges), Text(_GOALS)]),
-        Section("families", "By family", [tables.families(validation), tables.by_flow(validation)]),
+        Section(
+            "families",
+            "By kind of queue",
+            [tables.families(validation), tables.by_flow(validation)],
+        ),
         *_side_by_side(validation),
         Section("beyond", "Beyond a limit", _beyond(validation)),
-        Section("errors", "Errors of every cell", list(figures.heats(validation))),
+        Section("errors", "Errors of every scenario", list(figures.heats(validation))),
         Section(
             *("traces", "Traces of both engines"),
             [figures.of_traces(validation), *figures.traces(validation)],
@@ -57,16 +61,16 @@ def page(validation: Validation) -> Page:
 
 
 _GOALS = """
-A cell is a set of flows in a queue at a rate and a round-trip time. Numbers are means over seeds.
-An error is the simulator's value relative to the kernel's. **Within** counts cells within the
-limit, and decides whether a goal holds. **Within or noise** also counts cells that exceed the limit
-by no more than noise. Noise is half the 95 % interval of the difference of both means (Welch), from
-the spread over the seeds of both engines.
+A scenario is a set of flows in a queue at a rate and a round-trip time. Numbers are means over
+seeds. An error is the simulator's value relative to the kernel's. **Within** counts scenarios
+within the limit, and decides whether a goal holds. **Within or noise** also counts scenarios that
+exceed the limit by no more than noise. Noise is half the 95 % interval of the difference of both
+means (Welch), from the spread over the seeds of both engines.
 
-Throughput has three criteria over the same cells, so do not add their counts: the median, each flow
-over its fair share, and each flow over the rate of the link. The fair share is the rate divided by
-the number of flows that compete. The last criterion loosens as the number of flows grows. In each
-cell the flow with the largest error counts.
+Throughput has three criteria over the same scenarios, so do not add their counts: the median, each
+flow over its fair share, and each flow over the rate of the link. The fair share is the rate
+divided by the number of flows that compete. The last criterion loosens as the number of flows
+grows. In each scenario the flow with the largest error counts.
 
 Identical flows are flows that nothing in the scenario distinguishes. On either engine the seed may
 decide which of them is slow. They are therefore compared in two ways: one by one, and in order of
@@ -78,18 +82,18 @@ of seeds.
 """
 
 _BEYOND = """
-The table has every cell and quantity beyond its limit, the worst first. For flows, the table shows
-the flow with the largest error, and the number of flows beyond the limit. Measurements determine
-the cause, and the table names the first cause that applies. Identical flows may agree in order of
-throughput but not one by one. The noise of the seeds may be as large as the error. Both engines may
-agree over the neighbourhood of the cell. A miss that none of these checks explains has no known
-cause.
+The table has every scenario and quantity beyond its limit, the worst first. For flows, the table
+shows the flow with the largest error, and the number of flows beyond the limit. Measurements
+determine the cause, and the table names the first cause that applies. Identical flows may agree in
+order of throughput but not one by one. The noise of the seeds may be as large as the error. Both
+engines may agree over the neighbourhood of the scenario. A miss that none of these checks explains
+has no known cause.
 
-Neighbours of a cell have a round-trip time that differs by 1 % or 2 %, on both engines. An
-experimenter would regard them as the same cell. The columns have the least and the largest mean
-over seeds of an engine in the cell and its neighbours, and the error of the means over all of them.
-If that error is within the limit, one engine falls into a pattern of phases in this cell and the
-other does not. The algorithms of the engines may still be the same.
+Neighbours of a scenario have a round-trip time that differs by 1 % or 2 %, on both engines. An
+experimenter would regard them as the same scenario. The columns have the least and the largest mean
+over seeds of an engine in the scenario and its neighbours, and the error of the means over all of
+them. If that error is within the limit, one engine falls into a pattern of phases in this scenario
+and the other does not. The algorithms of the engines may still be the same.
 """
 
 _SHARED = """
@@ -108,7 +112,7 @@ command does not repeat stored runs, so an interrupted validation resumes.
 
 
 def _side_by_side(validation: Validation) -> list[Section]:
-    """Show the measurements of both engines if there are few cells."""
+    """Show the measurements of both engines if there are few scenarios."""
     if len(validation.cells) > MOST_SIDE_BY_SIDE:
         return []
     return [Section("side-by-side", published.SIDE_BY_SIDE, [tables.side_by_side(validation)])]
@@ -117,7 +121,7 @@ def _side_by_side(validation: Validation) -> list[Section]:
 def _beyond(validation: Validation) -> list[Block]:
     found = tables.shared(validation)
     if not validation.misses:
-        return [Text("No cell is beyond a limit.")]
+        return [Text("No scenario is beyond a limit.")]
     return present(
         Text(_BEYOND),
         tables.beyond(validation),
@@ -153,7 +157,7 @@ def save(made: Validation) -> Path:
 
 def save_page(validation: Validation, docs: Path) -> Path:
     """Write validation.md and the folder of its figures. If only some queues were run, the page is
-    validation-NAME.md, where NAME is their family or the first queue."""
+    validation-NAME.md, where NAME is their group or the first queue."""
     cpu_s = sum(validation.cpu_s(engine) for engine in validation.ran.versions)
     # Read the revision first, because writing a file makes the checkout dirty.
     text = page(validation).text(command(validation), cpu_s)
@@ -178,7 +182,7 @@ def _queues(made: Validation) -> list[str]:
 
 
 def named(queues: list[str]) -> list[str]:
-    """Return the queues as arguments of the command: the name of their family, or of each queue."""
+    """Return the queues as arguments of the command: the name of their group, or of each queue."""
     families = {queue.family for queue in QUEUES if queue.name in queues}
     of_families = {queue.name for queue in QUEUES if queue.family in families}
     return list(families) if len(families) == 1 and of_families == set(queues) else queues
@@ -213,13 +217,13 @@ def _facts(validation: Validation) -> Facts:
 
 
 def _kernel(made: Validation) -> list[str]:
-    """Return the kernel, kit and tools of the guests, from the manifest of a run."""
+    """Return the kernel, its hash and the tools of the guests, from the manifest of a run."""
     for batch in made.ran.batches:
         for run in batch.results["kernel"]:
             environment = run.manifest.get("environment", {})
             kit = environment.get("kit", {})
             parts = [f"Linux {kit['kernel']}"] if "kernel" in kit else []
-            parts += [f"kit {kit['hash'][:16]}"] if "hash" in kit else []
+            parts += [f"guest kernel {kit['hash'][:16]}"] if "hash" in kit else []
             parts += [f"iproute2 {kit['iproute2']}"] if "iproute2" in kit else []
             return parts
     return []

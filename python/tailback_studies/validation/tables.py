@@ -33,7 +33,7 @@ def goals(judges: Sequence[Judge]) -> Table:
     """Show the goals, and the measured agreement of the engines."""
     columns = [
         *left("what", "asked for"),
-        *right("cells", "within", "share", "within or noise", "share"),
+        *right("scenarios", "within", "share", "within or noise", "share"),
         *right("median error", "90th percentile"),
         *left("errors are"),
         *right("kernel against itself, median", "90th percentile"),
@@ -63,11 +63,11 @@ def _share(part: int | None, whole: int) -> str | None:
 
 
 def families(validation: Validation) -> Table:
-    """Show for each family of queues how many cells are within each limit, without an allowance for
-    noise."""
+    """Show for each group of queues how many scenarios are within each limit, without an allowance
+    for noise."""
     columns = [
-        *left("family"),
-        *right("cells", *(_head(limit) for limit in (*LIMITS, OF_RATE))),
+        *left("group"),
+        *right("scenarios", *(_head(limit) for limit in (*LIMITS, OF_RATE))),
     ]
     rows: list[list[Value]] = []
     for family in FAMILIES:
@@ -99,8 +99,8 @@ def _within(limit: Limit, cells: Sequence[Cell]) -> str | None:
 def by_flow(validation: Validation) -> Table:
     """Show how many competing flows are within the limits, one by one and sorted by throughput."""
     columns = [
-        *left("family"),
-        *right("cells", "flows", "within, of the rate", "within, of a fair share", "share"),
+        *left("group"),
+        *right("scenarios", "flows", "within, of the rate", "within, of a fair share", "share"),
         *right("parts in order", "within, of a fair share", "share"),
     ]
     rows: list[list[Value]] = []
@@ -109,7 +109,7 @@ def by_flow(validation: Validation) -> Table:
             c for c in validation.cells if len(c.mix) > 1 and family in ("all", FAMILY[c.queue])
         ]
         flows = [m for cell in cells for m in cell.of(THROUGHPUT.quantity)]
-        # In a cell without identical flows, nothing is sorted, so each flow counts alone.
+        # In a scenario without identical flows, nothing is sorted, so each flow counts alone.
         parts = [m for c in cells for m in c.of(ORDER.quantity) or c.of(THROUGHPUT.quantity)]
         if flows:
             rate = sum(map(OF_RATE.within, flows))
@@ -126,7 +126,7 @@ def by_flow(validation: Validation) -> Table:
 def beyond(validation: Validation) -> Table:
     """List all differences beyond a limit, including those within noise."""
     columns = [
-        *left("cell", "what", "flow"),
+        *left("scenario", "what", "flow"),
         *right("flows", "simulator", "kernel", "error", "limit", "noise"),
         *right("neighbours, simulator", "neighbours, kernel", "error over them"),
         *words("cause"),
@@ -152,10 +152,11 @@ def beyond(validation: Validation) -> Table:
 
 
 def side_by_side(validation: Validation) -> Table:
-    """Show the measurements of both engines in each cell, for the flow with the largest error."""
+    """Show the measurements of both engines in each scenario, for the flow with the largest
+    error."""
     asked = [limit for limit in LIMITS if any(c.of(limit.quantity) for c in validation.cells)]
     units = {m.quantity: m.unit for c in validation.cells for m in c.measures}
-    columns = left("cell", *(_column(limit.name, units.get(limit.quantity)) for limit in asked))
+    columns = left("scenario", *(_column(limit.name, units.get(limit.quantity)) for limit in asked))
     rows: list[list[Value]] = []
     distinct = len({cell.queue for cell in validation.cells}) == len(validation.cells)
     for cell in validation.cells:
@@ -202,8 +203,12 @@ def number(measure: Measure, engine: str) -> str:
 
 
 def shared(validation: Validation) -> Table | None:
-    """Show how many flows are slow in each cell of hashed queues, because they share a queue."""
-    columns = [*left("cell"), *right("flows", "slow in the simulator", "in the kernel", "expected")]
+    """Show how many flows are slow in each scenario of hashed queues, because they share a
+    queue."""
+    columns = [
+        *left("scenario"),
+        *right("flows", "slow in the simulator", "in the kernel", "expected"),
+    ]
     rows: list[list[Value]] = []
     for batch in validation.ran.batches:
         n = len(batch.mix)
@@ -236,8 +241,8 @@ def _slow(run: Run) -> float:
 def cost(validation: Validation) -> Table:
     """Show the runs and their cost."""
     columns = [
-        *left("family"),
-        *right("cells", "measured", "runs", "simulator", "kernel", "together"),
+        *left("group"),
+        *right("scenarios", "measured", "runs", "simulator", "kernel", "together"),
     ]
     rows: list[list[Value]] = []
     for family in (*FAMILIES, None):
@@ -256,7 +261,7 @@ def cost(validation: Validation) -> Table:
 def settings(facts: Facts) -> Table:
     """List the parameters of the comparison, such as limits and seeds."""
     rows: list[list[Value]] = [
-        ["seeds of a cell, on each engine", str(facts.seeds)],
+        ["seeds of a scenario, on each engine", str(facts.seeds)],
         ["duration of a run", facts.duration],
         ["warm-up, which does not count", facts.warmup],
         ["level of the interval whose half is called noise", "95 %"],
@@ -279,7 +284,7 @@ CSV_COLUMNS = (
 
 
 def all_cells(cells: Sequence[Cell]) -> str:
-    """Return cells.csv. It has a row for each measure of each cell."""
+    """Return cells.csv. It has a row for each measure of each scenario."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(CSV_COLUMNS)

@@ -1,7 +1,7 @@
 """Defines the goals for the agreement of the engines, and decides whether they hold.
 
-A goal holds if enough cells are within its limit. A second number also counts cells whose error is
-at most their noise. Estimating the noise needs five seeds."""
+A goal holds if enough scenarios are within its limit. A second number also counts scenarios whose
+error is at most their noise. Estimating the noise needs five seeds."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from tailback_studies.validation.cells import Cell, Measure
 
 @dataclass(frozen=True)
 class Limit:
-    """A limit for the error of a quantity in each cell, and the share of cells that must be within
-    it."""
+    """A limit for the error of a quantity in each scenario, and the share of scenarios that must be
+    within it."""
 
     name: str
     """The criterion, as text."""
     quantity: str
     relative: float
     share: float
-    """Share of the cells that must be within the limit."""
+    """Share of the scenarios that must be within the limit."""
     absolute: float = 0.0
     """An absolute difference up to this value, in the quantity's unit, is also within the limit."""
     unit: str = "ms"
@@ -42,11 +42,11 @@ class Limit:
         return abs(self.error(measure)) <= self.relative or near
 
     def misses(self, cell: Cell) -> list[Measure]:
-        """Return the measures of a cell that are beyond the limit."""
+        """Return the measures of a scenario that are beyond the limit."""
         return [measure for measure in cell.of(self.quantity) if not self.within(measure)]
 
     def missed(self, cell: Cell) -> bool:
-        """Return whether a measure of the cell is beyond the limit by more than noise."""
+        """Return whether a measure of the scenario is beyond the limit by more than noise."""
         return any(not measure.inside_noise for measure in self.misses(cell))
 
     @property
@@ -72,7 +72,7 @@ LIMITS = (
     # Retransmissions are counted at the senders, but the marks and drops above at the queue.
     Limit(*("retransmissions of all flows", "retransmits", 0.20, 0.90), absolute=5, unit="packets"),
 )
-"""The limits of every cell."""
+"""The limits of every scenario."""
 
 OF_RATE = Limit("throughput of each flow", "throughput", 0.08, 0.95, of="capacity")
 """The limit of throughput for errors relative to the link's rate. It is easily met if many flows
@@ -81,24 +81,24 @@ share the link."""
 
 @dataclass(frozen=True)
 class LimitVerdict:
-    """The result of comparing all cells with a limit."""
+    """The result of comparing all scenarios with a limit."""
 
     limit: Limit
     cells: int
     errors: tuple[float, ...]
-    """The largest error of each cell, without its sign."""
+    """The largest error of each scenario, without its sign."""
     within: int
     chance: int | None
-    """Number of cells that are beyond the limit only because of noise. `None` if there are too few
-    seeds to determine it."""
+    """Number of scenarios that are beyond the limit only because of noise. `None` if there are too
+    few seeds to determine it."""
     noise: tuple[float, ...]
-    """The kernel's own noise in each cell. It is the difference between the means of its first and
-    its last seeds.
+    """The kernel's own noise in each scenario. It is the difference between the means of its first
+    and its last seeds.
     """
 
     @property
     def holds(self) -> bool:
-        """Whether enough cells are within the limit, without an allowance for noise."""
+        """Whether enough scenarios are within the limit, without an allowance for noise."""
         return self.within >= self.limit.share * self.cells - 1e-9
 
     @property
@@ -137,7 +137,7 @@ class LimitVerdict:
 
 
 def verdict(limit: Limit, cells: Sequence[Cell]) -> LimitVerdict | None:
-    """Return the result of a limit, or None if no cell has its quantity."""
+    """Return the result of a limit, or None if no scenario has its quantity."""
     chosen = [cell for cell in cells if cell.of(limit.quantity)]
     if not chosen:
         return None
@@ -181,14 +181,14 @@ def judges(cells: Sequence[Cell]) -> list[Judge]:
 
 @dataclass(frozen=True)
 class Miss:
-    """A quantity whose error in a cell is beyond its limit."""
+    """A quantity whose error in a scenario is beyond its limit."""
 
     cell: Cell
     limit: Limit
     measure: Measure
     """The measure with the largest error."""
     count: int
-    """Number of the cell's measures that are beyond the limit."""
+    """Number of the scenario's measures that are beyond the limit."""
 
     @property
     def size(self) -> float:
@@ -198,7 +198,7 @@ class Miss:
 
     @property
     def inside_noise(self) -> bool:
-        """Whether every error of the cell beyond the limit is within noise."""
+        """Whether every error of the scenario beyond the limit is within noise."""
         return not self.limit.missed(self.cell)
 
     def to_dict(self) -> dict[str, Any]:

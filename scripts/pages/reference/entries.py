@@ -164,7 +164,11 @@ def _linux(entry: Entry) -> str:
         case _:
             says = f"`tc ... {entry['kernel']}`"
     if _is_in_linux(entry):
-        since = f", since Linux {entry['since']}" if entry.get("since") else ", a module of the kit"
+        since = (
+            f", since Linux {entry['since']}"
+            if entry.get("since")
+            else ", a module of the guest kernel"
+        )
     else:
         since = ", not in Linux: build a module that registers this name"
     own = [

@@ -23,11 +23,11 @@ RFC 9743 and RFC 7928 that a simulation can decide. `--part SECTION` tests only 
 the scenario of a section without the test, use `tailback run FILE`; it uses the algorithm that the
 file names.
 
-In the tables, the subject is the algorithm under evaluation. An incumbent is a standard flow, such
-as CUBIC, with which the subject competes. [Harm](measurements.md#comparisons) is the fraction by
-which a competitor worsens an incumbent's throughput or delay. Many measures compare the subject
-with a second incumbent, with CUBIC or with FIFO. For these measures tailback also runs the scenario
-with the other algorithm in place of the subject.
+In the tables, the tested algorithm is the one that is evaluated. An incumbent is a standard flow,
+such as CUBIC, with which the tested algorithm competes. [Harm](measurements.md#comparisons) is the
+fraction by which a competitor worsens an incumbent's throughput or delay. Many measures compare the
+tested algorithm with a second incumbent, with CUBIC or with FIFO. For these measures tailback also
+runs the scenario with the other algorithm in place of the tested algorithm.
 
 ## RFC 9743: congestion controls
 
@@ -70,9 +70,9 @@ tailback runs these sections only with `--part SECTION`.
 BBR = """
 ## The draft of BBR: test cases
 
-`tailback evaluate bbr NAME` runs the test cases of draft-ietf-ccwg-bbr-06, appendix A. The subject
-can also be [a program](../how-to/evaluate-bbr.md#a-program). tailback then tests its packets and
-its qlog. "Not observable" marks the cases that neither packets nor qlog can decide.
+`tailback evaluate bbr NAME` runs the test cases of draft-ietf-ccwg-bbr-06, appendix A. The tested
+algorithm can also be [a program](../how-to/evaluate-bbr.md#a-program). tailback then tests its
+packets and its qlog. "Not observable" marks the cases that neither packets nor qlog can decide.
 
 | case | question | what decides | with a program | scenario |
 |---|---|---|---|---|

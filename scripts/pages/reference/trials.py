@@ -20,7 +20,6 @@ FAMILIES = "Scenarios within each limit, by kind of queue"
 """The heading of a table in the validation's results. The pages quote this table."""
 
 HEADINGS = {
-    "family": "group",
     "throughput of identical flows, sorted": "throughputs of identical flows, in sorted order",
     "throughput of each flow, of a fair share": "throughput of each flow / fair share",
     "throughput of each flow, of the rate": "throughput of each flow / link rate",
@@ -75,7 +74,7 @@ def _against_linux(kind: str, name: str) -> Iterator[str]:
         yield (
             f"[{_title(page)}](../../evidence/{page}.md) runs the same scenarios on both engines "
             "and compares the results. Each row of the table is a group of scenarios that use "
-            f"`{name}`, and *cells* is the number of scenarios in the group. The other columns "
+            f"`{name}`, and *scenarios* is their number. The other columns "
             "count the scenarios in which the two engines agree on a quantity within its limit.\n"
         )
         used = [i for i, _ in enumerate(columns) if any(rows[f][i] != "\u2014" for f in families)]
@@ -145,14 +144,14 @@ def _title(study: str) -> str:
 @cache
 def _table(page: str, title: str) -> tuple[list[str], dict[str, list[str]]]:
     """Return the columns and rows of a table on a page of the validation. The key of a row is its
-    first cell."""
+    first scenario."""
     table = next(results.tables(EVIDENCE, page, title))
     return table["columns"], {row[0]: row for row in table["rows"]}
 
 
 @cache
 def _entries_of(family: str) -> frozenset[tuple[str, str]]:
-    """Return the algorithms in the scenarios of one group (family) of the validation."""
+    """Return the algorithms in the scenarios of one group of queues of the validation."""
     entries: set[tuple[str, str]] = set()
     for queue in grid.QUEUES:
         if queue.family == family:

@@ -352,7 +352,7 @@ const JIFFY: u64 = 4_000_000;
 /// Time of the first update in the versions before the refactoring, which wait for HZ / 2 jiffies.
 const HALF_A_SECOND: Time = Time::from_ms(500);
 
-/// Counters that the gauges record, as in the kernel's `tc -s`.
+/// Counters that tailback samples (gauges), as in the kernel's `tc -s`.
 #[derive(Debug, Default)]
 struct Statistics {
     packets_c: Cell<u64>,

@@ -79,7 +79,7 @@ pub trait Queue: Send {
     fn rate_changed(&mut self, _rate: Rate, _now: Time) {}
 
     /// Returns the names of the options that may change while the queue holds packets. A change
-    /// never changes the unit of an option, nor the gauges.
+    /// never changes the unit of an option, nor which internal values (gauges) are sampled.
     fn changeable(&self) -> &'static [&'static str] {
         &[]
     }
@@ -103,7 +103,7 @@ pub trait Queue: Send {
     /// [`Queue::gauge_names`].
     fn gauges(&self, _now: Time, _out: &mut Vec<f64>) {}
 
-    /// Names of the gauges, with the unit as suffix.
+    /// Names of the gauges (sampled internal values), with the unit as suffix.
     fn gauge_names(&self) -> &'static [&'static str] {
         &[]
     }

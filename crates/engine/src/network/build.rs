@@ -1,4 +1,4 @@
-//! Builds an idle network from a plan: pipes, links, end points and their first events.
+//! Builds an idle network from a plan: pipes, links, endpoints and their first events.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -519,7 +519,7 @@ fn link_pipes(plan: &Plan, seed: u64, pipes: &mut Pipes) -> Vec<Option<u32>> {
         .collect()
 }
 
-/// Creates the two ends of every flow, source, slot and program.
+/// Creates the two endpoints of every flow, source, connection slot and program.
 fn ends(
     plan: &Plan,
     seed: u64,

@@ -40,7 +40,7 @@ pub(super) struct Endpoints {
 
 /// An entry of `[[programs]]`, with its endpoints and measurements.
 pub(super) struct Entry {
-    /// The index in the table of ends, which the entry's packets carry.
+    /// The index in the table of endpoints, which the entry's packets carry.
     number: u32,
     start: Time,
     stop: Option<Time>,

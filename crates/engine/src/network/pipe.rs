@@ -1,4 +1,4 @@
-//! Pipes: constant delays with optional jitter, and how end points put packets into them.
+//! Pipes: constant delays with optional jitter, and how endpoints put packets into them.
 
 use std::collections::VecDeque;
 
@@ -112,7 +112,7 @@ impl Pipe {
     }
 }
 
-/// Access of an end point to its pipe, the calendar and the counters, to send packets.
+/// Access of an endpoint to its pipe, the calendar and the counters, to send packets.
 pub(super) struct Access<'a> {
     pub pipe: &'a mut Pipe,
     pub id: Component,

@@ -13,7 +13,7 @@ use crate::plan::SlotsPlan;
 use crate::rng::Stream;
 use crate::units::Time;
 
-/// The slots of a link, and how full the current slot is.
+/// The times at which a link may send (slots), and how full the current one is.
 pub(super) struct Slots {
     plan: SlotsPlan,
     stream: Stream,

@@ -30,7 +30,7 @@ use crate::wheel::WheelPhase;
 /// A source and its counters since the warm-up.
 pub(super) struct Traffic {
     pub source: Box<dyn Source>,
-    /// The source's index in the table of ends, which its packets carry.
+    /// The source's index in the table of endpoints, which its packets carry.
     pub number: u32,
     pub start: Time,
     pub stop: Option<Time>,

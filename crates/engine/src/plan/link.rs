@@ -137,7 +137,7 @@ keys! {
         /// = true, args = "tc words" } selects a queue discipline of Linux that the simulator does
         /// not have.
         queue: Algorithm => entry(Registry::Aqm).default("fifo");
-        /// A module of the kernel engine's kit that replaces the queue discipline.
+        /// A module of the guest kernel that replaces the queue discipline.
         module: Option<String>;
         /// "shaper": a packet leaves when its transmission begins, and the next packet leaves at
         /// least length/rate later (htb, Cake). "wire": a packet leaves when its transmission ends.

@@ -45,7 +45,7 @@ keys! {
         /// Congestion control of the TCP sockets on both hosts, unless the program chooses another;
         /// values as for [[flows]].
         cc: Algorithm => entry(Registry::Cc).default("cubic");
-        /// A module of the kernel engine's kit that replaces the congestion control.
+        /// A module of the guest kernel that replaces the congestion control.
         module: Option<String>;
         /// Whether TCP sockets of both hosts request ECN; otherwise they use ECN only if the peer
         /// requests it.

@@ -18,7 +18,7 @@ keys! {
         /// ..., kernel = true } selects a congestion control of Linux that the simulator does not
         /// have.
         cc: Algorithm => entry(Registry::Cc).required();
-        /// A module of the kernel engine's kit that replaces the congestion control.
+        /// A module of the guest kernel that replaces the congestion control.
         module: Option<String>;
         /// Whether ECN is negotiated; default: true if the congestion control requires it.
         ecn: bool => BOOL;
@@ -135,7 +135,7 @@ keys! {
     pub struct ConnectionsPlan as "connections" {
         /// Congestion control of the servers.
         cc: Algorithm;
-        /// A module of the kernel engine's kit that replaces the congestion control.
+        /// A module of the guest kernel that replaces the congestion control.
         module: Option<String>;
         /// Whether ECN is negotiated.
         ecn: bool;

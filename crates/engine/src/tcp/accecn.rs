@@ -4,7 +4,7 @@
 //! the packet counter, and an option carries 24 bits of each byte counter. The sender uses these
 //! values to compute how many of its segments were marked.
 //!
-//! The Linux 5.10 of the L4S team, with which the team measured its results of 2022, has the same
+//! The L4S team's Linux 5.10, which produced its results of 2022, has the same
 //! rules. It also has the sysctl `tcp_ecn_unsafe_cep`, which tailback does not offer. With this
 //! sysctl, the sender never assumes that the counter has wrapped, even if an ACK covers eight or
 //! more segments.

@@ -199,7 +199,7 @@ impl Sender {
         fetch::line(&self.account.limit);
     }
 
-    /// Returns the names of the congestion control's gauges.
+    /// Returns the names of the congestion control's sampled values (gauges).
     pub fn gauge_names(&self) -> &'static [&'static str] {
         self.cc.gauge_names()
     }

@@ -21,7 +21,8 @@ pub struct Slack {
 }
 
 impl Slack {
-    /// For ends that the main loop's poll wakes. Waking them is expensive, so much data may wait.
+    /// For endpoints that the main loop's poll wakes. Waking them is expensive, so much data may
+    /// wait.
     pub const POLLED: Slack = Slack {
         not_sent: 1 << 20,
         low_water: 512 << 10,

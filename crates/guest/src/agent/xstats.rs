@@ -23,7 +23,7 @@ pub struct Statistics {
     /// Packets marked CE since the qdisc was created. `None` if it does not count marks, or if the
     /// position of the counter is unknown.
     pub marks: Option<u32>,
-    /// Values of the gauges, in the order of the registry.
+    /// Sampled internal values (gauges), in the order of the registry.
     pub gauges: [Option<f64>; MOST_GAUGES],
 }
 

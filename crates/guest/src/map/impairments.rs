@@ -104,10 +104,13 @@ pub(super) fn check(
                 None => refusals.add(
                     &format!("{path}.kind"),
                     format!(
-                        "the kernel kit has no module for {}",
+                        "the guest kernel has no module for {}",
                         netem.discipline.kind()
                     ),
-                    format!("a kit with {}: tailback kernel build", Discipline::MODULE),
+                    format!(
+                        "a guest kernel with {}: tailback kernel build",
+                        Discipline::MODULE
+                    ),
                 ),
             }
         }

@@ -1,5 +1,5 @@
-//! The built kernel kits, and which Linux release introduced which feature. A kit is a kernel with
-//! its modules and tailback's agent.
+//! The built guest kernels, and which Linux release introduced which feature. A guest kernel is a
+//! Linux kernel with its modules and tailback's agent ("kit" in code).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
@@ -34,13 +34,13 @@ pub(super) const TXREHASH: Feature = Feature {
     since: "5.18",
 };
 
-/// The contents of a kernel kit.
+/// The contents of a guest kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kit {
     /// Kernel version, such as 6.1.176. Empty if unknown.
     #[serde(default)]
     pub version: String,
-    /// Hash of the kit.
+    /// Hash of the guest kernel.
     #[serde(default)]
     pub hash: String,
     /// Congestion controls by name, each with the guest path of its module, or `None` if it is
@@ -58,7 +58,7 @@ pub struct Kit {
     /// known.
     #[serde(default)]
     pub registers: BTreeMap<String, Vec<String>>,
-    /// All built kits, the newest first. A scenario may name any of them.
+    /// All built guest kernels, the newest first. A scenario may name any of them.
     #[serde(default)]
     pub others: Vec<Kit>,
     /// Errors that the host has found in `[[programs]]`: a path such as `programs[0].files`, and a
@@ -67,12 +67,12 @@ pub struct Kit {
     pub refused: Vec<(String, String)>,
 }
 
-/// Shortest prefix of a kit's hash that a scenario may use, in digits.
+/// Shortest prefix of a guest kernel's hash that a scenario may use, in digits.
 const HASH_DIGITS: usize = 6;
 
 impl Kit {
-    /// Returns whether this name denotes the kit. It may be a release, a version, or the beginning
-    /// of the kit's hash.
+    /// Returns whether this name denotes the guest kernel. It may be a release, a version, or the
+    /// beginning of the guest kernel's hash.
     fn is(&self, name: &str) -> bool {
         self.version == name
             || self.release() == name
@@ -95,7 +95,7 @@ impl Kit {
     }
 }
 
-/// The kit that runs a plan, and the other kits.
+/// The guest kernel that runs a plan, and the other guest kernels.
 #[derive(Clone, Copy)]
 pub(super) struct Kits<'a> {
     chosen: &'a Kit,
@@ -111,13 +111,13 @@ impl Deref for Kits<'_> {
 }
 
 impl<'a> Kits<'a> {
-    /// Selects the kit for a plan. Returns an error if no kit matches.
+    /// Selects the guest kernel for a plan. Returns an error if no built one matches.
     pub fn of(plan: &Plan, kit: &'a Kit) -> Result<Kits<'a>, Refusal> {
         let all = kit.others.as_slice();
         let Some(name) = plan.kernel.as_deref() else {
             return Ok(Kits { chosen: kit, all });
         };
-        // Prefer the current kit, then the newest one.
+        // Prefer the current guest kernel, then the newest one.
         let mut known = std::iter::once(kit).chain(all);
         match known.find(|kit| kit.is(name)) {
             Some(chosen) => Ok(Kits { chosen, all }),
@@ -131,16 +131,16 @@ impl<'a> Kits<'a> {
                 };
                 Err(Refusal {
                     path: "kernel".to_owned(),
-                    message: format!("no kit of {name}: {there_are}"),
+                    message: format!("no guest kernel of {name}: {there_are}"),
                     expected: Some(format!(
-                        "a kit that is built, or `tailback kernel build --release {name}` first"
+                        "a kernel that is built, or run `tailback kernel build --release {name}` first"
                     )),
                 })
             }
         }
     }
 
-    /// Names the kernels that have a feature, for an error message: those of built kits or, if none
+    /// Names the built guest kernels that have a feature, for an error message, or if none
     /// has it, the first release that does.
     pub fn with(&self, since: Option<&str>, has: impl Fn(&Kit) -> bool) -> Option<String> {
         let found = self.all.iter().filter(|kit| has(kit));
@@ -218,7 +218,7 @@ mod tests {
         for name in ["6", "6.10", "99", "abcd"] {
             let refused = of(name).unwrap_err();
             assert_eq!(refused.path, "kernel");
-            let message = format!("no kit of {name}: there are 6.1.176, 6.12.107");
+            let message = format!("no guest kernel of {name}: there are 6.1.176, 6.12.107");
             assert_eq!(refused.message, message);
         }
     }

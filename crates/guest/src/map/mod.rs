@@ -203,8 +203,8 @@ fn schedule(
     let Some(paths) = kit.extra.get(SCHEDULE) else {
         return refusals.add(
             path,
-            "the kernel kit has no module for scheduled marks and drops",
-            format!("a kit with {SCHEDULE}"),
+            "the guest kernel has no module for scheduled marks and drops",
+            format!("a guest kernel with {SCHEDULE}"),
         );
     };
     let mut parameters = Vec::new();
@@ -280,7 +280,7 @@ fn connection(path: &str, flow: &FlowPlan, links: &[LinkPlan], refusals: &mut Re
 /// Maps a plan to the job of a run with this seed. The job has no paths for the files of programs.
 ///
 /// # Errors
-/// Returns everything that Linux, or this kit, does not support.
+/// Returns everything that Linux, or this guest kernel, does not support.
 pub fn map(plan: &Plan, seed: u64, kit: &Kit) -> Result<Job, Vec<Refusal>> {
     map_with(plan, seed, kit, &Places::default())
 }
@@ -289,7 +289,7 @@ pub fn map(plan: &Plan, seed: u64, kit: &Kit) -> Result<Job, Vec<Refusal>> {
 /// and files.
 ///
 /// # Errors
-/// Returns everything that Linux, or this kit, does not support.
+/// Returns everything that Linux, or this guest kernel, does not support.
 pub fn map_with(plan: &Plan, seed: u64, kit: &Kit, places: &Places) -> Result<Job, Vec<Refusal>> {
     let Decided {
         kit,

@@ -23,8 +23,8 @@ struct Chosen {
 }
 
 impl Modules {
-    /// Adds the module of a congestion control, or rejects the congestion control if the kit does
-    /// not have it.
+    /// Adds the module of a congestion control, or rejects the congestion control if the guest
+    /// kernel does not have it.
     pub fn congestion_control(
         &mut self,
         path: &str,
@@ -86,8 +86,8 @@ impl Modules {
         });
     }
 
-    /// Adds the module of a queue discipline, or rejects the queue discipline if the kit does not
-    /// have it.
+    /// Adds the module of a queue discipline, or rejects the queue discipline if the guest kernel
+    /// does not have it.
     pub fn qdisc(
         &mut self,
         path: &str,
@@ -194,12 +194,12 @@ fn extra(
             true => "one with it; run: tailback kernel build".to_owned(),
             false => instead(name, kit.extra.keys()),
         };
-        let message = format!("the kernel kit has no module {name}");
+        let message = format!("the guest kernel has no module {name}");
         refusals.add(&path, message, expected);
         return None;
     };
     // If it is unknown what a module registers, accept the module. It may register in a way that
-    // the kit's build does not detect.
+    // the build of the guest kernel does not detect.
     let registers = kit.registers.get(name).map_or(&[][..], Vec::as_slice);
     if !registers.is_empty() && registers.iter().all(|one| one != algorithm) {
         let all = registers.join(" and ");

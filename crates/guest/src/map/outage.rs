@@ -20,7 +20,7 @@ pub(super) fn has(link: &LinkPlan) -> bool {
 }
 
 /// Adds the kernel module `outage` to the modules to load if the link has an outage. Rejects the
-/// link if its queue has its own shaper, or if the kernel kit does not have the module.
+/// link if its queue has its own shaper, or if the guest kernel does not have the module.
 pub(super) fn check(
     path: &str,
     queue: &Qdisc,
@@ -40,8 +40,8 @@ pub(super) fn check(
         Some(paths) => modules.own(MODULE, paths.clone()),
         None => refusals.add(
             &rate,
-            "the kernel kit has no module for a rate of 0",
-            format!("a kit with {MODULE}: tailback kernel build"),
+            "the guest kernel has no module for a rate of 0",
+            format!("a guest kernel with {MODULE}: tailback kernel build"),
         ),
     }
 }

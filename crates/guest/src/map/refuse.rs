@@ -42,7 +42,7 @@ impl Refusals {
 pub(super) fn instead<'a>(name: &str, there_is: impl Iterator<Item = &'a String>) -> String {
     let mut all: Vec<&str> = there_is.map(String::as_str).collect();
     if all.is_empty() {
-        return "a kernel kit that has it".to_owned();
+        return "a guest kernel that has it".to_owned();
     }
     let near = (0..all.len()).min_by_key(|at| distance(name, all[*at]));
     if let Some(at) = near.filter(|at| distance(name, all[*at]) <= 1 + name.len() / 4) {

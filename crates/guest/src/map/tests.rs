@@ -800,7 +800,7 @@ fn refusals_name_their_place() {
             "links[0].jitter",
             Box::new(|p| p.links[0].jitter = Time::from_secs(5)),
         ),
-        // The kernel kit of this test does not have these tailback modules.
+        // The guest kernel of this test does not have these tailback modules.
         (
             "links[0].queue.module",
             Box::new(|p| p.links[0] = link(1_000_000, "wred", &[])),
@@ -1041,7 +1041,7 @@ fn refusals_name_their_place() {
             "flows[0].cc.beta",
             Box::new(|p| p.flows[0] = controlled("reno", &[("beta", Value::Float(0.7))])),
         ),
-        // The kernel kit of this test does not have this tailback module.
+        // The guest kernel of this test does not have this tailback module.
         (
             "flows[0].cc.module",
             Box::new(|p| p.flows[0] = controlled("reno", &[("beta_ecn", Value::Float(0.8))])),
@@ -1305,7 +1305,7 @@ fn weighted_red_is_a_module_of_ours() {
     let mut kit = kit();
     let path = "/extra/sch_wred/sch_wred.ko".to_owned();
     kit.extra.insert("sch_wred".to_owned(), vec![path.clone()]);
-    let job = map(&plan, 1, &kit).expect("the kit has it");
+    let job = map(&plan, 1, &kit).expect("the guest kernel has it");
     assert_eq!(job.modules[0].path, path);
     assert_eq!(modules(&plan), BTreeSet::from(["sch_wred"]));
     let [batch] = job
@@ -1346,7 +1346,7 @@ fn step_and_pi2_are_modules_of_ours() {
     let of = |name: &str, set: &[(&'static str, Value)]| {
         let mut plan = simple();
         plan.links[0] = link(10_000_000, name, set);
-        let job = map(&plan, 1, &kit).expect("the kit has it");
+        let job = map(&plan, 1, &kit).expect("the guest kernel has it");
         let lines = job.setup.iter().filter(|batch| batch.tool == Tool::Qdisc);
         let lines: Vec<_> = lines.flat_map(|batch| batch.lines.clone()).collect();
         let words = lines[0].split_once("handle 10: ").expect("a leaf").1;
@@ -1398,7 +1398,7 @@ fn dualpi2_of_2019_is_a_module_of_ours() {
         let path = "/extra/sch_dualpi2_2019/sch_dualpi2_2019.ko".to_owned();
         kit.extra.insert("sch_dualpi2_2019".to_owned(), vec![path]);
         let needed = modules(&plan).into_iter().map(str::to_owned).collect();
-        let job = map(&plan, 1, &kit).expect("the kit has it");
+        let job = map(&plan, 1, &kit).expect("the guest kernel has it");
         let lines = job.setup.iter().flat_map(|batch| {
             let lines = batch.lines.iter().map(move |line| (batch.tool, line));
             lines.filter(|(_, line)| line.contains("dualpi2"))
@@ -1448,7 +1448,7 @@ fn a_factor_for_marks_is_a_module_of_ours() {
             let path = format!("/extra/{name}/{name}.ko");
             kit.extra.insert(name.to_owned(), vec![path]);
         }
-        let job = map(&plan, 1, &kit).expect("the kit has it");
+        let job = map(&plan, 1, &kit).expect("the guest kernel has it");
         let module = job
             .modules
             .last()

@@ -494,7 +494,7 @@ fn module_schema() -> Json {
     json!({
         "type": "string",
         "pattern": "^[A-Za-z0-9_-]{1,63}$",
-        "description": "A module of the kernel engine's kit that replaces it.",
+        "description": "A module of the guest kernel that replaces the algorithm.",
     })
 }
 

@@ -1,5 +1,5 @@
 //! Warns if flows may stay in phase at a queue: their packets then always arrive at the same offset
-//! from its departures. All points of a scenario together get one warning.
+//! from its departures. All sweep points of a scenario together get one warning.
 
 use tailback_engine::units::Time;
 

@@ -8,7 +8,7 @@ use tailback_record::summary::BINS;
 use tailback_record::summary::metric::{On, identifier, metrics as of_fields};
 
 keys! {
-    /// A condition that must hold at every point and seed.
+    /// A condition that must hold at every sweep point and seed.
     pub struct Assert as "[[assert]]" {
         /// A metric from `tailback list metrics`, or results.NAME for a number from the files of a
         /// program. `link.drops` means the drops of a link, and `drops@NAME` means the drops of the
@@ -33,7 +33,7 @@ keys! {
 }
 
 /// The metric of throughput divided by the throughput with the standard response to marks. It
-/// compares several points.
+/// compares several sweep points.
 pub(crate) const GAIN: &str = "throughput_gain";
 
 /// Metrics that `python/tailback/metrics` computes, each with its scope and the parts of a summary

@@ -29,8 +29,8 @@ pub(crate) struct Reader<'a> {
     pub problems: Vec<Problem>,
     /// Warnings about values that are allowed but unusual.
     pub warnings: Vec<Problem>,
-    /// A queue at which flows may stay in phase, in the points read so far. The scenario gets one
-    /// warning.
+    /// A queue at which flows may stay in phase, in the sweep points read so far. The scenario gets
+    /// one warning.
     pub in_phase: Option<InPhase>,
     /// Positions of swept values whose numbers must be stored for labels.
     pub watched: HashSet<Span>,

@@ -1,5 +1,5 @@
 //! Reads traces: delivery opportunities (Mahimahi) or conditions over time (CSV). Each trace is
-//! read, parsed and hashed once for all points and seeds.
+//! read, parsed and hashed once for all sweep points and seeds.
 
 mod conditions;
 

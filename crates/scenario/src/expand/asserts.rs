@@ -1,5 +1,6 @@
-//! Reads `[[assert]]`: checks that the metrics exist, and that every point has the flows, links or
-//! classes of the assertions. `tailback.metrics.assertions` evaluates the assertions after the run.
+//! Reads `[[assert]]`: checks that the metrics exist, and that every sweep point has the flows,
+//! links or classes of the assertions. `tailback.metrics.assertions` evaluates the assertions after
+//! the run.
 
 use tailback_engine::keys::KeyKind;
 
@@ -11,7 +12,7 @@ use crate::read::{Node, Problem};
 
 const MAX_ASSERTS: usize = 1000;
 
-/// Reads `[[assert]]` and checks it against every point.
+/// Reads `[[assert]]` and checks it against every sweep point.
 pub(crate) fn read(
     root: &Node,
     runs: &[Run],

@@ -1,4 +1,4 @@
-//! Labels swept keys and their values at each point.
+//! Labels swept keys and their values at each sweep point.
 
 use tailback_engine::registry::Value;
 

@@ -7,7 +7,7 @@ use super::grid::Run;
 use super::sweep::{Dimension, Sweep};
 use crate::read::{Node, Problem};
 
-/// Reports each pair of swept values that gives equal points, at both positions.
+/// Reports each pair of swept values that gives equal sweep points, at both positions.
 pub(super) fn problems(sweep: &Sweep, runs: &[Run], canonical: &[Arc<str>]) -> Vec<Problem> {
     let mut first_with: HashMap<(&str, u64, Option<&str>), &Run> = HashMap::new();
     let mut pairs: BTreeSet<(usize, usize, usize)> = BTreeSet::new();

@@ -52,7 +52,7 @@ struct Runs {
     stop: Option<Time>,
 }
 
-/// Reads the events of a point and adds them to its plan. If the plan has errors (`sound` is
+/// Reads the events of a sweep point and adds them to its plan. If the plan has errors (`sound` is
 /// false), only checks what does not depend on it.
 pub(super) fn read(
     tree: &Node,
@@ -121,7 +121,7 @@ pub(super) fn read(
     plan.events = events;
 }
 
-/// Returns the tree of a point without its events.
+/// Returns the tree of a sweep point without its events.
 fn without_events(tree: &Node) -> Node {
     let mut tree = tree.clone();
     if let Toml::Table(table) = &mut tree.value {

@@ -1,5 +1,5 @@
 //! Expands a sweep into points (combinations of swept values and seeds), each with its plan. An
-//! error that occurs at several points is reported once.
+//! error that occurs at several sweep points is reported once.
 
 mod asserts;
 mod axes;
@@ -54,7 +54,8 @@ pub(crate) fn expand(
     let mut sweep = sweep::read(&root, &mut problems);
     let written = root.table().and_then(|table| table.get("sweep"));
     let written = written.map_or_else(|| Ok("{}".to_owned()), serde_json::to_string);
-    // The tree is copied for each point, so first remove `[sweep]`, which may have long lists.
+    // The tree is copied for each sweep point, so first remove `[sweep]`, which may have long
+    // lists.
     if let Toml::Table(table) = &mut root.value {
         table.0.retain(|item| item.key != "sweep");
     }
@@ -171,7 +172,7 @@ fn resolve_keys(
         .retain(|dimension| !dimension.keys.is_empty());
 }
 
-/// Makes a point for each seed of each combination.
+/// Makes a sweep point for each seed of each combination.
 fn points(
     runs: Vec<grid::Run>,
     canonical: Vec<Arc<str>>,

@@ -10,7 +10,7 @@ use crate::read::{Item, Node, Problem, Span, Table, Toml, parse};
 /// Tables whose keys a built-in network path sets.
 const TABLES: [&str; 2] = ["path", "bottleneck"];
 
-/// Inserts the keys of the built-in network path into the tree of a point. Errors in them are
+/// Inserts the keys of the built-in network path into the tree of a sweep point. Errors in them are
 /// reported at the path's name.
 pub(super) fn apply(tree: &mut Node, reader: &mut Reader<'_>) {
     let Toml::Table(root) = &mut tree.value else {

@@ -45,8 +45,8 @@ impl Subject {
         On::ALL.into_iter().filter(|on| self.of(*on).is_some())
     }
 
-    /// Checks that the flow, link and class exist at every point. A program or source is treated as
-    /// a flow.
+    /// Checks that the flow, link and class exist at every sweep point. A program or source is
+    /// treated as a flow.
     pub fn check(&self, reader: &mut Reader<'_>, fields: &Fields<'_>, runs: &[Run]) {
         for run in runs {
             let mut missing = |on: On| {
@@ -184,8 +184,8 @@ pub(super) fn measured(
     Some((path, subject))
 }
 
-/// Checks that a competitor exists at every point: a flow or traffic source, with all its copies.
-/// Programs are rejected, because tailback cannot repeat a run without one.
+/// Checks that a competitor exists at every sweep point: a flow or traffic source, with all its
+/// copies. Programs are rejected, because tailback cannot repeat a run without one.
 pub(super) fn competitor(reader: &mut Reader<'_>, fields: &Fields<'_>, name: &str, runs: &[Run]) {
     for run in runs {
         let plan = &run.plan;
@@ -308,14 +308,14 @@ fn name_subject(
     None
 }
 
-/// Returns the names of numbers that programs of a point report in their files.
+/// Returns the names of numbers that programs of a sweep point report in their files.
 fn results(run: &Run) -> impl Iterator<Item = String> {
     let programs = run.plan.programs.iter();
     let results = programs.flat_map(|program| &program.results);
     results.map(|result| format!("results.{}", result.name))
 }
 
-/// Returns whether a point has a flow, link or class with this name.
+/// Returns whether a sweep point has a flow, link or class with this name.
 fn has(plan: &Plan, on: On, name: &str) -> bool {
     match on {
         On::Flow => senders(plan).any(|(_, of)| includes(of, name)),
@@ -352,7 +352,8 @@ fn classes(plan: &Plan) -> impl Iterator<Item = &str> {
     all.filter_map(|class| class.as_deref())
 }
 
-/// Returns what has this name (a flow, program or source), at the first point where something does.
+/// Returns what has this name (a flow, program or source), at the first sweep point where something
+/// does.
 fn kind_of(name: &str, runs: &[Run]) -> Option<&'static str> {
     let mut senders = runs.iter().flat_map(|run| senders(&run.plan));
     senders

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use super::graft::resolve;
 use crate::read::{Item, Node, Path, Problem, Span, Step, Toml, shorten};
 
-/// The largest number of points times seeds.
+/// The largest number of sweep points times seeds.
 pub(super) const MAX_POINTS: u64 = 100_000;
 
 const MAX_KEYS: usize = 100;
@@ -49,7 +49,7 @@ pub(super) struct Sweep {
 }
 
 impl Sweep {
-    /// Returns the number of points times seeds.
+    /// Returns the number of sweep points times seeds.
     pub fn points(&self) -> u64 {
         self.dimensions
             .iter()

@@ -1,5 +1,5 @@
-//! Reads the links, and copies them to the return direction where needed. A link and its copy are
-//! twins.
+//! Reads the links, and copies them to the return direction where needed. A link and its copy for
+//! the other direction belong together.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,7 +15,7 @@ use crate::read::{Item, Problem, Span};
 #[derive(Default)]
 pub(super) struct Links {
     pub plans: Vec<LinkPlan>,
-    /// The twin of each link that has one.
+    /// The copy in the other direction of each link that has one.
     pub twin: HashMap<u32, u32>,
     /// Whether a link was omitted because of an error.
     pub broken: bool,
@@ -25,7 +25,7 @@ pub(super) struct Links {
     pub bdp: Vec<Bdp>,
     /// The name in `[links]` of each link. `None` for `[bottleneck]`.
     pub origin: Vec<Option<String>>,
-    /// The position at which each link is declared. Twins have the same one.
+    /// The position at which each link is declared. A link and its copy have the same one.
     pub declared: Vec<Span>,
     /// For each link, the position of its queue's name, and those of the queue's options.
     pub queues: Vec<(Span, Vec<(String, Span)>)>,

@@ -1,5 +1,5 @@
 //! Assigns names to flows, sources and programs. A name is unique among them, and is the same at
-//! every point.
+//! every sweep point.
 
 use std::collections::{HashMap, HashSet};
 
@@ -56,7 +56,7 @@ pub(crate) fn names([flows, traffic, programs]: [&[Node]; 3]) -> [Vec<String>; 3
 
 /// Writes the name of every flow and source into the tree, so that `--set` or a sweep over `cc`
 /// does not change default names. Paths, assertions and results then refer to the same flow at
-/// every point.
+/// every sweep point.
 pub(crate) fn name_flows(root: &mut Node) {
     let Toml::Table(table) = &mut root.value else {
         return;

@@ -7,7 +7,7 @@ use crate::read::{Node, Path, Span, Step, Toml};
 #[derive(Debug, Default)]
 pub(crate) struct Origins {
     /// The name in `[links]` of each link, or `None` for `[bottleneck]`. A link of the return
-    /// direction has the name of its twin.
+    /// direction has the name of its forward link.
     pub links: Vec<Option<String>>,
     /// Index of each flow in `[[flows]]`.
     pub flows: Vec<u32>,

@@ -1,5 +1,5 @@
-//! Law: identical flows are interchangeable, so a flow's result does not depend on its position in
-//! the file.
+//! Invariant: identical flows are interchangeable, so a flow's result does not depend on its
+//! position in the file.
 //!
 //! Over several seeds, flows that differ only in their names are ranked by throughput. Spearman's
 //! coefficient correlates these ranks with the flows' positions in the file. If positions do not

@@ -1,4 +1,4 @@
-//! Law: a link that no flow uses does not change the results of other links.
+//! Invariant: a link that no flow uses does not change the results of other links.
 
 use tailback_engine::aqm;
 use toml::{Table, Value};

@@ -1,10 +1,11 @@
-//! Laws: metamorphic tests. A law states how a certain change of a scenario changes its results.
+//! Invariants: metamorphic tests. An invariant states how a certain change of a scenario changes
+//! its results.
 //!
-//! Each law generates a scenario from a seed, changes it, runs both scenarios and compares the
-//! results. A scenario to which a law does not apply is counted separately, not as a success. No law
-//! applies to a scenario with `[[events]]`.
+//! Each invariant generates a scenario from a seed, changes it, runs both scenarios and compares
+//! the results. A scenario to which an invariant does not apply is counted separately, not as a
+//! success. No invariant applies to a scenario with `[[events]]`.
 //!
-//! | module | the law | where it is exact |
+//! | module | the invariant | where it is exact |
 //! |---|---|---|
 //! | [`permute`] | flows and sources in another order have the same results | without simultaneous events, and where the queue does not distinguish flows by their number |
 //! | [`rename`] | other names of flows, links and classes change names only | where the seed has no effect |
@@ -35,25 +36,25 @@ use crate::finding::Finding;
 use crate::swarm;
 use crate::trial::{Limits, caught, load, patiently, run_whole};
 
-/// The result of checking a law on a scenario.
+/// The result of checking an invariant on a scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// The law holds.
+    /// The invariant holds.
     Held,
-    /// The law does not apply to this scenario, for this reason.
+    /// The invariant does not apply to this scenario, for this reason.
     Outside(String),
-    /// The law does not hold.
+    /// The invariant does not hold.
     Broken(Finding),
 }
 
 /// The result of a check. Every other verdict than `Held` is the `Err`.
 type Check = Result<(), Verdict>;
 
-/// A law.
+/// An invariant.
 pub struct Law {
-    /// Name of the law.
+    /// Name of the invariant.
     pub name: &'static str,
-    /// The law in one sentence.
+    /// The invariant in one sentence.
     pub doc: &'static str,
     /// Generates the scenario of a seed.
     pub draw: fn(u64) -> Table,
@@ -73,15 +74,16 @@ pub const LAWS: &[Law] = &[
 ];
 
 impl Law {
-    /// Returns the law with this name.
+    /// Returns the invariant with this name.
     pub fn named(name: &str) -> Option<&'static Law> {
         LAWS.iter().find(|law| law.name == name)
     }
 
-    /// Checks whether the law holds for a scenario. A panic is treated as a violation, and so is a
-    /// check that does not end.
+    /// Checks whether the invariant holds for a scenario. A panic is treated as a violation, and so
+    /// is a check that does not end.
     pub fn check(&'static self, scenario: &Table, seed: u64, limits: &Limits) -> Verdict {
-        // The laws transform the times, rates and names of a scenario, but not those of changes.
+        // The invariants transform the times, rates and names of a scenario, but not those of
+        // changes.
         if scenario.contains_key("events") {
             return outside("it changes during the run");
         }
@@ -101,16 +103,16 @@ impl Law {
     }
 }
 
-/// The results of a law's checks.
+/// The results of an invariant's checks.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     /// Number of generated scenarios.
     pub tried: u64,
-    /// Number of scenarios for which the law holds.
+    /// Number of scenarios for which the invariant holds.
     pub held: u64,
-    /// Number of scenarios to which the law does not apply, for each reason.
+    /// Number of scenarios to which the invariant does not apply, for each reason.
     pub outside: BTreeMap<String, u64>,
-    /// Number of scenarios for which the law does not hold.
+    /// Number of scenarios for which the invariant does not hold.
     pub broken: u64,
 }
 
@@ -122,8 +124,8 @@ pub const LIMITS: Limits = Limits {
     patience: std::time::Duration::from_secs(300),
 };
 
-/// Checks a law on the scenarios of the plan's seeds. Calls `told` after each check with the tally
-/// so far, the seed and the verdict.
+/// Checks an invariant on the scenarios of the plan's seeds. Calls `told` after each check with the
+/// tally so far, the seed and the verdict.
 pub fn survey(
     law: &'static Law,
     plan: &swarm::Plan,
@@ -159,7 +161,7 @@ fn loaded(table: &Table) -> Result<Scenario, Verdict> {
     scenario.map_err(|message| outside(format!("refused: {message}")))
 }
 
-/// Runs the first point of a scenario to its end.
+/// Runs the first sweep point of a scenario to its end.
 fn played(table: &Table, limits: &Limits) -> Result<(Arc<Plan>, Outcome), Verdict> {
     let scenario = loaded(table)?;
     let point = &scenario.points[0];

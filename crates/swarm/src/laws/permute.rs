@@ -1,12 +1,12 @@
-//! Law: flows and sources in another order have the same results.
+//! Invariant: flows and sources in another order have the same results.
 //!
 //! Each component's random stream is seeded with its name, so the order in a file affects only two
 //! things:
 //!
 //! - The order of events in the same nanosecond. The simulator sorts such events by kind, and then
-//!   by the order of the file. This law therefore moves starts and round-trip times by some
-//!   nanoseconds. Events may still coincide by chance. The law therefore tries several random sets
-//!   of times, some with host jitter, before it reports a difference. The law does not apply to
+//!   by the order of the file. This invariant therefore moves starts and round-trip times by some
+//!   nanoseconds. Events may still coincide by chance. The invariant therefore tries several random sets
+//!   of times, some with host jitter, before it reports a difference. The invariant does not apply to
 //!   scenarios in which events coincide repeatedly. Flows on one host, and all flows with
 //!   `timer_phase`, share the ticks of their timers. Flows that pause resume at the same moment. An
 //!   impairment that holds packets releases several packets at once. Packets of a link above 10
@@ -15,7 +15,7 @@
 //! - The queue of a flow in `fq`, `fq_codel`, `fq_pie` and `cake`. Linux hashes addresses and
 //!   ports, but the simulator computes the hash from the seed and the flow's number. In another
 //!   order, therefore, other flows share a queue, and the tie between queues of equal length is
-//!   broken differently. The law does not apply to these scenarios.
+//!   broken differently. The invariant does not apply to these scenarios.
 
 use std::sync::Arc;
 
@@ -41,9 +41,9 @@ const BY_NUMBER: [&str; 4] = ["fq", "fq_codel", "fq_pie", "cake"];
 /// Impairments that hold packets, or delay several packets to the same time.
 const HOLDING: [&str; 5] = ["ack_batch", "delay", "jitter", "reorder", "two_paths"];
 
-/// Draws a scenario with at least two flows. Sometimes the law does not apply to it: it has a queue
-/// that distinguishes flows by number, an impairment that holds packets, or several flows that
-/// pause.
+/// Draws a scenario with at least two flows. Sometimes the invariant does not apply to it: it has a
+/// queue that distinguishes flows by number, an impairment that holds packets, or several flows
+/// that pause.
 fn draw(seed: u64) -> Table {
     let mut root = generate::scenario(seed);
     let mut draw = Draw::new(seed ^ 0x5eed);

@@ -1,10 +1,10 @@
-//! Law: other names of flows, sources, links, classes and hosts change only the names in the
+//! Invariant: other names of flows, sources, links, classes and hosts change only the names in the
 //! results.
 //!
 //! A component's random stream depends on the seed and its name. The stream determines the start
-//! offset, jitter, a queue's drops and a congestion control's phases. The law is therefore exact
-//! only for scenarios in which the seed has no effect, which runs with other seeds check. In all
-//! other scenarios, renaming a flow must not move the start of other flows.
+//! offset, jitter, a queue's drops and a congestion control's phases. The invariant is therefore
+//! exact only for scenarios in which the seed has no effect, which runs with other seeds check. In
+//! all other scenarios, renaming a flow must not move the start of other flows.
 //!
 //! The order of links in the file does not change, because it determines which of several
 //! simultaneous events is first.

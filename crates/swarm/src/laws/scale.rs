@@ -1,7 +1,8 @@
-//! Law: with all rates doubled and all times halved, the same packets arrive at half the times.
+//! Invariant: with all rates doubled and all times halved, the same packets arrive at half the
+//! times.
 //!
 //! This is exact if all times come from the scenario and no time is rounded. So a byte must take an
-//! even number of nanoseconds, and times must be multiples of four. The law covers:
+//! even number of nanoseconds, and times must be multiples of four. The invariant covers:
 //!
 //! - queues that count packets, bytes or times from the scenario (`fifo`, `step`);
 //! - links with outages, delays, slots at a constant gap, and loss;
@@ -9,9 +10,10 @@
 //! - Reno or DCTCP without delayed ACKs, unless one of their timers fires, because the stack's
 //!   constants (200 ms, 40 ms, jiffies) do not scale.
 //!
-//! The law does not apply to a scenario if a segment is retransmitted, or if an ACK is so late that
-//! a tail loss probe may be sent. Two results are not compared: accounts, whose time windows are
-//! constant, and smoothed round-trip times, which are rounded to microseconds as in Linux.
+//! The invariant does not apply to a scenario if a segment is retransmitted, or if an ACK is so
+//! late that a tail loss probe may be sent. Two results are not compared: accounts, whose time
+//! windows are constant, and smoothed round-trip times, which are rounded to microseconds as in
+//! Linux.
 
 use std::collections::BTreeMap;
 
@@ -304,7 +306,7 @@ fn timed(flow: &FlowOutcome) -> bool {
     flow.retransmits + flow.timeouts > 0 || flow.rtt.max().is_some_and(|max| max > 2 * shortest)
 }
 
-/// Returns whether a time or a rate is left at its default, which the law cannot scale.
+/// Returns whether a time or a rate is left at its default, which the invariant cannot scale.
 fn has_defaults(scenario: &Table) -> bool {
     let lacks = |table: &Table, key: &str| !table.contains_key(key);
     let inner = |name: &str, key: &str| {

@@ -1,5 +1,5 @@
-//! Law: the parts of a sweep have the same runs as the whole sweep. The sweep is divided in three
-//! ways: between two values of a swept key, by seed, and by point.
+//! Invariant: the parts of a sweep have the same runs as the whole sweep. The sweep is divided in
+//! three ways: between two values of a swept key, by seed, and by sweep point.
 //!
 //! Runs with the same id are one run in a store. Points with the same id must have the same plan.
 
@@ -112,8 +112,8 @@ fn cut(scenario: &Table, whole: &Scenario, draw: &mut Draw) -> Result<Cut, Verdi
     })
 }
 
-/// Compares the points of the whole sweep with the points of its parts. Points with the same id
-/// must be equal.
+/// Compares the points of the whole sweep with the points of its parts. Points with the
+/// same id must be equal.
 fn same(how: &str, whole: &[Point], parts: &[Point], in_order: bool) -> Check {
     if whole.len() != parts.len() {
         let what = format!(

@@ -1,5 +1,5 @@
-//! Law: a scenario has the same runs in another notation. Times, rates and sizes get other units,
-//! tables change between inline and normal form, keys get another order, and short forms are
+//! Invariant: a scenario has the same runs in another notation. Times, rates and sizes get other
+//! units, tables change between inline and normal form, keys get another order, and short forms are
 //! written in full.
 //!
 //! The order of links, of flows and of the keys of a sweep does not change, because it matters.

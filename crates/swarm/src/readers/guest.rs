@@ -1,4 +1,4 @@
-//! Readers of the kernel engine. The host reads descriptions of kernel kits, and results from
+//! Readers of the kernel engine. The host reads descriptions of guest kernels, and results from
 //! guests. A guest reads its job (the configuration of the run), captured frames, and rtnetlink
 //! messages.
 
@@ -26,8 +26,8 @@ mod rtt;
 #[path = "../../../guest/src/agent/xstats.rs"]
 mod xstats;
 
-/// A plan with every congestion control and every queue, so that a kit can be checked against all
-/// of them.
+/// A plan with every congestion control and every queue, so that a guest kernel can be checked
+/// against all of them.
 static EVERYTHING: LazyLock<Arc<Plan>> = LazyLock::new(|| {
     let mut text = "duration = \"1s\"\n".to_owned();
     for entry in aqm::ENTRIES {
@@ -45,8 +45,8 @@ static EVERYTHING: LazyLock<Arc<Plan>> = LazyLock::new(|| {
     scenario.expect("defaults").points.remove(0).plan
 });
 
-/// Reads the description of a kernel kit. Converting a plan for this kit must either give a job or
-/// errors at positions that exist in the scenario.
+/// Reads the description of a guest kernel. Converting a plan for this guest kernel must
+/// either give a job or errors at positions that exist in the scenario.
 pub(super) fn kit(bytes: &[u8]) {
     let Ok(kit) = serde_json::from_slice::<Kit>(bytes) else {
         return;

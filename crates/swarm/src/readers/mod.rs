@@ -30,7 +30,7 @@ pub const READERS: &[Reader] = &[
     },
     Reader {
         name: "kit",
-        doc: "the manifest of a kernel kit",
+        doc: "the manifest of a guest kernel",
         read: guest::kit,
     },
     Reader {

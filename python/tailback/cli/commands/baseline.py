@@ -87,6 +87,6 @@ def baseline(
         return FAILED
     cells = kept.write(results, wanted, target)
     terminal.out(
-        f"{target}: {cells} cells, {len(results)} runs, engine {results.engine} {results.version}"
+        f"{target}: {cells} values, {len(results)} runs, engine {results.engine} {results.version}"
     )
     return OK

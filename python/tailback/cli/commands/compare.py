@@ -1,4 +1,4 @@
-"""`tailback compare`: compares variants of a scenario, versions over a battery, or stored
+"""`tailback compare`: compares variants of a scenario, versions over a set of scenarios, or stored
 sweeps."""
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     ),
 )
 @click.argument(
-    "sources", nargs=-1, required=True, metavar="[BASELINE] FILE | BATTERY | STORED STORED..."
+    "sources", nargs=-1, required=True, metavar="[BASELINE] FILE | SET | STORED STORED..."
 )
 @click.option(
     "--variant",
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     metavar="NAME[:KEY=VALUE]",
     help="A variant of FILE, with the value at path KEY replaced. Repeat the option with the same "
     "NAME to replace more. NAME alone is the unchanged file. The keys engine and kernel choose "
-    "the engine and the kernel kit. The first variant is the baseline.",
+    "the engine and the guest kernel. The first variant is the baseline.",
 )
 @click.option(
     "--without",
@@ -94,16 +94,16 @@ if TYPE_CHECKING:
     "parts",
     multiple=True,
     metavar="NAME",
-    help="Run only this part of a battery [default: all]. Can be repeated.",
+    help="With SET: run only this part of it [default: all]. Can be repeated.",
 )
-@click.option("--quick", is_flag=True, help="Make shorter runs and fewer points of a battery.")
+@click.option("--quick", is_flag=True, help="With SET: run fewer scenarios, and shorter ones.")
 @click.option(
     "--preset",
     "presets",
     multiple=True,
     metavar="NAME",
-    help="Preset of the battery, applied to every variant; the presets are listed above "
-    "[default: none]. Can be repeated.",
+    help="With SET: preset that changes its scenarios for every variant; the presets are listed "
+    "above [default: none]. Can be repeated.",
 )
 @click.option(
     "--report",
@@ -136,18 +136,18 @@ def compare(
 ) -> int:
     """Compare variants of a scenario, or stored sweeps, and show what differs beyond noise.
 
-    Every variant runs at the same points with the same seeds (default: 10, unless FILE says how
-    many). The table marks a difference from the first variant with a star if it is more than noise
-    (q below 0.05). At most 5 % of the stars are expected to be wrong, which is the false discovery
-    rate.
+    Every variant runs at the same sweep points with the same seeds (default: 10, unless FILE says
+    how many). The table marks a difference from the first variant with a star if it is more than
+    noise (q below 0.05). At most 5 % of the stars are expected to be wrong, which is the false
+    discovery rate.
 
-    BATTERY is the name of a set of scenarios that comes with tailback. The only one is l4s-battery.
-    Its parts are 1-1, 1h-1h, 1l-1l (together equal-rtt), flows, mixed-rtt and overload. Its flows
-    are called L and C, and its link is called bottleneck. For example, the variant
-    NAME:bottleneck.queue.target=18ms changes the queue in all parts. The presets are dctcp (DCTCP
-    instead of Prague in L, and any_ect for the queue; the kernel engine always uses this preset),
-    step-2019 (step thresholds of 6 and 2 ms at 4 and 12 Mbit/s) and overload-5 (five flows in each
-    class). The report of a battery also has a PDF.
+    SET is the name of a set of scenarios that comes with tailback. The only one is
+    l4s-battery. Its parts are 1-1, 1h-1h, 1l-1l (together equal-rtt), flows, mixed-rtt and
+    overload. Its flows are called L and C, and its link is called bottleneck. For example, the
+    variant NAME:bottleneck.queue.target=18ms changes the queue in all parts. The presets are dctcp
+    (DCTCP instead of Prague in L, and any_ect for the queue; the kernel engine always uses this
+    preset), step-2019 (step thresholds of 6 and 2 ms at 4 and 12 Mbit/s) and overload-5 (five flows
+    in each class). With SET, the report is also written as a PDF.
 
     STORED is the folder of a sweep (results/sweeps/ID), the id of a sweep or its beginning,
     `latest`, or the folder of a run (results/runs/ID). It can also be a data file of Flent
@@ -191,7 +191,7 @@ def compare(
             from tailback.comparison.gate import hold
 
             gate = hold(outcome, thresholds)
-    # Without --out, or for a battery, `_report` chooses the folder of the report.
+    # Without --out, or for a set of scenarios, `_report` chooses the folder of the report.
     named = asked.battery is None and options.out != layout.DEFAULT
     where = options.out if named else None
     page = _report(outcome, report_folder, no_report, pdf, where)
@@ -230,7 +230,7 @@ class _Asked:
             return self._of_battery(battery), None
         if self.parts or self.quick or self.presets:
             raise InputError(
-                "--part, --quick and --preset are for batteries; expected one of "
+                "--part, --quick and --preset are for sets of scenarios; expected one of "
                 f"{', '.join(studies.batteries())}"
             )
         first = Path(self.sources[0])
@@ -319,7 +319,7 @@ def _battery(sources: tuple[str, ...]) -> str | None:
     a_path = Path(word).exists() or Path(word).suffix or "/" in word or os.sep in word
     if not a_path:
         raise InputError(
-            f"{word}: no such file or battery; {unknown('battery', word, known).partition('; ')[2]}"
+            f"{word}: no such file or set; {unknown('set', word, known).partition('; ')[2]}"
         )
     return None
 

@@ -113,8 +113,8 @@ def _chosen(run: str, where: tuple[str, ...]) -> tuple[Path, list[str]]:
 
 
 def _is_at(point: PointRef, text: str, points: list[PointRef]) -> bool:
-    """Return whether a point matches `--where KEY=VALUE`. Raise `InputError` for a key or value
-    that no point has."""
+    """Return whether a sweep point matches `--where KEY=VALUE`. Raise `InputError` for a key or
+    value that no sweep point has."""
     word, _, value = text.partition("=")
     keys = list(dict.fromkeys([*points[0].labels, "seed"]))
     matches = [key for key in keys if key == word or key.endswith(f".{word}")]

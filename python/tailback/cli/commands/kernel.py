@@ -1,4 +1,4 @@
-"""`tailback kernel`: builds, lists and shows the kits that the kernel engine runs."""
+"""`tailback kernel`: builds, lists and shows the guest kernels that the kernel engine runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def kernel() -> None:
 
 @kernel.command(
     examples=(
-        ("kernel build", "build the kit of Debian's newest kernel"),
+        ("kernel build", "build Debian's newest kernel"),
         ("kernel build --release 6.1", "build another kernel beside it"),
     )
 )
@@ -37,8 +37,8 @@ def kernel() -> None:
 @click.option(
     "--release",
     metavar="RELEASE",
-    help="Build Debian's linux-source of this release beside the kit in use: 5.10, 6.1, 6.12 or "
-    "newest.",
+    help="Build Debian's linux-source of this release beside the kernel in use: 5.10, 6.1, 6.12 "
+    "or newest.",
 )
 @click.option(
     "--with-patch",
@@ -51,15 +51,15 @@ def kernel() -> None:
     multiple=True,
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="FRAGMENT",
-    help="File of kernel options to add to those of the kit. Can be repeated.",
+    help="File of kernel options to add to those of the guest kernel. Can be repeated.",
 )
 @click.option(
     "--module",
     "extra",
     multiple=True,
     metavar="[NAME=]DIR",
-    help="Build the qdisc or congestion control in this folder as a module of the kit. Can be "
-    "repeated.",
+    help="Build the qdisc or congestion control in this folder as a module of the guest kernel. "
+    "Can be repeated.",
 )
 @click.option(
     "--program",
@@ -87,16 +87,16 @@ def build(
     jobs: int | None,
     as_json: bool,
 ) -> int:
-    """Build the kernel kit (the Linux kernel with modules and tools that `--engine kernel` runs),
+    """Build the guest kernel (the Linux kernel with modules and tools that `--engine kernel` runs),
     or its missing parts.
 
     The build needs gcc and make. It does not need root, because it unpacks packages and never
-    installs them. With only --module, it builds modules for the kit in use; with --module and
-    --release, for the kit of that release. With only --program, it builds programs. An interrupted
-    build resumes.
+    installs them. With only --module, it builds modules for the guest kernel in use; with --module
+    and --release, for the guest kernel of that release. With only --program, it builds programs. An
+    interrupted build resumes.
 
-    A new kit becomes the kit in use, except if it is built with --release. A scenario chooses such
-    a kit by its release, e.g. kernel = "6.1".
+    A new guest kernel becomes the one in use, except if it is built with --release. A
+    scenario chooses such a guest kernel by its release, e.g. kernel = "6.1".
     """
     from tailback.base import machine
 
@@ -125,7 +125,7 @@ def build(
 )
 @json_option
 def list_kits(as_json: bool) -> int:
-    """List the kernel kits that are built, by release, with * before the kit in use."""
+    """List the guest kernels that are built, by release, with * before the guest kernel in use."""
     from tailback.kernel import confine, kit, releases
 
     in_use = (kit.cache() / "current").resolve()
@@ -148,7 +148,7 @@ def list_kits(as_json: bool) -> int:
         terminal.out_json({"kits": rows})
         return 0
     if not rows:
-        terminal.out(f"no kit is built; run: {kit.COMMAND}")
+        terminal.out(f"no guest kernel is built; run: {kit.COMMAND}")
     for row in rows:
         mark = "*" if row["current"] else " "
         names = ", ".join(row["modules"]) or "-"
@@ -161,13 +161,13 @@ def list_kits(as_json: bool) -> int:
 
 @kernel.command(
     examples=(
-        ("kernel info", "show version, modules and programs of the kit"),
+        ("kernel info", "show version, modules and programs of the guest kernel"),
         ("kernel info --json", "print them as JSON"),
     )
 )
 @json_option
 def info(as_json: bool) -> int:
-    """Show the kernel kit in use: its version, modules and programs."""
+    """Show the guest kernel in use: its version, modules and programs."""
     from tailback.kernel import kit
 
     _show(kit.current(), as_json=as_json)
@@ -180,14 +180,14 @@ def info(as_json: bool) -> int:
         ("kernel clock --out clock", "keep the runs"),
     )
 )
-@click.option("--quick", is_flag=True, help="Run only three cells of 4 s, for a first look.")
+@click.option("--quick", is_flag=True, help="Run only three scenarios of 4 s, for a first look.")
 @click.option(
     "--seeds",
     type=count_type,
     default=3,
     show_default=True,
     metavar="N",
-    help="Number of runs of each cell.",
+    help="Number of runs of each scenario.",
 )
 @click.option(
     "--jobs",
@@ -216,7 +216,8 @@ def info(as_json: bool) -> int:
 def clock(
     quick: bool, seeds: int, jobs: int, out: Path | None, target: Path | None, as_json: bool
 ) -> int:
-    """Run a set of scenarios (cells) in virtual and in real time, and show how the results differ.
+    """Run a set of scenarios in virtual and in real time, and show how the results
+    differ.
 
     Runs in real time last as long as their scenario: 15 runs of 20 s for each seed. --jobs sets how
     many run at the same time. Leave the machine idle meanwhile.
@@ -254,8 +255,8 @@ def clock(
 @click.argument("file")
 @set_option
 def show(file: str, overrides: tuple[str, ...]) -> int:
-    """Show how the guest (the virtual Linux machine) would be set up for the first point of FILE,
-    without running it.
+    """Show how the guest (the virtual Linux machine) would be set up for the first sweep point of
+    FILE, without running it.
 
     It prints modules, sysctls, devices, the commands of ip and tc in each network namespace, and
     the flows.

@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     multiple=True,
     metavar="NAME",
     help=(
-        "Also run each point without this flow or source of traffic, with the same seeds. The "
-        "table and the JSON then show the harm that it does to the other flows. Can be "
+        "Also run each sweep point without this flow or source of traffic, with the same seeds. "
+        "The table and the JSON then show the harm that it does to the other flows. Can be "
         "repeated."
     ),
 )
@@ -63,7 +63,7 @@ def run(
     """Run a scenario or a sweep.
 
     FILE is a scenario. If it has a table [sweep], tailback runs every combination of the listed
-    values. Such a combination is called a point. Stored runs are reused.
+    values. Such a combination is called a sweep point. Stored runs are reused.
     """
     from tailback.running import engines, execution, scenarios
     from tailback.store import layout

@@ -114,7 +114,7 @@ if TYPE_CHECKING:
 )
 @set_option
 @run_options(
-    seeds_help="Number of seeds for each candidate at each point, in the search [default: 3]."
+    seeds_help="Number of seeds for each candidate at each sweep point, in the search [default: 3]."
 )
 @json_option
 def tune(

@@ -22,7 +22,8 @@ class ComparisonLayout(NamedTuple):
     """A layout of the tables. Layouts differ in width."""
 
     points: bool
-    """Whether the parameters of a point are columns. If not, each point has its own table."""
+    """Whether the parameters of a sweep point are columns. If not, each sweep point has its own
+    table."""
     full_paths: bool
     """Whether a column is called `bottleneck.rate` instead of `rate`."""
     one_line: bool
@@ -42,8 +43,8 @@ LAYOUTS = (
 
 
 def show(comparison: Comparison, page: Path | None) -> None:
-    """Print a row for each point, each flow or link, and each quantity. Use the layout that fits
-    the width of the terminal."""
+    """Print a row for each sweep point, each flow or link, and each quantity. Use the layout that
+    fits the width of the terminal."""
     console = new_console()
     console.print(line(comparison.title), soft_wrap=True)
     cells, hidden = _chosen(comparison)
@@ -66,8 +67,8 @@ def show(comparison: Comparison, page: Path | None) -> None:
 
 
 def _chosen(comparison: Comparison) -> tuple[list[Cell], int]:
-    """Return the `MAX_ROWS` cells with the clearest differences in their original order, and the
-    number of cells left out."""
+    """Return the `MAX_ROWS` compared quantities with the clearest differences in their original
+    order, and the number of compared quantities left out."""
     cells = [cell for cell in comparison.cells if not cell.nothing]
     if len(cells) <= MAX_ROWS:
         return cells, 0
@@ -126,7 +127,7 @@ def _table(
     for cell in cells:
         of = cell.name or cell.kind
         new = cell.labels != point
-        # Print the name of a point or a flow only in its first row.
+        # Print the name of a sweep point or a flow only in its first row.
         start = [line(cell.labels.get(path, "")) if new else "" for path in paths]
         start += [of if new or of != last else "", cell.metric.name]
         point, last = cell.labels, of
@@ -156,17 +157,17 @@ def _lines(text: str, layout: ComparisonLayout) -> str:
 
 
 _BREAK = re.compile(r"(?<=[\d%]) (?=[±−(])")
-"""Matches the places where a cell may break: before the interval, or before the count of runs that
-follows a number."""
+"""Matches the places where a table cell may break: before the interval, or before the count of runs
+that follows a number."""
 
 
 def _summary(comparison: Comparison) -> Table:
-    table = Table(title="Over all points", title_justify="left", box=None, pad_edge=False)
+    table = Table(title="Over all sweep points", title_justify="left", box=None, pad_edge=False)
     several = len(comparison.others) > 1
     table.add_column("quantity", no_wrap=True)
     if several:
         table.add_column("variant", no_wrap=True)
-    for title in ("cells", "flagged", "median", "90 % within"):
+    for title in ("values", "flagged", "median", "90 % within"):
         table.add_column(title, justify="right", no_wrap=True)
     for row in comparison.summary():
         quantity = quantity_text(row["quantity"])

@@ -9,7 +9,8 @@ from typing import Any
 from tailback import studies
 
 KERNEL_HAS = {"cc": "ccs", "aqm": "qdiscs"}
-"""For each registry, the key in a kit's manifest that lists the algorithms of the kit's kernel."""
+"""For each registry, the key in a guest kernel's manifest that lists the algorithms of the guest
+kernel."""
 
 PARTS = ("cake_mq", "clsact", "ingress", "mq", "noqueue")
 """Qdiscs of the kernel that cannot be the queue of a link."""

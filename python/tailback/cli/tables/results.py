@@ -140,8 +140,8 @@ LAYOUTS = (
 
 
 def show(results: Results) -> None:
-    """Print a row for each point and flow, averaged over seeds. Use the layout that fits the width
-    of the terminal.
+    """Print a row for each sweep point and flow, averaged over seeds. Use the layout that fits the
+    width of the terminal.
 
     Numbers are never cut. If no layout fits, lines are longer than the terminal's width.
     """
@@ -173,8 +173,8 @@ def show(results: Results) -> None:
 
 
 def _notes(groups: Sequence[Sequence[Run]]) -> list[str]:
-    """Return notes for the user: about means that leave out some seeds, and about points whose
-    results do not depend on the seed."""
+    """Return notes for the user: about means that leave out some seeds, and about sweep points
+    whose results do not depend on the seed."""
     notes = []
     if any(_unfinished(group) for group in groups):
         notes.append(
@@ -196,7 +196,7 @@ def _unfinished(group: Sequence[Run]) -> bool:
 
 
 def _same_in_every_seed(group: Sequence[Run]) -> bool:
-    """Return whether all seeds of a point gave the same numbers in the digits that the table
+    """Return whether all seeds of a sweep point gave the same numbers in the digits that the table
     shows."""
     if len(group) < 2:
         return False
@@ -352,8 +352,8 @@ def _harms(results: Results) -> list[TableQuantity]:
 def _sources(
     groups: Sequence[Sequence[Run]], shown: Callable[[Mapping[str, Any]], bool]
 ) -> list[tuple[Sequence[Run], int, Mapping[str, Any]]]:
-    """Return a tuple for each source of traffic that a table shows: the runs of the point, the
-    index of the source in a run, and its summary."""
+    """Return a tuple for each source of traffic that a table shows: the runs of the sweep point,
+    the index of the source in a run, and its summary."""
     return [
         (group, i, part)
         for group in groups
@@ -414,8 +414,8 @@ def _rows(
     quantities: Sequence[TableQuantity],
     named: Sequence[str],
 ) -> list[list[str]]:
-    """Return a row for each source: the labels of its point (only in the point's first row), then
-    names and values."""
+    """Return a row for each source: the labels of its sweep point (only in the sweep point's first
+    row), then names and values."""
     rows = []
     last: Sequence[Run] | None = None
     for group, i, part in sources:
@@ -534,7 +534,7 @@ def _class(summary: Mapping[str, Any], name: str) -> Any:
 
 
 def _first(index: int, labels: list[str]) -> list[str]:
-    """Return a point's labels if this is its first row, otherwise empty cells."""
+    """Return a sweep point's labels if this is its first row, otherwise empty cells."""
     return labels if index == 0 else [""] * len(labels)
 
 

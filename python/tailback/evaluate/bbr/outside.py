@@ -124,7 +124,7 @@ PAUSE = 0.2
 
 
 def drain(seen: Seen) -> Finding:
-    """A.3: pass if sending slows to half of the delivery until the queue is empty."""
+    """A.3: pass if BBR sends at half of the delivery rate until the queue is empty."""
     p = seen.packets
     full, end, state = seen.startup_end(RATE_MBIT)
     if full is None or end is None:

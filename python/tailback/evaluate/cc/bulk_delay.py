@@ -12,7 +12,10 @@ CRITERION = replace(
     id="5.2.1-delay",
     title="Harm to standard flows: delay",
     source="RFC 9743 sections 5.2 and 5.2.1",
-    measure="harm by the subject to the incumbent's mean RTT, minus the harm by a second incumbent",
+    measure=(
+        "harm by the tested algorithm to the incumbent's mean RTT, minus the harm by a second "
+        "incumbent"
+    ),
     value=measures.of_flows("incumbent", "rtt_ms.mean"),
     better="less",
 )

@@ -1,4 +1,4 @@
-"""RFC 9743 section 5.2: how much the subject raises the loss rate of standard flows."""
+"""RFC 9743 section 5.2: how much the tested algorithm raises the loss rate of standard flows."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ CRITERION = replace(
     id="5.2.1-loss",
     title="Harm to standard flows: loss",
     source="RFC 9743 sections 5.2 and 5.2.1",
-    measure="increase of the incumbent's loss rate by the subject, minus the increase by a second "
-    "incumbent",
+    measure=(
+        "increase of the incumbent's loss rate by the tested algorithm, minus the increase by a "
+        "second incumbent"
+    ),
     value=measures.share_of("incumbent", "drops"),
     better="less",
     absolute=True,

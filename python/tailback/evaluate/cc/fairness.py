@@ -12,8 +12,10 @@ CRITERION = Against(
     scenario="5.1.4-fairness.toml",
     quick={"duration": "50s"},
     subject_at=("flows.subject.cc", "flows.joiner.cc"),
-    measure="Jain's index of CUBIC flows minus that of the subject's flows, with flows that join "
-    "after 10 s",
+    measure=(
+        "Jain's index of CUBIC flows minus that of the tested algorithm's flows, with flows that "
+        "join after 10 s"
+    ),
     value=measures.jain,
     better="more",
     share=False,

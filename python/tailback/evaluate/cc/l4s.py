@@ -1,9 +1,9 @@
 """RFC 9331 section 4.3: the L4S requirements for a congestion control, on the paths of published
 tests.
 
-The RFC has few thresholds. Where the subject competes with CUBIC or Reno, its harm to them decides
-the verdict. The authors of tailback chose all other bounds. Packets of controls that send ECT(1)
-use the L4S queue, and all other packets use the classic queue.
+The RFC has few thresholds. Where the tested algorithm competes with CUBIC or Reno, its harm to them
+decides the verdict. The authors of tailback chose all other bounds. Packets of controls that send
+ECT(1) use the L4S queue, and all other packets use the classic queue.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tailback.store.results import Run
 
 
 def _marks_per_round(run: Run) -> float | None:
-    """Return the number of the subject's packets that are marked per round trip."""
+    """Return the number of the tested algorithm's packets that are marked per round trip."""
     [flow] = measures.named(run, "subject")
     rtt = measures.at(flow, "rtt_ms.mean")
     seconds = flow["to_s"] - flow["from_s"]

@@ -13,7 +13,7 @@ def _section(suffix: str, title: str, what: str, path: str, better: Better) -> H
         source="RFC 9743 section 5.2.2",
         scenario="5.2.2-video.toml",
         quick={"duration": "40s"},
-        measure=f"harm by the subject to {what}, minus the harm by CUBIC",
+        measure=f"harm by the tested algorithm to {what}, minus the harm by CUBIC",
         value=measures.of_traffic("video", path),
         better=better,
         incumbents=("cubic",),

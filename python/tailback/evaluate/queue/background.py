@@ -15,8 +15,10 @@ CRITERIA = (
         _BOTH[1],
         id="5.4-reno",
         title="LEDBAT beside Reno: goodput of Reno",
-        measure=f"Reno's goodput with {REFERENCE} minus that with the subject, divided by the "
-        "larger of the two",
+        measure=(
+            f"Reno's goodput with {REFERENCE} minus that with the tested algorithm, divided by "
+            "the larger of the two"
+        ),
         value=total_mbit("bulk"),
     ),
 )

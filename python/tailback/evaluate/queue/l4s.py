@@ -63,7 +63,7 @@ BATTERY = (
     _Dual(
         id="L4S-battery-share",
         title="Dual queue: rates of Prague and CUBIC at many link rates and RTTs",
-        source="L4S battery, equal RTT 1-1",
+        source="l4s-battery, equal RTT 1-1",
         scenario="l4s-battery.toml",
         quick=_BATTERY,
         quick_seeds=5,
@@ -75,7 +75,7 @@ BATTERY = (
     _Dual(
         id="L4S-battery-delay",
         title="Dual queue: delay of the L4S queue at many link rates and RTTs",
-        source="L4S battery, equal RTT 1-1",
+        source="l4s-battery, equal RTT 1-1",
         scenario="l4s-battery.toml",
         quick=_BATTERY,
         quick_seeds=5,
@@ -85,7 +85,8 @@ BATTERY = (
         bound=3.0,
     ),
 )
-"""The grid of rates and RTTs of the battery. The scenario file contains it for `tailback run`."""
+"""The grid of rates and RTTs of `l4s-battery`. The scenario file contains it for
+`tailback run`."""
 
 CRITERIA = (
     _Dual(

@@ -1,5 +1,5 @@
-"""Defines sections about queues. The subject replaces the FIFO of the scenario, with the same
-buffer size."""
+"""Defines sections about queues. The tested algorithm replaces the FIFO of the scenario, with the
+same buffer size."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ REFERENCE = "FIFO"
 class _Placed(Asked):
     subject_at: tuple[str, ...] = ("bottleneck.queue",)
     buffer: int = BUFFER
-    """Value of the subject's option `limit`, in packets, if it has this option. It equals the
-    FIFO's limit."""
+    """Value of the tested algorithm's option `limit`, in packets, if it has this option. It equals
+    the FIFO's limit."""
     ecn: bool = False
-    """Whether to enable ECN marking in the subject, if it has an option for it."""
+    """Whether to enable ECN marking in the tested algorithm, if it has an option for it."""
 
     def placed(self, subject: Subject) -> dict[str, object]:
-        """Return the values to set in the scenario so that the link uses the subject as its
-        queue."""
+        """Return the values to set in the scenario so that the link uses the tested algorithm as
+        its queue."""
         options: dict[str, object] = {}
         limit = subject.options.get("limit")
         if limit is not None:
@@ -118,7 +118,9 @@ def pair(
         delay,
         id=f"{number}-goodput",
         title=f"{title}: goodput",
-        measure=f"{REFERENCE}'s goodput minus the subject's, divided by the larger of the two",
+        measure=(
+            f"{REFERENCE}'s goodput minus the tested algorithm's, divided by the larger of the two"
+        ),
         value=goodput_mbit,
         better="more",
         margin=PERFORMANCE,

@@ -30,7 +30,7 @@ CRITERIA = (
         title="Packet sizes: small over large",
         measure=(
             f"small-packet goodput divided by large-packet goodput: {REFERENCE}'s ratio minus the "
-            "subject's, divided by the larger of the two"
+            "tested algorithm's, divided by the larger of the two"
         ),
         value=small_over_large,
         unit="",

@@ -1,7 +1,8 @@
 """Writes the scenario of a stored run as TOML.
 
-A run stores the parsed and normalised values of its scenario (the canonical point), not the file.
-The module therefore parses the TOML that it wrote, and rejects the run if the parsed values differ.
+A run stores the parsed and normalised values of its scenario (the canonical scenario), not the
+file. The module therefore parses the TOML that it wrote, and rejects the run if the parsed values
+differ.
 """
 
 from __future__ import annotations
@@ -43,8 +44,8 @@ def text(run: Path) -> str:
 
 
 def scenario(point: Table, seed: int) -> str | None:
-    """Return the TOML of a scenario that gives this point, without keys that have their default
-    value.
+    """Return the TOML of a scenario that gives this sweep point, without keys that have their
+    default value.
 
     Return None if no such scenario exists."""
     try:
@@ -55,7 +56,7 @@ def scenario(point: Table, seed: int) -> str | None:
         return None
     for place, key in list(_places(table)):
         value = place.pop(key)
-        # A point does not contain the seed, so the seed is always written.
+        # A sweep point does not contain the seed, so the seed is always written.
         if (place is table and key == "seed") or _canonical(_tidy(table)) != point:
             place[key] = value
     written = _laid_out(_tidy(table))
@@ -63,13 +64,13 @@ def scenario(point: Table, seed: int) -> str | None:
 
 
 def _canonical(table: Table) -> object:
-    """Return the canonical point that the parser makes of a scenario table, or None if the table is
-    not valid."""
+    """Return the canonical scenario that the parser makes of a scenario table, or None if the table
+    is not valid."""
     return _point(toml.dumps(table))
 
 
 def _point(written: str) -> object:
-    """Return the canonical point that the parser makes of TOML, or None if it is not valid."""
+    """Return the canonical scenario that the parser makes of TOML, or None if it is not valid."""
     try:
         points = _native.load(written.encode(), "stored").points
     except ScenarioError:
@@ -78,7 +79,7 @@ def _point(written: str) -> object:
 
 
 def _table(point: Table, seed: int) -> Table:
-    """Return a scenario table for a canonical point, with all keys."""
+    """Return a scenario table for a canonical scenario, with all keys."""
     kinds = _Kinds()
     names = [link["name"] for link in point["links"]]
 
@@ -124,8 +125,8 @@ def _table(point: Table, seed: int) -> Table:
 
 
 class _Kinds:
-    """Writes values of a canonical point as a scenario file has them, each with the unit that its
-    key requires."""
+    """Writes values of a canonical scenario as a scenario file has them, each with the unit that
+    its key requires."""
 
     def __init__(self) -> None:
         self._kinds: dict[tuple[str, str | None], str] = {
@@ -133,7 +134,7 @@ class _Kinds:
         }
 
     def written(self, value: Any, path: str, entry: str | None = None) -> Any:
-        """Return a value of the canonical point in the units and names of a scenario file."""
+        """Return a value of the canonical scenario in the units and names of a scenario file."""
         if isinstance(value, dict):
             return self._of_table(value, path, entry)
         if path.endswith((".steps", ".during", ".pause")):

@@ -1,9 +1,9 @@
 """Compiles the programs that come with tailback on this machine, for `tailback kernel build
 --program NAME`.
 
-Their sources are in folders beside this file.
+Their sources are in folders beside this file. The cache of guest kernels has the results:
 
-    programs/NAME-HASH/     in the cache of kits: NAME/, the results of the build, and program.json
+    programs/NAME-HASH/     NAME/, the results of the build, and program.json
     programs/NAME           a link to the version built last
 """
 

@@ -22,7 +22,7 @@ LONGEST_SHEBANG = 255
 
 @dataclass(frozen=True)
 class Image:
-    """A root file system image that the scenario names."""
+    """A container image that the scenario names, as a root file system."""
 
     path: Path
     cwd: str = "/"
@@ -247,8 +247,8 @@ def _no_folder(image: Image) -> str:
 
 @dataclass
 class _InImage(_Check):
-    """Checks the client or server side of a program that runs in an image. The image must contain
-    every file that the command needs."""
+    """Checks the client or server side of a program that runs in a container image. The image must
+    contain every file that the command needs."""
 
     @classmethod
     def of(cls, program: Program, image: Image, files: Mapping[str, Path]) -> _InImage:

@@ -1,8 +1,8 @@
 """Maps files of this machine to paths in a guest that runs programs.
 
-Each package root, image and folder of a scenario becomes a link in the workplace of the run, called
-a place. The guest mounts the places read-only under /programs (root.INIT). Single files are copied
-into an additional place, because hostfs can mount only folders.
+Each package root, container image and folder of a scenario becomes a link in the workplace of the
+run, called a place. The guest mounts the places read-only under /programs (root.INIT). Single files
+are copied into an additional place, because hostfs can mount only folders.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ class Places:
         return {f"{COPIES}/{n}": path for n, path in files}
 
     def mapping(self) -> str:
-        """Return the path in the guest of each package root, file and image in the scenario, as
-        JSON for the guest's first process."""
+        """Return the path in the guest of each package root, file and container image in the
+        scenario, as JSON for the guest's first process."""
         roots = {asked: f"/{FOLDER}/root{n}" for n, asked in enumerate(self.roots)}
         given = {**self.links(), **self.copies()}
         paths = {path: f"/{FOLDER}/{name}" for name, path in given.items()}

@@ -1,7 +1,7 @@
 """Makes package roots, which are file systems for programs. They consist of Debian's packages,
-without files of this machine.
+without files of this machine. The cache of guest kernels has the results:
 
-    roots/pins/HASH.json    in the cache of kits: the versions chosen for some names of packages
+    roots/pins/HASH.json    the versions chosen for some names of packages
     roots/HASH/root/        those packages, unpacked
     roots/HASH/root.json    their names and versions, and the hash of every file
 

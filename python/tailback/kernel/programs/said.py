@@ -133,7 +133,7 @@ OTHER_PATCH = (
 
 
 def of_kit(kit: Kit) -> list[str]:
-    """Return warnings that apply to every run with programs on this kit."""
+    """Return warnings that apply to every run with programs on this guest kernel."""
     if not kit.lets_time_pass:
         return [WITHOUT_PATCH]
     same = kit.manifest["patches"][patches.PROGRAMS.stem] == patches.sha256()

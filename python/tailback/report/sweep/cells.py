@@ -174,7 +174,7 @@ def _by_run(group: Sequence[Run], kind: Kind) -> list[Sequence[Part]]:
 
 
 def csv_of(groups: Sequence[Sequence[Run]]) -> str:
-    """Return CSV with a row for each metric of each flow, link or class at each point.
+    """Return CSV with a row for each metric of each flow, link or class at each sweep point.
 
     A row has the unrounded mean over seeds, half the width of its 95 % interval, the number of
     seeds with a value, and the number of all seeds. If transfers did not finish, it also has a

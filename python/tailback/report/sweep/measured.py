@@ -22,7 +22,7 @@ SPREAD = 8.0
 """If the largest value of a key is more than this many times the smallest value, its axis is
 logarithmic."""
 WORTH = 0.02
-"""Utilisation gets a figure if it changes by at least this much over all points."""
+"""Utilisation gets a figure if it changes by at least this much over all sweep points."""
 SAME = 0.01
 """Another quantity gets a figure if it changes by at least this much, as a share of its largest
 value."""
@@ -140,7 +140,7 @@ def pooled_text(values: Iterable[Sequence[Value]], several: str = "") -> str:
 
 
 def _varies(quantity: SweepQuantity, values: Sequence[Value]) -> bool:
-    """Return whether the metric of any flow or link differs between points."""
+    """Return whether the metric of any flow or link differs between sweep points."""
     means: dict[str, list[float]] = {}
     for _, name, value in values:
         if value.mean is not None:
@@ -153,7 +153,7 @@ Value = tuple[Run, str, Estimate]
 
 
 def _values(groups: Sequence[Sequence[Run]], quantity: SweepQuantity) -> list[Value]:
-    """Estimate the metric over seeds, for each point and name.
+    """Estimate the metric over seeds, for each sweep point and name.
 
     Parts of a run with the same name are averaged first.
     """

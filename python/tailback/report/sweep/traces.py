@@ -25,8 +25,8 @@ MAX_SAMPLES = 2400
 
 
 def figures(groups: Sequence[Sequence[Run]], facts: Facts) -> list[Block]:
-    """Draw the first run of the first point. If there are several points, also draw the first run
-    of the last."""
+    """Draw the first run of the first sweep point. If there are several sweep points, also draw the
+    first run of the last."""
     runs = [groups[0][0]] if groups else []
     if len(groups) > 1:
         runs.append(groups[-1][0])

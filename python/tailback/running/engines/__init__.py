@@ -43,7 +43,7 @@ class Engine(Protocol):
         """Estimate the CPU time in s of a run, from the packets over all its links."""
 
     def run(self, scenario: Scenario, index: int, store: Store, control: Control) -> None:
-        """Run one point and store its folder."""
+        """Run one sweep point and store its folder."""
 
 
 def get(name: str) -> Engine:
@@ -73,7 +73,7 @@ def word(engine: Engine) -> str:
 
 def versions() -> dict[str, set[str]]:
     """Return the installed versions of each engine, by the engine's name in results. The kernel
-    engine is left out if no kit is built.
+    engine is left out if no guest kernel is built.
     """
     by_engine: dict[str, set[str]] = {}
     for name in NAMES:
@@ -95,7 +95,7 @@ def unlike(name: str, version: str) -> str:
     """
     from tailback.store.versions import engine_of, hashes_of
 
-    # For the simulator, skip `versions`, which also looks for kernel kits.
+    # For the simulator, skip `versions`, which also looks for guest kernels.
     has = {get(name).version} if name == "sim" else versions().get(name, set())
     if has and engine_of(version) not in has:
         return f"{name} {', '.join(sorted(has))}"

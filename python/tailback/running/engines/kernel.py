@@ -47,7 +47,7 @@ ended."""
 
 @dataclass(frozen=True)
 class Kernel:
-    """The kernel engine with one kit and one clock."""
+    """The kernel engine with one guest kernel and one clock."""
 
     kit: kit.Kit
     clock: guest.Clock = "virtual"
@@ -126,10 +126,10 @@ class Kernel:
         return registrations
 
     def load(self, read: Callable[[Mapping[str, Any]], Scenario]) -> Scenario:
-        """Read a scenario, and reject what Linux or this kit does not support.
+        """Read a scenario, and reject what Linux or this guest kernel does not support.
 
-        The engine's version covers the kernel that a point names, and the user's modules that its
-        points use.
+        The engine's version covers the kernel that a sweep point names, and the user's modules that
+        its sweep points use.
         """
         identity = {"engine": self.name, "engine_version": self.version}
         scenario = read({**identity, "kit": self.has})
@@ -169,7 +169,7 @@ class Kernel:
         return _setting(STALL_VARIABLE, guest.STALL_S)
 
     def run(self, scenario: Scenario, index: int, store: Store, control: Control) -> None:
-        """Run a point in a guest, and store the results."""
+        """Run a sweep point in a guest, and store the results."""
         point = scenario.points[index]
         self.of(point.kernel)._run(scenario, point, index, store, control)
 

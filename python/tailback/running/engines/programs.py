@@ -33,16 +33,16 @@ class Checked:
 
 @dataclass(frozen=True)
 class Programs:
-    """Prepares the package roots and programs of points, each once."""
+    """Prepares the package roots and programs of sweep points, each once."""
 
     kit: Kit
     _roots: dict[str, Root] = field(default_factory=dict)
 
     def check(self, points: Iterable[Point]) -> Checked:
-        """Check the programs of these points. Return the errors, and what the programs add to the
-        engine's version.
+        """Check the programs of these sweep points. Return the errors, and what the programs add to
+        the engine's version.
 
-        Raises `InputError` if this machine or this kit cannot run programs.
+        Raises `InputError` if this machine or this guest kernel cannot run programs.
         """
         asked: dict[str, Program] = {}
         not_built: list[check.Problem] = []
@@ -58,7 +58,7 @@ class Programs:
             return Checked([], [])
         if not (self.kit.root / FOLDER).is_dir():
             raise InputError(
-                f"the kernel kit in {self.kit.path} is from an earlier tailback, which could not "
+                f"the guest kernel in {self.kit.path} is from an earlier tailback, which could not "
                 f"run programs; run: {COMMAND}"
             )
         confine.check_programs(self.kit)
@@ -79,7 +79,8 @@ class Programs:
         return Checked(list(dict.fromkeys(problems)), sorted(inputs))
 
     def places(self, point: Point) -> Places | None:
-        """Return the files that a guest needs for a point's programs, or None without programs."""
+        """Return the files that a guest needs for a sweep point's programs, or None without
+        programs."""
         programs = of(point)
         if not programs:
             return None

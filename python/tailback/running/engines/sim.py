@@ -38,7 +38,7 @@ class Sim:
         return packets * PACKET_S
 
     def run(self, scenario: Scenario, index: int, store: Store, control: Control) -> None:
-        """Run one point and store its folder."""
+        """Run one sweep point and store its folder."""
         scenario.run(index, store, control)
 
 

@@ -1,4 +1,4 @@
-"""The battery from the published DualPI2 reports: equal RTT, flow combinations, mixed RTT,
+"""The set of scenarios from the published DualPI2 reports: equal RTT, flow combinations, mixed RTT,
 overload."""
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _QUICK_FLOWS = ((1, 1), (2, 2), (5, 5), (10, 10), (2, 8), (8, 2))
 
 
 class L4sBattery:
-    """The battery `l4s-battery`."""
+    """The set of scenarios `l4s-battery`."""
 
     name = "l4s-battery"
     title = "DualPI2 versions over the L4S battery"
@@ -115,7 +115,7 @@ class L4sBattery:
         return all(row[path] in steps for path, steps in kept.items() if path in row)
 
     def case(self, file: str, params: Row) -> str:
-        """Return the name of a point of a scenario file."""
+        """Return the name of a sweep point of a scenario file."""
         return cases.words(file, params)
 
     def report(self, made: BatteryComparison) -> Report:

@@ -1,4 +1,4 @@
-"""Describes the battery's points by link rate, round-trip times, numbers of flows, and UDP."""
+"""Describes the scenarios of the set by link rate, round-trip times, numbers of flows, and UDP."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SIZES = {
 
 @dataclass(frozen=True)
 class Spot:
-    """The values of a point that determine its place in the figures."""
+    """The values of a sweep point that determine its place in the figures."""
 
     link: float
     """Rate of the link, Mbit/s."""
@@ -45,8 +45,8 @@ class Spot:
 
 
 def spot(file: str, params: Mapping[str, Any]) -> Spot:
-    """Read a point's values from its swept values. `file` is the name of the scenario file without
-    its ending."""
+    """Read a sweep point's values from its swept values. `file` is the name of the scenario file
+    without its ending."""
 
     def ms(path: str, default: float) -> float:
         return float(params.get(path, default * 1e6)) / 1e6
@@ -72,7 +72,7 @@ def spot(file: str, params: Mapping[str, Any]) -> Spot:
 
 
 def words(file: str, params: Mapping[str, Any]) -> str:
-    """Return a name for a point of a scenario file. Names are unique within a part."""
+    """Return a name for a sweep point of a scenario file. Names are unique within a part."""
     at = spot(file, params)
     if file.startswith("flows"):
         return f"{at.l_flows} L, {at.c_flows} C"

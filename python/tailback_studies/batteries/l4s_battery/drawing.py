@@ -32,11 +32,11 @@ Stat = Mapping[str, float]
 
 
 Values = Callable[[View, BatteryPoint], Mapping[str, Stat]]
-"""A function that returns the statistics of a version at a point, by series."""
+"""A function that returns the statistics of a version at a sweep point, by series."""
 
 
 Flags = Callable[[BatteryPoint, str, str], bool]
-"""A function that returns whether the difference of a version at a point is flagged, for a
+"""A function that returns whether the difference of a version at a sweep point is flagged, for a
 series."""
 
 
@@ -56,8 +56,8 @@ def figure(
     colours: Mapping[str, str],
     facts: Facts,
 ) -> list[ReportFigure]:
-    """Draw the points in one figure, or in several if there are many versions. Return an empty list
-    if there are no points to draw."""
+    """Draw the sweep points in one figure, or in several if there are many versions. Return an
+    empty list if there is nothing to draw."""
     rows = list(dict.fromkeys(row(point) for point in points))
     known = [text for text in xs if any(x(point) == text for point in points)]
 

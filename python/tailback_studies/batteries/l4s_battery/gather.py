@@ -1,4 +1,5 @@
-"""Collects what the figures show: means over seeds of statistics, by point, version and class."""
+"""Collects what the figures show: means over seeds of statistics, by sweep point, version and
+class."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ SAMPLED = ("rate_mbit", "window_bytes", "utilisation", "mark_share", "drop_share
 
 @dataclass(frozen=True)
 class View:
-    """The runs of one version at a point."""
+    """The runs of one version at a sweep point."""
 
     runs: Sequence[Run]
 
@@ -74,17 +75,17 @@ class View:
 
 @dataclass(frozen=True)
 class BatteryPoint:
-    """A point of the battery, with the runs of each version."""
+    """A scenario of the set, with the runs of each version."""
 
     part: str
     case: str
     at: Spot
     views: Mapping[str, View]
-    """The results at this point, by version."""
+    """The results at this sweep point, by version."""
 
 
 class Gathered:
-    """The points of a comparison, arranged for the figures."""
+    """The sweep points of a comparison, arranged for the figures."""
 
     def __init__(self, comparison: BatteryComparison) -> None:
         self.made = comparison
@@ -107,7 +108,7 @@ class Gathered:
                     self._flags.add((part, case, cell.name, cell.quantity, variant))
 
     def of(self, part: str) -> list[BatteryPoint]:
-        """Return the points of a part."""
+        """Return the sweep points of a part of the set."""
         return [point for point in self.points if point.part == part]
 
     def flagged(self, point: BatteryPoint, variant: str, name: str, *quantities: str) -> bool:

@@ -1,4 +1,4 @@
-"""Draws the figures of one part of the battery, one for each quantity."""
+"""Draws the figures of one part of `l4s-battery`, one for each quantity."""
 
 from __future__ import annotations
 
@@ -114,8 +114,8 @@ RATIO = Look("ratio L / C", "", "log", rule=1.0)
 
 
 _Axes = tuple[Callable[[BatteryPoint], str], Callable[[BatteryPoint], str], tuple[str, ...], str]
-"""Two functions that return the row of a point and its place on the x axis, and then the ticks and
-the title of the x axis."""
+"""Two functions that return the row of a sweep point and its place on the x axis, and then the
+ticks and the title of the x axis."""
 
 
 _AXES: Mapping[str, _Axes] = {
@@ -141,7 +141,7 @@ _AXES: Mapping[str, _Axes] = {
 
 
 class Panels:
-    """Makes the figures of one part."""
+    """Makes the figures of one part of the set."""
 
     def __init__(
         self, gathered: Gathered, part: str, axes: str, prefix: str, title: str, facts: Facts

@@ -1,4 +1,4 @@
-"""Makes the report of the battery: differences, figures as in the DualPI2 reports, and set-up."""
+"""Makes the report of `l4s-battery`: differences, figures as in the DualPI2 reports, and set-up."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def _by_quantity(comparison: BatteryComparison, variant: VariantResults, facts: 
             groups.setdefault(key, {}).setdefault(str(cell.params["part"]), []).append(d)
             if not cell.nothing:
                 shown.add(key)
-    # Order rows like the battery's metrics, even if the first points lack some.
+    # Order rows like the metrics of `l4s-battery`, even if the first scenarios lack some.
     order = {name.split(".", 1)[1]: i for i, name in enumerate(comparison.battery.metrics)}
     rows: list[list[Value]] = []
     for (quantity, name), by_part in sorted(
@@ -294,7 +294,7 @@ def _word(value: object) -> str:
 
 
 def _kernel(variant: VariantResults) -> str:
-    """Return the kernel with its kit, and the user's modules with their hashes."""
+    """Return the guest kernel and the user's modules with their hashes."""
     first = next(iter(variant.results), None)
     environment = first.manifest.get("environment") if first else None
     kit = environment.get("kit") if isinstance(environment, Mapping) else None
@@ -306,12 +306,12 @@ def _kernel(variant: VariantResults) -> str:
         f"module {name} {str(known[name])[:16]}" if name in known else f"module {name}"
         for name in sorted(modules)
     ]
-    kit_name = f"kit {variant.kernel or ''} {str(kit.get('hash', ''))[:16]}".replace("  ", " ")
+    kit_name = f"build {variant.kernel or ''} {str(kit.get('hash', ''))[:16]}".replace("  ", " ")
     return ", ".join([f"Linux {kit.get('kernel', '')}", kit_name, *texts])
 
 
 def _modules(canonical: object) -> set[str]:
-    """Return the kernel modules that a canonical point names."""
+    """Return the kernel modules that a canonical scenario names."""
     if isinstance(canonical, Mapping):
         own = {canonical["module"]} if isinstance(canonical.get("module"), str) else set()
         return own.union(*map(_modules, canonical.values()))

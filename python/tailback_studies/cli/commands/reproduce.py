@@ -31,17 +31,17 @@ if TYPE_CHECKING:
     metavar="NAME",
     help="Run only this figure or table [default: all]. Can be repeated.",
 )
-@click.option("--quick", is_flag=True, help="Make shorter runs and fewer points, for a first look.")
+@click.option("--quick", is_flag=True, help="Make shorter and fewer runs, for a first look.")
 @click.option(
     "--page",
     is_flag=True,
-    help="Write the docs page of the experiment beside the report. This runs every part with all "
-    "seeds and full durations. If the publication leaves a detail open, it runs every "
-    "interpretation.",
+    help="Write the docs page of the experiment beside the report. This runs every part of the "
+    "experiment with all seeds and full durations. If the publication leaves a detail open, "
+    "it runs every interpretation.",
 )
 @report_options
 @run_options(
-    seeds_help="Number of seeds for each point [default: the number that the experiment sets]."
+    seeds_help="Number of seeds for each scenario [default: the number that the experiment sets]."
 )
 @json_option
 def reproduce(

@@ -23,21 +23,21 @@ if TYPE_CHECKING:
     cls=Command,
     examples=(
         ("validate --quick", "take a first look"),
-        ("validate --queue codel", "run the cells of one queue"),
-        ("validate --queue impairments", "run the cells of a family"),
+        ("validate --queue codel", "run the scenarios of one queue"),
+        ("validate --queue impairments", "run the scenarios of a group of queues"),
     ),
 )
 @click.option(
     "--quick",
     is_flag=True,
-    help="Run fewer cells with fewer seeds and for fewer seconds, for a first look.",
+    help="Run fewer scenarios with fewer seeds and for fewer seconds, for a first look.",
 )
 @click.option(
     "--queue",
     "queues",
     multiple=True,
     metavar="NAME",
-    help="Run only cells of this queue, or of a group of queues that the page shows together "
+    help="Run only scenarios of this queue, or of a group of queues that the page shows together "
     "[default: all]. Can be repeated.",
 )
 @click.option(
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     engine=False,
     cores=False,
     spread=False,
-    seeds_help="Number of seeds of each cell [default: 5, with --quick fewer].",
+    seeds_help="Number of seeds of each scenario [default: 5, with --quick fewer].",
 )
 @json_option
 def validate(
@@ -67,12 +67,12 @@ def validate(
     options: RunOptions,
     as_json: bool,
 ) -> int:
-    """Compare the simulator with the Linux kernel in a grid of scenarios, called cells.
+    """Compare the simulator with the Linux kernel in a grid of scenarios.
 
-    The cells run single and competing congestion controls, Accurate ECN, BBR and short connections
-    through every queue that both engines have, with 5 seeds each. Stored runs are reused, so an
-    interrupted command resumes. The exit status is 1 if a difference exceeds its limit, a cell has
-    no measurement, or a run failed.
+    The scenarios run single and competing congestion controls, Accurate ECN, BBR and short
+    connections through every queue that both engines have, with 5 seeds each. Stored runs are
+    reused, so an interrupted command resumes. The exit status is 1 if a difference exceeds its
+    limit, a scenario has no measurement, or a run failed.
     """
     began = time.monotonic()
     from tailback_studies import validation
@@ -89,9 +89,9 @@ def validate(
     result = validation.validate(options, quick=quick, only=chosen, stored=stored)
     if not result.cells:
         raise InputError(
-            "no cell has all its runs stored; run the command without --stored"
+            "no scenario has all its runs; run the command without --stored"
             if stored
-            else "no cell has all its runs; run the command again, which repeats the failed ones"
+            else "no scenario has all its runs; run the command again to repeat the failed ones"
         )
     if as_json:
         terminal.out_json(result.to_dict())

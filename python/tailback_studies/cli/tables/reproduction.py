@@ -25,7 +25,7 @@ def show(experiment: Experiment, result: ReproduceResult) -> None:
         return
     table = Table(title=experiment.title, title_justify="left", box=None, pad_edge=False)
     table.add_column("quantity")
-    for name in ("cells", "median error", "90th percentile", "median rel.", "90th percentile"):
+    for name in ("values", "median error", "90th percentile", "median rel.", "90th percentile"):
         table.add_column(name, justify="right")
     expected = [row for row in result.summary if "expected" in row]
     goals = any("goal" in row or "within" in row for row in result.summary)
@@ -59,7 +59,7 @@ def _show_expectations(rows: Sequence[Mapping[str, Any]]) -> None:
     table = Table(title="Expectations", title_justify="left", box=None, pad_edge=False)
     for name in ("", "expected", "measured"):
         table.add_column(name)
-    table.add_column("cells", justify="right")
+    table.add_column("values", justify="right")
     table.add_column("")
     for row in rows:
         held = f"{row['held']}/{row['cells']}"
@@ -73,7 +73,7 @@ def _show_goals(console: Console, goals: Sequence[Mapping[str, Any]]) -> None:
     met = f"{len(goals) - len(missed)} of {len(goals)} goals met"
     console.print(f"{met} (goals.csv)" if not missed else f"{met} (goals.csv); missed:")
     for goal in missed:
-        console.print(f"  {goal['goal']}: {goal['limit']}, {goal['cells']} cells", soft_wrap=True)
+        console.print(f"  {goal['goal']}: {goal['limit']}, {goal['cells']} values", soft_wrap=True)
 
 
 def _percent(value: float | None) -> str:
@@ -81,7 +81,7 @@ def _percent(value: float | None) -> str:
 
 
 def _goal(row: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the goal for the errors of a group of cells, and whether it is met."""
+    """Return the goal for the errors of a group of values, and whether it is met."""
     verdict = "holds" if row.get("holds") else "missed"
     if "within" in row:
         return f"{row['within']} of {row['cells']} {_limit(row.get('goal'))}".rstrip(), verdict

@@ -13,7 +13,7 @@ from tailback_studies.reproduction.judges import Judge
 from tailback_studies.validation import Validation
 
 MOST = 12
-"""Largest number of cells that the table lists by name."""
+"""Largest number of scenarios that the table lists by name."""
 
 
 def show(validation: Validation, pages: list[Path], took_s: float) -> None:
@@ -21,7 +21,7 @@ def show(validation: Validation, pages: list[Path], took_s: float) -> None:
     command's duration."""
     console = new_console()
     engines = ", ".join(f"{name} {version}" for name, version in validation.ran.versions.items())
-    console.print(f"{len(validation.cells)} of {validation.ran.cells} cells on {engines}")
+    console.print(f"{len(validation.cells)} of {validation.ran.cells} scenarios on {engines}")
     console.print()
     print_table(_goals(validation.judges))
     if validation.misses:
@@ -38,7 +38,7 @@ def show(validation: Validation, pages: list[Path], took_s: float) -> None:
 def _goals(judges: Sequence[Judge]) -> Table:
     table = Table(box=None, pad_edge=False)
     table.add_column("goal")
-    for title in ("asked for", "cells", "within", "or noise", "holds"):
+    for title in ("asked for", "scenarios", "within", "or noise", "holds"):
         table.add_column(title, justify="right", no_wrap=True)
     for of in judges:
         middle = "" if of.median is None else f"{100 * of.median:.2f} %"
@@ -57,7 +57,7 @@ def _worst(validation: Validation) -> Table:
     from tailback_studies.validation import tables
 
     table = Table(title="Furthest beyond a limit", title_justify="left", box=None, pad_edge=False)
-    table.add_column("cell", no_wrap=True)
+    table.add_column("scenario", no_wrap=True)
     for title in ("what", "simulator", "kernel", "error", "cause"):
         table.add_column(title)
     for miss, cause in list(zip(validation.misses, validation.causes, strict=True))[:MOST]:

@@ -1,4 +1,4 @@
-"""Lists the numbers of all parts as rows for cells.csv and `--json`."""
+"""Lists the numbers of all parts of the experiment as rows for cells.csv and `--json`."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from tailback_studies.experiments.abe_2017 import (
 )
 from tailback_studies.experiments.abe_2017.measured import AbeMeasures
 
-#: A cell, and the theory's prediction for it.
+#: A value, and the theory's prediction for it.
 Predicted = tuple[TableCell, float | None]
 
 
 def cells(measurements: AbeMeasures) -> list[Predicted]:
-    """Return all numbers of the parts as rows."""
+    """Return all numbers of these parts of the experiment as rows."""
     return [
         *_single(measurements.single),
         *_equal(measurements.equal),
@@ -38,7 +38,7 @@ def _one(name: str, quantity: str, unit: str, value: float | None) -> TableCell:
 
 
 def part_title(part: str) -> str:
-    """Return the poster's name for a part, such as "Experiment 1"."""
+    """Return the poster's name for a part of the experiment, such as "Experiment 1"."""
     return part.replace("-", " ").capitalize()
 
 
@@ -130,7 +130,7 @@ def _tradeoff(points: Sequence[tradeoff.TradeoffPoint]) -> list[Predicted]:
 
 
 def predicted(numbers: Sequence[Predicted]) -> str:
-    """Return measured and predicted values as CSV, for cells with a prediction."""
+    """Return measured and predicted values as CSV, for values with a prediction."""
 
     def short_form(number: float) -> str:
         return f"{number:.6g}"

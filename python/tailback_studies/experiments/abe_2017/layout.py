@@ -22,7 +22,7 @@ PARTS: Mapping[str, str] = {
     "experiment-7": "Short flows that end near the end of slow start",
     "trade-off": "What a gentler factor gains, and what it costs",
 }
-#: Parts that can also run on Linux.
+#: Parts of the experiment that can also run on Linux.
 KERNEL_PARTS = ("experiment-1", "experiment-2", "experiment-3", "experiment-4")
 
 NAMES = {"reno": "NewReno", "cubic": "CUBIC"}
@@ -81,8 +81,8 @@ def options(queue: str, engine: str) -> dict[str, Any]:
 
 
 def kernel_only(parts: tuple[str, ...], asked: bool, name: str) -> tuple[str, ...]:
-    """Return the parts that can run on Linux. Raise an error for an explicitly requested part that
-    cannot."""
+    """Return the parts of the experiment that can run on Linux. Raise an error for an explicitly
+    requested part that cannot."""
     if asked:
         for part in parts:
             if part not in KERNEL_PARTS:

@@ -16,7 +16,7 @@ Plans = Mapping[str, Sequence[tuple[Any, Job]]]
 
 @dataclass(frozen=True)
 class AbeMeasures:
-    """The measured points of each part. Empty if the part did not run."""
+    """The measurements of each part of the experiment. Empty if the part did not run."""
 
     single: Sequence[single.SinglePoint] = ()
     equal: Sequence[equal.EqualPoint] = ()
@@ -28,7 +28,7 @@ class AbeMeasures:
 
 
 def plan(request: Request) -> Plans:
-    """Return the jobs of the requested parts, by plan."""
+    """Return the jobs of the requested parts of the experiment, by plan."""
     parts, quick, seeds = request.parts, request.quick, request.seeds
     plans: dict[str, Sequence[tuple[Any, Job]]] = {
         "single": single.plan(parts, quick=quick, seeds=seeds, engine=request.engine)

@@ -36,7 +36,7 @@ class AbeSetup:
 
     @property
     def id(self) -> str:
-        """Identifies the set-up in ids of figures and cells."""
+        """Identifies the set-up in ids of figures and values."""
         plain = "" if self.fast_convergence else "-plain"
         return f"{self.cc}{plain}-{self.queue}-{self.rate_mbit:g}"
 
@@ -62,8 +62,8 @@ SEEDS = 5
 #: utilisation.
 LEAST_PATH = 100.0
 #: Cycles count as equal if the standard deviation of the windows at reductions is at most this
-#: share of their mean. This limit and `LEAST_PATH` were set after the cells had been measured. They
-#: serve to explain differences, not to decide whether a criterion is met.
+#: share of their mean. This limit and `LEAST_PATH` were set after the values had been measured.
+#: They serve to explain differences, not to decide whether a criterion is met.
 EQUAL_CYCLES = 0.05
 
 

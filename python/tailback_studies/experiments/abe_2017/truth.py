@@ -29,13 +29,13 @@ class AbeVerdict:
     #: What was measured, as text.
     measured: str
     cells: int
-    #: Number of cells that meet the expectation.
+    #: Number of values that meet the expectation.
     held: int
-    #: Whether all cells meet the expectation.
+    #: Whether all values meet the expectation.
     holds: bool
-    #: The cells that do not, as text.
+    #: The values that do not, as text.
     misses: Sequence[str] = field(default_factory=tuple)
-    #: The error of each cell. `error` is the kind of these errors, one of `entries.KINDS`.
+    #: The error of each value. `error` is the kind of these errors, one of `entries.KINDS`.
     sizes: Sequence[float] = field(default_factory=tuple)
     error: str = "absolute"
 

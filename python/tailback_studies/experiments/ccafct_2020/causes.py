@@ -63,19 +63,19 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
 CHANGED: tuple[tuple[str, str, str, str], ...] = (
     (
         "data segments of Accurate ECN",
-        "1448 bytes of payload; harm within 20 % in 10 of 18 cells",
+        "1448 bytes of payload; harm within 20 % in 10 of 18 values",
         "1436 bytes, because each segment carries the option",
         "Linux's segments carry it (`tcp_current_mss`)",
     ),
     (
         "connections of requests",
-        "each request had its own; harm within 20 % in 9 of 18 cells, times in 17 of 27",
+        "each request had its own; harm within 20 % in 9 of 18 values, times in 17 of 27",
         "requests share connections as in Go's HTTP client; alone, this gives 11 and 16",
         "the publication's client does",
     ),
     (
         "remembered destinations",
-        "none; with shared connections harm within 20 % in 11 of 18 cells, times in 16 of 27",
+        "none; with shared connections harm within 20 % in 11 of 18 values, times in 16 of 27",
         "hosts remember ssthresh and RTT; 15 and 18",
         "Linux before 5.6 does",
     ),

@@ -25,7 +25,7 @@ class CcafctRow:
 
     @property
     def name(self) -> str:
-        """Identifies the row in ids of cells."""
+        """Identifies the row in ids of values."""
         return f"{self.rtt_ms}ms/{self.competitor or 'alone'}"
 
     @property

@@ -1,4 +1,4 @@
-"""Makes a job for each row, and computes cells from the runs."""
+"""Makes a job for each row, and computes values from the runs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ AS_PUBLISHED = CcafctVariant()
 
 
 class CcafctStored(Protocol):
-    """The parts of a stored run from which cells are computed."""
+    """The parts of a stored run from which values are computed."""
 
     @property
     def seed(self) -> int:
@@ -56,12 +56,12 @@ class CcafctEntry(BaseEntry):
 
     @property
     def is_harm(self) -> bool:
-        """Whether the cell has harm, computed from two rows, rather than a time."""
+        """Whether the value has harm, computed from two rows, rather than a time."""
         return self.column.endswith("_harm")
 
     @property
     def coordinates(self) -> dict[str, Any]:
-        """The cell's row and column."""
+        """The value's row and column."""
         return {
             "rtt_ms": self.row.rtt_ms,
             "competitor": self.row.competitor or None,
@@ -113,7 +113,7 @@ def made(
     return out
 
 
-# --- cells --------------------------------------------------------------------------------------
+# --- values --------------------------------------------------------------------------------------
 
 
 def statistics(times_ms: Sequence[float]) -> dict[str, float | None]:
@@ -137,7 +137,7 @@ def times_ms(stored: CcafctStored) -> list[float]:
 def entries(
     rows: Sequence[CcafctRow], results: Sequence[Iterable[CcafctStored]]
 ) -> list[CcafctEntry]:
-    """Return the cells of these rows, in the order of the publication. Harm is computed for each
+    """Return the values of these rows, in the order of the publication. Harm is computed for each
     seed, then averaged."""
     by_row = {
         row: {run.seed: statistics(times_ms(run)) for run in stored}

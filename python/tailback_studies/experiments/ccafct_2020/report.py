@@ -1,4 +1,4 @@
-"""Makes the report and the documentation page: errors by group of cells, every row, and the
+"""Makes the report and the documentation page: errors by group of values, every row, and the
 set-up."""
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def _misses(entries: Sequence[CcafctEntry], run_facts: Facts) -> list[Block]:
     off = truth.missed(entries)
     held = sum(e.within is not None for e in entries)
     if not off:
-        return [Text(f"All {held} cells with a goal are within it.")] if held else []
+        return [Text(f"All {held} values with a goal are within it.")] if held else []
     rows: list[list[Value]] = []
     for e in off:
         goal = goal_of(truth.GOALS, e)

@@ -11,7 +11,7 @@ from tailback_studies.reproduction import goals
 from tailback_studies.reproduction.goals import CellsVerdict, CellsWithin
 from tailback_studies.reproduction.judges import Judge, judge
 
-#: Largest relative error of a cell, for times and for harm.
+#: Largest relative error of a value, for times and for harm.
 LIMIT = 0.2
 
 GOALS: tuple[CellsWithin[CcafctEntry], ...] = (
@@ -21,12 +21,12 @@ GOALS: tuple[CellsWithin[CcafctEntry], ...] = (
 
 
 def judged(entries: Iterable[CcafctEntry]) -> list[CcafctEntry]:
-    """Return the cells with the tolerances that their goals set."""
+    """Return the values with the tolerances that their goals set."""
     return goals.with_tolerances(GOALS, entries)
 
 
 def verdicts(entries: Sequence[CcafctEntry]) -> list[CellsVerdict]:
-    """Return a verdict for each goal that has cells."""
+    """Return a verdict for each goal that has values."""
     return list(goals.cells_verdicts(GOALS, entries))
 
 
@@ -42,6 +42,6 @@ def summary(entries: Sequence[CcafctEntry]) -> list[dict[str, Any]]:
 
 
 def missed(entries: Iterable[CcafctEntry]) -> list[CcafctEntry]:
-    """Return the cells with errors beyond their goals, the largest first."""
+    """Return the values with errors beyond their goals, the largest first."""
     off = [e for e in entries if e.within is False]
     return sorted(off, key=lambda e: -(e.size("relative") or 0.0))

@@ -36,7 +36,7 @@ class DctcpInternet2014(Reproduction):
     parts = PARTS
 
     def study(self, request: Request) -> Study:
-        """Plan the batches of runs that the requested parts need."""
+        """Plan the batches of runs that the requested parts of the experiment need."""
         from tailback.report import summarise
         from tailback.running.batch import Job
         from tailback_studies.experiments.dctcp_internet_2014 import (

@@ -49,7 +49,7 @@ def not_run(reasons: Mapping[str, str]) -> Section:
 
 
 def with_simulated(cells: Sequence[TableCell], measured: DctcpMeasures) -> list[dict[str, Any]]:
-    """Return the cells as `reproduce --json` prints them. Cells of Table I also contain the
+    """Return the values as `reproduce --json` prints them. Values of Table I also contain the
     simulator's value."""
     of_sim = {cell.id: cell for cell in table1.cells(measured.simulated)}
     out = []
@@ -113,12 +113,12 @@ def _table1(builder: Builder) -> Section:
     missed = [(a, b) for a, b in zip(of_linux, of_sim, strict=True) if a.status == "miss"]
     alike = sum(_same_miss(a, b) for a, b in missed)
     caption = (
-        f"{good[0]} of {len(of_linux)} cells agree with the paper on Linux, {good[1]} in the "
+        f"{good[0]} of {len(of_linux)} values agree with the paper on Linux, {good[1]} in the "
         f"simulator. Of the {len(missed)} that miss on Linux, {alike} miss in the simulator in the "
         "same direction."
     )
     columns = [
-        Column("cell", align="left"),
+        Column("value", align="left"),
         Column("paper", ".3f"),
         Column("simulator", ".3f"),
         Column("Linux", ".3f"),

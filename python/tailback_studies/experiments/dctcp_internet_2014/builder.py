@@ -1,4 +1,4 @@
-"""Gives the sections their measurements, and collects the cells and claims that they check."""
+"""Gives the sections their measurements, and collects the values and claims that they check."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class DctcpMeasures:
 
 
 class Builder:
-    """Gives the sections their measurements, and collects cells and claims."""
+    """Gives the sections their measurements, and collects values and claims."""
 
     def __init__(self, measured: DctcpMeasures) -> None:
         self.measured = measured

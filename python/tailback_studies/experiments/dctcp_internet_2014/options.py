@@ -162,7 +162,8 @@ READINGS: tuple[tuple[str, str, dict[str, Any], bool], ...] = (
 )
 
 #: Readings that differ in RED's idle clock, by which the average queue falls while the queue is
-#: empty. The fastest clock comes first. The two-Reno cells of Table I decide which clock is used.
+#: empty. The fastest clock comes first. The values with two Reno flows of Table I decide which
+#: clock is used.
 CLOCKS = ("taken", "idle-100", "idle-500", "avpkt", "idle-1500", "idle-hold")
 
 #: Alternatives to single settings of the chosen reading. Each is tried on two rows of Table I and

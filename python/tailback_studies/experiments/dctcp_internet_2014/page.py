@@ -14,7 +14,7 @@ from tailback_studies.reproduction.judges import Judge
 from tailback_studies.reproduction.page import Page
 from tailback_studies.reproduction.shown import goals_table
 
-#: Criteria for the cells: the quantities to which a criterion applies, its title, and its limit as
+#: Criteria for the values: the quantities to which a criterion applies, its title, and its limit as
 #: text.
 JUDGED = (
     (
@@ -85,5 +85,5 @@ CHOSEN = """
 The paper does not state two options: RED's idle clock and its uniformisation. They were chosen
 after seeing Table I (\u201cinferred\u201d in the set-up), so no value of Table I is held out. The
 table of readings shows the results of the other choices. That section also chooses the idle clock a
-second time, from the two-Reno cells alone.
+second time, from the values with two Reno flows alone.
 """

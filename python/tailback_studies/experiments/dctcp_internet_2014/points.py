@@ -110,7 +110,7 @@ def plan(
     quick: bool,
     engine: str = "sim",
 ) -> dict[str, DctcpBatch]:
-    """Return the batches for these parts, by name."""
+    """Return the batches for these parts of the experiment, by name."""
     wanted = set(parts)
     out: dict[str, DctcpBatch] = {}
     frames = {} if engine == "sim" else LINUX_FRAMES
@@ -216,8 +216,9 @@ def _quick(made: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def near_equal_share(document: dict[str, Any], m: float, most: int) -> dict[str, Any]:
-    """Return the scenario with at most `most` thresholds near equal rates. The largest is about 2.4
-    times Min_Thresh_Reno if that is BDP/8, and 1.6 times if it is BDP."""
+    """Return the scenario with at most `most` values of DCTCP's marking threshold, near the one
+    that gives both flows equal rates. The largest is about 2.4 times Min_Thresh_Reno if that is
+    BDP/8, and 1.6 times if it is BDP."""
     top = 1.6 + 0.9 * (1.0 - m)
     values = document["sweep"]["zip"][0][f"{ECN}.min"]
     near = [k for k in values if bdp_size(k) <= top * m + FRAME / BDP]

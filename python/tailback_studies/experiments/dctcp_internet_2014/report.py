@@ -50,7 +50,7 @@ MAKERS: Mapping[str, Callable[[Builder], Section | None]] = {
 
 
 def report(builder: Builder, parts: Sequence[str]) -> Report:
-    """Return the report of these parts."""
+    """Return the report of these parts of the experiment."""
     # Table I decides the result of the experiment, so it comes first.
     first = ("table1", "readings")
     order = sorted((p for p in PARTS if p in parts), key=lambda p: p not in first)
@@ -63,7 +63,7 @@ def report(builder: Builder, parts: Sequence[str]) -> Report:
     meta = [
         ("source", SOURCE),
         ("engine", f"{measured.engine}, version {measured.version}"),
-        ("runs", f"{runs}, up to {seeds} seed{'s' if seeds != 1 else ''} per point"),
+        ("runs", f"{runs}, up to {seeds} seed{'s' if seeds != 1 else ''} per scenario"),
         (
             "bottleneck",
             "10 Mbit/s, base RTT 25 ms, BDP 31,250 B = 20.83 frames of 1500 B, one queue",

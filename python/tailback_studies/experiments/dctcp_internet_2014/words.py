@@ -33,7 +33,7 @@ def spread(ci: float | None, digits: str) -> str | None:
 
 
 def verdict(cell: TableCell, digits: str) -> Value:
-    """Return the error, marked as a pass or a miss. If there is no error although the cell has a
+    """Return the error, marked as a pass or a miss. If there is no error although the value has a
     tolerance, return "none found"."""
     if cell.error is None:
         return Mark("none found", "miss") if cell.tolerance is not None else None
@@ -41,7 +41,7 @@ def verdict(cell: TableCell, digits: str) -> Value:
 
 
 def miss_text(cell: TableCell) -> str:
-    """Describe a cell that is not within its tolerance."""
+    """Describe a value that is not within its tolerance."""
     if cell.measured is None:
         return f"{cell.id}: not measured"
     return (

@@ -10,8 +10,8 @@ _QUEUE = "bottleneck.queue"
 EXPERIMENT = Versions(
     name="dualpi2-2019-refactoring",
     title="DualPI2: three commits of a refactoring (2019)",
-    doc="Did a refactoring change what DualPI2 does? The page compares three commits in all cases "
-    "of a test battery.",
+    doc="Did a refactoring change what DualPI2 does? This page compares three commits in all "
+    "scenarios of the set `l4s-battery`.",
     versions={
         "sign-kept": {f"{_QUEUE}.arithmetic": "div127"},
         "reset": {f"{_QUEUE}.arithmetic": "div64", f"{_QUEUE}.reset_interval": "1s"},

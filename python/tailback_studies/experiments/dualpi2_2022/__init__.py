@@ -25,8 +25,8 @@ GROUPS: Mapping[str, tuple[Run, ...]] = {
     **{kind: tuple(run for run in RUNS if run.archive.kind == kind) for kind in (MIXED, OVERLOAD)},
     **{a.part: tuple(run for run in RUNS if run.archive == a) for a in ARCHIVES},
 }
-#: A part without a published result file. It varies details that the publication does not state,
-#: one at a time.
+#: A part of the experiment without a published result file. It varies details that the publication
+#: does not state, one at a time.
 READINGS = "readings"
 PARTS: tuple[str, ...] = (*GROUPS, READINGS)
 #: Number of seeds of each run. `--quick` uses one.
@@ -103,7 +103,8 @@ class DualPi2(Reproduction):
         return Study({"runs": own, **more}, findings)
 
     def _runs(self, request: Request) -> list[Run]:
-        """Return the runs of the requested parts, in the order of the publication."""
+        """Return the runs of the requested parts of the experiment, in the order of the
+        publication."""
         wanted = {run for part in request.parts for run in GROUPS.get(part, ())}
         runs = [run for run in RUNS if run in wanted or not request.named]
         if request.engine != "sim" and request.named_part(READINGS):

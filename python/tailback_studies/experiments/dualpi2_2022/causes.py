@@ -114,7 +114,7 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
 
 
 def cause(entry: DualPi2Entry) -> str:
-    """Return the cause of a cell's error as text. If the cause is not known, the text begins with
+    """Return the cause of a value's error as text. If the cause is not known, the text begins with
     "unexplained", or with "open" and a question."""
     if entry.chance:
         return "chance: a run with another seed could give the published value"

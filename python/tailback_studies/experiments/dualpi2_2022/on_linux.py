@@ -20,7 +20,7 @@ from tailback_studies.experiments.dualpi2_2022.points import (
 
 PRAGUE = "prague"
 REASON = (
-    "Linux has no Prague, and DCTCP in its place is not the same; a module of Prague in the kit "
+    "Linux has no Prague, and DCTCP in its place is not the same; a module of Prague in the guest "
     "runs it: tailback kernel build --module prague=DIR"
 )
 
@@ -61,16 +61,17 @@ def divide(runs: Sequence[Run]) -> OnLinux:
 
 
 def json(entry: DualPi2Entry) -> dict[str, Any]:
-    """Return the JSON object of `reproduce --json` for a cell whose run Linux could not execute."""
+    """Return the JSON object of `reproduce --json` for a value whose run Linux could not
+    execute."""
     return {**entry.json(), "refused": REASON}
 
 
 def table(refused: Sequence[DualPi2Entry], facts: Facts) -> Table:
-    """Show how many cells of each row Linux could not run, and why."""
+    """Show how many values of each row Linux could not run, and why."""
     by_case: dict[tuple[str, str], list[DualPi2Entry]] = {}
     for entry in refused:
         key = entry.run.archive.title, f"{entry.run.words} {entry.case.whose}".strip()
         by_case.setdefault(key, []).append(entry)
     rows: list[list[Value]] = [[*case, len(cells), REASON] for case, cells in by_case.items()]
-    columns = [*left("archive", "row"), *right("cells"), *left("why")]
+    columns = [*left("archive", "row"), *right("values"), *left("why")]
     return Table("refused", "Not run on Linux", columns, rows, "", facts)

@@ -28,7 +28,7 @@ LEAD = (
 
 MEANT = (
     "A reading is an assumption about the publication's set-up, and each table changes one "
-    "reading. It shows the number of cells within their goal, and the median and 90th percentile "
+    "reading. It shows the number of values within their goal, and the median and 90th percentile "
     "of their errors: in the set-up above \u2192 with the change. Errors that rise with the change "
     "speak for the set-up, errors that fall speak against it. Criteria whose errors do not change "
     "are left out."
@@ -120,7 +120,7 @@ QUESTIONS: tuple[tuple[str, str, str, str], ...] = (
         "In overload, delays of the queue that is not at the target.",
         "The publication's recorder, which rounds each delay down to a unit and to a short float "
         "before the mean.",
-        "Table *Overload through the recorder*; these cells are also in *What was corrected*.",
+        "Table *Overload through the recorder*; these values are also in *What was corrected*.",
         "Mechanism found: the recorder's arithmetic is part of the set-up.",
     ),
     (
@@ -138,7 +138,7 @@ QUESTIONS: tuple[tuple[str, str, str, str], ...] = (
         "PIE's update: `tupdate 16ms` is stated, the frequency of the kernel's clock is not.",
         "This value on a kernel with a clock of 1000 Hz (the set-up) and of 250 Hz.",
         "Table PIE's update.",
-        "Open: with 250 Hz, mean delays are closer in nearly every cell, but rates of the two "
+        "Open: with 250 Hz, mean delays are closer in nearly every value, but rates of the two "
         "flows in fewer than half. The set-up keeps the stated value, with a clock of 1000 Hz.",
     ),
     (

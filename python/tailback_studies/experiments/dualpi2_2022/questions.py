@@ -12,7 +12,7 @@ from tailback_studies.experiments.dualpi2_2022.points import DualPi2Entry, DualP
 from tailback_studies.experiments.dualpi2_2022.rows import number
 from tailback_studies.reproduction.readings import BASELINE
 
-#: The cells by alternative, from `readings.measured`.
+#: The values by alternative, from `readings.measured`.
 Found = Mapping[str, Sequence[DualPi2Entry]]
 
 _AS_SET_UP = "as set up"
@@ -237,7 +237,7 @@ def _sent(stored: DualPi2Stored) -> dict[str, list[float]]:
 
 
 def pie(found: Found, facts: Facts) -> Table | None:
-    """Show which update interval of PIE is nearer to the published values, cell by cell."""
+    """Show which update interval of PIE is nearer to the published values, value by value."""
     baseline = _cells(found[BASELINE], "ecpie_res_mr")
     other = _cells(found.get("hz-250", ()), "ecpie_res_mr")
     rows: list[list[Value]] = []
@@ -268,7 +268,7 @@ def pie(found: Found, facts: Facts) -> Table | None:
     if not rows:
         return None
     heads = ("nearer at 17 ms", "nearer at 20 ms", "median error at 17 ms", "at 20 ms")
-    columns = [*left("PIE"), *right("cells", *heads, "largest error at 17 ms", "at 20 ms")]
+    columns = [*left("PIE"), *right("values", *heads, "largest error at 17 ms", "at 20 ms")]
     caption = (
         "An update every 17 ms is `tupdate 16ms` on a kernel of 1000 Hz, where the timer wheel "
         "adds a jiffy; an update every 20 ms is the same on one of 250 Hz."

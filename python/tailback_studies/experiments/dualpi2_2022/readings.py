@@ -211,7 +211,7 @@ def jobs(planned: Mapping[str, Sequence[Run]], *, quick: bool, seeds: int) -> di
 
 
 def measured(planned: Mapping[str, Sequence[Run]], results: Found) -> dict[str, list[DualPi2Entry]]:
-    """Return the cells measured with each alternative."""
+    """Return the values measured with each alternative."""
     variants = {BASELINE: points.AS_PUBLISHED, **{one.id: one.variant for one in EVERY}}
     return {
         name: truth.judged(
@@ -246,8 +246,8 @@ def _table(reading: Read, found: Mapping[str, Sequence[DualPi2Entry]]) -> Block:
         )
     title = reading.title[:1].upper() + reading.title[1:]
     if not rows:
-        return Text(f"**{title}**: no cell with a goal changes.")
+        return Text(f"**{title}**: no value with a goal changes.")
     # Remove backticks, because a table title cannot contain code.
     title = title.replace("`", "")
-    columns = [*words(""), *right("cells", "within", "median error", "90th percentile")]
+    columns = [*words(""), *right("values", "within", "median error", "90th percentile")]
     return Table(f"reading-{reading.id}", title, columns, rows, "")

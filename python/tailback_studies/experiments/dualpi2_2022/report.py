@@ -1,4 +1,4 @@
-"""Makes the report: the errors of each group of cells, figures, every row, and the set-up."""
+"""Makes the report: the errors of each group of values, figures, every row, and the set-up."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def report(
     basis: DualPi2Runs,
     refused: Sequence[DualPi2Entry] = (),
 ) -> Report:
-    """Return the report of the experiment. `refused` has the cells that Linux could not run."""
+    """Return the report of the experiment. `refused` has the values that Linux could not run."""
     signs = signature.signatures(entries)
     result = present(
         goals_table(truth.judged_goals(entries), basis.facts),

@@ -18,8 +18,8 @@ def misses(entries: Sequence[DualPi2Entry], facts: Facts) -> list[Block]:
     off = [e for e in entries if e.within is False]
     held = sum(e.within is not None for e in entries)
     if not off:
-        return [Text(f"All {held} cells with a goal are within it.")] if held else []
-    columns = [*left("cell"), *right("published", "measured", "error", "limit"), *words("cause")]
+        return [Text(f"All {held} values with a goal are within it.")] if held else []
+    columns = [*left("value"), *right("published", "measured", "error", "limit"), *words("cause")]
     rows: list[list[Value]] = []
     for e in off:
         goal = goal_of(truth.GOALS, e)

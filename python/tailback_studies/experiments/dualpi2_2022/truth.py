@@ -1,4 +1,4 @@
-"""Defines the goals for the cells, and makes the summary."""
+"""Defines the goals for the values, and makes the summary."""
 
 from __future__ import annotations
 
@@ -111,12 +111,12 @@ GOALS: tuple[CellsWithin[DualPi2Entry], ...] = (
 
 
 def judged(entries: Iterable[DualPi2Entry]) -> list[DualPi2Entry]:
-    """Return copies of the cells. Each has the tolerance that the goal for its quantity sets."""
+    """Return copies of the values. Each has the tolerance that the goal for its quantity sets."""
     return goals.with_tolerances(GOALS, entries)
 
 
 def verdicts(entries: Sequence[DualPi2Entry]) -> list[CellsVerdict]:
-    """Return whether each goal is met. Skip goals without any measured cell."""
+    """Return whether each goal is met. Skip goals without any measured value."""
     return list(goals.cells_verdicts(GOALS, entries))
 
 

@@ -67,7 +67,7 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
         "goodput of BBR and BBRv2 in both buffers, of CUBIC at 10 MB, and of CUBIC at "
         "100 kB up to 100 Mbit/s; signs of all gains",
         "above 100 Mbit/s a buffer of 100 kB has room for one or two packets of 64 kB. CUBIC "
-        "depends on them there, so its cells are shown, but count for no criterion",
+        "depends on them there, so its values are shown, but count for no criterion",
     ),
     (
         "limits",
@@ -87,7 +87,7 @@ CHANGED: tuple[tuple[str, str, str, str], ...] = (
         "a pending ACK is sent before a new block displaces one that it would report: "
         "467.8 Mbit/s, 82,461 retransmissions for as many drops",
         "Linux does (`tcp_sack_compress_send_ack`); on Linux itself both numbers were equal. "
-        "Found by these cells, before this set-up was written",
+        "Found by these values, before this set-up was written",
     ),
     ("seeds", "three", "one", "time: changed after 78 rows had run with one seed"),
     (

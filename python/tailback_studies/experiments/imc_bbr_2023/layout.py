@@ -37,7 +37,7 @@ class Place:
 
     @property
     def name(self) -> str:
-        """The bottleneck in the ids of cells."""
+        """The bottleneck in the ids of values."""
         return f"{self.buffer_kb}kB/{self.rate_mbit}Mbit/{self.rtt_ms}ms"
 
 
@@ -51,7 +51,7 @@ class ImcRow:
 
     @property
     def name(self) -> str:
-        """The row's prefix in the ids of its cells, such as the ids in all-cells.csv."""
+        """The row's prefix in the ids of its values, such as the ids in all-cells.csv."""
         return f"{self.kernel}/{self.cc}/{self.place.name}"
 
     @property

@@ -29,7 +29,7 @@ CCS: Mapping[tuple[str, str], Mapping[str, Any]] = {
     ("4.15", "bbr"): {"name": "bbr", "ack_aggregation": False, "pacing_margin": 0},
 }
 
-#: Quantities of cells.
+#: Quantities of values.
 GOODPUT, GAIN, SIGN = "goodput_mbit", "gain", "gain_sign"
 
 
@@ -46,7 +46,7 @@ class ImcEntry(BaseEntry):
     """A goodput of a transfer, or BBR's gain over CUBIC on a kernel, published and measured."""
 
     row: ImcRow
-    """The row of the cell. For a gain, it is the row of BBR."""
+    """The row of the value. For a gain, it is the row of BBR."""
 
     @property
     def quantity(self) -> str:
@@ -62,7 +62,7 @@ class ImcEntry(BaseEntry):
 
     @property
     def coordinates(self) -> dict[str, Any]:
-        """The kernel, congestion control and bottleneck of the cell."""
+        """The kernel, congestion control and bottleneck of the value."""
         place = self.row.place
         return {
             "kernel": self.row.kernel,
@@ -95,7 +95,7 @@ def made(row: ImcRow) -> dict[str, Any]:
     return out
 
 
-# --- cells --------------------------------------------------------------------------------------
+# --- values --------------------------------------------------------------------------------------
 
 BySeed = Mapping[int, float | None]
 

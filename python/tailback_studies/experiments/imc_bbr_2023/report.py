@@ -141,7 +141,7 @@ def _groups(entries: Sequence[ImcEntry], run_facts: Facts) -> Table:
         )
     columns = [
         *left("kernel", "congestion control", "buffer"),
-        *right("cells", "median error", "90th percentile", f"within {100 * truth.P90:g} %"),
+        *right("values", "median error", "90th percentile", f"within {100 * truth.P90:g} %"),
         *left("judged"),
     ]
     caption = (

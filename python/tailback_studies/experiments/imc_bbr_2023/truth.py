@@ -68,12 +68,12 @@ SIGN_GOAL = SameSigns(
 
 
 def judged(entries: Iterable[ImcEntry]) -> list[ImcEntry]:
-    """Return copies of the cells. Each has the tolerance that the goal for its quantity sets."""
+    """Return copies of the values. Each has the tolerance that the goal for its quantity sets."""
     return goals.with_tolerances([SIGN_GOAL], entries)
 
 
 def verdicts(entries: Sequence[ImcEntry]) -> list[ErrorsVerdict | CellsVerdict]:
-    """Return whether each goal is met. Skip goals without any measured cell."""
+    """Return whether each goal is met. Skip goals without any measured value."""
     return [
         *goals.errors_verdicts(GOODPUTS, entries),
         *goals.cells_verdicts([SIGN_GOAL], entries),

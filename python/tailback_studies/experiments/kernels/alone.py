@@ -57,7 +57,7 @@ def compared(kernels: Sequence[str], results: Sequence[Results]) -> Comparison:
 
 
 def _place(cell: Cell) -> tuple[str, str]:
-    """Return the congestion control and the queue of a cell."""
+    """Return the congestion control and the queue of a value."""
     named = str(cell.labels.get("bottleneck.queue", "fq_codel"))
     found = next(name for name in ("fq_codel", "pie", "cake") if name in named)
     return str(cell.params["flows.flow.cc"]), found

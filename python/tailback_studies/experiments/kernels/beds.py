@@ -97,7 +97,7 @@ class Bed:
 
     name: str
     entries: Mapping[str, Sequence[Entry]]
-    """Entries by kernel. All kernels have the same cells in the same order."""
+    """Entries by kernel. All kernels have the same values in the same order."""
 
 
 def sce_bed(kernels: Sequence[str], results: Sequence[Results], *, quick: bool) -> Bed:
@@ -159,7 +159,7 @@ def _nearer(bed: Bed, facts: Facts) -> Table:
                         shown.size(nearest_rank(sizes, 0.9), "relative"),
                     ]
                 )
-    columns = [*left("quantity", "kernel"), *right("cells", "median error", "90th percentile")]
+    columns = [*left("quantity", "kernel"), *right("values", "median error", "90th percentile")]
     return Table(f"{bed.name}-errors", "Against the published numbers", columns, rows, "", facts)
 
 
@@ -177,7 +177,7 @@ def _cells(bed: Bed, facts: Facts) -> Table:
             ]
         )
     columns = [
-        *left("cell", "quantity"),
+        *left("value", "quantity"),
         *right("published", *(f"Linux {kernel}" for kernel in bed.entries)),
     ]
-    return Table(f"{bed.name}-cells", "Every cell", columns, rows, "", facts)
+    return Table(f"{bed.name}-cells", "Every value", columns, rows, "", facts)

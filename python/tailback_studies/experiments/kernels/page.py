@@ -26,7 +26,7 @@ HOW = (
 )
 SCE = (
     "Cells of the SCE draft with one unmodified flow of CUBIC, Reno or DCTCP through Cake. The "
-    "draft's test bed ran Linux 5.1 with the patches of SCE. Of all such cells, those whose names "
+    "draft's test bed ran Linux 5.1 with the patches of SCE. Of all such values, those whose names "
     "have the smallest hashes were chosen."
 )
 DUALPI2 = (
@@ -38,7 +38,8 @@ DUALPI2 = (
 def findings(
     results: Found, kernels: Sequence[str], bed_kernels: Sequence[str], *, quick: bool
 ) -> Findings:
-    """Return the report, the page and the compared numbers of the parts that were run."""
+    """Return the report, the page and the compared numbers of those parts of the experiment that
+    were run."""
     absent = [f"Linux {release}" for release in RELEASES if release not in kernels]
     how = f"{HOW} Not built here: {', '.join(absent)}." if absent else HOW
     sections: list[Section] = [Section("how", "How to reproduce it", [Text(how)])]

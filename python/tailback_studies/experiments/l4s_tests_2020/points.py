@@ -100,7 +100,7 @@ class L4sEntry(BaseEntry):
 
     @property
     def coordinates(self) -> dict[str, Any]:
-        """The table, row and column of the cell, and the parameters of the run."""
+        """The table, row and column of the value, and the parameters of the run."""
         first, second = self.row.flows
         return {
             "table": self.row.table,
@@ -151,7 +151,7 @@ def stock(row: L4sRow) -> bool:
     return all(flow.cc != "prague" for flow in row.flows)
 
 
-# --- cells --------------------------------------------------------------------------------------
+# --- values --------------------------------------------------------------------------------------
 
 UNITS = {"D1": "Mbit/s", "D2": "Mbit/s", "jain": "", "ratio": ""}
 #: Quantity of each column.

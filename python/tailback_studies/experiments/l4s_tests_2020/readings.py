@@ -67,7 +67,8 @@ def jobs(seeds: int = SEEDS) -> dict[str, list[Job]]:
 def measured(
     entries: Sequence[L4sEntry], results: Mapping[str, Sequence[Results]]
 ) -> dict[str, list[L4sEntry]]:
-    """Return the cells measured with the set-up, and those measured with each alternative value."""
+    """Return the values measured with the set-up, and those measured with each alternative
+    value."""
     found = {
         reading.id: points.entries(rows_of(reading), results[reading.id]) for reading in READINGS
     }
@@ -75,7 +76,7 @@ def measured(
 
 
 def section(found: Mapping[str, Sequence[L4sEntry]], facts: Facts) -> Section:
-    """Show the errors with the set-up and with each alternative, over the cells that the
+    """Show the errors with the set-up and with each alternative, over the values that the
     alternative affects."""
     rows: list[list[Value]] = []
     for reading in READINGS:
@@ -102,11 +103,11 @@ def section(found: Mapping[str, Sequence[L4sEntry]], facts: Facts) -> Section:
             )
     columns = [
         *words("read otherwise", ""),
-        *right("cells", "median before", "after", "90th percentile before", "after"),
+        *right("values", "median before", "after", "90th percentile before", "after"),
         *right("mean, signed, before", "after"),
     ]
     caption = (
-        "Published cells that a reading affects, in the set-up and with the reading. Tried after "
+        "Published values that a reading affects, in the set-up and with the reading. Tried after "
         "the comparison; the set-up is unchanged."
     )
     table = Table("readings", "Other readings of what is left open", columns, rows, caption, facts)

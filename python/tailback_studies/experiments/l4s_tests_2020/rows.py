@@ -43,7 +43,7 @@ def by_queue(entries: Sequence[L4sEntry], facts: Facts) -> Table:
     )
     columns = [
         *left("queue"),
-        *right("cells", "median", "90th percentile", "largest"),
+        *right("values", "median", "90th percentile", "largest"),
         *right("twins in the publication", "their median", "90th percentile"),
     ]
     return Table("by-queue", "S1 by queue", columns, rows, caption, facts)
@@ -54,12 +54,12 @@ def _both(*values: float | None) -> list[str | None]:
 
 
 def misses(entries: Sequence[L4sEntry], facts: Facts) -> list[Block]:
-    """List each cell whose error is larger than its limit."""
+    """List each value whose error is larger than its limit."""
     off = truth.missed(entries)
     held = [e for e in entries if truth.S1_GOAL.belongs(e) or truth.S6_GOAL.belongs(e)]
     known = sum(e.cell.published is not None for e in held)
     if not off:
-        return [Text(f"All {known} cells with a goal are within it.")] if known else []
+        return [Text(f"All {known} values with a goal are within it.")] if known else []
     rows: list[list[Value]] = [
         [
             e.row.table.upper(),

@@ -25,7 +25,7 @@ S6_LIMIT = 0.35
 
 
 def _rate(entry: L4sEntry) -> bool:
-    """Return whether a cell is a flow's rate in S1. Rows that are wrong in the publication do not
+    """Return whether a value is a flow's rate in S1. Rows that are wrong in the publication do not
     count."""
     return entry.row.table == "s1" and entry.column in ("D1", "D2") and entry.row not in DEFECTS
 
@@ -43,12 +43,12 @@ S6_GOAL = CellsWithin[L4sEntry](
 
 
 def judged(entries: Iterable[L4sEntry]) -> list[L4sEntry]:
-    """Return copies of the cells. Each has the tolerance that the goal for its quantity sets."""
+    """Return copies of the values. Each has the tolerance that the goal for its quantity sets."""
     return goals.with_tolerances([S6_GOAL], entries)
 
 
 def verdicts(entries: Sequence[L4sEntry]) -> list[ErrorsVerdict | CellsVerdict]:
-    """Return whether each goal is met. Skip goals without any measured cell."""
+    """Return whether each goal is met. Skip goals without any measured value."""
     return [
         *goals.errors_verdicts([S1_GOAL], entries),
         *goals.cells_verdicts([S6_GOAL], entries),

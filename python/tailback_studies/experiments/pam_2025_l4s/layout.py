@@ -95,7 +95,7 @@ class PamRow:
 
     @property
     def name(self) -> str:
-        """The row's prefix in the ids of its cells, such as the ids in all-cells.csv."""
+        """The row's prefix in the ids of its values, such as the ids in all-cells.csv."""
         flows = f"{self.n_prague}-{self.n_classic}"
         buffer = f"{self.buffer_bdp:g}bdp"
         return f"{self.rtt_ms}ms/{self.aqm}/{buffer}/{self.classic}-{self.ecn}/{flows}"

@@ -113,7 +113,7 @@ def job(row: PamRow, *, seeds: int) -> Job:
     return Job(made(row), {}, seeds)
 
 
-# --- cells --------------------------------------------------------------------------------------
+# --- values --------------------------------------------------------------------------------------
 
 
 def values(row: PamRow, summary: Mapping[str, Any]) -> dict[str, float | None]:

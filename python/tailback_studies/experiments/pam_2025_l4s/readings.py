@@ -89,13 +89,14 @@ def jobs() -> dict[str, list[Job]]:
 
 
 def measured(results: Mapping[str, Sequence[Results]]) -> dict[str, list[PamEntry]]:
-    """Return the cells measured with the set-up, and those measured with each alternative value."""
+    """Return the values measured with the set-up, and those measured with each alternative
+    value."""
     found = {r.id: points.entries(rows_of(r), results[r.id]) for r in READINGS}
     return {BASELINE: points.entries(rows_of(READINGS[0]), results[BASELINE]), **found}
 
 
 def section(found: Mapping[str, Sequence[PamEntry]], facts: Facts) -> Section:
-    """Show the errors with the set-up and with each alternative, over the cells that the
+    """Show the errors with the set-up and with each alternative, over the values that the
     alternative affects."""
     rows: list[list[Value]] = []
     for reading in READINGS:
@@ -113,7 +114,7 @@ def section(found: Mapping[str, Sequence[PamEntry]], facts: Facts) -> Section:
             )
     columns = [
         *words("read otherwise", ""),
-        *right("cells", "median before", "after", "90th percentile before", "after"),
+        *right("values", "median before", "after", "90th percentile before", "after"),
     ]
     caption = (
         "Published rows with a buffer of 2 BDP, in the set-up and with the reading, one seed. "

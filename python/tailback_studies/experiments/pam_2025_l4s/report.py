@@ -197,7 +197,7 @@ def _misses(entries: Sequence[PamEntry], made: Facts) -> list[Block]:
     off = truth.missed(entries)
     held = sum(e.cell.published is not None for e in entries)
     if not off:
-        return [Text(f"No cell is beyond a 90th percentile of the goals ({held} cells).")]
+        return [Text(f"No value is beyond a 90th percentile of the goals ({held} values).")]
     rows: list[list[Value]] = [
         [
             e.row.name,
@@ -215,7 +215,7 @@ def _misses(entries: Sequence[PamEntry], made: Facts) -> list[Block]:
     ]
     caption = (
         f"Rates more than {size(truth.RATE_P90, '')} of the link's rate off, smoothed round-trip "
-        f"times more than {size(truth.SRTT_P90, '')}; {len(off)} of {held} cells."
+        f"times more than {size(truth.SRTT_P90, '')}; {len(off)} of {held} values."
     )
     return [Table("misses", "One by one", columns, rows, caption, made)]
 

@@ -52,7 +52,7 @@ GOALS: tuple[ErrorsBelow[PamEntry], ...] = (
 
 
 def verdicts(entries: Sequence[PamEntry]) -> list[ErrorsVerdict]:
-    """Return whether each goal is met. Skip goals without any measured cell."""
+    """Return whether each goal is met. Skip goals without any measured value."""
     return list(goals.errors_verdicts(GOALS, entries))
 
 
@@ -115,7 +115,7 @@ def winners(entries: Iterable[PamEntry]) -> dict[PamRow, bool]:
 
 
 def missed(entries: Iterable[PamEntry]) -> list[PamEntry]:
-    """Return the cells whose errors exceed the limit for the 90th percentile, largest first."""
+    """Return the values whose errors exceed the limit for the 90th percentile, largest first."""
     limits = {goal.kind: goal.p90 for goal in GOALS}
 
     def over(entry: PamEntry) -> float:

@@ -21,7 +21,7 @@ class QuicAndTcp(Reproduction):
 
     def study(self, request: Request) -> Study:
         """Plan the transfers of a stack alone, and the runs of a stack beside TCP at each rate.
-        Some parts run only if the user names them."""
+        Some parts of the experiment run only if the user names them."""
         if request.engine == "sim":
             raise InputError(
                 f"{self.name}: runs programs, which the simulator does not run; expected --engine "

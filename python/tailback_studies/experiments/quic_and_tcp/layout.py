@@ -114,7 +114,7 @@ class QuicPlace:
 
     @property
     def name(self) -> str:
-        """The name of the bottleneck in the ids of cells."""
+        """The name of the bottleneck in the ids of values."""
         return f"{self.link.rate_mbit} Mbit/s/{self.rtt_ms} ms/{self.queue}"
 
 

@@ -92,7 +92,8 @@ class Sce2019(Reproduction):
 
 
 def _tables(request: Request) -> list[TableId]:
-    """Return the tables of these parts, by number. Without parts, return all tables."""
+    """Return the tables of these parts of the experiment, by number. Without names of parts, return
+    all tables."""
     if not request.named:
         return list(TABLES.values())
     numbers = {t.number for part in request.parts for t in GROUPS.get(part, ())}

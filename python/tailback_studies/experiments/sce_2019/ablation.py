@@ -144,7 +144,7 @@ class Remark:
     quantity: str
     setups: tuple[SceSetup, ...]
     places: tuple[Place, ...]
-    #: Ids of the alternatives in `TRIED` that run on these cells.
+    #: Ids of the alternatives in `TRIED` that run on these values.
     tried: tuple[str, ...]
     text: str
 
@@ -172,7 +172,7 @@ REMARKS: tuple[Remark, ...] = (
         tuple(SceSetup("", (cc,)) for cc in ("reno", "dctcp")),
         ((50.0, 80.0), (50.0, 160.0), (100.0, 40.0), (100.0, 80.0), (100.0, 160.0)),
         ("no-memory", "echo"),
-        "The publication has no remark about this either. Today's Linux is faster in these cells: "
+        "The publication has no remark about this either. Today's Linux is faster in these cases: "
         "it does not remember an ssthresh, so its first slow start ends only at the first mark, "
         "and its DCTCP does not cut the window in rounds without marks.",
     ),
@@ -241,7 +241,7 @@ REMARKS: tuple[Remark, ...] = (
 
 def plan(*, quick: bool, seeds: int) -> dict[str, list[SceBatch]]:
     """Return the batches to run. The key is the id of an alternative, or `REMARK/ALTERNATIVE` for
-    the cells that a remark of the publication concerns."""
+    the values that a remark of the publication concerns."""
     setups = SETUPS[:: 3 if quick else 1]
     whole = points.sample(setups) if quick else points.every(setups)
     out = {BASELINE: points.plan(whole, seeds=seeds)}
@@ -261,7 +261,7 @@ def plan(*, quick: bool, seeds: int) -> dict[str, list[SceBatch]]:
 def measured(
     batches: Mapping[str, Sequence[SceBatch]], results: Found
 ) -> dict[str, list[SceEntry]]:
-    """Return the measured cells of each batch."""
+    """Return the measured values of each batch."""
     return {
         name: points.entries(points.tables_of(b.setup for b in own), own, results[name])
         for name, own in batches.items()
@@ -285,7 +285,7 @@ def sections(by_reading: Mapping[str, Sequence[SceEntry]], facts: Facts) -> list
 
 
 def _ablation(found: Mapping[str, Sequence[SceEntry]], facts: Facts) -> Table:
-    columns = [*words("changed"), *right("cells", *(title for title, _, _ in COLUMNS))]
+    columns = [*words("changed"), *right("values", *(title for title, _, _ in COLUMNS))]
     rows: list[list[Value]] = []
     for tried in TRIED:
         before, changed = before_and_after(found, tried)
@@ -295,9 +295,9 @@ def _ablation(found: Mapping[str, Sequence[SceEntry]], facts: Facts) -> Table:
         rows.append(row)
     caption = (
         "Median and 90th percentile of the errors in percent, in the set-up of the reproduction "
-        "\u2192 with one change, over the cells that the change can affect. Contested mechanisms "
-        "run on every cell of the publication. The others run on a sample: for every congestion "
-        "control alone, each rate and each delay once, and for each pair one cell in each mode. "
+        "\u2192 with one change, over the values that the change can affect. Contested mechanisms "
+        "run for every published value. The others run on a sample: for every congestion "
+        "control alone, each rate and each delay once, and for each pair one value in each mode. "
         "All runs have one seed. Errors that rise with the change speak for the set-up, errors "
         "that fall speak against it. The open questions have the conclusions."
     )
@@ -345,7 +345,7 @@ halved (`cwr_quirk`).
 what `ssthresh` would be, with or without marks. (The tree has a later state of its `tcp_dctcp.c`;
 the state in the test bed is not known.) With alpha above 0 after a mark, the window decreases by
 alpha/2 for many round trips, and below ssthresh it grows back as in slow start (`cut = "round"`).
-This mechanism was found after the first comparison with the held-out cells; see below.
+This mechanism was found after the first comparison with the held-out values; see below.
 
 **The receive buffer.** While its window grows, a Linux receiver acknowledges every segment. A tuned
 buffer, as in the test bed, grows with the bytes read in a round-trip time. At low rates it does not
@@ -357,7 +357,7 @@ gets an ACK of its own, the window reaches Cake's limit of four packet times one
 **A remembered ssthresh.** Linux before 5.6 began a connection with the ssthresh that the last one
 to the same host had left. Slow start then ends at once, and with long delays the window grows
 during most of a test. The remembered value depends on the order of the tests, which is not known;
-`initial_ssthresh = 10` represents it in every cell.
+`initial_ssthresh = 10` represents it in every value.
 
 **ACK splitting.** When SCE marks begin or end, the receiver sends one ACK for the earlier segments
 and at once another for the segment with the change. If the second is delayed, windows of two

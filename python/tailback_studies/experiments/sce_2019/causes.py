@@ -54,9 +54,9 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
     ),
     ("pairs", "both flows start together, within one round-trip time", "inferred"),
     (
-        "seconds of a cell",
+        "seconds of a test",
         "30 to 300, by rate and delay",
-        "the authors' later scripts; the one cell of 300 s agrees",
+        "the authors' later scripts; the one test of 300 s agrees",
     ),
     ("not counted", "nothing: the throughput is that of the whole test", "inferred"),
     ("TCP RTT", "mean of the sender's smoothed RTT, sampled every 0.2 s", "stated"),
@@ -65,7 +65,7 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
 
 
 def cause(entry: SceEntry) -> str:
-    """Return the cause of a cell's error as text. If the cause is not known, the text begins with
+    """Return the cause of a value's error as text. If the cause is not known, the text begins with
     "unexplained"."""
     cell, setup = entry.cell, entry.table.setup
     if entry.chance:

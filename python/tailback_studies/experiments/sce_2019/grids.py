@@ -1,4 +1,4 @@
-"""Draws each table of the publication with measured and published values in each cell."""
+"""Draws each table of the publication with the measured and the published value in each entry."""
 
 from __future__ import annotations
 

@@ -150,7 +150,7 @@ _SECONDS = {
 
 
 def seconds(rate: float, delay: float) -> int:
-    """Return the duration of the test of a cell, s."""
+    """Return the duration of the test of a value, s."""
     if rate == 50 and delay in (0, 10):
         return 40
     if delay < 20:
@@ -170,7 +170,7 @@ def published() -> Mapping[Key, float]:
 
 @cache
 def blind() -> frozenset[Key]:
-    """Return the held-out cells, which nobody used before the set-up was frozen."""
+    """Return the held-out values, which nobody used before the set-up was frozen."""
     return frozenset(key for key, (_, hidden) in _published().items() if hidden)
 
 

@@ -1,4 +1,4 @@
-"""Lists the cells with large errors, with known causes."""
+"""Lists the values with large errors, with known causes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LISTED_JAIN = 0.06
 
 
 def listed(entries: Sequence[SceEntry]) -> list[SceEntry]:
-    """Return the cells with errors above 25 %, and Jain's indices with errors above 0.06, by
+    """Return the values with errors above 25 %, and Jain's indices with errors above 0.06, by
     quantity, largest first."""
     off = []
     for quantity in (*QUANTITIES, "jain"):
@@ -49,7 +49,7 @@ def misses(entries: Sequence[SceEntry], facts: Facts) -> list[Block]:
         word = WORDS[quantity]
         limit = f"{LISTED_JAIN:g}" if quantity == "jain" else f"{100 * LISTED:g} %"
         if not cells:
-            blocks.append(Text(f"Of {known} cells of {word} no cell is more than {limit} off."))
+            blocks.append(Text(f"Of {known} values of {word} no value is more than {limit} off."))
             continue
         rows: list[list[Value]] = []
         for e in cells:

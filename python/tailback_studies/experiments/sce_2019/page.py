@@ -1,5 +1,5 @@
 """Makes the experiment's page, with the errors before and after the only change made because of
-held-out cells."""
+held-out values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tailback_studies.reproduction import runs
 from tailback_studies.reproduction.page import Page
 from tailback_studies.reproduction.shown import goals_table
 
-#: The options of the first comparison with the held-out cells.
+#: The options of the first comparison with the held-out values.
 FIRST = SceVariant(ccs={"dctcp": {"cut": "echo"}})
 
 LEAD = (
@@ -42,7 +42,7 @@ def first(*, seeds: int) -> list[SceBatch]:
 
 
 def merged(now: Sequence[SceEntry], before: Sequence[SceEntry]) -> list[SceEntry]:
-    """Return every cell as measured in the first comparison."""
+    """Return every value as measured in the first comparison."""
     hidden = blind()
     old = {(entry.table.number, entry.cell.id): entry for entry in before}
     out = []
@@ -59,7 +59,7 @@ def page(
     facts: Facts,
     tried: Facts,
 ) -> Page:
-    """Return the page. `whole` is the report on all cells, from which the page copies tables and
+    """Return the page. `whole` is the report on all values, from which the page copies tables and
     texts."""
     then = goals_table(truth.judges(before), facts)
     then = replace(then, id="first", title="Criteria in the first comparison", caption="")

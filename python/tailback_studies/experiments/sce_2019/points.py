@@ -40,7 +40,7 @@ _QUEUES: Mapping[str, Mapping[str, Any]] = {
     "triple-isolate": {"flow": "triple-isolate", "sce": "on"},
 }
 
-#: A cell's position in a table: rate in Mbit/s, delay in ms.
+#: A value's position in a table: rate in Mbit/s, delay in ms.
 Place = tuple[float, float]
 
 
@@ -92,11 +92,11 @@ class SceEntry(BaseEntry):
 
     @property
     def place(self) -> Place:
-        """The rate and the delay of the cell."""
+        """The rate and the delay of the value."""
         return self.rate_mbit, self.delay_ms
 
     def error(self, kind: str) -> float | None:
-        """Return the error of the cell. The kind "capacity", only for throughput, is relative to
+        """Return the error of the value. The kind "capacity", only for throughput, is relative to
         Cake's rate."""
         if kind != "capacity":
             return super().error(kind)
@@ -106,7 +106,7 @@ class SceEntry(BaseEntry):
 
     @property
     def coordinates(self) -> dict[str, Any]:
-        """The table, row and column of the cell, and its flows."""
+        """The table, row and column of the value, and its flows."""
         return {
             "table": self.table.number,
             "kind": self.table.setup.kind,
@@ -121,7 +121,7 @@ class SceEntry(BaseEntry):
 
 @dataclass(frozen=True)
 class SceBatch:
-    """A job for some cells of a set-up."""
+    """A job for some values of a set-up."""
 
     setup: SceSetup
     places: Sequence[Place]
@@ -143,7 +143,7 @@ def plan(
     engine: str = "sim",
     variant: SceVariant = AS_PUBLISHED,
 ) -> list[SceBatch]:
-    """Return a batch for each set-up, which runs the wanted cells of the set-up."""
+    """Return a batch for each set-up, which runs the wanted values of the set-up."""
     stock = engine != "sim"
     return [
         SceBatch(setup, places, Job(_scenario(setup, places, variant, stock=stock), {}, seeds))
@@ -185,7 +185,7 @@ def _scenario(
 
 
 def every(setups: Iterable[SceSetup]) -> dict[SceSetup, list[Place]]:
-    """Return all cells of each set-up."""
+    """Return all values of each set-up."""
     out = {}
     for setup in setups:
         grid = GRIDS[setup.kind]
@@ -194,10 +194,10 @@ def every(setups: Iterable[SceSetup]) -> dict[SceSetup, list[Place]]:
 
 
 def sample(setups: Iterable[SceSetup]) -> dict[SceSetup, list[Place]]:
-    """Return a fixed sample of cells.
+    """Return a fixed sample of values.
 
     For one flow, it has every rate and every delay once for each congestion control. For pairs, it
-    has one cell for each pair and mode."""
+    has one value for each pair and mode."""
     out: dict[SceSetup, list[Place]] = {}
     for setup in setups:
         grid = GRIDS[setup.kind]
@@ -208,8 +208,8 @@ def sample(setups: Iterable[SceSetup]) -> dict[SceSetup, list[Place]]:
                 for row, rate in enumerate(grid.rates)
             ]
         else:
-            # A table of pairs has 20 cells. 7 and 20 are coprime, so 20 consecutive set-ups would
-            # use every cell once.
+            # A table of pairs has 20 values. 7 and 20 are coprime, so 20 consecutive set-ups would
+            # use every value once.
             row, column = divmod(7 * at % (len(grid.rates) * len(grid.delays)), len(grid.delays))
             out[setup] = [(grid.rates[row], grid.delays[column])]
     return out
@@ -223,11 +223,11 @@ def stock(setup: SceSetup) -> bool:
 def entries(
     tables: Iterable[TableId], batches: Sequence[SceBatch], runs: Sequence[Iterable[Any]]
 ) -> list[SceEntry]:
-    """Return the measured cells of these tables, in the order of the publication, including those
+    """Return the measured values of these tables, in the order of the publication, including those
     without a published value."""
     by_place: dict[tuple[SceSetup, Place], list[dict[str, Any]]] = {}
     for batch, results in zip(batches, runs, strict=True):
-        # Find the cell of each run by its rate and RTT.
+        # Find the value of each run by its rate and RTT.
         names = {_place_key(*place): place for place in batch.places}
         for run in results:
             key = (round(float(run.params["bottleneck.rate"])), float(run.params["path.rtt"]))

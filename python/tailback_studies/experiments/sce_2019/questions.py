@@ -81,9 +81,9 @@ def table(by_reading: Mapping[str, Sequence[SceEntry]]) -> Table:
         rows.append([what, tried, _out(by_reading, reading), said])
     rows.append(
         [
-            "RTTs of 207 to 1036 ms in single cells",
-            "every seed of these cells",
-            "no seed has an RTT above the largest of the neighbouring cells in the publication",
+            "RTTs of 207 to 1036 ms in single entries",
+            "every seed of these entries",
+            "no seed has an RTT above the largest of the neighbouring entries in the publication",
             "open: not reproduced",
         ]
     )
@@ -113,7 +113,7 @@ def _pair(
 
 
 def _out(found: Mapping[str, Sequence[SceEntry]], reading: str) -> str:
-    """Return the errors with the set-up and with the alternative, by group, over cells that were
+    """Return the errors with the set-up and with the alternative, by group, over values that were
     run with both."""
     before, changed = _pair(found, reading)
     groups = ((title, arrow(before, changed, kind, own)) for title, kind, own in COLUMNS)

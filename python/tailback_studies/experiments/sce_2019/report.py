@@ -28,7 +28,7 @@ LEAD = (
     "One or two flows pass Cake, with and without SCE. The report compares the results with the "
     "tables of a test bed, which needed more than fourteen hours for them."
 )
-QUICK = " A quick run: a sample of the cells, chosen without results."
+QUICK = " A quick run: a sample of the values, chosen without results."
 
 
 def ran(results: Sequence[Results], *, options: Sequence[str]) -> Facts:
@@ -81,7 +81,7 @@ def _noise(entries: Sequence[SceEntry]) -> list[Text]:
         Text(
             "**The publication's own error.** Pairs of CUBIC and Reno do not respond to "
             "SCE, so the two modes with one queue are the same experiment, done twice. The "
-            f"two results differ by: {'; '.join(lines)}. In these cells even a perfect model "
+            f"two results differ by: {'; '.join(lines)}. For these values, even a perfect model "
             "would have such errors in a single run."
         )
     ]
@@ -90,7 +90,7 @@ def _noise(entries: Sequence[SceEntry]) -> list[Text]:
 def _by_group(entries: Sequence[SceEntry], facts: Facts) -> Table:
     columns = [
         *left("", "source"),
-        *right("cells", "median", "90th percentile", "of the rate, median", "90th percentile"),
+        *right("values", "median", "90th percentile", "of the rate, median", "90th percentile"),
         *left("furthest"),
     ]
     rows: list[list[Value]] = []
@@ -116,6 +116,6 @@ def _by_group(entries: Sequence[SceEntry], facts: Facts) -> Table:
         rows.append([*row, f"{shown}: {who}{far.rate_mbit:g} Mbit/s, {far.delay_ms:g} ms"])
     caption = (
         "Errors relative to the published value; for throughputs also relative to Cake's rate. "
-        "Every cell is in all-cells.csv."
+        "Every value is in all-cells.csv."
     )
     return Table("by-table", "Errors by table", columns, rows, caption, facts)

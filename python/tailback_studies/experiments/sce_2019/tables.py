@@ -2,7 +2,7 @@
 differences.
 
 A table has a row for each rate and a column for each delay. As in the publication, the two flows of
-a pair share one cell.
+a pair share one value.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from tailback.report.tables import csv_text
 from tailback_studies.experiments.sce_2019.layout import NAMES, UNITS, TableId
 from tailback_studies.experiments.sce_2019.points import Place, SceEntry
 
-#: The blocks of rows in a table. Each has a function that returns the number to print for a cell.
+#: The blocks of rows in a table. Each has a function that returns the number to print for a value.
 BLOCKS: Mapping[str, Callable[[SceEntry], float | None]] = {
     "published": lambda entry: entry.cell.published,
     "measured": lambda entry: entry.cell.measured,
@@ -22,7 +22,7 @@ BLOCKS: Mapping[str, Callable[[SceEntry], float | None]] = {
 
 
 def by_table(entries: Sequence[SceEntry]) -> dict[TableId, list[SceEntry]]:
-    """Return the cells of each table."""
+    """Return the values of each table."""
     out: dict[TableId, list[SceEntry]] = {}
     for entry in entries:
         out.setdefault(entry.table, []).append(entry)
@@ -35,7 +35,7 @@ def digits(table: TableId) -> int:
 
 
 def files(entries: Sequence[SceEntry]) -> dict[str, str]:
-    """Return the contents of the files by name: each table as CSV and Markdown, and all cells as
+    """Return the contents of the files by name: each table as CSV and Markdown, and all values as
     CSV."""
     out = {}
     for table, cells in by_table(entries).items():
@@ -52,7 +52,7 @@ def _grid(
     *,
     signed: bool,
 ) -> tuple[list[float], list[list[str]]]:
-    """Return the delays, and a row for each rate with the rate and the cells as text."""
+    """Return the delays, and a row for each rate with the rate and the values as text."""
     by_place: dict[Place, list[SceEntry]] = {}
     for entry in cells:
         by_place.setdefault(entry.place, []).append(entry)
@@ -83,7 +83,7 @@ def _markdown(table: TableId, cells: Sequence[SceEntry]) -> str:
     lines = [f"# {table.title}{f' ({unit})' if unit else ''}", ""]
     if len(table.setup.ccs) == 2 and table.quantity != "jain":
         first, second = (NAMES[cc] for cc in table.setup.ccs)
-        lines += [f"In each cell: {first} / {second}.", ""]
+        lines += [f"Each entry is {first} / {second}.", ""]
     for name, value in BLOCKS.items():
         delays, rows = _grid(table, cells, value, signed=name == "difference")
         lines += [f"**{name.capitalize()}**", ""]

@@ -14,7 +14,7 @@ from tailback_studies.reproduction.judges import Judge, Noise, judge
 
 
 def _clear(entry: SceEntry) -> bool:
-    """Return whether a cell is a throughput of a flow with a queue of its own."""
+    """Return whether a value is a throughput of a flow with a queue of its own."""
     return entry.table.quantity == "throughput_mbit" and not entry.table.setup.shared
 
 
@@ -70,7 +70,7 @@ GOALS: tuple[ErrorsBelow[SceEntry], ...] = (
 
 
 def verdicts(entries: Sequence[SceEntry]) -> list[ErrorsVerdict]:
-    """Return whether each goal is met. Skip goals without any measured cell."""
+    """Return whether each goal is met. Skip goals without any measured value."""
     return list(goals.errors_verdicts(GOALS, entries))
 
 

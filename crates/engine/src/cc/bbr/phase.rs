@@ -40,7 +40,7 @@ pub(super) enum Phase {
 }
 
 impl Phase {
-    /// Returns the value of the gauge `mode`.
+    /// Returns the number that is recorded as `mode`.
     pub(super) fn number(&self) -> f64 {
         match self {
             Phase::Startup => 0.0,

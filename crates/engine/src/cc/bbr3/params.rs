@@ -32,7 +32,7 @@ pub(super) struct Params {
     pub draft: bool,
     /// Whether BBR is version 2 (`super::super::bbr2`).
     pub v2: bool,
-    /// Whether gauges record the whole state.
+    /// Whether the whole state is sampled.
     pub trace: bool,
     pub startup_gain: Gain,
     /// Window in STARTUP and DRAIN, in bandwidth-delay products.

@@ -102,7 +102,7 @@ impl ProbeBw {
         }
     }
 
-    /// Returns the value of the gauge `phase`.
+    /// Returns the number that is recorded as `phase`.
     fn number(self) -> u8 {
         match self {
             ProbeBw::Up(_) => 0,
@@ -118,7 +118,7 @@ pub(super) enum Phase {
     Startup,
     Drain,
     ProbeBw(ProbeBw),
-    /// BBR drains the queue to measure the RTT. The number is the gauge `phase`, which keeps its
+    /// BBR drains the queue to measure the RTT. The number is recorded as `phase`, which keeps its
     /// last value.
     ProbeRtt(ProbeRtt, u8),
 }
@@ -136,8 +136,8 @@ impl Phase {
         )
     }
 
-    /// Returns the values of the gauges `mode` and `phase`. Outside PROBE_BW, `phase` keeps its
-    /// last value.
+    /// Returns the numbers that are recorded as `mode` and `phase`. Outside PROBE_BW, `phase` keeps
+    /// its last value.
     pub(super) fn numbers(&self) -> (u8, u8) {
         match self {
             Phase::Startup => (0, 0),

@@ -1,4 +1,4 @@
-//! Gauges: a few for every flow, and the whole state with `trace`.
+//! Sampled internal values (gauges): a few for every flow, and the whole state with `trace`.
 
 use super::bounds::NO_BOUND;
 use super::saved::Interrupted;
@@ -54,7 +54,7 @@ pub(super) fn bound(bound: u32) -> f64 {
 }
 
 impl Bbr3 {
-    /// Appends the values of the gauges that are in [`TRACED`] but not in [`GAUGES`].
+    /// Appends the sampled values that are in [`TRACED`] but not in [`GAUGES`].
     pub(super) fn trace(&self, view: View<'_>, window: &Window, out: &mut Vec<f64>) {
         let flag = |set: bool| f64::from(u8::from(set));
         let bw = self.bandwidth();

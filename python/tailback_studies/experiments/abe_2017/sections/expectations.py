@@ -12,7 +12,7 @@ from tailback_studies.experiments.abe_2017.truth import AbeVerdict, p99_changes
 
 def table(verdicts: Sequence[AbeVerdict]) -> Table:
     """Show every expectation and its result."""
-    columns = [*left("", "expected", "measured"), *right("cells", "of these hold"), *left("")]
+    columns = [*left("", "expected", "measured"), *right("values", "of these hold"), *left("")]
     rows: list[list[Value]] = [
         [v.title, v.expected, v.measured, v.cells, v.held, mark(v.holds, no="does not")]
         for v in verdicts
@@ -74,7 +74,7 @@ def p99(changes: Mapping[single.AbeSetup, Mapping[float, tuple[float, float]]]) 
     rows.append(["all", *(None for _ in rtts), cells, moved])
     columns = [
         *left(""),
-        *right(*(f"{rtt:g} ms" for rtt in rtts), "cells", f"more than {100 * FAR:g} % off"),
+        *right(*(f"{rtt:g} ms" for rtt in rtts), "values", f"more than {100 * FAR:g} % off"),
     ]
     caption = (
         "99th percentile of the queue delay, ms, with the standard backoff and with the factor "

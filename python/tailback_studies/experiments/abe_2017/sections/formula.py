@@ -75,7 +75,7 @@ def section(points: Sequence[single.SinglePoint], facts: Facts) -> Section:
         [
             *left("", "assumptions"),
             *right(
-                "cells",
+                "values",
                 "mean gap, points",
                 "largest",
                 "within 2",

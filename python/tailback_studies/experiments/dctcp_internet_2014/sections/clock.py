@@ -13,9 +13,9 @@ from tailback_studies.experiments.dctcp_internet_2014.options import CLOCKS, REA
 
 TEXT = """
 **RED's idle clock, chosen without DCTCP.** Two Reno flows through one RED depend neither on DCTCP,
-nor on its thresholds, nor on formula (3). Their cells of Table I therefore decide which clock to
-use: the one with the smallest mean error, where each error is divided by the tolerance of its cell.
-The cells of Reno and DCTCP are then a prediction with this clock.
+nor on its thresholds, nor on formula (3). Their values of Table I therefore decide which clock to
+use: the one with the smallest mean error, where each error is divided by the tolerance of its
+value. The values of Reno and DCTCP are then a prediction with this clock.
 """
 
 
@@ -44,7 +44,7 @@ def blocks(builder: Builder) -> list[Block]:
         *words(""),
         *right("Reno and DCTCP: within", "mean error over tolerance"),
     ]
-    table = Table("clock", "The idle clock by the two-Reno cells alone", columns, rows)
+    table = Table("clock", "The idle clock by the values with two Reno flows alone", columns, rows)
     return [Text(TEXT), table]
 
 
