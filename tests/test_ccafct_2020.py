@@ -37,8 +37,8 @@ class Fake:
 
 
 def as_published(factor: float = 1.0) -> list[points.CcafctEntry]:
-    """Return values of every row with made-up measurements. Completion times beside a competitor
-    are `factor` times the published ones."""
+    """Return values of every published row with made-up measurements. Completion times beside a
+    competitor are `factor` times the published ones."""
     known = layout.published()
     results = []
     for row in ROWS:

@@ -63,8 +63,8 @@ class Fake:
 
 
 def as_published(off: float = 0.0, cc: str = "") -> list[points.ImcEntry]:
-    """Return values of every row. Measured goodputs are the published ones, or made up if none is
-    published. Those of `cc` are larger by `off`, as a share of the link's rate."""
+    """Return values of every published row. Measured goodputs are the published ones, or made up if
+    none is published. Those of `cc` are larger by `off`, as a share of the link's rate."""
     known = layout.published()
     results = []
     for row in ROWS:

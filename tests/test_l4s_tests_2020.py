@@ -49,8 +49,8 @@ class Fake:
 
 
 def as_published(off: float = 0.0, seeds: int = 5) -> list[points.L4sEntry]:
-    """Return values of every row with the published rates. Only the first flow's rate is larger by
-    `off`, as a share of the link's rate."""
+    """Return values of every published row with the published rates. Only the first flow's rate is
+    larger by `off`, as a share of the link's rate."""
     known = layout.published()
     results = []
     for row in layout.ROWS:
@@ -153,7 +153,8 @@ def test_the_planned_set_up() -> None:
 
 
 def test_every_scenario_is_valid() -> None:
-    """Check the rows that Linux can run, by queue and congestion control, and those of S2 to S4."""
+    """Check the published rows that Linux can run, by queue and congestion control, and those of S2
+    to S4."""
     some: dict[Any, dict[str, Any]] = {}
     for row in layout.ROWS:
         some.setdefault((row.table, row.queue, row.flows[1].cc), points.made(row))

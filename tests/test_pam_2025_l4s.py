@@ -35,7 +35,7 @@ from tailback_studies.reproduction.shown import facts
 
 @dataclass(frozen=True)
 class Fake:
-    """A run of a row with these rates and smoothed RTTs."""
+    """A run of a published row with these rates and smoothed RTTs."""
 
     row: PamRow
     cells: dict[str, float]
@@ -52,8 +52,8 @@ class Fake:
 
 
 def as_published(added: float = 0.0, swapped: bool = False) -> list[points.PamEntry]:
-    """Return values of every row with made-up measurements. The classic side's rate is larger by
-    `added` Mbit/s. `swapped` exchanges the sides' rates."""
+    """Return values of every published row with made-up measurements. The classic side's rate is
+    larger by `added` Mbit/s. `swapped` exchanges the sides' rates."""
     known = layout.published()
     results = []
     for row in ROWS:

@@ -8,7 +8,7 @@ from tailback_studies.reproduction.experiment import Findings, Found, Reproducti
 
 #: Parts of the experiment, one for each round-trip time.
 PARTS: tuple[str, ...] = tuple(f"rtt-{rtt}" for rtt in RTTS_MS)
-#: Number of seeds for each row. A quick run uses one seed.
+#: Number of seeds for each published row. A quick run uses one seed.
 SEEDS = 5
 
 
@@ -21,7 +21,7 @@ class Ccafct(Reproduction):
     parts = PARTS
 
     def study(self, request: Request) -> Study:
-        """Return the study of the requested rows."""
+        """Return the study of the requested published rows."""
         from tailback_studies.experiments.ccafct_2020 import points, report, truth
 
         rows = self._rows(request)

@@ -25,12 +25,12 @@ class CcafctRow:
 
     @property
     def name(self) -> str:
-        """Identifies the row in ids of values."""
+        """Identifies the published row in ids of values."""
         return f"{self.rtt_ms}ms/{self.competitor or 'alone'}"
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that have a value in this row."""
+        """The columns that have a value in this published row."""
         times = tuple(f"{name}_ms" for name in STATISTICS)
         return times + tuple(f"{name}_harm" for name in STATISTICS if self.competitor)
 

@@ -1,4 +1,4 @@
-"""Makes a job for each row, and computes values from the runs."""
+"""Makes a job for each published row, and computes values from the runs."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class CcafctStored(Protocol):
 
 @dataclass(frozen=True)
 class CcafctEntry(BaseEntry):
-    """A published number: a column of a row."""
+    """A published number: a column of a published row."""
 
     row: CcafctRow
     column: str
@@ -77,7 +77,7 @@ def job(
     kernel: bool = False,
     variant: CcafctVariant = AS_PUBLISHED,
 ) -> Job:
-    """Return the job that runs a row. On Linux, offloads are on, as in the publication.
+    """Return the job that runs a published row. On Linux, offloads are on, as in the publication.
 
     On the kernel engine, each request opens a connection, because the guest's client does not reuse
     connections.
@@ -94,7 +94,7 @@ def job(
 def made(
     row: CcafctRow, *, quick: bool = False, variant: CcafctVariant = AS_PUBLISHED
 ) -> dict[str, Any]:
-    """Return the scenario of a row."""
+    """Return the scenario of a published row."""
     out = scenario(__package__, "requests")
     seconds = QUICK_SECONDS if quick else SECONDS
     out["duration"] = f"{BEFORE + seconds + AFTER:g}s"
@@ -137,8 +137,8 @@ def times_ms(stored: CcafctStored) -> list[float]:
 def entries(
     rows: Sequence[CcafctRow], results: Sequence[Iterable[CcafctStored]]
 ) -> list[CcafctEntry]:
-    """Return the values of these rows, in the order of the publication. Harm is computed for each
-    seed, then averaged."""
+    """Return the values of these published rows, in the order of the publication. Harm is computed
+    for each seed, then averaged."""
     by_row = {
         row: {run.seed: statistics(times_ms(run)) for run in stored}
         for row, stored in zip(rows, results, strict=True)

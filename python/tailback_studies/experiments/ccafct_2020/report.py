@@ -1,5 +1,5 @@
-"""Makes the report and the documentation page: errors by group of values, every row, and the
-set-up."""
+"""Makes the report and the documentation page: errors by group of values, every published row, and
+the set-up."""
 
 from __future__ import annotations
 

@@ -194,7 +194,7 @@ class DualPi2Case:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that have a value in this row."""
+        """The columns that have a value in this published row."""
         ecn, nonecn = self.classes
         both = ecn is not None and nonecn is not None
         out = []

@@ -229,8 +229,8 @@ def unit(column: str) -> str:
 def values(
     case: DualPi2Case, stored: DualPi2Stored, *, recorder: bool = True
 ) -> dict[str, float | None]:
-    """Return the value of each column of a row, computed from one run. It is None if the run did
-    not measure it."""
+    """Return the value of each column of a published row, computed from one run. It is None if the
+    run did not measure it."""
     classes = {entry["name"]: entry for entry in stored.summary["classes"]}
     out: dict[str, float | None] = {}
     for side, name in zip(("ecn", "nonecn"), case.classes, strict=True):
@@ -318,7 +318,8 @@ def _ratio(first: float | None, second: float | None) -> float | None:
 
 
 def _utilisation(case: DualPi2Case, stored: DualPi2Stored) -> dict[str, float | None]:
-    """Return statistics over seconds of the link utilisation by all classes of the row, %."""
+    """Return statistics over seconds of the link utilisation by all classes of the published row,
+    %."""
     names = [name for name in case.classes if name is not None]
     if len(names) == len(stored.summary["classes"]):
         (queue,) = stored.summary["queues"].values()

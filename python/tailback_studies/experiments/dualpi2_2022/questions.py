@@ -75,7 +75,7 @@ _SWING: tuple[tuple[str, str], ...] = (
 
 
 def swing(by_reading: Found, facts: Facts) -> Table | None:
-    """Show the rows with the largest errors for each statistic."""
+    """Show the published rows with the largest errors for each statistic."""
     baseline = _cells(by_reading[BASELINE], _PC)
     runs = [run for run, column in baseline if column == "rate_ratio" and run.rtt_ecn == 5]
     runs = [run for run in runs if run.rtt_nonecn >= 50]

@@ -1,4 +1,5 @@
-"""Makes the report: the errors of each group of values, figures, every row, and the set-up."""
+"""Makes the report: the errors of each group of values, figures, every published row, and the
+set-up."""
 
 from __future__ import annotations
 

@@ -15,8 +15,8 @@ from tailback_studies.reproduction.experiment import Findings, Found, Reproducti
 
 #: The parts: one for each kernel of the publication.
 PARTS: tuple[str, ...] = tuple(KERNELS)
-#: Number of seeds of each row. One is enough, because the five trials of the publication differ
-#: little.
+#: Number of seeds of each published row. One is enough, because the five trials of the publication
+#: differ little.
 SEEDS = 1
 #: The kernel of the publication whose congestion controls are also in today's Linux.
 TODAY = "5.15"
@@ -51,7 +51,7 @@ class ImcBbr(Reproduction):
         )
 
     def _rows(self, request: Request) -> list[ImcRow]:
-        """Return the requested rows, in the order of the publication."""
+        """Return the requested published rows, in the order of the publication."""
         rows = [row for row in ROWS if row.kernel in request.parts]
         if request.engine != "sim":
             rows = [row for row in rows if row.kernel == TODAY]

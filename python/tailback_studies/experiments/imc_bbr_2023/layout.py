@@ -51,7 +51,7 @@ class ImcRow:
 
     @property
     def name(self) -> str:
-        """The row's prefix in the ids of its values, such as the ids in all-cells.csv."""
+        """The published row's prefix in the ids of its values, such as the ids in all-cells.csv."""
         return f"{self.kernel}/{self.cc}/{self.place.name}"
 
     @property

@@ -74,8 +74,8 @@ class ImcEntry(BaseEntry):
 
 
 def job(row: ImcRow, *, seeds: int, kernel: bool = False) -> Job:
-    """Return the job that runs the transfer of a row. On Linux, offloads are on, as in the
-    publication."""
+    """Return the job that runs the transfer of a published row. On Linux, offloads are on, as in
+    the publication."""
     out = made(row)
     if kernel:
         out["path"]["offloads"] = True

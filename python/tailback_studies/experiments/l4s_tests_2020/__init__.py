@@ -15,7 +15,7 @@ TABLES: tuple[str, ...] = ("s1", "s2", "s3", "s4", "s6")
 #: does not state, one at a time.
 READINGS = "readings"
 PARTS: tuple[str, ...] = (*TABLES, READINGS)
-#: Number of seeds of each row. `--quick` and the curves of S2 and S3 use one seed.
+#: Number of seeds of each published row. `--quick` and the curves of S2 and S3 use one seed.
 SEEDS = 5
 
 
@@ -29,7 +29,7 @@ class L4sTests(Reproduction):
     not_run = NOT_RUN
 
     def study(self, request: Request) -> Study:
-        """Plan the requested rows of scenarios S1 and S6, and the runs of S2 to S4."""
+        """Plan the requested published rows of scenarios S1 and S6, and the runs of S2 to S4."""
         from tailback.report import Section
         from tailback.running.batch import Job
         from tailback_studies.experiments.l4s_tests_2020 import (
@@ -82,10 +82,10 @@ class L4sTests(Reproduction):
         return Study(jobs, findings)
 
     def _rows(self, request: Request) -> Sequence[L4sRow]:
-        """Return the requested rows of S1 and S6, in the order of the publication."""
+        """Return the requested published rows of S1 and S6, in the order of the publication."""
         from tailback_studies.experiments.l4s_tests_2020 import points
 
-        # The alternatives are compared with these rows.
+        # The alternatives are compared with these published rows.
         wanted = {*request.parts, *(("s1", "s6") if request.named_part(READINGS) else ())}
         rows = [row for row in ROWS if row.table in wanted]
         if request.engine != "sim":

@@ -1,5 +1,5 @@
-"""Lists the parameters of the set-up with their sources, the rows that are not run, and open
-questions."""
+"""Lists the parameters of the set-up with their sources, the published rows that are not run, and
+open questions."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ S6_MBIT, S6_RTT_MS = 50, 20
 
 @dataclass(frozen=True)
 class Flow:
-    """One of the two flows of a row."""
+    """One of the two flows of a published row."""
 
     cc: str
     rtt_ms: int
@@ -56,7 +56,7 @@ class Flow:
 class L4sRow:
     """A published run of two flows through a queue."""
 
-    #: The table of the row: `s1` or `s6`.
+    #: The table of the published row: `s1` or `s6`.
     table: str
     rate_mbit: int
     queue: str
@@ -102,14 +102,14 @@ DEFECTS: Mapping[L4sRow, str] = {
     ),
 }
 
-#: Key of a value: table, name of the row, column.
+#: Key of a value: table, name of the published row, column.
 Key = tuple[str, str, str]
 
 
 @cache
 def published() -> Mapping[Key, float]:
-    """Read the published values of the rows that are run. The package does not contain held-out
-    rows."""
+    """Read the published values of the published rows that are run. The package does not contain
+    held-out rows."""
     out: dict[Key, float] = {}
     for line in published_rows(__package__, "rtt.csv"):
         if line["queue"] == NOT_RUN:
@@ -135,7 +135,7 @@ def published() -> Mapping[Key, float]:
 
 @cache
 def published_names() -> frozenset[tuple[str, str]]:
-    """Return table and name of each row with published values in this package."""
+    """Return table and name of each published row with published values in this package."""
     return frozenset((table, name) for table, name, _ in published())
 
 

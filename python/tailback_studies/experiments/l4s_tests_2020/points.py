@@ -62,7 +62,7 @@ QUICK_WINDOW = WINDOWS["s6"]
 
 @dataclass(frozen=True)
 class L4sVariant:
-    """Changes to the set-up of each row."""
+    """Changes to the set-up of each published row."""
 
     queue: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Options of queues, by their `aqm`."""
@@ -117,7 +117,7 @@ class L4sEntry(BaseEntry):
 
 
 def job(row: L4sRow, *, seeds: int, quick: bool = False, variant: L4sVariant = AS_PUBLISHED) -> Job:
-    """Return the job that runs a row's scenario."""
+    """Return the job that runs a published row's scenario."""
     return Job(made(row, quick=quick, variant=variant), {}, seeds)
 
 
@@ -147,7 +147,7 @@ def _cc(name: str, variant: L4sVariant = AS_PUBLISHED) -> str | dict[str, Any]:
 
 
 def stock(row: L4sRow) -> bool:
-    """Return whether Linux without Prague can run the row."""
+    """Return whether Linux without Prague can run the published row."""
     return all(flow.cc != "prague" for flow in row.flows)
 
 
@@ -159,7 +159,8 @@ QUANTITIES = {"D1": "delivery_mbit", "D2": "delivery_mbit", "jain": "jain", "rat
 
 
 def entries(rows: Sequence[L4sRow], results: Sequence[Iterable[L4sStored]]) -> list[L4sEntry]:
-    """Return the published and measured values of these rows, in the order of the publication."""
+    """Return the published and measured values of these published rows, in the order of the
+    publication."""
     known = published()
     out = []
     for row, stored in zip(rows, results, strict=True):
@@ -179,13 +180,13 @@ def entries(rows: Sequence[L4sRow], results: Sequence[Iterable[L4sStored]]) -> l
 
 
 def note(row: L4sRow) -> str:
-    """Return what is wrong with a row in the publication, or ""."""
+    """Return what is wrong with a published row in the publication, or ""."""
     return DEFECTS.get(row, "")
 
 
 def values(row: L4sRow, summary: Mapping[str, Any]) -> dict[str, float | None]:
-    """Return the value of each column of a row, computed from one run. It is None if the run did
-    not measure it."""
+    """Return the value of each column of a published row, computed from one run. It is None if the
+    run did not measure it."""
     rates = [flow["throughput_mbit"] for flow in summary["flows"]]
     first, second = rates
     made = None

@@ -17,7 +17,7 @@ from tailback_studies.reproduction.entries import sizes
 from tailback_studies.reproduction.readings import BASELINE, Reading, before_and_after
 from tailback_studies.reproduction.shown import signed, size
 
-#: Number of seeds of each row.
+#: Number of seeds of each published row.
 SEEDS = 2
 
 READINGS: tuple[Reading[L4sVariant, L4sRow], ...] = (
@@ -49,7 +49,7 @@ READINGS: tuple[Reading[L4sVariant, L4sRow], ...] = (
 
 
 def rows_of(reading: Reading[L4sVariant, L4sRow]) -> list[L4sRow]:
-    """Return the rows that an alternative affects."""
+    """Return the published rows that an alternative affects."""
     known = published_names()
     return [row for row in ROWS if (row.table, row.name) in known and reading.concerns(row)]
 

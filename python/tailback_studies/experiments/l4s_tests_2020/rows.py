@@ -1,4 +1,5 @@
-"""Lists every row, and the values whose errors exceed their goals, in tables of the report."""
+"""Lists every published row, and the values whose errors exceed their goals, in tables of the
+report."""
 
 from __future__ import annotations
 
@@ -93,7 +94,7 @@ def defects(facts: Facts) -> Table:
 
 
 def tables(entries: Sequence[L4sEntry]) -> list[Section]:
-    """Show every row by table and queue."""
+    """Show every published row by table and queue."""
     out = []
     for table, title in PLACES.items():
         cells = [e for e in entries if e.row.table == table]

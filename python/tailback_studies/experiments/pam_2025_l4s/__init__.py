@@ -14,7 +14,7 @@ TABLES: tuple[str, ...] = tuple(dict.fromkeys(row.part for row in ROWS))
 #: one at a time.
 READINGS = "readings"
 PARTS: tuple[str, ...] = (*TABLES, READINGS)
-#: Number of seeds of each row. `--quick` uses one seed.
+#: Number of seeds of each published row. `--quick` uses one seed.
 SEEDS = 2
 
 
@@ -28,7 +28,7 @@ class Pam(Reproduction):
     not_run = NOT_RUN
 
     def study(self, request: Request) -> Study:
-        """Plan the runs of the requested rows."""
+        """Plan the runs of the requested published rows."""
         from tailback_studies.experiments.pam_2025_l4s import (
             points,
             readings,
@@ -57,7 +57,7 @@ class Pam(Reproduction):
         return Study(jobs, findings)
 
     def _rows(self, request: Request) -> list[PamRow]:
-        """Return the requested rows, in the order of the publication."""
+        """Return the requested published rows, in the order of the publication."""
         if request.engine != "sim":
             raise InputError(
                 f"{self.name}: every row has Prague, which Linux does not have; remove --engine"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from tailback_studies.experiments.pam_2025_l4s.layout import COLUMNS, RATE_MBIT, PamRow
 from tailback_studies.experiments.pam_2025_l4s.points import PamEntry
 
-#: Values of a row, by column.
+#: Values of a published row, by column.
 Cells = Mapping[str, float]
 
 

@@ -49,7 +49,8 @@ COMPETITORS = (
 WORDS = {"cubic": "CUBIC", "bbr": "BBR", "bbr3": "BBRv3"}
 ECN_WORDS = {"noecn": "no ECN", "ecn": "ECN", "ecnlow": "marks used"}
 
-#: Columns of a row: the rates of both sides, and the smoothed RTT of the first flow of each side.
+#: Columns of a published row: the rates of both sides, and the smoothed RTT of the first flow of
+#: each side.
 RATES = ("prague_mbit", "classic_mbit")
 SRTTS = ("prague_srtt_ms", "classic_srtt_ms")
 COLUMNS = (*RATES, *SRTTS)
@@ -81,7 +82,7 @@ class PamRow:
 
     @property
     def part(self) -> str:
-        """The part of the experiment that runs the row."""
+        """The part of the experiment that runs the published row."""
         if self.many:
             return "many"
         return "2ms" if self.rtt_ms == 2 else self.classic
@@ -95,7 +96,7 @@ class PamRow:
 
     @property
     def name(self) -> str:
-        """The row's prefix in the ids of its values, such as the ids in all-cells.csv."""
+        """The published row's prefix in the ids of its values, such as the ids in all-cells.csv."""
         flows = f"{self.n_prague}-{self.n_classic}"
         buffer = f"{self.buffer_bdp:g}bdp"
         return f"{self.rtt_ms}ms/{self.aqm}/{buffer}/{self.classic}-{self.ecn}/{flows}"

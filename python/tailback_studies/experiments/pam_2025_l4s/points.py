@@ -69,7 +69,7 @@ class PamEntry(BaseEntry):
 
 
 def queue(row: PamRow) -> dict[str, Any]:
-    """Return the queue of a row. Other options have tc's defaults."""
+    """Return the queue of a published row. Other options have tc's defaults."""
     target = f"{THRESHOLDS_MS[row.rtt_ms]}ms"
     limit = f"{row.buffer_packets}p"
     codel = {"limit": limit, "target": target, "interval": "100ms"}
@@ -109,7 +109,7 @@ def made(row: PamRow) -> dict[str, Any]:
 
 
 def job(row: PamRow, *, seeds: int) -> Job:
-    """Return the job that runs a row's scenario."""
+    """Return the job that runs a published row's scenario."""
     return Job(made(row), {}, seeds)
 
 
@@ -117,8 +117,8 @@ def job(row: PamRow, *, seeds: int) -> Job:
 
 
 def values(row: PamRow, summary: Mapping[str, Any]) -> dict[str, float | None]:
-    """Return the columns of a row from one run: the rates of both sides, and the mean smoothed RTT
-    of the first flow of each side. It is None if the run did not measure it."""
+    """Return the columns of a published row from one run: the rates of both sides, and the mean
+    smoothed RTT of the first flow of each side. It is None if the run did not measure it."""
     flows = summary["flows"]
     sides = (flows[: row.n_prague], flows[row.n_prague :])
     rates = [_total([flow["throughput_mbit"] for flow in side]) for side in sides]
@@ -131,7 +131,8 @@ def _total(rates: Sequence[float | None]) -> float | None:
 
 
 def entries(rows: Sequence[PamRow], results: Sequence[Iterable[PamStored]]) -> list[PamEntry]:
-    """Return the published and measured values of these rows, in the order of the publication."""
+    """Return the published and measured values of these published rows, in the order of the
+    publication."""
     known = published()
     out = []
     for row, stored in zip(rows, results, strict=True):

@@ -20,13 +20,13 @@ from tailback_studies.reproduction.readings import BASELINE, Reading, before_and
 from tailback_studies.reproduction.shown import size
 from tailback_studies.reproduction.sources import set_value
 
-#: Number of seeds of each row.
+#: Number of seeds of each published row.
 SEEDS = 1
 
 
 @dataclass(frozen=True)
 class PamVariant:
-    """Changes to the set-up of each row."""
+    """Changes to the set-up of each published row."""
 
     set: Mapping[str, Any] = field(default_factory=dict)
     """Values by path."""
@@ -68,7 +68,7 @@ def rows_of(reading: Reading[PamVariant, PamRow]) -> list[PamRow]:
 
 
 def made(row: PamRow, variant: PamVariant) -> dict[str, Any]:
-    """Return the scenario of a row with the changes of an alternative."""
+    """Return the scenario of a published row with the changes of an alternative."""
     out = points.made(row)
     out["flows"][0]["cc"].update(variant.prague)
     if variant.prague_tcp:

@@ -65,7 +65,7 @@ def sections(entries: Sequence[PamEntry], made: Facts) -> list[Section]:
 
 
 def basis(made: Facts) -> list[Section]:
-    """Show the set-up, the changes, open questions, and the rows that are not run."""
+    """Show the set-up, the changes, open questions, and the published rows that are not run."""
     changed: Block = Text("Nothing.")
     if CHANGED:
         changed = _listed("changed", "Changed", ("what", "before", "after", "why"), CHANGED, made)
@@ -255,7 +255,7 @@ def shares(entries: Sequence[PamEntry], made: Facts) -> list[Block]:
 
 
 def every_row(entries: Sequence[PamEntry]) -> list[Section]:
-    """Show every row by competitor."""
+    """Show every published row by competitor."""
     groups: dict[str, dict[PamRow, dict[str, PamEntry]]] = {}
     for e in entries:
         groups.setdefault(e.row.group, {}).setdefault(e.row, {})[e.column] = e
