@@ -1,9 +1,9 @@
 """Finds which means of confinement this machine supports, such as namespaces and system call
-filters. tailback calls each of them a wall.
+filters. tailback calls each of them a layer of isolation ("wall" in code).
 
 A guest's kernel runs as a process of this machine. Its modules run in that process with the same
-rights. The launcher (launch/main.c) therefore sets up the walls before it starts the process. A
-warning lists the walls that the machine does not support.
+rights. The launcher (launch/main.c) therefore sets up the layers of isolation before it starts the
+process. A warning lists the layers of isolation that the machine does not support.
 """
 
 from __future__ import annotations
@@ -22,10 +22,12 @@ from tailback.kernel import releases
 from tailback.kernel.kit import Kit
 
 VARIABLE = "TAILBACK_UNCONFINED"
-"""If this environment variable is 1, guests run even if no wall protects this machine's files."""
+"""If this environment variable is 1, guests run even if no layer of isolation protects this
+machine's files."""
 
 TRUST = "TAILBACK_TRUST_PROGRAMS"
-"""If this environment variable is 1, programs of scenarios run even if a wall is missing."""
+"""If this environment variable is 1, programs of scenarios run even if a layer of isolation is
+missing."""
 
 WALLS = {
     "user": "a user namespace",
@@ -38,12 +40,14 @@ WALLS = {
     "scopes": "Landlock's scopes",
     "seccomp": "a filter of system calls",
 }
-"""The walls, with a description of each. The keys are the names in the launcher's first line."""
+"""The layers of isolation, with a description of each. The keys are the names in the launcher's
+first line."""
 
 SAYS = "tailback: walls "
 
 UNCONFINED = 126
-"""Exit status of the launcher if it did not start the guest because walls are missing."""
+"""Exit status of the launcher if it did not start the guest because layers of isolation are
+missing."""
 
 SPARE_MIB = 576
 """Memory of this machine that a guest's process may use in addition to the guest's own memory, MiB.
@@ -59,10 +63,10 @@ properties.
 
 @dataclass(frozen=True)
 class Walls:
-    """The walls that the launcher could set up, and those it could not."""
+    """The layers of isolation that the launcher could set up, and those it could not."""
 
     missing: dict[str, str]
-    """The walls that could not be set up, each with its reason."""
+    """The layers of isolation that could not be set up, each with its reason."""
 
     @classmethod
     def parse(cls, line: str) -> Walls:
@@ -79,7 +83,8 @@ class Walls:
 
     @property
     def lacks(self) -> str:
-        """Return the walls that this machine does not support, each with the reason."""
+        """Return the layers of isolation that this machine does not support, each with the
+        reason."""
         lacks = dict(self.missing)
         # Linux before 6.12 has no Landlock scopes for signals and sockets. They are not needed if
         # the guest has separate PID and network namespaces.
@@ -93,7 +98,7 @@ class Walls:
 
     @property
     def warning(self) -> str | None:
-        """Return a warning about unsupported walls, or `None`."""
+        """Return a warning about unsupported layers of isolation, or `None`."""
         if not self.lacks:
             return None
         return (
@@ -115,7 +120,8 @@ def allowed() -> bool:
 
 
 def check_programs(kit: Kit) -> None:
-    """Raise `InputError` if this machine does not support all walls, for a scenario with programs.
+    """Raise `InputError` if this machine does not support all layers of isolation, for a scenario
+    with programs.
 
     The rule is stricter than for modules, because programs are more often untrusted code. The
     environment variable that `TRUST` names allows programs nevertheless.
@@ -137,7 +143,7 @@ _found: dict[Path, Walls] = {}
 
 
 def walls(kit: Kit) -> Walls:
-    """Run the launcher without a guest, to find which walls it can set up."""
+    """Run the launcher without a guest, to find which layers of isolation it can set up."""
     if kit.launcher not in _found:
         with tempfile.TemporaryDirectory(prefix="tailback-") as folder:
             done = subprocess.run(

@@ -83,7 +83,7 @@ class Finished:
     warnings: list[str]
     """Warnings that the guest's kernel printed."""
     walls: confine.Walls
-    """The walls between the guest and the rest of this machine."""
+    """The layers of isolation between the guest and the rest of this machine."""
 
 
 def run(
