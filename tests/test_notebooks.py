@@ -10,10 +10,14 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import altair as alt
+import polars as pl
 import pytest
 
 import tailback
 from tailback.errors import InputError
+from tailback.evaluate import of_results, suites
+from tailback.evaluate.model import Request
+from tailback.running.options import RunOptions
 
 FOLDER = Path(__file__).parent.parent / "docs" / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
@@ -21,9 +25,10 @@ NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 
 def shown(value: Any) -> str:
     """Return what a notebook displays for the value of a cell."""
-    # Displaying a chart would need IPython, so use its specification.
     if isinstance(value, alt.TopLevelMixin):
-        return json.dumps(value.to_dict())
+        bundle = value._repr_mimebundle_()
+        assert isinstance(bundle, dict)
+        return str(bundle["image/svg+xml"])
     found = getattr(value, "_repr_html_", None)
     return repr(value) if found is None else str(found())
 
@@ -121,3 +126,72 @@ def test_charts_compose(results: tailback.Results) -> None:
     assert [len(spec["vconcat"]), len(spec["vconcat"][0]["hconcat"])] == [2, 2]
     assert spec["config"]["axis"]["labelFontSize"] > 0
     assert "config" not in spec["vconcat"][1]
+
+
+def test_charts_need_no_network(results: tailback.Results, tmp_path: Path) -> None:
+    one = results.plot("rtt", "throughput_mbit")
+    assert "line" not in one.to_dict()["config"]
+    for chart in (one, one | one, one.properties(title="two"), one.encode(y="y:Q")):
+        shown = chart._repr_mimebundle_()
+        assert shown["image/svg+xml"].startswith("<svg")
+        assert "text/html" not in shown
+    (one & one).save(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "<script src=" not in page
+    assert len(page) > 500_000
+    with alt.renderers.enable("html"):
+        assert "text/html" in one._repr_mimebundle_()
+
+
+def test_errors_name_arguments_of_python(results: tailback.Results) -> None:
+    calls: tuple[tuple[Callable[[], object], str], ...] = (
+        (lambda: results.plot("rt", "delay_ms.p99"), "^x: key"),
+        (lambda: results.plot(begin="1s", kind="line"), 'begin: line has no time; set kind="time"'),
+        (lambda: results.plot(kind="time", rules="y=5kg"), "^rules y: "),
+        (lambda: results.plot(kind="bar", y="delay_ms.p99", x_limits="1:2"), "use where to choose"),
+        (
+            lambda: results.plot("delay_ms.mean", kind="line"),
+            '^x: .*kind="scatter"',
+        ),
+        (lambda: results.explain(flow="cubc"), '^flow: flow "cubc" does not exist'),
+        (lambda: results.evaluate(part="77"), '^part: section "77"'),
+    )
+    for call, said in calls:
+        with pytest.raises(InputError, match=said) as caught:
+            call()
+        assert "--" not in str(caught.value)
+
+
+def test_results_evaluate_an_algorithm_with_its_options(tmp_path: Path) -> None:
+    scenario = {
+        "duration": "1s",
+        "bottleneck": {
+            "rate": "10Mbit",
+            "queue": {"aqm": "codel", "target": "10ms", "limit": "300p"},
+        },
+        "path": {"rtt": "10ms"},
+        "flows": [{"cc": {"name": "cubic", "beta": 0.5}}, {"cc": "reno"}],
+    }
+    found = tailback.run(scenario, out=tmp_path, progress=False)
+    manifest = found[0].manifest
+    assert of_results.suite_and_subject(manifest, "cubic", None) == ("cc", "cubic:beta=0.5")
+    assert of_results.suite_and_subject(manifest, "reno", None) == ("cc", "reno")
+    queue = ("queue", 'codel:target="10ms"')
+    assert of_results.suite_and_subject(manifest, None, "bottleneck") == queue
+    with pytest.raises(InputError, match="flow: name one of cubic, reno"):
+        found.evaluate()
+    evaluation = found.evaluate(flow="cubic", quick=True, part="7.1-ce", seeds=2)
+    assert evaluation.subject == "cubic:beta=0.5"
+    request = Request(
+        "cubic:beta=0.5",
+        RunOptions.of(seeds=2, out=tmp_path, progress=False),
+        quick=True,
+        parts=("7.1-ce",),
+    )
+    assert evaluation.to_dict() == suites.evaluate("cc", request).to_dict()
+    frame = evaluation.frame()
+    assert frame["id"].to_list() == ["7.1-ce"]
+    assert frame["low"].dtype == pl.Float64
+    assert "<td>7.1-ce</td>" in evaluation._repr_html_()
+    assert repr(evaluation).startswith("<Evaluation cc cubic:beta=0.5: 1 ")
+    assert evaluation.report(tmp_path / "report").is_file()

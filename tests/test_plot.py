@@ -241,7 +241,7 @@ def test_a_chart_of_results_is_changed_like_any_other(grid: tailback.Results) ->
 
 def test_what_differs_is_never_pooled_unasked(grid: tailback.Results) -> None:
     with pytest.raises(
-        tailback.InputError, match=r"path RTT differs too .* --where 'path.rtt=5ms'"
+        tailback.InputError, match=r'path RTT differs too .* where={"path.rtt": "5ms"}'
     ):
         grid.plot(kind="cdf", color="aqm", facet="rate")
 
@@ -260,7 +260,7 @@ def test_everything_that_is_wrong_is_said_at_once(grid: tailback.Results) -> Non
     said = str(wrong.value)
     for near in ("path.rtt", "delay_ms.p99", "bottleneck.queue.aqm", "box", "5 ms", "log"):
         assert f'did you mean "{near}"?' in said, near
-    assert '--width: "85" is not a length; expected a number with mm' in said
+    assert 'width: "85" is not a length; expected a number with mm' in said
 
 
 @pytest.mark.parametrize(

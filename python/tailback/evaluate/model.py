@@ -3,6 +3,7 @@ it."""
 
 from __future__ import annotations
 
+import html
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +15,8 @@ from tailback.plugins import asked
 from tailback.running.options import RunOptions
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from tailback.report.model import Block
 
 SectionVerdict = Literal["pass", "fail", "worse", "no worse", "undecided", "not observable"]
@@ -162,7 +165,7 @@ class SectionChange:
         }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Evaluation:
     """The results of all sections of a suite for one subject."""
 
@@ -194,6 +197,49 @@ class Evaluation:
             "sections": [section.to_dict() for section in self.sections],
             "notes": list(self.notes),
         }
+
+    def frame(self) -> pl.DataFrame:
+        """Return a frame with a row for each section."""
+        import polars as pl
+
+        rows = [
+            {key: value for key, value in section.to_dict().items() if key != "ci95"}
+            | {"low": section.ci95 and section.ci95[0], "high": section.ci95 and section.ci95[1]}
+            for section in self.sections
+        ]
+        numbers = dict.fromkeys(("value", "bound", "low", "high"), pl.Float64)
+        return pl.DataFrame(rows, schema_overrides=numbers, strict=False, infer_schema_length=None)
+
+    def report(self, folder: Path | str) -> Path:
+        """Write the report to a folder, and return the path of its page."""
+        from tailback.evaluate.report import write
+
+        return write(self, Path(folder))
+
+    def __repr__(self) -> str:
+        counts = {verdict: len(self.of(verdict)) for verdict in VERDICTS}
+        found = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
+        return f"<Evaluation {self.suite} {self.subject}: {found or 'no sections'}>"
+
+    def _repr_html_(self) -> str:
+        """Return a table for notebooks: each section with its verdict and its number."""
+        from tailback.evaluate.text import number
+
+        titles = ("section", "title", "verdict", "measure", "value [95 %]", "allowed")
+        head = "".join(f"<th>{title}</th>" for title in titles)
+        rows = "".join(
+            "<tr>"
+            + "".join(
+                f"<td>{html.escape(cell)}</td>"
+                for cell in (
+                    *(one.id, one.title, one.verdict, one.measure or one.note),
+                    *(number(one) if one.measure else "", one.limit),
+                )
+            )
+            + "</tr>"
+            for one in self.sections
+        )
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
 
     def of(self, *verdicts: SectionVerdict) -> list[SectionResult]:
         return [section for section in self.sections if section.verdict in verdicts]

@@ -142,6 +142,7 @@ def plot(
     x_limits: str | None = None,
     y_limits: str | None = None,
     rules: str | Sequence[str] = (),
+    laws: str | Sequence[str] = (),
     events: str | Sequence[str] = (),
 ) -> Any:
     """Return a chart of results. See `Results.plot`."""
@@ -159,6 +160,7 @@ def plot(
             begin=begin,
             end=end,
             rules=(rules,) if isinstance(rules, str) else tuple(rules),
+            laws=(laws,) if isinstance(laws, str) else tuple(laws),
             x_limits=x_limits,
             y_limits=y_limits,
             title=title,

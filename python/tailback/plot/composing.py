@@ -1,7 +1,9 @@
-"""Places charts next to and below one another, with `a | b` and `a & b`.
+"""Places charts next to and below one another, with `a | b` and `a & b`, and shows them without a
+network.
 
 Altair can compose only charts without a configuration. A figure's configuration has its fonts and
-sizes, so this module moves it to the composed chart.
+sizes, so this module moves it to the composed chart. Altair's own pages load their scripts from the
+network, so a notebook gets an image instead, and a saved page contains the scripts.
 """
 
 from __future__ import annotations
@@ -11,19 +13,39 @@ from typing import Any
 
 import altair as alt
 
+from tailback.plot import layout
+
 _OWN = ("color", "fill", "shape", "strokeDash")
 """Channels that composed charts do not share, because each chart may use them for another
 purpose."""
 
 
 class ComposableChart:
-    """Operators `|` and `&` of charts that carry a configuration."""
+    """Operators `|` and `&` of charts that carry a configuration, and their display."""
 
     def __or__(self, other: Any) -> Any:
         return _composed(alt.hconcat, self, other)
 
     def __and__(self, other: Any) -> Any:
         return _composed(alt.vconcat, self, other)
+
+    def to_dict(self, *arguments: Any, **options: Any) -> dict[str, Any]:
+        """Return the specification without Altair's theme, which would change lines and symbols."""
+        with alt.theme.enable("none"):
+            made: dict[str, Any] = super().to_dict(*arguments, **options)  # type: ignore[misc]
+        return made
+
+    def save(self, fp: Any, format: str | None = None, **options: Any) -> None:  # noqa: A002
+        """Save the chart as Altair does, but put all scripts into a page."""
+        if format == "html" or (format is None and str(fp).endswith(".html")):
+            options = {"inline": True, **options}
+        super().save(fp, format, **options)  # type: ignore[misc]
+
+    def _repr_mimebundle_(self, *arguments: Any, **options: Any) -> Any:
+        """Return an image, unless the user has enabled one of Altair's renderers."""
+        if alt.renderers.active != "default":
+            return super()._repr_mimebundle_(*arguments, **options)  # type: ignore[misc]
+        return {"image/svg+xml": layout.drawn(self), "text/plain": type(self).__name__}
 
 
 def composable(chart: Any) -> Any:

@@ -47,6 +47,7 @@ class FigureLook:
     begin: str | None = None
     end: str | None = None
     rules: Sequence[str] = ()
+    laws: Sequence[str] = ()
     x_limits: str | None = None
     y_limits: str | None = None
     title: str = ""
@@ -60,6 +61,7 @@ class ResolvedLook:
     begin_s: float | None = None
     end_s: float | None = None
     rules: Sequence[Rule] = ()
+    laws: Sequence[str] = ()
     x: Limits = (None, None)
     y: Limits = (None, None)
     title: str = ""
@@ -92,6 +94,7 @@ class _Resolution:
             begin,
             end,
             [rule for text in look.rules if (rule := self._rule(text)) is not None],
+            self._laws(),
             self._limits("x", look.x_limits),
             self._limits("y", look.y_limits),
             look.title,
@@ -169,6 +172,16 @@ class _Resolution:
         if low is not None and high is not None and high <= low:
             self.wrong.append(f"{option}: {quoted(text)} is empty; expected LOW below HIGH")
         return low, high
+
+    def _laws(self) -> list[str]:
+        from tailback.plot import laws
+
+        chosen = list(dict.fromkeys(self.look.laws))
+        try:
+            laws.check(self.of, chosen)
+        except InputErrors as error:
+            self.wrong += map(str, error.problems)
+        return chosen
 
     def _events(self) -> list[str]:
         chosen: dict[str, None] = {}

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from tailback import registry
 from tailback.base import names
 from tailback.base.numbers import short
+from tailback.base.python_words import python_words
 from tailback.errors import DamagedResults, InputError, VersionWarning
 from tailback.metrics import completion, gain, harm, parts, series
 from tailback.metrics.naming import flat
@@ -24,6 +25,7 @@ from tailback.store.run_folder import StoredRun
 if TYPE_CHECKING:
     import polars as pl
 
+    from tailback.evaluate.model import Evaluation
     from tailback.explain import Explanation
     from tailback.figures.theme import Chart
     from tailback.metrics.assertions import Assertion, BoundVerdict
@@ -441,6 +443,7 @@ class Results:
         x_limits: str | None = None,
         y_limits: str | None = None,
         rules: str | Sequence[str] = (),
+        laws: str | Sequence[str] = (),
         events: str | Sequence[str] = (),
     ) -> Chart:
         """Draw a figure, and return it as an Altair chart that you can show, change or save.
@@ -450,36 +453,39 @@ class Results:
         (columns, rows) are swept keys or "flow", "link", "class", "seed". `kind` is "line", "box",
         "cdf", "ccdf", "time", "scatter", "heat" or "bar". `where` selects values of a key.
         `without` is the competitor, for a figure of harm. `width` is the width of the whole figure,
-        e.g. "85mm". At this width, letters have `font_size` points [8, on slides 24]. `begin`
-        and `end` ("2s") limit the time range. `x_limits` and `y_limits` ("0:20ms") limit the axes.
-        `rules` ("y=5ms") draws reference lines. `events` ("drops", "marks", "slow-start-exit",
-        "all") draws ticks over time.
+        e.g. "85mm". At this width, letters have `font_size` points [8, on slides 24]. `begin` and
+        `end` ("2s") limit the time range. `x_limits` and `y_limits` ("0:20ms") limit the axes.
+        `rules` ("y=5ms") draws reference lines, and `laws` ("rfc9438") draws what a formula
+        predicts for a probability of loss. `events` ("drops", "marks", "slow-start-exit", "all")
+        draws ticks over time.
         """
         from tailback.plot import plot
 
-        return plot(
-            self,
-            x=x,
-            y=y,
-            color=color,
-            facet=facet,
-            kind=kind,
-            where=where,
-            without=without,
-            width=width,
-            height=height,
-            font_size=font_size,
-            x_scale=x_scale,
-            y_scale=y_scale,
-            style=style,
-            title=title,
-            begin=begin,
-            end=end,
-            x_limits=x_limits,
-            y_limits=y_limits,
-            rules=rules,
-            events=events,
-        )
+        with python_words():
+            return plot(
+                self,
+                x=x,
+                y=y,
+                color=color,
+                facet=facet,
+                kind=kind,
+                where=where,
+                without=without,
+                width=width,
+                height=height,
+                font_size=font_size,
+                x_scale=x_scale,
+                y_scale=y_scale,
+                style=style,
+                title=title,
+                begin=begin,
+                end=end,
+                x_limits=x_limits,
+                y_limits=y_limits,
+                rules=rules,
+                laws=laws,
+                events=events,
+            )
 
     def explain(self, run: Run | int = 0, *, flow: str | Sequence[str] = ()) -> Explanation:
         """Explain a run [default: the first run]: what limited each flow, and what filled each
@@ -490,13 +496,47 @@ class Results:
         from tailback.explain import explain
 
         only = (flow,) if isinstance(flow, str) else tuple(flow)
-        return explain(self._run(run).stored, only)
+        with python_words():
+            return explain(self._run(run).stored, only)
 
     def report(self) -> Path:
         """Write the report of the sweep, and return the path of its page."""
         from tailback.report.sweep import write_folder
 
         return write_folder(layout.index_path(self.root, self.id).parent)
+
+    def evaluate(
+        self,
+        *,
+        flow: str | None = None,
+        link: str | None = None,
+        run: Run | int = 0,
+        quick: bool = False,
+        worst: bool = False,
+        against: str | None = None,
+        part: str | Sequence[str] = (),
+        seeds: int | None = None,
+        jobs: int | None = None,
+        plugins: Sequence[Path | str] = (),
+    ) -> Evaluation:
+        """Evaluate the congestion control of a flow by RFC 9743, or with `link` the queue of a link
+        by RFC 7928.
+
+        The algorithm has the options that it had in `run` [default: the first run]. Without `flow`
+        and `link`, the run must have a single flow. The other arguments are those of
+        `tailback evaluate`. The runs are stored beside these results.
+        """
+        from tailback.evaluate import of_results
+        from tailback.evaluate.model import Request
+        from tailback.running.options import RunOptions
+
+        options = RunOptions.of(
+            seeds=seeds, jobs=jobs, plugins=plugins, engine=self.engine, out=self.root
+        )
+        parts = (part,) if isinstance(part, str) else tuple(part)
+        request = Request("", options, quick=quick, worst=worst, against=against, parts=parts)
+        with python_words():
+            return of_results.evaluate(self._run(run).manifest, request, flow=flow, link=link)
 
     def _refuse_unknown_part(self, frame: pl.DataFrame, flow: str | None, link: str | None) -> None:
         for kind, name in (("flow", flow), ("link", link)):

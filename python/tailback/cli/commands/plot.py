@@ -159,6 +159,14 @@ def _scale_option(axis: str) -> Callable[[click.decorators.FC], click.decorators
     help="Draw a line at a value, e.g. y=5ms. Can be repeated.",
 )
 @click.option(
+    "--law",
+    "laws",
+    multiple=True,
+    metavar="LAW",
+    help="In a figure over a probability of loss, draw what a formula predicts: rfc9438 (CUBIC) or "
+    "reno. Can be repeated.",
+)
+@click.option(
     "--events",
     metavar="KIND[,KIND...]",
     help="In a figure over time, mark these events with ticks: drops, marks, slow-start-exit, "
@@ -188,6 +196,7 @@ def plot(
     x_limits: str | None,
     y_limits: str | None,
     rules: tuple[str, ...],
+    laws: tuple[str, ...],
     events: str | None,
 ) -> int:
     """Draw a figure of a sweep: a metric against the swept keys, or a series over time.
@@ -227,6 +236,7 @@ def plot(
             begin=begin,
             end=end,
             rules=rules,
+            laws=laws,
             x_limits=x_limits,
             y_limits=y_limits,
             title=title,

@@ -290,7 +290,10 @@ def key_axis(
         "grid": False,
         "domain": line,
     }
-    axis = alt.Axis(values=numbers, **plain) if few else alt.Axis(**plain)
+    if not few and log and low > 0:
+        # Vega would label ticks between the decades, such as 0.0004 and 0.002.
+        plain["values"] = ticks(*ends, max(2, int(panel.width / (4.5 * panel.letter))))
+    axis = alt.Axis(**({**plain, "values": numbers} if few else plain))
     return alt.X("x:Q", title=title, scale=scale, axis=axis), True
 
 

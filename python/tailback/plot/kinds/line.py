@@ -6,7 +6,7 @@ from typing import Any
 
 import altair as alt
 
-from tailback.plot import values
+from tailback.plot import laws, style, values
 from tailback.plot.dimensions import Dimension
 from tailback.plot.kinds import common
 from tailback.plot.plan import Kind, PlannedDrawing, PlotPanel, PlotPlan, Rows
@@ -22,8 +22,9 @@ def draw(plan: PlotPlan) -> PlannedDrawing:
         own["x"] = common.x_value(plan, own["x"], numeric=numeric)  # type: ignore[assignment]
         rows.append({**own, **common.reach(found.mean, found.ci95), "n": found.n})
     ends = [row[name] for row in rows for name in ("y", "low", "high") if row[name] is not None]
-
     up = common.chosen(rows, plan.y_scale, ("y",))
+    curves = laws.rows(plan, plan.x.numbers or ())
+    ends += [row["predicted"] for row in curves]
 
     def layers(panel: PlotPanel) -> Any:
         x, _ = common.key_axis(plan, panel, numeric=numeric, up=up)
@@ -38,6 +39,8 @@ def draw(plan: PlotPlan) -> PlannedDrawing:
         common.name_log(plan, y=scale)
         y = alt.Y("y:Q", title=panel.up(plan.up or ""), scale=scale, axis=axis)
         base = alt.Chart().encode(x=x, **common.colour(plan))
+        if curves:
+            base = base.transform_filter("!isValid(datum.law)")
         ink = common.first_colour(plan)
         spans = base.transform_filter("isValid(datum.low)").mark_rule(
             strokeWidth=panel.weight, opacity=0.75, clip=True, **ink
@@ -63,9 +66,38 @@ def draw(plan: PlotPlan) -> PlannedDrawing:
         )
         marks.append(points.encode(y=y, tooltip=tips, **common.shape(plan)))
         marks += common.rules(plan, panel, x=x if numeric else None, y=y)
-        return alt.layer(*marks, data=common.data(rows, panel))
+        if curves:
+            marks += _laws(panel, x, y)
+        return alt.layer(*marks, data=common.data([*rows, *curves], panel))
 
     return PlannedDrawing(layers, common.free(y=up))
+
+
+def _laws(panel: PlotPanel, x: alt.X, y: alt.Y) -> list[Any]:
+    """Draw the curves of laws, with their names above them."""
+    at = y.copy(deep=False)
+    at["shorthand"] = "predicted:Q"
+    base = alt.Chart().transform_filter("isValid(datum.law)").encode(x=x, y=at)
+    line = base.mark_line(
+        color=style.INK,
+        strokeDash=[1.5 * panel.weight, 2 * panel.weight],
+        strokeWidth=panel.weight,
+        clip=True,
+    )
+    said: dict[str, Any] = {
+        "align": "left",
+        "baseline": "bottom",
+        "dx": 4,
+        "dy": -3,
+        "fontSize": 0.9 * panel.letter,
+        "color": style.INK,
+    }
+    outline = base.mark_text(stroke="white", strokeWidth=2.5, **said).encode(text="title:N")
+    return [
+        line.encode(detail="law:N"),
+        outline,
+        base.mark_text(**said).encode(text="title:N"),
+    ]
 
 
 KIND = Kind(

@@ -1,0 +1,45 @@
+"""Names arguments of Python in error messages that name options of the command line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tailback.errors import DamagedResults, InputError, InputErrors, ScenarioError
+
+_ARGUMENTS = {"from": "begin", "to": "end", "rule": "rules", "law": "laws"}
+"""Arguments of Python whose name is not that of the option."""
+
+# `--without` in the advice to run again is an option of `tailback run`, which is no argument.
+_OPTION = re.compile(r"(?<!again with )--([a-z][a-z-]*)")
+_CHOICE = re.compile(r"(?<!again with )--(?!where\b)([a-z][a-z-]*) ([\w.]+)(?![\w.:])")
+_WHERE = re.compile(r"--where (?:'([^'=]+)=([^']*)'|([\w.]+)=([\w.]+))")
+
+
+@contextmanager
+def python_words() -> Iterator[None]:
+    """Within this block, change the messages of `InputError` to the arguments of Python: `--kind
+    time` becomes `kind="time"`."""
+    try:
+        yield
+    except (DamagedResults, ScenarioError):
+        raise
+    except InputError as error:
+        raise InputErrors(*(in_python(str(one)) for one in error.problems)) from None
+
+
+def in_python(message: str) -> str:
+    """Return a message about options of the command line as a message about arguments."""
+
+    def where(found: re.Match[str]) -> str:
+        key, value = (found[1], found[2]) if found[1] else (found[3], found[4])
+        return f'where={{"{key}": "{value}"}}'
+
+    message = _WHERE.sub(where, message)
+    message = _CHOICE.sub(lambda found: f'{_argument(found[1])}="{found[2]}"', message)
+    return _OPTION.sub(lambda found: _argument(found[1]), message)
+
+
+def _argument(option: str) -> str:
+    return _ARGUMENTS.get(option, option.replace("-", "_"))
