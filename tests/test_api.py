@@ -184,7 +184,13 @@ def test_a_run_can_be_cancelled(tmp_path: Path) -> None:
         scenario.run(1, store, control)
 
 
-@pytest.mark.parametrize("module", ["polars", "altair", "numpy", "scipy", "jinja2", "vl_convert"])
+@pytest.mark.parametrize(
+    "module",
+    [
+        *("polars", "altair", "numpy", "scipy", "jinja2", "vl_convert"),
+        *("concurrent.futures", "hashlib", "html", "shutil", "tempfile"),
+    ],
+)
 def test_running_does_not_import_what_it_does_not_need(
     scenario: Path, tmp_path: Path, module: str
 ) -> None:

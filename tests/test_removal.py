@@ -24,9 +24,7 @@ SOURCES = {
 PLACES = {"python/tailback/base/folders.py", "crates/record/src/scratch.rs"}
 
 CALLERS = {
-    # These modules remove only folders that they made. `results prune` first moves what it deletes
-    # into a new folder.
-    "python/tailback/store/archive.py",
+    # These modules remove only folders that they made.
     "scripts/generate.py",
     "scripts/league.py",
     "scripts/wine.py",

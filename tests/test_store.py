@@ -192,3 +192,17 @@ def test_series_that_are_read_together_are_those_of_each_run(tmp_path: Path) -> 
         for run, found in zip(results, together, strict=True):
             assert found.equals(frames.only(run.series(), quantity, None, None))
     assert sum(map(len, frames.each_series(runs, "cwnd"))) > 100
+
+
+def test_histograms_of_many_groups_are_those_of_each(
+    sweep: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = [run.stored for run in package.run(sweep, out=tmp_path, progress=False)]
+    monkeypatch.setattr(frames, "TOGETHER", 5)
+    groups = [runs[:2], [runs[2]], [runs[3]], runs[4:12], runs[:5]]
+    for quantity, link in (("delay_ns", "bottleneck"), ("delay_ns", None), ("rtt_ns", "none")):
+        together = list(frames.each_merged(groups, quantity, link=link))
+        alone = [frames.merged(group, quantity, link=link) for group in groups]
+        assert [frame.rows() for frame in together] == [frame.rows() for frame in alone]
+        assert {frame.is_empty() for frame in together} == {link != "bottleneck"}
+    assert list(frames.each_merged([], "delay_ns", link=None)) == []

@@ -2,7 +2,8 @@
 //! finished.
 //!
 //! On Linux, one `syncfs` writes all runs that finish within a second, so they are not synced one
-//! by one. On other systems, and for a few runs, each file is synced.
+//! by one. On other systems, each file is synced. Linux does so too for a few runs while other
+//! programs have much data to write, because `syncfs` would also wait for their data.
 //!
 //! If a process is killed, its finished runs are not lost, because the kernel still writes their
 //! files to the disk. After a power failure, the runs of the last second may be missing or damaged.
@@ -18,9 +19,12 @@ use crate::scratch::at;
 
 /// How long a finished run may wait to be synced.
 const WAIT: Duration = Duration::from_secs(1);
-/// Up to this number of runs, tailback syncs each file instead of the whole file system. `syncfs`
-/// could take longer, because it also writes the data of other programs.
+/// Up to this number of runs, tailback syncs each file instead of the whole file system if programs
+/// have more than `MUCH_KIB` to write.
 const FEW: usize = 4;
+/// Amount of unwritten data of all programs, KiB. A disk writes it in about the time that it takes
+/// to sync the files of a run one by one.
+const MUCH_KIB: u64 = 16 << 10;
 
 /// The finished runs of a store that are not synced yet.
 #[derive(Debug)]
@@ -80,7 +84,7 @@ impl Pending {
         if ids.is_empty() {
             return Ok(());
         }
-        if ids.len() > FEW && sync_file_system(&self.runs)? {
+        if (ids.len() > FEW || dirty_kib() <= MUCH_KIB) && sync_file_system(&self.runs)? {
             return Ok(());
         }
         for id in &ids {
@@ -90,11 +94,27 @@ impl Pending {
     }
 }
 
+/// Returns how much data of all programs is not written to disks yet, KiB, or `u64::MAX` if the
+/// system does not say.
+fn dirty_kib() -> u64 {
+    let found = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    dirty_in(&found).unwrap_or(u64::MAX)
+}
+
+/// Returns the amount of unwritten data in the text of `/proc/meminfo`.
+fn dirty_in(meminfo: &str) -> Option<u64> {
+    let mut lines = meminfo.lines();
+    let amount = lines.find_map(|line| line.strip_prefix("Dirty:"))?;
+    amount.trim().strip_suffix(" kB")?.parse().ok()
+}
+
 /// Syncs the file system that contains a folder. Returns false if the system or the file system
 /// does not support `syncfs`.
 #[cfg(target_os = "linux")]
 fn sync_file_system(folder: &Path) -> io::Result<bool> {
     let file = File::open(folder).map_err(|e| at(folder, e))?;
+    #[cfg(test)]
+    tests::count();
     match rustix::fs::syncfs(&file) {
         Ok(()) => Ok(true),
         Err(rustix::io::Errno::NOSYS | rustix::io::Errno::INVAL) => Ok(false),
@@ -127,11 +147,17 @@ fn sync_tree(folder: &Path) -> io::Result<()> {
         match options.read(true).write(cfg!(windows)).open(&path) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => {}
             file => file
-                .and_then(|file| file.sync_all())
+                .and_then(|file| synced(&file))
                 .map_err(|e| at(&path, e))?,
         }
     }
     sync_folder(folder)
+}
+
+fn synced(file: &File) -> io::Result<()> {
+    #[cfg(test)]
+    tests::count();
+    file.sync_all()
 }
 
 /// Syncs the directory entries of a folder. Ignores the errors of file systems that reject this; on
@@ -140,7 +166,7 @@ pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
     if cfg!(windows) {
         return Ok(());
     }
-    match File::open(folder).and_then(|file| file.sync_all()) {
+    match File::open(folder).and_then(|file| synced(&file)) {
         Err(e) if e.kind() != io::ErrorKind::InvalidInput => Err(at(folder, e)),
         _ => Ok(()),
     }
@@ -148,10 +174,52 @@ pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use super::*;
+
+    thread_local! {
+        /// Number of syncs by this test.
+        static SYNCS: Cell<usize> = const { Cell::new(0) };
+    }
+
+    pub(super) fn count() {
+        SYNCS.set(SYNCS.get() + 1);
+    }
 
     fn waiting(pending: &Pending) -> usize {
         pending.waiting().ids.len()
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn many_runs_share_one_sync() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let pending = Pending::new(folder.path());
+        SYNCS.set(0);
+        for n in 0..50 {
+            let run = folder.path().join(n.to_string());
+            fs::create_dir(&run).expect("a run");
+            for file in 0..6 {
+                fs::write(run.join(file.to_string()), "1").expect("a file");
+            }
+            pending.add(&n.to_string()).expect("added");
+        }
+        // A group ends after a second, and a slow machine may need several groups.
+        pending.settle().expect("synced");
+        let supported = sync_file_system(folder.path()).expect("synced");
+        assert!(SYNCS.get() <= 50 || !supported, "{} syncs", SYNCS.get());
+        pending.settle().expect("nothing to sync");
+        assert!(SYNCS.get() <= 50 || !supported, "{} syncs", SYNCS.get());
+    }
+
+    #[test]
+    fn the_amount_of_unwritten_data_is_read() {
+        let text = "MemTotal:       24626176 kB\nDirty:              1692 kB\nWriteback: 8 kB\n";
+        assert_eq!(dirty_in(text), Some(1692));
+        for other in ["", "Dirty: \n", "Dirty: many kB\n", "Writeback: 8 kB\n"] {
+            assert_eq!(dirty_in(other), None, "{other}");
+        }
     }
 
     #[test]

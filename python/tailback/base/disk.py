@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import re
-import tempfile
 from pathlib import Path
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -44,6 +43,9 @@ def mount_point(path: Path) -> Path:
 
 
 def _written() -> list[Path]:
+    # This import is slow, and most commands do not need it.
+    import tempfile
+
     cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     return [Path(), Path(tempfile.gettempdir()), Path(cache).expanduser()]
 

@@ -7,7 +7,6 @@ deletes nothing."""
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +20,9 @@ def remove(folder: Path, *, inside: Path) -> None:
     `folder` must be below `inside` after all links in its path are resolved. `folder` may not be a
     link itself, because the target of the link would be removed. A missing folder is not an error,
     and files that cannot be removed stay. Raises `ValueError` if `folder` is not below `inside`."""
+    # This import is slow, and most commands do not need it.
+    import shutil
+
     place = Path(os.path.realpath(folder.parent)) / folder.name
     root = Path(os.path.realpath(inside))
     if folder.name in ("", ".", "..") or root not in place.parents or place.is_symlink():

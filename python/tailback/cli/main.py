@@ -80,9 +80,12 @@ def cli() -> None:
 
 
 def main() -> NoReturn:
-    # Run the garbage collector less often, because commands create few reference cycles.
-    gc.set_threshold(50_000)
-    sys.exit(boundary.status_of(lambda: cli(prog_name="tailback", standalone_mode=False)))
+    status = boundary.status_of(lambda: cli(prog_name="tailback", standalone_mode=False))
+    if status == boundary.OK:
+        # At its end, the interpreter would search all objects for cycles, which takes milliseconds.
+        # After an error it must do so, because the error may keep a store with temporary files.
+        gc.freeze()
+    sys.exit(status)
 
 
 if __name__ == "__main__":

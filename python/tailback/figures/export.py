@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import altair as alt
-import vl_convert
 
 from tailback.base.vega import cleaned
 from tailback.figures.theme import MAX_ROWS, theme
@@ -39,12 +38,20 @@ def spec(chart: alt.TopLevelMixin) -> dict[str, Any]:
     return drawable
 
 
+def _drawer() -> Any:
+    """Return the drawing library. A report whose figures are all kept from before does not load
+    it."""
+    import vl_convert
+
+    return vl_convert
+
+
 def svg(made: dict[str, Any]) -> str:
     return svg_of(json.dumps(made))
 
 
 def svg_of(text: str) -> str:
-    return numbered(vl_convert.vegalite_to_svg(text, vl_version=VEGA_LITE))
+    return numbered(_drawer().vegalite_to_svg(text, vl_version=VEGA_LITE))
 
 
 def numbered(drawn: str) -> str:
@@ -64,7 +71,8 @@ _NAMED = re.compile(r'((?: id="|"url\(#))(gradient_|clip)(\d+)(\)?")')
 
 
 def pdf(made: dict[str, Any]) -> bytes:
-    return vl_convert.vegalite_to_pdf(json.dumps(made), vl_version=VEGA_LITE)
+    found: bytes = _drawer().vegalite_to_pdf(json.dumps(made), vl_version=VEGA_LITE)
+    return found
 
 
 @cache
@@ -75,13 +83,13 @@ def javascript() -> str:
     Building the script takes seconds, so it is kept in the user's cache folder if that folder is
     writable.
     """
-    kept = _cache_folder() / f"vega-embed-{version('vl-convert-python')}-vl{VEGA_LITE}.js"
+    kept = cache_folder() / f"vega-embed-{version('vl-convert-python')}-vl{VEGA_LITE}.js"
     try:
         return kept.read_text(encoding="utf-8")
     except OSError:
         pass
     # A <script> element ends at the first "</script", even inside a string.
-    made = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=VEGA_LITE)
+    made = _drawer().javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=VEGA_LITE)
     bundle = str(made).replace("</script", "<\\/script")
     try:
         kept.parent.mkdir(parents=True, exist_ok=True)
@@ -92,6 +100,7 @@ def javascript() -> str:
     return bundle
 
 
-def _cache_folder() -> Path:
+def cache_folder() -> Path:
+    """Return tailback's folder in the user's cache."""
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path("~/.cache").expanduser()) / "tailback"

@@ -39,14 +39,16 @@ NOTHING = Reading(None)
 
 
 def read(metric: Metric, part: Mapping[str, Any] | None) -> Reading:
-    """Read a metric of a flow, link, class or run from the summary. The value is missing if there
-    is no such part."""
+    """Read a metric of a flow, link, class or run from the summary. Return `NOTHING` if there is no
+    such part, or if it has neither a value nor a lower bound."""
     if part is None:
         return NOTHING
     value = metric.value(part)
-    if value is not None or metric.at_least is None:
+    if value is not None:
         return Reading(value)
-    return Reading(None, metric.at_least(part))
+    if metric.at_least is None or (bound := metric.at_least(part)) is None:
+        return NOTHING
+    return Reading(None, bound)
 
 
 def together(readings: Sequence[Reading]) -> Reading:

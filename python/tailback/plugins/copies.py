@@ -36,6 +36,9 @@ def native_of(scenario: object) -> ModuleType:
 
 def native(folders: Iterable[Path]) -> ModuleType:
     """Return the compiled module with the plugins in these folders, built if necessary."""
+    folders = list(folders)
+    if not folders:
+        return _native
     # Import these modules only if something may have to be compiled.
     from tailback.plugins import crate, workspace
 

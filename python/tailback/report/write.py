@@ -24,7 +24,7 @@ import jinja2
 
 from tailback.base import folders
 from tailback.base.foreign import shown
-from tailback.figures import drawing, export
+from tailback.figures import drawing, export, kept
 from tailback.figures.interactive import interactive
 from tailback.figures.theme import DARK
 from tailback.report.model import (
@@ -80,13 +80,21 @@ def write(
     marker.require_own(folder)
     links = Links(lab)
     with drawing.drawing(jobs) as drawn:
-        specs, texts = {}, {}
+        specs, texts, svgs = {}, {}, {}
         for figure in report.figures():
             specs[figure.id] = export.spec(figure.chart)
             texts[figure.id] = json.dumps(specs[figure.id])
-            drawn.add(figure.id, texts[figure.id])
+            if (before := kept.get(texts[figure.id])) is None:
+                drawn.add(figure.id, texts[figure.id])
+            else:
+                svgs[figure.id] = before
         page = to_html(report, specs, links)
-        svgs = drawn.svgs()
+        new = drawn.svgs()
+    for name, svg in new.items():
+        kept.put(texts[name], svg)
+    if new:
+        kept.trim()
+    svgs |= new
     folder.parent.mkdir(parents=True, exist_ok=True)
     with layout.naming(folder), folders.scratch(folder.parent) as scratch:
         temporary = scratch / "new"

@@ -7,7 +7,6 @@ and each manifest contains the swept values.
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -28,6 +27,9 @@ Leaf = tuple[str | int, ...]
 
 def sweep_id(run_ids: Iterable[str]) -> str:
     """Compute the id of a sweep from its run ids, like `hash::sweep_id` in crates/scenario."""
+    # This import is slow, and `run` does not need it.
+    import hashlib
+
     total = hashlib.sha256()
     for run_id in run_ids:
         total.update(run_id.encode() + b"\0")

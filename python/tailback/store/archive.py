@@ -205,11 +205,11 @@ def remove(what: RemovalPlan) -> None:
         layout.refuse_link(path)
     if not paths:
         return
+    # The end of the block deletes everything together, in compiled code. If the process is killed
+    # before, the next one deletes the rest.
     with folders.scratch(what.root) as scratch:
         for number, path in enumerate(paths):
-            aside = scratch / str(number)
-            os.rename(path, aside)
-            folders.remove(aside, inside=scratch)
+            os.rename(path, scratch / str(number))
 
 
 def differences(value: object, other: object) -> Iterator[tuple[str, Any, Any]]:

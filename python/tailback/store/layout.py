@@ -19,6 +19,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -228,11 +229,18 @@ def sweeps(root: Path) -> list[Path]:
     return sorted(found, key=lambda path: path.lstat().st_mtime_ns, reverse=True)
 
 
+@lru_cache(maxsize=1)
+def _read_once(path: Path, _state: tuple[int, ...]) -> Index:
+    """Read an index, unless it was the last one that was read and its state is the same."""
+    return read_index(path)
+
+
 def sweep_of(root: Path, run_id: str) -> tuple[Index, PointRef] | None:
     """Return the latest sweep that contains a run, and the run's sweep point in it."""
     for file in sweeps(root):
         try:
-            index = read_index(file)
+            found = file.lstat()
+            index = _read_once(file, (found.st_ino, found.st_size, found.st_mtime_ns))
         except DamagedResults as damage:
             # If the damaged index lists the run, the run is only shown without a title.
             warnings.warn(f"{damage}; not looked at", DamageWarning, stacklevel=2)

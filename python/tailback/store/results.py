@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import os
 import re
 import warnings
@@ -595,10 +594,16 @@ class Results:
 
     def _repr_html_(self) -> str:
         """Return HTML for notebooks: the flows and programs of all runs, up to 50 rows."""
+        # This import is slow, and only notebooks need it.
+        import html
+
+        def cell(value: float | str | None) -> str:
+            return html.escape(short(value))
+
         rows = _rows(self, lambda summary: [*summary["flows"], *_programs(summary)], "flow")
         columns = _columns(rows)
         cells = "".join(
-            "<tr>" + "".join(f"<td>{_cell(row.get(c))}</td>" for c in columns) + "</tr>"
+            "<tr>" + "".join(f"<td>{cell(row.get(c))}</td>" for c in columns) + "</tr>"
             for row in rows[:50]
         )
         head = "".join(f"<th>{html.escape(c)}</th>" for c in columns)
@@ -779,7 +784,3 @@ def _named(run: Run, kind: str) -> list[str]:
         return list(run.summary["queues"])
     found = [part["name"] for part in parts.senders(run.summary)]
     return list(dict.fromkeys([*found, *(re.sub(r"/\d+$", "", name) for name in found)]))
-
-
-def _cell(value: float | str | None) -> str:
-    return html.escape(short(value))

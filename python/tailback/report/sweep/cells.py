@@ -173,6 +173,16 @@ def _by_run(group: Sequence[Run], kind: Kind) -> list[Sequence[Part]]:
     return [parts.of(run.summary, kind) for run in group]
 
 
+def _is_read(metric: Metric, seeds: Sequence[Part]) -> bool:
+    """Return whether a metric has a value or a lower bound for any of the seeds. Most parts have
+    few of the metrics, so this test saves most of the time of a large sweep."""
+    value, at_least = metric.value, metric.at_least
+    for part in seeds:
+        if value(part) is not None or (at_least is not None and at_least(part) is not None):
+            return True
+    return False
+
+
 def csv_of(groups: Sequence[Sequence[Run]]) -> str:
     """Return CSV with a row for each metric of each flow, link or class at each sweep point.
 
@@ -186,21 +196,29 @@ def csv_of(groups: Sequence[Sequence[Run]]) -> str:
     writer.writerow(
         [*paths, "of", "name", "metric", "unit", "mean", "n", "ci95", "runs", "at_least"]
     )
+    # The name of a metric is computed at each use, so look it up only once.
+    metric_names: dict[str, str] = {}
     for group in groups:
         point = [group[0].labels.get(path, "") for path in paths]
         for what, kind in _KINDS_OF.items():
+            by_run = _by_run(group, kind)
+            if not by_run[0]:
+                continue
             own = _own([[group[0]]]) if what == "program" else []
             every = (*METRICS, *own, *_harms([group], kind))
-            known = [metric for metric in every if metric.on == parts.on(kind)]
-            by_run = _by_run(group, kind)
+            known = [metric for metric in every if kind in metric.parts]
             for i, part in enumerate(by_run[0]):
+                name = "" if kind == "run" else part["name"]
+                seeds = [of_run[i] for of_run in by_run]
                 for metric in known:
-                    estimate = _over_seeds(by_run, i, metric)
-                    if estimate.mean is None and estimate.at_least is None:
+                    if not _is_read(metric, seeds):
                         continue
-                    name = "" if kind == "run" else part["name"]
+                    estimate = _over_seeds(by_run, i, metric)
+                    metric_name = metric_names.get(metric.path)
+                    if metric_name is None:
+                        metric_name = metric_names[metric.path] = metric.name
                     # None becomes an empty field.
-                    row = [*point, what, name, metric.name, metric.unit]
+                    row = [*point, what, name, metric_name, metric.unit]
                     spread = [estimate.half_width, estimate.of, estimate.at_least]
                     writer.writerow([*row, estimate.mean, estimate.n, *spread])
     return out.getvalue()

@@ -16,7 +16,7 @@ from tailback.metrics.requests import BINS
 from tailback.report.model import Block, Facts, ReportFigure
 from tailback.report.sweep.axes import MOST_COLOURS, Roles, SweepAxis, most_coloured
 from tailback.report.text import plain
-from tailback.store.frames import merged
+from tailback.store.frames import each_merged
 from tailback.store.results import Run
 
 MOST_LINKS = 4
@@ -60,7 +60,8 @@ def _delays(
         curves = [
             ("", name, curve)
             for name in names
-            if (curve := _merged(groups[0], "delay_ns", name)) is not None
+            for curve in _merged(groups, "delay_ns", name)
+            if curve is not None
         ]
         of = "every link"
         series_title = "link"
@@ -74,8 +75,8 @@ def _delays(
                 curve,
             )
             for link in shown
-            for group in groups
-            if (curve := _merged(group, "delay_ns", link)) is not None
+            for group, curve in zip(groups, _merged(groups, "delay_ns", link), strict=True)
+            if curve is not None
         ]
         of = "a link" if len(links) > 1 else "the link"
         of += f", the first {len(shown)} of {len(links)}" if len(links) > len(shown) else ""
@@ -100,11 +101,14 @@ def _classes(
     else:
         role = Roles(None, None, tuple(axes))
         series, series_title = names[:MOST_COLOURS], "class"
+    by_name = {
+        name: _merged(groups, f"delay_ns.{name}", links[name]) for name in names[:MOST_COLOURS]
+    }
     curves = [
         (role.panel(run := group[0]), role.colour.level(run) if role.colour else name, curve)
-        for group in groups
-        for name in names[:MOST_COLOURS]
-        if (curve := _merged(group, f"delay_ns.{name}", links[name])) is not None
+        for number, group in enumerate(groups)
+        for name, merged in by_name.items()
+        if (curve := merged[number]) is not None
     ]
     of = f"class {plain(names[0])}" if len(names) == 1 else "a class"
     says = f"Share of the packets of {of} that waited no longer at its link, seeds together."
@@ -113,9 +117,13 @@ def _classes(
     )
 
 
-def _merged(group: Sequence[Run], quantity: str, link: str | None) -> pl.DataFrame | None:
-    found = merged([run.stored for run in group], quantity, link=link)
-    return None if found.is_empty() else found
+def _merged(
+    groups: Sequence[Sequence[Run]], quantity: str, link: str | None
+) -> list[pl.DataFrame | None]:
+    """Return the histogram of each group, summed over its runs, or None where it is empty."""
+    stored = [[run.stored for run in group] for group in groups]
+    found = each_merged(stored, quantity, link=link)
+    return [None if frame.is_empty() else frame for frame in found]
 
 
 def _cdf(

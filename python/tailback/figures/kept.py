@@ -1,0 +1,89 @@
+"""Keeps drawn figures in the user's cache folder, so that a report that is made again does not draw
+the same figures again.
+
+Drawing takes most of the time of a report from stored runs. A figure follows from its
+specification, the version of the drawing library, and the installed fonts. The cache has a file for
+each combination of these. Each file begins with a hash of the rest, so a file that was only partly
+written is ignored. The cache belongs to the user, as the scripts do that `export` keeps there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+from collections.abc import Iterator
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+
+from tailback.figures import export
+
+MAX_BYTES = 256 << 20
+"""Largest size of all files. If they are larger, the oldest are deleted until half is left."""
+
+_FONTS = ("/usr/share/fonts", "/usr/local/share/fonts", "~/.fonts", "~/.local/share/fonts")
+
+
+def get(text: str) -> str | None:
+    """Return the SVG of a figure that was drawn before, or None. `text` is its specification as
+    JSON."""
+    try:
+        mark, _, drawn = _place(text).read_bytes().partition(b"\n")
+    except OSError:
+        return None
+    if hashlib.sha256(drawn).hexdigest().encode() != mark:
+        return None
+    return drawn.decode()
+
+
+def put(text: str, svg: str) -> None:
+    """Keep the SVG of a figure. Does nothing if the cache folder cannot be written."""
+    place, drawn = _place(text), svg.encode()
+    part = place.with_name(f"{place.name}.{os.getpid()}")
+    mark = hashlib.sha256(drawn).hexdigest().encode()
+    with contextlib.suppress(OSError):
+        place.parent.mkdir(parents=True, exist_ok=True)
+        part.write_bytes(mark + b"\n" + drawn)
+        part.replace(place)
+
+
+def trim(most: int = MAX_BYTES) -> None:
+    """Delete the oldest figures if all of them together have more than `most` bytes."""
+    found = []
+    with contextlib.suppress(OSError):
+        for path in _folder().iterdir():
+            at = path.lstat()
+            found.append((at.st_mtime_ns, at.st_size, path))
+    total = sum(size for _, size, _ in found)
+    if total <= most:
+        return
+    for _, size, path in sorted(found):
+        if total <= most // 2:
+            return
+        with contextlib.suppress(OSError):
+            path.unlink()
+        total -= size
+
+
+def _place(text: str) -> Path:
+    key = f"{_drawer()}\n{text}"
+    return _folder() / f"{hashlib.sha256(key.encode()).hexdigest()}.svg"
+
+
+def _folder() -> Path:
+    return export.cache_folder() / "figures"
+
+
+@cache
+def _drawer() -> str:
+    """Return what a drawing depends on besides its specification."""
+    fonts = "\n".join(sorted(line for root in _FONTS for line in _changes(root)))
+    return f"{version('vl-convert-python')} {export.VEGA_LITE}\n{fonts}"
+
+
+def _changes(root: str) -> Iterator[str]:
+    """Yield the time of the last change of each folder below a folder of fonts."""
+    for folder, _, _ in os.walk(os.path.expanduser(root)):
+        with contextlib.suppress(OSError):
+            yield f"{folder} {os.stat(folder).st_mtime_ns}"
