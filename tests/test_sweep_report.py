@@ -151,7 +151,7 @@ def test_names_stand_beside_each_other(tmp_path: Path) -> None:
     parts = opening.chart.to_dict()["concat"]
     assert len(parts) >= 3
     assert {row["name"] for row in parts[0]["data"]["values"]} == {"fifo", "codel", "fq_codel"}
-    assert [f.id for f in made.figures()][-2:] == ["time-1", "time-2"]
+    assert [f.id for f in made.figures()][-3:] == ["time-1", "time-2", "time-3"]
     assert "codel" in to_html(made)
 
 
@@ -173,3 +173,23 @@ def test_a_logarithmic_axis_ends_at_the_values() -> None:
     assert axis.domain is not None
     assert list(axis.domain) == pytest.approx([0.8 / 1.2, 36.0])
     assert list(axis.ticks) == [1.0, 2.0, 5.0, 10.0, 20.0]
+
+
+def test_many_flows_of_a_kind_leave_room_for_the_queue(tmp_path: Path) -> None:
+    scenario = {
+        "duration": "1s",
+        "bottleneck": {"rate": "10Mbit", "queue": "pie"},
+        "path": {"rtt": "10ms"},
+        "flows": [{"cc": "reno", "count": 14}],
+        "sweep": {"bottleneck.queue.target": ["5ms", "15ms", "40ms"]},
+    }
+    page = tb.run(scenario, out=tmp_path, progress=False).report()
+    text = (page.parent / "report.md").read_text(encoding="utf-8")
+    for flow in ("reno/1", "reno/2"):
+        assert text.count(f"**flow {flow} (reno): ") == 2
+    assert "**flow reno/3" not in text
+    # The first and the last sweep point are explained.
+    assert text.count("**link bottleneck (pie): ") == 2
+    figures = {path.name for path in page.parent.glob("figures/time*.svg")}
+    assert figures == {"time-1.svg", "time-2.svg", "time-3.svg"}
+    assert "The middle point" in text

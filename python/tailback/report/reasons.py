@@ -3,12 +3,15 @@ lists what was explained differently for the variants of a comparison."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tailback.comparison.model import Comparison
 from tailback.explain import Explanation, explain, words
 from tailback.explain.variants import described
 from tailback.figures.shares import shares
+from tailback.metrics import group_of
 from tailback.report.model import Block, Column, Facts, ReportFigure, Section, Table, Text, Value
 from tailback.report.tables import left
 from tailback.report.tables import words as words_column
@@ -21,6 +24,9 @@ MOST_POINTS = 100
 sweep, it explains only the first and the last sweep point."""
 MOST_BARS = 40
 MOST_PARTS = 12
+MOST_ALIKE = 2
+"""The largest number of flows of one group that are explained in words. The queues come after all
+flows, and must not be cut because there are many flows of one kind."""
 SEEN = 0.005
 
 
@@ -52,13 +58,28 @@ def of_sweep(groups: Sequence[Sequence[Run]], facts: Facts) -> Section:
 def _told(run: Run, explanation: Explanation) -> str:
     at = ", ".join(f"{key} = {label}" for key, label in run.labels.items())
     paragraphs = [f"Seed {run.seed}{f' at {plain(at)}' if at else ''}, in words:"]
-    parts = explanation.parts()
-    for part in parts[:MOST_PARTS]:
+    parts = _few_alike(explanation).parts()[:MOST_PARTS]
+    for part in parts:
         paragraphs.append(f"**{plain(part.title)}.** {plain(' '.join(part.sentences))}")
-    if len(parts) > MOST_PARTS:
-        paragraphs.append(f"And {len(parts) - MOST_PARTS} more: see `tailback explain`.")
+    left_out = len(explanation.parts()) - len(parts)
+    if left_out:
+        paragraphs.append(f"And {left_out} more: see `tailback explain`.")
     paragraphs += [plain(note) for note in explanation.notes]
     return "\n\n".join(paragraphs)
+
+
+def _few_alike(explanation: Explanation) -> Explanation:
+    """Return the explanation with the first flows of each group, and the pairs of these flows."""
+    counts: Counter[str] = Counter()
+    flows = []
+    for flow in explanation.flows:
+        group = group_of(flow["name"])
+        counts[group] += 1
+        if counts[group] <= MOST_ALIKE:
+            flows.append(flow)
+    names = {flow["name"] for flow in flows}
+    pairs = [pair for pair in explanation.pairs if names.issuperset(pair["flows"])]
+    return replace(explanation, flows=flows, pairs=pairs)
 
 
 def _bars(known: Sequence[tuple[Run, Explanation]], facts: Facts) -> ReportFigure:

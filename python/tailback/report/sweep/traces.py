@@ -25,16 +25,19 @@ MAX_SAMPLES = 2400
 
 
 def figures(groups: Sequence[Sequence[Run]], facts: Facts) -> list[Block]:
-    """Draw the first run of the first sweep point. If there are several sweep points, also draw the
-    first run of the last."""
-    runs = [groups[0][0]] if groups else []
-    if len(groups) > 1:
-        runs.append(groups[-1][0])
-    made = [_figure(run, number, len(groups) > 1, facts) for number, run in enumerate(runs, 1)]
+    """Draw the first run of the first, the middle and the last sweep point, as far as they
+    exist."""
+    if len(groups) < 2:
+        chosen = {"": groups[0][0]} if groups else {}
+    else:
+        # Often neither end of a sweep shows what the sweep is about, such as the best target.
+        middle = {"middle": groups[len(groups) // 2][0]} if len(groups) > 2 else {}
+        chosen = {"first": groups[0][0], **middle, "last": groups[-1][0]}
+    made = [_figure(run, n, which, facts) for n, (which, run) in enumerate(chosen.items(), 1)]
     return [figure for figure in made if figure is not None]
 
 
-def _figure(run: Run, number: int, several: bool, facts: Facts) -> ReportFigure | None:
+def _figure(run: Run, number: int, place: str, facts: Facts) -> ReportFigure | None:
     series = run.series()
     flows = [flow["name"] for flow in parts.flows(run.summary)]
     shown = flows[:MOST_COLOURS]
@@ -75,8 +78,8 @@ def _figure(run: Run, number: int, several: bool, facts: Facts) -> ReportFigure 
     caption = f"Seed {run.seed}{which}{notes}.{cut}"
     # Link to this run, not to the whole sweep.
     facts = replace(facts, reruns=[Rerun("", [run]) for _ in facts.reruns[:1]])
-    title = "Over time" if not several else f"The {'first' if number == 1 else 'last'} point"
-    return ReportFigure(f"time-{number}" if several else "time", title, chart, caption, facts)
+    title = f"The {place} point" if place else "Over time"
+    return ReportFigure(f"time-{number}" if place else "time", title, chart, caption, facts)
 
 
 def _of(
