@@ -432,6 +432,9 @@ pub struct Link {
     pub rates: Vec<(u64, u64)>,
     /// Capacity of the queue. It distinguishes drops by a full buffer from drops by the algorithm.
     pub limit: Limit,
+    /// Times in ns from which the queue has another capacity, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub limits: Vec<(u64, Limit)>,
     /// Whether the algorithm drops packets as they arrive or as they leave.
     pub drops_at: DropsAt,
     /// Whether packets leave in the order of their arrival, over all flows.

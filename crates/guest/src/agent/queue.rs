@@ -120,6 +120,8 @@ pub struct Queue {
     pub notes: Vec<Note>,
     warmup_ns: u64,
     limit: Limit,
+    /// Times in ns from which the queue has another capacity, in order.
+    limits: Vec<(u64, Limit)>,
     drops_at: DropsAt,
     /// Whether the queue drops only if the buffer is full.
     tail_drop: bool,
@@ -151,6 +153,7 @@ impl Queue {
             notes: Vec::new(),
             warmup_ns,
             limit: link.limit,
+            limits: link.limits.clone(),
             drops_at: link.drops_at,
             tail_drop: aqm::face(&link.kind).is_some_and(|face| face.tail_drop),
             in_order: link.in_order,
@@ -274,7 +277,8 @@ impl Queue {
         let packet = lost.packet;
         // All packets that were in front of this one on its arrival have left by now, because the
         // queue keeps the order. So what has left since then is the queue length on arrival.
-        let full = match self.limit {
+        let limit = self.limits.iter().rfind(|limit| limit.0 <= packet.time_ns);
+        let full = match limit.map_or(self.limit, |limit| limit.1) {
             Limit::Packets(n) => self.packets_out - lost.packets_out >= n,
             Limit::Bytes(n) => self.bytes_out - lost.bytes_out + u64::from(packet.len) > n,
             Limit::Unknown => false,
@@ -369,6 +373,7 @@ mod tests {
             device: "out".to_owned(),
             rates: vec![(0, 8_000_000), (500, 16_000_000)],
             limit,
+            limits: Vec::new(),
             drops_at,
             in_order: false,
             keeps_order: true,

@@ -6,6 +6,7 @@ use tailback_engine::plan::{Concerns, ImpairmentPlan, LinkPlan, Plan};
 use tailback_engine::rng::Stream;
 use tailback_engine::units::Time;
 
+use super::events;
 use super::kits::Kits;
 use super::modules::Modules;
 use super::refuse::Refusals;
@@ -87,7 +88,7 @@ pub(super) fn check(
 ) {
     let passing = Passing::of(plan, link);
     let here = &plan.links[link];
-    let mut lossy = usize::from(here.loss > 0.0);
+    let mut lossy = usize::from(events::loses(plan, link));
     for (place, impairment) in here.impairments.iter().enumerate() {
         let path = format!("{path}.impairments[{place}]");
         let netem = match (impairment.entry().build.netem)(&impairment.options) {
@@ -98,6 +99,7 @@ pub(super) fn check(
             }
         };
         let is_own = netem.discipline.is_own();
+        events::check_impairment(plan, link, place, netem.discipline, refusals);
         if is_own {
             match kit.extra.get(Discipline::MODULE) {
                 Some(paths) => modules.own(Discipline::MODULE, paths.clone()),
@@ -125,8 +127,9 @@ pub(super) fn check(
                 "only = \"all\", or a link that only data or only ACKs pass",
             );
         }
-        lossy += usize::from(netem.loses);
-        if netem.loses && lossy > 1 {
+        let loses = loses(plan, link, place, netem.loses);
+        lossy += usize::from(loses);
+        if loses && lossy > 1 {
             refusals.add(
                 &format!("{path}.kind"),
                 "the kernel engine watches one impairment that loses packets per link",
@@ -151,7 +154,8 @@ pub(super) fn netems(plan: &Plan, link: usize, seed: u64) -> Vec<ImpairmentNetem
         let mut seeds = Stream::new(seed, &here.name, &purpose);
         // A change of its arguments makes netem restart its random numbers from the seed, so use
         // another seed for each change.
-        let words = timeline(impairment, &netem).into_iter().map(|(at, words)| {
+        let words = with_events(plan, link, place, &netem);
+        let words = words.into_iter().map(|(at, words)| {
             let seed = match netem.random && !words.is_empty() {
                 true => format!(" seed {}", seeds.bits()),
                 false => String::new(),
@@ -165,7 +169,7 @@ pub(super) fn netems(plan: &Plan, link: usize, seed: u64) -> Vec<ImpairmentNetem
         Some(ImpairmentNetem {
             discipline: netem.discipline,
             words,
-            loses: netem.loses,
+            loses: loses(plan, link, place, netem.loses),
         })
     });
     netems.collect()
@@ -194,6 +198,36 @@ fn scope(words: &mut [(Time, String)], only: Concerns, mixed: bool) {
             _ => active,
         };
     }
+}
+
+/// Returns whether an impairment loses packets at some time. `at_start` is whether it does with its
+/// first options.
+fn loses(plan: &Plan, link: usize, place: usize, at_start: bool) -> bool {
+    let impairment = &plan.links[link].impairments[place];
+    let mut later = events::of_impairment(plan, link, place);
+    at_start
+        || later.any(|(_, options)| {
+            (impairment.entry().build.netem)(options).is_ok_and(|netem| netem.loses)
+        })
+}
+
+/// Returns the arguments of an impairment's qdisc, each with the time from which they apply, with
+/// the changes of events.
+fn with_events(plan: &Plan, link: usize, place: usize, netem: &Netem) -> Vec<(Time, String)> {
+    let impairment = &plan.links[link].impairments[place];
+    let mut words = timeline(impairment, netem);
+    for (at, options) in events::of_impairment(plan, link, place) {
+        let Ok(netem) = (impairment.entry().build.netem)(options) else {
+            continue;
+        };
+        let new = timeline(impairment, &netem);
+        let now = new.iter().rfind(|step| step.0 <= at);
+        let now = now.map_or_else(String::new, |step| step.1.clone());
+        words.retain(|step| step.0 < at);
+        words.push((at, now));
+        words.extend(new.into_iter().filter(|step| step.0 > at));
+    }
+    words
 }
 
 /// Returns the arguments of a netem qdisc, each with the time from which they apply. Outside the

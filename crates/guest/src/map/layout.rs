@@ -33,10 +33,11 @@ use tailback_engine::rng::Stream;
 use tailback_engine::traffic;
 use tailback_engine::units::{Rate, Time};
 
+use super::events;
 use super::impairments::{self, ImpairmentNetem};
 use super::kits::{Kits, SSTHRESH_METRICS, TXREHASH};
 use super::outage;
-use super::stage::{delay_words, stages};
+use super::stage::{Stage, delay_words, stages};
 use super::tc::Qdisc;
 use crate::job::{Batch, Change, Device, Gate, Namespace, Tool, Veth};
 use programs::{Addresses, IP_MTU, Pair};
@@ -150,7 +151,15 @@ impl Layout {
         }
         for (i, link) in plan.links.iter().enumerate() {
             let impairments = impairments::netems(plan, i, seed);
-            layout.behind(i, link, (seed, &impairments), &routes, mtu);
+            let changes = events::of_wire(plan, i);
+            layout.behind(
+                i,
+                link,
+                stages(link, seed, changes),
+                &impairments,
+                &routes,
+                mtu,
+            );
             layout.shaper(i, link, &queues[i], mtu);
         }
         layout.find_gates(plan);
@@ -413,29 +422,24 @@ impl Layout {
         &mut self,
         i: usize,
         link: &LinkPlan,
-        (seed, impairments): (u64, &[ImpairmentNetem]),
+        stages: Vec<Stage>,
+        impairments: &[ImpairmentNetem],
         routes: &[Route],
         mtu: u32,
     ) {
         let queue = self.links[i].namespace;
         let mut here = queue;
-        let stages = stages(link, seed);
         for (letter, stage) in ["j", "k", "l"].iter().zip(&stages) {
             let joint = self.namespace(format!("{letter}{i}"), quiet());
             self.veth((here, "out".to_owned()), (joint, "in".to_owned()), mtu);
-            self.tc[joint].push(netem("add", "out", &stage.words(None)));
+            let line = netem("add", "out", &stage.words(None));
+            self.tc[joint].push(line.trim_end().to_owned());
             if stage.loses() {
                 self.links[i].loss = Some((joint, Discipline::Netem));
             }
-            if stage.wire.is_some()
-                && let RatePlan::Steps(steps) = &link.rate
-            {
-                // netem treats a rate of 0 as no limit. No packet reaches it during an outage, so
-                // keep the old rate.
-                for (at, rate) in steps.iter().skip(1).filter(|step| step.1 != Rate(0)) {
-                    let line = netem("change", "out", &stage.words(Some(*rate)));
-                    self.change(*at, joint, Tool::Tc, line);
-                }
+            for (at, words) in stage.timeline(rate_steps(link), &link.name) {
+                let line = netem("change", "out", &words).trim_end().to_owned();
+                self.change(at, joint, Tool::Tc, line);
             }
             self.out_by(here);
             here = joint;
@@ -625,6 +629,17 @@ impl Layout {
         if queue.adapts {
             self.adapts.push(namespace);
         }
+        for change in &queue.changes {
+            let words = &change.words;
+            let line = format!(
+                "qdisc change dev out parent 1:1 handle 10: {} {words}",
+                queue.kind
+            );
+            self.change(change.at, namespace, Tool::Tc, line);
+            if queue.adapts {
+                self.change(change.at, namespace, Tool::Adapt, "out".to_owned());
+            }
+        }
         if let RatePlan::Steps(steps) = &link.rate {
             for (at, rate) in steps.iter().skip(1) {
                 let closed = *rate == Rate(0);
@@ -655,6 +670,12 @@ impl Layout {
                 self.change(*at, namespace, Tool::Tc, line("change", *to, &[]));
             }
         }
+        for change in &queue.changes {
+            let step = rate_steps(link).iter().rfind(|step| step.0 <= change.at);
+            let rate = step.map_or_else(|| link.rate.nominal(), |step| step.1);
+            let line = line("change", rate, &[&change.words]);
+            self.change(change.at, namespace, Tool::Tc, line);
+        }
     }
 
     fn change(&mut self, at: Time, namespace: usize, tool: Tool, line: String) {
@@ -666,6 +687,14 @@ impl Layout {
                 lines: vec![line],
             },
         });
+    }
+}
+
+/// Returns the steps of a link's rate, or an empty list for another rate.
+fn rate_steps(link: &LinkPlan) -> &[(Time, Rate)] {
+    match &link.rate {
+        RatePlan::Steps(steps) => steps,
+        _ => &[],
     }
 }
 

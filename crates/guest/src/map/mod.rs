@@ -6,6 +6,7 @@
 //! | `tc` | queue disciplines as arguments of tc |
 //! | `cc` | congestion controls and their parameters |
 //! | `ends` | flows and sources of traffic |
+//! | `events` | `[[events]]`: what changes during a run |
 //! | `impairments` | the impairments of links, as arguments of netem |
 //! | `kits` | the available kernels, and the releases that introduced features |
 //! | `modules` | the modules to load |
@@ -16,6 +17,7 @@
 
 mod cc;
 mod ends;
+mod events;
 mod impairments;
 mod kits;
 mod layout;
@@ -88,12 +90,13 @@ pub fn modules(plan: &Plan) -> BTreeSet<&str> {
     let controls = controls
         .chain(programs)
         .filter_map(|(control, module, growth)| cc::stand_in(control, module.as_deref(), growth));
-    let outages = plan.links.iter().filter(|link| outage::has(link));
-    let outages = outages.map(|_| outage::MODULE);
+    let stepped = events::with_steps(plan);
+    let outages = stepped.links.iter().any(outage::has);
+    let outages = outages.then_some(outage::MODULE);
     let impaired = plan.links.iter();
     let impaired = impaired.filter(|link| impairments::needs_module(link));
     let impaired = impaired.map(|_| Discipline::MODULE);
-    let own = outages.chain(impaired);
+    let own = outages.into_iter().chain(impaired);
     queues.chain(controls).chain(own).collect()
 }
 
@@ -134,6 +137,7 @@ fn as_flow(source: &TrafficPlan, connections: &ConnectionsPlan) -> FlowPlan {
 
 /// Determines what a plan uses of the kernel, or returns why the plan cannot run.
 fn decide<'k>(plan: &Plan, kit: &'k Kit) -> Result<Decided<'k>, Vec<Refusal>> {
+    let plan = &*events::with_steps(plan);
     let kit = &Kits::of(plan, kit).map_err(|refusal| vec![refusal])?;
     let mut refusals = Refusals::default();
     let mut modules = Modules::default();
@@ -144,7 +148,8 @@ fn decide<'k>(plan: &Plan, kit: &'k Kit) -> Result<Decided<'k>, Vec<Refusal>> {
         let path = format!("links[{i}]");
         links(&path, link, &mut refusals);
         impairments::check(&path, (i, plan), kit, &mut modules, &mut refusals);
-        let queue = tc::queue(&path, link, kit, &mut modules, &mut refusals);
+        let mut queue = tc::queue(&path, link, kit, &mut modules, &mut refusals);
+        events::of_queue(plan, i, &mut queue, kit, &mut refusals);
         queue.check(&path, link, plan, &mut refusals);
         if outage::has(link) {
             outage::check(&path, &queue, kit, &mut modules, &mut refusals);
@@ -299,6 +304,7 @@ pub fn map_with(plan: &Plan, seed: u64, kit: &Kit, places: &Places) -> Result<Jo
         source_controls,
         program_controls,
     } = decide(plan, kit)?;
+    let plan = &*events::with_steps(plan);
     let mut layout = Layout::of(plan, seed, &queues, &program_controls, &kit);
     let setup = layout.setup();
     let links = links_of(plan, queues, &layout);
@@ -309,7 +315,8 @@ pub fn map_with(plan: &Plan, seed: u64, kit: &Kit, places: &Places) -> Result<Jo
         controls: &controls,
         source_controls: &source_controls,
     };
-    let (flows, sources) = (ends.flows(), ends.sources());
+    let (mut flows, mut sources) = (ends.flows(), ends.sources());
+    events::turn(plan, &mut flows, &mut sources);
     let programs = programs::programs(plan, seed, &layout, places);
     Ok(Job {
         format: FORMAT,
@@ -356,6 +363,7 @@ fn links_of(plan: &Plan, queues: Vec<tc::Qdisc>, layout: &Layout) -> Vec<Link> {
             other => vec![(0, other.nominal().0)],
         },
         limit: queue.limit,
+        limits: queue.changes.iter().map(|c| (c.at.ns(), c.limit)).collect(),
         scheduled_marks: schedule_of(link).marks,
         scheduled_drops: schedule_of(link).drops,
         schedule_namespace: at.schedule,
@@ -402,13 +410,6 @@ fn whole(plan: &Plan, refusals: &mut Refusals) {
             "flows",
             "every flow, source and simultaneous connection needs a port",
             format!("at most {MOST_ENDS} of them"),
-        );
-    }
-    if !plan.events.is_empty() {
-        refusals.add(
-            "events",
-            "the kernel engine does not change links or flows during a run",
-            "--engine sim, or steps of the rate, of the delay or of the loss",
         );
     }
     if !plan.record.captures {

@@ -5,6 +5,7 @@ use tailback_engine::plan::{LinkMode, LinkPlan, SlotsPlan};
 use tailback_engine::rng::Stream;
 use tailback_engine::units::{Rate, Time};
 
+use super::events::WireChange;
 use super::tc::time;
 
 /// Makes netem keep the order of packets, which it does only with a rate. This rate adds less than
@@ -25,6 +26,7 @@ pub(super) fn delay_words(delay: Time, jitter: Time, seed: Option<u64>) -> Strin
     }
 }
 
+#[derive(Clone)]
 pub(super) struct Stage {
     /// Rate in bit/s and overhead in bytes, if this netem serialises packets.
     pub wire: Option<(Rate, i32)>,
@@ -33,11 +35,44 @@ pub(super) struct Stage {
     loss: f64,
     slots: Option<SlotsPlan>,
     seed: u64,
+    /// Whether the delay changes during the run. Packets then keep their order, as in the
+    /// simulator.
+    keeps_order: bool,
+    /// Delay and loss after each event.
+    changes: Vec<WireChange>,
 }
 
 impl Stage {
     pub fn loses(&self) -> bool {
-        self.loss > 0.0
+        self.loss > 0.0 || self.changes.iter().any(|change| change.loss > 0.0)
+    }
+
+    /// Returns the arguments of netem from each time on at which they change. `steps` are the steps
+    /// of the link's rate.
+    pub fn timeline(&self, steps: &[(Time, Rate)], name: &str) -> Vec<(Time, String)> {
+        // netem treats a rate of 0 as no limit. No packet reaches it during an outage, so keep the
+        // old rate.
+        let steps = steps.iter().skip(1).filter(|step| step.1 != Rate(0));
+        let steps = steps.filter(|_| self.wire.is_some());
+        let mut times: Vec<Time> = self.changes.iter().map(|change| change.at).collect();
+        times.extend(steps.clone().map(|step| step.0));
+        times.sort_unstable();
+        times.dedup();
+        let mut seeds = Stream::new(self.seed, name, "netem changes");
+        let lines = times.into_iter().map(|now| {
+            let mut stage = self.clone();
+            let change = self.changes.iter().rfind(|change| change.at <= now);
+            if let Some(change) = change {
+                (stage.delay, stage.loss) = (change.delay, change.loss);
+            }
+            // A change makes netem restart its random numbers from the seed.
+            if !self.changes.is_empty() {
+                stage.seed = seeds.bits();
+            }
+            let rate = steps.clone().rfind(|step| step.0 <= now);
+            (now, stage.words(rate.map(|step| step.1)))
+        });
+        lines.collect()
     }
 
     /// Returns the arguments of netem, with `rate` instead of the netem's rate if it is given.
@@ -47,6 +82,9 @@ impl Stage {
         let delay = delay_words(self.delay, self.jitter, None);
         if !delay.is_empty() {
             words.push(delay);
+        }
+        if self.keeps_order && self.wire.is_none() && self.jitter == Time::ZERO {
+            words.push(KEEPS_ORDER.to_owned());
         }
         if self.loss > 0.0 {
             words.push(format!("loss random {}%", self.loss * 100.0));
@@ -75,7 +113,7 @@ impl Stage {
 /// Returns the netems after a link, in the order in which packets pass them. Serialisation and
 /// jitter need separate netems, because a netem that serialises would space out packets that the
 /// jitter has bunched. Slots need a third netem, because a slot holds packets after their delay.
-pub(super) fn stages(link: &LinkPlan, seed: u64) -> Vec<Stage> {
+pub(super) fn stages(link: &LinkPlan, seed: u64, changes: Vec<WireChange>) -> Vec<Stage> {
     let wire = (link.mode == LinkMode::Wire).then(|| (link.rate.nominal(), link.overhead));
     let jittered = link.jitter > Time::ZERO;
     let seed = Stream::new(seed, &link.name, "netem").bits();
@@ -88,6 +126,8 @@ pub(super) fn stages(link: &LinkPlan, seed: u64) -> Vec<Stage> {
             loss: 0.0,
             slots: None,
             seed,
+            keeps_order: false,
+            changes: Vec::new(),
         });
     }
     let last = Stage {
@@ -97,8 +137,10 @@ pub(super) fn stages(link: &LinkPlan, seed: u64) -> Vec<Stage> {
         loss: link.loss,
         slots: None,
         seed,
+        keeps_order: changes.iter().any(|change| change.delay != link.delay),
+        changes,
     };
-    if !last.words(None).is_empty() {
+    if !last.changes.is_empty() || !last.words(None).is_empty() {
         stages.push(last);
     }
     if let Some(slots) = &link.slots {
@@ -109,6 +151,8 @@ pub(super) fn stages(link: &LinkPlan, seed: u64) -> Vec<Stage> {
             loss: 0.0,
             slots: Some(slots.clone()),
             seed,
+            keeps_order: false,
+            changes: Vec::new(),
         });
     }
     stages

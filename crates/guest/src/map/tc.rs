@@ -4,7 +4,7 @@ use tailback_engine::aqm;
 use tailback_engine::plan::{Algorithm, LinkPlan, Plan};
 use tailback_engine::registry::kernel::{self, Kernel, Order, Shaper};
 use tailback_engine::registry::{Options, Value, find};
-use tailback_engine::units::Time;
+use tailback_engine::units::{Rate, Time};
 
 use super::kits::Kits;
 use super::modules::Modules;
@@ -22,8 +22,19 @@ pub(super) struct Qdisc {
     pub adapts: bool,
     /// Whether the AQM drops packets when they arrive or when they depart.
     pub drops_at: DropsAt,
+    /// What events change during the run, in order.
+    pub changes: Vec<QdiscChange>,
     /// How the kernel implements this kind, from the registry.
     face: Option<&'static kernel::Qdisc>,
+}
+
+/// A change of a queue during the run.
+pub(super) struct QdiscChange {
+    pub at: Time,
+    /// The arguments that follow the kind.
+    pub words: String,
+    /// The queue's limit from then on.
+    pub limit: Limit,
 }
 
 impl Qdisc {
@@ -34,9 +45,15 @@ impl Qdisc {
             words,
             limit,
             adapts: false,
+            changes: Vec::new(),
             drops_at: drops_at(face, &Options::default()),
             face,
         }
+    }
+
+    /// Adds a change during the run. Changes must be in the order of time.
+    pub fn change(&mut self, at: Time, words: String, limit: Limit) {
+        self.changes.push(QdiscChange { at, words, limit });
     }
 
     /// Returns the options of the queue's own shaper, if it has one.
@@ -111,6 +128,14 @@ pub(super) fn queue(
     let module = stand_in(&link.queue, link.module.as_deref());
     modules.qdisc(path, &qdisc.kind, module, kit, refusals);
     qdisc
+}
+
+/// Returns the arguments of `tc qdisc change` for the options that differ.
+pub(super) fn changed(name: &str, old: &Options, new: &Options, rate: Rate) -> String {
+    match find(aqm::TABLE.entries(), name).map(|entry| entry.kernel) {
+        Some(Kernel::Qdisc(face)) => face.spell_changed(old, new, rate).words,
+        _ => String::new(),
+    }
 }
 
 /// Returns the module that replaces Linux's queue discipline on a link. This is the module that the

@@ -14,6 +14,7 @@ use tailback_engine::units::{Bytes, Rate};
 
 #[path = "../../../engine/tests/common/mod.rs"]
 mod common;
+mod events;
 mod programs;
 
 const MS: fn(u64) -> Time = Time::from_ms;

@@ -8,6 +8,7 @@ use crate::registry::kernel::{Qdisc, Words, Xstats, derives, flag, number, only,
 pub const KERNEL: Qdisc = Qdisc {
     kinds: &["red"],
     since: Some("2.2"),
+    changes_whole: true,
     words: &[
         ("gentle", |w, o| absent(w, o, Value::Bool(false))),
         ("uniformise", |w, o| absent(w, o, Value::Word("linux"))),

@@ -16,6 +16,8 @@ pub struct Qdisc {
     pub needs: &'static [&'static str],
     /// A function for each option that writes it for tc, in the order of tc's arguments.
     pub words: &'static [(&'static str, Spell)],
+    /// Whether `tc qdisc change` needs all options, and not only those that change.
+    pub changes_whole: bool,
     /// The order in which `tc qdisc show` prints the options, if it differs.
     pub shown: &'static [&'static str],
     /// Which packets the queue never reorders.
@@ -95,6 +97,7 @@ impl Qdisc {
         built_in: false,
         needs: &[],
         words: &[],
+        changes_whole: false,
         shown: &[],
         order: Order::Arrival,
         drops_at_dequeue: false,
@@ -119,9 +122,21 @@ impl Qdisc {
 
     /// Writes options as arguments of tc, for a link with this rate.
     pub fn spell(&self, options: &Options, rate: Rate) -> Spelled {
+        self.spell_only(options, rate, |_| true)
+    }
+
+    /// Writes arguments of `tc qdisc change`: the options that differ, or all options if tc
+    /// requires this.
+    pub fn spell_changed(&self, old: &Options, new: &Options, rate: Rate) -> Spelled {
+        self.spell_only(new, rate, |name| {
+            self.changes_whole || old.get(name) != new.get(name)
+        })
+    }
+
+    fn spell_only(&self, options: &Options, rate: Rate, wanted: impl Fn(&str) -> bool) -> Spelled {
         let mut words = Words::new(self.kinds.first().copied().unwrap_or(""), options, false);
         words.rate = rate;
-        for (name, spell) in self.words {
+        for (name, spell) in self.words.iter().filter(|(name, _)| wanted(name)) {
             spell(&mut words, name);
             if words.decided {
                 break;

@@ -1,0 +1,226 @@
+//! Maps `[[events]]` to what the guest changes during a run.
+//!
+//! | change | what the guest does |
+//! |---|---|
+//! | the rate of a link | the same as for `steps` of the rate: the plan gets such steps |
+//! | delay and loss of a link | changes the netem after the queue |
+//! | options of a queue | `tc qdisc change` |
+//! | options of an impairment | changes the impairment's qdisc |
+//! | start and stop of a flow or source | starts and stops its sockets at these times |
+
+use std::borrow::Cow;
+
+use tailback_engine::impairments::Discipline;
+use tailback_engine::plan::{Algorithm, Change, LinkPlan, Plan, RatePlan};
+use tailback_engine::registry::Options;
+use tailback_engine::units::{Rate, Time};
+
+use super::kits::Kits;
+use super::modules::Modules;
+use super::refuse::Refusals;
+use super::tc::{self, Qdisc};
+use crate::job::{Flow, Source};
+
+/// The key of a scenario that refusals name.
+const EVENTS: &str = "events";
+
+/// The earliest time of a step that changes a rate. The step at time 0 is the rate at the start.
+const EARLIEST: Time = Time(1);
+
+/// Returns the plan with each event of a rate as a step.
+pub(super) fn with_steps(plan: &Plan) -> Cow<'_, Plan> {
+    let mut steps: Vec<Vec<(Time, Rate)>> = vec![Vec::new(); plan.links.len()];
+    for (at, change) in changes(plan) {
+        if let Change::Rate(link, rate) = change {
+            let steps = &mut steps[*link as usize];
+            let at = at.max(EARLIEST);
+            steps.retain(|step| step.0 != at);
+            steps.push((at, *rate));
+        }
+    }
+    if steps.iter().all(Vec::is_empty) {
+        return Cow::Borrowed(plan);
+    }
+    let mut plan = plan.clone();
+    for (link, steps) in plan.links.iter_mut().zip(steps) {
+        if !steps.is_empty() {
+            let first = (Time::ZERO, link.rate.nominal());
+            link.rate = RatePlan::Steps(std::iter::once(first).chain(steps).collect());
+        }
+    }
+    Cow::Owned(plan)
+}
+
+/// Returns every change of a plan with its time, in order.
+fn changes(plan: &Plan) -> impl Iterator<Item = (Time, &Change)> {
+    let events = plan.events.iter();
+    events.flat_map(|event| event.changes.iter().map(|change| (event.at, change)))
+}
+
+/// Delay and loss of a link from a time on.
+#[derive(Clone, Copy)]
+pub(super) struct WireChange {
+    pub at: Time,
+    pub delay: Time,
+    pub loss: f64,
+}
+
+/// Returns delay and loss of a link after each event that changes one of them.
+pub(super) fn of_wire(plan: &Plan, link: usize) -> Vec<WireChange> {
+    let (mut delay, mut loss) = (plan.links[link].delay, plan.links[link].loss);
+    let mut found: Vec<WireChange> = Vec::new();
+    for (at, change) in changes(plan) {
+        match change {
+            Change::Delay(of, to) if *of as usize == link => delay = *to,
+            Change::Loss(of, to) if *of as usize == link => loss = *to,
+            _ => continue,
+        }
+        found.retain(|one| one.at != at);
+        found.push(WireChange { at, delay, loss });
+    }
+    found
+}
+
+/// Returns whether a link loses packets at some time, apart from its impairments.
+pub(super) fn loses(plan: &Plan, link: usize) -> bool {
+    plan.links[link].loss > 0.0 || of_wire(plan, link).iter().any(|one| one.loss > 0.0)
+}
+
+/// Returns the options of an impairment after each event that changes them.
+pub(super) fn of_impairment(
+    plan: &Plan,
+    link: usize,
+    number: usize,
+) -> impl Iterator<Item = (Time, &Options)> {
+    changes(plan).filter_map(move |(at, change)| match change {
+        Change::Impairment {
+            link: of,
+            place,
+            options,
+        } if (*of as usize, *place as usize) == (link, number) => Some((at, options)),
+        _ => None,
+    })
+}
+
+/// Rejects changes of an impairment that Linux does not support.
+pub(super) fn check_impairment(
+    plan: &Plan,
+    link: usize,
+    number: usize,
+    discipline: Discipline,
+    refusals: &mut Refusals,
+) {
+    let impairment = &plan.links[link].impairments[number];
+    for (_, options) in of_impairment(plan, link, number) {
+        if discipline == Discipline::AckBatch {
+            refusals.add(
+                EVENTS,
+                "tailback's qdisc ack_batch keeps its options during a run",
+                "--engine sim",
+            );
+            continue;
+        }
+        match (impairment.entry().build.netem)(options) {
+            Ok(netem) if netem.discipline == discipline => {}
+            Ok(_) => refusals.add(
+                EVENTS,
+                format!("the options of {} need another qdisc", impairment.kind),
+                "options that the qdisc from the start has",
+            ),
+            Err(refused) => refusals.add(EVENTS, refused.message, refused.expected),
+        }
+    }
+}
+
+/// Adds to a queue what its options are after each event, or rejects events that Linux does not
+/// support.
+pub(super) fn of_queue(
+    plan: &Plan,
+    number: usize,
+    queue: &mut Qdisc,
+    kit: &Kits<'_>,
+    refusals: &mut Refusals,
+) {
+    let mut now: LinkPlan = plan.links[number].clone();
+    for (at, change) in changes(plan) {
+        let Change::Queue(link, options) = change else {
+            continue;
+        };
+        let Some((name, before)) = now.queue.known().filter(|_| *link as usize == number) else {
+            continue;
+        };
+        if queue.is_text() {
+            refusals.add(
+                EVENTS,
+                format!(
+                    "tailback's qdisc {} keeps its options during a run",
+                    queue.kind
+                ),
+                "--engine sim, or another queue",
+            );
+            return;
+        }
+        let (name, before) = (name.to_owned(), before.clone());
+        let module = tc::stand_in(&now.queue, now.module.as_deref()).map(str::to_owned);
+        if let Algorithm::Known { options: own, .. } = &mut now.queue {
+            own.clone_from(options);
+        }
+        let errors = refusals.0.len();
+        let mut found = Refusals::default();
+        let new = tc::queue(EVENTS, &now, kit, &mut Modules::default(), &mut found);
+        // Name the event, because the value at the path of the queue is another one.
+        refusals.0.extend(
+            found
+                .0
+                .into_iter()
+                .map(|refusal| tailback_engine::plan::Refusal {
+                    path: EVENTS.to_owned(),
+                    ..refusal
+                }),
+        );
+        let same_module = tc::stand_in(&now.queue, now.module.as_deref()) == module.as_deref();
+        if new.kind != queue.kind || !same_module || new.drops_at != queue.drops_at {
+            refusals.add(
+                EVENTS,
+                format!("the options of {name} need another qdisc or module"),
+                "options that the qdisc from the start has",
+            );
+        }
+        if refusals.0.len() == errors {
+            let words = tc::changed(&name, &before, options, now.rate.nominal());
+            queue.change(at, words, new.limit);
+        }
+    }
+}
+
+/// Sets the times at which events start and stop flows and sources.
+pub(super) fn turn(plan: &Plan, flows: &mut [Flow], sources: &mut [Source]) {
+    for (at, change) in changes(plan) {
+        let (owner, begins) = match change {
+            Change::Start(owner) => (*owner as usize, true),
+            Change::Stop(owner) => (*owner as usize, false),
+            _ => continue,
+        };
+        let turn = |start_ns: &mut u64, stop_ns: &mut Option<u64>| {
+            if begins {
+                *start_ns = at.ns();
+            } else {
+                *stop_ns = Some(at.ns());
+            }
+        };
+        if let Some(flow) = flows.get_mut(owner) {
+            turn(&mut flow.start_ns, &mut flow.stop_ns);
+            continue;
+        }
+        let Some(source) = sources.get_mut(owner - flows.len()) else {
+            continue;
+        };
+        turn(&mut source.start_ns, &mut source.stop_ns);
+        if let Some(connections) = &mut source.connections {
+            turn(
+                &mut connections.flow.start_ns,
+                &mut connections.flow.stop_ns,
+            );
+        }
+    }
+}
