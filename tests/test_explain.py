@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 import stored_programs
@@ -21,7 +22,8 @@ from tailback.base.numbers import grouped
 from tailback.errors import DamagedResults, InputError, ScenarioWarning
 from tailback.explain import between, explain, programs, words
 from tailback.explain.account import read
-from tailback.report.model import Table
+from tailback.report.model import Facts, ReportFigure, Table
+from tailback.report.sweep import traces
 from tailback.store.run_folder import StoredRun
 
 Found = dict[str, Any]
@@ -576,3 +578,61 @@ def test_a_report_says_why(results: Path) -> None:
     tables = {block.id: block for block in section.blocks if isinstance(block, Table)}
     assert [row[0] for row in tables["limits"].rows] == ["10Mbit", "20Mbit"]
     assert tables["queues"].rows[0][1] == "bottleneck"
+
+
+EVENTS = """
+duration = "8s"
+[path]
+rtt = "20ms"
+[bottleneck]
+rate = "20Mbit"
+queue = { aqm = "codel" }
+impairments = [{ kind = "loss", probability = 0.001 }]
+[record]
+interval = "100ms"
+[[flows]]
+name = "one"
+cc = "cubic"
+[[flows]]
+name = "two"
+cc = "reno"
+count = 2
+[[events]]
+at = "3s"
+set = { "bottleneck.rate" = "8Mbit", "bottleneck.delay" = "5ms", "bottleneck.queue.target" = "9ms" }
+stop = ["one", "two/2"]
+[[events]]
+at = "4s"
+set = { "bottleneck.queue.limit" = "30p", "bottleneck.impairments[0].probability" = 0.02 }
+"""
+
+
+def test_changes_during_a_run_are_listed(tmp_path: Path) -> None:
+    (made,) = package.run(EVENTS, out=tmp_path / "results")
+    got = explain(made.stored)
+    first, second = got.to_dict()["changes"]
+    assert (first["at_s"], second["at_s"]) == (3, 4)
+    assert first["sentence"] == (
+        "At 3 s: the rate of bottleneck becomes 8 Mbit/s; the delay of bottleneck becomes 5 ms; "
+        "the queue of bottleneck gets target = 9 ms; one stops; two/2 stops."
+    )
+    # Only what differs from the event before is named.
+    assert second["sentence"] == (
+        "At 4 s: the queue of bottleneck gets limit = 30 packets; "
+        "the impairment loss of bottleneck gets probability = 0.02."
+    )
+    assert got.parts()[0].title == "changes during the run"
+    quiet = EVENTS.partition("[[events]]")[0]
+    (made,) = package.run(quiet, out=tmp_path / "quiet")
+    assert explain(made.stored).to_dict()["changes"] == []
+
+
+def test_a_report_draws_no_window_after_a_flow_stops(tmp_path: Path) -> None:
+    (made,) = package.run(EVENTS, out=tmp_path / "results")
+    drawn = traces._while_sending(made.series(), ["one", "two/1", "two/2"], made)
+    ends = dict(drawn.group_by("flow").agg(pl.col("time_s").max()).iter_rows())
+    assert ends["one"] == ends["two/2"] == pytest.approx(3, abs=0.1)
+    assert ends["two/1"] > 7.8
+    (figure,) = traces.figures([[made]], Facts(runs=1, seeds=1))
+    assert isinstance(figure, ReportFigure)
+    assert "At 3 s: the rate of bottleneck becomes 8 Mbit/s" in figure.caption

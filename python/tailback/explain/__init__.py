@@ -8,6 +8,7 @@
 | `links` | what filled a queue, and what its AQM did |
 | `latency` | the delay of echoes and of media frames |
 | `programs` | the run's programs, and why `explain` cannot explain them |
+| `changes` | the events of the scenario |
 | `between` | why two flows at one queue have different throughputs |
 | `series` | findings that need the recorded series |
 | `variants` | which findings differ between variants of a scenario |
@@ -23,7 +24,17 @@ from pathlib import Path
 from typing import Any
 
 from tailback.errors import InputErrors
-from tailback.explain import account, between, flows, latency, links, programs, slow_start, words
+from tailback.explain import (
+    account,
+    between,
+    changes,
+    flows,
+    latency,
+    links,
+    programs,
+    slow_start,
+    words,
+)
 from tailback.explain import series as over_time
 from tailback.store import layout
 from tailback.store.run_folder import StoredRun
@@ -55,6 +66,8 @@ class Explanation:
     pairs: list[dict[str, Any]]
     #: Programs. tailback knows only their packets in the network.
     programs: list[dict[str, Any]]
+    #: The changes during the run, by `[[events]]`.
+    changes: list[dict[str, Any]]
     #: Notes on missing or coarse data, and how to record better data.
     notes: list[str]
 
@@ -68,6 +81,8 @@ class Explanation:
             *((" against ".join(pair["flows"]), pair) for pair in self.pairs),
         ]
         parts = [Part(title, found["sentences"]) for title, found in named]
+        if self.changes:
+            parts.insert(0, Part("changes during the run", changes.sentences(self.changes)))
         if self.programs:
             parts.append(Part("programs", [programs.sentence(self.programs)]))
         return parts
@@ -96,6 +111,7 @@ class Explanation:
             "links": self.links,
             "pairs": self.pairs,
             "programs": self.programs,
+            "changes": self.changes,
             "notes": self.notes,
         }
 
@@ -135,6 +151,7 @@ def explain(run: StoredRun, only: Sequence[str] = (), *, series: bool = True) ->
             links=[],
             pairs=[],
             programs=[],
+            changes=changes.of(run.manifest["canonical"]),
             notes=[OLD],
         )
     senders = [
@@ -180,6 +197,7 @@ def explain(run: StoredRun, only: Sequence[str] = (), *, series: bool = True) ->
         links=[q for q in queues if not only or not q["shares"].keys().isdisjoint(only)],
         pairs=pairs,
         programs=[] if only else programs.of(summary, queues),
+        changes=changes.of(run.manifest["canonical"]),
         notes=notes,
     )
 

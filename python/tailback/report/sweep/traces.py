@@ -8,6 +8,7 @@ from dataclasses import replace
 import altair as alt
 import polars as pl
 
+from tailback.explain import changes
 from tailback.figures.theme import Chart
 from tailback.figures.time_series import thin, time_series
 from tailback.metrics import parts
@@ -49,7 +50,7 @@ def _figure(run: Run, number: int, place: str, facts: Facts) -> ReportFigure | N
     rules: set[str] = set()
     frames = (
         (_rates(series, shown, run), "throughput, Mbit/s", "flow", shown),
-        (_of(series, "cwnd", "flow", windows, 1.0), "cwnd, segments", "flow", shown),
+        (_while_sending(series, windows, run), "cwnd, segments", "flow", shown),
         (_of(series, "backlog_bytes", "link", links, 1e-3), "backlog, kB", "link", links),
     )
     seen = [one for one in frames if one[0].height and one[0]["value"].max() != 0]
@@ -75,7 +76,8 @@ def _figure(run: Run, number: int, place: str, facts: Facts) -> ReportFigure | N
     which = f" at {plain(where)}" if where else ""
     cut = f" The first {len(shown)} of {len(flows)} flows." if len(flows) > len(shown) else ""
     notes = "".join(f"; {rule}" for rule in sorted(rules))
-    caption = f"Seed {run.seed}{which}{notes}.{cut}"
+    told = changes.sentences(changes.of(run.manifest["canonical"]))
+    caption = " ".join([f"Seed {run.seed}{which}{notes}.{cut}", *map(plain, told)])
     # Link to this run, not to the whole sweep.
     facts = replace(facts, reruns=[Rerun("", [run]) for _ in facts.reruns[:1]])
     title = f"The {place} point" if place else "Over time"
@@ -88,6 +90,18 @@ def _of(
     return series.filter(pl.col("quantity") == quantity, pl.col(what).is_in(names)).select(
         (pl.col("time_ns") / 1e9).alias("time_s"), what, pl.col("value") * scale
     )
+
+
+def _while_sending(series: pl.DataFrame, flows: Sequence[str], run: Run) -> pl.DataFrame:
+    """Return the windows of flows up to the time at which each flow stops or completes. Afterwards
+    a window has no meaning."""
+    ends = {flow["name"]: flow["to_s"] for flow in run.summary["flows"]}
+    known = {name: end for name, end in ends.items() if end is not None}
+    end = (
+        pl.col("flow").cast(pl.String).replace_strict(known, default=None, return_dtype=pl.Float64)
+    )
+    windows = _of(series, "cwnd", "flow", flows, 1.0)
+    return windows.filter(end.is_null() | (pl.col("time_s") <= end))
 
 
 def _rates(series: pl.DataFrame, flows: Sequence[str], run: Run) -> pl.DataFrame:

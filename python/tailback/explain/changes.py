@@ -1,0 +1,94 @@
+"""Describes the changes during a run: the `[[events]]` of its scenario."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tailback.registry import entry
+
+MAX_SENTENCES = 20
+"""The largest number of events that the sentences describe."""
+
+
+def of(canonical: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the time of each event in s, and a sentence about what it changes. `canonical` is the
+    scenario in the run's manifest."""
+    links = canonical.get("links", [])
+    owners = list(_owners(canonical))
+    # The options of queues and impairments before the event. An event lists all options.
+    options: dict[tuple[int, int | None], dict[str, Any]] = {}
+    for number, link in enumerate(links):
+        options[number, None] = link.get("queue", {}).get("options", {})
+        for place, impairment in enumerate(link.get("impairments", [])):
+            options[number, place] = impairment.get("options", {})
+    found = []
+    for event in canonical.get("events", []):
+        parts = [_part(change, links, owners, options) for change in event["changes"]]
+        at = event["at"] / 1e9
+        changes = "; ".join(part for part in parts if part)
+        found.append({"at_s": at, "sentence": f"At {at:g} s: {changes}."})
+    return found
+
+
+def sentences(found: list[dict[str, Any]]) -> list[str]:
+    """Return a sentence for each event."""
+    told = [event["sentence"] for event in found[:MAX_SENTENCES]]
+    more = len(found) - len(told)
+    return [*told, f"And {more} more events."] if more else told
+
+
+def _owners(canonical: dict[str, Any]) -> Iterator[str]:
+    """Yield the name of each flow, then of each source. Events refer to their numbers."""
+    for kind in ("flows", "traffic"):
+        for group in canonical.get(kind, []):
+            count = group.get("count", 1)
+            for number in range(1, count + 1):
+                yield f"{group['name']}/{number}" if count > 1 else group["name"]
+
+
+def _part(
+    change: dict[str, Any],
+    links: list[dict[str, Any]],
+    owners: list[str],
+    options: dict[tuple[int, int | None], dict[str, Any]],
+) -> str:
+    for turn in ("start", "stop"):
+        if turn in change:
+            return f"{owners[change[turn]]} {turn}s"
+    number = change["link"]
+    name = links[number]["name"]
+    if "rate" in change:
+        return f"the rate of {name} becomes {change['rate'] / 1e6:g} Mbit/s"
+    if "delay" in change:
+        return f"the delay of {name} becomes {change['delay'] / 1e6:g} ms"
+    if "loss" in change:
+        return f"{name} loses {100 * change['loss']:g} % of its packets"
+    place = change.get("impairment")
+    new = change["queue"] if place is None else change["options"]
+    old = options.get((number, place), {})
+    options[number, place] = new
+    if place is None:
+        what, kind, algorithm = "the queue", "aqm", links[number]["queue"]["name"]
+    else:
+        algorithm = links[number]["impairments"][place]["kind"]
+        what, kind = f"the impairment {algorithm}", "impairments"
+    types = {option["name"]: option["type"] for option in entry(kind, algorithm)["options"]}
+    differing = [
+        f"{key} = {_shown(value, types.get(key, ''))}"
+        for key, value in new.items()
+        if old.get(key) != value
+    ]
+    return f"{what} of {name} gets {', '.join(differing)}" if differing else ""
+
+
+def _shown(value: Any, kind: str) -> str:
+    """Return a value of the canonical scenario as text. `kind` is the type of its option."""
+    if isinstance(value, dict) and len(value) == 1:
+        ((unit, number),) = value.items()
+        return f"{number} {unit}"
+    if isinstance(value, int) and kind.startswith("time"):
+        return f"{value / 1e6:g} ms"
+    if isinstance(value, int) and kind == "rate":
+        return f"{value / 1e6:g} Mbit/s"
+    return str(value).lower() if isinstance(value, bool) else str(value)
