@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUST := $(shell find crates \( -path '*/tests' -o -name 'tests.rs' \) -prune -o \( -name '*.rs' -o -name 'Cargo.toml' -o -name 'clippy.toml' \) -print 2>/dev/null) Cargo.toml Cargo.lock
 
-LAB := web/build.mjs web/tsconfig.json $(wildcard web/src/*) $(wildcard python/tailback/examples/*.toml) $(wildcard python/tailback/teaching/lessons/*/*)
+LAB := web/build.mjs web/exhibits.json web/tsconfig.json $(wildcard web/src/*) $(wildcard python/tailback/examples/*.toml) $(wildcard python/tailback/teaching/lessons/*/*)
 
 # cargo and maturin have to use the same interpreter; otherwise each of them
 # discards what the other has built.

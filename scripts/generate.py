@@ -17,6 +17,7 @@ from pages import (
     EVIDENCE,
     REFERENCE,
     ROOT,
+    exhibits,
     explained,
     gallery,
     league,
@@ -99,6 +100,7 @@ def main() -> None:
     made = {
         **reference.pages(),
         REFERENCE / "scenario.schema.json": schema.text(),
+        exhibits.FILE: exhibits.text(),
     }
     if asked.check:
         check({**made, **from_results()})

@@ -255,7 +255,9 @@ def seen(built: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any
     report = write_folder(results.root)
     dropped = tmp_path_factory.mktemp("dropped")
     write_measurements(dropped, results)
-    found: dict[str, Any] = node("browser.mjs", CHROMIUM, str(report), str(dropped))
+    found: dict[str, Any] = node(
+        "browser.mjs", CHROMIUM, str(report), str(dropped), str(results.root)
+    )
     return {**found, "results": results, "dropped": dropped}
 
 
@@ -352,6 +354,63 @@ def test_a_lesson_asks_for_a_prediction_before_it_shows_the_run(seen: dict[str, 
     assert "never falls below about 72 ms" in seen["answer"]
 
 
+def test_published_values_are_beside_the_runs_of_the_experiment(seen: dict[str, Any]) -> None:
+    (exhibit,) = (
+        one
+        for one in json.loads((WEB / "exhibits.json").read_text(encoding="utf-8"))
+        if one["label"] == "Table I: two Reno flows"
+    )
+    points = _native.load(exhibit["text"].encode(), "exhibit").points
+    first, second = seen["published"]
+    assert (first["run"], second["run"]) == (points[0].run_id, points[3].run_id)
+    rows = [row[0] for row in first["cells"]]
+    assert rows == exhibit["rows"]
+    assert rows[0] == "Min_Thresh_Reno 0.125 BDP"
+    ours = [[row[3] for row in cells["cells"]] for cells in seen["published"]]
+    assert [[value != "–" for value in values] for values in ours] == [
+        [True, False, False, False, False],
+        [True, False, False, True, False],
+    ]
+    for cells, column in (("publishedAll", 0), ("publishedQueues", 1)):
+        published = [float(row[2]) for row in seen[cells]]
+        assert published == exhibit["columns"][column]["values"]
+        measured = [float(row[3]) for row in seen[cells]]
+        assert measured == pytest.approx(published, rel=0.1)
+    assert seen["publishedDots"] == 2 * len(rows)
+    assert seen["swept"]
+    assert not seen["unswept"]
+    assert [row[3] != "–" for row in seen["publishedChanged"]].count(True) == 1
+    assert seen["publishedLinked"] == len(rows)
+
+
+def test_exhibits_find_their_values_in_the_summary(tailback: Tailback, tmp_path: Path) -> None:
+    exhibits = json.loads((WEB / "exhibits.json").read_text(encoding="utf-8"))
+    assert {one["of"] for one in exhibits} >= {"pam-2025-l4s", "sce-2019", "imc-bbr-2023"}
+    for name in ("pam-2025-l4s", "sce-2019", "imc-bbr-2023", "l4s-tests-2020", "dualpi2-2022"):
+        exhibit = next(one for one in exhibits if one["of"] == name and one["columns"])
+        values = tomllib.loads(exhibit["text"])
+        values.pop("sweep")
+        values["duration"], values["warmup"] = "4s", "1s"
+        if "statistics" not in values.get("record", {}):
+            values.pop("record", None)
+        scenario = tmp_path / f"{name}.toml"
+        scenario.write_text(toml.dumps(values), encoding="utf-8")
+        done = tailback("run", str(scenario), "--json")
+        assert done.returncode == 0, done.stderr
+        (summary,) = json.loads(done.stdout)["points"]
+        for column in exhibit["columns"]:
+            entries = summary[column["list"]] if column["list"] else [summary]
+            entries = list(entries.values()) if isinstance(entries, dict) else entries
+            item = column["item"]
+            found = [e for e in entries if not item or re.sub(r"/\d+$", "", e["name"]) == item]
+            assert found, (name, column["name"])
+            for entry in found:
+                value: Any = entry
+                for key in column["field"].split("."):
+                    value = value[key]
+                assert value > 0, (name, column["name"])
+
+
 def test_a_slider_changes_the_run_from_a_moment_on(seen: dict[str, Any], tmp_path: Path) -> None:
     """Both moves of the slider change one event, and the saved scenario reproduces the page's
     run."""
@@ -378,6 +437,7 @@ def test_a_rejected_change_blocks_no_later_change(seen: dict[str, Any]) -> None:
     assert (seen["rejectedText"], seen["rejectedStale"]) == (True, False)
     assert seen["later"] not in {seen["forked"], seen["unforked"], seen["stopped"]}
     assert seen["laterBanner"] is True
+    assert seen["fixedOption"]
     assert seen["slidBack"] is True
 
 
@@ -467,6 +527,35 @@ def test_a_csv_file_of_the_page_is_drawn_beside_the_run(seen: dict[str, Any]) ->
     assert seen["csvRemoved"] == seen["csvAlone"]
 
 
+def test_a_dropped_run_folder_is_drawn_beside_the_run(seen: dict[str, Any]) -> None:
+    results: Results = seen["results"]
+    known = {run.run_id: run.series() for run in results.points}
+    assert len(seen["droppedRuns"]) == min(len(known), 8)
+    assert sorted(seen["droppedRuns"]) == sorted(seen["chosenRuns"])
+    curves: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    for row in csv.DictReader(io.StringIO(seen["csvRuns"])):
+        if row["value"]:
+            at = (float(row["time_s"]), float(row["value"]))
+            curves.setdefault((row["chart"], row["curve"]), []).append(at)
+    for text in seen["droppedRuns"]:
+        name = text.partition(" ")[0]
+        frame = known[name].with_columns(pl.col("flow", "quantity").cast(pl.String))
+        for flow in frame["flow"].drop_nulls().unique():
+            own = frame.filter(pl.col("flow") == flow)
+            rows = own.filter(pl.col("quantity") == "cwnd").sort("time_ns")
+            drawn = curves["Congestion window, segments", f"{name}: {flow}"]
+            times = [time / 1e9 for time in rows["time_ns"]]
+            expected = zip(times, rows["value"], strict=True)
+            assert sorted(set(drawn)) == sorted(set(expected))
+            rates = curves["Rate behind the queue, Mbit/s", f"{name}: {flow}"]
+            last = own.filter(pl.col("quantity") == "delivered_bytes")["value"].max()
+            ends = sorted(set(rates))
+            spans = zip([(0.0, 0.0), *ends], ends, strict=False)
+            bits = sum((end - begin) * value for (begin, _), (end, value) in spans)
+            assert bits * 1e6 / 8 == pytest.approx(last, rel=1e-6)
+    assert "no folder in it has a series.parquet" in seen["noRun"]
+
+
 def test_text_of_a_dropped_file_is_never_a_script(seen: dict[str, Any]) -> None:
     assert f"run.flent.gz: Ping (ms) {MARKUP}" in seen["besideLegend"]
     assert seen["besideLegend"].count(f"{MARKUP}.csv: cubic") == 1
@@ -476,8 +565,8 @@ def test_text_of_a_dropped_file_is_never_a_script(seen: dict[str, Any]) -> None:
 
 def test_other_files_are_refused_with_the_reason(seen: dict[str, Any]) -> None:
     assert seen["refused"] == [
-        "scenario.toml: not qlog, not a data file of Flent, and not CSV that this page saved. "
-        "Nothing was drawn.",
+        "scenario.toml: not the series of a run, not qlog, not a data file of Flent, and not CSV "
+        "that this page saved. Nothing was drawn.",
         "empty.qlog: qlog, but without a window, an RTT or a rate. Ignored: events without time "
         "or name (2). Nothing was drawn.",
         "damaged.gz: the compressed data is damaged. Nothing was drawn.",

@@ -53,6 +53,11 @@ function lessons() {
   return names.map((entry) => one(entry.name));
 }
 
+/** The published experiments, which `scripts/generate.py` writes. */
+function exhibits() {
+  return JSON.parse(readFileSync(join(here, "exhibits.json"), "utf8"));
+}
+
 const worker = await build({ ...options, entryPoints: [join(here, "src/worker.ts")] });
 const plugins = [
   made("worker", () => JSON.stringify(worker.outputFiles[0].text)),
@@ -122,7 +127,7 @@ function inText(bytes) {
   return codes.map((code) => String.fromCharCode(code)).join("");
 }
 
-const texts = await element("texts", Buffer.from(JSON.stringify({ examples: examples(), lessons: lessons() })));
+const texts = await element("texts", Buffer.from(JSON.stringify({ examples: examples(), lessons: lessons(), exhibits: exhibits() })));
 const packed = await element("engine", wasm);
 const dist = join(here, "dist");
 rmSync(dist, { recursive: true, force: true });

@@ -3,13 +3,30 @@
 
 import { el, menu } from "./dom";
 import { type Draft, add, algorithmAt, choose, keyOf, missing, parent, plain, quantity, quoted, replace, written } from "./edit";
-import type { About, Entry, Key, Value } from "./protocol";
+import type { About, Entry, Key, Link, Value } from "./protocol";
 import { words } from "./words";
 
 const HIDDEN = /^(title|sweep|assert|record|with|kernel|events)\b|^(flows|traffic)\[\d+\]\.name$|\.(route|back)\b/;
 
-/** Values that may change during a run. The engine also rejects some of these. */
+/** Values of links that may change during a run, if the queue and the impairments allow it. */
 const CHANGES = /^(?:bottleneck|links\.[^.]+)\.(?:(?:rate|delay)$|(?:loss|queue|impairments|reorder|duplicate|policer)\b)/;
+
+/** Returns the paths of the values that the sweep of a scenario sets. */
+function sweptPaths(values: Value[]): Set<string> {
+  const found = values.map(({ path, kind }) => (kind === "array" ? /^sweep\.(?:zip\[\d+\]\.)?([^[]+(?:\[\d+\][^[]+)?)$/.exec(path)?.[1] : undefined));
+  const named = new Map<string, string>();
+  for (const { path, value } of values) {
+    const list = /^(.+)\[\d+\]\.name$/.exec(path)?.[1];
+    if (list !== undefined) named.set(`${list}.${String(value)}.`, path.slice(0, -"name".length));
+  }
+  return new Set(
+    found.flatMap((path) => {
+      if (path === undefined) return [];
+      const name = [...named.keys()].find((name) => path.startsWith(name));
+      return [name === undefined ? path : (named.get(name) ?? "") + path.slice(name.length)];
+    }),
+  );
+}
 
 /** A value that the user changes: its path, and the new value as TOML. */
 export interface Edit {
@@ -24,6 +41,8 @@ export class Controls {
   private shape = "";
   /** Whether a control changes the run only from a moment on. */
   private live = false;
+  /** The links of the shown point. */
+  private links: Link[] = [];
   private readonly anchors = new Map<string, number>();
   private readonly updates = new Map<string, (value: Value, back: boolean) => void>();
   private draft: Draft = { text: "", values: [] };
@@ -39,13 +58,37 @@ export class Controls {
     this.shape = "";
   }
 
+  /** Learns from the links of a loaded scenario what may change during a run. */
+  learn(links: Link[]): void {
+    this.links = links;
+    for (const row of this.element.querySelectorAll<HTMLElement>(".row[data-path]")) {
+      const path = row.dataset["path"] ?? "";
+      row.classList.toggle("fixed", row.classList.contains("chosen") || !this.changes(path));
+    }
+    this.limit(this.live);
+  }
+
+  /** Returns whether a value may change during a run. */
+  private changes(path: string): boolean {
+    const [, name, key, option] = /^(?:bottleneck|links\.([^.]+))\.([^.[]+)(?:\.([^.]+)|$)?/.exec(path) ?? [];
+    if (!CHANGES.test(path)) return false;
+    // A link in both directions has two links that share its values.
+    const own = this.links.filter((link) => (name === undefined ? /^bottleneck(\.back)?$/.test(link.name) : link.name === name));
+    const place = /\.impairments\[(\d+)\]\.([^.]+)/.exec(path);
+    if (place !== null) return own.every(({ changeable }) => changeable.impairments[Number(place[1])]?.includes(place[2] ?? "") ?? true);
+    if (key === "rate") return own.every(({ changeable }) => changeable.rate);
+    return key !== "queue" || option === undefined || own.every(({ changeable }) => changeable.queue.includes(option));
+  }
+
   /** Disables the controls of values that do not change during a run, if `live` is set. */
   limit(live: boolean): void {
     this.live = live;
-    for (const row of this.element.querySelectorAll<HTMLElement>(".row.fixed")) {
-      row.title = live ? words.fixed : "";
-      for (const input of row.querySelectorAll<HTMLInputElement | HTMLSelectElement>("label > :is(input, select)")) input.disabled = live;
+    for (const row of this.element.querySelectorAll<HTMLElement>(".row[data-path]")) {
+      const fixed = live && row.classList.contains("fixed");
+      row.title = fixed ? words.fixed : "";
+      for (const input of row.querySelectorAll<HTMLInputElement | HTMLSelectElement>("label > :is(input, select)")) input.disabled = fixed;
     }
+    this.fixSwept();
   }
 
   /** Builds the controls for the values of a scenario. `back` also moves the slider in use to its
@@ -72,6 +115,18 @@ export class Controls {
     this.limit(this.live);
   }
 
+  /** Disables the controls of values that the sweep sets. They would have no effect. */
+  private fixSwept(): void {
+    const swept = sweptPaths(this.draft.values);
+    for (const input of this.element.querySelectorAll<HTMLInputElement | HTMLSelectElement>("label > :is(input, select)")) {
+      const path = input.getAttribute("aria-label") ?? "";
+      if (![...swept].some((one) => path === one || path.startsWith(`${one}.`))) continue;
+      input.disabled = true;
+      const row = input.closest<HTMLElement>(".row");
+      if (row !== null) row.title = words.swept;
+    }
+  }
+
   private update(values: Value[], back: boolean): void {
     for (const value of values) {
       const now = this.now.get(value.path);
@@ -82,7 +137,10 @@ export class Controls {
   private section(name: string, values: Value[], open: boolean): HTMLElement {
     const rows = values.flatMap((value) => {
       const row = this.row(name, value);
-      row?.classList.toggle("fixed", !CHANGES.test(value.path) || this.registry(value) !== null);
+      const chosen = this.registry(value) !== null;
+      row?.classList.toggle("chosen", chosen);
+      row?.classList.toggle("fixed", chosen || !this.changes(value.path));
+      if (row !== null) row.dataset["path"] = value.path;
       return row === null ? [] : [row];
     });
     const title = name === "" ? "run" : this.title(name);

@@ -41,7 +41,10 @@ export function thinned(x: Float64Array, y: Float64Array): { x: Float64Array; y:
 
 function ofTrace(result: Result, trace: Trace, scale: number): Curve {
   const group = result.watched.groups.findIndex((group) => group.name === trace.flow);
-  const { x, y } = thinned(trace.time, trace.value);
+  // After a flow has stopped or completed, its state has no meaning.
+  const end = result.summary.flows.find((flow) => flow.name === trace.flow)?.to_s ?? Infinity;
+  const count = trace.time.filter((time) => time <= end).length;
+  const { x, y } = thinned(trace.time.subarray(0, count), trace.value.subarray(0, count));
   return {
     label: trace.flow ?? trace.link ?? "",
     group,

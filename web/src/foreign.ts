@@ -1,7 +1,8 @@
-// Reads measurements from files of other tools, to draw them beside a run: qlog, data files of Flent,
-// and CSV that this page saved. All names in a file are untrusted text.
+// Reads measurements to draw them beside a run: the series of a run folder, qlog, data files of
+// Flent, and CSV that this page saved. All names in a file are untrusted text.
 
 import { type Curve, thinned } from "./curves";
+import { isParquet, parquet } from "./parquet";
 import { charts, foreign as words } from "./words";
 
 /** The largest size of a file, bytes, both compressed and decompressed. */
@@ -9,6 +10,16 @@ const MOST_BYTES = 32 << 20;
 
 /** The largest number of series to read from one file. */
 const MOST_SERIES = 24;
+
+/** The largest number of rows of a run's series. */
+const MOST_ROWS = 2_000_000;
+
+/** The largest number of run folders to draw at once, and of files to look at in a folder. */
+const MOST_RUNS = 8;
+const MOST_FILES = 5_000;
+
+/** The file with the time series of a run folder. */
+const SERIES = "series.parquet";
 
 /** The largest length of a name that is shown. */
 const MOST_NAME = 60;
@@ -101,7 +112,7 @@ let groups = FIRST_GROUP;
 
 /** Reads a file. Throws an error with a message for the user if it cannot be drawn. */
 export async function read(file: File): Promise<Foreign> {
-  const found = parse(file.name, await content(file));
+  const found = await parsedFile(file);
   const known = new Map<string, number>();
   for (const { curve } of found.series) {
     // Skip the colour of the run's first flow, so that the measurements differ from it.
@@ -112,10 +123,130 @@ export async function read(file: File): Promise<Foreign> {
   return found;
 }
 
+async function parsedFile(file: File): Promise<Foreign> {
+  if (file.size > MOST_BYTES) throw new Error(words.tooLarge(MOST_BYTES >> 20));
+  if (!isParquet(new Uint8Array(await file.slice(0, 4).arrayBuffer()))) return parse(file.name, await content(file));
+  let groups;
+  try {
+    groups = parquet(new Uint8Array(await file.arrayBuffer()), MOST_ROWS);
+  } catch {
+    throw new Error(words.notSeries);
+  }
+  return ofRun(file.name, groups);
+}
+
+/** A file, with its path below the chosen folder. */
+export interface Chosen {
+  path: string;
+  file: File;
+}
+
+/** Returns the files to read. From each run folder, this is only the file with the time series,
+ * named after the folder. */
+export function ofFolders(chosen: Chosen[]): File[] {
+  const alone = chosen.filter(({ path }) => !path.includes("/")).map(({ file }) => file);
+  const runs = chosen.filter(({ path }) => path.endsWith(`/${SERIES}`));
+  if (alone.length === 0 && runs.length === 0 && chosen.length > 0) throw new Error(words.noRun);
+  return [...alone, ...runs.slice(0, MOST_RUNS).map(({ path, file }) => new File([file], path.split("/").at(-2) ?? path))];
+}
+
+/** A dropped folder or file, as two interfaces of browsers give it. */
+interface Entry {
+  name: string;
+  file: (() => Promise<File>) | null;
+  inside: () => AsyncIterable<Entry>;
+}
+
+/** Chromium's interface. It also reads folders if the page was opened from a disk. */
+interface Handle {
+  name: string;
+  kind: "file" | "directory";
+  getFile(): Promise<File>;
+  values(): AsyncIterable<Handle>;
+}
+
+function ofHandle(handle: Handle): Entry {
+  const inside = async function* (): AsyncIterable<Entry> {
+    for await (const one of handle.values()) yield ofHandle(one);
+  };
+  return { name: handle.name, file: handle.kind === "file" ? () => handle.getFile() : null, inside };
+}
+
+/** The older interface, which other browsers have. */
+function ofEntry(entry: FileSystemEntry): Entry {
+  const inside = async function* (): AsyncIterable<Entry> {
+    const reader = (entry as FileSystemDirectoryEntry).createReader();
+    for (;;) {
+      const next = await new Promise<FileSystemEntry[]>((done, failed) => reader.readEntries(done, failed));
+      if (next.length === 0) return;
+      yield* next.map(ofEntry);
+    }
+  };
+  const file = () => new Promise<File>((done, failed) => (entry as FileSystemFileEntry).file(done, failed));
+  return { name: entry.name, file: entry.isFile ? file : null, inside };
+}
+
+/** Returns the dropped files, including those in dropped folders. */
+export async function dropped(transfer: DataTransfer): Promise<Chosen[]> {
+  // The browser empties `transfer` when this function first waits.
+  const files = [...transfer.files];
+  const items = [...transfer.items];
+  const older = items.map((item) => item.webkitGetAsEntry());
+  const newer = items.map((item) => (item as { getAsFileSystemHandle?: () => Promise<Handle | null> }).getAsFileSystemHandle?.());
+  if (!older.some((entry) => entry?.isDirectory)) return files.map((file) => ({ path: file.name, file }));
+  const handles = await Promise.all(newer);
+  const entries = older.map((entry, at) => {
+    const handle = handles[at];
+    return handle ? ofHandle(handle) : entry === null ? null : ofEntry(entry);
+  });
+  const found: Chosen[] = [];
+  let seen = 0;
+  const walk = async (entry: Entry, above: string): Promise<void> => {
+    const path = above + entry.name;
+    if (entry.file !== null) {
+      if (above === "" || entry.name === SERIES) found.push({ path, file: await entry.file() });
+      return;
+    }
+    for await (const one of entry.inside()) {
+      seen += 1;
+      if (seen > MOST_FILES || found.length >= MOST_RUNS) return;
+      await walk(one, `${path}/`);
+    }
+  };
+  for (const entry of entries) {
+    if (entry !== null) await walk(entry, "");
+  }
+  if (found.length === 0) throw new Error(words.noRun);
+  return found;
+}
+
+/** The series of a run that have a chart, and the factor to the chart's unit. */
+const RUN: Record<string, [string, number]> = { cwnd: ["cwnd", 1], srtt_ns: ["srtt", 1e-6] };
+
+function ofRun(file: string, groups: Record<string, (number | string | null)[]>[]): Foreign {
+  const found = new Found();
+  const before = new Map<string, [number, number]>();
+  for (const { time_ns: times, flow: flows, quantity, value: values } of groups) {
+    if (!times || !flows || !quantity || !values) throw new Error(words.notSeries);
+    quantity.forEach((name, row) => {
+      const [flow, value, time] = [flows[row], values[row], Number(times[row]) / 1e9];
+      const place = RUN[String(name)];
+      if (typeof flow !== "string" || typeof value !== "number" || (place === undefined && name !== "delivered_bytes")) {
+        found.ignore(words.otherSeries);
+        return;
+      }
+      if (place !== undefined) return found.add(place[0], flow, time, value, place[1]);
+      const [earlier, had] = before.get(flow) ?? [0, 0];
+      if (time > earlier) found.add("throughput", flow, time, (8e-6 * (value - had)) / (time - earlier));
+      before.set(flow, [time, value]);
+    });
+  }
+  return found.done(file, words.run);
+}
+
 /** Returns the text of a file, decompressed if necessary. */
 async function content(file: File): Promise<string> {
   const tooLarge = new Error(words.tooLarge(MOST_BYTES >> 20));
-  if (file.size > MOST_BYTES) throw tooLarge;
   const start = new Uint8Array(await file.slice(0, 2).arrayBuffer());
   if (start[0] !== 0x1f || start[1] !== 0x8b) return file.text();
   const reader = file.stream().pipeThrough(new DecompressionStream("gzip")).getReader();

@@ -1,7 +1,8 @@
-// Scenarios to start from: the examples that come with tailback, and the named paths.
+// Scenarios to start from: examples, lessons, named paths, and published experiments.
 
 import { text } from "./packed";
 import type { About } from "./protocol";
+import type { Published } from "./published";
 
 export interface Exhibit {
   id: string;
@@ -10,12 +11,16 @@ export interface Exhibit {
   text: string;
   /** For a lesson, the question to answer before the run, and the answer. */
   lesson?: { task: string; answer: string };
+  /** For a published experiment, the published values. */
+  published?: Published;
 }
 
 /** The texts that build.mjs puts into the page. */
 export interface Texts {
   examples: Record<string, string>;
   lessons: { name: string; scenario: string; lesson: string; answer: string }[];
+  /** Only the first exhibit of an experiment has a title. */
+  exhibits: (Omit<Published, "title"> & { of: string; title?: string; label: string; text: string })[];
 }
 
 export async function texts(): Promise<Texts> {
@@ -38,6 +43,21 @@ export function ofLessons({ lessons }: Texts): Exhibit[] {
     text: scenario,
     lesson: { task: lesson, answer },
   }));
+}
+
+/** Returns the figures and tables of published experiments, by experiment. */
+export function ofExperiments({ exhibits }: Texts): [string, Exhibit[]][] {
+  const groups = new Map<string, Exhibit[]>();
+  let title = "";
+  for (const { of, label, text, ...own } of exhibits) {
+    title = own.title ?? title;
+    const published = { ...own, title };
+    const exhibit = { id: `${of}/${label}`, label, doc: title, text };
+    const group = groups.get(of) ?? [];
+    group.push(published.columns.length > 0 ? { ...exhibit, published } : exhibit);
+    groups.set(of, group);
+  }
+  return [...groups];
 }
 
 export function ofPaths(about: About): Exhibit[] {

@@ -7,13 +7,14 @@ import { button, el, menu, rate } from "./dom";
 import type { Draft } from "./edit";
 import { Editor } from "./editor";
 import { Events } from "./events";
-import { type Foreign, read } from "./foreign";
-import { type Exhibit, ofExamples, ofLessons, ofPaths, texts } from "./gallery";
+import { type Chosen, type Foreign, dropped, ofFolders, read } from "./foreign";
+import { type Exhibit, ofExamples, ofExperiments, ofLessons, ofPaths, texts } from "./gallery";
 import { lesson } from "./lesson";
 import { Moment, type Place, inline, moment } from "./live";
 import { Picture } from "./picture";
 import { Player } from "./player";
 import type { About, Loaded, Problem, Result, Value } from "./protocol";
+import { PublishedValues } from "./published";
 import { results } from "./results";
 import { type Shared, checked, fragment, save, unpacked } from "./share";
 import { csv, svg } from "./svg";
@@ -80,7 +81,9 @@ class Lab {
   private readonly beside: Foreign[] = [];
   private readonly besideHost = el("ul", { class: "beside", "aria-live": "polite" });
   private readonly besideError = el("p", { class: "refused", role: "alert", hidden: true });
-  private readonly galleryHost = el("span", {});
+  private exhibits: Exhibit[] = [];
+  private readonly published = new PublishedValues((point) => this.goTo(point));
+  private readonly galleryHost = el("span", { class: "open" });
   private readonly reach = menu(words.reach, [["", words.whole], ["live", words.fromNow]], "", (chosen) => this.fork(chosen !== "", false));
 
   constructor() {
@@ -146,22 +149,28 @@ class Lab {
     );
     const file = el("input", { type: "file", multiple: true, hidden: true });
     file.addEventListener("change", () => {
-      void this.take([...(file.files ?? [])]);
+      void this.take([...(file.files ?? [])].map((file) => ({ path: file.name, file })));
       file.value = "";
+    });
+    const folder = el("input", { type: "file", webkitdirectory: true, hidden: true });
+    folder.addEventListener("change", () => {
+      void this.take([...(folder.files ?? [])].map((file) => ({ path: file.webkitRelativePath, file })));
+      folder.value = "";
     });
     const right = el(
       "section",
       { class: "right" },
       el("h2", {}, words.charts),
       el("p", { class: "note" }, words.chartsHint),
-      button(foreign.open, foreign.hint, () => file.click()),
+      el("div", { class: "choices" }, button(foreign.open, foreign.hint, () => file.click()), button(foreign.folder, foreign.hint, () => folder.click())),
       file,
+      folder,
       el("p", { class: "note" }, foreign.hint),
       this.besideError,
       this.besideHost,
       this.charts.element,
     );
-    return el("main", {}, head, this.banner, this.bar, left, middle, right);
+    return el("main", {}, head, this.banner, this.bar, left, middle, this.published.element, right);
   }
 
   private say(text: string): void {
@@ -183,21 +192,22 @@ class Lab {
       [words.lessons, ofLessons(known)],
       [words.paths, ofPaths(about)],
     ];
-    const exhibits = groups.flatMap(([, own]) => own);
-    this.gallery(about, groups);
+    const experiments = ofExperiments(known);
+    this.exhibits = [...groups, ...experiments].flatMap(([, own]) => own);
+    this.galleryHost.replaceChildren(this.gallery(about, words.gallery, groups), this.gallery(about, words.experiments, experiments));
     const given: unknown = JSON.parse(document.getElementById("opened")?.textContent ?? "null");
     if (given !== null) {
       this.open(checked(given));
     } else if (!(await this.openLink())) {
-      const first = exhibits.find((exhibit) => exhibit.id === FIRST) ?? exhibits[0];
+      const first = this.exhibits.find((exhibit) => exhibit.id === FIRST) ?? this.exhibits[0];
       if (first !== undefined) this.open({ v: 1, engine: about.version, text: first.text });
       if (location.hash.startsWith("#s=")) this.say(words.unreadable);
     }
   }
 
-  private gallery(about: About, groups: [string, Exhibit[]][]): void {
+  private gallery(about: About, title: string, groups: [string, Exhibit[]][]): HTMLElement {
     const exhibits = groups.flatMap(([, own]) => own);
-    const choice = el("select", { "aria-label": words.gallery }, el("option", { value: "" }, `${words.gallery} …`));
+    const choice = el("select", { "aria-label": title }, el("option", { value: "" }, `${title} …`));
     for (const [label, own] of groups) {
       choice.append(el("optgroup", { label }, ...own.map((one) => el("option", { value: one.id, title: one.doc }, one.label))));
     }
@@ -208,7 +218,14 @@ class Lab {
       this.open({ v: 1, engine: about.version, text: chosen.text });
       if (chosen.lesson !== undefined) this.teach(chosen.lesson);
     });
-    this.galleryHost.replaceChildren(choice);
+    return choice;
+  }
+
+  /** Opens a point of the sweep, without comparing it with the point before. */
+  private goTo(point: number): void {
+    this.point = point;
+    if (!this.kept) this.before = null;
+    this.rerun(this.text);
   }
 
   /** Asks for a prediction, and hides the run until the user has made one. */
@@ -251,6 +268,8 @@ class Lab {
     this.player.play(false);
     const here = this.about?.version ?? "";
     this.say(shared.engine !== "" && shared.engine !== here ? words.lossy(shared.engine, here) : "");
+    const exhibit = this.exhibits.find((one) => one.published !== undefined && one.text === shared.text);
+    this.published.open(exhibit?.published ?? null, shared.text);
     this.editor.set(shared.text);
     this.rerun(shared.text);
   }
@@ -381,6 +400,7 @@ class Lab {
     this.bar.classList.toggle("busy", loaded !== null);
     document.body.classList.toggle("stale", loaded === null);
     this.editor.complain(problems, loaded?.warnings ?? []);
+    if (loaded !== null) this.controls?.learn(loaded.points[Math.min(this.point, loaded.points.length - 1)]?.links ?? []);
     this.controls?.show({ text: this.text, values });
   }
 
@@ -406,6 +426,7 @@ class Lab {
     document.title = `${result.loaded.title || words.scenario} · ${words.name}`;
     this.facts.textContent = facts(result);
     this.pick(result);
+    this.controls?.learn(result.loaded.points[result.point]?.links ?? []);
     this.name(result);
     this.listBeside();
     this.keep();
@@ -422,6 +443,7 @@ class Lab {
     this.draw();
     void this.address();
     document.body.dataset["run"] = result.summary.run_id;
+    this.published.show(result);
   }
 
   /** Shows the menus that choose the point of a sweep, and the link to draw. */
@@ -484,18 +506,25 @@ class Lab {
     window.addEventListener("drop", (event) => {
       if (!dragged(event)) return;
       event.preventDefault();
-      void this.take([...(event.dataTransfer?.files ?? [])]);
+      if (event.dataTransfer !== null) void this.take(dropped(event.dataTransfer));
     });
   }
 
   /** Reads files, and draws them beside the run. */
-  private async take(files: File[]): Promise<void> {
+  private async take(chosen: Chosen[] | Promise<Chosen[]>): Promise<void> {
     const failed: string[] = [];
+    const failure = (name: string, error: unknown) => failed.push(foreign.failed(name, error instanceof Error && error.name === "Error" ? error.message : foreign.unreadable));
+    let files: File[] = [];
+    try {
+      files = ofFolders(await chosen);
+    } catch (error) {
+      failure(foreign.named, error);
+    }
     for (const file of files) {
       try {
         this.beside.push(await read(file));
       } catch (error) {
-        failed.push(foreign.failed(file.name, error instanceof Error && error.name === "Error" ? error.message : foreign.unreadable));
+        failure(file.name, error);
       }
     }
     this.besideError.textContent = failed.join("\n");

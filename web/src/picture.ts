@@ -95,7 +95,8 @@ export class Picture {
     at.fillText("senders", 8, middle - 14);
     at.textAlign = "right";
     at.fillText(narrow ? "link" : "link to receivers", width - 4, middle - 14);
-    at.fillText(link === undefined ? "" : rate(link.rate_bit), width - 4, middle + 24);
+    const step = link?.rates.filter(([from]) => from <= time).at(-1);
+    at.fillText(link === undefined ? "" : rate(step?.[1] ?? link.rate_bit), width - 4, middle + 24);
     this.tell(waiting.length, time, link?.aqm ?? "", link?.name ?? "");
   }
 

@@ -14,6 +14,10 @@ export interface Link {
   name: string;
   aqm: string;
   rate_bit: number;
+  /** Times (s) and values (bit/s) of the rate, if it changes in steps or by events. */
+  rates: [number, number][];
+  /** What may change during a run: whether the rate may, and the names of options. */
+  changeable: { rate: boolean; queue: string[]; impairments: string[][] };
 }
 
 export interface Point {
@@ -103,6 +107,7 @@ export interface Summary {
     drops: number | null;
     marks: number | null;
     completion_s: number | null;
+    to_s?: number | null;
   }[];
   queues: Record<
     string,

@@ -8,6 +8,7 @@ export const words = {
   gallery: "Open an example",
   examples: "Examples",
   paths: "Named paths, with CUBIC",
+  experiments: "Open a published figure",
   lessons: "Lessons, each with a prediction to make",
   predicted: "I have written down my prediction: show the run",
   answer: "The answer",
@@ -24,6 +25,7 @@ export const words = {
   forkTitle: "Keep this run for comparison. Sliders then change the run from this moment on.",
   turn: "stop or start now …",
   fixed: "This value does not change during a run.",
+  swept: "The sweep sets this value. Choose a point of the sweep instead.",
   rejected: (why: string) => `The run stays as it is, because the change was rejected: ${why}`,
   addOption: "add an option …",
   addKey: "add a key …",
@@ -73,14 +75,36 @@ export const words = {
 
 export const noCompression = "This browser is too old for the page: it has no DecompressionStream.";
 
+/** Texts about published values. */
+export const published = {
+  title: "Published values",
+  quantity: "Published quantity",
+  run: "run",
+  theirs: "published",
+  ours: "here",
+  open: "Simulate this run",
+  all: (count: number) => `Simulate all (${count} left)`,
+  allTitle: "Simulate each run, and add its values to the table",
+  stop: "Stop",
+  same: "○ published, ● this page. Each row is the run of the experiment with its first seed.",
+  changed: "○ published, ● this page. You changed the scenario, so the runs differ from those of the experiment.",
+  unknown: "The page does not compute this quantity.",
+  range: (from: string, to: string, log: boolean) => `${from} to ${to}${log ? ", log" : ""}`,
+};
+
 /** Texts about files of other tools. */
 export const foreign = {
   open: "Draw a file beside the run …",
-  hint: "You can also drop it on the page: qlog, a data file of Flent, or CSV that this page saved. The file does not leave your browser.",
+  folder: "Draw a run folder …",
+  hint: "You can also drop it on the page: a run folder of tailback, qlog, a data file of Flent, or CSV that this page saved. The file does not leave your browser.",
+  run: "Run folder",
+  named: "The folder",
+  noRun: "no run folder of tailback, because no folder in it has a series.parquet. Nothing was drawn.",
+  notSeries: "not the series of a run as tailback writes them. Nothing was drawn.",
   remove: "Remove",
   removeTitle: (name: string) => `Remove ${name} from the charts`,
   failed: (name: string, why: string) => `${name}: ${why}`,
-  unknown: "not qlog, not a data file of Flent, and not CSV that this page saved. Nothing was drawn.",
+  unknown: "not the series of a run, not qlog, not a data file of Flent, and not CSV that this page saved. Nothing was drawn.",
   tooLarge: (mib: number) => `larger than ${mib} MiB, which is the limit, also for unpacked data. Nothing was drawn.`,
   damaged: "the compressed data is damaged. Nothing was drawn.",
   unreadable: "the browser cannot read it. Nothing was drawn.",

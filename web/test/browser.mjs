@@ -164,6 +164,37 @@ seen.revealed = await picture.isVisible();
 seen.answer = await school.locator(".lesson details").textContent();
 await school.context().close();
 
+// Open a published table, simulate another row, then all rows. Change a value, and open a link.
+const shelf = await open(single);
+let figure = await ran(shelf);
+await shelf.getByLabel("Open a published figure").selectOption("dctcp-internet-2014/Table I: two Reno flows");
+figure = await ran(shelf, figure);
+const cells = () => shelf.locator(".published tbody tr").evaluateAll((rows) => rows.map((row) => [...row.cells].map((cell) => cell.textContent)));
+seen.published = [{ run: figure, cells: await cells() }];
+const rowOf = (number) => shelf.locator(".published tbody button").nth(number);
+await rowOf(3).click();
+figure = await ran(shelf, figure);
+seen.published.push({ run: figure, cells: await cells() });
+await shelf.getByRole("button", { name: "Simulate all" }).click();
+await shelf.waitForFunction(() => [...document.querySelectorAll(".published td:last-child")].every((cell) => cell.textContent !== "–"));
+seen.publishedAll = await cells();
+await shelf.getByLabel("Published quantity").selectOption("mean queue");
+seen.publishedQueues = await cells();
+seen.publishedDots = await shelf.locator(".published .track i").count();
+seen.swept = await shelf.getByLabel("bottleneck.queue.classic.min", { exact: true }).isDisabled();
+seen.unswept = await shelf.getByLabel("bottleneck.rate", { exact: true }).isDisabled();
+seen.publishedLink = await shelf.evaluate(() => location.hash);
+await shelf.getByLabel("duration", { exact: true }).fill("300");
+await shelf.waitForFunction(() => document.querySelector(".published .note:nth-of-type(2)").textContent.includes("You changed"));
+seen.publishedChanged = await cells();
+await shelf.context().close();
+const shelved = await open(single + seen.publishedLink);
+await ran(shelved);
+seen.publishedLinked = await shelved.locator(".published tbody tr").count();
+await shelved.getByLabel("Open a published figure").selectOption("abe-2017/Convergence");
+await shelved.waitForFunction(() => document.querySelector(".published").hidden);
+await shelved.context().close();
+
 // Drop files of other tools on the page, and choose one with the button.
 const given = process.argv[4];
 const drawn = await open(single);
@@ -202,6 +233,23 @@ for (let left = 3; left >= 0; left -= 1) {
 }
 seen.csvRemoved = await savedCsv();
 seen.besideHacked = await drawn.evaluate(() => window.hacked ?? null);
+// Drop a folder with runs, as a person would drag it, and choose the same folder with the button.
+const runs = process.argv[5];
+const devtools = await drawn.context().newCDPSession(drawn);
+const data = { items: [], files: [runs], dragOperationsMask: 1 };
+for (const type of ["dragEnter", "dragOver", "drop"]) await devtools.send("Input.dispatchDragEvent", { type, x: 700, y: 500, data });
+await drawn.locator(".beside li").first().waitFor();
+seen.droppedRuns = await drawn.locator(".beside li").allTextContents();
+const count = seen.droppedRuns.length;
+const [folders] = await Promise.all([drawn.waitForEvent("filechooser"), drawn.getByRole("button", { name: "Draw a run folder" }).click()]);
+await folders.setFiles(runs);
+await besides(2 * count);
+seen.chosenRuns = (await drawn.locator(".beside li").allTextContents()).slice(count);
+seen.csvRuns = await savedCsv();
+const [wrong] = await Promise.all([drawn.waitForEvent("filechooser"), drawn.getByRole("button", { name: "Draw a run folder" }).click()]);
+await wrong.setFiles(given);
+await drawn.waitForSelector(".refused:not([hidden])");
+seen.noRun = await drawn.locator(".refused").textContent();
 await drawn.context().close();
 
 // Fork the run at 10 s, move a slider twice, stop the flow, and save the scenario.
@@ -249,14 +297,20 @@ for (const [time, place] of [["3333", "300"], ["5000", "200"]]) {
   await listed.getByLabel("bottleneck.rate", { exact: true }).fill(place);
   inlined = await ran(listed, inlined);
 }
-// This slider is rejected. It moves back, although it is still in use.
-const flows = listed.getByLabel("bottleneck.queue.flows", { exact: true });
-const whole = await flows.getAttribute("aria-valuetext");
-await flows.fill("200");
-await listed.locator(".banner", { hasText: "rejected" }).waitFor();
-seen.slidBack = (await flows.getAttribute("aria-valuetext")) === whole;
+// The engine does not change this option during a run.
+seen.fixedOption = await listed.getByLabel("bottleneck.queue.flows", { exact: true }).isDisabled();
 seen.inlined = inlined;
 seen.inlinedToml = await listed.locator("textarea").inputValue();
+// This slider is rejected, because the minimum of RED exceeds its maximum. It moves back, although
+// it is still in use.
+await write(listed, first.replace('aqm = "fifo", limit = "1bdp"', 'aqm = "red", limit = "400000b", avpkt = "1000b", min = "50000b", max = "150000b"'));
+await ran(listed, inlined);
+await listed.getByLabel("A slider changes").selectOption("live");
+const least = listed.getByLabel("bottleneck.queue.min", { exact: true });
+const whole = await least.getAttribute("aria-valuetext");
+await least.fill("1000");
+await listed.locator(".banner", { hasText: "rejected" }).waitFor();
+seen.slidBack = (await least.getAttribute("aria-valuetext")) === whole;
 await listed.context().close();
 
 // On a phone, no element is wider than the page.

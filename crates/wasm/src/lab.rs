@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use tailback_engine::aqm;
 use tailback_engine::capture::PacketEvent;
+use tailback_engine::impairments;
 use tailback_engine::network::Network;
-use tailback_engine::plan::{Plan, SeriesMode};
+use tailback_engine::plan::{Algorithm, Change, Plan, RatePlan, SeriesMode};
 use tailback_engine::units::Time;
 use tailback_record::outcome::account_file;
 use tailback_record::{Outcome, Series, Summary};
@@ -355,12 +357,21 @@ fn read(request: &Value) -> Result<Scenario, Vec<Diagnostic>> {
 
 /// Returns the data about a scenario that the page shows before a run.
 fn about(scenario: &Scenario) -> Value {
+    let mut changeable = Changeable::default();
     let points = scenario.points.iter().take(LISTED_POINTS).map(|point| {
-        let links = point.plan.links.iter().map(|link| {
+        let links = (0..).zip(&point.plan.links).map(|(number, link)| {
             json!({
                 "name": link.name,
                 "aqm": link.queue.name(),
                 "rate_bit": link.rate.nominal().0,
+                "rates": rates(&point.plan, number),
+                "changeable": {
+                    "rate": matches!(link.rate, RatePlan::Constant(_)),
+                    "queue": changeable.of_queue(&link.queue),
+                    "impairments": link.impairments.iter().map(|impairment| {
+                        impairments::changeable(impairment.kind, &impairment.options)
+                    }).collect::<Vec<_>>(),
+                },
             })
         });
         let params = point.params.iter().map(|(path, value)| {
@@ -390,6 +401,46 @@ fn about(scenario: &Scenario) -> Value {
         "count": scenario.points.len(),
         "warnings": warnings,
     })
+}
+
+/// Returns the times (s) and values (bit/s) of a link's rate, if it changes in steps or by events.
+fn rates(plan: &Plan, number: u32) -> Vec<(f64, u64)> {
+    let steps: &[_] = match &plan.links[number as usize].rate {
+        RatePlan::Steps(steps) => steps,
+        _ => &[],
+    };
+    let steps = steps.iter().map(|(at, rate)| (*at, *rate));
+    let changes = plan.events.iter().flat_map(|event| {
+        let rates = event.changes.iter().filter_map(|change| match change {
+            Change::Rate(link, rate) if *link == number => Some(*rate),
+            _ => None,
+        });
+        rates.map(|rate| (event.at, rate))
+    });
+    let all = steps.chain(changes);
+    all.map(|(at, rate)| (at.ns() as f64 / 1e9, rate.0))
+        .collect()
+}
+
+/// The options of a queue that may change during a run. To find them, a queue is built, so the
+/// result for the last queue is kept: the points of a sweep often have the same queue.
+#[derive(Default)]
+struct Changeable {
+    queue: Option<Algorithm>,
+    names: &'static [&'static str],
+}
+
+impl Changeable {
+    fn of_queue(&mut self, queue: &Algorithm) -> &'static [&'static str] {
+        if self.queue.as_ref() != Some(queue) {
+            self.names = match queue.known() {
+                Some((name, options)) => aqm::changeable(name, options),
+                None => &[],
+            };
+            self.queue = Some(queue.clone());
+        }
+        self.names
+    }
 }
 
 fn diagnostic(problem: &Diagnostic) -> Value {
