@@ -87,7 +87,7 @@ def config(points: float, weight: float = 1.0) -> dict[str, Any]:
         "titleFontWeight": "normal",
         "labelColor": INK,
         "titleColor": INK,
-        "titlePadding": 4,
+        "titlePadding": round(0.375 * title, 2),
         "labelPadding": 2,
         "gridColor": FAINT,
         "gridWidth": 0.6 * thin,
