@@ -18,7 +18,7 @@ export PIP_QUIET := 1
 # An hour of random input and kills, nightly; SOAK_SECONDS=N sets another duration.
 SOAK_SECONDS ?= 3600
 
-.PHONY: build wheel wheels cross-wheels wheel-arm targets test-arm test-windows deb demo test soak coverage mutants bench bench-kernel bench-lab lab header msrv packages recipes docs pages fmt lint
+.PHONY: build wheel wheels cross-wheels wheel-arm targets test-arm test-windows test-wasm deb demo test soak coverage mutants bench bench-kernel bench-lab lab header msrv packages recipes docs pages fmt lint
 .DEFAULT_GOAL := build
 
 build: $(VENV)/.built
@@ -86,6 +86,20 @@ test-arm: $(VENV)/.dev
 		CARGO_TARGET_AARCH64_UNKNOWN_LINUX_MUSL_RUNNER=qemu-aarch64-static \
 		cargo-zigbuild test --release --package tailback-run --test guarded \
 		--target aarch64-unknown-linux-musl
+
+# Whether transport stacks give the same bytes in WebAssembly as here. Needs node and clang.
+WASM_STACKS := smoltcp quinn
+STACKS := target/stacks
+test-wasm: build
+	rustup target add wasm32-unknown-unknown
+	@set -e; for stack in $(WASM_STACKS); do echo $$stack; \
+		build="cargo build --locked --release --quiet --no-default-features --example json \
+			--manifest-path stacks/$$stack/Cargo.toml --target-dir $(STACKS)"; \
+		$$build; cp $(STACKS)/release/examples/json $(STACKS)/$$stack-json; \
+		$$build --target wasm32-unknown-unknown; \
+		cp $(STACKS)/wasm32-unknown-unknown/release/examples/json.wasm $(STACKS)/$$stack.wasm; \
+	done
+	$(BIN)/pytest tests/test_sim_wasm.py
 
 demo: build
 	$(BIN)/tailback reproduce dctcp-internet-2014 --quick

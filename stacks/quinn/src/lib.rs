@@ -27,6 +27,11 @@
 //! runs on simulated time: it reads no clock, and only computes with the `Instant`s that it gets.
 //! The dates in the certificate are not checked.
 //!
+//! **WebAssembly.** The crate compiles for `wasm32-unknown-unknown` without the default feature
+//! `qlog`, because quinn's qlog uses a clock that does not exist there. Results have the same bytes
+//! as on other platforms. To compile ring, you need clang. Unless your host uses wasm-bindgen, it
+//! must define the functions that the module imports. Each may return 0.
+//!
 //! **Differences from quinn on a host.** There are no sockets. quinn gets each datagram as soon as
 //! it arrives, whereas on a host it reads several datagrams at once. quinn's asynchronous layer
 //! (`quinn`, tokio) is not used, but [`Timers`] models its effect on timers. BBR is missing,
@@ -64,7 +69,8 @@ pub struct Options {
     pub timers: Timers,
     /// Whether packets have the length that they have with IPv6.
     pub ipv6: bool,
-    /// Whether the server writes a qlog of its connection ([`Quinn::take_qlog`]).
+    /// Whether the server writes a qlog of its connection ([`Quinn::take_qlog`]). This needs the
+    /// feature `qlog`, which is on by default.
     pub qlog: bool,
     /// Seed of all random choices.
     pub seed: u64,

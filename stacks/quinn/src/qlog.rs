@@ -7,9 +7,9 @@
 use std::io::{self, Write};
 use std::mem;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
 
-use quinn_proto::{QlogConfig, QlogStream};
+use quinn_proto::TransportConfig;
+use web_time::Instant;
 
 /// Largest size of a log, bytes. tailback rejects longer qlog files.
 const MAX_BYTES: usize = 48 << 20;
@@ -37,12 +37,17 @@ impl Log {
         })))
     }
 
-    /// Returns the stream to which quinn writes the log. `origin` is the instant of the start of
-    /// the run.
-    pub fn stream(&self, origin: Instant) -> Option<QlogStream> {
-        let mut config = QlogConfig::default();
+    /// Makes quinn write the log. `origin` is the instant of the start of the run.
+    #[cfg(feature = "qlog")]
+    pub fn attach(&self, transport: &mut TransportConfig, origin: Instant) {
+        let mut config = quinn_proto::QlogConfig::default();
         config.writer(Box::new(self.clone())).start_time(origin);
-        config.into_stream()
+        transport.qlog_stream(config.into_stream());
+    }
+
+    #[cfg(not(feature = "qlog"))]
+    pub fn attach(&self, _: &mut TransportConfig, _: Instant) {
+        panic!("`Options::qlog` needs the feature `qlog` of this crate");
     }
 
     /// Returns the log, and empties it.

@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant, SystemTime};
 
 use bytes::BytesMut;
 use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
@@ -15,6 +14,7 @@ use quinn_proto::{
 use ring::{hkdf, hmac};
 use tailback_engine::plan::DATE;
 use tailback_sim::{Ecn, Endpoint, EndpointState, Time, Transmit, UDP_IPV4};
+use web_time::{Duration, Instant, SystemTime};
 
 use crate::application::Application;
 use crate::qlog::Log;
@@ -101,7 +101,7 @@ impl Quinn {
         let (origin, log) = (Instant::now(), options.qlog.then(|| Log::begun(DATE)));
         let mut transport = options.transport();
         if let Some(log) = &log {
-            transport.qlog_stream(log.stream(origin));
+            log.attach(&mut transport, origin);
         }
         config.transport_config(Arc::new(transport));
         config.time_source(Arc::new(FixedDate));
