@@ -103,7 +103,7 @@ _TOO_LONG: Mapping[str, Mapping[str, int]] = {
         "5.2.1-loss": 3,
         "6.1": 3,
     },
-    "s2n-quic": {"5.2.1": 2, "5.2.1-delay": 2, "5.2.1-loss": 2},
+    "s2n-quic": {},
     "quiche": {
         "5.1.3": 13,
         "5.1.4": 11,
