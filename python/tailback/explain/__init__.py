@@ -8,7 +8,6 @@
 | `links` | what filled a queue, and what its AQM did |
 | `latency` | the delay of echoes and of media frames |
 | `programs` | the run's programs, and why `explain` cannot explain them |
-| `changes` | the events of the scenario |
 | `between` | why two flows at one queue have different throughputs |
 | `series` | findings that need the recorded series |
 | `variants` | which findings differ between variants of a scenario |
@@ -27,7 +26,6 @@ from tailback.errors import InputErrors
 from tailback.explain import (
     account,
     between,
-    changes,
     flows,
     latency,
     links,
@@ -36,7 +34,7 @@ from tailback.explain import (
     words,
 )
 from tailback.explain import series as over_time
-from tailback.store import layout
+from tailback.store import changes, layout
 from tailback.store.run_folder import StoredRun
 
 OLD = (

@@ -8,7 +8,6 @@ from dataclasses import replace
 import altair as alt
 import polars as pl
 
-from tailback.explain import changes
 from tailback.figures.theme import Chart
 from tailback.figures.time_series import thin, time_series
 from tailback.metrics import parts
@@ -17,6 +16,7 @@ from tailback.report.model import Block, Facts, ReportFigure
 from tailback.report.rerun import Rerun
 from tailback.report.sweep.axes import MOST_COLOURS
 from tailback.report.text import plain
+from tailback.store import changes
 from tailback.store.results import Run
 
 BINS = 120
