@@ -61,7 +61,7 @@ SHOWN = (
         "cellular",
         "On a drive through a city the rate falls, and packets wait longer in the queue. The "
         "first figure shows a FIFO, the second figure FQ-CoDel.",
-        ("time-1", "time-2", "delay"),
+        ("time-1", "time-3", "delay"),
     ),
     Shown(
         "sweep",
