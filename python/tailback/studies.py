@@ -100,7 +100,7 @@ def experiments() -> dict[str, str]:
 
 
 def batteries() -> dict[str, str]:
-    """Return the place of the function that runs each set of scenarios."""
+    """Return, for each set of scenarios, the `"module:function"` that runs it."""
     return _merged(lambda studies: studies.batteries)
 
 

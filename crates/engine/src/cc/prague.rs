@@ -37,9 +37,9 @@
 //! module subtracts it a second time. Pacing assumes packets of the IPv4 MTU with timestamps. TSO
 //! is not modelled: all segments of a burst leave at once. The receiver is the one of the newest
 //! Linux for both versions. Like the L4S team's kernels it delays ACKs, and acknowledges a change
-//! of the ECN field at once. In tailback, packets of version 0.7 keep their size. The module makes
-//! them smaller if two of them would take longer than a virtual RTT (below 1 Mbit/s if that is 25
-//! ms), which tailback's segments do not allow. A `swing` of 0 turns the swing off, whereas the
+//! of the ECN field at once. In tailback, packets of version 0.7 have a constant size. The
+//! module sends smaller packets if two full packets would take longer than a virtual RTT: with a
+//! virtual RTT of 25 ms, at rates below 1 Mbit/s. A `swing` of 0 turns the swing off, whereas the
 //! module then uses its default. ACKs and SYNs do not have ECT(1).
 
 mod alpha;

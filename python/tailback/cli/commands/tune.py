@@ -137,7 +137,7 @@ def tune(
     """Search for the best values of keys of a scenario.
 
     A candidate is a combination of values of the keys. With several goals, the result is a Pareto
-    front: the candidates that no other candidate beats in one goal without being worse in another.
+    front: a candidate is on it if no other is better in one goal and at least as good in the rest.
     At the end tailback runs these candidates and the unchanged FILE with seeds that the search did
     not use. The report has a scenario file for each candidate of the front.
 

@@ -51,7 +51,7 @@ class StepCase:
 
 
 def cases(table: str) -> tuple[StepCase, ...]:
-    """Return the runs of S2 or S3, in the order of the publication."""
+    """Return the runs of table S2 or S3 of the publication, in its order."""
     return tuple(
         StepCase(table, cc, queue, rtt, bursty, to)
         for cc in ("prague", "cubic")

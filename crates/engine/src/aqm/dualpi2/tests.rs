@@ -721,7 +721,7 @@ fn a_reset_of_statistics_makes_the_whole_delay_growth() {
     let kicked = moved(&[("reset_interval", Value::Time(MS(64)))]);
     let kicks: Vec<usize> = (0..8).filter(|&i| kicked[i] > 0.0).collect();
     assert_eq!(kicks, [0, 4]);
-    // p changes by 3.2 Hz times 15 ms.
+    // beta is 3.2 Hz, and the delay is 15 ms.
     assert!((kicked[0] - 0.048).abs() < 0.0005, "{kicked:?}");
 }
 
