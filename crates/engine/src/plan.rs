@@ -269,6 +269,8 @@ pub struct HostStack {
     pub delack: Delack,
     /// Whether the host remembers destinations, and whether it remembers their ssthresh.
     pub metrics_save: [bool; 2],
+    /// Whether TCP joins segments before the interface separates them.
+    pub joins: bool,
 }
 
 impl HostStack {
@@ -281,6 +283,7 @@ impl HostStack {
             min_rto: tcp.min_rto,
             delack: tcp.delack,
             metrics_save: [tcp.metrics_save, tcp.ssthresh_metrics_save],
+            joins: tcp.pacing == Pacing::Gso,
         }
     }
 }

@@ -319,7 +319,7 @@ rtt = inf
         f.toml:10:7: wrong value "0ms" for "rtt"; expected a time of at least 1us
         f.toml:12:7: wrong value 0 for "mss"; expected a whole number from 64 to 65000
         f.toml:13:10: wrong value "66" for "header"; expected a whole number from 0 to 512
-        f.toml:14:10: wrong value "onn" for "pacing"; expected one of auto, off, fq, fq-gso
+        f.toml:14:10: wrong value "onn" for "pacing"; expected one of auto, off, fq, fq-gso, gso
         f.toml:16:12: wrong value "0s" for "interval"; expected a time of at least 1us
         f.toml:17:10: wrong value "all" for "series"; expected one of interval, changes, acks, off, or true or false
         f.toml:18:11: wrong value 1 for "packets"; expected true or false

@@ -522,6 +522,10 @@ impl CongestionControl for Prague {
     }
 
     fn init(&mut self, view: View<'_>, window: &mut Window) {
+        // As Reno, Prague leaves its bursts to the stack.
+        if !self.reno {
+            window.least_burst = 0;
+        }
         self.alpha.begin(view);
         self.begin_round(view, window);
         if self.pace_iw && !self.reno {

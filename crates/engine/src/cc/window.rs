@@ -22,6 +22,9 @@ pub struct Window {
     pub pacing_rate: u64,
     /// Number of segments that may leave together if packets are paced (TSO autosizing).
     pub pacing_burst: u32,
+    /// Smallest burst if TCP joins segments (Linux `min_tso_segs`). With 0, the congestion control
+    /// sets `pacing_burst` itself (`tso_segs` of the L4S team).
+    pub least_burst: u32,
     /// Whether the initial window is also paced (`tcp_pace_iw` of the L4S team).
     pub pace_first: bool,
     /// Whether the congestion control leaves the pacing rate to the stack. The option `pacing` of
@@ -48,6 +51,7 @@ impl Window {
             cwnd_cnt: 0,
             pacing_rate: 0,
             pacing_burst: 1,
+            least_burst: 2,
             pace_first: false,
             paced_by_stack: false,
             app_limited: 0,

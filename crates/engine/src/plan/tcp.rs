@@ -30,6 +30,9 @@ words! {
         /// Bursts are paced, as by the fq qdisc if TCP joins segments (GSO). A burst has the
         /// segments that the pacing rate sends in a millisecond, at least two.
         FqGso = "fq-gso",
+        /// Bursts are paced if the congestion control needs it: TCP joins segments and paces them
+        /// itself, and the interface separates them (GSO).
+        Gso = "gso",
     }
 }
 
@@ -187,9 +190,10 @@ keys! {
         rwnd: Bytes = BYTES.default("32mb").kernel(AtMost("1gb"), "longer than a TCP window");
         /// Whether and how packets are paced. "auto": only if the congestion control requests it.
         /// "off": never. "fq": each segment, as the fq qdisc does. "fq-gso": groups of at least two
-        /// segments, as the fq qdisc does if TCP joins segments (GSO).
+        /// segments, as the fq qdisc does if TCP joins segments (GSO). "gso": such groups, but only
+        /// if the congestion control requests pacing. Each segment is a packet in every case.
         pacing: Pacing = Pacing::KEY.default("auto")
-            .kernel(Only(&["auto", "off", "fq"]), "the guest joins segments with path.offloads");
+            .kernel(Only(&["auto", "off", "fq", "gso"]), "the guest joins segments with path.offloads");
         /// Whether the window grows by the number of acknowledged segments, or by the number of
         /// ACKs as in Linux 3.2. The kernel engine supports "acks" for reno, and for dctcp unless
         /// its version is that of Linux 7.3.

@@ -22,7 +22,8 @@
 //!   implemented.
 //! - The third packet of the handshake is the first data packet.
 //! - Offloads are off, so TSO autosizing, GRO and TCP small queues are not implemented. Pacing
-//!   spaces single segments, not bursts, except with `pacing = "fq-gso"`.
+//!   spaces single segments, not bursts, except with `pacing = "gso"` or "fq-gso". A sender that is
+//!   not paced does not wait for a larger burst (Linux `tcp_tso_should_defer`).
 //! - The receive window is constant, because the receiving application reads data at once. The
 //!   sender does not probe a closed window.
 //! - SACK is always in use, so loss recovery never counts duplicate ACKs.

@@ -39,13 +39,13 @@ impl Pacer {
             on: match plan.pacing {
                 Pacing::Fq | Pacing::FqGso => true,
                 Pacing::Off => false,
-                Pacing::Auto => own_rate,
+                Pacing::Auto | Pacing::Gso => own_rate,
             },
             own_rate,
-            joined: plan.pacing == Pacing::FqGso,
+            joined: matches!(plan.pacing, Pacing::FqGso | Pacing::Gso),
             ratios: match plan.pacing {
                 // Without a rate from the congestion control, packets are not paced.
-                Pacing::Auto => [0, 0],
+                Pacing::Auto | Pacing::Gso => [0, 0],
                 _ => [plan.pacing_ss_ratio, plan.pacing_ca_ratio],
             },
             first: 0,
@@ -101,6 +101,9 @@ impl Pacer {
     pub fn update_rate(&self, view: View<'_>, window: &mut Window) {
         let left_alone = self.own_rate && !window.paced_by_stack;
         if !self.on || left_alone || view.srtt == Time::ZERO {
+            if left_alone && self.joined && window.least_burst > 0 {
+                window.pacing_burst = joined(window.pacing_rate, view, window.least_burst);
+            }
             return;
         }
         let late = usize::from(window.cwnd >= window.ssthresh / 2);
@@ -109,18 +112,18 @@ impl Pacer {
         let percent = u128::from(self.ratios[late]);
         window.pacing_rate = (bytes * percent * 10_000_000 / u128::from(view.srtt.ns())) as u64;
         if self.joined {
-            window.pacing_burst = joined(window.pacing_rate, view);
+            window.pacing_burst = joined(window.pacing_rate, view, window.least_burst);
         }
     }
 }
 
 /// Returns the number of segments in a burst (Linux `tcp_tso_autosize`). These are the segments
 /// that the rate sends in a millisecond, and more if the RTT is short.
-fn joined(pacing_rate: u64, view: View<'_>) -> u32 {
+fn joined(pacing_rate: u64, view: View<'_>, least: u32) -> u32 {
     let halvings = (view.min_rtt.ns() / 1000) >> RTT_LOG;
     let short = GSO_MAX.checked_shr(halvings.min(64) as u32).unwrap_or(0);
     let bytes = ((pacing_rate >> MILLISECOND) + short).min(GSO_MAX);
-    (bytes / u64::from(view.mss)).max(2) as u32
+    (bytes / u64::from(view.mss)).max(u64::from(least)) as u32
 }
 
 #[cfg(test)]
@@ -187,6 +190,34 @@ mod tests {
         assert_eq!(updated(&joined, slow, 0), (7_240_000, 27));
     }
 
+    /// A congestion control with a rate of its own, such as BBR, is paced in bursts too, unless it
+    /// sets its bursts itself.
+    #[test]
+    fn joined_segments_follow_the_rate_of_the_control() {
+        let burst = |pacing, least| {
+            let mut own = window(100, 50);
+            (own.pacing_rate, own.least_burst) = (12_500_000, least);
+            own.pacing_burst = 3;
+            // At this rate, 12,207 bytes leave in a millisecond. An RTT of 1 ms adds 32,768.
+            updated(&pacer(pacing, true), own, 0)
+        };
+        assert_eq!(burst(Pacing::Auto, 2), (12_500_000, 3));
+        assert_eq!(burst(Pacing::Fq, 2), (12_500_000, 3));
+        assert_eq!(burst(Pacing::Gso, 2), (12_500_000, 31));
+        assert_eq!(burst(Pacing::FqGso, 2), (12_500_000, 31));
+        assert_eq!(burst(Pacing::Gso, 0), (12_500_000, 3), "its own burst");
+        let slow = Conn {
+            min_rtt: Time::from_ms(40),
+            ..Conn::default()
+        };
+        for least in [1, 2] {
+            let found = joined(100_000, slow.view(&Flight::default()), least);
+            assert_eq!(found, least, "the control sets the smallest burst");
+        }
+        let unpaced = pacer(Pacing::Gso, false);
+        assert_eq!(updated(&unpaced, window(100, 50), 0), (0, 1));
+    }
+
     /// Linux `tcp_tso_autosize` with `tcp_tso_rtt_log` 9: the bytes that are added for a short RTT
     /// are halved for every 512 us of RTT.
     #[test]
@@ -205,7 +236,7 @@ mod tests {
                 min_rtt,
                 ..Conn::default()
             };
-            let found = joined(rate, conn.view(&Flight::default()));
+            let found = joined(rate, conn.view(&Flight::default()), 2);
             assert_eq!(found, segments, "{rate} B/s, {min_rtt:?}");
         }
     }

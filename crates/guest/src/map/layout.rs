@@ -326,13 +326,16 @@ impl Layout {
             let group = &mut self.groups[g];
             (group.sender, group.receiver) = (sender, receiver);
             let (responsive, has_tcp) = (group.responsive, group.key.stack.is_some());
+            let joins = group.key.stack.as_ref().is_some_and(|stack| stack.joins);
             let (from, to) = (group.sender_address, group.receiver_address);
             for (namespace, address) in [(sender, from), (receiver, to)] {
                 self.up[namespace].push("link set dev lo up".to_owned());
                 self.ip[namespace].push(format!("address add {address}/32 dev lo"));
             }
-            if !plan.offloads && has_tcp {
-                // With this limit, TCP sends each segment as a packet of its own.
+            if !plan.offloads && has_tcp && !joins {
+                // With this limit, TCP sends each segment as a packet of its own. Without it, TCP
+                // joins segments even if the device's offloads are off. The kernel then separates
+                // them as they leave the device.
                 self.ip[sender].push("link set dev data gso_max_segs 1".to_owned());
             }
             self.ip[sender].push(format!("route add {to}/32 dev data src {from}{there}"));

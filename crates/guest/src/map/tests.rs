@@ -477,6 +477,21 @@ fn red_and_options_of_the_stack() {
     );
 }
 
+/// A sender whose TCP joins segments has no limit on them. Its device's offloads stay off, so the
+/// queues still see single segments.
+#[test]
+fn a_sender_may_join_segments_before_its_device_separates_them() {
+    let limits = |pacing| {
+        let mut plan = simple();
+        plan.flows[0].tcp.pacing = pacing;
+        let job = map(&plan, 1, &kit()).unwrap();
+        assert!(!job.offloads);
+        let script = job.to_string();
+        script.matches("gso_max_segs 1").count()
+    };
+    assert_eq!([Pacing::Auto, Pacing::Gso].map(limits), [1, 0]);
+}
+
 #[test]
 fn accurate_ecn_is_a_setting_of_both_hosts() {
     let mut plan = simple();

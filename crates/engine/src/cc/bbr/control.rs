@@ -59,6 +59,15 @@ pub(super) struct Bbr {
     aggregation: Aggregation,
 }
 
+/// Returns the smallest burst at the current pacing rate, segments (Linux `bbr_min_tso_segs`).
+fn least_burst(window: &Window) -> u32 {
+    if window.pacing_rate < MIN_TSO_RATE {
+        1
+    } else {
+        2
+    }
+}
+
 impl Bbr {
     pub(super) fn new(options: &Options) -> Bbr {
         let whole = |name| options.int(name) as u32;
@@ -105,16 +114,12 @@ impl Bbr {
     fn set_pacing_rate(&mut self, view: View<'_>, window: &mut Window, gain: Gain) {
         let bw = self.bandwidth();
         self.pace.set(view, window, bw, gain, self.full.reached);
+        window.least_burst = least_burst(window);
     }
 
     pub(super) fn burst(&self, view: View<'_>, window: &Window) -> u32 {
-        let least = if window.pacing_rate < MIN_TSO_RATE {
-            1
-        } else {
-            2
-        };
         self.tso_segs
-            .unwrap_or_else(|| burst(view, window, 0, least))
+            .unwrap_or_else(|| burst(view, window, 0, least_burst(window)))
     }
 
     /// Increases a target window to allow for bursts, for delayed ACKs, and for a probe if the BDP

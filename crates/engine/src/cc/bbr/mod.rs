@@ -5,8 +5,9 @@
 //! most one packet for each delivered packet during one round. It also checks whether a policer
 //! causes the losses.
 //!
-//! Deviations: BBR paces segments one by one, whereas Linux sends bursts of up to 1 ms. It still
-//! allows as many extra segments in flight as Linux does for these bursts (`tso_segs`). The RTT
+//! Deviations: BBR paces segments one by one unless the scenario sets `pacing = "gso"` or "fq-gso".
+//! Linux sends bursts of up to 1 ms if its TCP joins segments. BBR always allows as many extra
+//! segments in flight as Linux does for these bursts (`tso_segs`). The RTT
 //! filter counts ns, whereas Linux counts ms. When the smallest RTT has expired, tailback may
 //! replace it by the RTT of a single small segment. Linux ignores such an RTT, because the receiver
 //! probably delayed the ACK.

@@ -358,6 +358,10 @@ impl CongestionControl for Prague {
 
     fn init(&mut self, view: View<'_>, window: &mut Window) {
         self.payload = u64::from(view.mss);
+        // As Reno, Prague leaves its bursts to the stack.
+        if !self.reno {
+            window.least_burst = 0;
+        }
         self.alpha.begin(view);
         self.fraction = u64::from(window.cwnd) << FRACTION;
         // Without an RTT, the module assumes 1 us.
