@@ -101,7 +101,6 @@ _TOO_LONG: Mapping[str, Mapping[str, int]] = {
         "5.2.1": 3,
         "5.2.1-delay": 3,
         "5.2.1-loss": 3,
-        "6.1": 3,
     },
     "s2n-quic": {},
     "quiche": {
