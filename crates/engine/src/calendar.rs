@@ -222,21 +222,26 @@ impl Calendar {
     fn down(&mut self, mut place: usize, entry: u128) {
         loop {
             let first = place * ARITY + 1;
-            let end = (first + ARITY).min(self.heap.len());
-            if first >= end {
+            let Some(children) = self.heap.get(first..) else {
                 break;
-            }
-            let mut least = first;
-            for child in first + 1..end {
-                if self.heap[child] < self.heap[least] {
-                    least = child;
+            };
+            // Two pairs at a time, so that the processor need not predict which one is least.
+            let (least, at) = match children.first_chunk::<ARITY>() {
+                Some(&[a, b, c, d]) => {
+                    let ab = if b < a { (b, 1) } else { (a, 0) };
+                    let cd = if d < c { (d, 3) } else { (c, 2) };
+                    if cd.0 < ab.0 { cd } else { ab }
                 }
-            }
-            if entry <= self.heap[least] {
+                None => {
+                    let few = children.iter().zip(0..).map(|(child, at)| (*child, at));
+                    few.min().unwrap_or((entry, 0))
+                }
+            };
+            if entry <= least {
                 break;
             }
-            self.put(place, self.heap[least]);
-            place = least;
+            self.put(place, least);
+            place = first + at;
         }
         self.put(place, entry);
     }

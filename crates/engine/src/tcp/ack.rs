@@ -446,7 +446,10 @@ impl Sender {
             }
             blocks[0] = Sack::default();
         }
-        for block in blocks.into_iter().filter(|b| b.len > 0) {
+        for block in &blocks {
+            if block.len == 0 {
+                continue;
+            }
             let start = packet.seq + u64::from(block.offset);
             let Sender {
                 board,

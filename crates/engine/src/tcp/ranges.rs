@@ -24,6 +24,7 @@ impl Ranges {
     }
 
     /// Returns the range that contains `at`, or `None`.
+    #[inline]
     pub fn containing(&self, at: u64) -> Option<(u64, u64)> {
         let next = self.0.partition_point(|r| r.0 <= at);
         let range = *self.0.get(next.checked_sub(1)?)?;
@@ -61,7 +62,9 @@ impl Ranges {
             self.0.insert(first, merged);
         } else {
             self.0[first] = merged;
-            self.0.drain(first + 1..past);
+            if past > first + 1 {
+                self.0.drain(first + 1..past);
+            }
         }
         merged
     }
@@ -69,7 +72,9 @@ impl Ranges {
     /// Removes all numbers below `to`.
     pub fn trim_below(&mut self, to: u64) {
         let gone = self.0.partition_point(|r| r.1 <= to);
-        self.0.drain(..gone);
+        if gone > 0 {
+            self.0.drain(..gone);
+        }
         if let Some(first) = self.0.first_mut() {
             first.0 = first.0.max(to);
         }

@@ -455,8 +455,9 @@ impl Receiver {
             // block that contains it.
             if self.out_of_order.containing(seq).is_some() {
                 self.sack.dsack = Some(seq);
+            } else {
+                self.out_of_order.insert(seq, seq + 1, |_, _| {});
             }
-            self.out_of_order.insert(seq, seq + 1, |_, _| {});
             // Linux `tcp_sack_compress_send_ack`: send the compressed ACK first, with all blocks
             // that it must report. Otherwise the sender would treat segments that have arrived as
             // lost.

@@ -323,6 +323,11 @@ impl Scoreboard {
             return;
         }
         self.trouble();
+        // Most blocks repeat what earlier ACKs have reported.
+        let known = self.sacked.containing(start);
+        if known.is_some_and(|known| end <= known.1) {
+            return;
+        }
         let mut sacked = std::mem::take(&mut self.sacked);
         sacked.insert(start, end, |from, to| {
             for seq in from..to {
