@@ -97,11 +97,14 @@ def python_graph(package: Path = PACKAGE) -> dict[str, set[str]]:
     return graph
 
 
-OFFERED = {"comparison": {"report"}, "store": {"explain", "plot", "report", "running"}}
+OFFERED = {
+    "comparison": {"report"},
+    "store": {"evaluate", "explain", "plot", "report", "running"},
+}
 """Imports that are allowed inside methods of lower folders.
 
-They are for reports of a comparison, and for figures, reports and explanations of results. They are
-also for the versions of engines, with which the versions in results are compared.
+They are for reports of a comparison, and for figures, reports, explanations and evaluations of
+results. They are also for the versions of engines, with which the versions in results are compared.
 """
 
 
@@ -116,10 +119,11 @@ def test_no_folder_of_the_studies_imports_itself_through_others() -> None:
 
 OFFERED_FILES = {
     "comparison.model": {"comparison.gate", "comparison.notebook", "report.comparison"},
-    "store.results": {"report.sweep"},
+    "evaluate.model": {"evaluate.report", "evaluate.text"},
+    "store.results": {"evaluate.model", "evaluate.of_results", "report.sweep"},
 }
-"""The allowed imports by file. They are modules that make reports of a comparison and of results on
-request."""
+"""The allowed imports by file. They are modules that make reports of a comparison, of an evaluation
+and of results, and evaluate an algorithm of results, on request."""
 
 
 def file_graph(package: Path) -> dict[str, set[str]]:

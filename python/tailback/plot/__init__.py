@@ -102,9 +102,10 @@ def figure(
     results.require_whole()
     # This imports Altair, which is slow, so import it only after all checks.
     from tailback.plot.resolve import resolve
+    from tailback.plot.resolve_look import resolved
 
     try:
-        plan = looks.resolved(asked.look, resolve(results, asked))
+        plan = resolved(asked.look, resolve(results, asked))
     except InputError as error:
         wrong += map(str, error.problems)
     if wrong:
