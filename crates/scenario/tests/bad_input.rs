@@ -1045,7 +1045,6 @@ metric = "jain"
 min = "1"
 [[assert]]
 min = inf
-[[assert]]
 "#,
         r#"
         f.toml:12:10: unknown metric "utilization"; expected a name that `tailback list metrics` prints; did you mean "utilisation"?
@@ -1058,8 +1057,6 @@ min = inf
         f.toml:29:7: wrong value "1" for "min"; expected a number
         f.toml:30:1: "metric" is missing in [[assert]]; expected a text in quotes
         f.toml:31:7: wrong value inf for "min"; expected a number
-        f.toml:32:1: "metric" is missing in [[assert]]; expected a text in quotes
-        f.toml:32:1: an assertion without a bound; expected "min", "max" or both
         "#,
     );
 }

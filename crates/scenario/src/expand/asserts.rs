@@ -34,6 +34,11 @@ pub(crate) fn read(
     }
     let mut asserts = Vec::new();
     for node in nodes {
+        // Skip an empty table, which asserts nothing. The definition of scenario files has one in its
+        // example.
+        if node.table().is_some_and(|table| table.0.is_empty()) {
+            continue;
+        }
         let fields = reader.fields(node, &Assert::TABLE, Assert::TABLE.label, Bdp::Nowhere);
         let text = |reader: &mut Reader<'_>, name: &str| {
             let item = fields.item(name)?;
