@@ -94,32 +94,6 @@ _NSPERF = {
     if one.id not in _L4S
 }
 
-_TOO_LONG: Mapping[str, Mapping[str, int]] = {
-    "quic-go": {
-        "5.1.3": 4,
-        "5.1.4": 3,
-        "5.2.1": 3,
-        "5.2.1-delay": 3,
-        "5.2.1-loss": 3,
-    },
-    "s2n-quic": {},
-    "quiche": {
-        "5.1.3": 13,
-        "5.1.4": 11,
-        "5.2-starvation": 4,
-        "5.2.1": 28,
-        "5.2.1-delay": 28,
-        "5.2.1-loss": 28,
-        "5.2.3": 2,
-        "6.1": 10,
-        "7.1": 7,
-        "7.1-delay": 7,
-    },
-}
-"""Sections that are not run on the kernel engine, by stack, with the CPU time of their runs in
-minutes. The times follow from the CPU time for each datagram in the sections that were run. The
-three sections 5.2.1 have the same runs, and so have the two sections 7.1."""
-
 STACKS = (
     *(
         Entrant(
@@ -136,17 +110,9 @@ STACKS = (
             f"program=scripts/programs/{name}.toml",
             engine="kernel",
             seeds=3,
-            not_run={
-                **_L4S,
-                **_NSPERF,
-                **{
-                    section: f"with {name}, the runs of this section take about {minutes} minutes "
-                    f"of CPU time on the kernel engine"
-                    for section, minutes in sections.items()
-                },
-            },
+            not_run={**_L4S, **_NSPERF},
         )
-        for name, sections in _TOO_LONG.items()
+        for name in ("quic-go", "s2n-quic", "quiche")
     ),
 )
 """The QUIC stacks. The kernel engine has three seeds, because it takes far more CPU time."""

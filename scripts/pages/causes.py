@@ -93,8 +93,8 @@ CAUSES: Mapping[str, Mapping[str, str]] = {
     "program=scripts/programs/quiche.toml": {
         "5.1.1-loss": (
             "the window is at its minimum of two datagrams (RFC 9002 section 7.2), and quiche "
-            "fills it with pieces of lost data. In the qlog of a run, many packets are much "
-            "shorter than a full datagram, and many are probes."
+            "fills it with pieces of lost data. In a qlog, many packets are much shorter than a "
+            "datagram, and many are probes."
         ),
         "5.1.1-timeout": (
             "the CUBIC of quiche 0.30.0 does not implement persistent congestion (RFC 9002 section "
@@ -102,10 +102,10 @@ CAUSES: Mapping[str, Mapping[str, str]] = {
         ),
         "5.2.2": (
             "the CUBIC of quiche 0.30.0 takes a loss for spurious if fewer than a fifth of the "
-            "window's packets are lost, and then restores the window. A full FIFO drops fewer. "
-            "In the qlog of a run, nearly every reduction is undone one round trip later, so the "
-            'queue stays full. With `control = "reno"`, which restores nothing, the frames '
-            "arrive in time."
+            "window's packets are lost, and then restores the window. In a qlog it restores nearly "
+            "every window. A full FIFO and CoDel drop fewer, so queues stay full. "
+            'With `control = "reno"`, which restores nothing, frames arrive in time. 5.1.4 and '
+            "5.2.3 are no worse then, and the queue of `fq_codel` stays short."
         ),
         "7.1-ce": "quiche does not support ECN.",
     },
