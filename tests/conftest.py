@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -24,6 +25,11 @@ from tailback.kernel.kit import Kit
 ROOT = Path(__file__).resolve().parent.parent
 COMMAND = [sys.executable, "-m", "tailback"]
 MODULES = ROOT / "tests/modules"
+
+# A shell starts a background job with SIGINT ignored, and commands inherit that. Tests interrupt
+# commands, so they need the default.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 SCENARIO = """\
 title    = "two flows"
