@@ -59,8 +59,9 @@ def scenario(folder: Path, wait: str, slack_ns: int | None) -> dict[str, Any]:
     }
 
 
-def cost(folder: Path, wait: str, slack_ns: int | None) -> tuple[float, float, Any]:
-    """Run once. Return the user and system time per simulated second, and the run."""
+def cost(folder: Path, wait: str, slack_ns: int | None) -> tuple[float, float, float, Any]:
+    """Run once. Return the user and system time per simulated second, the polls per second, and the
+    program's summary."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with tempfile.TemporaryDirectory(dir=folder) as out:
         [run] = tailback.run(
@@ -72,7 +73,7 @@ def cost(folder: Path, wait: str, slack_ns: int | None) -> tuple[float, float, A
         stdout = run.path / "programs/media/sender/stdout.txt"
         polls = json.loads(stdout.read_text(encoding="utf-8"))["polls"] / SECONDS
     user, system = after.ru_utime - before.ru_utime, after.ru_stime - before.ru_stime
-    return user / seconds, system / seconds, (polls, program)
+    return user / seconds, system / seconds, polls, program
 
 
 def main() -> None:
@@ -88,7 +89,7 @@ def main() -> None:
         subprocess.run(words, check=True)
         for case, wait, slack_ns in CASES:
             found = [cost(folder, wait, slack_ns) for _ in range(RUNS)]
-            user, system, (polls, program) = min(found, key=lambda one: one[0] + one[1])
+            user, system, polls, program = min(found, key=lambda one: one[0] + one[1])
             print(
                 f"{case:<32} {polls:>9,.0f} {program['throughput_mbit']:>7.2f} "
                 f"{program['rtt_ms']['p99']:>7.2f} {user + system:>6.3f} {user:>6.3f} "

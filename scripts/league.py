@@ -143,7 +143,7 @@ def main() -> None:
     stored = {(one["suite"], one["subject"]): one for one in facts.get("evaluations", [])}
     if stored and (asked.only or asked.part) and facts["quick"] != asked.quick:
         which = "with" if facts["quick"] else "without"
-        parser.error(f"the other results were measured {which} --quick, so use it likewise")
+        parser.error(f"the other results were measured {which} --quick; run {which} it too")
     for one in every:
         if asked.only and one.label not in asked.only:
             continue

@@ -348,17 +348,13 @@ BESIDE_CUBIC: Mapping[str, Any] = {
 def _both_engines(out: Path) -> Iterator[str]:
     """Run two scenarios on both engines, and yield the section about them."""
     runs = {
-        (name, engine): next(
-            iter(
-                tailback.run(
-                    dict(scenario),
-                    engine=engine,
-                    out=out,
-                    plugins=[STACK] if engine == "sim" else [],
-                    progress=False,
-                )
-            )
-        )
+        (name, engine): tailback.run(
+            dict(scenario),
+            engine=engine,
+            out=out,
+            plugins=[STACK] if engine == "sim" else [],
+            progress=False,
+        )[0]
         for name, scenario in (("alone", ALONE), ("beside", BESIDE_CUBIC))
         for engine in ("sim", "kernel")
     }
@@ -404,7 +400,7 @@ def _both_engines(out: Path) -> Iterator[str]:
         "\nThe CPU time of the kernel engine includes the boot of the guest, and depends on what "
         "else the machine does. The 99th percentile of the delay of the download alone is from "
         "the end of slow start, when the queue is longest. Its difference is not explained: other "
-        'seeds, `gso = false` and `timers = "tokio"` change it by less than a millisecond.\n'
+        'seeds, `gso = false` and `timers = "tokio"` change it little.\n'
     )
 
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+import tailback as tb
 from tailback.errors import InputError
 from tailback.kernel import apt, own
 from tailback.kernel import build as kernel_build
@@ -199,6 +200,16 @@ def contents(out: Path) -> dict[str, bytes]:
         for path in sorted((out / "runs").rglob("*"))
         if path.is_file() and path.name != "timing.json"
     }
+
+
+def on_both_engines(scenario: str, out: Path, **changes: Any) -> list[tb.Run]:
+    """Return the runs of a scenario in the simulator and on the kernel engine, with these values
+    changed."""
+    return [
+        run
+        for engine in ("sim", "kernel")
+        for run in tb.run(scenario, set=changes, engine=engine, out=out / engine)
+    ]
 
 
 class Archive(apt.Apt):

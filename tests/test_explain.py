@@ -616,7 +616,7 @@ def test_changes_during_a_run_are_listed(tmp_path: Path) -> None:
         "At 3 s: the rate of bottleneck becomes 8 Mbit/s; the delay of bottleneck becomes 5 ms; "
         "the queue of bottleneck gets target = 9 ms; one stops; two/2 stops."
     )
-    # Only what differs from the event before is named.
+    # The sentence names only what differs from the previous event.
     assert second["sentence"] == (
         "At 4 s: the queue of bottleneck gets limit = 30 packets; "
         "the impairment loss of bottleneck gets probability = 0.02."

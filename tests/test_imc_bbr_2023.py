@@ -64,7 +64,8 @@ class Fake:
 
 def as_published(off: float = 0.0, cc: str = "") -> list[points.ImcEntry]:
     """Return values of every published row. Measured goodputs are the published ones, or made up if
-    none is published. Those of `cc` are larger by `off`, as a share of the link's rate."""
+    none is published. The argument `off` raises the goodputs of `cc`, as a share of the link's
+    rate."""
     known = layout.published()
     results = []
     for row in ROWS:

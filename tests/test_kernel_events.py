@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 import tailback as tb
+from conftest import on_both_engines
 
 pytestmark = pytest.mark.usefixtures("kernel_kit")
 
@@ -48,12 +49,7 @@ stop = "11s"
 
 def both(tmp_path: Path, text: str, event: str) -> list[tb.Run]:
     """Return the runs of the simulator and of the kernel engine with an event at 6 s."""
-    written = f'{text}\n[[events]]\nat = "6s"\n{event}\n'
-    return [
-        run
-        for engine in ("sim", "kernel")
-        for run in tb.run(written, engine=engine, out=tmp_path / engine)
-    ]
+    return on_both_engines(f'{text}\n[[events]]\nat = "6s"\n{event}\n', tmp_path)
 
 
 def rate(run: tb.Run, flow: str, begin: float, end: float) -> float:
@@ -89,7 +85,7 @@ def test_a_flow_has_the_same_rate_before_and_after(tmp_path: Path, event: str) -
     for begin, end in ((1, 6), (7, 11)):
         expected = rate(sim, "one", begin, end)
         assert rate(kernel, "one", begin, end) == pytest.approx(expected, rel=0.04)
-    # The packets of one round-trip time are in the queue and on the way.
+    # The smoothed RTT includes the delay of the queue.
     expected = mean(sim, "srtt_ns", 8, 11)
     assert mean(kernel, "srtt_ns", 8, 11) == pytest.approx(expected, rel=0.1)
     # The event has an effect.

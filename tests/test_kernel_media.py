@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import tailback as tb
+from conftest import on_both_engines
 
 pytestmark = pytest.mark.usefixtures("kernel_kit")
 
@@ -31,12 +31,7 @@ kind = "audio"
 
 def both(tmp_path: Path, **changes: object) -> list[tb.Run]:
     """Return the runs of the simulator and of the kernel engine."""
-    chosen: dict[str, Any] = changes
-    runs = [
-        run
-        for engine in ("sim", "kernel")
-        for run in tb.run(CALL, set=chosen, engine=engine, out=tmp_path / engine)
-    ]
+    runs = on_both_engines(CALL, tmp_path, **changes)
     assert runs[1].manifest.get("environment", {}).get("warnings", []) == []
     return runs
 

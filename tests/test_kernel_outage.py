@@ -4,12 +4,12 @@ immediately."""
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pytest
 
 import tailback as tb
+from conftest import on_both_engines
 
 pytestmark = pytest.mark.usefixtures("kernel_kit")
 
@@ -37,12 +37,7 @@ FLOW = STREAM.replace('name = "stream"\nkind = "cbr"\nrate = "3Mbit"\n', "").rep
 
 def both(tmp_path: Path, text: str, **changes: object) -> list[tb.Run]:
     """Return the runs of the simulator and of the kernel engine."""
-    chosen: dict[str, Any] = {"bottleneck.rate": {"steps": OUTAGE}, **changes}
-    return [
-        run
-        for engine in ("sim", "kernel")
-        for run in tb.run(text, set=chosen, engine=engine, out=tmp_path / engine)
-    ]
+    return on_both_engines(text, tmp_path, **{"bottleneck.rate": {"steps": OUTAGE}, **changes})
 
 
 def test_a_stream_waits_in_the_queue(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Tests what a sweep of short runs leaves that is killed, or that loses what was not synced."""
+"""Tests the results of a sweep that is killed, or whose files a power failure damages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import tailback as tb
-from conftest import COMMAND
+from conftest import COMMAND, contents
 from tailback import _native
 from tailback.errors import DamagedResults, DamageWarning
 
@@ -37,7 +37,7 @@ def stored(out: Path) -> dict[str, Path]:
 
 @pytest.fixture(scope="module")
 def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of results of a sweep that was killed while it was running."""
+    """Kill a sweep while it is running, and return its folder of results."""
     place = tmp_path_factory.mktemp("killed")
     scenario, out = place / "scenario.toml", place / "out"
     scenario.write_text(SCENARIO)
@@ -70,16 +70,9 @@ def test_runs_that_a_power_failure_damaged_are_repeated(killed: Path) -> None:
     out = killed
     seeds = 20
     results = tb.run(SCENARIO, seeds=seeds, out=out)
-    whole = {
-        run.run_id: {
-            path.name: path.read_bytes()
-            for path in run.path.iterdir()
-            if path.name != "timing.json"
-        }
-        for run in results
-    }
+    whole = contents(out)
     # A file that was not synced may be missing, empty, or filled with zeros.
-    lost = list(whole)[:6]
+    lost = [run.run_id for run in results][:6]
     names = ["manifest.json", "summary.json", "series.parquet"]
     for run_id, name in zip(lost[:3], names, strict=True):
         os.truncate(out / "runs" / run_id / name, 0)
@@ -94,8 +87,8 @@ def test_runs_that_a_power_failure_damaged_are_repeated(killed: Path) -> None:
         warnings.simplefilter("always", DamageWarning)
         tb.run(SCENARIO, seeds=seeds, out=out)
     assert len([one for one in said if issubclass(one.category, DamageWarning)]) == len(lost)
-    for run_id, files in whole.items():
-        folder = out / "runs" / run_id
-        _native.check_run(folder)
-        assert {name: (folder / name).read_bytes() for name in files} == files
+    for run in results:
+        _native.check_run(run.path)
+    found = contents(out)
+    assert {name: found.get(name) for name in whole} == whole
     assert json.loads((out / "runs" / lost[0] / "summary.json").read_bytes())["run_id"] == lost[0]

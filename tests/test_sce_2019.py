@@ -257,7 +257,7 @@ def test_cells_name_table_row_and_column() -> None:
     assert cell.measured == pytest.approx(4.76 * 1.03)
     assert not cell.blind
     assert by_id["Table 12/25Mbit/20ms"].cell.blind
-    # The set-up of DCTCP was changed with all its published values in view, so none is held out.
+    # The author saw all published values of DCTCP before changing its set-up, so none is held out.
     assert not by_id["Table 15/25Mbit/20ms"].cell.blind
     told = by_id["Table 25/50Mbit/20ms/2"].json()
     assert (told["table"], told["cc"], told["peer"], told["position"]) == (25, "dctcp", "cubic", 2)
@@ -389,8 +389,8 @@ def test_cells_drawn_by_hash(tmp_path: Path) -> None:
 
 
 def test_cells_on_the_kernel(kernel_kit: Kit, tmp_path: Path) -> None:
-    """Run three values at 5 and 10 Mbit/s with each congestion control. Compare throughput and
-    RTT."""
+    """Run each congestion control alone at three combinations of rate and delay. Compare throughput
+    and RTT."""
     assert kernel_kit
     places = [(5.0, 20.0), (10.0, 10.0), (10.0, 20.0)]
     wanted = {SceSetup("", (cc,)): places for cc in pts.STOCK}

@@ -12,6 +12,7 @@ import json
 import os
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -47,16 +48,25 @@ def in_node(file: Path) -> bytes:
     return subprocess.run(words, capture_output=True, check=True).stdout
 
 
-def test_webassembly_gives_the_same_bytes() -> None:
-    for file, command in ((WASM, "make lab"), (NATIVE, "cargo test -p tailback-sim")):
+def skip_unless_built(files: Sequence[Path], folders: Sequence[str], command: str) -> None:
+    """Skip the test if a file is missing or older than the Rust sources in these folders, or if
+    node is missing."""
+    for file in files:
         if not file.exists():
             pytest.skip(f"{file.name} is not built; run: {command}")
-    sources = [*(ROOT / "crates/engine/src").rglob("*.rs"), *(ROOT / "crates/sim").rglob("*.rs")]
-    newest = max(path.stat().st_mtime for path in sources)
-    if min(WASM.stat().st_mtime, NATIVE.stat().st_mtime) < newest:
-        pytest.skip("the sources have changed; run: make lab, cargo test -p tailback-sim")
+    newest = max(path.stat().st_mtime for one in folders for path in (ROOT / one).rglob("*.rs"))
+    if min(file.stat().st_mtime for file in files) < newest:
+        pytest.skip(f"the sources have changed; run: {command}")
     if shutil.which("node") is None:
         pytest.skip("node is missing")
+
+
+def test_webassembly_gives_the_same_bytes() -> None:
+    skip_unless_built(
+        (WASM, NATIVE),
+        ("crates/engine/src", "crates/sim"),
+        "make lab, cargo test -p tailback-sim",
+    )
     native = ctypes.CDLL(str(NATIVE))
     native.run.restype = ctypes.c_size_t
     native.results.restype = ctypes.c_void_p
@@ -69,15 +79,8 @@ def test_webassembly_gives_the_same_bytes() -> None:
 @pytest.mark.parametrize("stack", ["quinn", "smoltcp"])
 def test_a_stack_gives_the_same_bytes(stack: str) -> None:
     native, wasm = STACKS / f"{stack}-json", STACKS / f"{stack}.wasm"
-    for file in (native, wasm):
-        if not file.exists():
-            pytest.skip(f"{file.name} is not built; run: make test-wasm")
-    crates = (ROOT / "crates/engine/src", ROOT / "crates/sim/src", ROOT / "stacks" / stack)
-    newest = max(path.stat().st_mtime for crate in crates for path in crate.rglob("*.rs"))
-    if min(native.stat().st_mtime, wasm.stat().st_mtime) < newest:
-        pytest.skip("the sources have changed; run: make test-wasm")
-    if shutil.which("node") is None:
-        pytest.skip("node is missing")
+    folders = ("crates/engine/src", "crates/sim/src", f"stacks/{stack}")
+    skip_unless_built((native, wasm), folders, "make test-wasm")
     here = subprocess.run([native], capture_output=True, check=True).stdout
     [program] = json.loads(here)["programs"]
     assert program["name"] == stack

@@ -86,8 +86,7 @@ CAUSES: Mapping[str, Mapping[str, str]] = {
         ),
         "7.1-delay": (
             "s2n-quic sends ten packets at once (`MAX_BURST_PACKETS`), which RFC 9002 section 7.7 "
-            "allows. In a capture of a run, nine of ten packets arrive at the queue in such "
-            "groups."
+            "allows. In a capture of a run, most packets arrive at the queue in such groups."
         ),
     },
     "program=scripts/programs/quiche.toml": {

@@ -159,7 +159,7 @@ class Subject:
 
     @property
     def is_stack(self) -> bool:
-        """Whether the tested algorithm is a QUIC stack instead of an algorithm."""
+        """Whether this is a QUIC stack instead of an algorithm."""
         return self.name.startswith(PREFIX)
 
     @property

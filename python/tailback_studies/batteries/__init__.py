@@ -1,5 +1,4 @@
-"""Sets of scenarios with which versions of an algorithm are compared. Each set is a
-package.
+"""Sets of scenarios with which versions of an algorithm are compared. Each set is a package.
 
 To add a set of scenarios, write a package that defines `BATTERY`, and add a line to
 `tailback_studies.BATTERIES`.

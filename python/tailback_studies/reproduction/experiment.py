@@ -33,10 +33,10 @@ class ReproduceResult:
     cells: list[dict[str, Any]] = field(default_factory=list)
     """The rows of cells.csv: id, quantity, unit, published, measured, n, ci95."""
     summary: list[dict[str, Any]] = field(default_factory=list)
-    """Errors by quantity: quantity, values, median_rel_error, p90_rel_error, median_abs_error,
+    """Errors by quantity: quantity, cells, median_rel_error, p90_rel_error, median_abs_error,
     p90_abs_error."""
     goals: list[dict[str, Any]] = field(default_factory=list)
-    """The goals, as goals.csv lists them: goal, limit, values, holds."""
+    """The goals, as goals.csv lists them: goal, limit, cells, holds."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the object that `reproduce --json` prints."""

@@ -54,7 +54,7 @@ TITLES = {
 """Titles of panels, by quantity."""
 
 STEP = 38
-"""Width of a scenario in pixels."""
+"""Width of a column of a heat map, in pixels."""
 
 
 def heats(made: Validation) -> Iterator[ReportFigure]:
@@ -125,7 +125,7 @@ def _rows(cells: Sequence[Cell]) -> pl.DataFrame:
 
 def _at(cell: Cell) -> tuple[float, float]:
     """Return the rate and the round-trip time of a scenario for the figure's axes. Both are 0 if
-    the scenario has only one rate and RTT."""
+    the queue has only one rate and RTT."""
     return (0.0, 0.0) if cell.queue in FIXED else (cell.rate_bit, cell.rtt_s)
 
 
@@ -204,7 +204,7 @@ def traced(made: Validation) -> list[tuple[Cell, str]]:
 def of_traces(made: Validation) -> Table:
     """List the scenarios that are drawn over time."""
     rows: list[list[Value]] = [[cell.id, why] for cell, why in traced(made)]
-    return Table("traced", "Cells that are drawn", left("scenario", "why"), rows)
+    return Table("traced", "Scenarios that are drawn", left("scenario", "why"), rows)
 
 
 def traces(made: Validation) -> Iterator[ReportFigure]:

@@ -144,7 +144,7 @@ def _title(study: str) -> str:
 @cache
 def _table(page: str, title: str) -> tuple[list[str], dict[str, list[str]]]:
     """Return the columns and rows of a table on a page of the validation. The key of a row is its
-    first scenario."""
+    first entry."""
     table = next(results.tables(EVIDENCE, page, title))
     return table["columns"], {row[0]: row for row in table["rows"]}
 

@@ -20,8 +20,8 @@ from tailback_studies.experiments.dualpi2_2022.points import (
 
 PRAGUE = "prague"
 REASON = (
-    "Linux has no Prague, and DCTCP in its place is not the same; a module of Prague in the guest "
-    "runs it: tailback kernel build --module prague=DIR"
+    "Linux has no Prague, and DCTCP in its place is not the same; a guest kernel with a module of "
+    "Prague runs it: tailback kernel build --module prague=DIR"
 )
 
 

@@ -108,7 +108,7 @@ Key = tuple[str, str, str]
 
 @cache
 def published() -> Mapping[Key, float]:
-    """Read the published values of the published rows that are run. The package does not contain
+    """Read the published values of the rows that are run. The package does not contain
     held-out rows."""
     out: dict[Key, float] = {}
     for line in published_rows(__package__, "rtt.csv"):

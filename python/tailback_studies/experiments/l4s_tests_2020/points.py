@@ -180,7 +180,7 @@ def entries(rows: Sequence[L4sRow], results: Sequence[Iterable[L4sStored]]) -> l
 
 
 def note(row: L4sRow) -> str:
-    """Return what is wrong with a published row in the publication, or ""."""
+    """Return what is wrong with a row in the publication, or ""."""
     return DEFECTS.get(row, "")
 
 

@@ -150,7 +150,7 @@ _SECONDS = {
 
 
 def seconds(rate: float, delay: float) -> int:
-    """Return the duration of the test of a value, s."""
+    """Return the duration of a test at a rate in Mbit/s and a delay in ms, s."""
     if rate == 50 and delay in (0, 10):
         return 40
     if delay < 20:
