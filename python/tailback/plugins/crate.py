@@ -18,7 +18,7 @@ from tailback.store.versions import PLUGIN_NAME
 MANIFEST = "Cargo.toml"
 HOW = "`tailback new --crate cc my-cc` begins one"
 
-APART = ("target", "tests", "benches", "examples", "Cargo.lock")
+APART = ("target", "tests", "benches", "examples", "results", "Cargo.lock")
 """Parts of a plugin's folder that are not compiled into the library."""
 
 
