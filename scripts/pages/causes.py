@@ -62,8 +62,8 @@ CAUSES: Mapping[str, Mapping[str, str]] = {
     "program=scripts/programs/quinn-newreno.toml": {
         "7.7": _REORDERING,
         "nsperf-coexist-rate": (
-            "NewReno grows more slowly than CUBIC on this path. The simulator's `reno` has nearly "
-            "the same value."
+            "NewReno grows more slowly than CUBIC on this path. The intervals of quinn and of the "
+            "simulator's `reno` overlap."
         ),
     },
     "program=scripts/programs/quic-go.toml": {
