@@ -36,7 +36,7 @@ function examples() {
 
 /** Packs bytes for an element of the page. Zopfli deflates them 5 % smaller than zlib. */
 async function element(id, bytes) {
-  const deflated = await zopfli.deflateAsync(bytes, { numiterations: 5 });
+  const deflated = await zopfli.deflateAsync(bytes, { numiterations: 5, blocksplittingmax: 0 });
   return `<script type="text/plain" id="${id}" data-bytes="${deflated.length}">${inText(deflated)}</script>`;
 }
 
@@ -53,9 +53,14 @@ function lessons() {
   return names.map((entry) => one(entry.name));
 }
 
-/** The published experiments, which `scripts/generate.py` writes. */
+/** The published experiments, which `scripts/generate.py` writes. They are stored by field, because
+ * texts and numbers compress better apart. */
 function exhibits() {
-  return JSON.parse(readFileSync(join(here, "exhibits.json"), "utf8"));
+  const all = JSON.parse(readFileSync(join(here, "exhibits.json"), "utf8"));
+  const fields = ["of", "title", "label", "text", "rows", "points"].map((key) => [key, all.map((one) => one[key])]);
+  const columns = all.map((one) => one.columns.map(({ values, ...about }) => about));
+  const values = all.map((one) => one.columns.map((column) => column.values));
+  return { ...Object.fromEntries(fields), columns, values };
 }
 
 const worker = await build({ ...options, entryPoints: [join(here, "src/worker.ts")] });
@@ -97,32 +102,25 @@ function filled(parts) {
 const AVOIDED = [0x00, 0x0d, 0x3c];
 
 /**
- * Bytes as text for an element of the page, seven bits a byte: base64 would be a sixth longer. A
- * character that cannot be there is one of two bytes, with the seven bits behind it (`packed.ts`
- * reads it).
+ * Bytes as text for an element of the page, seven bits a byte: base64 would be a sixth longer. If
+ * the seven bits are those of an avoided character, one character of two bytes has them and the next
+ * nine bits (`packed.ts` reads it).
  */
 function inText(bytes) {
-  const sevens = [];
-  let [held, bits] = [0, 0];
-  for (const byte of bytes) {
-    held = (held << 8) | byte;
-    bits += 8;
-    while (bits >= 7) {
-      bits -= 7;
-      sevens.push((held >> bits) & 127);
-    }
+  let [held, bits, at] = [0, 0, 0];
+  const take = (count) => {
+    for (; bits < count; bits += 8) held = (held << 8) | (bytes[at++] ?? 0);
+    bits -= count;
+    const taken = held >> bits;
     held &= (1 << bits) - 1;
-  }
-  if (bits > 0) sevens.push((held << (7 - bits)) & 127);
+    return taken;
+  };
   const codes = [];
-  for (let at = 0; at < sevens.length; at += 1) {
-    const avoided = AVOIDED.indexOf(sevens[at]);
-    if (avoided === -1) {
-      codes.push(sevens[at]);
-    } else {
-      at += 1;
-      codes.push(128 + avoided * 128 + (sevens[at] ?? 0));
-    }
+  for (let left = 8 * bytes.length; left > 0; left -= 7) {
+    const seven = take(7);
+    const avoided = AVOIDED.indexOf(seven);
+    codes.push(avoided === -1 ? seven : 128 + avoided * 512 + take(9));
+    if (avoided !== -1) left -= 9;
   }
   return codes.map((code) => String.fromCharCode(code)).join("");
 }

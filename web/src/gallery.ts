@@ -2,7 +2,7 @@
 
 import { text } from "./packed";
 import type { About } from "./protocol";
-import type { Published } from "./published";
+import type { Column, Published } from "./published";
 
 export interface Exhibit {
   id: string;
@@ -19,8 +19,17 @@ export interface Exhibit {
 export interface Texts {
   examples: Record<string, string>;
   lessons: { name: string; scenario: string; lesson: string; answer: string }[];
-  /** Only the first exhibit of an experiment has a title. */
-  exhibits: (Omit<Published, "title"> & { of: string; title?: string; label: string; text: string })[];
+  /** By field, and by exhibit in each field. Only the first exhibit of an experiment has a title. */
+  exhibits: {
+    of: string[];
+    title: (string | null)[];
+    label: string[];
+    text: string[];
+    rows: string[][];
+    points: (number[] | null)[];
+    columns: Omit<Column, "values">[][];
+    values: (number | null)[][][];
+  };
 }
 
 export async function texts(): Promise<Texts> {
@@ -49,14 +58,14 @@ export function ofLessons({ lessons }: Texts): Exhibit[] {
 export function ofExperiments({ exhibits }: Texts): [string, Exhibit[]][] {
   const groups = new Map<string, Exhibit[]>();
   let title = "";
-  for (const { of, label, text, ...own } of exhibits) {
-    title = own.title ?? title;
-    const published = { ...own, title };
-    const exhibit = { id: `${of}/${label}`, label, doc: title, text };
-    const group = groups.get(of) ?? [];
-    group.push(published.columns.length > 0 ? { ...exhibit, published } : exhibit);
-    groups.set(of, group);
-  }
+  exhibits.of.forEach((of, at) => {
+    title = exhibits.title[at] ?? title;
+    const label = exhibits.label[at] ?? "";
+    const exhibit = { id: `${of}/${label}`, label, doc: title, text: exhibits.text[at] ?? "" };
+    const columns = (exhibits.columns[at] ?? []).map((column, place) => ({ ...column, values: exhibits.values[at]?.[place] ?? [] }));
+    const published = { title, rows: exhibits.rows[at] ?? [], points: exhibits.points[at] ?? null, columns };
+    groups.set(of, [...(groups.get(of) ?? []), columns.length > 0 ? { ...exhibit, published } : exhibit]);
+  });
   return [...groups];
 }
 

@@ -23,8 +23,8 @@ export interface Column {
 export interface Published {
   title: string;
   rows: string[];
-  /** The point of the sweep for each row. Without it, row n is point n. */
-  points?: number[];
+  /** The sweep point of each row. Without it, row n is sweep point n. */
+  points: number[] | null;
   columns: Column[];
 }
 
