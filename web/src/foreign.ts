@@ -221,7 +221,7 @@ export async function dropped(transfer: DataTransfer): Promise<Chosen[]> {
 }
 
 /** The series of a run that have a chart, and the factor to the chart's unit. */
-const RUN: Record<string, [string, number]> = { cwnd: ["cwnd", 1], srtt_ns: ["srtt", 1e-6] };
+const RUN = new Map<unknown, [string, number]>([["cwnd", ["cwnd", 1]], ["srtt_ns", ["srtt", 1e-6]]]);
 
 function ofRun(file: string, groups: Record<string, (number | string | null)[]>[]): Foreign {
   const found = new Found();
@@ -230,7 +230,7 @@ function ofRun(file: string, groups: Record<string, (number | string | null)[]>[
     if (!times || !flows || !quantity || !values) throw new Error(words.notSeries);
     quantity.forEach((name, row) => {
       const [flow, value, time] = [flows[row], values[row], Number(times[row]) / 1e9];
-      const place = RUN[String(name)];
+      const place = RUN.get(name);
       if (typeof flow !== "string" || typeof value !== "number" || (place === undefined && name !== "delivered_bytes")) {
         found.ignore(words.otherSeries);
         return;

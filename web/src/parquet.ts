@@ -1,8 +1,12 @@
 // Reads the Parquet files that tailback writes: pages of version 1, compressed with Snappy, with
-// plain or dictionary encoding. Files are untrusted: a read beyond the end throws a RangeError.
+// plain or dictionary encoding. Files are untrusted: a read beyond the end throws a RangeError, and
+// the memory and time for a file are limited.
 
 /** The largest number of bytes in a page, decompressed. */
 const MOST_PAGE = 1 << 26;
+
+/** The largest number of columns. */
+const MOST_COLUMNS = 16;
 
 type Cell = number | string | null;
 
@@ -101,7 +105,8 @@ const list = (of: Thrift | undefined): Thrift[] => (Array.isArray(of) ? of : [])
 function snappy(bytes: Uint8Array): Uint8Array {
   const from = new Cursor(bytes);
   const size = from.number();
-  if (size > MOST_PAGE) throw new RangeError("page");
+  // At most 64 bytes come from three.
+  if (size > Math.min(MOST_PAGE, 22 * bytes.length)) throw new RangeError("page");
   const out = new Uint8Array(size);
   let at = 0;
   while (from.at < bytes.length) {
@@ -130,6 +135,7 @@ function snappy(bytes: Uint8Array): Uint8Array {
     for (let place = 0; place < length; place += 1) out[at + place] = out[at + place - back] ?? 0;
     at += length;
   }
+  if (at !== size) throw new RangeError("page");
   return out;
 }
 
@@ -147,12 +153,12 @@ function runs(from: Cursor, width: number, count: number): number[] {
       continue;
     }
     let [held, bits] = [0, 0];
-    for (let left = 8 * ((head - 1) / 2); left > 0; left -= 1) {
+    for (let left = 8 * ((head - 1) / 2); left > 0 && found.length < count; left -= 1) {
       while (bits < width) {
         held += from.byte() * 2 ** bits;
         bits += 8;
       }
-      if (found.length < count) found.push(held % 2 ** width);
+      found.push(held % 2 ** width);
       held = Math.floor(held / 2 ** width);
       bits -= width;
     }
@@ -174,10 +180,10 @@ function plain(from: Cursor, type: number, count: number): Cell[] {
   return found;
 }
 
-/** Returns the values of a column of a row group. */
-function column(bytes: Uint8Array, about: Thrift | undefined, optional: boolean): Cell[] {
+/** Returns the `rows` values of a column of a row group. */
+function column(bytes: Uint8Array, about: Thrift | undefined, rows: number, optional: boolean): Cell[] {
   const [type, codec, count] = [number(field(about, 1)), number(field(about, 4)), number(field(about, 5))];
-  if (codec > 1 || !(count >= 0)) throw new RangeError("codec");
+  if (codec > 1 || count !== rows) throw new RangeError("codec");
   const from = new Cursor(bytes);
   from.at = Math.min(...[9, 11].map((id) => field(about, id)).filter((one): one is number => typeof one === "number" && one > 0));
   let dictionary: Cell[] = [];
@@ -211,15 +217,18 @@ export function isParquet(start: Uint8Array): boolean {
 export function parquet(bytes: Uint8Array, most: number): Record<string, Cell[]>[] {
   const end = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength).getUint32(bytes.length - 8, true);
   const about = new Cursor(bytes.subarray(bytes.length - 8 - end, bytes.length - 8)).struct();
-  if (!(number(about[3]) <= most)) throw new RangeError("rows");
   const text = new TextDecoder();
   const name = (of: Thrift | undefined) => (of instanceof Uint8Array ? text.decode(of) : "");
   const optional = new Set(list(about[2]).filter((one) => field(one, 3) === 1).map((one) => name(field(one, 4))));
+  let left = most;
   return list(about[4]).map((group) => {
-    const columns = list(field(group, 1)).map((chunk): [string, Cell[]] => {
+    const [chunks, rows] = [list(field(group, 1)), number(field(group, 3))];
+    left -= rows;
+    if (!(rows >= 0 && left >= 0 && chunks.length <= MOST_COLUMNS)) throw new RangeError("rows");
+    const columns = chunks.map((chunk): [string, Cell[]] => {
       const meta = field(chunk, 3);
       const path = list(field(meta, 3)).map(name).join(".");
-      return [path, column(bytes, meta, optional.has(path))];
+      return [path, column(bytes, meta, rows, optional.has(path))];
     });
     return Object.fromEntries(columns);
   });
