@@ -12,20 +12,18 @@ const HIDDEN = /^(title|sweep|assert|record|with|kernel|events)\b|^(flows|traffi
 const CHANGES = /^(?:bottleneck|links\.[^.]+)\.(?:(?:rate|delay)$|(?:loss|queue|impairments|reorder|duplicate|policer)\b)/;
 
 /** Returns the paths of the values that the sweep of a scenario sets. */
-function sweptPaths(values: Value[]): Set<string> {
-  const found = values.map(({ path, kind }) => (kind === "array" ? /^sweep\.(?:zip\[\d+\]\.)?([^[]+(?:\[\d+\][^[]+)?)$/.exec(path)?.[1] : undefined));
+function sweptPaths(values: Value[]): string[] {
   const named = new Map<string, string>();
   for (const { path, value } of values) {
     const list = /^(.+)\[\d+\]\.name$/.exec(path)?.[1];
     if (list !== undefined) named.set(`${list}.${String(value)}.`, path.slice(0, -"name".length));
   }
-  return new Set(
-    found.flatMap((path) => {
-      if (path === undefined) return [];
-      const name = [...named.keys()].find((name) => path.startsWith(name));
-      return [name === undefined ? path : (named.get(name) ?? "") + path.slice(name.length)];
-    }),
-  );
+  return values.flatMap(({ path, kind }) => {
+    const swept = kind === "array" ? /^sweep\.(?:zip\[\d+\]\.)?([^[]+(?:\[\d+\][^[]+)?)$/.exec(path)?.[1] : undefined;
+    if (swept === undefined) return [];
+    const [name, place] = [...named].find(([name]) => swept.startsWith(name)) ?? ["", ""];
+    return [place + swept.slice(name.length)];
+  });
 }
 
 /** A value that the user changes: its path, and the new value as TOML. */
@@ -61,10 +59,6 @@ export class Controls {
   /** Learns from the links of a loaded scenario what may change during a run. */
   learn(links: Link[]): void {
     this.links = links;
-    for (const row of this.element.querySelectorAll<HTMLElement>(".row[data-path]")) {
-      const path = row.dataset["path"] ?? "";
-      row.classList.toggle("fixed", row.classList.contains("chosen") || !this.changes(path));
-    }
     this.limit(this.live);
   }
 
@@ -77,18 +71,21 @@ export class Controls {
     const place = /\.impairments\[(\d+)\]\.([^.]+)/.exec(path);
     if (place !== null) return own.every(({ changeable }) => changeable.impairments[Number(place[1])]?.includes(place[2] ?? "") ?? true);
     if (key === "rate") return own.every(({ changeable }) => changeable.rate);
-    return key !== "queue" || option === undefined || own.every(({ changeable }) => changeable.queue.includes(option));
+    // The algorithm of a queue never changes.
+    return key !== "queue" || (option !== undefined && option !== "aqm" && own.every(({ changeable }) => changeable.queue.includes(option)));
   }
 
-  /** Disables the controls of values that do not change during a run, if `live` is set. */
+  /** Disables the controls of values that the sweep sets, which would have no effect. If `live` is
+   * set, also disables those of values that do not change during a run. */
   limit(live: boolean): void {
     this.live = live;
+    const swept = sweptPaths(this.draft.values);
     for (const row of this.element.querySelectorAll<HTMLElement>(".row[data-path]")) {
-      const fixed = live && row.classList.contains("fixed");
-      row.title = fixed ? words.fixed : "";
-      for (const input of row.querySelectorAll<HTMLInputElement | HTMLSelectElement>("label > :is(input, select)")) input.disabled = fixed;
+      const path = row.dataset["path"] ?? "";
+      const set = swept.some((one) => path === one || path.startsWith(`${one}.`));
+      row.title = set ? words.swept : live && !this.changes(path) ? words.fixed : "";
+      for (const input of row.querySelectorAll<HTMLInputElement | HTMLSelectElement>("label > :is(input, select)")) input.disabled = row.title !== "";
     }
-    this.fixSwept();
   }
 
   /** Builds the controls for the values of a scenario. `back` also moves the slider in use to its
@@ -115,18 +112,6 @@ export class Controls {
     this.limit(this.live);
   }
 
-  /** Disables the controls of values that the sweep sets. They would have no effect. */
-  private fixSwept(): void {
-    const swept = sweptPaths(this.draft.values);
-    for (const input of this.element.querySelectorAll<HTMLInputElement | HTMLSelectElement>("label > :is(input, select)")) {
-      const path = input.getAttribute("aria-label") ?? "";
-      if (![...swept].some((one) => path === one || path.startsWith(`${one}.`))) continue;
-      input.disabled = true;
-      const row = input.closest<HTMLElement>(".row");
-      if (row !== null) row.title = words.swept;
-    }
-  }
-
   private update(values: Value[], back: boolean): void {
     for (const value of values) {
       const now = this.now.get(value.path);
@@ -137,9 +122,6 @@ export class Controls {
   private section(name: string, values: Value[], open: boolean): HTMLElement {
     const rows = values.flatMap((value) => {
       const row = this.row(name, value);
-      const chosen = this.registry(value) !== null;
-      row?.classList.toggle("chosen", chosen);
-      row?.classList.toggle("fixed", chosen || !this.changes(value.path));
       if (row !== null) row.dataset["path"] = value.path;
       return row === null ? [] : [row];
     });

@@ -400,8 +400,8 @@ class Lab {
     this.bar.classList.toggle("busy", loaded !== null);
     document.body.classList.toggle("stale", loaded === null);
     this.editor.complain(problems, loaded?.warnings ?? []);
-    if (loaded !== null) this.controls?.learn(loaded.points[Math.min(this.point, loaded.points.length - 1)]?.links ?? []);
     this.controls?.show({ text: this.text, values });
+    if (loaded !== null) this.controls?.learn(loaded.points[Math.min(this.point, loaded.points.length - 1)]?.links ?? []);
   }
 
   private failed(message: string): void {
