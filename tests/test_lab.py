@@ -228,6 +228,24 @@ RECORDS: list[dict[str, Any]] = [
 """A qlog sequence with times since 1970, a text in place of a number, and a point after the run."""
 
 
+def varint(number: int) -> bytes:
+    """Encode a number from 0 on in groups of seven bits."""
+    low = number & 127
+    return bytes([low | 128]) + varint(number >> 7) if number > 127 else bytes([low])
+
+
+def hostile(values: int, rows: int, run: int) -> bytes:
+    """Return a small Parquet file. Its column claims a number of `values`, in a row group with a
+    number of `rows`. The column's page has a run of numbers of zero bits with the header `run`."""
+    body = b"\0" + varint(run)
+    size = b"\x15" + varint(2 * len(body))
+    page = b"\x15\0" + size + size + b"\x2c\x15" + varint(2 * values) + b"\x15\x10\0\0" + body
+    column = b"\x15\x04\x29\x18\x04flow\x15\0\x16" + varint(2 * values) + b"\x46\x08\0"
+    group = b"\x19\x1c\x3c" + column + b"\0\x26" + varint(2 * rows) + b"\0"
+    about = b"\x36\x02\x19\x1c" + group + b"\0"
+    return b"PAR1" + page + about + len(about).to_bytes(4, "little") + b"PAR1"
+
+
 def write_measurements(folder: Path, results: Results) -> None:
     """Write the files that the browser drops on the page."""
     run = results[0].path
@@ -243,6 +261,9 @@ def write_measurements(folder: Path, results: Results) -> None:
     (folder / "empty.qlog").write_text('{"traces": [{"events": [[1], [2]]}]}', encoding="utf-8")
     (folder / "damaged.gz").write_bytes(gzip.compress(b"x" * 1000)[:20])
     (folder / "bomb.gz").write_bytes(gzip.compress(bytes((32 << 20) + 1), 1))
+    (folder / "column.parquet").write_bytes(hostile(values=1 << 40, rows=1, run=1 << 41))
+    (folder / "group.parquet").write_bytes(hostile(values=1 << 40, rows=1 << 40, run=1 << 41))
+    (folder / "bits.parquet").write_bytes(hostile(values=1, rows=1, run=(1 << 41) + 1))
 
 
 @pytest.fixture(scope="session")
@@ -572,6 +593,10 @@ def test_other_files_are_refused_with_the_reason(seen: dict[str, Any]) -> None:
         "damaged.gz: the compressed data is damaged. Nothing was drawn.",
         "bomb.gz: larger than 32 MiB, which is the limit, also for unpacked data. Nothing was "
         "drawn.",
+        *(
+            f"{name}.parquet: not the series of a run as tailback writes them. Nothing was drawn."
+            for name in ("column", "group", "bits")
+        ),
     ]
 
 

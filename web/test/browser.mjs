@@ -224,7 +224,7 @@ seen.besides = await drawn.locator(".beside li").allTextContents();
 seen.besideLegend = await drawn.locator(".legend li button").allTextContents();
 seen.csvBesides = await savedCsv();
 seen.besideImages = await drawn.locator("img").count();
-await drop(["scenario.toml", "empty.qlog", "damaged.gz", "bomb.gz"]);
+await drop(["scenario.toml", "empty.qlog", "damaged.gz", "bomb.gz", "column.parquet", "group.parquet", "bits.parquet"]);
 await drawn.waitForSelector(".refused:not([hidden])");
 seen.refused = (await drawn.locator(".refused").textContent()).split("\n");
 for (let left = 3; left >= 0; left -= 1) {
