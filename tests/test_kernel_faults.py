@@ -9,6 +9,7 @@ import os
 import re
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -330,6 +331,15 @@ def test_a_cancelled_guest_is_gone(own_kit: Kit, tmp_path: Path) -> None:
             memory_mib=256,
         )
     assert guests(tmp_path) == []
+
+
+def test_a_process_that_nobody_reaps_does_not_delay_the_end() -> None:
+    first = subprocess.Popen(["sleep", "60"], process_group=0)
+    second = subprocess.Popen(["sleep", "60"], process_group=first.pid)
+    began = time.monotonic()
+    guest._end(first)
+    assert time.monotonic() - began < guest.END_S / 2
+    assert first.returncode == second.wait() == -signal.SIGKILL
 
 
 def test_a_console_without_end_is_no_progress(own_kit: Kit, tmp_path: Path) -> None:

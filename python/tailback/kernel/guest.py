@@ -54,7 +54,8 @@ interrupted. The processor's counter shows virtual time to programs.
 """
 
 END_S = 10.0
-"""Seconds of wall time within which a kernel must end after it has closed its console."""
+"""Seconds of wall time within which a kernel must end after it has closed its console, and its
+processes after they were killed."""
 
 MEMORY = re.compile(r"memory|oom", re.IGNORECASE)
 
@@ -273,20 +274,46 @@ def _wait(child: subprocess.Popen[bytes]) -> resource.struct_rusage:
     late = time.monotonic() + END_S
     while not has_ended(child) and time.monotonic() < late:
         time.sleep(0.001)
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(child.pid, signal.SIGKILL)
-    _, status, usage = os.wait4(child.pid, 0)
-    child.returncode = os.waitstatus_to_exitcode(status)
-    return usage
+    return _kill(child)
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
     """Kill the guest with all its processes, unless it was already reaped."""
-    if child.returncode is not None:
-        return
+    if child.returncode is None:
+        _kill(child)
+
+
+def _kill(child: subprocess.Popen[bytes]) -> resource.struct_rusage:
+    """Kill the guest with all its processes, and wait until all of them have ended. Return the
+    resources that the guest used."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(child.pid, signal.SIGKILL)
-    child.wait()
+    _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    # The system ends the other processes of the group later, and only their parents can wait for
+    # them.
+    late, pause = time.monotonic() + END_S, 0.001
+    while _is_running(child.pid) and time.monotonic() < late:
+        time.sleep(pause)
+        pause = min(2 * pause, 0.1)
+    return usage
+
+
+def _is_running(group: int) -> bool:
+    """Return whether a process of a group is running. Zombies do not count, because their new
+    parent may never reap them."""
+    with contextlib.suppress(PermissionError):
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return False
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            # The name of the program is in parentheses, and may contain any character.
+            state, _, number = file.read_text(errors="replace").rpartition(")")[2].split()[:3]
+            if int(number) == group and state not in "ZX":
+                return True
+    return False
 
 
 def _stalled(stall_s: float, console: Console) -> str:
