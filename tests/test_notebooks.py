@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 
 import tailback
+from tailback.base.python_words import in_python
 from tailback.errors import InputError
 from tailback.evaluate import of_results, suites
 from tailback.evaluate.model import Request
@@ -160,6 +161,49 @@ def test_errors_name_arguments_of_python(results: tailback.Results) -> None:
         with pytest.raises(InputError, match=said) as caught:
             call()
         assert "--" not in str(caught.value)
+
+
+def test_commands_in_errors_keep_their_options() -> None:
+    build = "no guest kernel of 6.1: there are no guest kernels yet; run: tailback kernel build"
+    for message in (
+        f"{build} --release 6.1",
+        "make them with tailback run FILE --without NAME or tailback compare FILE",
+    ):
+        assert in_python(message) == message
+    assert in_python("--part: run: tailback run --quick; set --kind line") == (
+        'part: run: tailback run --quick; set kind="line"'
+    )
+
+
+@pytest.mark.parametrize(
+    ("links", "queues"),
+    [
+        (
+            {
+                "links": {
+                    "near": {"queue": "fifo"},
+                    "far": {"queue": {"aqm": "codel", "target": "7ms"}},
+                }
+            },
+            {"near": "fifo", "far": 'codel:target="7ms"'},
+        ),
+        (
+            {"bottleneck": {"both_directions": True, "queue": "pie"}},
+            {"bottleneck": "pie", "bottleneck.back": "pie"},
+        ),
+    ],
+)
+def test_the_queue_of_each_link_is_known(
+    links: dict[str, Any], queues: dict[str, str], tmp_path: Path
+) -> None:
+    flow = {"cc": "cubic", **({"route": ["near", "far"]} if "links" in links else {})}
+    for link in links.get("links", links).values():
+        link["rate"] = "10Mbit"
+    scenario = {"duration": "1s", "path": {"rtt": "10ms"}, "flows": [flow], **links}
+    manifest = tailback.run(scenario, out=tmp_path, progress=False)[0].manifest
+    names = [link["name"] for link in manifest["canonical"]["links"]]
+    found = {name: of_results.suite_and_subject(manifest, None, name) for name in names}
+    assert found == {name: ("queue", queue) for name, queue in queues.items()}
 
 
 def test_results_evaluate_an_algorithm_with_its_options(tmp_path: Path) -> None:

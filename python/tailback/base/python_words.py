@@ -11,7 +11,9 @@ from tailback.errors import DamagedResults, InputError, InputErrors, ScenarioErr
 _ARGUMENTS = {"from": "begin", "to": "end", "rule": "rules", "law": "laws"}
 """Arguments of Python whose name is not that of the option."""
 
-# `--without` in the advice to run again is an option of `tailback run`, which is no argument.
+# The options of a command to run, such as `tailback kernel build --release 6.1`, are no arguments.
+_COMMAND = re.compile(r"(\b(?:tailback|pip) [a-z][^;\n]*)")
+# Neither is `--without` in the advice to run the scenario again.
 _OPTION = re.compile(r"(?<!again with )--([a-z][a-z-]*)")
 _CHOICE = re.compile(r"(?<!again with )--(?!where\b)([a-z][a-z-]*) ([\w.]+)(?![\w.:])")
 _WHERE = re.compile(r"--where (?:'([^'=]+)=([^']*)'|([\w.]+)=([\w.]+))")
@@ -26,12 +28,21 @@ def python_words() -> Iterator[None]:
     except (DamagedResults, ScenarioError):
         raise
     except InputError as error:
-        raise InputErrors(*(in_python(str(one)) for one in error.problems)) from None
+        renamed = [in_python(one) if isinstance(one, str) else one for one in error.problems]
+        if renamed == error.problems:
+            raise
+        raise InputErrors(*renamed) from None
 
 
 def in_python(message: str) -> str:
-    """Return a message about options of the command line as a message about arguments."""
+    """Return a message about options of the command line as a message about arguments. Commands in
+    the message are not changed."""
+    parts = _COMMAND.split(message)
+    parts[::2] = map(_with_arguments, parts[::2])
+    return "".join(parts)
 
+
+def _with_arguments(message: str) -> str:
     def where(found: re.Match[str]) -> str:
         key, value = (found[1], found[2]) if found[1] else (found[3], found[4])
         return f'where={{"{key}": "{value}"}}'

@@ -45,7 +45,9 @@ def suite_and_subject(
     if kind == "flow":
         value = table["flows"][number].get("cc", name)
     else:
-        place = table["bottleneck"] if "bottleneck" in table else table["links"][number]
+        # The second link of `both_directions` has the queue of the first.
+        first = canonical["links"][number]["name"].removesuffix(".back")
+        place = table["bottleneck"] if "bottleneck" in table else table["links"][first]
         value = place.get("queue", name)
     options = {} if isinstance(value, str) else {**value}
     options.pop(word, None)

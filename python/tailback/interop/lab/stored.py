@@ -44,8 +44,8 @@ def text(run: Path) -> str:
 
 
 def scenario(point: Table, seed: int) -> str | None:
-    """Return the TOML of a scenario that gives this sweep point, without keys that have their
-    default value.
+    """Return the TOML of a scenario that gives this canonical scenario, without keys that have
+    their default value.
 
     Return None if no such scenario exists."""
     try:
@@ -55,10 +55,13 @@ def scenario(point: Table, seed: int) -> str | None:
     if _canonical(_tidy(table)) != point:
         return None
     for place, key in list(_places(table)):
-        value = place.pop(key)
-        # A sweep point does not contain the seed, so the seed is always written.
+        before = dict(place)
+        del place[key]
+        # A canonical scenario does not contain the seed, so the seed is always written.
         if (place is table and key == "seed") or _canonical(_tidy(table)) != point:
-            place[key] = value
+            # Keep the order of the keys, because the order of links is part of a scenario.
+            place.clear()
+            place.update(before)
     written = _laid_out(_tidy(table))
     return written if _point(written) == point else None
 
