@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,19 @@ def test_fonts_and_versions_are_part_of_the_key(monkeypatch: pytest.MonkeyPatch)
     assert kept.get("{ }") is None
     monkeypatch.setattr(kept, "_drawer", lambda: "other fonts")
     assert kept.get("{}") is None
+
+
+def test_settings_of_fonts_are_part_of_the_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = tmp_path / "fonts.conf"
+    settings.write_text("<fontconfig/>")
+    plain = kept._drawer.__wrapped__()
+    monkeypatch.setenv("FONTCONFIG_FILE", str(settings))
+    before = kept._drawer.__wrapped__()
+    assert before != plain
+    os.utime(settings, ns=(0, 0))
+    assert kept._drawer.__wrapped__() != before
 
 
 def test_the_oldest_figures_go(cache: Path) -> None:

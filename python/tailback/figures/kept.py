@@ -2,9 +2,10 @@
 the same figures again.
 
 Drawing takes most of the time of a report from stored runs. A figure follows from its
-specification, the version of the drawing library, and the installed fonts. The cache has a file for
-each combination of these. Each file begins with a hash of the rest, so a file that was only partly
-written is ignored. The cache belongs to the user, as the scripts do that `export` keeps there.
+specification, the versions of tailback and of the drawing library, and the installed fonts and
+their settings. The cache has a file for each combination of these. Each file begins with a hash of
+the rest, so a file that was only partly written is ignored. The cache belongs to the user, as the
+scripts do that `export` keeps there.
 """
 
 from __future__ import annotations
@@ -17,12 +18,25 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
+from tailback import __version__
 from tailback.figures import export
 
 MAX_BYTES = 256 << 20
 """Largest size of all files. If they are larger, the oldest are deleted until half is left."""
 
-_FONTS = ("/usr/share/fonts", "/usr/local/share/fonts", "~/.fonts", "~/.local/share/fonts")
+_FONTS = (
+    "/usr/share/fonts",
+    "/usr/local/share/fonts",
+    "~/.fonts",
+    "~/.local/share/fonts",
+    "$XDG_DATA_HOME/fonts",
+)
+_SETTINGS = (
+    *("/etc/fonts/fonts.conf", "/etc/fonts/local.conf", "/etc/fonts/conf.d"),
+    *("~/.config/fontconfig/fonts.conf", "$XDG_CONFIG_HOME/fontconfig/fonts.conf"),
+    "$FONTCONFIG_FILE",
+)
+"""Where fontconfig's settings are, which choose a font for each name of a font."""
 
 
 def get(text: str) -> str | None:
@@ -78,12 +92,14 @@ def _folder() -> Path:
 @cache
 def _drawer() -> str:
     """Return what a drawing depends on besides its specification."""
-    fonts = "\n".join(sorted(line for root in _FONTS for line in _changes(root)))
-    return f"{version('vl-convert-python')} {export.VEGA_LITE}\n{fonts}"
+    fonts = "\n".join(line for root in (*_FONTS, *_SETTINGS) for line in sorted(_changes(root)))
+    versions = f"{__version__} {version('vl-convert-python')} {export.VEGA_LITE}"
+    return f"{versions}\n{fonts}"
 
 
 def _changes(root: str) -> Iterator[str]:
-    """Yield the time of the last change of each folder below a folder of fonts."""
-    for folder, _, _ in os.walk(os.path.expanduser(root)):
+    """Yield the time of the last change of a file or folder, and of each folder below it."""
+    place = os.path.expandvars(os.path.expanduser(root))
+    for path in (place, *(folder for folder, _, _ in os.walk(place) if folder != place)):
         with contextlib.suppress(OSError):
-            yield f"{folder} {os.stat(folder).st_mtime_ns}"
+            yield f"{path} {os.stat(path).st_mtime_ns}"
