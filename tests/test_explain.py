@@ -24,6 +24,7 @@ from tailback.explain import between, explain, programs, words
 from tailback.explain.account import read
 from tailback.report.model import Facts, ReportFigure, Table
 from tailback.report.sweep import traces
+from tailback.store import changes
 from tailback.store.run_folder import StoredRun
 
 Found = dict[str, Any]
@@ -625,6 +626,17 @@ def test_changes_during_a_run_are_listed(tmp_path: Path) -> None:
     quiet = EVENTS.partition("[[events]]")[0]
     (made,) = package.run(quiet, out=tmp_path / "quiet")
     assert explain(made.stored).to_dict()["changes"] == []
+
+
+def test_changes_of_a_plugins_queue_are_listed() -> None:
+    link = {"name": "bottleneck", "queue": {"name": "mine", "options": {"depth": 3, "ecn": False}}}
+    new = {"depth": 4, "ecn": False}
+    events = [{"at": s * 10**9, "changes": [{"link": 0, "queue": new}]} for s in (1, 2)]
+    found = changes.of({"links": [link], "flows": [], "events": events})
+    assert changes.sentences(found) == [
+        "At 1 s: the queue of bottleneck gets depth = 4.",
+        "At 2 s: nothing changes.",
+    ]
 
 
 def test_a_report_draws_no_window_after_a_flow_stops(tmp_path: Path) -> None:

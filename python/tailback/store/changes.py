@@ -27,7 +27,7 @@ def of(canonical: dict[str, Any]) -> list[dict[str, Any]]:
         parts = [_part(change, links, owners, options) for change in event["changes"]]
         at = event["at"] / 1e9
         changes = "; ".join(part for part in parts if part)
-        found.append({"at_s": at, "sentence": f"At {at:g} s: {changes}."})
+        found.append({"at_s": at, "sentence": f"At {at:g} s: {changes or 'nothing changes'}."})
     return found
 
 
@@ -35,7 +35,7 @@ def sentences(found: list[dict[str, Any]]) -> list[str]:
     """Return a sentence for each event."""
     told = [event["sentence"] for event in found[:MAX_SENTENCES]]
     more = len(found) - len(told)
-    return [*told, f"And {more} more events."] if more else told
+    return [*told, f"And {more} more event{'s' if more > 1 else ''}."] if more else told
 
 
 def _owners(canonical: dict[str, Any]) -> Iterator[str]:
@@ -73,7 +73,9 @@ def _part(
     else:
         algorithm = links[number]["impairments"][place]["kind"]
         what, kind = f"the impairment {algorithm}", "impairments"
-    types = {option["name"]: option["type"] for option in entry(kind, algorithm)["options"]}
+    # A queue of a plugin has no entry.
+    known = entry(kind, algorithm).get("options", ())
+    types = {option["name"]: option["type"] for option in known}
     differing = [
         f"{key} = {_shown(value, types.get(key, ''))}"
         for key, value in new.items()
