@@ -2,8 +2,8 @@
 section that no run can decide.
 
 A section declares a scenario, what to measure in a run, and a limit. `tailback run` can run the
-unchanged scenario. An evaluation sets the tested algorithm, which is the evaluated algorithm, as
-the value of the keys in `subject_at`.
+unchanged scenario. An evaluation sets the tested algorithm as the value of the keys in
+`subject_at`.
 """
 
 from __future__ import annotations

@@ -94,7 +94,7 @@ class _Stream:
     raw: list[Raw]
     """Samples in order of time, with the keys `t`, `val`, `dur` and perhaps socket statistics."""
     columns: dict[str, list[float | None]]
-    """For each key of `raw`, its value at each sweep point of the time axis."""
+    """For each key of `raw`, its value at each point of the time axis."""
 
 
 class _Export:

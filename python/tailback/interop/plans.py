@@ -14,7 +14,7 @@ def flow_plan(point: Mapping[str, Any], flow: str, run: Path) -> dict[str, Any]:
     """Return the settings of a flow from the canonical scenario of a run. Several flows made by the
     key `count` share one table of settings.
 
-    Raises `DamagedResults` with the run's folder if the sweep point does not contain the flow.
+    Raises `DamagedResults` with the run's folder if the scenario does not contain the flow.
     """
     return _plan(point["flows"], flow, run)
 

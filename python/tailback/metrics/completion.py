@@ -20,8 +20,8 @@ METRICS = (replace(recorded.metric("completion_s", "flow"), at_least=field(UNFIN
 def transfers(canonical: Mapping[str, Any]) -> dict[str, float]:
     """Return the latest possible start in s of each flow with a fixed size, by name.
 
-    The result is empty if another version of tailback wrote the sweep point in a format without
-    these fields.
+    The result is empty if another version of tailback wrote the canonical scenario in a format
+    without these fields.
     """
     try:
         return {

@@ -5,12 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from tailback.errors import InputError
-
-if TYPE_CHECKING:
-    pass
 
 Limits = tuple[float | None, float | None]
 """Both ends of an axis. None means an end that suits the values."""

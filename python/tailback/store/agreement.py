@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tailback.store.layout import Index, PointRef
 
 LOOKED_AT = 64
-"""How many points to compare when results are opened. `verify` compares all sweep points."""
+"""How many sweep points to compare when results are opened. `verify` compares all sweep points."""
 
 Leaf = tuple[str | int, ...]
 """The path to a value in a manifest: keys and indices."""

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 import json
 from collections.abc import Collection, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tailback import studies
-
-if TYPE_CHECKING:
-    from tailback.kernel.kit import Kit
 
 KERNEL_HAS = {"cc": "ccs", "aqm": "qdiscs"}
 """For each registry, the key in a guest kernel's manifest that lists the algorithms of the guest
@@ -144,33 +140,16 @@ def _engines_of_program(name: str, registry: dict[str, Any]) -> str:
 def _kernel_has(kind: str) -> Collection[str] | None:
     """Return the names of this kind, such as queue disciplines, in the built kernel. Return None if
     no kernel is built."""
-    if kind not in KERNEL_HAS or (found := _kit()) is None:
-        return None
-    names: dict[str, str | None] = getattr(found, KERNEL_HAS[kind])
-    return names
-
-
-def _kit() -> Kit | None:
-    """Return the built kernel, or None if no kernel is built."""
-    from tailback.kernel import kit
-
-    try:
-        return _verified((kit.cache() / "current" / kit.MANIFEST).stat().st_ino)
-    except OSError:
-        return None
-
-
-@functools.cache
-def _verified(inode: int) -> Kit | None:  # noqa: ARG001 (the key of the cache)
-    """Return the kernel whose manifest has this inode. Opening it hashes all of its files, so this
-    happens only once for all lists."""
     from tailback.errors import InputError
     from tailback.kernel import kit
 
+    if kind not in KERNEL_HAS:
+        return None
     try:
-        return kit.current()
+        found: dict[str, str | None] = getattr(kit.current(), KERNEL_HAS[kind])
     except InputError:
         return None
+    return found
 
 
 def _only_kernel(entries: list[dict[str, Any]], has: Collection[str] | None) -> list[str]:
