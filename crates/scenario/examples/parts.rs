@@ -1,5 +1,6 @@
-//! Runs the first sweep point of a scenario on one core and then on several. Prints the duration of
-//! both runs in seconds, and how far each part may run ahead of the others.
+//! Runs the first sweep point of a scenario on one core and then on several. Prints how many
+//! seconds each run takes, and how far in simulated time each part may run ahead of the other
+//! parts.
 
 use std::sync::Arc;
 use std::thread;

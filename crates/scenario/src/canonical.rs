@@ -21,8 +21,8 @@ pub(crate) fn canonical(plan: &Plan, traces: &Traces) -> String {
         traces,
     };
     if let Part::Table(mut parts) = plan.part() {
-        // Omit empty lists of programs and events, so that ids of runs from before these keys existed
-        // stay valid.
+        // Omit empty lists of programs and events, so that runs from before these keys existed keep
+        // their ids.
         parts.retain(|(name, _)| match *name {
             "programs" => !plan.programs.is_empty(),
             "events" => !plan.events.is_empty(),
@@ -136,7 +136,7 @@ impl Writer<'_> {
             (Value::Bool(b), _) => self.json(*b),
             (Value::Int(i), _) => self.json(*i),
             (Value::Float(f), _) => self.json(*f),
-            // State the unit, because the value may be a time or a size.
+            // Write the unit as well, because the value may be a time or a size.
             (Value::Time(t), Some(Kind::TimeOrSize)) => {
                 _ = write!(self.text, r#"{{"ns":{}}}"#, t.0);
             }

@@ -12,8 +12,8 @@ const ACK: u64 = 66;
 /// Frame length of a full segment, bytes.
 const FRAME: u64 = 1514;
 
-/// Number of iterations. Each computes the fraction that a link lets pass from those of the other
-/// links.
+/// Number of iterations. Each iteration computes the fraction of packets that every link lets pass
+/// from the fractions of the other links.
 const ROUNDS: usize = 4;
 
 /// Number of segments that Linux acknowledges without delay after a duplicate arrives
@@ -21,9 +21,9 @@ const ROUNDS: usize = 4;
 const QUICK_ACKS: f64 = 16.0;
 
 /// Estimates how many packets pass the links in a run. A packet, ACK or duplicate counts once for
-/// each link that it passes. A sender's packets are limited by the links and policers on its route.
-/// The estimate is lower for a sender whose congestion control stays below the rate of its link,
-/// because of losses and marks that do not come from a queue.
+/// each link that it passes. The links and policers on a sender's route limit how many packets it
+/// sends. Losses and marks that do not come from a queue also limit a sender if they keep its
+/// congestion control below the rate of its link.
 pub fn estimate_packets(plan: &Plan) -> u64 {
     let offers = offers(plan);
     let links: Vec<Passage> = plan.links.iter().map(|of| Passage::of(plan, of)).collect();
@@ -88,10 +88,10 @@ pub fn estimate_packets(plan: &Plan) -> u64 {
 /// What limits the packets of a sender.
 #[derive(Clone, Copy, Debug)]
 enum Sender {
-    /// Its own rate: it sends datagrams.
+    /// The sender's own rate: it sends datagrams without congestion control.
     Datagrams,
-    /// Losses, and if `marks` is true also a policer's marks: the sender responds to marks, or its
-    /// packets are not ECN-capable and are dropped instead.
+    /// Losses limit the sender. If `marks` is true, a policer's marks limit it too: the sender
+    /// responds to marks, or its packets are not ECN-capable, so that the policer drops them.
     Tcp { marks: bool },
 }
 
@@ -100,7 +100,7 @@ struct Offer<'a> {
     sender: Sender,
     route: &'a [u32],
     packets: f64,
-    /// Mean frame length, bytes.
+    /// Mean frame length of the packets, bytes.
     frame: f64,
     /// Route of the ACKs, and the number of ACKs for each segment.
     back: Option<(&'a [u32], f64)>,
@@ -158,7 +158,8 @@ fn offers(plan: &Plan) -> Vec<Offer<'_>> {
     flows.chain(sources).chain(echoes).collect()
 }
 
-/// Returns the packets that a source of datagrams offers to a route, if it is one.
+/// Returns the packets that a source of datagrams offers to a route. Returns `None` for other
+/// sources.
 fn datagrams<'a>(plan: &Plan, source: &TrafficPlan, route: &'a [u32]) -> Option<Offer<'a>> {
     let Some(Transport::Datagrams(of)) = transport(source.kind) else {
         return None;
@@ -176,7 +177,7 @@ fn datagrams<'a>(plan: &Plan, source: &TrafficPlan, route: &'a [u32]) -> Option<
     })
 }
 
-/// Bytes offered to a link, by what limits their senders.
+/// Bytes offered to a link, grouped by what limits the senders.
 #[derive(Clone, Copy, Default)]
 struct Offered {
     datagrams: f64,
@@ -197,7 +198,8 @@ impl Offered {
     }
 }
 
-/// How much a link can carry, and where it drops, marks or duplicates.
+/// How much a link can carry, above which load it drops or marks packets, and how many it
+/// duplicates.
 struct Passage {
     /// Bytes that the link can carry in the run.
     carries: f64,

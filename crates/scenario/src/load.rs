@@ -55,8 +55,8 @@ pub fn load_request(request: &Request<'_>) -> Result<Scenario, Vec<Diagnostic>> 
     if problems.is_empty() {
         return expand(request, root, &mut sources).map_err(|problems| render(problems, &sources));
     }
-    // After a syntax error, part of the file is missing from the tree. Then report only errors that
-    // do not depend on that part.
+    // After a syntax error, part of the file is missing from the tree. In that case, report only
+    // errors that do not depend on the missing part.
     let syntax = problems.clone();
     let lost = syntax
         .iter()
@@ -79,16 +79,16 @@ pub fn load_request(request: &Request<'_>) -> Result<Scenario, Vec<Diagnostic>> 
     Err(render(problems, &sources))
 }
 
-/// Returns whether a file has a key of a scenario. Otherwise, the user has probably named a wrong
-/// file, which may be confidential.
+/// Returns whether a file has a key of a scenario. If it has none, the user has probably named a
+/// wrong file, which may be confidential.
 fn has_known_key(root: &Node) -> bool {
     let known = |key: &str| Plan::TABLE.keys.iter().any(|known| known.name == key);
     root.table()
         .is_some_and(|table| table.0.iter().any(|item| known(&item.key)))
 }
 
-/// Returns the folders of plugins in a scenario's key `with`, each with its position. Returns none
-/// if the key is wrong, which loading the scenario reports.
+/// Returns the folders of plugins in a scenario's key `with`, each with its position. Returns an
+/// empty list if the key is invalid; loading the scenario then reports the error.
 pub fn named_plugins(text: &[u8], file: &str, overrides: &[Override]) -> Vec<(String, Place)> {
     const KEY: &str = "with";
     let Ok(text) = decode(text, file) else {

@@ -17,8 +17,9 @@ use crate::scenario::Scenario;
 /// Bytes for a flow: sender, receiver, names, series keys and counters (4 KiB), and a histogram of
 /// round-trip times with 1 KiB of buckets for each of four powers of two.
 const FLOW: u64 = 8 << 10;
-/// Bytes for an entry in a histogram's list of carried counts. At most every 256th sample adds an
-/// entry, and a packet's times can only be in a limited number of buckets.
+/// Bytes for an entry in a histogram's list of carried counts (`CARRIED`). At most every 256th
+/// sample adds an entry (`SAMPLES_CARRIED`). A histogram of packet times has a limited number of
+/// buckets (`BUCKETS_CARRIED`).
 const CARRIED: u64 = 32;
 const SAMPLES_CARRIED: u64 = 256;
 const BUCKETS_CARRIED: u64 = 4096;
@@ -41,9 +42,9 @@ const PACKET: u64 = 160;
 const CAPTURED: u64 = 512;
 /// Bytes that a queue may hold if its options do not limit it (Cake's smallest limit is 4 MiB).
 const UNLIMITED: u64 = 32 << 20;
-/// Bytes for a class of flows: a histogram of delays over ten powers of two.
+/// Bytes for a row of a time series or of the packet record.
 const ROW: u64 = 40;
-/// Bytes for a class of flows: a histogram of delays with ten blocks.
+/// Bytes for a class of flows: a histogram of delays over ten powers of two.
 const CLASS: u64 = 84 << 10;
 /// Bytes for a sample of a class for `record.statistics`. The next two constants are for a link and
 /// for a flow.
@@ -110,8 +111,8 @@ fn estimate_unchanged(plan: &Plan) -> u64 {
     let windows = windows.map(|flow| window(flow).saturating_mul(flow.count));
     let initial = plan.flows.iter();
     let initial = sum(initial.map(|flow| u64::from(flow.tcp.initial_cwnd) * flow.count));
-    // If a receiver acknowledges segments before they arrive, only the windows limit the segments
-    // in flight.
+    // If a receiver acknowledges segments before they arrive, only the windows limit how many
+    // segments are in flight.
     let early = plan.flows.iter();
     let early = early.filter(|flow| acknowledges_early(&flow.tcp));
     let early = sum(early.map(|flow| window(flow).saturating_mul(flow.count)));
@@ -222,7 +223,7 @@ fn listed(options: &Options) -> usize {
     lengths.sum()
 }
 
-/// Returns the largest number of rows that sampling at the record interval can give.
+/// Returns the largest number of rows that samples at the record interval can have.
 pub(crate) fn sampled_rows(plan: &Plan) -> u64 {
     if plan.record.series == SeriesMode::Off {
         return 0;
@@ -276,7 +277,8 @@ fn capacity(link: &LinkPlan) -> Capacity {
                 Value::Packets(packets) if name.contains("limit") => (*packets, u64::MAX),
                 Value::Bytes(bytes) if name.contains("limit") => (u64::MAX, bytes.0),
                 Value::Table(table) => {
-                    // Inner queues hold packets in addition, so add their limits.
+                    // Inner queues hold packets in addition to the outer queue, so add their
+                    // limits.
                     if let Some(one) = least(table) {
                         let sum = inner.map_or((0, 0), |c| (c.packets, c.bytes));
                         inner = Some(Capacity {
@@ -364,8 +366,8 @@ fn excess_bytes(link: &RatePlan, offered: Rate, time: Time) -> u64 {
                 .map(|((start, rate), end)| over(*rate, end.since(*start)))
                 .fold(0, u64::saturating_add)
         }
-        // Assume evenly spaced opportunities, and add the traffic of one period for the longest
-        // gap.
+        // Assume that opportunities are evenly spaced. To allow for the longest gap between them,
+        // add the traffic of one period of the trace.
         RatePlan::Trace(times) => {
             let period = times.last().copied().unwrap_or_default();
             over(link.nominal(), time).saturating_add(offered.bytes_in(period.min(time)))

@@ -55,8 +55,8 @@ fn quantities() -> Vec<Value> {
         .collect()
 }
 
-/// Returns the declaration of a run's summary: its tree of fields, the metrics among them, and the
-/// size bins of requests.
+/// Returns the declaration of a run's summary: the tree of its fields, which of them are metrics,
+/// and the size bins of requests.
 pub fn summary() -> Value {
     let metrics = metrics().iter().map(|metric| {
         json!({
@@ -179,8 +179,8 @@ fn add(value: &mut Value, more: Value) {
     }
 }
 
-/// Returns how the kernel implements an entry: its name there, the first Linux release with it, and
-/// whether it is a qdisc or a module.
+/// Returns how the kernel implements an entry: the entry's name in Linux, the first Linux release
+/// with it, and whether it is a qdisc or a module.
 fn kernel<B>(entry: &Entry<B>) -> Value {
     match entry.kernel {
         Kernel::Qdisc(face) => json!({

@@ -31,8 +31,8 @@ pub struct Override {
 
 /// A function that returns the settings of a plan that an engine does not support. It is called for
 /// every sweep point, even if the plan has errors and therefore defaults in place of wrong values.
-/// Such a plan lacks what cannot run, such as a flow without a route or with an unknown congestion
-/// control.
+/// A plan with errors does not contain parts that cannot run, such as a flow without a route or
+/// with an unknown congestion control.
 pub type Judge<'a> = dyn Fn(&Plan) -> Vec<Refusal> + 'a;
 
 /// A request to load a scenario.
@@ -62,8 +62,8 @@ pub struct Request<'a> {
     /// Whether the caller attaches endpoints to the entries of `[[programs]]`, which then run in
     /// the simulator without programs.
     pub endpoints: bool,
-    /// Returns the settings that the engine does not support, beyond the limits declared with keys
-    /// and registries.
+    /// Returns the settings that the engine does not support. The limits that are declared with
+    /// keys and registries are checked separately.
     pub judge: Option<&'a Judge<'a>>,
 }
 

@@ -8,14 +8,15 @@ use tailback_engine::units::Time;
 
 /// CUBIC's constant C, segments/s^3. The window grows by C times the cube of the time (RFC 9438).
 const CUBIC_C: f64 = 0.4;
-/// Loss rate up to which BBR keeps its sending rate. Its gain of 1.25 compensates for losses of up
-/// to 20 %. At higher loss rates, its rate falls with the square of the loss rate. The constant
-/// comes from simulations at 10 Mbit/s to 1 Gbit/s with up to 30 % loss.
+/// Loss rate up to which BBR keeps its sending rate. In theory, BBR's gain of 1.25 compensates for
+/// losses of up to 20 %. Above this constant, the sending rate falls with the square of the loss
+/// rate. The constant comes from simulations at 10 Mbit/s to 1 Gbit/s with up to 30 % loss.
 const BBR_KEEPS: f64 = 0.15;
-/// Multiple of BBRv3's loss threshold from which on losses alone determine its window.
+/// If the loss rate is at least this multiple of BBRv3's loss threshold, losses alone determine its
+/// window.
 const BBR3_FOLLOWS: f64 = 2.5;
-/// Product of BBRv3's window and the loss rate. In the same simulations, it was 2.1 to 2.2 at 5 to
-/// 10 % loss.
+/// Product of BBRv3's window and the loss rate. In the same simulations, this product was 2.1 to
+/// 2.2 at 5 to 10 % loss.
 const BBR3_WINDOW: f64 = 2.2;
 
 /// How a congestion control responds to losses and marks.
@@ -62,9 +63,9 @@ struct Signals {
 }
 
 impl Signals {
-    /// Adds the losses and marks of a link: random losses, and impairments that always act, or if
-    /// `windows` is set also those limited to windows of time. Adds the link's schedule if it lasts
-    /// for at least `most` segments.
+    /// Adds the losses and marks of a link: its random losses and its impairments. Impairments that
+    /// act only in windows of time are included if `windows` is set. The link's schedule is
+    /// included if it lasts for at least `most` segments.
     fn add(&mut self, link: &LinkPlan, ecn: bool, most: f64, windows: bool) {
         self.lost += link.loss;
         self.bursts += link.loss;
@@ -90,26 +91,27 @@ impl Signals {
         self.bursts += lost;
     }
 
-    /// Returns the fraction of segments that make the congestion control reduce its window.
+    /// Returns the fraction of segments whose loss or mark makes the congestion control reduce its
+    /// window.
     fn all(self) -> f64 {
         self.bursts + self.marked
     }
 }
 
-/// Returns the impairments of a link that affect data.
+/// Returns the impairments of a link that affect data packets, not only ACKs.
 pub fn on_data(link: &LinkPlan) -> impl Iterator<Item = &ImpairmentPlan> {
     let impairments = link.impairments.iter();
     impairments.filter(|impairment| impairment.only != Concerns::Acks)
 }
 
-/// Returns the long-term losses and marks of data that an impairment causes.
+/// Returns the long-term rates at which an impairment loses and marks data packets.
 pub fn long_run(impairment: &ImpairmentPlan, ecn: bool) -> LongRun {
     (impairment.entry().build.long_run)(&impairment.options, ecn)
 }
 
-/// Returns how many segments a flow sends in this many round-trip times if losses and marks limit
-/// its window. Without them, it would send `most` segments. Returns `None` if the response of its
-/// congestion control is unknown.
+/// Returns how many segments a flow sends in `rounds` round-trip times if losses and marks limit
+/// its window. Without losses and marks, the flow would send `most` segments. Returns `None` if the
+/// response of its congestion control is unknown.
 ///
 /// Losses and marks of queues are ignored, because a flow that fills a queue is limited by its
 /// link.
@@ -124,8 +126,8 @@ pub fn segments(plan: &Plan, flow: &FlowPlan, rtt: Time, rounds: f64, most: f64)
             }
             signals
         };
-        // Estimate with all schedules first. Then omit the schedules that end before the estimated
-        // number of segments.
+        // First estimate the number of segments with all schedules. Then repeat the estimate
+        // without the schedules that end before this number.
         let hoped = sent(&flow.cc, signals(0.0), rtt, rounds, most)?;
         sent(&flow.cc, signals(hoped), rtt, rounds, most)
     };
@@ -169,16 +171,17 @@ fn sent(control: &Algorithm, signals: Signals, rtt: Time, rounds: f64, most: f64
         Family::Bbr3 => bbr3(control, signals.lost, rounds, most),
         Family::Reno { .. } | Family::Cubic => {
             let (window, beta) = mean_window(control, family, signals, rtt);
-            // The flow is in slow start until the first loss or mark, then reduces its window to
-            // the mean one.
+            // The flow is in slow start until the first loss or mark. Then its window falls to the
+            // mean window.
             (1.0 + 0.5 / (1.0 - beta)) / signals.all() + rounds * window
         }
     };
     Some(sent.min(most))
 }
 
-/// Returns how many segments BBRv3 sends: `most` up to its loss threshold, and from 2.5 times the
-/// threshold on what its window allows. In between, the logarithm of the number falls linearly.
+/// Returns how many segments BBRv3 sends: `most` if the loss rate is at most its loss threshold,
+/// and what its window allows from 2.5 times the threshold on. In between, the logarithm of the
+/// number of segments falls linearly.
 fn bbr3(control: &Algorithm, lost: f64, rounds: f64, most: f64) -> f64 {
     let options = control.known().map(|(_, options)| options);
     let threshold = options.map_or(0.02, |options| options.float("loss_threshold"));

@@ -75,7 +75,7 @@ pub struct Axis {
     /// The paths, as written in the file.
     pub keys: Vec<String>,
     /// For each position on the axis, the values of all its keys. A value that depends on the sweep
-    /// point (a multiple of the bdp) is as written in the file.
+    /// point (a multiple of the bdp) is stored as written in the file.
     pub values: Vec<Vec<Param>>,
 }
 
@@ -105,9 +105,9 @@ pub struct Point {
     /// The canonical form, JSON: everything except the seed, with defaults, base units and sorted
     /// keys.
     pub canonical: Arc<str>,
-    /// Index of the baseline for gains: the sweep point with the same seed in which every flow has
-    /// the standard response. `None` if every flow of this sweep point has it, or if there is no
-    /// such sweep point.
+    /// Index of the baseline for gains: the sweep point with the same seed at which every flow has
+    /// the standard response to marks. `None` if this sweep point is such a point itself, or if the
+    /// sweep has no such point.
     pub baseline: Option<usize>,
     /// The engine's input, without the seed.
     pub plan: Arc<Plan>,

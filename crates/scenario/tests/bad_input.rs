@@ -2,8 +2,8 @@
 //!
 //! In expected messages, `{queues}`, `{controls}` and `{kinds}` stand for the names in a registry,
 //! and `{with OPTION}` for the queue disciplines that have this option. `{options of ENTRY}` and
-//! `{options of ENTRY.TABLE}` stand for the options of an entry. So the messages stay correct when
-//! entries are added.
+//! `{options of ENTRY.TABLE}` stand for the options of an entry. The expected messages therefore
+//! stay correct when entries are added.
 
 use tailback_engine::plan::{Plan, TcpPlan};
 use tailback_engine::registry::kernel::Kernel;
@@ -16,7 +16,8 @@ fn names<B>(entries: &[&'static Entry<B>]) -> String {
     names.join(", ")
 }
 
-/// Returns the names of congestion controls that the kernel engine has without a user's module.
+/// Returns the names of congestion controls that the kernel engine supports without a module from
+/// the user.
 fn controls_of_linux() -> String {
     let of_linux = |entry: &&&'static Entry<cc::Build>| match entry.kernel {
         Kernel::Module(module) => module.since.is_some(),
@@ -201,7 +202,7 @@ cc = "cubik"
         f.toml:7:6: unknown congestion control "cubik"; expected one of {controls}; did you mean "cubic"?
         "#,
     );
-    // After a syntax error from which it cannot recover, the parser reports no further errors.
+    // The parser cannot recover from this syntax error, so it reports no further errors.
     check(
         "warmpu = \"5s\"\nduration = \"60s\"\n[bottleneck\nrate = \"100Mbit\"\nquue = 1\n",
         r#"
@@ -967,7 +968,8 @@ fn times_that_do_not_fit() {
         f.toml:12:8: wrong value "50s" for "stop"; expected a time after the start, 60s
         "#,
     );
-    // The jitter is exactly a packet time: 1514 bytes at 100 Mbit/s take 121.12 us.
+    // The jitter is exactly as long as the link needs for a packet: 121.12 us for 1514 bytes at 100
+    // Mbit/s.
     check(
         &format!("host_jitter = \"121120ns\"\n{BASE}"),
         r#"f.toml:1:15: wrong value "121120ns" for "host_jitter"; expected a time below one packet time at the slowest link, 121120ns"#,
@@ -1266,8 +1268,8 @@ fn what_the_kernel_has_not() {
     }
 }
 
-/// Tests that what an engine does not support is reported once, with other errors, and at the
-/// position in the file that belongs to the index in the plan.
+/// Tests that a setting that an engine does not support is reported once and together with other
+/// errors. The engine names it by an index of the plan; the error shows its position in the file.
 #[test]
 fn refusals_of_an_engine() {
     let judge = |plan: &Plan| {
@@ -1606,7 +1608,7 @@ fn a_step_below_two_packet_times() {
             "cc = \"prague\"",
         ),
         (
-            // With at least one packet left in the queue, two can leave without a mark.
+            // Only one packet has to stay in the queue, so two packets can leave without a mark.
             &slow.replace("2ms\"", "2ms\", min_qlen_step = 1, step_rule = \"dequeue\""),
             "cc = \"prague\"",
         ),
@@ -1904,7 +1906,7 @@ fn what_is_never_measured_is_warned_of() {
         ],
     );
     check_warnings(&flow("start = \"9979ms\"\n"), &[]);
-    // The transfer takes the handshake and 8 ms for the ten segments of the initial window.
+    // The transfer lasts for the handshake, plus 8 ms for the ten segments of the initial window.
     check_warnings(
         &flow("bytes = \"14480b\"\n"),
         &[

@@ -1,5 +1,5 @@
-//! Tests changes during a run: that they have the effect of the same settings at the start, that
-//! a run changed from outside equals the scenario with these changes, and that packets are
+//! Tests changes during a run: a change has the effect of the same setting at the start; a run that
+//! is changed from outside equals a run of the scenario with these changes; and packets are
 //! conserved.
 
 use std::sync::Arc;
@@ -42,8 +42,8 @@ fn run(plan: &Arc<Plan>) -> Outcome {
     finish(Network::new(plan, 1))
 }
 
-/// Runs the plan without its events, and makes the same changes from outside when their time has
-/// come.
+/// Runs the plan without its events, and makes each of these changes from outside at the event's
+/// time.
 fn run_live(plan: &Arc<Plan>) -> Outcome {
     let mut base = Plan::clone(plan);
     let events = std::mem::take(&mut base.events);
@@ -55,7 +55,7 @@ fn run_live(plan: &Arc<Plan>) -> Outcome {
     finish(network)
 }
 
-/// Returns everything that was measured. Events of the calendar are left out if `all` is false.
+/// Returns everything that was measured. Omits the number of calendar events if `all` is false.
 fn measured(outcome: &Outcome, all: bool) -> String {
     let mut value = serde_json::to_value(outcome).expect("numbers and names");
     if !all {
@@ -134,7 +134,8 @@ fn every_change_at_every_queue_is_the_same_live_and_scheduled() {
     }
 }
 
-/// Returns a value of an option other than its default, as written in a file, in the same unit.
+/// Returns a value of an option that differs from its default, as written in a file, in the unit of
+/// the default.
 fn other(opt: &Opt, now: Option<&Value>) -> String {
     match (opt.kind, now) {
         (Kind::Bool, Some(Value::Bool(now))) => (!now).to_string(),
@@ -163,11 +164,11 @@ fn other(opt: &Opt, now: Option<&Value>) -> String {
     }
 }
 
-/// An option whose other value the loader rejects: a threshold that is a time applies to packets that
-/// leave.
+/// An option that the loader does not allow to change here: if a threshold is a time, the step must
+/// apply to packets that leave the queue.
 const REJECTED: [&str; 1] = ["step.at"];
-/// Options that do not matter to the traffic of the test: the queue stays below the limits, and no
-/// ACKs, short packets or overload occur.
+/// Options that do not affect the traffic of the test: the queue stays below its limits, and there
+/// are no ACKs, short packets or overload.
 const WITHOUT_EFFECT: [&str; 26] = [
     "codel.limit",
     "fq.limit",
@@ -203,7 +204,7 @@ fn every_changeable_option_changes_live_as_scheduled() {
     for entry in aqm::ENTRIES {
         let mut options = defaults(entry.options);
         (entry.finish)(&mut options).expect("defaults");
-        // Linux gives these options only together with others.
+        // Linux only accepts these options together with others.
         let needed = |option: &str| match (entry.name, option) {
             ("fq_codel", "ce_threshold_selector") => {
                 "\"bottleneck.queue.ce_threshold\" = \"1ms\", "
@@ -297,7 +298,8 @@ fn a_rate_that_changes_equals_steps_of_the_rate() {
             }
             let queue = format!("queue = \"{}\"\n{more}", entry.name);
             let mut rates = vec![("500001us", "2Mbit"), ("1200ms", "30Mbit")];
-            // After an outage, steps serve Cake before they change its rate.
+            // At the end of an outage, steps of a rate let Cake send before they change its rate;
+            // events do not. So test outages only with other queues.
             if !shapes {
                 rates.insert(1, ("1s", "0bit"));
             }
@@ -335,7 +337,8 @@ fn a_delay_that_changes_equals_steps_of_the_delay() {
 
 #[test]
 fn an_option_of_the_queue_equals_the_same_option_at_the_start_of_the_run() {
-    // At time 0 no packet has arrived, so the change has the effect of the option itself.
+    // At time 0 no packet has arrived, so an event at this time has the same effect as an option in
+    // the file.
     let options = [
         ("fifo", "limit", "\"30p\""),
         ("codel", "target", "\"1ms\""),
@@ -494,7 +497,8 @@ fn less_patience_releases_held_packets_without_another_packet() {
     live_equals_scheduled(&text);
 }
 
-/// Two seconds of links without sources. `a` and `b` share a pipe, because they have the same delay.
+/// A scenario of two seconds with three links and no sources. The packets of `a` and `b` share a
+/// pipe, because both links have the same delay.
 const LINKS: &str = "duration = \"2s\"\n\
                      [links.a]\nrate = \"10Mbit\"\ndelay = \"50ms\"\nqueue = \"fifo\"\n\
                      [links.b]\nrate = \"10Mbit\"\ndelay = \"50ms\"\nqueue = \"fifo\"\n\
@@ -527,8 +531,9 @@ fn a_shorter_delay_does_not_wait_for_packets_of_other_links() {
 
 #[test]
 fn a_packet_does_not_overtake_one_that_is_due_at_the_same_time() {
-    // The source sends every 50 ms, so each packet reaches `a` when the one before leaves the delay.
-    // If it overtook that packet, that packet would wait for it at `slow`.
+    // The source sends a packet every 50 ms. Each packet reaches `a` at the time at which the
+    // previous packet has passed the delay of `a`. If it overtook the previous packet, the latter
+    // would have to wait at `slow`.
     let source = cbr("\"a\", \"slow\"", "200kbit", "0s");
     let others = ["b", "slow"].map(|link| cbr(&format!("\"{link}\""), "8kbit", "1900ms"));
     let text = format!("{LINKS}{source}{}", others.concat());

@@ -12,14 +12,14 @@ use tailback_record::Outcome;
 
 /// Returns the results of a run: all counters, and the rows of each series.
 fn digest(mut outcome: Outcome) -> (String, Vec<String>, Vec<(u32, u64, u64)>) {
-    // Ignore the number of events: a packet that goes from one part to another causes an event in
-    // each.
+    // Ignore the number of events: a packet that moves from one part to another causes an event in
+    // both parts.
     outcome.events = 0;
     let series = std::mem::take(&mut outcome.series);
     let rows = series.key.iter().zip(&series.time_ns).zip(&series.value);
     let rows = rows.map(|((key, time), value)| (*key, *time, value.to_bits()));
     let mut rows: Vec<_> = rows.collect();
-    // Sort rows as they are written, by series.
+    // Sort the rows by series, as they are when they are written.
     rows.sort_by_key(|(key, _, _)| *key);
     let keys = series.keys.iter().map(|key| format!("{key:?}"));
     let counted = serde_json::to_string(&outcome).expect("an outcome is data");

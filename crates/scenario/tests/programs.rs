@@ -287,7 +287,7 @@ requests = 5
     let run = ping.sender.as_ref().map(|side| side.run.join(" "));
     assert_eq!(run.as_deref(), Some("ping -n -i 0.2 -s 56 -c 5 {receiver}"));
     assert_eq!(ping.packages, ["iputils-ping"]);
-    // All entries get the one date that is set.
+    // All entries get the same date, which one entry sets.
     assert!(
         plan.programs
             .iter()

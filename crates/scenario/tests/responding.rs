@@ -19,7 +19,7 @@ fn plan(seconds: u64, rtt_ms: u64, signals: &str, cc: &str, flow: &str) -> Arc<P
     scenario.points[0].plan.clone()
 }
 
-/// Returns how many packets the simulator's links forward.
+/// Returns how many packets the links forward when the simulator runs the plan.
 fn forwarded(plan: &Arc<Plan>) -> u64 {
     let mut network = Network::new(plan, 1);
     while network.advance(1 << 20) {}
@@ -73,7 +73,7 @@ fn what_responds_to_nothing_counts_as_much_as_its_link_carries() {
     for (signals, cc, flow) in [
         ("", "\"reno\"", ""),
         ("loss = 0.001", "\"bbr\"", ""),
-        // The schedule ends before the flow does, so it has little effect on the flow.
+        // The schedule ends long before the flow, so it has little effect on the flow.
         (&*schedule("marks", 10, 3), "\"reno\"", MARKED),
     ] {
         let plan = plan(10, 1, signals, cc, flow);

@@ -306,7 +306,7 @@ reverse = true
             min_rto: Time::from_secs(1),
             delack: Delack::OFF,
             timestamps: false,
-            // The receive window is twice the bdp: 2 x 8 Mbit/s x 30 ms.
+            // The receive window is twice the bandwidth-delay product: 2 x 8 Mbit/s x 30 ms.
             rwnd: Bytes(60_000),
             pacing: Pacing::Off,
             growth: Growth::Acks,
@@ -473,7 +473,7 @@ fn traces_of_conditions() {
     let delays = [20_000_000, 42_500_000].map(|ns| Value::Time(Time(ns)));
     let delays = at.into_iter().zip(delays).collect();
     assert_eq!(impairments, [("loss", losses), ("delay", delays)]);
-    // The columns are in another order, without the optional ones.
+    // The columns are in another order, and the optional columns are missing.
     let bare = with("rate_mbit, time_s\n50, 0\n");
     assert!(bare.points[0].plan.links[0].impairments.is_empty());
     assert_ne!(scenario.points[0].run_id, bare.points[0].run_id);
@@ -629,7 +629,8 @@ fn set_wins() {
         Rate(5_000_000)
     );
 
-    // `--set` of a key inside a swept table changes every value of the table, and their labels.
+    // `--set` of a key inside swept tables changes this key in every table, and the labels of the
+    // tables.
     let text = format!(
         "{SMALL}[sweep]\n\"bottleneck.queue\" = [\"codel\", {{ aqm = \"red\", limit = \"100kb\" }}]\n"
     );
@@ -708,7 +709,7 @@ fn connections_of_a_source() {
     for change in changes {
         assert_ne!(web(change).1, id, "{change}");
     }
-    // A table without percentiles is equivalent to no table.
+    // A table without percentiles has the same effect as no table.
     assert_eq!(web("sizes = { lognormal = {} }").1, id);
     let (lognormal, other) = web("sizes = { lognormal = { p5 = \"64kb\", p95 = \"2mb\" } }");
     assert_ne!(other, id);
@@ -908,8 +909,9 @@ fn memory_of_unresponsive_sources() {
         estimate_memory(&load_ok(&text).points[0].plan)
     };
     let large = "900000000000000p";
-    // For 10 s, 125 MB/ms of excess traffic queue up in packets of 1000 bytes, which need 160 bytes
-    // of memory each: 200 GB. Another 10 ms of traffic are on the path.
+    // For 10 s, 125 MB of excess traffic queue up in each millisecond. The packets have 1000 bytes,
+    // and each needs 160 bytes of memory: 200 GB in total. Another 10 ms of traffic are on the
+    // path.
     let whole = bytes("\"1kbit\"", large, "");
     assert!(
         (200_000_000_000..201_000_000_000).contains(&whole),
@@ -1299,7 +1301,7 @@ fn a_program_stands_where_a_flow_does() {
 }
 
 /// Tests that parameters contain the unit if the values of a swept key have several units. Labels
-/// always contain it.
+/// always contain the unit.
 #[test]
 fn packets_and_bytes_are_no_equal_parameters() {
     let point = |text: &str| {
@@ -1398,7 +1400,7 @@ fn named_paths_are_complete() {
 }
 
 /// Tests that a scenario with a built-in network path is the same run as one with the path's keys
-/// written out, and that keys of the scenario have priority over the path's.
+/// written out, and that keys of the scenario override the keys of the path.
 #[test]
 fn a_named_path_stands_for_keys_that_are_not_written() {
     let written = r#"

@@ -1,5 +1,5 @@
-//! Tests that results do not depend on the number of the first segment, so that flows of days are
-//! simulated as correctly as flows of seconds.
+//! Tests that results do not depend on the sequence number of the first segment. Flows that last
+//! for days are therefore simulated as correctly as flows of seconds.
 
 use std::sync::Arc;
 

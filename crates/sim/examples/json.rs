@@ -1,7 +1,7 @@
-//! A simulation as a library with two C functions, for hosts without an operating system. `run`
-//! simulates and returns the length of the results; `results` returns their address.
-//! `tests/test_sim_wasm.py` compares the results of WebAssembly with those of this machine, byte by
-//! byte.
+//! A simulation as a library with two C functions, for hosts without an operating system, such as
+//! WebAssembly. `run` simulates and returns the length of the results; `results` returns their
+//! address. `tests/test_sim_wasm.py` checks that the WebAssembly build and the native build return
+//! the same bytes.
 
 // The names of exported functions must be unique, which the compiler cannot check.
 #![allow(unsafe_code)]

@@ -16,8 +16,8 @@ use crate::simulation::Simulation;
 /// A path with real queues, ECN and competing traffic, into which the caller pushes datagrams.
 ///
 /// The scenario must have one entry of `[[programs]]`, to which the datagrams belong. Datagrams
-/// take half of `path.rtt` (20 ms by default) to reach the first link, like packets of flows. Every
-/// scenario requires `duration`, but it has no effect here.
+/// need half of `path.rtt` to reach the first link, as packets of flows do; `path.rtt` is 20 ms by
+/// default. Every scenario requires `duration`, but it has no effect here.
 ///
 /// Times start at 0, when competing traffic starts, and must not decrease. The bottleneck does not
 /// store payloads: it returns the handle of each datagram.
@@ -37,7 +37,7 @@ use crate::simulation::Simulation;
 ///     name = "mine"
 ///     "#,
 /// )?;
-/// // Ten datagrams of 1200 bytes at once take 10 ms each at 1 Mbit/s.
+/// // Ten datagrams of 1200 bytes are sent at once. The link needs 10 ms for each at 1 Mbit/s.
 /// for handle in 0..10 {
 ///     bottleneck.push(Time::ZERO, 1200, Ecn::Ect1, handle);
 /// }
@@ -49,7 +49,7 @@ use crate::simulation::Simulation;
 ///         marked += u32::from(event.outcome == Outcome::Arrived { ecn: Ecn::Ce });
 ///     }
 /// }
-/// assert_eq!(marked, 9); // all that waited for longer than the step of 1 ms
+/// assert_eq!(marked, 9); // all but the first waited for more than DualPI2's step of 1 ms
 /// # Ok::<(), tailback_sim::Error>(())
 /// ```
 pub struct Bottleneck {
@@ -104,7 +104,7 @@ impl Event {
     }
 }
 
-/// Index of the entry to which the datagrams belong.
+/// Index of the entry of `[[programs]]` to which the datagrams belong.
 const ENTRY: usize = 0;
 
 impl Bottleneck {
@@ -126,7 +126,8 @@ impl Bottleneck {
             return Err(Error::Entries(plan.program_count()));
         }
         let mut plan = (*plan).clone();
-        // The length of the run is unknown, so there is no number of intervals for statistics.
+        // The length of the run is unknown, so the run cannot be divided into intervals for
+        // statistics.
         plan.duration = ENDLESS;
         plan.record.statistics = Time::ZERO;
         let links = plan.links.iter().map(|link| link.name.clone()).collect();
@@ -251,5 +252,6 @@ impl Bottleneck {
     }
 }
 
-/// Longer than any run of a harness, and far below the largest time of the calendar.
+/// A run length that no harness reaches. It is far below the largest time that the event calendar
+/// supports.
 const ENDLESS: Time = Time::from_secs(1 << 30);

@@ -28,13 +28,13 @@ pub enum Error {
     Unattached(Vec<String>),
     /// The scenario has this number of entries, but a [`crate::Bottleneck`] needs exactly one.
     Entries(usize),
-    /// An endpoint does something that would keep the run from ending, or would fill the memory.
+    /// An endpoint made a mistake that would keep the run from ending, or would fill the memory.
     Fault {
         /// Name of the endpoint's entry.
         name: String,
         /// Side of the endpoint.
         side: Side,
-        /// Time of the mistake.
+        /// Simulated time of the mistake.
         at: Time,
         /// Kind of the mistake.
         kind: FaultKind,

@@ -47,11 +47,12 @@ impl Results {
         serde_json::to_string_pretty(&self.summary()).unwrap_or_default()
     }
 
-    /// Returns the throughput of a flow or of an entry's endpoints: the payload that reached the
-    /// receiver, in Mbit/s of the measured time. For other traffic, counts frame bytes instead.
+    /// Returns the throughput of a flow or of an entry's endpoints over the measured time, Mbit/s.
+    /// It counts the payload that reached the receiver. For other traffic, it counts the bytes of
+    /// whole frames.
     ///
     /// # Panics
-    /// If the name does not exist, or if it has no measured time.
+    /// If the name does not exist, or if nothing was measured for it because it started too late.
     #[track_caller]
     pub fn throughput_mbit(&self, name: &str) -> f64 {
         let summary = self.summary();
@@ -69,8 +70,8 @@ impl Results {
         }
     }
 
-    /// Returns the throughput of a flow, or of an entry's endpoints, as a fraction of that of all
-    /// flows and endpoints. Other traffic is not included.
+    /// Returns the throughput of a flow, or of an entry's endpoints, as a fraction of the total
+    /// throughput of all flows and endpoints. The total does not include other traffic.
     ///
     /// # Panics
     /// If [`Results::throughput_mbit`] would panic.
@@ -84,8 +85,8 @@ impl Results {
         own / flows.chain(entries).sum::<f64>()
     }
 
-    /// Returns the number of CE marks at all links on packets of a flow, of an entry's endpoints,
-    /// or of other traffic.
+    /// Returns how many packets of a flow, of an entry's endpoints, or of other traffic all links
+    /// marked with CE.
     ///
     /// # Panics
     /// If the name does not exist.
@@ -94,8 +95,8 @@ impl Results {
         self.counts(name).marks()
     }
 
-    /// Returns the number of dropped packets at all links of a flow, of an entry's endpoints, or of
-    /// other traffic.
+    /// Returns how many packets of a flow, of an entry's endpoints, or of other traffic all links
+    /// dropped.
     ///
     /// # Panics
     /// If the name does not exist.
@@ -118,7 +119,7 @@ impl Results {
     }
 
     /// Returns the time from the start of a flow until its last byte was delivered, or from the
-    /// start of endpoints until both were done, s. Returns `None` if the run ended earlier.
+    /// start of endpoints until both were done, s. Returns `None` if the run ended before that.
     ///
     /// # Panics
     /// If the name does not exist.

@@ -30,8 +30,8 @@ impl Simulation {
     /// The text may use all keys that the simulator supports. Entries of `[[programs]]` need no
     /// programs, because the caller attaches endpoints to them ([`Simulation::attach`]). They may
     /// have the keys `name`, `count`, `start`, `stop`, `rtt`, `route`, `back`, `reverse`, `dscp`,
-    /// `hosts` and `class`. An entry with a `kind` has the kind as default name, and the endpoints
-    /// replace its programs.
+    /// `hosts` and `class`. The default name of an entry with a `kind` is the kind. The endpoints
+    /// replace the programs of such an entry.
     ///
     /// # Errors
     /// All errors of the scenario. Sweeps and `[[assert]]` are rejected, because a simulation is
@@ -124,8 +124,9 @@ impl Simulation {
 
     /// Runs the simulation to its end.
     ///
-    /// # Errors If an entry does not have endpoints, or if an endpoint panics, loops without
-    /// progress or floods the network. An endpoint that never returns cannot be stopped.
+    /// # Errors
+    /// If an entry does not have endpoints, or if an endpoint panics, loops without progress or
+    /// floods the network. The simulation cannot stop an endpoint that never returns from a call.
     pub fn run(self) -> Result<Results, Error> {
         let names = self.entries();
         let missing = names.iter().enumerate();

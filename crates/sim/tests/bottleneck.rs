@@ -21,7 +21,7 @@ fn drain(bottleneck: &mut Bottleneck) -> Vec<Event> {
 #[test]
 fn datagrams_leave_at_the_rate_and_overflow_is_reported() {
     let mut bottleneck = bottleneck("{ aqm = \"fifo\", limit = \"4p\" }", "");
-    // A datagram is a frame of 1250 bytes with headers, which takes 1 ms.
+    // With headers, each datagram is a frame of 1250 bytes. The link needs 1 ms to send it.
     for handle in 0..7 {
         bottleneck.push(Time::from_ms(3), 1208, Ecn::NotEct, handle);
     }

@@ -36,7 +36,7 @@ fn a_toy_shares_a_fair_queue_with_cubic() {
     assert!((results.share("mine") - 0.5).abs() < 0.05, "{results:?}");
     let queue = results.bottleneck();
     assert!(queue.utilisation.expect("a rate") > 0.98, "{queue:?}");
-    // The receiver also counts the marks of the warm-up, which the results do not.
+    // The receiver also counts the marks during the warm-up. The results do not include them.
     let marks = results.marks("mine");
     let marked = results.receiver::<Receiver>("mine").marked;
     assert!(marks > 10 && marked >= marks, "{marks} {marked}");
@@ -140,8 +140,8 @@ fn the_measured_time_of_a_transfer_ends_with_its_last_data() {
     let measured = &program.measured;
     let ended = program.exit_s.receiver.expect("it is over");
     let completion = measured.completion_s.expect("it is over");
-    // The last data in the measured time is the acknowledgement that reaches the sender half a
-    // round trip later.
+    // The measured time ends when the last acknowledgement reaches the sender, half a round trip
+    // (10 ms) after the last datagram reaches the receiver.
     assert!(
         (ended - measured.to_s - 0.99).abs() < 0.001,
         "{ended} {}",

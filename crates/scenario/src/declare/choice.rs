@@ -27,13 +27,14 @@ fn printable(byte: u8) -> bool {
     matches!(byte, b' '..=b'~')
 }
 
-/// A queue discipline or congestion control that has been read.
+/// A queue discipline or congestion control that was read from the file.
 #[derive(Clone)]
 pub(crate) struct Choice {
     pub algorithm: Algorithm,
     /// Name of the kernel module that replaces the algorithm.
     pub module: Option<String>,
-    /// Whether its options are valid. If not, `algorithm` has the default options.
+    /// Whether the options in the file are valid. If they are not, `algorithm` has the default
+    /// options.
     pub valid: bool,
 }
 
@@ -75,7 +76,8 @@ pub(super) fn name_expectation(registry: Registry) -> String {
     format!("{article} {} in quotes", registry.noun())
 }
 
-/// Returns whether a kind of programs is a transport stack in tailback's repository or a plugin.
+/// Returns whether a kind of programs is a transport stack from tailback's repository or from a
+/// plugin.
 fn is_stack(kind: &str) -> bool {
     let stacks = entries(Registry::Stacks);
     adapter(kind).is_some() || stacks.iter().any(|stack| stack.name == kind)
@@ -151,8 +153,8 @@ impl Reader<'_> {
         None
     }
 
-    /// Reads an algorithm and its options. An algorithm in no registry is the kernel's if it has a
-    /// module.
+    /// Reads an algorithm and its options. If the file names a module for an algorithm that is in
+    /// no registry, the kernel provides the algorithm.
     pub fn choice(
         &mut self,
         registry: Registry,
@@ -209,7 +211,7 @@ impl Reader<'_> {
         let options = self.options(registry, entry, table, skip, span, bdp);
         let valid = options.is_some();
         let options = options.unwrap_or_else(|| {
-            // Use the default options, because checks of the rest of the plan read them.
+            // Use the default options, because checks of other parts of the plan read options.
             let mut options = defaults(entry.options);
             _ = (entry.finish)(&mut options);
             options
@@ -234,7 +236,7 @@ impl Reader<'_> {
         module: Option<String>,
     ) -> Choice {
         let name_key = registry.name_key();
-        // Only queue disciplines have arguments, which go to tc.
+        // Only queue disciplines have arguments. tailback passes them to tc.
         let keys: &'static [&'static str] = match registry {
             Registry::Aqm => &["aqm", "kernel", "args", "module"],
             _ => &["name", "kernel", "module"],
@@ -315,8 +317,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads the options of an entry from a table, except the keys in `skip`. Does not build the
-    /// entry if an option is wrong, because the options may be incomplete.
+    /// Reads the options of an entry from a table, except the keys in `skip`. If an option is
+    /// wrong, does not build the entry, because some of its options may be missing.
     pub fn options(
         &mut self,
         registry: Registry,

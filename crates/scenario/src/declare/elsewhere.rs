@@ -3,8 +3,8 @@
 use tailback_engine::keys::{KeyKind, TableDef};
 use tailback_engine::plan::Plan;
 
-/// Returns the advice to move a key from this table to the tables that have a key of this name, or
-/// `None` if there are none.
+/// Returns the advice to move a key from this table to the tables that accept a key of this name,
+/// or `None` if no table does.
 pub(super) fn move_to(name: &str, from: &TableDef) -> Option<String> {
     let mut places: Vec<String> = Vec::new();
     for key in Plan::TABLE.keys {

@@ -99,7 +99,7 @@ impl Reader<'_> {
                 Some(index) => {
                     let key = &def.keys[index];
                     let value = match key.kind {
-                        // Other code reads the value, which is a table.
+                        // The value is a table, which other code reads.
                         KeyKind::Plain(_) if key.table.is_some() && item.node.table().is_some() => {
                             None
                         }
@@ -119,8 +119,8 @@ impl Reader<'_> {
         fields
     }
 
-    /// Reports a value that the simulator does not support. What the kernel engine does not support
-    /// is found later in the plan, in which flows have replaced keys of `[tcp]` by their own.
+    /// Reports a value that the simulator does not support. Values that the kernel engine does not
+    /// support are found later, in the finished plan, because flows may override keys of `[tcp]`.
     fn not_simulated(&mut self, key: &Key, value: &Value, span: Span) {
         if self.engine == EngineKind::Sim
             && let Some(refusal) = key.refuses(EngineKind::Sim, "", value)

@@ -1,5 +1,6 @@
-//! Warns if flows may stay in phase at a queue: their packets then always arrive at the same offset
-//! from its departures. All sweep points of a scenario together get one warning.
+//! Warns if flows may stay in phase at a queue: their packets then always arrive at the same time
+//! offset from the packets that leave the queue. All sweep points of a scenario together get one
+//! warning.
 
 use tailback_engine::units::Time;
 
@@ -15,7 +16,8 @@ pub(crate) struct InPhase {
 }
 
 impl InPhase {
-    /// Combines the results of two points of a sweep: the first queue, and the smaller jitter.
+    /// Combines the results of two points of a sweep. Keeps the queue that comes first in the file,
+    /// and the smaller jitter.
     pub fn and(self, other: InPhase) -> InPhase {
         InPhase {
             queue: self.queue.min(other.queue),
@@ -23,7 +25,7 @@ impl InPhase {
         }
     }
 
-    /// Returns the warning.
+    /// Returns the warning about this queue.
     pub fn problem(self) -> Problem {
         let jitter = self.jitter.unwrap_or(Time::from_us(100));
         Problem::new(

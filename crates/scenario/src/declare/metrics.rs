@@ -32,8 +32,8 @@ keys! {
     }
 }
 
-/// The metric of throughput divided by the throughput with the standard response to marks. It
-/// compares several sweep points.
+/// The metric that divides a flow's throughput by its throughput with the standard response to
+/// marks, which another sweep point measures.
 pub(crate) const GAIN: &str = "throughput_gain";
 
 /// Metrics that `python/tailback/metrics` computes, each with its scope and the parts of a summary
@@ -47,7 +47,8 @@ const COMPUTED: [(&str, On, &[&str]); 6] = [
     ("class_window_ratio", On::Run, &["run"]),
 ];
 
-/// Metrics of the requests in each size bin: the field, and the statistic at the end of the path.
+/// Metrics of the requests in each size bin: the field of the summary, and the statistic with which
+/// the metric's path ends.
 const OF_BINS: [(&str, &str); 7] = [
     ("completion_s", ""),
     ("normalised", ""),

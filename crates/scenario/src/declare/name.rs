@@ -26,8 +26,8 @@ impl Reader<'_> {
         good
     }
 
-    /// Checks the name of a class. It must be shorter than other names, because names of series
-    /// contain it.
+    /// Checks the name of a class. A class's name must be shorter than other names, because names
+    /// of time series contain it.
     pub fn check_class(&mut self, name: &str, span: Span) -> bool {
         let good = is_name(name, 32);
         if !good {

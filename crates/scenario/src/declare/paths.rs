@@ -73,7 +73,8 @@ fn table(def: &'static TableDef, prefix: &str, found: &mut Vec<KeyPath>) {
             }
             // Assertions do not have names, so a path selects one by its index.
             KeyKind::Asserts => table(&Assert::TABLE, &format!("{path}[0]."), found),
-            // Keys of `[sweep]` and of `set` are themselves paths, so list none.
+            // The keys of `[sweep]` and of `set` are themselves paths of other keys, so do not list
+            // them.
             KeyKind::Sweep | KeyKind::Changes => {}
             KeyKind::Entry(registry) => {
                 let all = entries(registry);
@@ -119,7 +120,7 @@ fn table(def: &'static TableDef, prefix: &str, found: &mut Vec<KeyPath>) {
     }
 }
 
-/// Returns whether the items of a list have names, by which paths select them.
+/// Returns whether the items of a list have names. Paths then select items by name.
 fn named(item: &TableDef) -> bool {
     item.keys
         .iter()
@@ -156,7 +157,7 @@ fn options(all: &'static [Opt], entry: &'static str, prefix: &str, found: &mut V
     }
 }
 
-/// Returns the type of values and the words that they may be.
+/// Returns the type of the values, and the words that a value may be.
 fn plain(kind: Kind) -> (&'static str, &'static [&'static str]) {
     match kind {
         Kind::Bool => ("bool", &["true", "false"]),

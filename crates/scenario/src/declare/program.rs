@@ -63,7 +63,7 @@ impl Reader<'_> {
         texts
     }
 
-    /// Reads the condition that tells that a server is ready.
+    /// Reads the condition under which a server counts as ready.
     pub fn ready(&mut self, item: &Item) -> Option<Ready> {
         let text = item.node.string().unwrap_or_default();
         let port = |text: &str| text.parse::<u16>().ok().filter(|port| *port > 0);
@@ -209,7 +209,7 @@ fn seconds_of(text: &str) -> Option<u64> {
 }
 
 fn leap(year: u64) -> bool {
-    // This leap year rule is correct from 1990 to 2099.
+    // This simple rule for leap years is correct from 1990 to 2099.
     year.is_multiple_of(4)
 }
 

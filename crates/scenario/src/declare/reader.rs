@@ -13,7 +13,7 @@ use super::trace::Traces;
 use crate::read::{Item, Node, Problem, Span, shorten};
 use crate::request::{FileLoader, Loader, Request};
 
-/// The size that the unit `bdp` has at a position in the file.
+/// The size of one `bdp` (the unit) at a position in the file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Bdp {
     /// Size in bytes.
@@ -29,10 +29,11 @@ pub(crate) struct Reader<'a> {
     pub problems: Vec<Problem>,
     /// Warnings about values that are allowed but unusual.
     pub warnings: Vec<Problem>,
-    /// A queue at which flows may stay in phase, in the sweep points read so far. The scenario gets
-    /// one warning.
+    /// A queue at which flows may stay in phase, if a sweep point read so far has one. The whole
+    /// scenario gets one warning.
     pub in_phase: Option<InPhase>,
-    /// Positions of swept values whose numbers must be stored for labels.
+    /// Positions of swept values. Their numbers must be stored, because labels of sweep points need
+    /// them.
     pub watched: HashSet<Span>,
     /// The numbers at these positions, in base units.
     pub resolved: HashMap<Span, Value>,
@@ -78,7 +79,7 @@ impl Reader<'_> {
         self.problems.push(problem);
     }
 
-    /// Reports a value of the wrong form, with the expected form.
+    /// Reports a value of the wrong form, and states the expected form.
     pub fn wrong(&mut self, name: &str, node: &Node, expected: impl Into<String>) {
         let problem = Problem::new(
             node.span,
@@ -96,7 +97,7 @@ impl Reader<'_> {
         self.problem(unknown(item, label, valid));
     }
 
-    /// Reports a key that a table does not have, and the tables that do have it.
+    /// Reports a key that a table does not accept, and lists the tables that do.
     pub fn unknown_in(&mut self, item: &Item, label: &str, def: &'static TableDef) {
         let mut problem = unknown(item, label, def.keys.iter().map(|key| key.name));
         problem.help = elsewhere::move_to(&item.key, def);

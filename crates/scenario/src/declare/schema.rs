@@ -49,8 +49,8 @@ fn table(def: &'static TableDef, options: &[Opt]) -> Json {
     schema
 }
 
-/// Matches a metric with a scope (`link.`), with the name of a link or flow (`@name`), or of a
-/// number from a program's files.
+/// Matches a metric with a scope (`link.`), a metric with the name of a link or flow (`@name`), or
+/// a number from a program's files.
 const QUALIFIED: &str = "^(flow|link|class|run|results)\\.|@|^results_";
 
 fn key_schema(key: &Key) -> Json {
@@ -59,7 +59,8 @@ fn key_schema(key: &Key) -> Json {
         KeyKind::Text if key.name == "metric" => {
             let names = metrics().iter().flat_map(|m| [&m.path, &m.name]);
             let names: BTreeSet<&String> = names.collect();
-            // Scope, name and number depend on the rest of the file, so only match a pattern.
+            // Scopes and names depend on other parts of the file, so the schema only checks a
+            // pattern.
             json!({ "type": "string", "anyOf": [{ "enum": names }, { "pattern": QUALIFIED }] })
         }
         KeyKind::Text | KeyKind::Folder => json!({ "type": "string" }),
@@ -136,7 +137,7 @@ fn list_item(def: &'static TableDef) -> Json {
     };
     let mut all = entries(registry);
     if registry == Registry::Programs {
-        // Add transport stacks that are not also kinds of programs in the kernel engine.
+        // Add the transport stacks that the kernel engine does not also offer as kinds of programs.
         let stacks = entries(Registry::Stacks).into_iter();
         let known: Vec<&str> = all.iter().map(|entry| entry.name).collect();
         all.extend(stacks.filter(|stack| !known.contains(&stack.name)));

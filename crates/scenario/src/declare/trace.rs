@@ -49,7 +49,7 @@ struct Trace {
 #[derive(Default)]
 pub(crate) struct Traces {
     traces: HashMap<String, Result<Trace, String>>,
-    /// Files with a list of values, by their names.
+    /// Contents of files with a list of values, by the names of the files.
     lists: HashMap<String, Result<Arc<str>, String>>,
 }
 

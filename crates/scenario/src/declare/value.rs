@@ -49,7 +49,8 @@ pub(super) fn expectation(kind: Kind) -> String {
     }
 }
 
-/// Describes the expected value if a value is wrong only because it is too small or negative.
+/// Describes the expected value of this kind for a value that is only wrong because it is 0 or
+/// negative.
 fn positive(kind: Kind) -> Option<String> {
     match kind {
         Kind::Time { min } if min > Time::ZERO => Some(format!("a time of at least {min}")),
@@ -116,7 +117,7 @@ impl Reader<'_> {
             }
         };
         if let Err(expected) = check_range(kind, &value) {
-            // An upper limit that is only the limit of the integer type is not mentioned.
+            // Do not mention an upper limit that is just the largest value of the integer type.
             let open = matches!(kind, Kind::Int { max: i64::MAX, .. });
             let expected = if open { expectation(kind) } else { expected };
             self.wrong(name, node, expected);
@@ -229,7 +230,7 @@ impl Reader<'_> {
                     Some(rest) if parse_word(kind, rest).is_ok() => {
                         positive(kind).unwrap_or(expected)
                     }
-                    // The time does not fit into 64 bits of nanoseconds, so it also exceeds the
+                    // A number of nanoseconds that does not fit into 64 bits also exceeds the
                     // allowed range.
                     _ if expected == "a time below 146 years" => {
                         format!("a time of at most {MAX_TIME}")

@@ -34,8 +34,8 @@ pub(crate) fn read(
     }
     let mut asserts = Vec::new();
     for node in nodes {
-        // Skip an empty table, which asserts nothing. The definition of scenario files has one in its
-        // example.
+        // Skip an empty table, which asserts nothing. The example in the definition of scenario
+        // files contains an empty table.
         if node.table().is_some_and(|table| table.0.is_empty()) {
             continue;
         }

@@ -1,6 +1,6 @@
-//! Finds the baseline of each run for computing gains: the point of the sweep that differs only in
-//! having the standard congestion control response to marks. ABE (RFC 8511), for example, responds
-//! differently.
+//! Finds the baseline with which the gain of each run is computed: another point of the sweep. At
+//! that point, congestion controls respond to marks in the standard way, and everything else is
+//! equal. ABE (RFC 8511) is an example of a response that is not standard.
 
 use std::collections::HashMap;
 
@@ -16,13 +16,14 @@ use crate::declare::Traces;
 /// The error if the sweep has no baseline for a gain.
 pub(crate) const BASELINE: &str = "for every point another that differs in beta_ecn only and has the standard backoff: a sweep over beta_ecn with a value equal to beta";
 
-/// Returns the standard response of a congestion control, if options can change its response.
+/// Returns the standard response to marks of a congestion control, if its options can change that
+/// response.
 fn standard_of(control: &Algorithm) -> Option<(Standard, &Options)> {
     let (name, options) = control.known()?;
     Some((find(cc::TABLE.entries(), name)?.rules.standard?, options))
 }
 
-/// Returns whether any congestion control of the plan has another response.
+/// Returns whether any congestion control of the plan has a response other than the standard one.
 fn departs(plan: &Plan) -> bool {
     let sources = plan.traffic.iter();
     let sources = sources.filter_map(|source| Some(&source.connections.as_ref()?.cc));
@@ -32,7 +33,7 @@ fn departs(plan: &Plan) -> bool {
         .any(|(standard, options)| (standard.departs)(options))
 }
 
-/// Returns the plan with the standard response in all congestion controls.
+/// Returns the plan in which all congestion controls have the standard response.
 fn standard(plan: &Plan) -> Plan {
     let mut plan = plan.clone();
     let sources = plan.traffic.iter_mut();

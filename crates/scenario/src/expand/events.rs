@@ -1,7 +1,7 @@
 //! `[[events]]`: reads changes during a run, and rejects what cannot change.
 //!
-//! An option of a queue or impairment is changed in a copy of the file, which is then read again.
-//! So the new value obeys the same rules as a value at the start.
+//! An option of a queue or impairment is changed in a copy of the file. The copy is then read like
+//! the file itself, so the same rules apply to the new value as to a value at the start.
 
 use std::collections::BTreeMap;
 
@@ -41,7 +41,7 @@ struct Set {
     node: Node,
     /// The links that have the path.
     links: Vec<usize>,
-    /// The steps of the path from the key of the link on.
+    /// The steps of the path below the link, beginning with the link's key.
     below: Vec<String>,
 }
 
@@ -53,7 +53,7 @@ struct Runs {
 }
 
 /// Reads the events of a sweep point and adds them to its plan. If the plan has errors (`sound` is
-/// false), only checks what does not depend on it.
+/// false), only checks the parts of events that do not depend on the plan.
 pub(super) fn read(
     tree: &Node,
     plan: &mut Plan,
@@ -139,8 +139,8 @@ fn runs(plan: &Plan) -> Vec<Runs> {
     all.map(|(start, stop)| Runs { start, stop }).collect()
 }
 
-/// Returns the numbers of the flows and sources with each name. A name with several copies has all
-/// of them.
+/// Returns, for each name, the numbers of the flows and sources that have it. The common name of
+/// several copies has the numbers of all copies.
 fn owners(plan: &Plan) -> BTreeMap<String, Vec<u32>> {
     let mut owners: BTreeMap<String, Vec<u32>> = BTreeMap::new();
     let flows = plan.each_flow();
@@ -297,7 +297,7 @@ impl Changed {
     /// Reads the new rate of a link.
     fn rate(&mut self, set: &Set, reader: &mut Reader<'_>) -> Vec<Change> {
         let rate = match set.node.string().map(parse_rate) {
-            // An outage.
+            // A rate of 0 is an outage.
             Some(Ok(Rate(0))) => Some(Value::Rate(Rate(0))),
             _ => reader.plain("rate", Kind::Rate, &set.node, Bdp::Nowhere),
         };
@@ -348,7 +348,7 @@ impl Changed {
         let warnings = reader.warnings.len();
         let in_phase = reader.in_phase;
         let (plan, ..) = read_plan(&tree, reader);
-        // Warnings about the scenario are given once.
+        // Remove the warnings of this second reading, because the user has seen them already.
         reader.warnings.truncate(warnings);
         reader.in_phase = in_phase;
         if reader.problems.len() > before {
@@ -389,7 +389,8 @@ impl Changed {
             }
             (old.queue, old.impairments) = (new.queue.clone(), new.impairments.clone());
         }
-        // Later events do not see rejected values. Otherwise each would repeat the error.
+        // Later events must not see rejected values, because each event would then report the same
+        // error again.
         if reader.problems.len() == before {
             (self.tree, self.links) = (tree, links);
         }
@@ -464,7 +465,7 @@ impl Changed {
     }
 }
 
-/// Returns the new options of a link's queue, if they change.
+/// Returns the new options of a link's queue, or `None` if they stay the same.
 fn queue(
     number: usize,
     old: &LinkPlan,
@@ -493,7 +494,7 @@ fn queue(
     }
 }
 
-/// Returns whether options differ. Reports those that must not change.
+/// Returns whether options differ. Reports changes of options that must stay constant.
 fn differ(
     old: &Options,
     new: &Options,

@@ -57,8 +57,8 @@ fn index_of(root: &Node, list: &str, name: &str) -> Option<usize> {
     names_in(root, list).iter().position(|n| n == name)
 }
 
-/// Returns the value at `path` after `value` and then the values `inside` it are inserted into a copy
-/// of the tree.
+/// Inserts `value` at `path` into a copy of the tree, and then the other values `inside` it.
+/// Returns the resulting value at `path`.
 pub(super) fn grafted<'n>(
     root: &Node,
     path: &Path,
@@ -87,7 +87,7 @@ pub(super) fn at<'n>(tree: &'n Node, path: &Path) -> Option<&'n Node> {
 /// Inserts a value at a resolved path. Creates missing tables on the path. For example, `path.rtt`
 /// does not need `[path]`, and `queue.target` also works if the file has `queue = "codel"`.
 pub(super) fn graft(root: &mut Node, path: &Path, value: Node) -> Result<(), Problem> {
-    // A name that [`resolve`] has left in the path is unknown.
+    // [`resolve`] replaces all known names, so a name that is still in the path is unknown.
     let names = match path.0.as_slice() {
         [(Step::Key(list), _), (Step::Key(_), _), ..] => names_in(root, list),
         _ => Vec::new(),
@@ -192,11 +192,13 @@ fn unknown_name(name: &str, span: Span, list: &str, names: &[String]) -> Problem
         .nearest(name, names)
 }
 
-/// Returns the error about a key that neither exists nor can be created, with the possible keys.
+/// Returns the error about a key that neither exists nor can be created. The error lists the
+/// possible keys.
 fn unknown_key(key: &str, span: Span, whole: &str, reached: Reached, table: &Table) -> Problem {
     let mut valid: Vec<String> = table.keys().map(str::to_owned).collect();
     valid.extend(reached.creatable().map(str::to_owned));
-    // The user's key is declared, but this scenario cannot have it, so do not suggest it.
+    // The key that the user wrote is declared, but is not allowed in this scenario, so do not
+    // suggest it.
     valid.retain(|name| name != key);
     valid.sort();
     valid.dedup();
@@ -227,7 +229,7 @@ pub(super) fn written(steps: &[(Step, Span)]) -> String {
     text
 }
 
-/// What a path has reached, according to the declarations of keys.
+/// The kind of place to which a path leads, according to the declarations of keys.
 #[derive(Clone, Copy)]
 enum Reached {
     Table(&'static TableDef),

@@ -31,9 +31,9 @@ pub(super) struct Run {
     pub seed: u64,
 }
 
-/// Returns every combination of swept values. First reads each value once, with the first values of
-/// the other axes, which finds the errors of all values in few steps. Reads the other combinations
-/// only if there are none, and if `[sweep]` itself has no errors (`sound`).
+/// Returns every combination of swept values. First reads each value once, together with the first
+/// values of the other axes: this finds the errors of all values in few steps. Reads the other
+/// combinations only if the values have no errors, and if `[sweep]` itself has no errors (`sound`).
 pub(super) fn runs(
     root: &Node,
     sweep: &Sweep,
@@ -63,7 +63,7 @@ pub(super) fn runs(
         reader.problem(too_many);
         return runs;
     }
-    // Do not look for further errors, because it would take minutes.
+    // Do not look for further errors, because reading all combinations would take minutes.
     if sound && grid > 1 && values(root, sweep).saturating_mul(grid) > MAX_TOTAL_VALUES {
         reader.problem(Problem {
             message: "the points have too many values together".to_owned(),
@@ -127,7 +127,7 @@ pub(super) fn runs(
 /// Estimates the number of values in the file of a combination.
 fn values(root: &Node, sweep: &Sweep) -> u64 {
     let keys = sweep.dimensions.iter().flat_map(|d| &d.keys);
-    // Each combination also has a copy of the key's path.
+    // Each combination also contains a copy of the swept key's path.
     let swept = keys.map(|key| {
         let largest = key.values.iter().map(Node::size).max();
         largest.unwrap_or(0) + key.text.len() / 32

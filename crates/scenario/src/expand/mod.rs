@@ -109,7 +109,7 @@ pub(crate) fn expand(
         asserts,
         warnings: render(std::mem::take(&mut reader.warnings), sources),
         source: Arc::new(Source {
-            // The text is valid UTF-8, because a scenario was read from it.
+            // This text is valid UTF-8, because the scenario was read from it.
             text: String::from_utf8_lossy(request.text).into_owned(),
             overrides: request.overrides.to_vec(),
             seeds: request.seeds,
@@ -131,8 +131,8 @@ fn set_seeds(sweep: &mut Sweep, seeds: u64, sources: &mut Sources, problems: &mu
     }
 }
 
-/// Resolves the swept keys, and removes those that `--set` replaces. If `--set` changes a key
-/// inside a swept table, changes each value of that table.
+/// Resolves the paths of swept keys, and removes keys that `--set` replaces. If `--set` changes a
+/// key inside a swept table, changes this key in each of the swept tables.
 fn resolve_keys(
     sweep: &mut Sweep,
     root: &Node,
@@ -151,8 +151,8 @@ fn resolve_keys(
                 .iter()
                 .filter(|set| key.path.is_prefix_of(&set.path))
                 .collect();
-            // Insert a single value to check whether the path exists, unless `--set` changes a key
-            // inside the values.
+            // Insert a single value to check whether the path exists. If `--set` changes a key
+            // inside the values, insert and change all of them.
             let affected = if inside.is_empty() { 1 } else { usize::MAX };
             for value in key.values.iter_mut().take(affected) {
                 let inside = inside.iter().map(|set| (&set.path, &set.value));

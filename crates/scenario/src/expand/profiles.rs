@@ -27,8 +27,8 @@ pub(super) fn apply(tree: &mut Node, reader: &mut Reader<'_>) {
         // missing.
         _ => profiles::NAMES[0],
     };
-    // A sweep finds its values by their positions. So give the inserted keys another position,
-    // which ends one byte earlier.
+    // A sweep finds its values by their positions. The inserted keys must not have the position of
+    // the path's name, so let their position end one byte earlier.
     let mut span = named.node.span;
     span.end -= 1;
     if let Some(links) = root.item("links") {

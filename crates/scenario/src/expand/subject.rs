@@ -174,8 +174,8 @@ pub(super) fn measured(
         reader.problem(not_measured(fields, word, what, On::Flow));
         return None;
     }
-    // If links also have this metric, add the scope, because the plain path means the metric of a
-    // link.
+    // If links also have this metric, add the scope to the path, because the path without a scope
+    // means the metric of a link.
     let shared = || metrics().iter().filter(|m| m.path == path).count() > ons.len();
     let path = match &ons[..] {
         [on] if known.is_empty() && shared() => format!("{}.{path}", on.name()),
@@ -185,7 +185,7 @@ pub(super) fn measured(
 }
 
 /// Checks that a competitor exists at every sweep point: a flow or traffic source, with all its
-/// copies. Programs are rejected, because tailback cannot repeat a run without one.
+/// copies. Rejects programs, because tailback cannot repeat a run without one of its programs.
 pub(super) fn competitor(reader: &mut Reader<'_>, fields: &Fields<'_>, name: &str, runs: &[Run]) {
     for run in runs {
         let plan = &run.plan;
@@ -352,8 +352,8 @@ fn classes(plan: &Plan) -> impl Iterator<Item = &str> {
     all.filter_map(|class| class.as_deref())
 }
 
-/// Returns what has this name (a flow, program or source), at the first sweep point where something
-/// does.
+/// Returns the kind of sender with this name (flow, program or source), at the first sweep point
+/// that has such a sender.
 fn kind_of(name: &str, runs: &[Run]) -> Option<&'static str> {
     let mut senders = runs.iter().flat_map(|run| senders(&run.plan));
     senders

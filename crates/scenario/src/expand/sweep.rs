@@ -216,7 +216,7 @@ fn read_zips(item: &Item, sweep: &mut Sweep, problems: &mut Vec<Problem>) {
 }
 
 /// Reports a key that is swept twice, or that is inside another swept key, because only one of the
-/// two values would apply.
+/// two values could apply.
 fn check_twice(root: &Node, sweep: &Sweep, problems: &mut Vec<Problem>) {
     let keys: Vec<(Path, &SweptKey)> = sweep
         .dimensions
@@ -246,8 +246,8 @@ fn check_twice(root: &Node, sweep: &Sweep, problems: &mut Vec<Problem>) {
     }
 }
 
-/// Returns the labels of a key's values. A table that names an algorithm has that name as label,
-/// unless two values share it; then the label is the table as TOML.
+/// Returns the labels of a key's values. The label of a table that names an algorithm is that name.
+/// If two values name the same algorithm, the label is the whole table as TOML.
 pub(super) fn labels(values: &[Node]) -> Vec<String> {
     let short = |node: &Node| match &node.value {
         Toml::Table(table) => ["aqm", "name", "kind"]
@@ -269,15 +269,15 @@ pub(super) fn labels(values: &[Node]) -> Vec<String> {
         .zip(shown)
         .map(|((node, short), shown)| match short {
             Some(name) if times[name.as_str()] == 1 => name.clone(),
-            // If one value is the plain name and another is a table with it, the plain name keeps
-            // its label.
+            // If one value is just the name of an algorithm and another is a table with that name,
+            // the first value keeps the name as its label.
             Some(name) if node.string().is_some() => name.clone(),
             _ => shown,
         })
         .collect()
 }
 
-/// Formats values as TOML, shortened as long as all of them stay different.
+/// Formats values as TOML. Shortens them unless two of them would then look equal.
 fn told_apart(values: &[Node]) -> Vec<String> {
     const SHOWN: usize = 200;
     let cut: Vec<String> = values.iter().map(|node| node.inline(SHOWN)).collect();

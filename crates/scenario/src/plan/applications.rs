@@ -5,7 +5,7 @@ use tailback_engine::plan::{ChunksPlan, FlowPlan};
 use crate::declare::{Bdp, Fields, Reader};
 use crate::read::{Item, Problem};
 
-/// Adds the chunks and pauses of the file to a flow, and reports contradictory keys.
+/// Reads the chunks and pauses of a flow from the file, and reports contradictory keys.
 pub(super) fn application(
     reader: &mut Reader<'_>,
     fields: &Fields<'_>,

@@ -40,8 +40,8 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    /// Returns the key `count`. Reports an error and returns 1 if there are too many flows and
-    /// sources in total.
+    /// Returns the value of the key `count`. Reports an error and returns 1 if the scenario has too
+    /// many flows and sources in total.
     pub(super) fn take(&mut self, reader: &mut Reader<'_>, fields: &Fields<'_>) -> u64 {
         let count = fields.int("count").unwrap_or(1).unsigned_abs();
         self.total = self.total.saturating_add(count);
@@ -115,7 +115,8 @@ pub(super) fn flows(
     flows
 }
 
-/// Reads the connections of a source whose kind opens connections. `options` are those of its kind.
+/// Reads the connections of a source whose kind opens connections. `options` are the options of
+/// that kind.
 fn connections(
     reader: &mut Reader<'_>,
     (fields, table): (&Fields<'_>, &Table),

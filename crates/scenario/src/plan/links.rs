@@ -111,7 +111,7 @@ pub(super) fn read(reader: &mut Reader<'_>, top: &Fields<'_>, rtt: Option<Time>)
             Some(item) => reader.choice(Registry::Aqm, "queue", &item.node, bdp),
             None => None,
         };
-        // Keep a link whose queue has an error, so that routes can name it.
+        // Keep a link whose queue has an error, so that routes can refer to the link.
         let queue = queue.unwrap_or_else(|| Choice::default_of(&aqm::fifo::ENTRY));
         let schedule = fields.item("schedule");
         let schedule = schedule.and_then(|item| reader.schedule(item));
@@ -197,7 +197,7 @@ fn read_slots(reader: &mut Reader<'_>, item: &Item) -> Option<SlotsPlan> {
     }
     for (name, least, what) in [
         ("max", slots.min, "min"),
-        // If the minimum were 0, each arriving packet would start a new slot.
+        // Without a minimum, each arriving packet could start a new slot.
         ("min", slots.delay, "delay"),
     ] {
         if let Some(given) = fields.item(name)

@@ -31,7 +31,8 @@ use flows::{Budget, Context};
 use links::Links;
 
 /// Returns the plan, the seed of its first run, and the positions of its parts in the file. Adds
-/// errors to the reader. Uses defaults for wrong or missing values, or omits them.
+/// errors to the reader. Replaces wrong or missing values by defaults, or omits the part of the
+/// plan.
 pub(crate) fn plan(root: &Node, reader: &mut Reader<'_>) -> (Plan, u64, Origins) {
     let top = reader.fields(root, &Plan::TABLE, Plan::TABLE.label, Bdp::Nowhere);
     if let Some(item) = top.item("title") {
@@ -135,7 +136,8 @@ fn check_plugins(reader: &mut Reader<'_>, top: &Fields<'_>) {
     }
 }
 
-/// Returns the length of the run, if its key is valid, and the start of the measured time.
+/// Returns the length of the run if the key `duration` is valid, and the start of the measured
+/// time.
 fn duration_and_warmup(reader: &mut Reader<'_>, top: &Fields<'_>) -> (Option<Time>, Time) {
     let duration = top.time("duration");
     let warmup = top.time("warmup").unwrap_or_default();
@@ -191,7 +193,7 @@ fn list<'n>(reader: &mut Reader<'_>, top: &Fields<'n>, name: &str) -> &'n [Node]
     }
 }
 
-/// Returns how long the shortest full packet of a flow takes at the slowest link.
+/// Returns how long the slowest link needs to send the shortest full packet of a flow.
 fn slowest_packet(links: &Links, tcp: &TcpPlan, flows: &[FlowPlan]) -> Option<Time> {
     let rate = links.plans.iter().map(|link| link.rate.lowest()).min();
     let rate = rate.filter(|rate| rate.0 > 0)?;
@@ -204,7 +206,8 @@ fn slowest_packet(links: &Links, tcp: &TcpPlan, flows: &[FlowPlan]) -> Option<Ti
     Some(rate.time_for(frame))
 }
 
-/// Rejects a host jitter that could reorder packets of a flow after a link has spaced them out.
+/// Rejects a host jitter so large that it could reorder packets of a flow that a link has spaced
+/// out.
 fn check_host_jitter(reader: &mut Reader<'_>, top: &Fields<'_>, plan: &Plan, packet: Option<Time>) {
     if let Some(packet) = packet
         && let Some(item) = top.item("host_jitter")

@@ -42,8 +42,8 @@ fn program_names(node: &Node) -> (Option<&str>, &str) {
 /// The arrays of tables whose items have names.
 pub(crate) const LISTS: [&str; 3] = ["flows", "traffic", "programs"];
 
-/// Returns the names of all flows, sources and programs. They are unique, because each name selects
-/// its own stream of random numbers.
+/// Returns the names of all flows, sources and programs. Names must be unique, because each name
+/// selects its own stream of random numbers.
 pub(crate) fn names([flows, traffic, programs]: [&[Node]; 3]) -> [Vec<String>; 3] {
     let flow_names = flows.iter().map(|node| own_names(node, "cc", "name"));
     let traffic_names = traffic.iter().map(|node| own_names(node, "kind", "kind"));

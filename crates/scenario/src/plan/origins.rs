@@ -20,7 +20,7 @@ pub(crate) struct Origins {
 impl Origins {
     /// Returns the position of a path such as `flows[3].tcp.growth`, or of its longest part that
     /// the tree contains. For a value that a flow inherits from `[tcp]` or `[path]`, returns the
-    /// position there.
+    /// position in that table.
     pub fn span(&self, root: &Node, path: &str) -> Span {
         let Ok(path) = Path::parse(path, Span::default()) else {
             return root.span;

@@ -1,8 +1,9 @@
 //! Finds FIFOs at which flows may stay in phase.
 //!
 //! Without random delays, packets reach a full FIFO at fixed offsets from the times at which
-//! packets leave it. The round-trip times modulo the packet time then decide which packets are
-//! dropped (Floyd and Jacobson, "On traffic phase effects in packet-switched gateways", 1992).
+//! packets leave it. The round-trip times modulo the time that the link needs for a packet then
+//! decide which packets are dropped (Floyd and Jacobson, "On traffic phase effects in
+//! packet-switched gateways", 1992).
 
 use tailback_engine::aqm::fifo::{self, Limit};
 use tailback_engine::plan::{FlowPlan, LinkPlan, RatePlan, spreading_jitter};
@@ -11,8 +12,8 @@ use tailback_engine::units::Time;
 use super::links::Links;
 use crate::declare::{InPhase, Reader};
 
-/// Records the first FIFO at which flows may stay in phase. `packet` is the time that a packet
-/// needs at the slowest link.
+/// Records the first FIFO at which flows may stay in phase. `packet` is the time that the slowest
+/// link needs for a packet.
 pub(super) fn check(
     reader: &mut Reader<'_>,
     links: &Links,
@@ -71,7 +72,7 @@ fn meet(flows: &[&FlowPlan], end: Time) -> bool {
     times.windows(2).any(|pair| pair[1].0 < pair[0].1)
 }
 
-/// Returns whether the windows of these flows together exceed the queue.
+/// Returns whether the windows of these flows together exceed the limit of the queue.
 fn fills(flows: &[&FlowPlan], limit: Limit) -> bool {
     let segments = |flow: &FlowPlan| {
         let most = flow.bytes.map_or(u64::MAX, |bytes| bytes.0);

@@ -26,7 +26,7 @@ struct Entry<'n> {
     fields: Fields<'n>,
     /// Hosts of other entries that placeholders in this entry refer to.
     mentions: Mentions<'n>,
-    /// Whether its sides have no errors.
+    /// Whether both sides of the entry are free of errors.
     sound: bool,
     date: Option<(u64, Span)>,
     index: u32,
@@ -59,7 +59,7 @@ pub(super) fn programs(
         share(reader, &mut entries, at);
     }
     let mut plans = Vec::new();
-    // A plan identifies the entry that shares a host by its index.
+    // If two entries share a host, the plan refers to the other entry by its index.
     let mut places = BTreeMap::new();
     for entry in &entries {
         if entry.sound {
@@ -102,7 +102,7 @@ fn no_programs(reader: &mut Reader<'_>, fields: &Fields<'_>) {
     }
 }
 
-/// Reads an entry, except the host that it shares with another entry.
+/// Reads an entry, but does not yet find out whether it shares a host with another entry.
 fn entry<'n>(reader: &mut Reader<'_>, node: &'n Node, context: &mut Context<'_>) -> Entry<'n> {
     let def = &ProgramPlan::TABLE;
     let given_route = node.table().and_then(|table| table.item("route"));
@@ -166,11 +166,11 @@ fn entry<'n>(reader: &mut Reader<'_>, node: &'n Node, context: &mut Context<'_>)
     if let Some(item) = fields.item("files") {
         plan.files = reader.files(item);
     }
-    // The engine builds these files, so its version determines their content.
+    // The engine builds these files itself, so the engine's version determines their content.
     plan.files.extend(made.built.map(FilePlan::built));
     if let Some(item) = fields.item("env") {
         plan.env = variables(reader, item, &mut mentions);
-        // The entry's variables apply to both sides, and override variables of the kind.
+        // The entry's variables apply to both sides, and override the variables of its kind.
         if plan.interop.is_some() {
             let own = [
                 ("sender", &mut plan.sender),
@@ -309,8 +309,8 @@ fn is_package(name: &str) -> bool {
         && name.starts_with(|c: char| c.is_ascii_alphanumeric())
 }
 
-/// Returns the numbers to read from output files: those of the kind, and those that the scenario
-/// adds.
+/// Returns the numbers to read from output files: the kind defines some, and the scenario may add
+/// others.
 fn results(
     reader: &mut Reader<'_>,
     fields: &Fields<'_>,
@@ -377,7 +377,7 @@ fn one_date(reader: &mut Reader<'_>, entries: &mut [Entry<'_>]) {
     }
 }
 
-/// Finds the entry with which an entry shares a host, from its placeholders.
+/// Uses the placeholders of an entry to find the other entry with which it shares a host.
 fn share(reader: &mut Reader<'_>, entries: &mut [Entry<'_>], at: usize) {
     let mentions = std::mem::take(&mut entries[at].mentions);
     let mut partner: Option<usize> = None;

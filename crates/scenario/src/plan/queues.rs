@@ -56,7 +56,7 @@ pub(super) fn check(
             continue;
         };
         let passing = || all.iter().filter(|one| one.route.contains(&number));
-        // Programs may send any ECN codepoint.
+        // Programs may send packets with any ECN codepoint.
         let runs = programs
             .iter()
             .any(|one| one.route.contains(&number) || one.back.contains(&number));

@@ -52,10 +52,11 @@ pub(super) fn read(
     plan
 }
 
-/// Number of samples beyond which sampling takes more time than the rest of the simulation.
+/// Above this number of samples, sampling takes more time than the rest of the simulation.
 const MANY_SAMPLES: u64 = 10_000_000;
 
-/// Warns about an interval with more rows than can be stored, or with too many samples.
+/// Warns about a record interval so short that the rows cannot all be stored, or that sampling
+/// takes too long.
 pub(super) fn check(reader: &mut Reader<'_>, top: &Fields<'_>, plan: &Plan) {
     let table = top.item("record").and_then(|item| item.node.table());
     let Some(item) = table.and_then(|table| table.item("interval")) else {

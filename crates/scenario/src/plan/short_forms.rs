@@ -11,8 +11,8 @@ use tailback_engine::registry::{Value, defaults, find};
 use crate::declare::{Bdp, Fields, Reader, wrong_option};
 use crate::read::{Item, Node};
 
-/// A short form: the key of the link, the declaration of its table, the impairment, and for each
-/// key of the table the option that it sets.
+/// A short form: the key of the link, the declaration of the key's table, the name of the
+/// impairment, and, for each key of the table, the option of the impairment that the key sets.
 type ShortForm = (
     &'static str,
     &'static TableDef,
@@ -99,7 +99,7 @@ pub(super) fn read(reader: &mut Reader<'_>, link: &Fields<'_>, bdp: Bdp) -> Vec<
     impairments
 }
 
-/// Returns the table with the parameters, which for a loss is the inner table `gilbert`.
+/// Returns the table with the parameters. For a loss, this is the inner table `gilbert`.
 fn parameters<'n>(reader: &mut Reader<'_>, item: &'n Item, def: &TableDef) -> Option<&'n Node> {
     if def.label != GilbertForm::TABLE.label {
         return Some(&item.node);

@@ -11,7 +11,7 @@ use crate::read::{Item, Problem, Span, shorten};
 /// the placeholder's position.
 pub(super) type Mentions<'n> = Vec<(&'n str, usize, Span)>;
 
-/// Reads the root folder of a side whose program the entry's kind determines.
+/// Reads the root folder of a side. The kind of the entry determines which program the side runs.
 pub(super) fn in_root<'n>(
     reader: &mut Reader<'_>,
     fields: &Fields<'n>,
@@ -40,7 +40,7 @@ pub(super) fn in_root<'n>(
     plan.root.is_some().then_some(plan)
 }
 
-/// Overrides the kind's settings for a side (`own`) by those of the scenario (`said`).
+/// Overrides the kind's settings for a side (`own`) by the scenario's settings (`said`).
 pub(super) fn over(own: SidePlan, said: SidePlan) -> SidePlan {
     let given = |name: &String| said.env.iter().any(|[known, _]| known == name);
     let mut env: Vec<[String; 2]> = own.env;

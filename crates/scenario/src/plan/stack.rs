@@ -64,8 +64,8 @@ fn check_window(reader: &mut Reader<'_>, fields: &Fields<'_>, tcp: &TcpPlan) {
     );
 }
 
-/// Returns whether ECN is negotiated: as the file states, or else as the congestion control
-/// requires.
+/// Returns whether a flow negotiates ECN. If the file does not say so, the congestion control
+/// decides.
 pub(super) fn ecn_of(
     reader: &mut Reader<'_>,
     choice: &Choice,

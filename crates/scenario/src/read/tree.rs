@@ -1,6 +1,6 @@
-//! Parses a scenario into a tree. Every key and value has its position in the file or option from
-//! which it comes. Values of a sweep and of `--set` are inserted into the tree before it is
-//! validated.
+//! Parses a scenario into a tree. The tree stores, for every key and value, its position in the
+//! file or in the command-line option. Values of a sweep and of `--set` are inserted into the tree
+//! before it is validated.
 
 use std::fmt::Write as _;
 
@@ -119,8 +119,8 @@ impl Node {
     }
 
     fn write(&self, out: &mut String, max: usize) {
-        // Stop at the limit, because the rest of a long array is not shown. Formatting into a
-        // string cannot fail.
+        // Stop at the limit, because the end of a long array is not shown. The result can be
+        // ignored, because formatting into a string never fails.
         if out.len() > 4 * max {
             return;
         }
@@ -192,7 +192,7 @@ fn write_string(out: &mut String, s: &str, max: usize) {
 }
 
 /// Parses a file. After a syntax error, the tree contains what the parser could recover. If the
-/// error is not `local`, other parts of the tree may be wrong, too.
+/// syntax error is not `local`, other parts of the tree may also be wrong.
 pub(crate) fn parse(text: &str, source: u32, problems: &mut Vec<Problem>) -> Node {
     let (document, errors) = DeTable::parse_recoverable(text);
     for error in errors {
