@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What happens to a packet.
+/// What a link does to a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// The packet is dropped.
@@ -28,14 +28,14 @@ macro_rules! causes {
             /// Number of causes.
             pub const COUNT: usize = [$($name),*].len();
 
-            /// Returns the name in summaries and events.
+            /// Returns the name of the cause in summaries and events.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Cause::$variant => $name,)*
                 }
             }
 
-            /// Returns what happens to the packet.
+            /// Returns whether the cause drops or marks the packet.
             pub const fn effect(self) -> Effect {
                 match self {
                     $(Cause::$variant => Effect::$effect,)*
@@ -78,13 +78,14 @@ causes! {
 }
 
 impl Cause {
-    /// Returns the quantity of such events in the series: `drop.<name>` or `mark.<name>`.
+    /// Returns the quantity under which the series record events of this cause: `drop.<name>` or
+    /// `mark.<name>`.
     pub fn event(self) -> String {
         let kind = if self.is_drop() { "drop" } else { "mark" };
         format!("{kind}.{}", self.name())
     }
 
-    /// Returns whether the packet is dropped.
+    /// Returns whether this cause drops the packet.
     #[inline]
     pub const fn is_drop(self) -> bool {
         matches!(self.effect(), Effect::Drop)
@@ -153,7 +154,8 @@ impl Counts {
 mod tests {
     use super::*;
 
-    /// Tests the names and effects. Stored runs contain the names, so they must not change.
+    /// Tests the names and effects of the causes. The names must not change, because stored runs
+    /// contain them.
     #[test]
     fn each_cause_has_its_name_and_effect() {
         let expected = [

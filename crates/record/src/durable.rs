@@ -1,9 +1,10 @@
 //! Syncs finished runs to disk in groups, at most a second after the first run of the group has
 //! finished.
 //!
-//! On Linux, one `syncfs` writes all runs that finish within a second, so they are not synced one
-//! by one. On other systems, each file is synced. Linux does so too for a few runs while other
-//! programs have much data to write, because `syncfs` would also wait for their data.
+//! On Linux, one `syncfs` writes all runs that finish within a second, so runs are not synced one
+//! by one. On other systems, tailback syncs each file. On Linux, it also syncs each file if the
+//! group has only a few runs and other programs have much unwritten data, because `syncfs` would
+//! wait for that data too.
 //!
 //! If a process is killed, its finished runs are not lost, because the kernel still writes their
 //! files to the disk. After a power failure, the runs of the last second may be missing or damaged.
@@ -19,11 +20,11 @@ use crate::scratch::at;
 
 /// How long a finished run may wait to be synced.
 const WAIT: Duration = Duration::from_secs(1);
-/// Up to this number of runs, tailback syncs each file instead of the whole file system if programs
-/// have more than `MUCH_KIB` to write.
+/// For up to this number of runs, tailback syncs each file instead of the whole file system if
+/// programs have more than `MUCH_KIB` of unwritten data.
 const FEW: usize = 4;
-/// Amount of unwritten data of all programs, KiB. A disk writes it in about the time that it takes
-/// to sync the files of a run one by one.
+/// Amount of unwritten data of all programs, KiB. A disk needs about as long to write this amount
+/// as to sync the files of a run one by one.
 const MUCH_KIB: u64 = 16 << 10;
 
 /// The finished runs of a store that are not synced yet.
@@ -64,7 +65,8 @@ impl Pending {
         match self.syncing.try_lock() {
             Ok(_guard) => self.sync(),
             Err(TryLockError::Poisoned(_)) => self.sync(),
-            // Another thread is syncing. It or the next call of `add` or `settle` syncs this run.
+            // Another thread is syncing. That thread, or the next call of `add` or `settle`, syncs
+            // this run.
             Err(TryLockError::WouldBlock) => Ok(()),
         }
     }
@@ -95,7 +97,7 @@ impl Pending {
 }
 
 /// Returns how much data of all programs is not written to disks yet, KiB, or `u64::MAX` if the
-/// system does not say.
+/// system does not report it.
 fn dirty_kib() -> u64 {
     let found = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     dirty_in(&found).unwrap_or(u64::MAX)
@@ -128,8 +130,8 @@ fn sync_file_system(_folder: &Path) -> io::Result<bool> {
     Ok(false)
 }
 
-/// Syncs every file and folder of a run. Does nothing if the folder no longer exists, because the
-/// run was deleted or moved away as damaged.
+/// Syncs every file and folder of a run. Does nothing if the folder no longer exists: the run was
+/// deleted, or was damaged and moved.
 fn sync_tree(folder: &Path) -> io::Result<()> {
     let entries = match fs::read_dir(folder) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -160,8 +162,8 @@ fn synced(file: &File) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Syncs the directory entries of a folder. Ignores the errors of file systems that reject this; on
-/// Windows, does nothing.
+/// Syncs the directory entries of a folder. Ignores the errors of file systems that do not support
+/// this. On Windows, does nothing.
 pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
     if cfg!(windows) {
         return Ok(());
@@ -179,7 +181,7 @@ mod tests {
     use super::*;
 
     thread_local! {
-        /// Number of syncs by this test.
+        /// Number of syncs that this test has caused.
         static SYNCS: Cell<usize> = const { Cell::new(0) };
     }
 
@@ -259,8 +261,8 @@ mod tests {
         let nowhere = root.path().join("nowhere");
         let error = sync_folder(&nowhere).expect_err("no folder");
         assert!(error.to_string().contains("nowhere"), "{error}");
-        // This path gives the same kind of error as a file system that cannot sync folders. It is
-        // ignored.
+        // This path causes the same kind of error as a file system that cannot sync folders.
+        // `sync_folder` must ignore the error.
         assert!(sync_folder(Path::new("no\0path")).is_ok());
         assert!(sync_tree(&nowhere).is_ok(), "a run that is gone");
     }

@@ -1,10 +1,10 @@
 //! Writes the results of a run to its run folder, atomically.
 //!
 //! A process writes a run into a scratch folder of its own, then renames that folder to
-//! `runs/<run_id>`. So a folder with this name is always complete, even if a process is killed. If
-//! two processes finish the same run, the first rename succeeds, and the second process discards
-//! its copy. Finished runs are synced to disk within a second ([`crate::durable`]). If the power
-//! fails before that, the run's hashes reveal the damage.
+//! `runs/<run_id>`. A folder with the name `runs/<run_id>` is therefore always complete, even if a
+//! process is killed. If two processes finish the same run, the first rename succeeds, and the
+//! second process discards its copy. Finished runs are synced to disk within a second
+//! ([`crate::durable`]). If the power fails before that, the run's hashes reveal the damage.
 //!
 //! | file | content |
 //! |---|---|
@@ -107,12 +107,12 @@ impl Store {
         })
     }
 
-    /// Returns the path of the folder of a run with this identity. The folder may not exist yet.
+    /// Returns the path of the folder of the run with this id. The folder may not exist yet.
     pub fn path(&self, run_id: &str) -> PathBuf {
         self.runs.join(run_id)
     }
 
-    /// Returns whether the run is finished, with every file unchanged since it was written.
+    /// Returns whether the run is finished and every file is unchanged since it was written.
     pub fn contains(&self, run_id: &str) -> io::Result<bool> {
         match stored::check(&self.path(run_id)) {
             Ok(()) => Ok(true),
@@ -122,7 +122,8 @@ impl Store {
     }
 
     /// Moves a damaged run to `runs/.damaged`. Returns a description of the damage and the new
-    /// path, or `None` if the run is intact. `found` describes damage that the hashes do not show.
+    /// path, or `None` if the run is intact. `found` describes damage that a caller has found and
+    /// that hashes do not show.
     pub fn set_aside(&self, run_id: &str, found: Option<&str>) -> io::Result<Option<String>> {
         let path = self.path(run_id);
         if found.is_none() && !matches!(stored::check(&path), Err(Fault::Damaged(_))) {
@@ -132,7 +133,7 @@ impl Store {
         fs::create_dir_all(&damaged).map_err(|e| at(&damaged, e))?;
         refuse_link(&damaged)?;
         // Another process may move the same damaged run and then store it again. Lock the folder
-        // and check once more, so that the repeated run is not moved.
+        // and check the run once more, so that the repeated run is not moved.
         let lock = lock_of(&damaged).map_err(|e| at(&damaged, e))?;
         lock.lock().map_err(|e| at(&damaged, e))?;
         let what = match (stored::check(&path), found) {
@@ -152,16 +153,16 @@ impl Store {
         Ok(Some(format!("{what}; moved to {}", to.display())))
     }
 
-    /// Returns the path for a file of an unfinished run, which will be in the run's folder. Call
-    /// [`Store::write`] or [`Store::discard`] afterwards.
+    /// Returns the path for a file of an unfinished run. [`Store::write`] moves the file to the
+    /// run's folder. Call it or [`Store::discard`] afterwards.
     pub fn scratch_file(&self, run_id: &str, name: &str) -> io::Result<PathBuf> {
         let folder = self.scratch.path().join(run_id);
         fs::create_dir_all(&folder).map_err(|e| at(&folder, e))?;
         Ok(folder.join(name))
     }
 
-    /// Creates a folder for temporary files of a run, which are not part of its result. The folder
-    /// is removed when the store is dropped, or earlier.
+    /// Creates a folder for temporary files of a run, which are not part of the run's results. The
+    /// folder is removed at the latest when the store is dropped.
     pub fn workplace(&self, run_id: &str) -> io::Result<PathBuf> {
         static SERIAL: AtomicU64 = AtomicU64::new(0);
         let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
@@ -217,7 +218,7 @@ impl Store {
 
 impl Drop for Store {
     fn drop(&mut self) {
-        // To see the error of `settle`, a caller must call it before dropping the store.
+        // A caller that wants to see errors must call `settle` before it drops the store.
         let _ = self.settle();
     }
 }
@@ -254,7 +255,7 @@ fn write_files(
     outcome: &Outcome,
     timing: &Timing,
 ) -> io::Result<()> {
-    // Compute size and hash of the files that were written into the folder during the run.
+    // Compute size and hash of the files that the run itself has written into the folder.
     let mut files = serde_json::Map::new();
     mark_files(folder, "", &mut files)?;
     let summary = Summary::new(outcome, manifest.run_id, manifest.seed);

@@ -19,7 +19,8 @@ pub fn read_text(path: &Path, limit: u64) -> Result<String, String> {
         return Err(too_large());
     }
     let mut bytes = Vec::new();
-    // Limit the read itself: the file may grow meanwhile, and files in /proc report size 0.
+    // Limit the number of bytes to read, because the file may grow meanwhile, and files in /proc
+    // report size 0.
     file.take(limit + 1)
         .read_to_end(&mut bytes)
         .map_err(|error| error.to_string())?;
@@ -57,7 +58,7 @@ pub fn shown(text: &str) -> Cow<'_, str> {
             out.push(c);
             continue;
         }
-        // Formatting into a string cannot fail.
+        // The result can be ignored, because formatting into a string cannot fail.
         _ = match u32::from(c) {
             code @ 0..=0xff => write!(out, "\\x{code:02x}"),
             code @ 0x100..=0xffff => write!(out, "\\u{code:04x}"),

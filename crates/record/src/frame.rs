@@ -1,8 +1,8 @@
 //! Headers of simulated packets as they would be on the wire: Ethernet, IPv4, and TCP or UDP, with
 //! correct lengths and checksums.
 //!
-//! The simulator's packets have no bytes, but a capture for Wireshark needs their headers.
-//! Checksums assume a payload of zeros, which is not written.
+//! The simulator's packets have no bytes, but a capture for Wireshark needs the bytes of their
+//! headers. Checksums assume that the payload is zeros. The payload itself is not written.
 
 /// Bytes of an Ethernet header.
 pub const ETHERNET: usize = 14;
@@ -62,7 +62,7 @@ pub struct Segment<'a> {
     pub ack: u32,
     /// Bits of [`flags`].
     pub flags: u16,
-    /// The window field, already scaled.
+    /// The window field, after window scaling.
     pub window: u16,
     /// Options. Their length is a multiple of 4 bytes and at most [`TCP_OPTIONS`].
     pub options: &'a [u8],
@@ -113,7 +113,8 @@ impl Options {
         self.put(&[4, 2])
     }
 
-    /// Adds TSval and TSecr. On a SYN, the SACK-permitted option can replace the padding.
+    /// Adds TSval and TSecr. If `sack_permitted` is true (on a SYN), the SACK-permitted option
+    /// replaces the padding.
     pub fn timestamps(&mut self, value: u32, echo: u32, sack_permitted: bool) -> bool {
         let mut option = [0; 12];
         option[..2].copy_from_slice(if sack_permitted { &[4, 2] } else { &[NOP, NOP] });
@@ -144,7 +145,8 @@ impl Options {
     }
 
     /// Adds the AccECN option in order 1 (RFC 9768 section 3.2.3), with 24-bit byte counters of
-    /// ECT(1), CE and ECT(0), or only the first ones. The option may use the SACK option's padding.
+    /// ECT(1), CE and ECT(0), or only the first of these. The option may replace the SACK option's
+    /// padding.
     pub fn accecn(&mut self, counters: &[u32]) -> bool {
         let counters = &counters[..counters.len().min(3)];
         let len = 2 + 3 * counters.len();
@@ -159,8 +161,8 @@ impl Options {
             if self.len + len - spare > self.room {
                 return false;
             }
-            // Move the SACK blocks back and put the AccECN option in front of them, over their
-            // padding.
+            // Move the SACK option towards the end, and write the AccECN option in front of it,
+            // partly over the padding.
             let end = self.len;
             let moved = len - spare;
             self.bytes.copy_within(at + 2..end, at + 2 + moved);
@@ -377,7 +379,7 @@ mod tests {
 
     #[test]
     fn no_datagram_says_that_it_has_no_checksum() {
-        // For exactly one port, the computed checksum is 0, which is sent as all ones.
+        // For exactly one port, the computed checksum is 0. UDP sends such a checksum as all ones.
         let mut all_ones = 0;
         for port in 0..=u16::MAX {
             let mut envelope = envelope(100);

@@ -31,13 +31,14 @@ const STALL_NS: u64 = 150_000_000;
 pub struct FrameRules {
     /// Nominal time from one frame to the next, ns.
     pub interval_ns: u64,
-    /// A frame is late if it is not complete after this time, ns.
+    /// A frame is late if it is not complete this long after its capture, ns.
     pub deadline_ns: u64,
-    /// Number of frames from one key frame to the next. With 0, no frame depends on another.
+    /// Number of frames from one key frame to the next. If this is 0, no frame depends on another.
     pub group: u64,
 }
 
-/// A frame that is still unsettled: it, or a frame before it, may still become complete or lost.
+/// A frame that is not settled: this frame, or a frame before it, may still become complete or
+/// lost.
 #[derive(Clone, Debug)]
 struct Frame {
     captured_ns: u64,
@@ -76,13 +77,13 @@ pub struct FrameOutcome {
     pub lost: u64,
     /// Number of frames whose deadline was before the end of the run.
     pub judged: u64,
-    /// Number of these frames that were not complete at their deadline.
+    /// Number of the frames in `judged` that were not complete at their deadline.
     pub late: u64,
     /// Delays of complete frames, ns.
     pub delay: Histogram,
     /// Number of stalls.
     pub stalls: u64,
-    /// Total time of all stalls, each from one playable frame to the next, ns.
+    /// Total time of all stalls, ns. A stall lasts from one playable frame to the next.
     pub stalled_ns: u64,
     /// The longest stall, ns.
     pub longest_stall_ns: u64,

@@ -4,10 +4,10 @@
 //! buckets, so the width of a bucket is at most 2^-10 of its lower bound. Count, sum and maximum
 //! are exact.
 //!
-//! A run with a hundred thousand flows has at least as many histograms, so each must use little
-//! memory. A bucket is a counter of one byte. A page of 64 buckets fills a cache line and is
-//! allocated when its first value is recorded. When a bucket reaches 256 values, the 256 are added
-//! to a separate list and the bucket restarts at 0.
+//! A run with a hundred thousand flows has at least a hundred thousand histograms, so each
+//! histogram must use little memory. A bucket is a counter of one byte. A page of 64 buckets fills
+//! a cache line and is allocated when its first value is recorded. When a bucket reaches 256
+//! values, the 256 are added to a separate list and the bucket restarts at 0.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,13 +16,13 @@ const SUB_BITS: u32 = 10;
 const BLOCKS: usize = 55;
 /// Number of buckets in a page.
 const PAGE: usize = 64;
-/// Number of values in a bucket at which they are carried to the list.
+/// When a bucket reaches this number of values, the number is carried to the list.
 const CARRY: u64 = 1 << 8;
 /// `NO_ROW` marks a power of two without a row. `NO_PAGE` marks a part of a row without a page.
 const NO_ROW: u8 = u8::MAX;
 const NO_PAGE: u16 = u16::MAX;
 
-/// Indices into `pages` for one power of two.
+/// For one power of two, the index into `pages` of each page.
 type Row = [u16; SUB / PAGE];
 
 /// Histogram of `u64` values (ns or bytes), with a relative bucket width of at most 2^-10.
@@ -62,7 +62,7 @@ impl From<Histogram> for Sparse {
     }
 }
 
-/// Checks the histogram, because an untrusted guest may have sent it.
+/// The conversion checks the histogram, because an untrusted guest may have sent it.
 impl TryFrom<Sparse> for Histogram {
     type Error = &'static str;
 
@@ -77,8 +77,8 @@ impl TryFrom<Sparse> for Histogram {
             if block >= BLOCKS || slot >= SUB {
                 return Err("a bucket that no histogram has");
             }
-            // The total is checked for overflow first, so the counts of the buckets cannot
-            // overflow.
+            // Check the total for overflow first. Then the counts of the buckets cannot overflow
+            // either.
             let count = histogram.count.checked_add(n);
             histogram.count = count.ok_or("more values than can be counted")?;
             histogram.add(block, slot, n);
@@ -242,9 +242,9 @@ impl Histogram {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)
     }
 
-    /// Returns the nearest-rank percentile for `p` in 0..=100, or `None` without values. It is the
-    /// middle of the bucket that contains the value of rank ceil(p/100 * n), but at most the
-    /// maximum.
+    /// Returns the nearest-rank percentile for `p` in 0..=100, or `None` without values. The
+    /// percentile is the middle of the bucket that contains the value of rank ceil(p/100 * n), but
+    /// at most the maximum of all values.
     pub fn percentile(&self, p: f64) -> Option<f64> {
         let [value] = self.percentiles([p]);
         value
@@ -348,7 +348,7 @@ mod tests {
         assert_eq!(Histogram::new().percentile(50.0), None);
     }
 
-    /// Compares a histogram with a list of values. Its counts exceed one byte.
+    /// Compares a histogram with a list of values. Some counts of the histogram exceed one byte.
     #[test]
     fn nothing_is_lost_of_what_is_carried() {
         let mut histogram = Histogram::new();
@@ -370,8 +370,8 @@ mod tests {
         assert_eq!(found, counts.map(|(_, n)| 2 * n));
     }
 
-    /// Tests that the buckets of a flow whose RTT doubles need a kilobyte, and the rest little
-    /// more.
+    /// Tests that the buckets of a flow whose RTT doubles need a kilobyte, and that other parts of
+    /// the histogram need little more.
     #[test]
     fn a_histogram_is_small() {
         assert!(size_of::<Histogram>() <= 176);

@@ -1,11 +1,11 @@
 //! Counts arrivals, departures, drops and marks at a link, with the same definitions for every
 //! engine.
 //!
-//! A [`Meter`] receives packets as plain numbers: the number in the packet, a frame length, a time.
-//! The simulator reports events as they happen, but the kernel engine derives them from captures
-//! and finds a drop only later. So the results must not depend on the order of the calls. For
-//! example, the integral of the backlog is computed as the sum over packets of length times time in
-//! the queue.
+//! A [`Meter`] receives a packet as three plain numbers: the number in the packet, the frame length
+//! and the time. The simulator reports events as they happen, but the kernel engine derives them
+//! from captures and finds a drop only later. The results must therefore not depend on the order of
+//! the calls. For example, the integral of the backlog is computed as the sum over packets of
+//! length times time in the queue.
 //!
 //! The number in a packet identifies its flow, or its connection of a traffic source. Counters
 //! belong to the number's owner: the flow or source.
@@ -18,9 +18,9 @@ use crate::paged::Paged;
 use crate::series::SeriesKey;
 use crate::{Cause, ClassPlan, Counts, Histogram, LinkOutcome, Outcome, Series};
 
-/// Returns the owner of each packet number: a flow, a source or a program. Flows, sources and
-/// programs have the first numbers, one each, in this order. Connections of sources have the
-/// numbers after them. `connections` is the number of connections of each source, or 0.
+/// Returns the owner of each packet number: a flow, a source or a program. The first numbers belong
+/// to flows, then sources, then programs, one number each. Connections of sources have the
+/// following numbers. `connections` is the number of connections of each source, or 0.
 pub fn owners(
     flows: usize,
     connections: impl IntoIterator<Item = u32>,
@@ -50,14 +50,14 @@ pub struct Meter {
     warmup_ns: u64,
     backlog: u64,
     backlog_max: u64,
-    /// Sum over departed packets of length times departure time, minus the same sum over arrived
-    /// packets with their arrival time, byte x ns. When the queue is empty, this is the integral of
-    /// its backlog.
+    /// Sum of length times departure time over all departed packets, minus the sum of length times
+    /// arrival time over all arrived packets, byte x ns. When the queue is empty, this is the
+    /// integral of its backlog.
     held: i128,
     /// The owner (flow or source) of each packet number.
     owners: Arc<[u32]>,
     by_owner: ByOwner,
-    /// Sum of length times time in the queue, for each packet number.
+    /// Sum of packet length times time in the queue, for each packet number.
     held_by: Held,
     /// The minimum queue delay in each time window.
     minima: Minima,
@@ -68,7 +68,7 @@ pub struct Meter {
     details: Option<Box<Details>>,
 }
 
-/// Measurements of each packet that only some runs need.
+/// Measurements of packets that only some runs need.
 #[derive(Default)]
 struct Details {
     classes: Option<ClassRecorder>,
@@ -100,7 +100,7 @@ impl ProgramDelays {
 /// owner's first drop or mark.
 #[derive(Default)]
 struct ByOwner {
-    /// For each owner, the index in `rows` plus 1, or 0 without a row.
+    /// For each owner, the index of its row in `rows` plus 1, or 0 if it has no row.
     row: Paged<u32>,
     rows: Vec<Counts>,
 }
@@ -150,8 +150,8 @@ impl Meter {
         self.events = Some(Series::default());
     }
 
-    /// Also counts by class, and samples every `interval_ns` up to `end_ns`, or never if the
-    /// interval is 0.
+    /// Makes the meter also count by class, and take a sample every `interval_ns` up to `end_ns`.
+    /// If the interval is 0, it takes no samples.
     pub fn record_classes(&mut self, classes: Vec<ClassPlan>, end_ns: u64, interval_ns: u64) {
         let recorder = ClassRecorder::new(classes, self.warmup_ns, end_ns, interval_ns);
         if recorder.is_some() {
@@ -159,8 +159,9 @@ impl Meter {
         }
     }
 
-    /// Also records queue delays of programs. `first` is the number of the first program among the
-    /// owners. `measured` tells for each program whether only its sender's packets pass this link.
+    /// Makes the meter also record queue delays of programs. `first` is the number of the first
+    /// program among the owners. `measured` is true for a program if only packets of its sender
+    /// pass this link.
     pub fn record_programs(&mut self, first: usize, measured: Vec<bool>) {
         let delays = measured.iter().map(|on| on.then(Histogram::new));
         let delays: Vec<_> = delays.collect();
@@ -177,7 +178,7 @@ impl Meter {
     }
 
     /// Counts a packet that leaves the queue to be sent over the link.
-    #[inline(always)] // inline, because it is called at one place for every packet
+    #[inline(always)] // inline, because a single place calls it, for every packet
     pub fn forward(&mut self, number: u32, len: u32, arrived_ns: u64, at_ns: u64) {
         self.leave(len, at_ns);
         let delay_ns = at_ns.saturating_sub(arrived_ns);
@@ -211,7 +212,7 @@ impl Meter {
         self.count(number, cause, at_ns);
     }
 
-    /// Counts a mark, or a loss after the queue, which does not change the backlog.
+    /// Counts a mark or a loss after the queue. Neither changes the backlog.
     pub fn count(&mut self, number: u32, cause: Cause, at_ns: u64) {
         let owner = self.owners[number as usize];
         if at_ns >= self.warmup_ns {
@@ -277,7 +278,7 @@ pub struct Measured<F> {
 
 impl Outcome {
     /// Adds the counters of the links, in file order, to the outcomes of the flows, sources and
-    /// classes. `series` tells whether samples and requests become rows.
+    /// classes. If `series` is true, samples and requests also become rows of the series.
     pub fn complete<F: Fn(u64, u64) -> f64>(
         &mut self,
         links: impl IntoIterator<Item = Measured<F>>,
@@ -348,7 +349,7 @@ impl Outcome {
             minima: meter.minima,
             events: meter.timeline,
         };
-        // Packets that are still in the queue have waited from their arrival to the end of the run.
+        // Packets that are still in the queue have waited since their arrival.
         let waited = i128::from(meter.backlog) * i128::from(end_ns.max(meter.warmup_ns));
         self.links.push(LinkOutcome {
             name: link.name,
@@ -395,7 +396,7 @@ mod tests {
     use super::*;
     use crate::{FlowOutcome, TrafficOutcome};
 
-    /// Returns a meter with a flow, a source and one connection of the source. Its warm-up ends at
+    /// Returns a meter with a flow, a source and one connection of the source. The warm-up ends at
     /// 100 ns.
     fn meter() -> Meter {
         Meter::new(owners(1, [1], 0), 100)

@@ -1,6 +1,6 @@
 //! The measurements of a run, as its engine returns them.
 //!
-//! Every counter and histogram counts events at or after the warm-up.
+//! Every counter and histogram counts only events at or after the end of the warm-up.
 
 pub mod account_file;
 mod class_samples;
@@ -33,16 +33,16 @@ pub struct Outcome {
     pub classes: Vec<ClassOutcome>,
     /// Samples and events over time.
     pub series: Series,
-    /// Number of data packets that TCP senders sent in the whole run, from which the engine's speed
-    /// is computed.
+    /// Number of data packets that TCP senders sent in the whole run. The engine's speed is
+    /// computed from it.
     pub data_packets: u64,
     /// Number of calendar events processed.
     pub events: u64,
     /// Packet counts of the capture, if the run has one.
     pub packets: Option<PacketCount>,
-    /// True if packets were not captured. Then everything that is computed from packets is missing:
-    /// RTTs, delays, backlogs, and drops and marks by flow and cause. Links then only have
-    /// [`LinkOutcome::totals`].
+    /// True if packets were not captured. In that case everything that is computed from packets is
+    /// missing: RTTs, delays, backlogs, and drops and marks by flow and cause. Drops and marks of
+    /// links are then only in [`LinkOutcome::totals`].
     pub unwatched: bool,
 }
 
@@ -190,8 +190,8 @@ pub struct EchoOutcome {
     pub sent: u64,
     /// Number of requests whose echo arrived.
     pub answered: u64,
-    /// Number of lost requests: those without an echo for which 10 s have passed or a later echo
-    /// has arrived.
+    /// Number of lost requests. A request is lost if no echo arrives within 10 s, or before the
+    /// echo of a later request.
     pub lost: u64,
     /// Time from request to echo, ns.
     pub rtt: Histogram,

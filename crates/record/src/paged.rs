@@ -1,5 +1,5 @@
-//! A sparse table, indexed by number, e.g. a link's counters by flow if only some flows use the
-//! link. Its pages are allocated at the first write to one of their numbers.
+//! A sparse table, indexed by number. For example, it contains a link's counters by flow if only
+//! some flows use the link. A page is allocated at the first write to one of the page's numbers.
 
 use crate::fetch;
 
@@ -23,7 +23,7 @@ impl<T: Copy + Default> Paged<T> {
         }
     }
 
-    /// Prefetches the value of a number.
+    /// Prefetches the value of a number into the processor's cache.
     #[inline]
     pub fn fetch(&self, number: u32) {
         let place = number as usize;

@@ -123,7 +123,7 @@ impl<W: Write> PacketFile<W> {
         file.u32(BYTE_ORDER);
         file.u16(1);
         file.u16(0);
-        // The length of the section is unknown when it begins.
+        // The length of the section is unknown when the section begins.
         file.u32(u32::MAX);
         file.u32(u32::MAX);
         file.option(SHB_USERAPPL, b"tailback")?;
@@ -133,7 +133,7 @@ impl<W: Write> PacketFile<W> {
             file.begin(INTERFACE);
             file.u16(ETHERNET);
             file.u16(0);
-            // The snap length is 0 (unlimited), because packets are cut at different lengths.
+            // The snap length is 0 (unlimited), because packets are cut to different lengths.
             file.u32(0);
             file.option(IF_NAME, interface.name.as_bytes())?;
             file.option(IF_DESCRIPTION, interface.description.as_bytes())?;

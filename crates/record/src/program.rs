@@ -22,7 +22,7 @@ pub struct Measures {
     /// receiver's ACKs show as arrived in order. For other protocols, these are the bytes of all
     /// packets.
     pub delivered_bytes: u64,
-    /// The same for the sender's host.
+    /// Payload bytes that arrived at the sender's host, counted like `delivered_bytes`.
     pub back_bytes: u64,
     /// Round-trip times, ns. For TCP, one sample for each ACK of data that was never retransmitted.
     /// For other protocols, estimates: the base RTT plus the measured queue delays.
@@ -77,8 +77,8 @@ pub struct ProgramOutcome {
     /// Measurements of each 5-tuple, in the order of their first packets. If there are more than
     /// [`MAX_TUPLES`], the last entry sums up all others.
     pub tuples: Vec<TupleOutcome>,
-    /// Exit status and time of the sender's and of the receiver's program. `None` if it was still
-    /// running, or the side has none.
+    /// Exit status and end time of the sender's and of the receiver's program. `None` if the
+    /// program was still running, or if the side runs no program.
     pub ends: [Option<Ended>; 2],
     /// Numbers that the scenario reads from the program's output files, by name. `None` if a number
     /// was not found.
@@ -94,7 +94,7 @@ pub struct ProgramOutcome {
 pub struct LeftFile {
     /// Path below the entry's folder, such as `sender/out/server-1.sqlog`.
     pub path: String,
-    /// Its content.
+    /// Content of the file.
     pub bytes: Vec<u8>,
 }
 

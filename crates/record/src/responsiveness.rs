@@ -28,7 +28,7 @@ impl Confidence {
     }
 }
 
-/// Results of a test of responsiveness, from its last intervals.
+/// Results of a test of responsiveness. They cover the last intervals of the test.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct ResponsivenessOutcome {
     /// Durations of foreign probes, each of which opens a new connection, ns. A duration includes

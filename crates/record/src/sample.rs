@@ -1,7 +1,7 @@
 //! Declares the quantities of flows, links and programs that are sampled over time, and when each
 //! sample becomes a row of the series.
 //!
-//! To add a quantity, add its line here, and set the new field in each engine that has the value.
+//! To add a quantity, add its line here, and set the new field in each engine that knows the value.
 //! Algorithms declare additional internal values to sample, called gauges.
 
 use crate::{Series, SeriesId};
@@ -58,7 +58,7 @@ macro_rules! quantities {
                 $(Quantity { name: stringify!($name), unit: $unit, doc: $doc, when: When::$when },)*
             ];
 
-            /// Returns the number of quantities that are recorded at one of these times.
+            /// Returns how many quantities are recorded at any of these times.
             pub fn rows(when: &[When]) -> u64 {
                 let all = Self::QUANTITIES.iter();
                 all.filter(|quantity| when.contains(&quantity.when)).count() as u64
@@ -110,8 +110,8 @@ quantities! {
 /// The series of a flow.
 ///
 /// Series are declared in this order: quantities that are always recorded, internal values of
-/// algorithms (gauges), then quantities recorded after every ACK. All ids follow from the first
-/// one, so a hundred thousand flows need no lists of ids.
+/// algorithms (gauges), then quantities recorded after every ACK. All ids follow from the first id,
+/// so a flow does not need a list of ids.
 pub struct FlowSampler {
     first: SeriesId,
     gauges: u32,
@@ -214,8 +214,8 @@ impl FlowSampler {
     }
 }
 
-/// Records internal values of algorithms (gauges) in the order of declaration. One without a value
-/// gets no row.
+/// Records internal values of algorithms (gauges) in the order of declaration. A gauge without a
+/// value gets no row.
 fn push_gauges<G: Into<Option<f64>>>(
     ids: impl IntoIterator<Item = SeriesId>,
     at_ns: u64,

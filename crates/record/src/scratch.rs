@@ -1,9 +1,9 @@
-//! Scratch folders, in which a process writes files before it moves them to their final folder
-//! beside it.
+//! Scratch folders. A process writes files into its scratch folder before it moves them to their
+//! final folder, which has the same parent.
 //!
 //! Each scratch folder has a lock file beside it, which the owning process keeps locked. If another
-//! process can lock this file, the owner has ended. Whoever next opens a scratch folder with the
-//! same parent deletes the folders of such owners.
+//! process can lock this file, the owner has ended. The next process that opens a scratch folder
+//! with the same parent deletes the folders of owners that have ended.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -27,8 +27,8 @@ impl Scratch {
     /// ended processes.
     pub fn open(parent: &Path) -> io::Result<Scratch> {
         remove_leftovers(parent);
-        // Skip serial numbers that have a lock file. It may belong to this process, or to one with
-        // the same process id on another host.
+        // Skip serial numbers that have a lock file. The lock file may belong to this process, or
+        // to a process with the same id on another host.
         static SERIAL: AtomicU64 = AtomicU64::new(0);
         loop {
             let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
@@ -109,7 +109,7 @@ fn remove_with_lock(folder: &Path, lock_path: &Path) {
     }
 }
 
-/// Returns whether this is the name of a scratch folder: prefix, process number and serial number.
+/// Returns whether this is the name of a scratch folder: prefix, process id and serial number.
 fn is_name(name: &str) -> bool {
     let number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     name.strip_prefix(PREFIX)
@@ -137,7 +137,8 @@ mod tests {
     fn leftovers_of_the_dead_go_and_those_of_the_living_stay() {
         let root = tempfile::tempdir().expect("a folder");
         let living = Scratch::open(root.path()).expect("a folder");
-        // Create what a SIGKILL leaves: a folder, and a lock file that no process holds.
+        // Create what a killed process leaves: a folder, and a lock file that no process has
+        // locked.
         let dead = root.path().join(".tailback-1-0");
         fs::create_dir_all(dead.join("half")).expect("a folder");
         fs::write(root.path().join(".tailback-1-0.lock"), "").expect("a file");
@@ -228,7 +229,8 @@ mod tests {
         let error = Scratch::open(root.path()).expect_err("a folder is in the way");
         assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
         assert!(error.to_string().contains(process), "{error}");
-        // The lock file of the failed folder is deleted, so only that of the first folder remains.
+        // The lock file of the failed folder is deleted, so only the lock file of the first folder
+        // remains.
         let names = fs::read_dir(root.path()).expect("a folder");
         let names = names.map(|entry| entry.expect("an entry").file_name());
         let names: Vec<String> = names.map(|n| n.to_string_lossy().into_owned()).collect();

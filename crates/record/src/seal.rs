@@ -1,4 +1,4 @@
-//! JSON files that contain their own hash, and hashes of other files.
+//! Seals JSON files with a hash of their own content, and computes hashes of other files.
 //!
 //! The last line of a sealed object is `"sha256"`, the SHA-256 of every byte before that line. If
 //! the file was truncated or a bit changed, the seal does not match. The seal detects damage, but

@@ -25,7 +25,7 @@ pub struct SeriesKey {
     pub quantity: String,
 }
 
-/// Largest number of rows. Rows beyond it are only counted, in [`Series::lost`].
+/// Largest number of rows. Rows beyond this limit are only counted, in [`Series::lost`].
 pub const MAX_ROWS: usize = 20_000_000;
 
 /// Samples and events, in the order in which they were recorded.
@@ -64,7 +64,7 @@ impl Series {
     }
 
     /// Adds keys to series that were recorded by number, in the order of the numbers. Series
-    /// without rows get none.
+    /// without rows get no key.
     pub(crate) fn name(&mut self, key: impl Fn(u32) -> SeriesKey) {
         let numbers = self.key.iter().max().map_or(0, |last| *last as usize + 1);
         let mut place = vec![None; numbers];

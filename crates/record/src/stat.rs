@@ -104,8 +104,8 @@ impl Stat {
         }
     }
 
-    /// Returns names and values in the order of the JSON, without [`Stat::n`], which comes first
-    /// there.
+    /// Returns names and values in the order of the JSON, without [`Stat::n`], which the JSON has
+    /// first.
     fn values(&self) -> [(&'static str, Option<f64>); 10] {
         [
             ("mean", self.mean),
@@ -157,8 +157,8 @@ fn nearest_rank(sorted: &[f64], p: f64) -> Option<f64> {
     sorted.get(rank - 1).copied()
 }
 
-/// Returns the standard deviation (n - 1) of the values in a histogram, with the middle of a bucket
-/// for each of its values and the exact mean. Returns `None` for fewer than two values.
+/// Returns the standard deviation (n - 1) of the values in a histogram. Each value is replaced by
+/// the middle of its bucket, but the mean is exact. Returns `None` for fewer than two values.
 fn stddev(histogram: &Histogram) -> Option<f64> {
     let mean = histogram.mean()?;
     let squares: f64 = histogram

@@ -1,8 +1,8 @@
 //! Reads run folders, and checks that each file is unchanged since it was written.
 //!
 //! Run folders are untrusted. Files must be regular files, not links, with the sizes and hashes
-//! that the manifest lists. The manifest must be sealed, have the current format, and name the same
-//! run as the folder's name. Tables must have the expected columns and numbers of rows
+//! that the manifest lists. The manifest must be sealed, have the current format, and contain the
+//! same run id as the folder's name. Tables must have the expected columns and numbers of rows
 //! ([`crate::table::check`]).
 
 use std::collections::BTreeMap;
@@ -169,8 +169,8 @@ impl RunFolder {
         self.files.contains_key(name)
     }
 
-    /// Returns the bytes of a file. Checks that they are unchanged since they were written. For a
-    /// table, also checks its columns and rows.
+    /// Returns the bytes of a file. Checks that the bytes are unchanged since they were written.
+    /// For a table, also checks its columns and rows.
     pub fn read(&self, name: &str) -> Result<Vec<u8>> {
         let path = self.path.join(name);
         let (mark, rows) = self.mark(name)?;
@@ -311,8 +311,8 @@ mod tests {
         }
     }
 
-    /// Tests which files a manifest must list: a summary and both tables, each table with its
-    /// number of rows, and no other file with one.
+    /// Tests which files a manifest must list: a summary and both tables. The manifest must state a
+    /// number of rows for each table, and for no other file.
     #[test]
     fn the_files_of_a_manifest() {
         let mark = || json!({ "bytes": 3, "sha256": "ab" });

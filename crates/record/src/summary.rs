@@ -1,4 +1,4 @@
-//! The summary of a run, which `--json` prints. The parameters of a sweep are not part of it,
+//! The summary of a run, which `--json` prints. It does not contain the parameters of a sweep,
 //! because the same run may belong to several sweeps.
 //!
 //! A value that is not available is `null`, never 0. Names and units of fields do not change. A new

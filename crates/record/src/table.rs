@@ -145,8 +145,9 @@ fn values_of(pages: &mut dyn PageReader) -> Result<u64, ParquetError> {
     Ok(values)
 }
 
-/// Writes one series after the other, and returns the number of rows. Equal keys are then adjacent
-/// in a row group, which compresses well, and a reader finds a series in one place.
+/// Writes one series after the other, and returns the number of rows. In this order, equal keys are
+/// adjacent in a row group, so they compress well. A reader also finds all rows of a series in one
+/// place.
 pub fn write_series<W: Write + Send>(
     writer: &mut SerializedFileWriter<W>,
     series: &Series,
@@ -184,7 +185,7 @@ fn by_key(series: &Series) -> Vec<u32> {
     order
 }
 
-/// The flow or link that a histogram is about.
+/// The flow or link that a histogram describes.
 struct Owner<'a> {
     flow: Option<&'a str>,
     link: Option<&'a str>,
@@ -195,7 +196,7 @@ struct Owner<'a> {
 struct Bucket {
     lower: u64,
     count: u64,
-    /// Index of the flow or link that the histogram is about.
+    /// Index of the flow or link that the histogram describes.
     owner: u32,
     /// log2 of the bucket's width.
     width_log2: u32,
@@ -340,7 +341,8 @@ fn optional<'a, R, W: Write + Send>(
     })
 }
 
-/// The text of the previous row, as the Parquet writer needs it, because most rows repeat it.
+/// The text of the previous row in the form that the Parquet writer needs. It is kept because most
+/// rows repeat the text.
 #[derive(Default)]
 struct Last<'a>(Option<(&'a str, ByteArray)>);
 

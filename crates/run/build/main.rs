@@ -1,5 +1,6 @@
 //! Computes the engine's version, which is its release and a hash of everything that can change a
-//! result. So tailback reuses a stored run only if the current code would produce the same one.
+//! result. With this version, tailback reuses a stored run only if the current code would produce
+//! the same results.
 
 mod sources;
 
@@ -7,8 +8,9 @@ use sources::{Hash, files, hash_rust};
 
 /// Root files of all code that determines results: the simulator, the measurements, and the writers
 /// of captures and run folders. The code that reads scenario files is not among them, because the
-/// canonical form of a sweep point contains everything that it reads. The crate `wasm` includes
-/// this script and must compute the same version, so no path may be inside this crate.
+/// canonical form of a sweep point contains everything that this code reads. The crate `wasm`
+/// includes this script and must compute the same version. The paths therefore do not begin inside
+/// this crate.
 const ROOTS: [&str; 3] = [
     "../engine/src/lib.rs",
     "../record/src/lib.rs",

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
-/// FNV-1a with 64 bits. An accidental collision between two versions of the sources is practically
-/// impossible, and a deliberate collision would not help an attacker.
+/// The hash FNV-1a with 64 bits. An accidental collision between two versions of the sources is
+/// practically impossible, and a deliberate collision would not help an attacker.
 pub struct Hash(u64);
 
 impl Default for Hash {
@@ -112,8 +112,8 @@ fn compiled(tokens: TokenStream) -> Vec<TokenTree> {
             rest.next();
         } else if attribute == "cfg(test)" && head.len() == 1 {
             rest.next();
-            // The item with the attribute ends after its body or at a semicolon; an import ends
-            // only at a semicolon.
+            // An item with this attribute ends after its body in braces or at a semicolon. An
+            // import ends only at a semicolon.
             let mut import = false;
             for token in rest.by_ref() {
                 match token {

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use tailback_engine::crates::Whereabouts;
 
-/// The progress of a run, and whether it is to stop. The caller and the run share this value across
-/// threads.
+/// The progress of a run, and whether the run must stop. The caller and the run share this value
+/// across threads.
 #[derive(Debug, Default)]
 pub struct Control {
     cancelled: AtomicBool,
@@ -44,7 +44,7 @@ impl Control {
         self.cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// Returns whether the run is to stop.
+    /// Returns whether the caller has requested that the run stop.
     pub fn is_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Relaxed)
     }

@@ -24,12 +24,13 @@ pub struct OnCores {
 pub enum NoOutcome {
     /// The run was cancelled.
     Cancelled,
-    /// The run must be simulated on one core: the order of simultaneous events is ambiguous, the
-    /// run records too many rows, or no more threads can be started.
+    /// The run must be simulated on one core instead: the order of simultaneous events is
+    /// ambiguous, the run records too many rows, or no more threads can be started.
     Whole,
 }
 
-/// Simulates a plan with a seed to its end, with one thread for each part of the plan.
+/// Simulates a plan with a seed until the end of the run. Uses one thread for each part of the
+/// plan.
 ///
 /// # Panics
 /// If the engine panics, on any thread.

@@ -25,7 +25,8 @@ const BUFFER: usize = 1 << 20;
 
 /// Finds a file or folder and hashes its content.
 ///
-/// # Errors Returns why the path cannot be used, as a sentence.
+/// # Errors
+/// Returns why the path cannot be used, as a sentence.
 pub fn find(path: &Path) -> Result<Found, String> {
     let whole = path.canonicalize().map_err(|e| said(&e))?;
     let mut entries = BTreeMap::new();
@@ -59,12 +60,12 @@ pub fn find(path: &Path) -> Result<Found, String> {
     })
 }
 
-/// Finds the root folder for programs and hashes what programs will see of it: folders and files
-/// with their modes, and symbolic links, wherever they point. Devices, sockets and pipes are
-/// omitted, because only root can unpack them from an image, and programs do not see them.
+/// Finds the root folder for programs and hashes what programs will see in it: folders and files
+/// with their modes, and symbolic links, wherever they point. Omits devices, sockets and pipes:
+/// only root can unpack them from an image, and the guest does not show them to programs.
 ///
-/// # Errors Returns why the folder cannot be used, as a sentence. It lists at most ten unreadable
-/// files.
+/// # Errors
+/// Returns why the folder cannot be used, as a sentence. It lists at most ten unreadable files.
 pub fn find_root(path: &Path) -> Result<Found, String> {
     let whole = path.canonicalize().map_err(|e| said(&e))?;
     if !whole.is_dir() {
@@ -129,8 +130,8 @@ pub fn find_root(path: &Path) -> Result<Found, String> {
 /// The mode and the content of each file, link and folder, by relative path.
 type Entries = BTreeMap<String, (u32, Entry)>;
 
-/// Hashes that this process has computed. A scenario is read more than once, and a container image
-/// may have gigabytes.
+/// Hashes that this process has computed. They are kept because a scenario is read more than once,
+/// and a container image may have gigabytes.
 static HASHED: LazyLock<Mutex<BTreeMap<PathBuf, (Entries, String)>>> =
     LazyLock::new(Mutex::default);
 
@@ -203,8 +204,8 @@ impl Root {
 struct Entry {
     executable: bool,
     folder: bool,
-    /// Time of the last status change, and inode; zeros for entries whose changes are not detected
-    /// this way.
+    /// Time of the last status change, and inode number. Zeros if changes of the entry are not
+    /// detected by these numbers.
     stamp: [i64; 3],
     len: u64,
     /// Target of a symbolic link.

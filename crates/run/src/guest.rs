@@ -12,13 +12,13 @@ use tailback_scenario::{EngineKind, Point};
 
 use crate::{Failure, capture, machine, manifest, panics};
 
-/// Largest size of a result file, bytes. No valid result is as large.
+/// Largest size of a result file, bytes. Every valid result is smaller.
 const MAX_RESULT: u64 = 2 << 30;
 
 /// For each program, the names and values of the numbers that were read from its output files.
 pub type Numbers = BTreeMap<String, Vec<(String, Option<f64>)>>;
 
-/// What the caller measured or read for a guest's run.
+/// The measurements of a guest's run that the caller took.
 pub struct Ran<'a> {
     /// Description of the guest kernel, as JSON.
     pub environment: &'a str,
@@ -35,8 +35,9 @@ pub struct Ran<'a> {
 /// Stores the files in the guest's result folder as a run. Returns the guest's warnings about
 /// programs.
 ///
-/// # Errors Returns why nothing was stored: a file cannot be read or written, or the results
-/// contradict each other.
+/// # Errors
+/// Returns why nothing was stored: a file cannot be read or written, or the results contradict each
+/// other.
 pub fn store(
     point: &Point,
     store: &Store,
@@ -73,8 +74,8 @@ pub fn store(
         memory_bytes: Some(ran.memory_bytes),
     };
     let manifest = manifest::of(point, EngineKind::Kernel, Some(whole))?;
-    // Values in a guest's result may contradict each other, so that writing panics. Only this run
-    // must then fail, not the whole sweep.
+    // Values in a guest's result may contradict each other, which can make `write` panic. Then only
+    // this run must fail, not the whole sweep.
     let written = panics::caught(|| store.write(&manifest, &outcome, &timing));
     written.map_err(|_| {
         store.discard(&point.run_id);

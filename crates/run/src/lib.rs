@@ -2,7 +2,7 @@
 //! slices so that a run can be cancelled, catches panics, and writes packet captures and run
 //! folders.
 //!
-//! | module | what |
+//! | module | purpose |
 //! |---|---|
 //! | [`load()`] | loads a scenario file with its traces, and checks it for an engine and the available memory |
 //! | [`simulate()`] | simulates a plan, without files or clocks |

@@ -23,7 +23,7 @@ pub fn keep_those_of_runs() {
     std::panic::set_hook(Box::new(move |info| {
         if IN_RUN.get() {
             let fault = info.payload().downcast_ref::<Fault>();
-            // The fault is a plugin's or an endpoint's, so omit the location in the engine.
+            // If a plugin or an endpoint caused the fault, omit the location in the engine.
             let text = fault.map_or_else(|| info.to_string(), |fault| fault.0.clone());
             OF_RUN.set(Some(text));
         } else if KEEP.load(Ordering::Relaxed) {
@@ -36,7 +36,8 @@ pub fn keep_those_of_runs() {
     }));
 }
 
-/// Makes panics outside runs store their message, too. For programs that report panics themselves.
+/// Makes panics outside runs store their message, too. Programs that report panics themselves call
+/// this.
 pub fn keep_all() {
     KEEP.store(true, Ordering::Relaxed);
 }

@@ -11,22 +11,23 @@ use tailback_record::Outcome;
 
 use crate::Control;
 
-/// Number of calendar events between two checks for a request to stop. They take about 20 ms, so a
-/// run stops soon after the request, and the checks cost almost nothing.
+/// Number of calendar events between two checks for a request to stop. The simulator needs about 20
+/// ms for these events. A run therefore stops soon after the request, and the checks take almost no
+/// time.
 const SLICE_EVENTS: u64 = 200_000;
 
-/// The same if packets are recorded. It is smaller, because the packets are in memory until the
-/// check.
+/// Number of events between two checks if packets are recorded. It is smaller, because the packets
+/// stay in memory until the check.
 const SLICE_EVENTS_RECORDING: u64 = 20_000;
 
-/// The same if plugins run. It is smaller, because plugins may be slow and the run should show
-/// progress.
+/// Number of events between two checks if plugins run. It is smaller, because plugins may be slow
+/// and the run should show progress.
 const SLICE_EVENTS_WATCHED: u64 = 1_000;
 
 /// A function that writes the packets recorded since its last call, in the order of time.
 pub type Recorder<'a> = dyn FnMut(&[PacketEvent]) -> io::Result<()> + 'a;
 
-/// Simulates a plan with a seed to its end. Returns `None` if the run was cancelled.
+/// Simulates a plan with a seed until the end of the run. Returns `None` if the run was cancelled.
 ///
 /// # Errors
 /// Returns the error of the recorder.

@@ -27,8 +27,9 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/guarded")
 }
 
-/// Returns the scenarios as text. Each consists of the keys of `[base]` and of its own table,
-/// without keys set to "none". Values are copied verbatim, because the order of links matters.
+/// Returns the scenarios as text. Each scenario consists of the keys of `[base]` and the keys of
+/// its own table, without keys that are set to "none". Values are copied verbatim, because the
+/// order of links matters.
 fn scenarios() -> Vec<(String, String)> {
     let text = fs::read_to_string(folder().join("scenarios.toml")).unwrap();
     let tables = DeTable::parse(&text).unwrap().into_inner();

@@ -7,7 +7,7 @@
 //!
 //! The modules, in the order of the data flow:
 //!
-//! | module | content |
+//! | module | purpose |
 //! |---|---|
 //! | `read` | text as a tree with spans, paths, diagnostics |
 //! | `declare` | what a file may contain: keys and options by kind, their reader; the schema |

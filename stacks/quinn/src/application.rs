@@ -69,7 +69,8 @@ impl Application {
 
     /// Handles an event of the connection.
     ///
-    /// # Panics If the connection is lost. The result of the run would then mean nothing.
+    /// # Panics
+    /// If the connection is lost. The result of the run would then mean nothing.
     pub fn handle(&mut self, event: Event, connection: &mut Connection) {
         match (event, &mut *self) {
             (Event::Connected, Application::Client { bytes, .. }) => {

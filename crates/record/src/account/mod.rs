@@ -1,10 +1,10 @@
-//! The account of a run, which helps to explain its results. It records what each sender waited
-//! for, every reduction of its window, which flows filled a queue, and when packets were dropped
-//! and marked. `tailback explain` reads it.
+//! The account of a run, which helps to explain the run's results. It records what each sender
+//! waited for, every reduction of a sender's window, which flows filled a queue, and when packets
+//! were dropped and marked. `tailback explain` reads it.
 //!
-//! Every run records this account, so it must cost very little. It has counters for each reason,
-//! and a list of at most [`LISTED`] reductions per flow. Reductions, drops and marks are recorded
-//! from the start of the run. Events before and after the end of the warm-up have separate
+//! Every run records this account, so it must cost very little. The account counts reductions by
+//! reason, and lists at most [`LISTED`] reductions per flow. Reductions, drops and marks are
+//! recorded from the start of the run. Events during the warm-up and events after it have separate
 //! counters.
 
 use std::collections::BTreeMap;
@@ -14,7 +14,8 @@ use serde::{Deserialize, Serialize};
 use crate::Cause;
 use crate::paged::Paged;
 
-/// Largest number of reductions in the list of a flow. All reductions are counted.
+/// Largest number of reductions in the list of a flow. The counters also include the reductions
+/// that are not listed.
 pub const LISTED: u32 = 1000;
 
 macro_rules! reasons {
@@ -77,8 +78,9 @@ reasons! {
 /// A change of the congestion window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reduction {
-    /// Time in ns in the upper bits, and the reason in the lowest bits. Sharing a field saves
-    /// memory, because each of a hundred thousand flows may have dozens of reductions.
+    /// Time in ns in the upper bits, and the reason in the lowest bits. Time and reason share a
+    /// field to save memory, because each of a hundred thousand flows may have dozens of
+    /// reductions.
     at: u64,
     /// The window before the change, segments.
     pub from: u32,
@@ -86,7 +88,8 @@ pub struct Reduction {
     pub to: u32,
 }
 
-/// Number of bits of [`Reduction::at`] for the reason. The other bits can represent two years.
+/// Number of bits of [`Reduction::at`] that store the reason. The other bits can store times of up
+/// to two years.
 const REASON_BITS: u32 = 8;
 
 impl Reduction {
@@ -154,14 +157,14 @@ pub type Times = [u64; Limit::COUNT];
 pub struct Account {
     /// What the sender waits for now.
     pub limit: Limit,
-    /// When the sender began to wait for `limit`. At the earliest, the end of the warm-up.
+    /// When the sender began to wait for `limit`, but not before the end of the warm-up.
     since_ns: u64,
     /// How long the sender waited for each limit since the warm-up.
     pub limited_ns: Times,
     /// Number of reductions since the warm-up.
     pub counts: Counts,
     /// Counters at the end of the warm-up.
-    // This field and the fields below are boxed to save memory, because every flow has an account.
+    // This field and two fields below are boxed to save memory, because every flow has an account.
     before: Option<Box<Before>>,
     /// The first reductions, in the order of time.
     pub listed: Vec<Reduction>,
@@ -178,7 +181,7 @@ pub struct Account {
 /// A reduction that a congestion control spreads over several ACKs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 enum Episode {
-    /// No such reduction is in progress.
+    /// No reduction in several steps is in progress.
     #[default]
     None,
     /// The current reduction is counted but not listed, because the list is full.
@@ -206,7 +209,8 @@ pub struct Told {
     pub rwnd_limited_ns: u64,
     /// Time during which the send buffer limited sending.
     pub sndbuf_limited_ns: u64,
-    /// Number of samples in each congestion state: Open, Disorder, CWR, Recovery, Loss.
+    /// Number of samples at which the sender was in each congestion state: Open, Disorder, CWR,
+    /// Recovery, Loss.
     pub states: [u64; 5],
     /// Time between the samples whose windows are compared to find reductions; 0 if the sender is
     /// sampled after every ACK.
@@ -247,14 +251,14 @@ impl Account {
         self.since_ns = at_ns;
     }
 
-    /// Records that a timer, for which the sender has waited since `from_ns`, has fired.
+    /// Records that a timer fired at `at_ns`. The sender had waited for it since `from_ns`.
     pub fn waited(&mut self, from_ns: u64, at_ns: u64) {
         let limit = self.limit;
         self.turn(Limit::Timeout, from_ns.max(self.since_ns).min(at_ns));
         self.turn(limit, at_ns);
     }
 
-    /// Records a reduction of the window at once.
+    /// Records a reduction of the window in a single step.
     #[cold]
     pub fn reduced(&mut self, at_ns: u64, reason: Reason, from: u32, to: u32) {
         self.episode = Episode::None;
@@ -301,7 +305,7 @@ impl Account {
         self.episode = Episode::None;
     }
 
-    /// Records the end of slow start, if this account lists events.
+    /// Records the end of slow start, unless this account only counts.
     #[cold]
     pub fn left_slow_start(&mut self, end: SlowStart) {
         if self.keep > 0 {
@@ -356,8 +360,8 @@ pub const WINDOW_NS: u64 = 100_000_000;
 /// Which flows filled a queue, and when the queue dropped and marked packets.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct QueueAccount {
-    /// How much of the queue each flow or source occupied: its name, and the sum of packet length
-    /// times queue delay over its forwarded packets, byte x s.
+    /// How much of the queue each flow or source occupied: the name of the flow or source, and the
+    /// sum of packet length times queue delay over its forwarded packets, byte x s.
     pub held: Vec<(String, f64)>,
     /// The minimum queue delay in each time window.
     pub minima: Minima,
@@ -365,8 +369,8 @@ pub struct QueueAccount {
     pub events: Timeline,
 }
 
-/// Sums of packet length times queue delay, by the number in the packets that identifies a flow or
-/// a connection of a source. The unit of time is 2^`HELD_SHIFT` ns.
+/// Sums of packet length times queue delay. The sums are indexed by the number in the packets,
+/// which identifies a flow or a connection of a source. The unit of time is 2^`HELD_SHIFT` ns.
 #[derive(Clone, Debug, Default)]
 pub struct Held(Paged<u64>);
 
@@ -401,12 +405,12 @@ impl Held {
 }
 
 /// The minimum queue delay in each window of [`WINDOW_NS`] after the warm-up. In a window without
-/// packets, it is 0.
+/// packets, the minimum is 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Minima {
     /// Number of complete windows.
     pub windows: u64,
-    /// Sum of the least delays, ns.
+    /// Sum of the minimum delays, ns.
     pub sum_ns: u64,
     /// Number of packets forwarded in complete windows.
     packets: u64,
@@ -432,8 +436,8 @@ impl Minima {
         }
     }
 
-    /// Records a packet that left the queue. `before` is the number of packets that left before it
-    /// since the warm-up.
+    /// Records a packet that left the queue. `before` is the number of packets that left the queue
+    /// before it, since the end of the warm-up.
     #[inline]
     pub fn forward(&mut self, delay_ns: u64, at_ns: u64, before: u64) {
         if at_ns >= self.end_ns {
@@ -442,9 +446,9 @@ impl Minima {
         self.least_ns = self.least_ns.min(delay_ns);
     }
 
-    /// Returns the mean over packets of the minimum delay in their window, ns. This is the part of
-    /// the mean delay that a standing queue causes. Returns `None` before the first complete window
-    /// with packets.
+    /// Returns the mean over all packets of the minimum delay in the packet's window, ns. This is
+    /// the part of the mean queue delay that a standing queue causes. Returns `None` before the
+    /// first complete window with packets.
     pub fn of_a_packet_ns(&self) -> Option<f64> {
         (self.packets > 0).then(|| self.weighted_ns as f64 / self.packets as f64)
     }
@@ -481,7 +485,7 @@ const BINS: usize = 64;
 pub struct Timeline {
     /// Width of a bin, ns.
     pub width_ns: u64,
-    /// Number of events of each bin, by cause.
+    /// Number of events in each bin, by cause.
     pub bins: Vec<[u64; Cause::COUNT]>,
 }
 
@@ -534,7 +538,7 @@ mod tests {
         account.turn(Limit::Cwnd, 100);
         account.waited(150, 400);
         account.turn(Limit::Recovery, 400);
-        // The sender has sent nothing since it began to wait, so all the time counts as waiting for
+        // The sender sent nothing after 400 ns, so all the time since then counts as waiting for
         // the timer.
         account.waited(10, 500);
         account.end_warmup(600);
@@ -573,7 +577,7 @@ mod tests {
             minima.forward(delay, at(ms), before);
         }
         minima.pass(at(1_400), 4);
-        // The minimum delays are 3, 7, 0 for the empty window, and 9.
+        // The minimum delays of the windows are 3, 7, 0 (the empty window) and 9.
         assert_eq!((minima.windows, minima.sum_ns, minima.empty), (4, 19, 1));
         // The first window has two packets.
         assert_eq!(
@@ -592,10 +596,10 @@ mod tests {
             assert_eq!(reduction.reason(), *reason);
             assert_eq!((reduction.from, reduction.to), (30, 21));
         }
-        // A time that does not fit in the field becomes the largest time that does.
+        // A time that is too large for the field becomes the largest time that fits.
         let late = Reduction::new(u64::MAX, Reason::Ece, 2, 1);
         assert_eq!((late.at_ns(), late.reason()), (u64::MAX >> 8, Reason::Ece));
-        // An untrusted guest may send any number, even that of no reason.
+        // An untrusted guest may send any number, even one that is not the number of a reason.
         let at = 5 << 8 | 255;
         let unknown = Reduction { at, ..late };
         assert_eq!((unknown.at_ns(), unknown.reason()), (5, Reason::Unknown));
@@ -604,7 +608,8 @@ mod tests {
     #[test]
     fn what_a_queue_held_is_summed_by_owner() {
         let mut held = Held::default();
-        // Packet numbers 0 and 2 belong to the same source. 1000 bytes of each waited for 2^20 ns.
+        // Packet numbers 0 and 2 belong to the same source. 1000 bytes of each number waited for
+        // 2^20 ns.
         held.add(0, 1_000, 1 << 20);
         held.add(2, 1_000, 1 << 20);
         held.add(1, 500, 1 << 30);

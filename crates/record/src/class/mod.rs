@@ -1,8 +1,8 @@
 //! Statistics of each class of flows: the traffic of its flows and sources at the first link of
 //! their route, in total and sampled at a fixed interval.
 //!
-//! Samples divide the time after the warm-up into intervals. An incomplete last interval is
-//! omitted.
+//! A sample covers one interval of the time after the warm-up. If the last interval is incomplete,
+//! it has no sample.
 
 mod recorder;
 #[cfg(test)]
@@ -32,7 +32,7 @@ pub struct ClassPlan {
 pub struct ClassFlow {
     /// Number of the flow or program.
     pub flow: u32,
-    /// Round-trip time without queues, including the delays of links, ns.
+    /// Round-trip time with empty queues, including the delays of links, ns.
     pub base_rtt_ns: u64,
 }
 

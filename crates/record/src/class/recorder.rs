@@ -18,8 +18,8 @@ struct Member {
 
 /// The counters of one link's classes during the run.
 pub(crate) struct ClassRecorder {
-    /// The entry for each flow or source, by its number. The list ends with the last one in a
-    /// class.
+    /// The entry for each flow or source, by its number. The list ends with the last flow or source
+    /// that is in a class.
     members: Vec<Member>,
     classes: Vec<ClassOutcome>,
     cuts: Cuts,
@@ -56,8 +56,8 @@ impl Cuts {
 
 impl ClassRecorder {
     /// Creates a recorder for the classes of a link. It samples every `interval_ns` between
-    /// `warmup_ns` and `end_ns`, or never if `interval_ns` is 0. Returns `None` if there is nothing
-    /// to record.
+    /// `warmup_ns` and `end_ns`, or never if `interval_ns` is 0. Returns `None` if the link has
+    /// neither classes nor samples.
     pub fn new(
         classes: Vec<ClassPlan>,
         warmup_ns: u64,
@@ -158,8 +158,8 @@ impl ClassRecorder {
         }
     }
 
-    /// Returns the outcomes of this link's classes, and the link's samples if any were taken, up to
-    /// `end_ns`. `capacity` returns the bytes that the link could carry between two times in ns.
+    /// Returns the outcomes of this link's classes up to `end_ns`, and the link's samples if any
+    /// were taken. `capacity` returns the bytes that the link could carry between two times in ns.
     pub fn finish(
         self,
         link: u32,

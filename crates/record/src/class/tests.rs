@@ -61,8 +61,7 @@ fn outcome(recorder: ClassRecorder) -> Outcome {
 #[test]
 fn definitions() {
     let mut recorder = recorder(S);
-    // Packets before the end of the warm-up are not counted, and events may be reported in any
-    // order.
+    // Packets during the warm-up are not counted, and events may be reported in any order.
     recorder.forward(0, 9999, 1, S - 1);
     recorder.count(0, Cause::Mark, S - 1);
     recorder.forward(0, 100_000, 3 * MS, 3 * S + 5);
@@ -122,11 +121,12 @@ fn definitions() {
     // The capacity of an interval is 1 MB.
     let used = samples.utilisation;
     assert_eq!([used.p1, used.p50, used.p99], [0.0, 0.15, 0.4].map(Some));
-    // Two intervals have one mark for two packets. The interval without packets has no mark rate.
+    // Two of the intervals have one mark for two packets each. The interval without packets has no
+    // mark rate.
     let (marks, drops) = (samples.mark_share, samples.drop_share);
     assert_eq!((marks.n, marks.mean), (2, Some(0.5)));
-    // The drop rates are 0 of 2 packets, and 1 of 2 + 1 packets. A packet lost after the queue
-    // counts as forwarded.
+    // The drop rates of two intervals are 0 of 2 packets, and 1 of 2 + 1 packets. A packet lost
+    // after the queue counts as forwarded.
     assert_eq!((drops.n, drops.p1), (2, Some(0.0)));
     assert_eq!(drops.max, Some(1.0 / 3.0));
     assert_eq!(samples.delay_ms.p1, Some(2.0));
@@ -136,10 +136,10 @@ fn definitions() {
     // The source's bytes are included in the utilisation, but not in the rates.
     assert_eq!(samples.utilisation.max, Some(0.48));
     assert_eq!(samples.rate_mbit.max, Some(3.2));
-    // The source's packets count in the class's mean delay, which is 25 ms. So the window is 400
-    // kB/s x (25 + 40) ms.
+    // The source's packets count in the class's mean delay, which is 25 ms. The window is therefore
+    // 400 kB/s x (25 + 40) ms.
     assert_eq!(samples.window_bytes.max, Some(26_000.0));
-    // In one interval the queue drops a packet and forwards no packet.
+    // In one interval the queue drops one packet and forwards none, so the drop rate is 1.
     assert_eq!(samples.drop_share.max, Some(1.0));
     let whole = summary.queues[0].samples.as_ref().expect("samples");
     assert_eq!((whole.utilisation.n, whole.utilisation.max), (3, Some(0.9)));
@@ -237,7 +237,7 @@ fn a_flow_that_the_outcome_does_not_have_has_no_series() {
         recorder.forward(owner, 1_000, MS, 2 * S);
     }
     let mut outcome = outcome(recorder);
-    // If the outcome lacks flow 2, no other flow gets its number.
+    // If flow 2 is missing from the outcome, no other flow gets the number 2.
     outcome.flows.truncate(2);
     outcome.record_samples();
     let keys = outcome.series.keys.iter();

@@ -255,7 +255,7 @@ fn a_damaged_run_is_moved_and_done_again() {
         let stored = store.write(&manifest(ID), &outcome(), &Timing::default());
         assert_eq!(stored.expect("written"), Stored::New);
     }
-    // If the stored run is damaged, another process writes it again.
+    // If the stored run is damaged, `write` stores the run again.
     fs::write(store.path(ID).join(stored::SUMMARY), "{}").expect("a file");
     let stored = store.write(&manifest(ID), &outcome(), &Timing::default());
     assert_eq!(stored.expect("written"), Stored::New);
@@ -265,7 +265,7 @@ fn a_damaged_run_is_moved_and_done_again() {
 #[test]
 fn what_is_no_folder_of_this_run_is_not_taken_for_it() {
     let (root, store) = with_run();
-    // A folder of another run, a link to the right run, and a file are each rejected.
+    // A folder of another run, a symbolic link to the right run, and a file are each rejected.
     fs::rename(store.path(ID), store.path(OTHER)).expect("renamed");
     assert!(!store.contains(OTHER).expect("readable"));
     let elsewhere = root.path().join(ID);
@@ -276,7 +276,7 @@ fn what_is_no_folder_of_this_run_is_not_taken_for_it() {
     assert!(elsewhere.join(stored::MANIFEST).exists());
     fs::write(store.path(ID), "").expect("a file");
     assert!(!store.contains(ID).expect("readable"));
-    // A link inside the folder is rejected too.
+    // A symbolic link inside the folder is rejected too.
     let summary = elsewhere.join(stored::SUMMARY);
     fs::rename(&summary, root.path().join("summary")).expect("renamed");
     std::os::unix::fs::symlink(root.path().join("summary"), &summary).expect("a link");
@@ -318,7 +318,7 @@ fn a_table_of_other_columns_or_rows_is_refused_though_its_hash_is_right() {
     forge(&folder, stored::SERIES, &whole, Some(40_000));
     assert!(store.contains(ID).expect("readable"));
     // Change each byte of the footer. A changed footer may claim that the file has more content
-    // than it does.
+    // than it really has.
     for at in whole.len() - 600..whole.len() {
         let mut bytes = whole.clone();
         bytes[at] ^= 0xFF;
@@ -454,7 +454,7 @@ fn a_file_too_large_for_what_it_is_is_not_read() {
     for name in [stored::MANIFEST, stored::TIMING] {
         let path = store.path(ID).join(name);
         let whole = fs::read(&path).expect("a file");
-        // Create a sparse file, because it uses no space on the disk.
+        // Create a sparse file, because a sparse file uses no space on the disk.
         let file = File::create(&path).expect("a file");
         file.set_len((64 << 20) + 1).expect("a sparse file");
         let what = damage(stored::check(&store.path(ID)));
@@ -502,7 +502,7 @@ fn a_capture_and_what_programs_left_are_checked_too() {
         let path = store.path(ID).join(name);
         let whole = fs::read(&path).expect("a file");
         assert!(run.check_file(name).is_ok());
-        // A file of another length, one with other bytes, a missing file and a folder are each
+        // A file of another length, a file with other bytes, a missing file and a folder are each
         // rejected.
         fs::write(&path, "longer than it was").expect("a file");
         assert!(damage(run.check_file(name)).contains("not what was written"));
@@ -563,7 +563,7 @@ fn what_somebody_else_found_wrong_moves_a_whole_run() {
     let what = what.expect("it was there");
     assert!(what.starts_with("no such flow; moved to "), "{what}");
     assert!(!store.path(ID).exists());
-    // The run was moved before, so there is nothing to move.
+    // The run was already moved, so nothing is left to move.
     assert_eq!(
         store.set_aside(ID, Some("no such flow")).expect("readable"),
         None

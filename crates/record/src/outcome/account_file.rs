@@ -119,8 +119,8 @@ fn named(name: &str, mut all: Map<String, Value>) -> Value {
     Value::Object(all)
 }
 
-/// A list whose elements are created one by one as they are written, because a hundred thousand
-/// elements need much memory.
+/// A list whose elements are created one by one while they are written, because a hundred thousand
+/// elements at the same time would need much memory.
 struct Each<F>(F);
 
 impl<I: Iterator<Item = Value>, F: Fn() -> I> Serialize for Each<F> {

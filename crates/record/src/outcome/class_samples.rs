@@ -58,7 +58,7 @@ impl Outcome {
     }
 }
 
-/// The samples of a class, with those of its link.
+/// The samples of a class, together with the samples of its link.
 #[derive(Clone, Copy)]
 pub struct ClassSamples<'a> {
     outcome: &'a Outcome,

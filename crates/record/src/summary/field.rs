@@ -17,7 +17,7 @@ pub struct Field {
     pub name: &'static str,
     /// Type of the field's value.
     pub kind: Kind,
-    /// Description of the field.
+    /// Description of the field for the documentation.
     pub doc: &'static str,
     /// Properties of the field as a metric. `None` if the field is not a metric.
     pub reading: Option<Reading>,
@@ -36,35 +36,35 @@ pub struct Field {
 /// Type of the value of a field.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
-    /// A string.
+    /// The value is a string.
     Text,
-    /// A string or null.
+    /// The value is a string or null.
     OptionalText,
-    /// The id of a run.
+    /// The value is the id of a run.
     Identity,
-    /// A whole number.
+    /// The value is a whole number.
     Count,
-    /// A whole number or null.
+    /// The value is a whole number or null.
     OptionalCount,
-    /// A number.
+    /// The value is a number.
     Number,
-    /// A number or null.
+    /// The value is a number or null.
     OptionalNumber,
-    /// A [`Stat`], or some of its statistics.
+    /// The value is a [`Stat`], or some of the statistics in it.
     Statistics,
-    /// Counts by cause, or null.
+    /// The value is counts by cause, or null.
     Causes,
-    /// A table whose values are numbers or null.
+    /// The value is a table that contains only numbers or null.
     Numbers,
-    /// A table.
+    /// The value is a table.
     Table(&'static [Field]),
-    /// A table or null.
+    /// The value is a table or null.
     OptionalTable(&'static [Field]),
-    /// A list of tables.
+    /// The value is a list of tables.
     List(&'static [Field]),
-    /// A table of tables, such as the links by name.
+    /// The value is a table of tables, such as the links by name.
     ByName(&'static [Field]),
-    /// Fields written into the surrounding table instead of a table of their own.
+    /// The fields are written into the surrounding table instead of a table of their own.
     Inline(&'static [Field]),
 }
 
@@ -77,7 +77,7 @@ pub struct Reading {
     pub weight: Weight,
     /// Upper bound of the values, if they have one.
     pub most: Option<f64>,
-    /// Whether higher or lower is better, or `None`.
+    /// Whether higher or lower values are better. `None` if neither is better.
     pub better: Option<Better>,
 }
 
@@ -94,7 +94,7 @@ pub enum Weight {
     Samples,
     /// Every request has the same weight.
     Requests,
-    /// The mean is over time.
+    /// The mean is weighted by time.
     Time,
     /// Every interval of `record.statistics` has the same weight.
     Intervals,
@@ -169,7 +169,7 @@ pub(crate) const fn measured(unit: &'static str, weight: Weight) -> Field {
 }
 
 impl Field {
-    /// Declares that lower is better.
+    /// Declares that lower values are better.
     pub(crate) const fn less(mut self) -> Field {
         if let Some(reading) = &mut self.reading {
             reading.better = Some(Better::Less);
@@ -177,7 +177,7 @@ impl Field {
         self
     }
 
-    /// Declares that higher is better.
+    /// Declares that higher values are better.
     pub(crate) const fn more(mut self) -> Field {
         if let Some(reading) = &mut self.reading {
             reading.better = Some(Better::More);
@@ -199,7 +199,7 @@ impl Field {
         self
     }
 
-    /// Omits the key if there is no value.
+    /// Omits the key from the JSON if the field has no value.
     pub(crate) const fn or_left_out(mut self) -> Field {
         self.left_out = true;
         self

@@ -169,8 +169,8 @@ fn of_statistic(statistic: &str, doc: &str, reading: Reading) -> (String, Readin
             most: None,
             better: None,
         },
-        // A small spread is not better than a large one, and the upper bound of the values does not
-        // apply.
+        // A standard deviation has no better direction, and the upper bound of the values does not
+        // apply to it.
         "stddev" => Reading {
             most: None,
             better: None,

@@ -82,7 +82,7 @@ impl CompletionSummary {
 }
 
 /// Returns the time that the connection would take alone on the link, divided by the time that it
-/// took, at most 1.
+/// really took, but at most 1.
 fn normalised(requests: &Completions, one: &Completion) -> f64 {
     let serialised = one.bytes as f64 * 8e9 / requests.rate_bit.max(1) as f64;
     let least_ns = serialised + 2.0 * requests.rtt_ns as f64;
@@ -124,7 +124,8 @@ mod tests {
         let n: Vec<u64> = bins.iter().map(|bin| bin.n).collect();
         assert_eq!(n, [1, 2, 0, 0, 0, 0, 0, 2]);
         assert_eq!(bins[0].upto_bytes, 1_000);
-        // Alone, the request would take 1 ms and two round trips of 10 ms: half of its 42 ms.
+        // Alone on the link, the request would take 1 ms plus two round trips of 10 ms. This is
+        // half of the 42 ms that it really took.
         assert_eq!(bins[0].normalised.mean, Some(0.5));
         assert_eq!(bins[0].completion_s.mean, Some(0.042));
         assert_eq!(bins[1].completion_s.max, Some(0.046));
@@ -139,7 +140,7 @@ mod tests {
             (bins[8].upto_bytes, bins[8].n, bins[7].n),
             (5_000_000, 1, 2)
         );
-        // A request larger than the sources can make is counted in the last bin.
+        // A request that is larger than any source can make is counted in the last bin.
         completions.done.push(one(5_000_001, 2_000));
         assert_eq!(CompletionSummary::new(&completions).bins[8].n, 2);
     }

@@ -23,7 +23,7 @@ fn footer_of(bytes: &[u8]) -> usize {
     length - 8 - footer as usize
 }
 
-/// Returns the table after a change to each column's entry in the footer.
+/// Returns the table with a changed entry for each column in the footer.
 fn forged(change: impl Fn(ColumnChunkMetaDataBuilder) -> ColumnChunkMetaDataBuilder) -> Bytes {
     let bytes = Bytes::from(written());
     let footer = ParquetMetaDataReader::new().parse_and_finish(&bytes);
@@ -52,8 +52,8 @@ fn a_footer_that_only_says_the_same_is_accepted() {
 
 #[test]
 fn numbers_that_do_not_fit_are_refused() {
-    // The first field with these bytes in the footer is the number of rows in the file: a field
-    // header, then the number as a zigzag varint.
+    // The first occurrence of these bytes in the footer is the field with the number of rows in the
+    // file: a field header, then the number as a zigzag varint.
     let mut bytes = written();
     let field = [0x16, 0xD0, 0x0F];
     let footer = footer_of(&bytes);
@@ -82,7 +82,8 @@ fn a_column_expands_by_what_snappy_can_do_at_most() {
         let limit = EXPANSION * file.len() as u64;
         (file, limit)
     };
-    // The footer's length depends on this limit, but is the same for similar limits.
+    // The footer contains the limit, so its length depends on it, but similar limits have the same
+    // length.
     let (_, limit) = most(1_000_000);
     let (file, same) = most(limit);
     assert_eq!(limit, same);

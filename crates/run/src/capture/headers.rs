@@ -1,11 +1,11 @@
 //! Headers for simulated packets.
 //!
-//! A simulated packet has a length and the fields that TCP needs, but no bytes. This module makes
-//! up its addresses and headers. A flow goes from 10.1.G.1 to 10.2.G.1, where G is the index of its
-//! RTT among the distinct RTTs. Its port at both ends is 5001 plus its number. Traffic sources have
-//! the numbers after the flows. Then come programs, whose packets are written as UDP, and the
-//! simultaneous connections of the sources. Some header fields have no value in the simulator;
-//! comments below state what is written for them.
+//! A simulated packet has a length and the fields that TCP needs, but no bytes. This module invents
+//! addresses and headers for it. A flow goes from 10.1.G.1 to 10.2.G.1, where G is the index of its
+//! RTT among the distinct RTTs. The flow's port at both ends is 5001 plus the flow's number.
+//! Traffic sources have the numbers after the flows. The next numbers belong to programs, whose
+//! packets are written as UDP, and then to the simultaneous connections of the sources. Some header
+//! fields have no value in the simulator; comments below state which values are written.
 
 use tailback_engine::cc::{EcnNeed, ecn};
 use tailback_engine::packet::{Packet, flags};
@@ -32,9 +32,9 @@ struct Tcp {
     /// Payload of a full segment without the AccECN option, bytes.
     mss: u16,
     cut: u16,
-    /// Total payload of a flow of limited size, bytes. It is unknown for a source, whose
-    /// connections have different sizes, so the last segment of each is acknowledged as if it were
-    /// full.
+    /// Total payload of a flow of limited size, bytes. `None` for a source, because its connections
+    /// have different sizes. The capture then shows the last segment of each connection as
+    /// acknowledged in full length.
     bytes: Option<u64>,
     /// Whether the receiver opens the connection ([`Receiver::connect`]) and the sender accepts it.
     accepts: bool,
@@ -71,7 +71,7 @@ pub fn conversations(plan: &Plan) -> Vec<Conversation> {
             Some(of) => flow(of),
             None => match sources.get(owner - flows.len()) {
                 Some(of) => source(of),
-                // The payload of a transport stack is its own format, which the capture omits.
+                // A transport stack has its own format of payloads, which the capture omits.
                 None => (programs[owner - flows.len() - sources.len()].rtt, None),
             },
         })
@@ -91,7 +91,8 @@ pub fn conversations(plan: &Plan) -> Vec<Conversation> {
         .collect()
 }
 
-/// Returns the address of an end. Uses further addresses if groups or ports do not fit into one.
+/// Returns the address of an end. Uses further addresses if one address does not have enough groups
+/// or ports.
 fn host(side: u8, group: u32, number: u32) -> Host {
     let (net, subnet) = ((group >> 8) as u8, group as u8);
     let last = (number / PORTS) as u8 + 1;
@@ -228,8 +229,8 @@ impl Tcp {
     }
 
     /// Writes timestamps in ms, as Linux does by default. The simulator's data packets do not echo
-    /// a timestamp, so their TSecr is 0. Its ACKs only have the echo, which is also written as
-    /// TSval.
+    /// a timestamp, so their TSecr is 0. The simulator's ACKs only contain the echo, so the same
+    /// value is also written as TSval.
     fn put_timestamps(&self, packet: &Packet, syn: bool, options: &mut Options) -> bool {
         let value = (packet.sent.ns() / 1_000_000) as u32;
         let echo = if packet.has(flags::ACK) { value } else { 0 };
@@ -241,7 +242,8 @@ impl Tcp {
         let mut n = 0;
         let most = if packet.has(flags::ACCECN) { 2 } else { 3 };
         for sack in packet.sack[..most].iter().filter(|s| s.len > 0) {
-            // A D-SACK block may be below the acknowledgement number, so its offset is signed.
+            // A D-SACK block may be below the acknowledgement number, so the block's offset is
+            // signed.
             let start = packet
                 .seq
                 .wrapping_add_signed(i64::from(sack.offset as i32));

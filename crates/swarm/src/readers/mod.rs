@@ -62,7 +62,8 @@ pub const READERS: &[Reader] = &[
 
 /// Returns the reader with this name.
 ///
-/// # Panics If no reader has this name.
+/// # Panics
+/// If no reader has this name.
 pub fn reader(name: &str) -> fn(&[u8]) {
     let found = READERS.iter().find(|reader| reader.name == name);
     found.unwrap_or_else(|| panic!("no reader {name}")).read
