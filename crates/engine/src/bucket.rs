@@ -41,8 +41,8 @@ pub(crate) struct Bucket {
     at: Time,
     /// The current step of a rate that changes in steps.
     step: Cursor,
-    /// What the last packet still had to pay when it was taken: the time, and the amount in bit/s x
-    /// ns. A change of the rate needs it.
+    /// When the last packet left, and how many tokens were missing then, in bit/s x ns. A change of
+    /// the rate changes how long it takes until the missing tokens have accrued.
     owed: (Time, u128),
 }
 
@@ -58,13 +58,13 @@ impl Bucket {
         }
     }
 
-    /// Notes a packet that was taken without the bucket, at `since`.
+    /// Records a packet that left at `since` without a call of [`Bucket::take`].
     pub fn note(&mut self, since: Time, len: u32) {
         self.owed = (since, bits(len));
     }
 
-    /// Returns when the next packet may leave after the steps of the rate have changed. Returns
-    /// `None` if no packet was taken so far.
+    /// Called after the steps of the rate have changed. Returns when the next packet may leave, or
+    /// `None` if no tokens are missing.
     pub fn again(&mut self, steps: &[(Time, Rate)]) -> Option<Time> {
         let (since, owed) = self.owed;
         if owed == 0 {
@@ -116,7 +116,7 @@ impl Bucket {
     }
 }
 
-/// Returns the amount that a frame pays, in bit/s x ns.
+/// Returns the tokens that a frame uses, in bit/s x ns.
 fn bits(len: u32) -> u128 {
     u128::from(len) * 8 * 1_000_000_000
 }

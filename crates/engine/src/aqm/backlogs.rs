@@ -1,11 +1,11 @@
-//! Counts the backlog of each of a discipline's queues, and finds the longest queue fast.
+//! Counts the backlog of each queue of a discipline, and finds the longest queue fast.
 //!
-//! When a discipline is full, it needs the longest queue for every arriving packet, or for every
-//! batch of drops. Linux searches all queues (fq_codel, fq_pie) or keeps a heap of them (Cake).
-//! Here the queues are divided into blocks, and each block stores its largest backlog. A packet
-//! that enters or leaves a queue only flags the queue's block as changed. To find the longest
-//! queue, only flagged blocks are searched again. The result is the same, except that Cake's heap
-//! may choose another one of several equally long queues.
+//! A full discipline drops packets from its longest queue. So it must find this queue for every
+//! arriving packet, or for every batch of drops. Linux searches all queues (fq_codel, fq_pie) or
+//! keeps a heap of them (Cake). Here the queues are divided into blocks, and each block stores its
+//! largest backlog. A packet that enters or leaves a queue only flags the queue's block as changed.
+//! To find the longest queue, only flagged blocks are searched again. The queue found is the same
+//! as in Linux, except that Cake's heap may choose another of several equally long queues.
 
 const BLOCK: usize = 64;
 
@@ -14,7 +14,7 @@ pub struct Backlogs {
     bytes: Box<[u64]>,
     /// Largest backlog of each block at its last search, bytes.
     most: Box<[u64]>,
-    /// Blocks whose backlogs have changed since the block was last searched.
+    /// Whether a backlog of each block has changed since the block was last searched.
     changed: Box<[bool]>,
 }
 
@@ -71,7 +71,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Compares with the result of a search of all queues.
+        /// Compares `longest` with a search of all queues.
         #[test]
         fn the_first_of_the_longest(
             queues in 1usize..200,

@@ -1,6 +1,6 @@
 //! Cake combines a shaper, tins (classes of traffic), a queue for each flow, and the AQM Cobalt.
 //!
-//! Follows Linux 7.3 sch_cake. Linux's Cake sends no SCE marks. SCE marks follow the version of
+//! Follows Linux 7.3 sch_cake. Linux's Cake sends no SCE marks, so SCE marks follow the version of
 //! Cake by the authors of SCE (Some Congestion Experienced; June 2019, see `aqm/sce.rs`). Cake
 //! itself shapes the traffic to the link's rate, so the link does not limit the rate a second time.
 //! For the shaper, a packet has the size that `overhead`, `mpu` and `atm` give it. The packet
@@ -18,11 +18,11 @@
 //! Known deviations: Linux distinguishes flows and hosts by the hash of the sender's socket. For a
 //! packet without such a hash, Linux hashes the addresses with a random key. Here the hash depends
 //! on the numbers of flows and hosts and on the run's seed. If Cake is full and several queues are
-//! the longest, it drops from the first of them. Linux drops from the queue on top of its heap. If
-//! a host has more than 16 bulk queues, each of them gets the bytes of several DRR rounds at once,
-//! which saves computation (see cake/flows.rs). Every packet is one segment, so `split_gso` has no
-//! effect. The options `unlimited`, `autorate-ingress`, `nat` and `fwmark` are not implemented. On
-//! a link whose rate follows a trace, Cake shapes at the mean rate.
+//! equally long, it drops from the first of these queues. Linux drops from the queue on top of its
+//! heap. If a host has more than 16 bulk queues, each of them gets the bytes of several DRR rounds
+//! at once, which saves computation (see cake/flows.rs). Every packet is one segment, so
+//! `split_gso` has no effect. The options `unlimited`, `autorate-ingress`, `nat` and `fwmark` are
+//! not implemented. On a link whose rate follows a trace, Cake shapes at the mean rate.
 
 use tailback_record::Cause;
 
@@ -289,8 +289,8 @@ struct Tin {
     flows: Flows,
     params: Params,
     per_byte: PerByte,
-    /// Time until which the tin has used its share of the rate, ns. Each sent packet advances it by
-    /// the packet's duration at that share.
+    /// Time until which the tin has used its share of the rate, ns. Each sent packet advances this
+    /// time by the packet's transmission time at that share.
     next: i64,
     backlog: u64,
 }
@@ -428,7 +428,8 @@ impl Cake {
     }
 
     fn know(&self, flow: u32, info: FlowInfo) -> [Known; 2] {
-        // Each of the flow's directions, its source and its destination has a separate hash.
+        // The flow has four separate hashes: one for each direction, one for the source, and one
+        // for the destination.
         let hash = |domain: u64, number: u32| mix(self.salt ^ (domain << 32 | u64::from(number)));
         let way = |reverse: bool| {
             let (from, to) = if reverse {

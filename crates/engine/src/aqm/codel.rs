@@ -9,8 +9,8 @@
 //! marks in the previous phase. Otherwise, or if that number is 0 or 1, its count starts from 1.
 //!
 //! Known deviations: times do not wrap, whereas Linux compares 32-bit ticks, which wrap after 73
-//! minutes. If CoDel marks a packet that is also above `ce_threshold`, the mark counts only once.
-//! The option `sce` is not in Linux (see sce.rs).
+//! minutes. If CoDel marks a packet that is also above `ce_threshold`, the counters include this
+//! mark only once. The option `sce` is not in Linux (see sce.rs).
 
 use super::fifo::{Limit, Packets};
 use super::sce::{self, Marker};
@@ -74,7 +74,8 @@ const KERNEL: Qdisc = Qdisc {
     ],
     drops_at_dequeue: true,
     xstats: Xstats {
-        // Offsets of ecn_mark and of ce_mark, which counts marks by ce_threshold.
+        // Offsets of the kernel's counters ecn_mark and ce_mark. The latter counts marks by
+        // ce_threshold.
         marks: Some(&[24, 32]),
         gauges: &[
             Gauge {
@@ -146,7 +147,7 @@ pub struct Codel {
 }
 
 impl Codel {
-    /// `dequeue` with SCE marks.
+    /// Implements `dequeue` for a queue that sends SCE marks.
     #[inline(never)]
     fn dequeue_with_sce(&mut self, now: Time, sink: &mut Sink, next: &mut Packet) -> Dequeue {
         let packets = &mut self.packets;

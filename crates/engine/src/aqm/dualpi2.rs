@@ -36,11 +36,11 @@
 //! C (dualpi2/protection.rs).
 //!
 //! Known deviations: the counters of marks by the step and by the coupling do not count packets
-//! that arrived with CE. The kernel's counters count them. tc filters are not implemented, so L
-//! contains only ECN-capable packets. Packets are single segments, so `split_gso` has no effect.
-//! The first update comes one `tupdate` after the start. As in Linux below htb, the scheduler is
-//! reset only when drops empty both queues, because htb never calls the dequeue function of an
-//! empty queue.
+//! that arrived with CE. The kernel's counters include these packets. tc filters are not
+//! implemented, so L contains only ECN-capable packets. Packets are single segments, so `split_gso`
+//! has no effect. The first update comes one `tupdate` after the start. The scheduler is reset only
+//! when drops empty both queues. This is as in Linux below htb, because htb never calls the dequeue
+//! function of an empty queue.
 
 use std::cell::Cell;
 
@@ -349,7 +349,8 @@ pub(super) fn scalable(ecn: Ecn, any: bool) -> bool {
 /// A jiffy of the kernels in the testbeds of 2019 (HZ 250), ns.
 const JIFFY: u64 = 4_000_000;
 
-/// Time of the first update in the versions before the refactoring, which wait for HZ / 2 jiffies.
+/// Time of the first update in the versions before `dualpi2-2019-refactored`, which wait for HZ / 2
+/// jiffies.
 const HALF_A_SECOND: Time = Time::from_ms(500);
 
 /// Counters that tailback samples (gauges), as in the kernel's `tc -s`.
@@ -383,8 +384,8 @@ pub struct DualPi2 {
     /// The step threshold applies to a packet only if L contains at least this many packets when
     /// the packet arrives, or when it leaves if `step_at_dequeue` is set.
     min_step: u64,
-    /// Whether packets are counted for `min_step` when a packet leaves. The leaving packet is not
-    /// counted.
+    /// Whether the packets in L are counted for `min_step` when a packet leaves, not when it
+    /// arrives. The leaving packet is not counted.
     step_at_dequeue: bool,
     ramp: Option<Ramp>,
     protection: Option<Box<Protection>>,
@@ -464,8 +465,8 @@ impl DualPi2 {
         self.l.len() + self.c.len()
     }
 
-    /// Drops packets from the heads, first of C and then of L, while the queue is above a limit that
-    /// has shrunk. As in Linux, the scheduler and the controller do not see these packets.
+    /// Drops packets from the heads, first of C and then of L, while the queue is above a limit
+    /// that was lowered. As in Linux, the scheduler and the controller do not see these packets.
     fn shrink(&mut self, now: Time, sink: &mut Sink) {
         let mut packet = Packet::new(0, 0, Ecn::NotEct);
         while self.queued() > self.limit || self.memory > self.memlimit {

@@ -100,7 +100,8 @@ impl Packets {
         any
     }
 
-    /// Like `pop_to`, for [`crate::aqm::Queue::dequeue`].
+    /// Moves the oldest packet to `next`, and returns what [`crate::aqm::Queue::dequeue`] must
+    /// return.
     #[inline]
     pub fn give(&mut self, next: &mut Packet) -> Dequeue {
         match self.pop_to(next) {

@@ -2,7 +2,7 @@
 //! waited longer than a threshold.
 //!
 //! Follows Linux 7.3 sch_fq for packets that a router forwards. These packets do not belong to a
-//! socket, so fq does not pace them. It distinguishes flows by the lowest bits of a hash of each
+//! socket, so fq does not pace them. fq distinguishes flows by the lowest bits of a hash of each
 //! packet's addresses and ports (`orphan_mask`). New flows, which have just become active, are
 //! served before old flows. A flow may send while its credit, in bytes, is above 0. The credit is
 //! `initial_quantum` at first, and grows by `quantum` in each round. A flow that becomes active
@@ -169,7 +169,7 @@ struct Flow {
     next: u32,
     listed: bool,
     credit: i64,
-    /// Jiffy in which the flow left the lists.
+    /// Jiffy in which the flow became inactive and left the lists.
     age: u64,
 }
 
@@ -226,7 +226,7 @@ pub struct Fq {
     key: u64,
 }
 
-/// Returns an option in bytes. Its default is a number of the largest frames.
+/// Returns the value of an option in bytes. The default is `count` times the largest frame.
 fn frames(options: &Options, name: &str, count: i64, mtu: u32) -> i64 {
     match options.get(name) {
         Some(Value::Int(bytes)) => *bytes,

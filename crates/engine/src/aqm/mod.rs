@@ -54,7 +54,7 @@ pub trait Queue: Send {
     /// the link.
     fn dequeue(&mut self, now: Time, sink: &mut Sink, next: &mut Packet) -> Dequeue;
 
-    /// Returns the next packet by value, if a packet may leave. For tests.
+    /// Returns the next packet by value, if a packet may leave. Only tests call this.
     fn take(&mut self, now: Time, sink: &mut Sink) -> Option<Packet> {
         let mut next = Packet::new(0, 0, Ecn::NotEct);
         match self.dequeue(now, sink, &mut next) {
@@ -128,7 +128,7 @@ pub struct QueueContext {
     pub rng: Stream,
 }
 
-/// The surroundings of a queue whose options change.
+/// Data about the link and the run for a queue whose options change.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
     /// Rate of the link now.
@@ -139,9 +139,9 @@ pub struct Setting {
     pub now: Time,
 }
 
-/// Dequeues and drops packets while a queue is above a limit that has shrunk. In Linux, the queues
-/// with a queue for each flow do this, and the others drop packets directly from the head
-/// ([`fifo::Packets::shrink`]).
+/// Dequeues and drops packets while a queue is above a limit that was lowered. In Linux,
+/// disciplines with a queue for each flow drop packets in this way. The other disciplines drop
+/// packets directly from the head ([`fifo::Packets::shrink`]).
 fn shrink<Q: Queue>(queue: &mut Q, now: Time, sink: &mut Sink, above: impl Fn(&Q) -> bool) {
     let mut packet = Packet::new(0, 0, Ecn::NotEct);
     while above(queue) {
@@ -155,7 +155,7 @@ fn shrink<Q: Queue>(queue: &mut Q, now: Time, sink: &mut Sink, above: impl Fn(&Q
 /// The constructor of a queue. Its options are complete and validated.
 pub type Build = fn(&Options, QueueContext) -> Box<dyn Queue>;
 
-/// The queue disciplines built into tailback. A new discipline needs a line here.
+/// The queue disciplines built into tailback. Add a line here for each new discipline.
 pub const ENTRIES: &[&Entry<Build>] = &[
     &fifo::ENTRY,
     &red::ENTRY,

@@ -1,8 +1,8 @@
 //! PIE: proportional integral controller enhanced (RFC 8033).
 //!
 //! Follows Linux 7.3 sch_pie, including its integer arithmetic: times are in ticks of 64 ns, gains
-//! are in 16ths, and 2^56 - 1 represents a probability of 1. It also follows Linux where Linux
-//! differs from RFC 8033:
+//! are in units of 1/16 Hz, and 2^56 - 1 represents a probability of 1. It also follows Linux where
+//! Linux differs from RFC 8033:
 //! - The delay is the sojourn time of the packet that was dequeued last. It is 0 once the queue is
 //!   empty.
 //! - The probability decays by 1/64 in an update if both the current delay and the previous delay

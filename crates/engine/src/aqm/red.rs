@@ -15,8 +15,8 @@
 //! only retransmit one packet per timeout. `idle = "decay"` behaves like RED as the root qdisc of
 //! an interface.
 //!
-//! `burst` sets the weight: it is derived from burst, min and avpkt, as in tc. `adaptive` changes
-//! the probability every 500 ms, as in the kernel.
+//! With `burst`, the weight is derived from burst, min and avpkt, as in tc. `adaptive` changes the
+//! probability every 500 ms, as in the kernel.
 //!
 //! Not in Linux, and off by default: `gentle`, the values of `uniformise` other than `linux`,
 //! `include_arriving`, and thresholds in packets. `weight` and `probability` accept any value,
@@ -408,8 +408,8 @@ impl Store {
         }
     }
 
-    /// Changes the options. Packets stay queued. Idle times still refer to the nominal rate, because
-    /// the rate now may be 0.
+    /// Changes the options. Packets stay queued. Idle times still refer to the nominal rate,
+    /// because the current rate may be 0.
     pub fn change(&mut self, options: &Options, setting: &Setting) {
         let now = Store::of(options, self.nominal);
         (self.limit, self.packet_time) = (now.limit, now.packet_time);
@@ -443,8 +443,8 @@ impl Store {
         }
     }
 
-    /// Queues a packet, or drops it if it exceeds the limit. If RED chose the packet (`hit`), marks
-    /// it if `mark` is set, and drops it otherwise.
+    /// Queues a packet, or drops it if it exceeds the limit. A packet that RED chose (`hit`) is
+    /// marked if `mark` is set, and dropped otherwise.
     #[inline]
     pub fn admit(
         &mut self,

@@ -7,8 +7,8 @@
 //! target" is defined as in CoDel: the sojourn time is at least the target, and more than one MTU
 //! stays queued. With `on` the probability rises from 0 at half the target to 1 at the target. With
 //! `single` it is 0 up to the target and rises to 1 at twice the target. For `single`, the draft
-//! specifies the same slope as for `on`, but the reference code has half of it. The ramp here
-//! follows the code.
+//! specifies the same slope as for `on`, but the reference code uses half of this slope. The ramp
+//! here follows the code.
 //!
 //! SCE marks come last, after CoDel's marks and `ce_threshold`. Only ECT(0) packets are marked, so
 //! a CE mark is never overwritten.

@@ -154,7 +154,7 @@ impl Sink {
         }
     }
 
-    /// Marks a packet CE, or ECT(1) if the cause is an SCE mark, and counts it.
+    /// Marks a packet CE, or ECT(1) if the cause is an SCE mark, and counts the mark.
     #[inline(never)] // as for `drop`
     pub fn mark(&mut self, packet: &mut Packet, cause: Cause, now: Time) {
         debug_assert!(!cause.is_drop() && packet.ecn.is_capable());
@@ -188,7 +188,7 @@ impl Sink {
     }
 
     /// Records the backlog since its last change. A packet that is queued and dropped at the same
-    /// time has no effect on it.
+    /// time has no effect on this record.
     #[inline]
     fn note_backlog(&mut self, now: Time) {
         if now > self.since {
@@ -203,7 +203,7 @@ impl Sink {
         self.service = Some((packet.len, from, to));
     }
 
-    /// Sets another end of the transmission in progress, because the rate of the link has changed.
+    /// Changes the end of the transmission in progress, because the rate of the link has changed.
     pub fn change_end(&mut self, to: Time) {
         if let Some((_, _, end)) = &mut self.service {
             *end = to;

@@ -1,17 +1,17 @@
 //! The dual AQM of "Using DCTCP in the Internet" (Kuehlewind et al. 2014). It is one FIFO with two
-//! RED instances. The instance `ecn` handles ECN-capable packets (ECT and CE) and marks them. The
-//! instance `classic` handles and drops Not-ECT packets. Both instances average the length of the
-//! whole queue.
+//! RED instances. The instance `ecn` decides which ECN-capable packets (ECT and CE) are marked. The
+//! instance `classic` decides which Not-ECT packets are dropped. Both instances average the length
+//! of the whole queue.
 //!
 //! With `min` equal to `max` and weight 1, an instance has a step threshold on the instantaneous
 //! queue length. A packet that finds the queue at or above this threshold is marked or dropped.
 //!
 //! Options set the details that the paper does not specify. Most defaults are those of `red`: marks
 //! are spaced as in Linux, thresholds are in bytes, and samples do not include the arriving packet.
-//! Unlike in `red`, the averages decay by default while the queue is empty. Every arrival updates
-//! both averages. Each instance spaces its marks or drops by a count of its own packets. The
-//! deviations of `red` from Linux apply here too. Linux does not have this queue, so the kernel
-//! engine runs tailback's own module `sch_wred`.
+//! Unlike in `red`, the averages decay while the queue is empty, unless an option changes this.
+//! Every arrival updates both averages. Each instance spaces its marks or drops by a count of its
+//! own packets. The deviations of `red` from Linux apply here too. Linux does not have this queue,
+//! so the kernel engine runs tailback's own module `sch_wred`.
 
 mod kernel;
 

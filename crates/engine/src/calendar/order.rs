@@ -24,8 +24,8 @@ const NONE: (Component, u32) = (Component::MAX, 0);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
     /// The largest component number that was handled at this time until the packet entered the
-    /// pipe. Then the same for the two previous events on the packet's path. Repeated numbers are
-    /// stored once, with a count.
+    /// pipe. Then the corresponding numbers for the two previous events on the packet's path.
+    /// Repeated numbers are stored once, with a count.
     recent: [(Component, u32); 3],
     /// The last component that was not a pipe, and the index of this packet among the packets that
     /// this component sent. All packets of one event are sent in the same part.
@@ -150,8 +150,8 @@ mod tests {
             Some(Ordering::Less)
         );
         assert_eq!(order(way(9, &[0, 0]), way(8, &[0])), Some(Ordering::Less));
-        // Both keys repeat one pipe. After seven repetitions, one key has its start, but the other
-        // has the pipe, which comes first.
+        // Both keys repeat one pipe. After seven repetitions, the next entry of one key is its
+        // start. The next entry of the other key is the pipe, which comes first.
         assert_eq!(
             order(way(8, &[0; 9]), way(9, &[0; 7])),
             Some(Ordering::Less)

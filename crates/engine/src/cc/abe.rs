@@ -90,7 +90,7 @@ pub(super) fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
 }
 
 /// Requires ECN for a separate factor for ECN-Echo. This factor must not reduce the window more
-/// than the factor for a loss.
+/// than the factor for a loss does.
 pub(super) const RULES: Rules = Rules {
     checks,
     at_link: Rules::NONE.at_link,

@@ -1,6 +1,6 @@
 //! BBR version 2, as in `tcp_bbr2.c` of the branch v2alpha of github.com/google/bbr (commit
-//! 0487ade5). Version 3 (`bbr3`) was developed from it. Version 2 has the same model and phases,
-//! with these differences:
+//! 0487ade5). Version 3 (`bbr3`) was developed from it. Version 2 has the model and the phases of
+//! version 3, with these differences:
 //!
 //! - STARTUP has a gain of 2.885 for both the pacing rate and the window. DRAIN keeps this gain for
 //!   the window. PROBE_DOWN has a gain of 0.75 for the pacing rate. PROBE_UP does not enlarge the
@@ -12,9 +12,9 @@
 //!   products are in flight. In version 3 it ends when the delivery rate stops growing.
 //! - At the end of a round, BBR restarts its measurement of delivered data and delivery rate before
 //!   it changes the phase. Version 3 restarts it after the change.
-//! - With `ecn_response`, marks also lower `bw_lo`. If all samples of a probe exceed
-//!   `ecn_threshold`, the bandwidth gets an upper bound, which rises when a bandwidth sample
-//!   exceeds it. Unlike in version 3, the end of marking does not start a probe early.
+//! - With `ecn_response`, marks also lower `bw_lo`. If the share of marks exceeds `ecn_threshold`
+//!   in every sample of a probe, the bandwidth gets an upper bound, which rises when a bandwidth
+//!   sample exceeds it. Unlike in version 3, the end of marking does not start a probe early.
 //! - BBR ignores a loss that a tail loss probe repaired.
 //!
 //! Deviations: the same as those of `bbr` for bursts, clocks and single small segments. The

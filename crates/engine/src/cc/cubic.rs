@@ -18,8 +18,9 @@
 //! - Slow start ends by HyStart (with ACK trains and delays) instead of HyStart++. The option
 //!   `slow_start` selects other algorithms.
 //!
-//! ABE: after ECN-Echo, fast convergence also uses `beta_ecn` instead of `beta`, which RFC 8511
-//! does not mention. The Reno-friendly window W_est grows with the alpha computed from `beta`.
+//! ABE: after ECN-Echo, fast convergence also uses `beta_ecn` instead of `beta`. RFC 8511 does not
+//! mention fast convergence. The Reno-friendly window W_est grows with the alpha computed from
+//! `beta`.
 //!
 //! Deviation from Linux: multiplications that overflow in Linux saturate here. Such overflows occur
 //! in epochs longer than about 350 s, and with windows above 2^22 segments.
@@ -164,7 +165,7 @@ pub struct Cubic {
     ack_delay: bool,
     /// Window before ssthresh was last set, segments (RFC 9438 `cwnd_prior`).
     cwnd_prior: u32,
-    /// What an acknowledged segment adds to `Epoch::ack_cnt`.
+    /// The amount that an acknowledged segment adds to `Epoch::ack_cnt`.
     pub(super) unit: i64,
     /// The curve, which a timeout resets.
     pub(super) epoch: Epoch,

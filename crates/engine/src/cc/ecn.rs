@@ -5,9 +5,9 @@ use crate::plan::{Algorithm, EcnFeedback, SceReceiver, TcpPlan};
 use crate::registry::rules::{At, Chosen, Finding};
 use crate::registry::{Options, find};
 
-/// Returns whether a flow negotiates ECN. This is `given`, or what the congestion control needs if
-/// `given` is `None`. Also returns an error if `given` contradicts the congestion control's needs.
-/// `control` is the name and the options of a registered congestion control.
+/// Returns whether a flow negotiates ECN. The result is `given`. If `given` is `None`, it is what
+/// the congestion control needs. Also returns an error if `given` contradicts the congestion
+/// control's needs. `control` is the name and the options of a registered congestion control.
 pub fn negotiated(
     control: Option<(&'static str, &Options)>,
     tcp: &TcpPlan,
@@ -35,7 +35,7 @@ pub fn negotiated(
         let name = entry.name;
         findings.extend((entry.rules.checks)(&Chosen { name, options, ecn }));
     }
-    // The counter of Accurate ECN uses the header bit of ESCE.
+    // The counter of Accurate ECN uses the header bit of ESCE, so a flow cannot use both.
     let accurate = need == EcnNeed::Accurate || tcp.ecn_feedback == EcnFeedback::AccEcn;
     let sce =
         need == EcnNeed::Sce || !matches!(tcp.sce_receiver, SceReceiver::Auto | SceReceiver::Off);

@@ -163,8 +163,9 @@ struct Ledbat {
     /// The queueing delay; `None` before the first sample.
     delay: Option<Time>,
     flight: u32,
-    /// Pending change of the window, times the window: the sum, over acknowledged segments, of gain
-    /// times distance from the target. Negative for a decrease.
+    /// Pending change of the window, multiplied by the window. Each acknowledged segment adds the
+    /// gain times the distance of the delay from the target. The sum is negative if the window must
+    /// shrink.
     credit: f64,
 }
 
@@ -242,7 +243,7 @@ mod tests {
         assert_eq!(windows(&mut host(&[], 20), 0, 4), [22, 23, 24, 25]);
         let mut slow = host(&[("gain", Value::Float(0.5))], 20);
         assert_eq!(windows(&mut slow, 0, 4), [21, 21, 22, 22]);
-        // Each ACK adds gain / w: w² grows by 2 · gain · w in a round, from 28 segments.
+        // Each ACK adds gain / w to the window w. So in a round, w² grows by 2 · gain · w.
         let mut fast = host(&[("gain", Value::Float(10.0))], 20);
         assert_eq!(windows(&mut fast, 0, 2), [37, 46]);
     }
@@ -256,7 +257,7 @@ mod tests {
         let mut beyond = host(&[], 50);
         let shrunk = windows(&mut beyond, 200, 6);
         assert_eq!(shrunk[0] - shrunk[5], 5, "{shrunk:?}");
-        // The window keeps two segments, however long the queue is.
+        // The window never falls below two segments, however long the queue is.
         assert_eq!(windows(&mut beyond, 100_000, 5)[4], 2);
     }
 

@@ -4,7 +4,7 @@
 //! While the application limits the rate, Linux bounds the window in slow start by twice the
 //! segments that were outstanding in the last round. In congestion avoidance Linux's window does
 //! not grow (`tcp_is_cwnd_limited`). In RFC 5681 every ACK grows the window. The draft is a
-//! compromise between Linux and RFC 5681. It bounds the window depending on the largest flight
+//! compromise between Linux and RFC 5681. Its bound on the window depends on the largest flight
 //! since the last reduction. The bound is twice this flight in slow start, and this flight plus one
 //! segment in congestion avoidance. The initial window is treated as the first flight.
 //!
@@ -40,7 +40,7 @@ pub(super) fn around(
     }
 }
 
-/// A congestion control whose window also grows when the window did not limit sending.
+/// A congestion control whose window also grows while the application limits sending.
 struct Limited {
     inner: Box<dyn CongestionControl>,
     /// Whether the draft's bound applies. If false, the growth is not bounded.

@@ -34,7 +34,7 @@ pub use window::{INFINITE_SSTHRESH, MAX_CWND, Window};
 use crate::registry::kernel::{Kernel, Module};
 use crate::registry::{Entry, Table};
 
-/// The congestion controls built into tailback. A new one needs a line here.
+/// The congestion controls built into tailback. Add a line here for each new congestion control.
 #[rustfmt::skip]
 pub const ENTRIES: &[&Entry<Build>] = &[
     &bbr::ENTRY,

@@ -15,22 +15,23 @@
 //! computes the pacing rate from whole packets, as in earlier commits and in 0.7 (option `pace`).
 //!
 //! Version 0.7 differs from 0.6 as follows. alpha has 24 binary digits and starts at 0, and the
-//! first mark halves the window. In slow start, it does not if its ACK also covers an unmarked
-//! segment. The scaling begins 4 rounds after slow start instead of 500. Reductions are then at
-//! least one target RTT of 25 ms apart. Segments leave one by one instead of in pairs. The window
-//! grows whenever the application does not limit the flow, even if the window does not limit it
-//! either. If the window has at most four packets of 1500 bytes, increase and reductions apply to a
-//! rate instead of the window. The rate grows by one packet per virtual RTT, which is the larger of
-//! the target RTT and the smoothed RTT. The window is the rate times a slow RTT, which is an
-//! average over 128 rounds. The pacing rate is 3 % higher in the first half of a virtual RTT, and 3
-//! % lower in the second half, so that a queue with a step marks some packets of each. Marks do not
-//! reduce the rate below 100 kbit/s.
+//! first mark halves the window. In slow start, the first mark does not halve the window if its ACK
+//! also covers an unmarked segment. The scaling begins 4 rounds after slow start instead of 500.
+//! Once the scaling has begun, reductions are at least one target RTT of 25 ms apart. Segments
+//! leave one by one instead of in pairs. The window grows whenever the application does not limit
+//! the flow, even if the window does not limit the flow either. If the window has at most four
+//! packets of 1500 bytes, increase and reductions apply to a rate instead of the window. The rate
+//! grows by one packet per virtual RTT, which is the larger of the target RTT and the smoothed RTT.
+//! The window is the rate times a slow RTT, which is an average over 128 rounds. The pacing rate is
+//! 3 % higher in the first half of a virtual RTT, and 3 % lower in the second half, so that a queue
+//! with a step threshold marks some packets of each flow. Marks do not reduce the rate below 100
+//! kbit/s.
 //!
 //! Other commits have the version number 0.7 too. In some of them, the rate replaces every window
-//! as soon as the scaling begins. With the option `mode = "rate"`, it does so after the first mark.
-//! Later commits have parameters for the mode and for alpha at the start. In some of them the
-//! pacing rate swings at every window, alpha starts at 1, or the window grows only if it limits the
-//! flow. tailback does not have every combination.
+//! as soon as the scaling begins. With the option `mode = "rate"`, the rate replaces every window
+//! after the first mark. Later commits have parameters for the mode and for alpha at the start. In
+//! some of them the pacing rate swings at every window, alpha starts at 1, or the window grows only
+//! if it limits the flow. tailback does not have every combination.
 //!
 //! Deviations: slow start of 0.6 keeps the fractional part of the window. In version 0.6, undoing a
 //! reduction restores the fractional part of the window from before the reduction, whereas the
@@ -522,7 +523,7 @@ impl CongestionControl for Prague {
     }
 
     fn init(&mut self, view: View<'_>, window: &mut Window) {
-        // As Reno, Prague leaves its bursts to the stack.
+        // If Prague behaves as Reno, the stack decides the size of bursts.
         if !self.reno {
             window.least_burst = 0;
         }

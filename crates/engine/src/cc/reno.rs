@@ -77,7 +77,7 @@ pub(super) fn cong_avoid(view: View<'_>, window: &mut Window, acked: u32) {
     grow(view, window, acked, &mut SlowStart::Standard);
 }
 
-/// Grows the window as Reno does, with the algorithm that ends slow start.
+/// Grows the window as Reno does. `start` is the algorithm that ends slow start.
 #[inline(always)] // so that each of the two callers is compiled for its own algorithm
 fn grow(view: View<'_>, window: &mut Window, mut acked: u32, start: &mut SlowStart) {
     if !view.is_cwnd_limited(window) {

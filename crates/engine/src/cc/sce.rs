@@ -5,8 +5,8 @@
 //! A counter sums up acknowledged bytes. In congestion avoidance it counts upwards. An ACK with
 //! ESCE decreases it by the acknowledged bytes times the response of the congestion control. Each
 //! time the absolute value of the counter reaches a window of data, the window grows or shrinks by
-//! a segment. ECN-Echo and losses reduce the window as well. If an ACK carries both echoes, its
-//! ESCE is ignored.
+//! a segment. ECN-Echo and losses reduce the window as well. If an ACK carries both ECN-Echo and
+//! ESCE, the ESCE is ignored.
 //!
 //! Two unintended effects in the kernel tree are off by default here:
 //! - Its counters count bytes, and use `rcv_mss` as the size of a segment of the window. A host
@@ -150,7 +150,8 @@ impl<R: Response> Sce<R> {
         })
     }
 
-    /// Returns ssthresh: half of `loss_cwnd`, but not less than now if `keep_larger` is set.
+    /// Returns ssthresh: half of `loss_cwnd`, but not less than the current ssthresh if
+    /// `keep_larger` is set.
     fn half(&self, window: &Window) -> u32 {
         let half = (self.loss_cwnd / 2).max(2);
         if self.keep_larger {
@@ -346,9 +347,9 @@ mod tests {
 
     #[test]
     fn a_marked_segment_costs_dctcp_half_a_segment() {
-        // In units of the MSS, a window is 10 x 1448 = 14480. Two segments without ESCE add 2896.
-        // Two segments with ESCE subtract 2896 x 10/2 = 14480. Four segments with ESCE subtract
-        // bytes of two windows, so the window shrinks by two segments.
+        // If the unit is the MSS, a window is 10 x 1448 = 14480 bytes. Two segments without ESCE
+        // add 2896. Two segments with ESCE subtract 2896 x 10/2 = 14480. Four segments with ESCE
+        // subtract bytes of two windows, so the window shrinks by two segments.
         let mut h = host(&dctcp_sce::ENTRY, &[], 10, 10);
         let acks = [(2, false), (2, true), (1, true), (4, true), (2, false)];
         assert_eq!(
@@ -390,8 +391,8 @@ mod tests {
     fn a_marked_window_costs_reno_its_root() {
         let mut h = host(&reno_sce::ENTRY, &[], 2, 2);
         // While the window grows by a segment per round, the root follows the window's square root.
-        // The root is 1 for windows below 3, 2 from 3 to 5, and so on. It is one step late, because
-        // it changes only when the window changes.
+        // The root is 1 for windows below 3, 2 from 3 to 5, and so on. The root is one step late,
+        // because it changes only when the window changes.
         for _ in 0..60 {
             h.round();
         }
@@ -464,7 +465,7 @@ mod tests {
             ("ssthresh", Value::Word("max")),
         ];
         // With the later rule ssthresh stays at 100. Then the window shrinks by a quarter, and
-        // ssthresh becomes half of it.
+        // ssthresh becomes half of the earlier window.
         assert_eq!(after(&later, |h| h.marked_round(1)), (75, 50));
     }
 

@@ -47,8 +47,7 @@ pub fn flight(segments: u32) -> Flight {
 
 /// The values that the stack gives to a congestion control. Tests set them directly.
 pub struct Stack {
-    /// Clocks, counters and state, which the congestion control reads.
-    /// The connection as the congestion control sees it.
+    /// Clocks, counters and state of the connection, which the congestion control reads.
     pub conn: Conn,
     /// Segments in flight, which the congestion control reads.
     pub flight: Flight,

@@ -60,8 +60,8 @@ impl Window {
         }
     }
 
-    /// Returns how many segments an ACK of `delivered` segments counts for growth: all of them, or
-    /// one if growth counts ACKs.
+    /// Returns how many segments an ACK of `delivered` segments contributes to growth: all of them,
+    /// or one if growth counts ACKs.
     #[inline]
     pub fn growth_of(&self, delivered: u32) -> u32 {
         match self.growth {

@@ -175,7 +175,7 @@ fn problem_of<B>(
 /// Check the plugins with [`Registry::of`] first.
 ///
 /// # Panics
-/// If it is called twice.
+/// Panics if it is called twice.
 pub fn install(crates: &'static [Crate], registry: &Registry) {
     if crates.is_empty() {
         return;

@@ -3,10 +3,10 @@
 //! The filter may drop an ACK if it is pure, and if the newly appended ACK repeats its information.
 //! This information is the cumulative acknowledgement, the timestamp and the SACK blocks. The
 //! dropped ACK must not carry ESCE (the former NS bit), a D-SACK or an option that the filter does
-//! not know (AccECN). If ECE or CWR differs between two queued ACKs, an ACK stays, so that the
-//! sender sees the change. `on` drops an ACK only if at least two ACKs are redundant, and drops the
-//! oldest. So one redundant ACK always stays. `aggressive` also drops this remaining ACK if it is
-//! the packet before the new ACK and has the same flags.
+//! not know (AccECN). If ECE or CWR differs between two queued ACKs, the filter keeps an ACK from
+//! before the change, so that the sender sees the change. `on` drops an ACK only if at least two
+//! ACKs are redundant, and drops the oldest. So one redundant ACK always stays. `aggressive` also
+//! drops this remaining ACK if it is the packet before the new ACK and has the same flags.
 
 use std::cmp::Ordering;
 

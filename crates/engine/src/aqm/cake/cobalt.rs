@@ -15,7 +15,7 @@ const P_INC: u32 = 1 << 24;
 const P_DEC: u32 = 1 << 20;
 
 /// 1/sqrt(count) in units of 2^-32 for counts below 16. For these counts one Newton step is
-/// inaccurate. For 0 and 1 it is the largest value below 1 in 32 bits.
+/// inaccurate. For counts of 0 and 1, the table has the largest 32-bit fraction below 1.
 const INVERSE_ROOTS: [u32; 16] = [
     u32::MAX,
     u32::MAX,
@@ -35,14 +35,15 @@ const INVERSE_ROOTS: [u32; 16] = [
     1_108_955_788,
 ];
 
-/// When the first mark or drop comes after the sojourn time has exceeded the target for the first
-/// time, or for the first time after a long period below it.
+/// When Cobalt sends the first signal (mark or drop) to a queue whose sojourn time has just
+/// exceeded the target. This applies to the first time ever, and to the first time after a long
+/// period below the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fresh {
     /// As in Linux, the initial 1/sqrt(count) is 0, and a timer in the past is set to the current
     /// time. So Cobalt marks the second packet above the target.
     Linux,
-    /// One interval later, as CoDel's authors intend.
+    /// The first signal comes one interval later, as CoDel's authors intend.
     Interval,
 }
 
@@ -60,8 +61,8 @@ pub struct Params {
 
 #[derive(Clone, Copy, Debug)]
 pub struct Cobalt {
-    /// Grows by one with each signal, and falls by one each time the timer expires below the
-    /// target.
+    /// Grows by one with each signal, and falls by one each time the timer expires while the
+    /// sojourn time is below the target.
     pub(super) count: u32,
     /// 1/sqrt(count) in units of 2^-32.
     pub(super) rec_inv_sqrt: u32,
@@ -151,8 +152,8 @@ impl Cobalt {
     }
 
     /// Decides whether to mark or drop the packet at the head. `sojourn` is its sojourn time in ns,
-    /// and `capable` is true if the packet can be marked. `bulk_flows` is the number of bulk queues
-    /// of the tin with `ingress`, and 0 otherwise.
+    /// and `capable` is true if the packet can be marked. With `ingress`, `bulk_flows` is the
+    /// number of bulk queues of the tin. Otherwise, it is 0.
     #[inline]
     pub fn decide(
         &mut self,
@@ -166,7 +167,8 @@ impl Cobalt {
         let over = sojourn > p.target
             && sojourn > p.mtu_time * i64::from(bulk_flows) * 2
             && sojourn > p.mtu_time * 4;
-        // As in Linux, compare with the old value of the timer, even if the timer is set below.
+        // As in Linux, compare the time with the old value of the timer, even if the code below
+        // changes the timer.
         let mut late = now > self.drop_next;
         let mut due = self.count > 0 && now >= self.drop_next;
         let mut verdict = Verdict {

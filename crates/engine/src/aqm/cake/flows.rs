@@ -31,7 +31,8 @@ pub struct Isolation {
     pub flows: bool,
     /// Whether each source gets its own share of the rate, or its own queue if `flows` is false.
     pub sources: bool,
-    /// The same for destinations.
+    /// Whether each destination gets its own share of the rate, or its own queue if `flows` is
+    /// false.
     pub destinations: bool,
 }
 
@@ -48,7 +49,8 @@ impl Isolation {
         self.flows && self.destinations
     }
 
-    /// The hash that selects a packet's queue, from the hashes of its flow and hosts.
+    /// Returns the hash that selects a packet's queue. It is computed from the hashes of the
+    /// packet's flow and hosts.
     pub const fn tag(self, flow: u32, source: u32, destination: u32) -> u32 {
         if self.flows {
             return flow;
@@ -443,7 +445,7 @@ impl Flows {
     }
 
     /// Gives a queue its bytes for one round. If its host has many bulk queues, gives it the bytes
-    /// of all rounds until it can send a packet. Returns the number of rounds.
+    /// of all rounds until it can send a packet. Returns for how many rounds the queue got bytes.
     #[inline]
     fn refill(&mut self, index: usize) -> usize {
         let load = self.load(index);
@@ -462,7 +464,7 @@ impl Flows {
         rounds
     }
 
-    /// Links a queue into the list of the round that comes after this many rounds.
+    /// Appends a queue to the list of the round that is `rounds` rounds ahead.
     #[inline]
     fn wait(&mut self, index: usize, rounds: usize) {
         let round = (self.round + rounds) % ROUNDS;
@@ -503,7 +505,7 @@ impl Flows {
     }
 
     /// Returns the number of bulk queues of each source (`side` 0) or destination (`side` 1) that
-    /// has any.
+    /// has bulk queues.
     #[cfg(test)]
     pub fn host_loads(&self, side: usize) -> Vec<u16> {
         let mut loads: Vec<u16> = self.hosts.iter().map(|h| h.bulk[side]).collect();

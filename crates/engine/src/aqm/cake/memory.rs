@@ -3,8 +3,8 @@
 //!
 //! These values hold for a 64-bit kernel that sends segments one by one. A data segment uses the
 //! bytes of its payload plus 832 bytes for headers and bookkeeping. A pure ACK uses only 2 bytes,
-//! because the kernel exempts ACKs from such limits. A datagram uses a buffer whose size is a power
-//! of two, plus 256 bytes.
+//! because the kernel exempts ACKs from limits on queued memory. A datagram uses a buffer whose
+//! size is a power of two, plus 256 bytes.
 
 use crate::packet::{Packet, flags};
 
@@ -28,9 +28,9 @@ pub fn truesize(packet: &Packet) -> u32 {
     SEGMENT + u32::from(packet.payload)
 }
 
-/// Returns the memory limit, bytes: `given`, if the scenario sets it. Otherwise four times the
-/// product of `rate` (byte/s) and `rtt_us`, but at least 4 MiB and at most the memory of 10,240
-/// full packets.
+/// Returns the memory limit, bytes. If the scenario sets a limit, this is `given`. Otherwise, it is
+/// four times the product of `rate` (byte/s) and `rtt_us`, but at least 4 MiB and at most the
+/// memory of 10,240 full packets.
 pub fn limit(given: Option<u64>, rate: u64, rtt_us: u64, mtu: u32) -> u64 {
     const PACKETS: u64 = 10_240;
     given.unwrap_or_else(|| {

@@ -1,13 +1,13 @@
 //! Cake's shaper: a virtual clock that does not allow bursts, and the sizes that it charges for
 //! packets.
 //!
-//! Each packet advances the virtual clock by its duration at the rate. A packet may leave when the
-//! virtual clock is not ahead of the current time. A packet that leaves late does not reduce the
-//! rate, because the virtual clock continues from its old value. The clock is set to the current
-//! time only when a packet enters an empty queue. A second clock, the failsafe, advances by 1.5
-//! durations for each sent packet, but not for drops. With `ingress`, drops advance the virtual
-//! clock too, possibly far ahead of the current time. Even then, packets get two thirds of the
-//! rate.
+//! Each packet advances the virtual clock by the packet's transmission time at the rate. A packet
+//! may leave when the virtual clock is not ahead of the current time. A packet that leaves late
+//! does not reduce the rate, because the virtual clock continues from its old value. The clock is
+//! set to the current time only when a packet enters an empty queue. A second clock, the failsafe,
+//! advances by 1.5 transmission times for each sent packet, but not for drops. With `ingress`,
+//! drops advance the virtual clock too, possibly far ahead of the current time. Even then, the
+//! failsafe lets packets leave at two thirds of the rate.
 
 /// Bytes of the Ethernet header, which Cake does not charge if `overhead` is set.
 const ETHERNET: i32 = 14;
@@ -118,7 +118,7 @@ impl Shaper {
         }
     }
 
-    /// Ends an outage of the link. The outage must not allow a burst.
+    /// Ends an outage of the link. No burst may follow the outage.
     pub fn resume(&mut self, now: i64) {
         self.next = self.next.max(now);
         self.failsafe = self.failsafe.max(now);

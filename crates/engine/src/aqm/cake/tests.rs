@@ -337,7 +337,8 @@ fn hosts_share_as_the_mode_says() {
         ("dual-srchost", true, 0.125),
         ("dual-dsthost", true, 0.5),
         ("dual-dsthost", false, 0.125),
-        // The host with more bulk queues decides, here the destination of all eight flows.
+        // The host with more bulk queues decides the share. Here this is the destination of all
+        // eight flows.
         ("triple-isolate", false, 0.125),
         ("srchost", false, 0.5),
         ("dsthost", true, 0.5),
@@ -743,7 +744,7 @@ fn ingress_charges_drops_to_the_shaper() {
         (left, bench.sink.meter.counts.drops())
     };
     let (left, _) = run(false);
-    // In 2 s, 1651 packets of 1211.2 us each can leave.
+    // A packet takes 1211.2 us, so 1651 packets can leave in 2 s.
     assert!((1_650..=1_652).contains(&left), "{left}");
     // Cobalt drops more and more packets of an unresponsive flow. In the end only the failsafe
     // clock limits the flow, to two thirds of the rate.
@@ -872,8 +873,8 @@ fn options_that_exclude_each_other() {
     }
 }
 
-/// A queue gets the bytes of all the rounds that it needs for a packet at once. This takes fewer
-/// than 256 rounds.
+/// A queue gets at once the bytes of all the rounds that it needs for a packet, but of at most 255
+/// rounds.
 #[test]
 fn sixty_four_flows_of_a_host_share_by_bytes() {
     let mut bench = Bench::new(10_000_000, &[]);

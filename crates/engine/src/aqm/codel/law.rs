@@ -122,7 +122,7 @@ impl Vars {
         let x = u64::from(self.rec_inv_sqrt) << 16;
         let square = (x * x) >> 32;
         let rest = (3u64 << 32).wrapping_sub(u64::from(self.count).wrapping_mul(square));
-        // Shifting out two bits before the product keeps it within 64 bits.
+        // Shift out two bits before the multiplication, so that the product fits into 64 bits.
         let next = (rest >> 2).wrapping_mul(x) >> 31;
         self.rec_inv_sqrt = (next >> 16) as u16;
     }
@@ -263,7 +263,7 @@ impl Vars {
     pub(super) fn enter(&mut self, p: &Params, now: u64) {
         self.dropping = true;
         // RFC 8289 section 5.5 (`deque`), re-entry. If the last phase ended less than 16 intervals
-        // ago, continue from the number of drops and marks that this phase added to the count.
+        // ago, continue from the number of drops and marks that the last phase added to its count.
         let added = self.count.wrapping_sub(self.lastcount);
         let recent = now < self.drop_next.saturating_add(p.interval.saturating_mul(16));
         if added > 1 && recent {

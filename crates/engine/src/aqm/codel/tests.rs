@@ -231,7 +231,7 @@ fn re_entry_goes_on_from_what_the_last_phase_added() {
     assert!(added > 10);
     assert_eq!(count, added);
     // If the new phase begins at least 16 intervals after drop_next, its count starts again from 1.
-    // It begins one interval after the sojourn time exceeds the target.
+    // The new phase begins one interval after the sojourn time exceeds the target.
     assert_eq!(re_enter(14).1, added);
     assert_eq!(re_enter(17).1, 1);
 }

@@ -10,10 +10,11 @@ pub const ONE: u64 = u32::MAX as u64;
 /// Integer arithmetic of the gains. An option in Hz is stored as a multiple of 1/256 Hz.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arithmetic {
-    /// Linux 6.17: gains are 64ths of a probability unit per ns, and the sum is divided by 64.
+    /// Linux 6.17: gains are 64ths of a probability unit per ns, and the sum of both terms of an
+    /// update is divided by 64.
     Div64,
     /// `dualpi2-2019-refactored`: like `Div64`, but the sum is divided by 127, which multiplies the
-    /// gain by 0.504.
+    /// gains by 0.504.
     Div127,
     /// `dualpi2-2019-02-21`: gains are whole units per tick of 64 ns, as in PIE.
     Ticks,
@@ -68,10 +69,11 @@ impl Arithmetic {
 /// What happens when the coupled probability k p exceeds its limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overload {
-    /// If k p exceeds 1, scalable packets are dropped with probability p^2, and the others are
-    /// marked. Classic packets are dropped even if they are ECN-capable.
+    /// If k p exceeds 1, scalable packets are dropped with probability p^2, and the other scalable
+    /// packets are marked. Classic packets are dropped even if they are ECN-capable.
     Drop,
-    /// p never exceeds 1/k. If this is not enough, the queue grows until its limit drops packets.
+    /// p never exceeds 1/k. If the load is too high for this p, the queue grows until its limit
+    /// drops packets.
     Overflow,
     /// If k p exceeds this limit (in units in which [`ONE`] is 1), every packet is treated as not
     /// ECN-capable.
@@ -92,7 +94,7 @@ pub struct Params {
     /// Number added to the probability before it is compared with a random number. It is 1 in
     /// versions that test `<=` (Linux 6.17), and 0 in versions that test `<`.
     pub edge: u64,
-    /// Below this backlog, packets are neither dropped nor marked, bytes (two frames).
+    /// Backlog below which packets are neither dropped nor marked, bytes (two frames).
     pub min_backlog: u64,
 }
 
@@ -171,7 +173,7 @@ impl Vars {
         let coupled = u64::from(self.prob) * p.k;
         let overload = match p.overload {
             Overload::Drop => coupled > ONE,
-            // The update has limited p to 1/k, so k p never exceeds its limit.
+            // The update has limited p to 1/k, so k p never exceeds 1.
             Overload::Overflow => false,
             Overload::NoEcn(most) => coupled > most,
         };

@@ -125,7 +125,7 @@ pub const KERNEL: Qdisc = Qdisc {
     ],
     drops_at_dequeue: true,
     xstats: Xstats {
-        // Offset of ecn_mark, which includes step_marks (at 28).
+        // Offset of the kernel's counter ecn_mark. It includes step_marks (at offset 28).
         marks: Some(&[24]),
         ..Qdisc::DEFAULT.xstats
     },

@@ -26,16 +26,16 @@ pub enum Scheduler {
         credit: i64,
     },
     /// Time-shifted FIFO: L sends while `shift` + (delay of L << `speed`) is at least the delay of
-    /// C. L also sends until it has sent `ratio` packets since the last packet of C, counted even
-    /// while C is empty. (This is the first round-robin scheduler of 2019.)
+    /// C. L also sends until it has sent `ratio` packets since the last packet of C. Packets of L
+    /// are counted even while C is empty. (This is the first round-robin scheduler of 2019.)
     Shifted {
-        /// Packets of L for each packet of C. 0 turns round robin off.
+        /// Number of packets that L sends for each packet of C. 0 turns round robin off.
         ratio: u64,
         /// Time shift. With `None`, delays do not affect the choice.
         shift: Option<Time>,
         /// The delay of L is multiplied by 2^`speed`.
         speed: u32,
-        /// Packets of L since the last packet of C.
+        /// Number of packets that L has sent since the last packet of C.
         served: u64,
     },
     /// The second round-robin scheduler of 2019, by bytes. While the credit is not positive, L

@@ -1,5 +1,6 @@
-//! Warns if the step threshold is so low that L gets too little of the link. If the threshold is
-//! below two packet times, a packet is marked as soon as one other packet is in front of it.
+//! Warns if the step threshold is so low that L gets too little of the link's rate. If the
+//! threshold is below two packet times, a packet is marked as soon as one other packet is in front
+//! of it.
 
 use crate::registry::Value;
 use crate::registry::rules::{At, Finding, Placed, Rules};

@@ -321,7 +321,7 @@ fn nothing_happens_below_two_frames() {
     assert_eq!(at(3_027, &mut rng), Verdict::Pass);
     assert_ne!(at(3_028, &mut rng), Verdict::Pass);
     // On departure, the backlog does not include the packet itself. When the second of three
-    // packets leaves, less than two frames remain, so it is not dropped.
+    // packets leaves, less than two frames remain, so the second packet is not dropped.
     let mut b = Bench::new(&[], 1.0);
     for _ in 0..3 {
         b.put(Ecn::NotEct, 1_514);
@@ -486,8 +486,8 @@ fn shares_of_the_schedulers_are_exact() {
 
     // With `wrr-percent`, L and C share the bytes in a ratio of 9 to 1, or 5 to 1. For 9 to 1, the
     // credit begins at -8 frames. 13 packets of L make it positive, and one packet of C subtracts
-    // 9000. For 5 to 1, the credit begins at -4 frames. 7 packets of L make it positive, and one
-    // packet of C subtracts 5000.
+    // 9000 bytes. For 5 to 1, the credit begins at -4 frames. 7 packets of L make it positive, and
+    // one packet of C subtracts 5000 bytes.
     let percent = |x, len_c| {
         let set = [
             version("dualpi2-2019-wrr-percent"),

@@ -48,7 +48,8 @@ pub const QUANTUM: Opt = Opt {
 };
 
 /// Memory that Linux charges for a frame in addition to its bytes (sk_buff, shared info and
-/// headroom). It counts towards `memory_limit`. In Linux it depends on how the packet was created.
+/// headroom). It counts towards `memory_limit`. In Linux this number depends on how the packet was
+/// created.
 pub const FRAME_MEMORY: u64 = 832;
 
 fn quantum_of(quantum: Option<&Value>, mtu: u32) -> i64 {
@@ -217,7 +218,7 @@ impl<S> Fair<S> {
     }
 
     /// Returns the flow to serve. Searches the new flows, then the old flows, for a flow that may
-    /// still send bytes in its turn. Gives each flow that may not a quantum, and moves it to the
+    /// still send bytes in its turn. Each flow that may not send gets a quantum, and moves to the
     /// end of the old flows.
     #[inline]
     pub fn turn(&mut self) -> Option<Turn> {
@@ -241,9 +242,9 @@ impl<S> Fair<S> {
         self.flows[turn.flow as usize].deficit -= i64::from(len);
     }
 
-    /// Called if the flow to serve has no packets. If it is a new flow and there are old flows, it
-    /// becomes the last of them, so that a flow that becomes active again and again does not starve
-    /// them. Otherwise, it becomes inactive.
+    /// Called if the flow to serve has no packets. If the flow is new and there are old flows, it
+    /// becomes the last of the old flows. Otherwise, a flow that becomes active again and again
+    /// would starve the old flows. In all other cases, the flow becomes inactive.
     #[inline]
     pub fn pass(&mut self, turn: Turn) {
         let list = if turn.new {
@@ -260,7 +261,7 @@ impl<S> Fair<S> {
         }
     }
 
-    /// A flow's state and its queue.
+    /// Returns a flow's state and its queue.
     #[inline]
     pub fn flow(&mut self, flow: u32) -> (&mut S, FlowQueue<'_>) {
         let i = flow as usize;
@@ -275,8 +276,8 @@ impl<S> Fair<S> {
         (state, queue)
     }
 
-    /// Returns the flow with the largest backlog, and this backlog in bytes. If several flows are
-    /// equal, returns the first of them.
+    /// Returns the flow with the largest backlog, and this backlog in bytes. If several flows have
+    /// this backlog, returns the first of them.
     pub fn fattest(&mut self) -> (u32, u64) {
         let (flow, bytes) = self.backlogs.longest();
         (flow as u32, bytes)

@@ -72,7 +72,7 @@ fn credit_of_the_first_turn_and_of_rounds() {
 }
 
 /// A flow that becomes active again still has the rest of its credit. If it was inactive for the
-/// refill delay, it has at least a quantum.
+/// refill delay, it has a credit of at least a quantum.
 #[test]
 fn credit_of_a_flow_that_comes_back() {
     for (wait, expected) in [(40 * MS, [0, 1, 0]), (43 * MS, [0, 0, 1])] {
@@ -116,8 +116,8 @@ fn marks_above_the_threshold() {
     assert_eq!(bench.get(9 * MS).expect("third").ecn, Ecn::NotEct);
 }
 
-/// At most eight packets take the fast path. They leave first. They are never marked, even if they
-/// waited longer than the threshold.
+/// At most eight packets take the fast path. These packets leave before all others. They are never
+/// marked, even if they waited longer than the threshold.
 #[test]
 fn the_fast_path_is_for_eight_and_does_not_mark() {
     let mut bench = Bench::new(&[("ce_threshold", Value::Time(Time::from_ms(1)))]);

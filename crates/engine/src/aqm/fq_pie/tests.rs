@@ -1,4 +1,5 @@
-//! Tests FQ-PIE's timer, its overflow, and the limit above which it drops instead of marking.
+//! Tests FQ-PIE's timer, its overflow, and the probability above which it drops packets instead of
+//! marking them.
 
 use super::*;
 use crate::packet::Ecn;

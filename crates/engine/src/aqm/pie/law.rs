@@ -33,7 +33,7 @@ pub struct Params {
     pub(super) bytemode: bool,
     /// Whether the delay is the backlog divided by the estimated rate.
     pub(super) estimate: bool,
-    /// Whether PIE follows Linux before 2019.
+    /// Whether PIE behaves as in Linux before 2019.
     pub(super) old: bool,
     /// The value that represents probability 1.
     pub(super) one: u64,
@@ -73,8 +73,8 @@ impl Params {
     }
 
     /// Returns when to update after the update at `now`. In Linux, a timer of n jiffies fires after
-    /// n + 1 jiffies (`calc_index`): one of 15 ms fires after 16 ms. In 2014 it fired after n
-    /// jiffies.
+    /// n + 1 jiffies (`calc_index`). For example, a timer of 15 ms fires after 16 ms. In the Linux
+    /// of 2014, a timer fired after n jiffies.
     #[inline]
     pub fn after(&self, now: Time) -> Time {
         if self.old {
@@ -255,7 +255,7 @@ impl Vars {
         (gain >> shift) as i64
     }
 
-    /// RFC 8033 section 4.2: updates the probability, each tupdate.
+    /// RFC 8033 section 4.2: updates the probability once per tupdate.
     pub fn update(&mut self, p: &Params, backlog: u64) {
         let (qdelay, qdelay_old) = if p.estimate {
             self.qdelay_old = self.qdelay;

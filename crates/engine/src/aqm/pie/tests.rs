@@ -236,8 +236,8 @@ fn derandomised_gaps_stay_between_their_bounds() {
             gap = 0;
         }
     }
-    // The sum reaches 0.85 with the ninth packet, and 8.5 with the 85th or 86th packet (0.1 of 2^56
-    // - 1 is rounded down).
+    // The sum reaches 0.85 with the ninth packet, and 8.5 with the 85th or 86th packet. (The
+    // probability of 0.1 is rounded down.)
     assert_eq!(gaps.iter().min(), Some(&9));
     assert!(gaps.iter().all(|&g| g <= 86));
     // From the ninth packet on, each packet is dropped with probability 0.1. So the mean gap is 8 +
@@ -321,8 +321,8 @@ fn overload(set: &[(&'static str, Value)], factor: f64, ecn: Ecn) -> (f64, f64, 
     let mut sink = Sink::new(1, Time::from_secs(20));
     let slot = rate.time_for(1_000);
     let mut timer = queue.timer(Time::ZERO, &mut sink).unwrap();
-    // A timer of 15 ms is set to 15 jiffies, and fires one jiffy later. In 2014 it fired in the
-    // last of the 15 jiffies.
+    // A timer of 15 ms is set to 15 jiffies, and fires one jiffy later. In the Linux of 2014, it
+    // fired in the last of the 15 jiffies.
     let old = set.iter().any(|(name, _)| *name == "version");
     assert_eq!(timer, Time::from_ms(if old { 30 } else { 16 }));
     let (mut now, mut credit) = (Time::ZERO, 0.0);
@@ -433,7 +433,7 @@ fn a_shrinking_limit_drops_from_the_head_without_the_controller() {
             sink.arrive(&packet, Time::ZERO);
             queue.enqueue(&mut packet, Time::ZERO, &mut sink);
         }
-        // The packet begins a measurement.
+        // The packet begins a measurement of the departure rate.
         assert!(queue.take(Time::from_ms(20), &mut sink).is_some());
         let before = queue.vars;
         let setting = Setting {

@@ -67,8 +67,8 @@ fn bytes(words: &mut Words<'_>, option: &'static str) {
     number(words, option);
 }
 
-/// Writes a burst from which tc derives this weight. tc has no argument for the weight, of which
-/// the kernel stores the negative binary logarithm, Wlog.
+/// Writes a burst from which tc derives this weight. tc has no argument for the weight. The kernel
+/// stores Wlog, the negative binary logarithm of the weight.
 fn weight(words: &mut Words<'_>, option: &'static str) {
     let weight = words.options.float(option);
     let wlog = wlog_of(weight);

@@ -438,7 +438,7 @@ fn a_change_of_options_keeps_the_rate_of_idle_times() {
         set.extend(bandwidth.map(|rate| ("bandwidth", Value::Rate(Rate(rate)))));
         let options = options(&set);
         let packet = Packet::new(0, 1514, Ecn::NotEct);
-        // In an outage, and at a lower rate.
+        // The options change in an outage (rate 0), and at a rate below the nominal rate.
         for now in [0, 1_000_000] {
             let mut store = Store::of(&options, Rate(8_000_000));
             let setting = Setting {

@@ -19,7 +19,7 @@ pub const KERNEL: Qdisc = Qdisc {
         ("bandwidth", rate),
     ],
     xstats: Xstats {
-        // Offsets in struct wred_xstats: random marks, and marks at or above max.
+        // Offsets of two counters in struct wred_xstats: random marks, and marks at or above max.
         marks: Some(&[0, 4]),
         gauges: &[
             Gauge {
@@ -32,7 +32,7 @@ pub const KERNEL: Qdisc = Qdisc {
                 at: 24,
                 reading: Reading::Parts(4_294_967_295.0),
             },
-            // Reported only if the averages are in bytes.
+            // The module reports this value only if the averages are in bytes.
             Gauge {
                 series: "ecn_avg_bytes",
                 at: 28,

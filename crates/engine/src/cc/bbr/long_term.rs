@@ -7,7 +7,7 @@ use crate::units::Time;
 
 /// Smallest length of a measuring interval, round trips.
 const ROUNDS: u32 = 4;
-/// Smallest share of lost segments in an interval, in 1/256.
+/// Share of lost segments in an interval from which BBR assumes a policer, in units of 1/256.
 const LOSS: u64 = 50;
 /// Intervals are similar if their bandwidths differ by at most 1/8, or by at most this many
 /// bytes/s.
@@ -52,7 +52,7 @@ impl LongTerm {
         self.rounds = 0;
     }
 
-    /// Processes an ACK that reports `losses` segments lost. `probing` is true if BBR is in
+    /// Processes an ACK that reports `losses` lost segments. `probing` is true if BBR is in
     /// PROBE_BW.
     pub(super) fn sample(
         &mut self,

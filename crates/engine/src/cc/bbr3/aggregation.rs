@@ -6,8 +6,8 @@ use crate::cc::view::{Ack, View};
 use crate::cc::window::Window;
 use crate::units::Time;
 
-/// Number of rounds in each half of the window in which the branch looks for the maximum. In
-/// STARTUP, it is one round.
+/// Number of rounds in each half of the window in which the branch looks for the largest number of
+/// extra segments. In STARTUP, each half is one round.
 const HALF: u32 = 5;
 
 impl Bbr3 {

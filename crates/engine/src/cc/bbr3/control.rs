@@ -176,7 +176,7 @@ impl CongestionControl for Bbr3 {
         if new == CaState::Loss {
             self.prev_ca_state = CaState::Loss;
             self.full.restart(Bandwidth::ZERO);
-            // Set the bound to the window before the timeout.
+            // Set `inflight_lo` to the window before the timeout.
             if !self.phase.is_probing() && self.bounds.inflight_lo == NO_BOUND {
                 self.bounds.inflight_lo = window.cwnd.max(self.prior_cwnd);
             }

@@ -37,7 +37,7 @@
 //!   one range.
 //! - The smallest RTT expires as in the branch, and `TargetInflight()` includes the quantization
 //!   budget. PROBE_CRUISE lowers `inflight_lo` to `inflight_hi`, which does not change the window,
-//!   because both bound it.
+//!   because both values bound it.
 //! - Where the draft's text and pseudo-code disagree, tailback follows the pseudo-code. So
 //!   `inflight_hi` does not bound the window in DRAIN (table of section 5.6.1). An
 //!   application-limited probe does not change `inflight_hi` (appendix A.6). Losses that end

@@ -30,7 +30,8 @@ impl Wait {
         self.rounds = (self.rounds + 1).min(MAX_ROUNDS);
     }
 
-    /// Returns whether BBR must probe again, because the time or this many rounds have passed.
+    /// Returns whether BBR must probe again, because the waiting time or `rounds` rounds have
+    /// passed.
     pub(super) fn is_over(&self, now: Time, rounds: u32) -> bool {
         now > self.since + self.time || self.rounds >= rounds
     }

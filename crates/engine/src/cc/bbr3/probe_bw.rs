@@ -1,4 +1,5 @@
-//! PROBE_BW: when a probe starts, how far it goes, and how BBR uses its result.
+//! PROBE_BW: when a probe starts, how many segments it brings into flight, and how BBR uses its
+//! result.
 
 use super::bounds::{NO_BOUND, Signals};
 use super::phase::{AckPhase, MAX_SLOPE, Phase, ProbeBw, Up, Wait};

@@ -244,7 +244,7 @@ fn constants_of_the_draft() {
     );
     let shares = [p.loss_threshold, p.loss_cut, p.headroom];
     assert_eq!(shares.map(|share| share.of(10_000)), [200, 7000, 1500]);
-    // A value that the user sets also replaces the defaults of the draft.
+    // A value that the scenario sets also replaces the default of the draft.
     let own = [
         ("draft", Value::Word("06")),
         ("drain_gain", Value::Float(0.75)),
@@ -313,8 +313,8 @@ fn the_draft_counts_separate_ranges() {
     assert_eq!(ranges, [1, 1, 1, 2, 3, 3, 4]);
 }
 
-/// Section 5.5.11: later losses do not overwrite the state that was saved at the first loss of an
-/// episode.
+/// Section 5.5.11: later losses do not overwrite the state that was saved at the first loss of a
+/// recovery.
 #[test]
 fn the_draft_returns_to_the_probe_that_a_spurious_loss_ended() {
     let (mut cc, mut stack) = on_known_path(draft());

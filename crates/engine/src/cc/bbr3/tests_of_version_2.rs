@@ -61,7 +61,7 @@ fn constants_are_those_of_the_branch() {
     }
 }
 
-/// `bbr_check_full_bw_reached` compares the largest bandwidth, once per round.
+/// `bbr_check_full_bw_reached` checks once per round whether the largest bandwidth has grown.
 #[test]
 fn three_rounds_without_growth_fill_the_pipe() {
     let (mut cc, mut stack) = known_path();
@@ -101,7 +101,7 @@ fn a_probe_ends_at_one_and_a_quarter_volumes() {
 }
 
 /// `bbr2_handle_queue_too_high_in_startup`: the bound is the bandwidth-delay product, even if more
-/// segments were delivered. In version 3 these would raise the bound.
+/// segments were delivered. In version 3, these segments would raise the bound.
 #[test]
 fn losses_in_startup_leave_the_volume_as_the_bound() {
     let (mut cc, mut stack) = known_path();
@@ -129,8 +129,8 @@ fn marks_lower_the_bandwidth() {
     );
     cc.bounds.reset_lower();
     assert_eq!(cc.bandwidth(), bw);
-    // If no sample of a probe is below the threshold, the probe sets a bound on the bandwidth. A
-    // faster sample raises this bound.
+    // If no sample of a probe has a share of marks below the threshold, the probe sets a bound on
+    // the bandwidth. A faster sample raises this bound.
     stack.with(|view, window| cc.inflight_too_high(view, window, 500, false));
     assert_eq!(cc.bandwidth(), kept);
     cc.sample = bw;

@@ -8,7 +8,7 @@ use crate::units::Time;
 pub(in crate::cc) struct ProbeRtt {
     /// When PROBE_RTT may end, or `None` until few enough segments are in flight.
     until: Option<Time>,
-    /// Whether a round has passed since then.
+    /// Whether a round has passed since `until` was set.
     round_done: bool,
 }
 

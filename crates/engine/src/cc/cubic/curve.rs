@@ -90,7 +90,7 @@ pub(super) struct Friendly {
     pub alpha_one: bool,
     pub scale: u32,
     pub cwnd_prior: u32,
-    /// What an acknowledged segment adds to `ack_cnt`.
+    /// The amount that an acknowledged segment adds to `ack_cnt`.
     pub unit: i64,
 }
 
@@ -114,7 +114,8 @@ impl Epoch {
         self.cnt = self.cnt.max(2);
     }
 
-    /// Returns the `cnt` that follows the curve (RFC 9438 sections 4.2, 4.4 and 4.5).
+    /// Returns the `cnt` with which the window follows the curve (RFC 9438 sections 4.2, 4.4 and
+    /// 4.5).
     pub(super) fn cubic(&mut self, now: u64, cwnd: u32, acked: i64) -> u32 {
         let start = match self.start {
             Some(start) => start,
@@ -170,9 +171,9 @@ impl Epoch {
         }
     }
 
-    /// Grows `w_est` by one for each `per_segment` in `ack_cnt`, but at most by `room`, and
-    /// subtracts them from `ack_cnt`. As in Linux, `ack_cnt` must exceed `per_segment`; equality is
-    /// not enough.
+    /// Grows `w_est` by one for each `per_segment` in `ack_cnt`, but at most by `room`. Subtracts
+    /// `per_segment` from `ack_cnt` each time. As in Linux, `ack_cnt` must exceed `per_segment`;
+    /// equality is not enough.
     fn count(&mut self, per_segment: i64, room: i64) {
         let grown = ((self.ack_cnt - 1).max(0) / per_segment).min(room);
         self.ack_cnt -= grown * per_segment;

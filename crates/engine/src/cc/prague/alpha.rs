@@ -6,7 +6,7 @@ use crate::cc::view::View;
 use crate::registry::Options;
 use crate::units::Time;
 
-/// alpha, and the counters of the round from which its next value follows.
+/// alpha, and the counters of the current round, from which the next alpha is computed.
 #[derive(Debug)]
 pub(super) struct Alpha {
     /// Number of binary digits of alpha.
@@ -52,7 +52,7 @@ impl Alpha {
         }
     }
 
-    /// Begins with the connection.
+    /// Starts the first round when the connection begins.
     pub fn begin(&mut self, view: View<'_>) {
         self.upscaled = self.init << self.shift_g;
         self.stamp = view.now;
@@ -88,7 +88,8 @@ impl Alpha {
         self.stamp = view.now;
     }
 
-    /// Returns the value by which marks reduce: alpha, or a larger value beside classic flows.
+    /// Returns the value that reductions after marks use. This is alpha, or a larger value if the
+    /// queue seems to have classic ECN.
     pub fn limited(&self) -> u64 {
         let alpha = self.upscaled >> self.shift_g;
         self.fallback
@@ -96,20 +97,20 @@ impl Alpha {
             .map_or(alpha, |fallback| fallback.limited(alpha))
     }
 
-    /// Returns alpha from 0 to 1.
+    /// Returns alpha as a number from 0 to 1.
     pub fn share(&self) -> f64 {
         let alpha = self.upscaled >> self.shift_g;
         alpha as f64 / (1_u64 << self.bits) as f64
     }
 
-    /// Takes the RTT of an ACK.
+    /// Passes the RTT of an ACK to the detection of classic ECN.
     pub fn sample(&mut self, rtt: Option<Time>) {
         if let (Some(fallback), Some(rtt)) = (&mut self.fallback, rtt) {
             fallback.sample(rtt);
         }
     }
 
-    /// Notes that a reduction to `ssthresh` begins.
+    /// Informs the detection of classic ECN that a reduction to `ssthresh` begins.
     pub fn reduced(&mut self, ssthresh: u32) {
         if let Some(fallback) = &mut self.fallback {
             fallback.rescale(ssthresh);

@@ -1,33 +1,35 @@
-//! Detects a queue that marks as classic ECN does, and limits alpha from below (A. S. Ahmed and
-//! B. Briscoe, "TCP Prague Fall-back on Detection of a Classic ECN AQM", arXiv 1911.00710, version
-//! 2 of the algorithm; `prague_classic_ecn_detection` of the L4S team's Linux 5.10 and 5.15).
+//! Detects a queue that marks as classic ECN does, and then sets a lower limit for alpha (A. S.
+//! Ahmed and B. Briscoe, "TCP Prague Fall-back on Detection of a Classic ECN AQM", arXiv
+//! 1911.00710, version 2 of the algorithm; `prague_classic_ecn_detection` of the L4S team's Linux
+//! 5.10 and 5.15).
 //!
-//! Once per update of alpha, the score of a classic queue changes by half of the binary logarithm
-//! of the RTT's mean deviation over 750 us. It also grows by half of the binary logarithm of the
-//! delay of the queue over 2 ms, if the delay is longer. Between two bounds of the score, the least
-//! alpha grows from 0 to 0.625.
+//! A score states how much the queue seems to have classic ECN. At each update of alpha, the score
+//! changes by half of the binary logarithm of the RTT's mean deviation divided by 750 us. If the
+//! queueing delay exceeds 2 ms, the score also grows by half of the binary logarithm of this delay
+//! divided by 2 ms. While the score rises from a lower to an upper bound, the lower limit of alpha
+//! rises from 0 to 0.625.
 //!
 //! The score has as many binary digits as alpha. Builds of 2023 to 2025 have alpha with 24 digits,
-//! but still compare with the logarithms for 20 digits, so that almost every queue seems classic
-//! (option `ecn_fallback = "unscaled"`).
+//! but still use the logarithms of 750 us and 2 ms for 20 digits, so that almost every queue seems
+//! classic (option `ecn_fallback = "unscaled"`).
 //!
-//! The module has no response to a flow that the application limits, because that part of the
-//! algorithm is commented out. Neither has this file.
+//! The module does not check whether the application limits the flow, because that part of the
+//! algorithm is commented out. This file does not check it either.
 
 use crate::cc::view::View;
 use crate::units::Time;
 
-/// Largest binary logarithm of the weight of old samples in the mean RTT. The mean deviation has
-/// one more.
+/// Largest binary logarithm of the weight of old samples in the mean RTT. For the mean deviation,
+/// this logarithm is larger by one.
 const MAX_SHIFT: u32 = 18;
-/// 2^19.5: the remainder of the first logarithm.
+/// 2^19.5, the remainder with which the first logarithm is computed.
 const FIRST_REST: u64 = 741_455;
 /// log2(750) and log2(2000), in units of 2^-24: the mean deviation in us that does not change the
 /// score, and the delay of the queue in us above which the score grows.
 const DEVIATION: u64 = 160_234_941;
 const DEPTH: u64 = 183_975_331;
 
-/// The score of a classic queue, and the statistics of the RTT from which it follows.
+/// The score of a classic queue, and the statistics of the RTT from which the score is computed.
 #[derive(Debug)]
 pub(super) struct Fallback {
     /// Number of binary digits of alpha and of the score.
@@ -40,7 +42,7 @@ pub(super) struct Fallback {
     /// Mean RTT, in us times 2^shift, and mean deviation, in us times 2^(shift + 1).
     mean: u64,
     mdev: u64,
-    /// What the logarithms of the last update left over.
+    /// Remainders of the logarithms at the last update, which the next update continues with.
     rest_mdev: u64,
     rest_depth: u64,
     /// The score.
@@ -48,7 +50,8 @@ pub(super) struct Fallback {
 }
 
 impl Fallback {
-    /// `unscaled` compares with the logarithms for 20 digits, whatever the digits of alpha are.
+    /// With `unscaled`, the reference values are the logarithms for 20 digits, however many digits
+    /// alpha has.
     pub fn new(bits: u32, unscaled: bool) -> Fallback {
         let digits = if unscaled { 20 } else { bits };
         Fallback {
@@ -64,17 +67,17 @@ impl Fallback {
         }
     }
 
-    /// Begins with an RTT that the connection already knows.
+    /// Sets the mean RTT to an RTT that the connection has already measured.
     pub fn begin(&mut self, srtt: Time) {
         self.mean = (srtt.ns() / 1000) << self.shift;
     }
 
-    /// Below this score, a queue counts as an L4S queue.
+    /// Returns the score below which a queue is treated as an L4S queue.
     fn floor(&self) -> u64 {
         16 << (self.bits - 1)
     }
 
-    /// Takes the RTT of an ACK (`prague_rtt_estimator`).
+    /// Updates the mean RTT and its mean deviation with the RTT of an ACK (`prague_rtt_estimator`).
     pub fn sample(&mut self, rtt: Time) {
         let us = rtt.ns() / 1000;
         if self.mean == 0 {
@@ -88,7 +91,7 @@ impl Fallback {
         self.mdev = error - (self.mdev >> (self.shift + 1));
     }
 
-    /// Sets the weights of samples from the window when a reduction begins
+    /// When a reduction begins, derives the weights of RTT samples from the new window
     /// (`prague_update_rtt_scaling`).
     pub fn rescale(&mut self, ssthresh: u32) {
         let log = ssthresh.max(1).ilog2();
@@ -136,7 +139,7 @@ impl Fallback {
         self.score = (score.max(0) as u64).min(most);
     }
 
-    /// Returns alpha, or the least alpha beside classic flows if it is larger.
+    /// Returns alpha, or its lower limit for a classic queue if this limit is larger.
     pub fn limited(&self, alpha: u64) -> u64 {
         let classic = self
             .score

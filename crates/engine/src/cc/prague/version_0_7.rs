@@ -1,4 +1,5 @@
-//! Version 0.7 of TCP Prague. The head of the parent module has its sources and deviations.
+//! Version 0.7 of TCP Prague. The comment at the top of `prague.rs` lists its sources and
+//! deviations.
 
 use super::alpha::Alpha;
 use super::{HEADERS, MIN_CWND, Scaling};
@@ -19,12 +20,12 @@ const MIN_RATE: u64 = 12_500;
 const FULL_PACKET: u64 = 1500;
 /// The rate replaces the window if the window has at most this many full packets.
 const SMALL_WINDOW: u64 = 4;
-/// The slow RTT is a moving average over this many rounds, as a binary logarithm.
+/// Binary logarithm of the number of rounds over which the slow RTT is averaged.
 const SLOW_RTT: u32 = 7;
-/// The pacing rate changes in units of 2^-7.
+/// The unit in which the pacing rate swings is 2^-7 of the rate.
 const SWING: u32 = 7;
-/// A rate in bytes/s times an RTT in units of us/8, shifted by this, is in bytes. The module shifts
-/// by 23 instead of dividing by 8,000,000, so its products are 4.6 % too small.
+/// A rate in bytes/s times an RTT in us/8, shifted right by this number of bits, gives bytes. The
+/// module shifts by 23 bits instead of dividing by 8,000,000, so its products are 4.6 % too small.
 const RTT_TO_BYTES: u32 = 23;
 /// Eighths of a microsecond per second.
 const SECOND: u128 = 8_000_000;
@@ -53,7 +54,7 @@ pub(super) struct Prague {
     /// Number of rounds before the scaling begins.
     transition: u64,
     mode: Mode,
-    /// The pacing rate swings by this many 128ths.
+    /// The pacing rate swings up and down by this many 128ths.
     swing: u64,
     /// Whether the first segments of the connection are paced.
     pace_iw: bool,
@@ -130,7 +131,8 @@ impl Prague {
         self.scaling != Scaling::Off && !window.in_slow_start() && self.round >= self.transition
     }
 
-    /// Returns whether increase and reductions apply to the rate. The window then follows from it.
+    /// Returns whether increase and reductions apply to the rate. The window is then computed from
+    /// the rate.
     fn is_by_rate(&self, window: &Window) -> bool {
         let chosen = match self.mode {
             Mode::Window => false,
@@ -149,7 +151,7 @@ impl Prague {
         }
     }
 
-    /// Returns the larger one of the target RTT and the smoothed RTT, us/8.
+    /// Returns the larger of the target RTT and the smoothed RTT, us/8.
     fn virtual_rtt(&self, view: View<'_>) -> u64 {
         self.target(view).max(srtt(view)).max(1)
     }
@@ -177,14 +179,14 @@ impl Prague {
             .min(u64::MAX.into()) as u64
     }
 
-    /// Returns the whole window for the fraction, segments.
+    /// Returns the window rounded up to whole segments.
     fn whole(&self) -> u32 {
         let whole = self.fraction.div_ceil(ONE).min(u64::from(MAX_CWND)) as u32;
         whole.max(MIN_CWND)
     }
 
-    /// Sets the increase per window to the square of RTT over target. One factor of RTT over target
-    /// gives one segment per target RTT, and the second factor gives equal rates.
+    /// Sets the increase per window to (RTT/target)^2. With the first factor, the window grows by
+    /// one segment per target RTT. The second factor gives flows with different RTTs equal rates.
     fn rescale(&mut self, view: View<'_>) {
         let rtt = srtt(view);
         self.increase = ONE;
@@ -249,7 +251,7 @@ impl Prague {
         }
     }
 
-    /// Additive increase for this many unmarked segments.
+    /// Applies the additive increase for `acked` unmarked segments.
     fn grow(&mut self, view: View<'_>, window: &Window, acked: u64) {
         if self.is_by_rate(window) {
             let rtt = u128::from(self.virtual_rtt(view));
@@ -281,9 +283,10 @@ impl Prague {
         self.begin_round(view, window);
     }
 
-    /// Sets the pacing rate: cwnd/srtt in whole packets, or by rate the rate with its swing, which
-    /// is up in the first half of a virtual RTT and down in the second half. In early slow start
-    /// the pacing rate is twice as high.
+    /// Sets the pacing rate. If increase and reductions apply to the window, this is cwnd/srtt in
+    /// whole packets. If they apply to the rate, the pacing rate is above that rate in the first
+    /// half of a virtual RTT, and below it in the second half. In early slow start the pacing rate
+    /// is twice as high.
     fn update_pacing(&mut self, view: View<'_>, window: &mut Window) {
         let twice = u32::from(window.cwnd < window.ssthresh / 2);
         let rate = if self.is_by_rate(window) {
@@ -346,7 +349,7 @@ impl CongestionControl for Prague {
             ecn: EcnNeed::Accurate,
             control: Control::Window,
             pacing: true,
-            // The module reads `app_limited`, which only a sender with rate samples keeps.
+            // The module reads `app_limited`, which only a sender with rate samples updates.
             rate_samples: true,
         }
     }
@@ -358,7 +361,7 @@ impl CongestionControl for Prague {
 
     fn init(&mut self, view: View<'_>, window: &mut Window) {
         self.payload = u64::from(view.mss);
-        // As Reno, Prague leaves its bursts to the stack.
+        // If Prague behaves as Reno, the stack decides the size of bursts.
         if !self.reno {
             window.least_burst = 0;
         }
@@ -370,7 +373,7 @@ impl CongestionControl for Prague {
         if self.reno {
             return;
         }
-        // The first ten segments are not paced, unless the option says so.
+        // The first ten segments are paced only if the option for them is set.
         window.pace_first = self.pace_iw;
         self.update_pacing(view, window);
     }

@@ -66,9 +66,9 @@ impl Train {
         (GSO_MAX_SIZE * 4 * 1_000_000 / rate).min(1_000)
     }
 
-    /// Returns why this ACK ends slow start, or `None` if it does not end it. `delay` is the ACK's
-    /// RTT and `delay_min` is the smallest RTT, us. If `ack_delay` is true, [`Train::burst_delay`]
-    /// is added to the limit for the length of a train.
+    /// Returns why this ACK ends slow start, or `None` if slow start continues. `delay` is the
+    /// ACK's RTT and `delay_min` is the smallest RTT, us. If `ack_delay` is true,
+    /// [`Train::burst_delay`] is added to the limit for the length of a train.
     #[inline(always)] // inline, because CUBIC calls it for every ACK in slow start
     pub fn ends_slow_start(
         &mut self,

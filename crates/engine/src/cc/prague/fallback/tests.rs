@@ -1,10 +1,10 @@
-//! Tests the score of a classic queue with RTTs of both kinds of queue.
+//! Tests the score of a classic queue with RTTs of L4S queues and of classic queues.
 
 use super::*;
 use crate::cc::view::{Conn, Flight};
 
-/// Returns the least alpha after a second per 25 rounds of RTTs that alternate between `base` plus
-/// or minus `swing`, in us.
+/// Returns the lower limit of alpha after 200 updates. In each update, 64 RTTs alternate between
+/// `base` plus `queue` plus `swing`, and `base` plus `queue` minus `swing`, all in us.
 fn least_alpha(bits: u32, unscaled: bool, base: u64, queue: u64, swing: u64) -> f64 {
     let mut fallback = Fallback::new(bits, unscaled);
     fallback.begin(Time::from_us(base));
@@ -29,9 +29,9 @@ fn least_alpha(bits: u32, unscaled: bool, base: u64, queue: u64, swing: u64) -> 
     fallback.limited(0) as f64 / (1_u64 << bits) as f64
 }
 
-/// An RTT that varies by 0.2 ms is that of an L4S queue, and one that varies by 4 ms in a queue of
-/// 8 ms is that of a classic queue. With reference values for 20 digits and 24 digits of alpha,
-/// even the first seems classic.
+/// An RTT that varies by 0.2 ms indicates an L4S queue. An RTT that varies by 4 ms, with a queueing
+/// delay of 8 ms, indicates a classic queue. If alpha has 24 digits but the reference values have
+/// 20, even the first RTT seems to indicate a classic queue.
 #[test]
 fn variation_and_delay_of_the_queue_decide() {
     for bits in [20, 24] {
@@ -46,7 +46,7 @@ fn variation_and_delay_of_the_queue_decide() {
     assert_eq!(least_alpha(24, true, 10_000, 400, 200), 0.625);
 }
 
-/// The larger one of alpha and the least alpha counts.
+/// `limited` returns alpha or its lower limit, whichever is larger.
 #[test]
 fn alpha_is_limited_from_below() {
     let mut fallback = Fallback::new(20, false);

@@ -15,7 +15,7 @@ fn host(cwnd: u32, rtt: Time, set: &[(&'static str, Value)]) -> Host {
     host
 }
 
-/// RTT scaling from the start, and no halving at the first mark.
+/// Options that start RTT scaling at once, and prevent the first mark from halving the window.
 const SCALED: [(&str, Value); 2] = [
     ("rtt_transition", Value::Int(0)),
     ("alpha_init", Value::Float(1e-7)),
@@ -81,7 +81,7 @@ fn alpha_is_a_moving_average_with_24_digits() {
 }
 
 /// `prague_update_cwnd`: the first mark halves the window, because alpha starts at 0. Each ACK then
-/// takes one segment away.
+/// shrinks the window by one segment.
 #[test]
 fn the_first_mark_halves_the_window() {
     for (init, expected) in [(0.0, 50.0), (1.0, 50.0), (0.5, 75.0)] {
@@ -95,7 +95,7 @@ fn the_first_mark_halves_the_window() {
         assert!((window(&host) - expected).abs() < 0.01, "alpha {init}");
         let left = host.flight.in_flight();
         (0..left).for_each(|_| host.ack(1));
-        // Meanwhile the window grows by 1 or 2.
+        // Meanwhile the window grows by 1 or 2 segments.
         let more = f64::from(host.window.cwnd) - expected;
         assert!((1.0..=2.0).contains(&more), "alpha {init}: {more}");
     }
@@ -128,8 +128,8 @@ fn one_reduction_in_a_target_rtt() {
     }
 }
 
-/// `prague_rate_scaled_ai_ack_increase`: the window grows by the square of RTT over target per RTT,
-/// so that rates grow equally.
+/// `prague_rate_scaled_ai_ack_increase`: the window grows by (RTT/target)^2 segments per RTT, so
+/// that rates grow equally at every RTT.
 #[test]
 fn growth_follows_the_square_of_the_rtt() {
     for rtt_ms in [2, 5, 10, 20, 25, 40] {
@@ -147,8 +147,8 @@ fn growth_follows_the_square_of_the_rtt() {
     }
 }
 
-/// The rate grows by one packet per virtual RTT in a virtual RTT, at every RTT. The module
-/// computes with 2^23 instead of 8,000,000 and so adds 4.9 % more.
+/// In each virtual RTT, the rate grows by one packet per virtual RTT, however long the RTT is. The
+/// module computes with 2^23 instead of 8,000,000, so the rate grows faster by 4.9 %.
 #[test]
 fn the_rate_grows_alike_at_every_rtt() {
     for (rtt_ms, virtual_ms) in [(2, 25.0), (10, 25.0), (25, 25.0), (50, 50.0)] {
@@ -160,8 +160,8 @@ fn the_rate_grows_alike_at_every_rtt() {
         let seconds = host.conn.now.since(from).ns() as f64 / 1e9;
         let found = (host.window.pacing_rate - before) as f64 / seconds;
         let virtual_rtt = virtual_ms / 1e3;
-        // Window and rate are not in step, because the window counts in the slow RTT: the rate
-        // grows by the share of a virtual window that is acknowledged.
+        // The window is the rate times the slow RTT, so it differs from the rate times the RTT. The
+        // rate grows in proportion to the acknowledged share of the latter.
         let acknowledged = f64::from(host.window.cwnd) * 1500.0 / (rtt_ms as f64 / 1e3);
         let expected = 1500.0 / virtual_rtt / virtual_rtt
             * 1.0486
@@ -183,7 +183,8 @@ fn the_window_is_the_rate_times_a_slow_rtt() {
         host.window.pacing_rate as f64 * rtt_s * 8e6 / (1 << 23) as f64 / 1500.0
     };
     host.conn.cwnd_limited = true;
-    // The window grows by at least a little per ACK, so a reduction shows the law exactly.
+    // Growth by at least a minimum per ACK would blur the relation, so measure the window after a
+    // reduction.
     (0..10).for_each(|_| host.round());
     host.marked_round(1);
     let found = window(&host);
@@ -204,7 +205,8 @@ fn the_window_is_the_rate_times_a_slow_rtt() {
     );
 }
 
-/// `prague_update_pacing_rate`: in whole packets the rate is cwnd/srtt, and single segments leave.
+/// `prague_update_pacing_rate`: the rate is cwnd/srtt with cwnd in whole packets, and segments
+/// leave one by one.
 #[test]
 fn pacing_by_packets() {
     for (cwnd, ssthresh, rtt, rate, burst) in [
@@ -247,12 +249,12 @@ fn the_pacing_rate_swings_by_three_percent() {
     assert!(up.abs_diff(25) <= 2, "{up} of 50");
 }
 
-/// With the switch, the rate replaces the window at four packets or less.
+/// The rate replaces the window if the window has at most four packets.
 #[test]
 fn a_small_window_follows_the_rate() {
     for (cwnd, by_rate) in [(5, false), (4, true)] {
         let mut host = scaled(cwnd, Time::from_ms(5), &[("g", Value::Float(1.0 / 1024.0))]);
-        // The mark of one segment keeps the window.
+        // A mark on one segment does not change the window.
         host.ack_ece(1);
         host.conn.cwnd_limited = true;
         host.ack(0);
