@@ -1,10 +1,10 @@
 //! Cake combines a shaper, tins (classes of traffic), a queue for each flow, and the AQM Cobalt.
 //!
-//! Follows Linux 7.3 sch_cake. Linux's Cake sends no SCE marks, so SCE marks follow the version of
-//! Cake by the authors of SCE (Some Congestion Experienced; June 2019, see `aqm/sce.rs`). Cake
-//! itself shapes the traffic to the link's rate, so the link does not limit the rate a second time.
-//! For the shaper, a packet has the size that `overhead`, `mpu` and `atm` give it. The packet
-//! occupies the link for the time that this size takes at the link's rate.
+//! This queue follows Linux 7.3 sch_cake. Linux's Cake does not set SCE marks, so these follow the
+//! version of Cake by the authors of SCE (Some Congestion Experienced; June 2019, see
+//! `aqm/sce.rs`). Cake itself shapes the traffic to the link's rate, so the link does not limit the
+//! rate a second time. For the shaper, a packet has the size that `overhead`, `mpu` and `atm` give
+//! it. The packet occupies the link for the time that this size takes at the link's rate.
 //!
 //! | module | what it implements |
 //! |---|---|
@@ -16,13 +16,14 @@
 //! | `memory` | how much of the memory limit a packet uses |
 //!
 //! Known deviations: Linux distinguishes flows and hosts by the hash of the sender's socket. For a
-//! packet without such a hash, Linux hashes the addresses with a random key. Here the hash depends
-//! on the numbers of flows and hosts and on the run's seed. If Cake is full and several queues are
-//! equally long, it drops from the first of these queues. Linux drops from the queue on top of its
-//! heap. If a host has more than 16 bulk queues, each of them gets the bytes of several DRR rounds
-//! at once, which saves computation (see cake/flows.rs). Every packet is one segment, so
-//! `split_gso` has no effect. The options `unlimited`, `autorate-ingress`, `nat` and `fwmark` are
-//! not implemented. On a link whose rate follows a trace, Cake shapes at the mean rate.
+//! packet without such a hash, Linux hashes the addresses with a random key. In tailback, the hash
+//! depends on the identifying numbers of the flow and its hosts, and on the run's seed. If Cake is
+//! full and several queues share the largest length, tailback drops from the first of these queues.
+//! Linux drops from the queue on top of its heap. If a host has more than 16 bulk queues, each of
+//! these queues gets the bytes of several DRR rounds at once, which saves computation (see
+//! cake/flows.rs). Every packet is one segment, so `split_gso` has no effect. The options
+//! `unlimited`, `autorate-ingress`, `nat` and `fwmark` are not implemented. On a link whose rate
+//! follows a trace, Cake shapes at the mean rate.
 
 use tailback_record::Cause;
 

@@ -1,12 +1,13 @@
 //! CoDel: controlled delay (RFC 8289).
 //!
-//! Follows Linux 7.3 sch_codel and codel_impl.h, even where they differ from RFC 8289. Time is
-//! counted in ticks of 1024 ns (so 5 ms is 4.999 ms). CoDel approximates 1/sqrt(count) by a 16-bit
-//! fraction, which each drop or mark improves by one Newton step. A dequeue marks at most one
-//! packet, and returns it. It drops at most 256 packets. Further drops that are due are skipped. As
-//! in the RFC, CoDel acts only while more than one MTU stays queued. If a dropping phase begins
-//! within 16 intervals after the previous phase, its count starts from the number of drops and
-//! marks in the previous phase. Otherwise, or if that number is 0 or 1, its count starts from 1.
+//! This queue follows Linux 7.3 sch_codel and codel_impl.h, even where they differ from RFC 8289.
+//! Time is counted in ticks of 1024 ns (so 5 ms becomes 4.999 ms). CoDel approximates 1/sqrt(count)
+//! by a 16-bit fraction, which each drop or mark improves by one Newton step. A dequeue marks at
+//! most one packet, and returns this packet. A dequeue drops at most 256 packets, and skips further
+//! drops that are due. As in the RFC, CoDel acts only while more than one MTU stays queued. If a
+//! dropping phase begins within 16 intervals after the previous phase, its count starts from the
+//! number of drops and marks in the previous phase. Otherwise, or if that number is 0 or 1, its
+//! count starts from 1.
 //!
 //! Known deviations: times do not wrap, whereas Linux compares 32-bit ticks, which wrap after 73
 //! minutes. If CoDel marks a packet that is also above `ce_threshold`, the counters include this

@@ -5,16 +5,16 @@
 //! integer arithmetic. A PI controller updates the probability p every `tupdate`. Its input is the
 //! sojourn time of the packet at the head of L or of C, whichever is larger. A classic packet is
 //! dropped, or marked if it is ECN-capable, with probability p squared: two random numbers must
-//! both be below p. Scalable packets are marked with probability k p, and always if they waited
-//! longer than the step threshold. While the backlog is below two frames, packets are neither
-//! marked nor dropped. As in the kernel, p is computed modulo 2^32, so a change of p by more than 1
-//! wraps around.
+//! both be below p. Scalable packets are marked with probability k p, where k is `coupling_factor`.
+//! They are always marked if they waited longer than the step threshold. While the backlog is below
+//! two frames, packets are neither marked nor dropped. As in the kernel, p is computed modulo 2^32,
+//! so a change of p by more than 1 wraps around.
 //!
 //! `version` selects an earlier version and sets the options that differ in that version
 //! (dualpi2/presets.rs lists the sources):
 //! - `dualpi2-2019-02-21`: the scheduler is a time-shifted FIFO. `l_drop` is 0, the target is 20 ms
 //!   and `tupdate` is 32 ms. The gains are rounded to whole units per tick of 64 ns (0.309 and
-//!   3.114 Hz instead of 0.3125 and 3.125). The timer counts jiffies of 4 ms, and first runs after
+//!   3.114 Hz instead of 0.3125 and 3.125). The timer counts jiffies of 4 ms, and first fires after
 //!   half a second. Random numbers are compared with `<` instead of `<=`. The step threshold has a
 //!   resolution of 1024 ns, and applies only if at least one more packet remains in L. There is no
 //!   memory limit.

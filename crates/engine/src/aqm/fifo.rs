@@ -1,8 +1,8 @@
 //! FIFO with tail drop: `pfifo` (limit in packets) and `bfifo` (limit in bytes).
 //!
-//! Follows Linux sch_fifo (7.3). A limit in bytes admits a packet if the backlog including the
-//! packet does not exceed the limit. A limit in packets admits a packet if fewer packets than the
-//! limit are queued.
+//! This queue follows Linux 7.3 sch_fifo. A limit in bytes admits a packet if the backlog including
+//! the packet does not exceed the limit. A limit in packets admits a packet if fewer packets than
+//! the limit are queued.
 //!
 //! No known deviations.
 

@@ -1,13 +1,13 @@
 //! fq as the queue of a bottleneck: fair queueing without an AQM. Optionally, it marks packets that
 //! waited longer than a threshold.
 //!
-//! Follows Linux 7.3 sch_fq for packets that a router forwards. These packets do not belong to a
-//! socket, so fq does not pace them. fq distinguishes flows by the lowest bits of a hash of each
-//! packet's addresses and ports (`orphan_mask`). New flows, which have just become active, are
-//! served before old flows. A flow may send while its credit, in bytes, is above 0. The credit is
-//! `initial_quantum` at first, and grows by `quantum` in each round. A flow that becomes active
-//! again keeps its credit. If it was inactive for longer than `refill_delay`, its credit is raised
-//! to at least one quantum. A packet that would exceed `flow_limit` or `limit` is dropped on
+//! This queue follows Linux 7.3 sch_fq for packets that a router forwards. These packets do not
+//! belong to a socket, so fq does not pace them. fq distinguishes flows by the lowest bits of a
+//! hash of each packet's addresses and ports (`orphan_mask`). New flows, which have just become
+//! active, are served before old flows. A flow may send while its credit, in bytes, is above 0. The
+//! credit is `initial_quantum` at first, and grows by `quantum` in each round. A flow that becomes
+//! active again keeps its credit. If it was inactive for longer than `refill_delay`, its credit is
+//! raised to at least one quantum. A packet that would exceed `flow_limit` or `limit` is dropped on
 //! arrival. Packets that waited longer than `ce_threshold` are marked as they leave.
 //!
 //! While no flow has packets in its own queue, up to eight packets wait in a common FIFO

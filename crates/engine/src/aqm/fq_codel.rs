@@ -1,15 +1,15 @@
 //! FQ-CoDel (RFC 8290).
 //!
-//! Follows Linux 7.3 sch_fq_codel, even where it differs from RFC 8290. CoDel acts while more than
-//! one MTU is queued in *all* flows together. If the limit is exceeded, the queue drops packets
-//! from the head of the flow with the most bytes. It drops up to `drop_batch` packets at once, but
-//! at most half of that flow's bytes. CoDel's count for that flow increases by the number of these
-//! drops. ECN is on by default. How flows are distinguished is described in fair/mod.rs, and CoDel
-//! in codel.rs.
+//! This queue follows Linux 7.3 sch_fq_codel, even where it differs from RFC 8290. CoDel acts while
+//! more than one MTU is queued in *all* flows together. If the limit is exceeded, the queue drops
+//! packets from the head of the flow with the most bytes. It drops up to `drop_batch` packets at
+//! once, but at most half of that flow's bytes. CoDel's count for that flow increases by the number
+//! of these drops. ECN is on by default. fair/mod.rs describes how flows are distinguished, and
+//! codel.rs describes CoDel.
 //!
-//! Known deviations: those of codel.rs and fair/mod.rs. For `memory_limit`, a frame uses its length
-//! plus a fixed number of bytes, whereas in Linux this number varies. `ce_threshold_selector`
-//! examines only the ECN field, not the whole DS field.
+//! Known deviations: those that codel.rs and fair/mod.rs list. For `memory_limit`, a frame uses its
+//! length plus a fixed number of bytes, whereas in Linux this number varies.
+//! `ce_threshold_selector` examines only the ECN field, not the whole DS field.
 
 use tailback_record::Cause;
 

@@ -1,15 +1,15 @@
 //! FQ-PIE: fair queueing with a PIE for each flow.
 //!
-//! Follows Linux 7.3 sch_fq_pie, even where its PIE for each flow differs from sch_pie. One timer
-//! updates the drop probabilities of all flows, even of inactive flows. It updates 2048 flows at
-//! once, and then waits a jiffy (1 ms) before it updates the next 2048. When all flows are updated,
-//! it waits `tupdate` and begins again with the first flow. A packet of any flow is dropped if
-//! `limit` packets are already queued. `memory_limit` does not cause drops, because Linux only
-//! counts the packets that exceed it. If the probability is above `ecn_prob` (10 % in PIE), packets
-//! are dropped instead of marked. A drop or mark depends on the backlog of the packet's own flow.
-//! How flows are distinguished is described in fair/mod.rs, and PIE in pie.rs.
+//! This queue follows Linux 7.3 sch_fq_pie, even where its PIE for each flow differs from sch_pie.
+//! One timer updates the drop probabilities of all flows, even of inactive flows. It updates 2048
+//! flows at once, and then waits a jiffy (1 ms) before it updates the next 2048. When all flows are
+//! updated, it waits `tupdate` and begins again with the first flow. A packet of any flow is
+//! dropped if `limit` packets are already queued. `memory_limit` does not cause drops, because
+//! Linux only counts the packets that exceed it. If the probability is above `ecn_prob` (10 % in
+//! PIE), packets are dropped instead of marked. A drop or mark depends on the backlog of the
+//! packet's own flow. fair/mod.rs describes how flows are distinguished, and pie.rs describes PIE.
 //!
-//! Known deviations: those of pie.rs and fair/mod.rs.
+//! Known deviations: those that pie.rs and fair/mod.rs list.
 
 use tailback_record::Cause;
 

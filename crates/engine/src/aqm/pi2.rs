@@ -2,11 +2,11 @@
 //!
 //! The controller computes a probability p. Classic packets are dropped, or marked if `ecn` is set
 //! and they are ECN-capable, with probability p squared. Packets that `scalable` selects are marked
-//! with probability k p. The arithmetic and the defaults are those of Linux's sch_dualpi2 (see
-//! dualpi2.rs). The controller's input is the sojourn time of the packet at the head. Linux does
-//! not include PI2, so the kernel engine runs tailback's own module, `sch_pi2`. If `scalable`
-//! selects packets and k p exceeds 1, ECN-capable packets are also dropped with probability p
-//! squared.
+//! with probability k p, where k is `coupling_factor`. The arithmetic and the defaults are those of
+//! Linux's sch_dualpi2 (see dualpi2.rs). The controller's input is the sojourn time of the packet
+//! at the head. Linux does not include PI2, so the kernel engine runs tailback's own module,
+//! `sch_pi2`. If `scalable` selects packets and k p exceeds 1, ECN-capable packets are also dropped
+//! with probability p squared.
 //!
 //! No known deviations.
 

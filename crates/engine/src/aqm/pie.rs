@@ -1,8 +1,8 @@
 //! PIE: proportional integral controller enhanced (RFC 8033).
 //!
-//! Follows Linux 7.3 sch_pie, including its integer arithmetic: times are in ticks of 64 ns, gains
-//! are in units of 1/16 Hz, and 2^56 - 1 represents a probability of 1. It also follows Linux where
-//! Linux differs from RFC 8033:
+//! This queue follows Linux 7.3 sch_pie, including its integer arithmetic: times are in ticks of 64
+//! ns, gains are in units of 1/16 Hz, and 2^56 - 1 represents a probability of 1. It also follows
+//! Linux where Linux differs from RFC 8033:
 //! - The delay is the sojourn time of the packet that was dequeued last. It is 0 once the queue is
 //!   empty.
 //! - The probability decays by 1/64 in an update if both the current delay and the previous delay
@@ -23,8 +23,8 @@
 //! wrong sign.
 //!
 //! As in Linux, the timer counts jiffies, and each update comes one jiffy later than `tupdate`: by
-//! default every 16 ms. Linux makes the first update 0.5 s after the queue is set up. Here updates
-//! begin at the start of the run, as if the queue had been set up more than 0.5 s earlier.
+//! default every 16 ms. Linux makes the first update 0.5 s after the queue is set up. In tailback,
+//! updates begin at the start of the run, as if the queue had been set up more than 0.5 s earlier.
 //!
 //! Known deviations: the estimated delay is also right for backlogs above 16 MiB, where it
 //! overflows in Linux.

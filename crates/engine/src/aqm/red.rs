@@ -1,34 +1,34 @@
 //! RED: random early detection (Floyd and Jacobson 1993).
 //!
-//! Follows Linux 7.3 sch_red and red.h. Every arriving packet updates the average with the backlog
-//! that it finds. If the average is at least `min`, packets are marked or dropped at random. If the
-//! average is at least `max`, every packet is marked or dropped. Let pb be the probability at the
-//! current average. While the average is constant, the number of packets from one mark or drop to
-//! the next is uniformly distributed over 1..1/pb. So the share of marked or dropped packets is 2
-//! pb/(1 + pb). RED draws one random number for each mark or drop.
+//! This queue follows Linux 7.3 sch_red and red.h. Every arriving packet updates the average queue
+//! length with the backlog that it finds. If the average is at least `min`, packets are marked or
+//! dropped at random. If the average is at least `max`, every packet is marked or dropped. Let pb
+//! be the probability at the current average. While the average is constant, the number of packets
+//! from one mark or drop to the next is uniformly distributed over 1..1/pb. So the share of marked
+//! or dropped packets is 2 pb/(1 + pb). RED draws one random number for each mark or drop.
 //!
 //! In Linux, red_dequeue starts an idle period when it finds the queue empty, and the average
 //! decays for the length of that period. However, a RED below a shaper (htb or tbf) never finds its
 //! queue empty, because the shaper does not dequeue from an empty queue. So the average falls only
-//! when packets arrive. This is the default here (`idle = "hold"`). After a burst, the average may
-//! stay above `max` for long. As in Linux, RED then drops every arriving packet, even if senders
-//! only retransmit one packet per timeout. `idle = "decay"` behaves like RED as the root qdisc of
-//! an interface.
+//! when packets arrive. tailback does the same by default (`idle = "hold"`). After a burst, the
+//! average may stay above `max` for a long time. As in Linux, RED then drops every arriving packet,
+//! even if senders only retransmit one packet per timeout. `idle = "decay"` behaves like RED as the
+//! root qdisc of an interface.
 //!
 //! With `burst`, the weight is derived from burst, min and avpkt, as in tc. `adaptive` changes the
 //! probability every 500 ms, as in the kernel.
 //!
-//! Not in Linux, and off by default: `gentle`, the values of `uniformise` other than `linux`,
-//! `include_arriving`, and thresholds in packets. `weight` and `probability` accept any value,
-//! whereas the weight in tc must be a power of two (Wlog).
+//! These options are not in Linux, and off by default: `gentle`, the values of `uniformise` other
+//! than `linux`, `include_arriving`, and thresholds in packets. `weight` and `probability` accept
+//! any value, whereas the weight in tc must be a power of two (Wlog).
 //!
 //! Known deviations: the average, the probability and (1-w)^m are computed in floating point. Linux
 //! uses fixed point and takes (1-w)^m from a table of shifts, or approximates it by 1 - mw if the
 //! shift is below one. `bandwidth` defaults to the link's rate (in tc to 10Mbit). If RED marks a
 //! packet that the full buffer then drops, the packet counts only as dropped. If an option changes
-//! during a run, packets stay queued and the timer of `adaptive` keeps its times. Linux purges the
-//! queue and restarts the timer. The options harddrop and nodrop are not implemented. As in Linux,
-//! and unlike ns-2, the probability is not scaled by packet size, even if the average is in bytes.
+//! during a run, packets stay queued and the timer of `adaptive` continues. Linux purges the queue
+//! and restarts the timer. The options harddrop and nodrop are not implemented. As in Linux, and
+//! unlike ns-2, the probability is not scaled by packet size, even if the average is in bytes.
 
 use tailback_record::Cause;
 

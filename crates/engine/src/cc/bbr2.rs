@@ -5,22 +5,22 @@
 //! - STARTUP has a gain of 2.885 for both the pacing rate and the window. DRAIN keeps this gain for
 //!   the window. PROBE_DOWN has a gain of 0.75 for the pacing rate. PROBE_UP does not enlarge the
 //!   window.
-//! - STARTUP ends after three rounds in which the bandwidth estimate has not grown by a quarter, or
-//!   after eight ACKs with losses in one round. In the second case, `inflight_hi` becomes the
-//!   estimated bandwidth-delay product.
+//! - STARTUP ends after three round trips in which the bandwidth estimate has not grown by a
+//!   quarter, or after eight ACKs with losses in one round trip. In the second case, `inflight_hi`
+//!   becomes the estimated bandwidth-delay product.
 //! - PROBE_UP ends when it has lasted for at least the smallest RTT and 1.25 bandwidth-delay
 //!   products are in flight. In version 3 it ends when the delivery rate stops growing.
-//! - At the end of a round, BBR restarts its measurement of delivered data and delivery rate before
-//!   it changes the phase. Version 3 restarts it after the change.
+//! - At the end of a round trip, BBR restarts its measurement of delivered data and delivery rate
+//!   before it changes the phase. Version 3 restarts the measurement after the change of phase.
 //! - With `ecn_response`, marks also lower `bw_lo`. If the share of marks exceeds `ecn_threshold`
 //!   in every sample of a probe, the bandwidth gets an upper bound, which rises when a bandwidth
 //!   sample exceeds it. Unlike in version 3, the end of marking does not start a probe early.
 //! - BBR ignores a loss that a tail loss probe repaired.
 //!
-//! Deviations: the same as those of `bbr` for bursts, clocks and single small segments. The
-//! branch's fast path for application-limited flows is missing; it only saves CPU time.
+//! Deviations: the same as those of `bbr` for bursts, clocks and single small segments. The fast
+//! path of v2alpha for application-limited flows is missing. It would only save CPU time.
 //! `fast_ack_mode` is not implemented: the receiver alone decides when it sends ACKs. In v2alpha,
-//! the end of a spurious recovery may lower the window; in tailback it never does.
+//! BBR may lower the window when a spurious recovery ends; in tailback it never does.
 //! `usage_based_cwnd`, `refill_add_inc` and `ecn_reprobe_gain`, which are off in v2alpha, are not
 //! implemented.
 

@@ -1,10 +1,10 @@
-//! CUBIC (RFC 9438) as in Linux 7.3 `tcp_cubic.c`, in its fixed-point arithmetic, with ABE (RFC
-//! 8511; set `beta_ecn`) as an option.
+//! CUBIC (RFC 9438) as in Linux 7.3 `tcp_cubic.c`, with the same fixed-point arithmetic. The option
+//! `beta_ecn` turns on ABE (RFC 8511).
 //!
 //! Units as in Linux: windows are in segments, `K` and times in the cubic function in 1/1024 s,
 //! clocks in jiffies of 1 ms (HZ 1000), and delays in us.
 //!
-//! Deviations from RFC 9438, which Linux has too:
+//! Deviations from RFC 9438 that Linux has too:
 //! - C is 410/1024 = 0.40039, and beta is 717/1024 = 0.70020.
 //! - A reduction multiplies cwnd, not FlightSize, by beta (section 4.6).
 //! - The argument of the cubic function is the time since the start of the epoch plus the smallest
@@ -22,8 +22,8 @@
 //! mention fast convergence. The Reno-friendly window W_est grows with the alpha computed from
 //! `beta`.
 //!
-//! Deviation from Linux: multiplications that overflow in Linux saturate here. Such overflows occur
-//! in epochs longer than about 350 s, and with windows above 2^22 segments.
+//! Deviation from Linux: multiplications that overflow in Linux saturate in tailback. Such
+//! overflows occur in epochs longer than about 350 s, and with windows above 2^22 segments.
 
 pub(super) mod curve;
 #[cfg(test)]

@@ -4,9 +4,9 @@
 //! called the paper.
 //!
 //! The sender computes alpha, the moving average of the fraction of marked segments. On ECN-Echo it
-//! reduces the window by the fraction alpha/2, at most once per round.
+//! reduces the window by the fraction alpha/2, at most once per round trip.
 //!
-//! Deviations from RFC 8257, which Linux has too:
+//! Deviations from RFC 8257 that Linux has too:
 //! - alpha is a 10-bit fixed-point number, and becomes 0 when it would fall below 16/1024; section
 //!   3.3 step 6 uses real numbers. The window shrinks by (cwnd * alpha) >> 11 segments. So with an
 //!   alpha below 98/1024, a window of 21 segments does not shrink at all.

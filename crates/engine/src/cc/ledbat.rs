@@ -3,14 +3,15 @@
 //!
 //! The sender estimates the queueing delay as the difference between the current delay and the
 //! smallest delay of the last minutes. Below the target the window grows, by at most `gain`
-//! segments per round trip. Above the target it shrinks in proportion to the excess. A loss halves
-//! the window. There is no slow start, because the RFC's algorithm does not have one.
+//! segments per round trip. Above the target the window shrinks in proportion to the excess delay.
+//! A loss halves the window. There is no slow start, because the RFC's algorithm does not have one.
 //!
 //! Deviations from the RFC:
 //! - The delay is the round-trip time, as in LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus), not the
 //!   one-way delay. So queueing delay in the reverse direction counts, too.
 //! - Loss detection, the timeout (instead of the RFC's CTO) and PRR are those of the simulator's
-//!   TCP. While PRR reduces the window over a round trip, LEDBAT does not adjust it to the delay.
+//!   TCP. While PRR reduces the window over a round trip, LEDBAT does not adjust the window to the
+//!   delay.
 //! - The first window is `tcp.initial_cwnd`. The RFC recommends 2 segments.
 
 use super::contract::{Build, CongestionControl, Signal};

@@ -1,14 +1,15 @@
 //! TCP Prague (draft-briscoe-iccrg-prague-congestion-control), as in the modules of the L4S team's
-//! Linux (`net/ipv4/tcp_prague.c`). Version 0.6 is the one of Linux 5.10 in 2020 and 2021. Version
-//! 0.7 is the one of Linux 5.15 in 2024 (github.com/L4STeam/tcp-prague, commit 90aea47f).
+//! Linux (`net/ipv4/tcp_prague.c`). Version 0.6 belongs to their Linux 5.10 of 2020 and 2021.
+//! Version 0.7 belongs to their Linux 5.15 of 2024 (github.com/L4STeam/tcp-prague, commit
+//! 90aea47f).
 //!
 //! Prague is DCTCP for the Internet, with Accurate ECN, ECT(1) and pacing. The window and alpha are
 //! not rounded to integers. Each unmarked segment contributes to additive increase, even in CWR. If
 //! the RTT is below a target, the increase is scaled so that flows with different RTTs get equal
-//! rates instead of equal windows. This scaling begins after some rounds, so that it does not slow
-//! short flows down. After marks or a loss, each ACK reduces the window by one segment until the
-//! reduction is complete. If the other end does not support Accurate ECN, Prague behaves like Reno
-//! without ECN.
+//! rates instead of equal windows. This scaling begins some round trips after slow start, so that
+//! it does not slow down short flows. After marks or a loss, each ACK reduces the window by one
+//! segment until the reduction is complete. If the other end does not support Accurate ECN, Prague
+//! behaves like Reno without ECN.
 //!
 //! For a year, commits of the module kept the version number 0.6. Some of these commits store a
 //! fractional window, and a few of them also compute the pacing rate from it. By default, tailback
@@ -16,32 +17,34 @@
 //!
 //! Version 0.7 differs from 0.6 as follows. alpha has 24 binary digits and starts at 0, and the
 //! first mark halves the window. In slow start, the first mark does not halve the window if its ACK
-//! also covers an unmarked segment. The scaling begins 4 rounds after slow start instead of 500.
-//! Once the scaling has begun, reductions are at least one target RTT of 25 ms apart. Segments
+//! also covers an unmarked segment. The scaling begins 4 round trips after slow start instead of
+//! 500. Once the scaling has begun, reductions are at least one target RTT (25 ms) apart. Segments
 //! leave one by one instead of in pairs. The window grows whenever the application does not limit
 //! the flow, even if the window does not limit the flow either. If the window has at most four
 //! packets of 1500 bytes, increase and reductions apply to a rate instead of the window. The rate
 //! grows by one packet per virtual RTT, which is the larger of the target RTT and the smoothed RTT.
-//! The window is the rate times a slow RTT, which is an average over 128 rounds. The pacing rate is
-//! 3 % higher in the first half of a virtual RTT, and 3 % lower in the second half, so that a queue
-//! with a step threshold marks some packets of each flow. Marks do not reduce the rate below 100
-//! kbit/s.
+//! The window is the rate times the slow RTT, which is an average over 128 round trips. The pacing
+//! rate is 3 % higher in the first half of a virtual RTT, and 3 % lower in the second half, so that
+//! a queue with a step threshold marks some packets of each flow. Marks do not reduce the rate
+//! below 100 kbit/s.
 //!
-//! Other commits have the version number 0.7 too. In some of them, the rate replaces every window
-//! as soon as the scaling begins. With the option `mode = "rate"`, the rate replaces every window
-//! after the first mark. Later commits have parameters for the mode and for alpha at the start. In
-//! some of them the pacing rate swings at every window, alpha starts at 1, or the window grows only
-//! if it limits the flow. tailback does not have every combination.
+//! Other commits have the version number 0.7 too. In some of them, the rate replaces the window,
+//! even a large one, as soon as the scaling begins. With tailback's option `mode = "rate"`, the
+//! rate replaces the window once the scaling has begun and a packet was marked. Later commits have
+//! parameters for the mode and for alpha at the start. In some of them the pacing rate swings
+//! whatever the size of the window, alpha starts at 1, or the window grows only if it limits the
+//! flow. Some combinations of these variants are not supported.
 //!
-//! Deviations: slow start of 0.6 keeps the fractional part of the window. In version 0.6, undoing a
-//! reduction restores the fractional part of the window from before the reduction, whereas the
-//! module subtracts it a second time. Pacing assumes packets of the IPv4 MTU with timestamps. TSO
-//! is not modelled: all segments of a burst leave at once. The receiver is the one of the newest
-//! Linux for both versions. Like the L4S team's kernels it delays ACKs, and acknowledges a change
-//! of the ECN field at once. In tailback, packets of version 0.7 have a constant size. The
-//! module sends smaller packets if two full packets would take longer than a virtual RTT: with a
-//! virtual RTT of 25 ms, at rates below 1 Mbit/s. A `swing` of 0 turns the swing off, whereas the
-//! module then uses its default. ACKs and SYNs do not have ECT(1).
+//! Deviations: in tailback, slow start of version 0.6 keeps the fractional part of the window. In
+//! version 0.6, undoing a reduction restores the fractional part of the window from before the
+//! reduction, whereas the module subtracts it a second time. Pacing assumes packets of the IPv4 MTU
+//! with timestamps. TSO is not modelled: all segments of a burst leave at once. With both versions,
+//! the receiver behaves as in the newest Linux. Like the receiver of the L4S team's kernels, it
+//! delays ACKs, and acknowledges a change of the ECN field at once. In tailback, packets of version
+//! 0.7 have a constant size. The module sends smaller packets if two full packets would take longer
+//! than a virtual RTT: with a virtual RTT of 25 ms, at rates below 1 Mbit/s. A `swing` of 0 turns
+//! the swing off, whereas the module replaces 0 by its default. In tailback, ACKs and SYNs are not
+//! sent with ECT(1).
 
 mod alpha;
 mod fallback;

@@ -1,9 +1,9 @@
-//! Reno (RFC 5681) as in Linux 7.3 `tcp_cong.c`, with ABE (RFC 8511; set `beta_ecn`) as an option.
+//! Reno (RFC 5681) as in Linux 7.3 `tcp_cong.c`. The option `beta_ecn` turns on ABE (RFC 8511).
 //!
 //! Deviations from the RFCs, as in Linux: the window is in segments, and factors apply to cwnd, not
 //! to FlightSize. Every acknowledged segment contributes to growth (in terms of RFC 3465, L is
-//! unlimited). In Linux, `beta` and `beta_ecn` are both one half. Here they are options, and values
-//! other than one half are rounded down to millionths.
+//! unlimited). In Linux, `beta` and `beta_ecn` are both one half. In tailback they are options, and
+//! values other than one half are rounded down to millionths.
 
 use super::abe::{self, Backoff};
 use super::contract::{Build, CongestionControl, Needs, Signal};

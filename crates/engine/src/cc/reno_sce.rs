@@ -4,8 +4,9 @@
 //!
 //! ESCE is the TCP flag with which the receiver echoes a mark. If all ACKs of a window carry ESCE,
 //! cwnd shrinks by sqrt(cwnd) segments. As in the kernel tree, the square root is approximate: it
-//! starts at 1, and each change of cwnd changes it by at most one. So the root is too small at the
-//! end of slow start. The comment at the top of `cc/sce.rs` describes the rest and the deviations.
+//! starts at 1, and each change of cwnd changes the root by at most one. So the root is too small
+//! at the end of slow start. The comment at the top of `cc/sce.rs` describes the rest and the
+//! deviations.
 
 use super::contract::Build;
 use super::sce::{BETA, BETA_ECN, BETA_SCE, CWR_QUIRK, Response, SSTHRESH, Sce, UNIT_QUIRK};

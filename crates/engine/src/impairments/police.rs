@@ -1,13 +1,13 @@
 //! A policer: a token bucket without a buffer, as in Linux `act_police`.
 //!
 //! The bucket gains tokens at `rate`, up to `burst`. If it has enough tokens for the bytes of a
-//! packet's frame, the packet uses them and goes on. Otherwise the packet is dropped or marked CE
-//! (option `action`), and uses no tokens.
+//! packet's frame, the packet uses these tokens and passes. Otherwise the packet is dropped or
+//! marked CE (option `action`), and uses no tokens.
 //!
-//! Deviations: both engines police after the queue, whereas Linux's `act_police` does so before the
-//! queue. Because `act_police` cannot mark, the kernel engine uses tailback's module `sch_impair`,
-//! which calculates in nanoseconds like the simulator. A packet that already carries CE does not
-//! count as marked on the kernel engine.
+//! Deviations: both engines police packets after the queue, whereas Linux's `act_police` acts
+//! before the queue. Because `act_police` cannot mark, the kernel engine uses tailback's module
+//! `sch_impair`, which calculates in nanoseconds like the simulator. A packet that already carries
+//! CE does not count as marked on the kernel engine.
 
 use tailback_record::Cause;
 

@@ -1,5 +1,5 @@
-//! Reorders packets: delays a share of them by a time (`by`), or until a number of later packets
-//! (`distance`) has passed.
+//! Reorders packets: delays a share of the packets by a given time (`by`), or until a given number
+//! of later packets (`distance`) has passed.
 //!
 //! With `by`, packets that follow within this time overtake the delayed packet. With `distance`,
 //! the number of packets that overtake it, which RFC 4737 calls the extent of reordering, does not

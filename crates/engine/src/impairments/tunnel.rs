@@ -9,7 +9,8 @@
 //! |---|---|---|
 //! | `normal` | ECN field of the packet (RFC 6040 section 4.1) | RFC 6040 section 4.2 |
 //! | `compatibility` | Not-ECT (RFC 6040 section 4.1) | RFC 6040 section 4.2 |
-//! | `full-functionality` | ECN field of the packet; ECT(0) if that is CE (RFC 3168 section 9.1) | CE of the outer header is copied; other values are ignored |
+//! | `full-functionality` | ECN field of the packet; ECT(0) if that field is CE (RFC 3168 section
+//! 9.1) | CE of the outer header is copied; other values are ignored |
 //!
 //! Deviations: tunnels do not nest, so a packet in a tunnel passes a second ingress unchanged. A
 //! packet without an outer header passes an egress unchanged. Outer headers add no bytes. To add

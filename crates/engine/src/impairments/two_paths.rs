@@ -1,8 +1,8 @@
 //! Two parallel paths with different delays, as in a bonded link or in routing over several paths
 //! of equal cost. Each path keeps its order. Packets on different paths overtake each other.
 //!
-//! How often packets are reordered depends on how the path is chosen. If it is chosen for each
-//! packet (`random`, `turns`), nearly all packets are reordered. With `flowlets`, packets are
+//! How often packets are reordered depends on how the path is chosen. If the path is chosen for
+//! each packet (`random`, `turns`), nearly all packets are reordered. With `flowlets`, packets are
 //! reordered only if the delays of the paths differ by more than `gap`.
 
 use super::options::{passes_all, share};

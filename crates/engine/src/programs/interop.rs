@@ -1,6 +1,6 @@
 //! Endpoints of the QUIC interop runner, which run with their container images as root file
 //! systems. The server runs on the sender's host. The client on the receiver's host fetches files
-//! from it over HTTP/0.9 or HTTP/3.
+//! from the server over HTTP/0.9 or HTTP/3.
 //!
 //! Server and client have the environment that the runner's containers provide:
 //!

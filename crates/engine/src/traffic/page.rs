@@ -4,9 +4,9 @@
 //! This kind of traffic follows RFC 7928, section 7.2. There, a page has at least 50 objects of at
 //! least 1 KB, which 6 connections carry back to back. All connections of a page open at once, and
 //! its objects are assigned to them in turn. On each connection, the server sends the objects one
-//! after the other without waiting for requests. A page with a single connection loads as over
-//! HTTP/2. After the last byte of a page, the client waits for the think time and then loads the
-//! next page.
+//! after the other without waiting for requests. A page with a single connection loads as it would
+//! over HTTP/2. After the last byte of a page, the client waits for the think time and then loads
+//! the next page.
 //!
 //! Deviations from browsers: the client knows all objects from the start, and does not send a
 //! request for each. There is no TLS. Connections are not reused for the next page.

@@ -20,11 +20,11 @@
 //! responsiveness became stable, and "medium" otherwise.
 //!
 //! Deviations: TLS is not modelled, so a foreign probe has two exchanges: the TCP handshake and the
-//! fetch. The slowest 5 % are those with the largest sum of both times. The server sends the
-//! response to a self probe ahead of unsent bulk data. (The draft allows 5 ms of unsent data before
-//! it.) A lost request of a self probe is sent again after 1 s. A self probe is skipped if the
-//! random connection already has an unanswered probe. To test both directions, use two sources of
-//! this kind.
+//! fetch. The slowest 5 % of the foreign probes are those with the largest sum of both times. The
+//! server sends the response to a self probe ahead of unsent bulk data. (The draft allows 5 ms of
+//! unsent bulk data before the response.) A lost request of a self probe is sent again after 1 s. A
+//! self probe is skipped if the random connection already has an unanswered probe. To test both
+//! directions, use two sources of this kind.
 
 use std::collections::VecDeque;
 

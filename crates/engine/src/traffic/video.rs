@@ -18,8 +18,8 @@
 //! * Less than 2 % lost and a queue delay of less than 25 ms: 1.05 times the current bitrate.
 //! * Otherwise the bitrate does not change.
 //!
-//! If no report comes for a second, the bitrate is halved, at most once a second. The limits of 2 %
-//! and 10 %, and the factors 0.85 and 1.05, come from draft-ietf-rmcat-gcc-02. The thresholds of
+//! If no report arrives for a second, the bitrate is halved, at most once a second. The limits of 2
+//! % and 10 %, and the factors 0.85 and 1.05, come from draft-ietf-rmcat-gcc-02. The thresholds of
 //! the queue delay are tailback's own.
 //!
 //! With `sizes`, the sizes of the frames come in order from a list or a file (such as the traces of

@@ -1,9 +1,10 @@
 //! Web-like traffic: requests arrive as a Poisson process. The response to each request has a
-//! random size. Each request has its own TCP connection, or shares one with other requests.
+//! random size. Each request has its own TCP connection, or shares a connection with other
+//! requests.
 //!
-//! The gaps between requests are exponential. Sizes have a truncated Pareto distribution, as in the
-//! testbed of TCP Prague's authors. With `sizes`, they have a lognormal distribution, as in the L4S
-//! tests of 2020.
+//! The gaps between requests are exponentially distributed. Sizes have a truncated Pareto
+//! distribution, as in the testbed of TCP Prague's authors. With `sizes`, they have a lognormal
+//! distribution, as in the L4S tests of 2020.
 //!
 //! Gaps and sizes are drawn in turn from one stream of random numbers. So neither the times nor the
 //! sizes of requests depend on the network.

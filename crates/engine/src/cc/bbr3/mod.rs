@@ -1,22 +1,23 @@
 //! BBR version 3 (draft-ietf-ccwg-bbr), as in `tcp_bbr.c` of the v3 branch of
 //! github.com/google/bbr. Version 3 adds short-term and long-term bounds to the model of version 1.
-//! Each round with losses (or marks) multiplies the short-term bounds `bw_lo` and `inflight_lo` by
-//! `beta`. If a probe loses more than the share `loss_threshold` of its data in flight, that amount
-//! of data becomes the long-term bound `inflight_hi`. The bound grows again while probes succeed. A
-//! probe starts every two to three seconds, or earlier, after as many rounds as a Reno flow takes
-//! between two losses.
+//! Each round trip with losses multiplies the short-term bounds `bw_lo` and `inflight_lo` by
+//! `beta`. If a probe loses more than the share `loss_threshold` of its data in flight, the amount
+//! of data in flight becomes the long-term bound `inflight_hi`. The bound grows again while probes
+//! succeed. A probe starts every two to three seconds, or earlier, after as many round trips as a
+//! Reno flow would need from one loss to the next.
 //!
-//! The response to marks is meant for networks in which queues mark at a shallow threshold and
-//! receivers echo every mark, as for DCTCP. The option `ecn_response` switches it on. It is off by
-//! default, as in the v3 branch.
+//! Marks reduce `inflight_lo`, and can also end a probe. This response is meant for networks in
+//! which queues mark at a shallow threshold and receivers echo every mark, as for DCTCP. The option
+//! `ecn_response` switches the response on. It is off by default, as in the v3 branch.
 //!
 //! Deviations from the v3 branch: the same as those of `bbr` for bursts, clocks and single small
-//! segments. The branch's fast path for application-limited flows is missing; it only saves CPU
-//! time. Protective Load Balancing (PLB) and `fast_ack_mode` are not implemented.
+//! segments. The branch's fast path for application-limited flows is missing. It would only save
+//! CPU time. Protective Load Balancing (PLB) and `fast_ack_mode` are not implemented.
 //!
 //! Where the branch and the draft differ, BBR follows the branch by default:
 //!
-//! - DRAIN has a gain of 0.34 and no limit on its rounds. PROBE_DOWN has a gain of 0.91.
+//! - DRAIN has a gain of 0.34, and may last for any number of round trips. PROBE_DOWN has a gain of
+//!   0.91.
 //! - Six ACKs with losses end STARTUP.
 //! - The extra window for ACK aggregation has an upper limit.
 //! - After a spurious loss recovery, BBR does not return to the earlier phase.
@@ -28,9 +29,9 @@
 //! Other deviations from the draft are:
 //!
 //! - BBR saves its state once per recovery, to restore it if the recovery was spurious (section
-//!   5.5.11.1). The pseudo-code saves it at the first loss of each round. Because PROBE_DOWN resets
-//!   the signs of congestion, the second lost segment after the end of PROBE_UP would then
-//!   overwrite the saved state.
+//!   5.5.11.1). The pseudo-code saves it at the first loss of each round trip. With the
+//!   pseudo-code, the second lost segment after the end of PROBE_UP would overwrite the saved
+//!   state, because PROBE_DOWN resets the signs of congestion.
 //! - After an idle time, both the interval and the count of `extra_acked` restart. The pseudo-code
 //!   restarts only the interval.
 //! - BBR counts ranges of lost segments when loss detection finds them. Adjacent lost segments form

@@ -1,4 +1,5 @@
-//! s2n-quic. It always paces. The stack has no setting for ECN, and does not write a qlog.
+//! s2n-quic is a QUIC stack in Rust. It always paces. The stack has no setting for ECN, and does
+//! not write a qlog.
 
 use super::*;
 use crate::programs::Build;
