@@ -16,8 +16,8 @@ _IN_TEXT = re.compile(r"(?:(?P<path>.*?): )?(?:No space left on device|Disk quot
 def where_full(error: OSError) -> str:
     """Return ` (DISK)` if the error reports a full disk, otherwise an empty text.
 
-    DISK is the mount point. If the error has no path, DISK lists the full disks among those that
-    this process writes to."""
+    DISK is the mount point of the full disk. If the error has no path, DISK lists the full disks
+    among those that this process writes to."""
     text = _IN_TEXT.match(str(error))
     if error.errno not in FULL and not (error.errno is None and text):
         return ""

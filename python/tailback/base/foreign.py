@@ -43,7 +43,8 @@ def read(path: Path, *, limit: int = MAX_BYTES) -> bytes:
         handle = os.open(path, machine.READ_AT_ONCE)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        # The path may be long, because a caller may have passed the content of a file instead.
+        # A caller may have passed the content of a file instead of its path, so this text may be
+        # long.
         name = line(path) if len(str(path)) <= MAX_NAME else quoted(path)
         advice = (
             "name a file that exists"

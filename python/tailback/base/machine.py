@@ -73,15 +73,15 @@ def cores() -> int:
 
 
 def memory_available() -> int | None:
-    """Return how many bytes of memory this process can still use without swapping: the least of
-    what the machine, the container and the process limit allow."""
+    """Return how many bytes of memory this process can still use without swapping. This is the
+    smallest of the limits of the machine, the container and the process."""
     found = [m for m in (_of_machine(), _of_container(), _of_process()) if m is not None]
     return min(found, default=None)
 
 
 def _of_machine() -> int | None:
     """Return how many bytes of memory the machine can provide without swapping. On macOS, return
-    the total memory, because macOS does not report more."""
+    the total memory, because macOS does not report how much is available."""
     if sys.platform == "win32":
         return _of_windows()
     if sys.platform == "darwin":

@@ -1,7 +1,7 @@
 """Shows progress on stderr for commands that take longer than two seconds.
 
-A terminal shows a bar with the time left. A notebook shows one line of text and replaces it.
-Elsewhere stderr may be a file, so a line is printed every few seconds. `--quiet` or
+A terminal shows a bar with the time left. A notebook shows one line of text, which each update
+replaces. Elsewhere stderr may be a file, so a line is printed every few seconds. `--quiet` or
 TAILBACK_QUIET=1 hides progress and messages. TAILBACK_PROGRESS=off hides only progress.
 """
 
@@ -116,8 +116,8 @@ class _Bar:
 
 class _Lines:
     """Prints progress as lines if stderr is not a terminal. The wait before the first line starts
-    with the first batch and not with each one, because many short batches together may take
-    long."""
+    with the first batch and not again with each later batch, because many short batches together
+    may take long."""
 
     started: float | None = None
     last = 0.0

@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from tailback.errors import DamagedResults, InputError, InputErrors, ScenarioError
 
 _ARGUMENTS = {"from": "begin", "to": "end", "rule": "rules", "law": "laws"}
-"""Arguments of Python whose name is not that of the option."""
+"""Options that have another name as an argument of a Python function."""
 
-# The options of a command to run, such as `tailback kernel build --release 6.1`, are no arguments.
+# In a command to run, such as `tailback kernel build --release 6.1`, options keep their names.
 _COMMAND = re.compile(r"(\b(?:tailback|pip) [a-z][^;\n]*)")
-# Neither is `--without` in the advice to run the scenario again.
+# `--without` also keeps its name in the advice to run the scenario again.
 _OPTION = re.compile(r"(?<!again with )--([a-z][a-z-]*)")
 _CHOICE = re.compile(r"(?<!again with )--(?!where\b)([a-z][a-z-]*) ([\w.]+)(?![\w.:])")
 _WHERE = re.compile(r"--where (?:'([^'=]+)=([^']*)'|([\w.]+)=([\w.]+))")

@@ -1,4 +1,4 @@
-"""Writes scenarios that Python code built as TOML, the only form that the validator reads."""
+"""Converts scenarios that Python code built to TOML, the only form that the validator reads."""
 
 from __future__ import annotations
 

@@ -191,8 +191,8 @@ def _compared(
     about: AboutBundle, files: Mapping[str, bytes], results: Results, version: str
 ) -> tuple[int, list[BundleDifference], list[str]]:
     """Compare the files of each run with those of the bundle, in the order of the sweep. After each
-    run come the repetitions of it in which one competitor is absent, from which tailback computes
-    harm.
+    run follow its repetitions in which one competitor is absent. tailback computes harm from these
+    repetitions.
 
     Returns the number of files compared, the differences, and the files that differ only in the
     version.

@@ -23,7 +23,8 @@ LOCK, COMMANDS, FIGURE = "requirements.txt", "commands.sh", "figures/figure.svg"
 RESULTS = "results"
 
 LEFT_OUT = frozenset((TIMING,))
-"""Files of a run that describe the machine. They differ each time, so a bundle omits them."""
+"""Files of a run that describe the machine. They differ each time a run is repeated, so a bundle
+omits them."""
 
 MAX_BYTES = 1 << 30
 """The size limit of the unpacked content of a bundle, bytes."""
@@ -49,7 +50,7 @@ class AboutBundle:
     python: str
     platform: str
     files: dict[str, str]
-    """SHA-256 of every file except bundle.json and the metadata of the crate."""
+    """SHA-256 of every file except bundle.json and the RO-Crate metadata."""
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -83,8 +84,8 @@ class AboutBundle:
 
 
 def run_ids(run: Run) -> Iterator[str]:
-    """Yield the id of a run, and the ids of its runs without a competitor, from which tailback
-    computes harm."""
+    """Yield the id of a run, and the ids of its repetitions without a competitor, from which
+    tailback computes harm."""
     yield run.run_id
     yield from run.without.values()
 

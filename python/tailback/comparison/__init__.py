@@ -1,10 +1,10 @@
 """Compares variants of a scenario, or stored sweeps, and finds what differs beyond noise.
 
-A sweep point is one combination of swept values, which every variant has. The first variant is the
-baseline. Each other variant is compared with the baseline in every quantity of every flow, source
-of traffic, link and class of flows. Each difference has an interval. The false discovery rate is
-controlled over all differences together. To control it, the differences are divided into families,
-one for each sweep point.
+A sweep point is one combination of swept values. Every variant has the same sweep points. The first
+variant is the baseline. Each other variant is compared with the baseline in every quantity of every
+flow, source of traffic, link and class of flows. Each difference has an interval. The false
+discovery rate is controlled over all differences together. To control it, the differences are
+divided into families, one for each sweep point.
 
 `variants` parses requested variants and `run` runs them; `stored` reads stored results. `judging`
 then computes the compared quantities (one metric of one object at one sweep point, for all

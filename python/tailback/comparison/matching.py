@@ -21,7 +21,8 @@ class Match:
     """The object's index among the names of each variant. None if a variant does not have the
     object."""
     by_order: tuple[bool, ...]
-    """For each variant, whether the object has another name there and is matched by order."""
+    """For each variant, whether the object has another name in that variant and is matched by
+    order."""
 
 
 def matched(named: Sequence[Sequence[str]], *, by_name: bool = False) -> Iterator[Match]:

@@ -50,7 +50,7 @@ TEST_BED = (
     "run.jain",
     "run.throughput_ratio",
 )
-"""The metrics that are compared by default with Flent data files, which have no others."""
+"""The metrics that are compared by default with Flent data files, which have no other metrics."""
 
 
 def select(chosen: Sequence[str]) -> list[Metric]:

@@ -2,8 +2,9 @@
 
 A section may have several sweep points, such as rates or buffers. With k sweep points, each
 interval has the level 1 - 0.05/k (Bonferroni). In at least 95 % of cases, all k intervals then
-contain the true means. The deciding sweep point is the one with the largest mean: of the sweep
-points above the limit, otherwise of the undecided sweep points, otherwise of all sweep points.
+contain the true means. The deciding sweep point is the one with the largest mean among the sweep
+points above the limit. If no sweep point is above the limit, it is the one with the largest mean
+among the undecided sweep points, or among all if none is undecided.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ def decide(
     `words` has two verdicts. The first is given if the whole interval of any sweep point is above
     the limit, the second if the intervals of all sweep points are within it. With `worst`, the
     largest value over seeds replaces the interval. With `one_seed_decides`, a single seed is
-    enough, for a requirement that must hold whatever the random numbers are."""
+    enough. This is meant for requirements that must hold for any random numbers."""
     known = [point for point in points if point.values]
     if not known:
         return Decision("undecided", None, None, None)

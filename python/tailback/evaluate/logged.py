@@ -33,7 +33,7 @@ class LogTrace:
     cwnd: Samples
     """Time and congestion window, bytes."""
     states: Sequence[tuple[float, str]] = ()
-    """Time and name of each state of BBR, as in the draft. Empty if the log names none."""
+    """Time and name of each state of BBR, as in the draft. Empty if the log names no states."""
 
     @classmethod
     def of(cls, run: Run, program: str, first_s: float) -> tuple[LogTrace | None, list[str]]:
@@ -73,7 +73,8 @@ def at(samples: Samples, time: float) -> float | None:
 
 
 def least(samples: Samples, since: float, until: float) -> float | None:
-    """Return the smallest value that was in effect between two times, or None without a value."""
+    """Return the smallest value that was in effect between two times, or None if there is no
+    value."""
     inside = [value for when, value in samples if since < when <= until]
     held = at(samples, since)
     return min([*inside, *([] if held is None else [held])], default=None)

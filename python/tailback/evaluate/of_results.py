@@ -1,4 +1,5 @@
-"""Evaluates an algorithm that stored results used, with the options that it had there."""
+"""Evaluates an algorithm that was used in stored results, with the same options as in these
+results."""
 
 from __future__ import annotations
 

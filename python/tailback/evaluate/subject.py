@@ -30,10 +30,11 @@ class Subject:
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """The algorithm's options by name, from the registry. Empty for an unknown algorithm."""
     dual: bool = False
-    """Whether the algorithm is a dual queue, by the registry. False for an unknown algorithm."""
+    """Whether the algorithm is a dual queue, according to the registry. False for an unknown
+    algorithm."""
 
     program: ProgramSubject | None = None
-    """The program, if the tested algorithm is a program instead of an algorithm."""
+    """The program, if a program is tested instead of an algorithm."""
     against: Subject | None = None
     """The reference to compare with. None means the reference of the suite."""
 

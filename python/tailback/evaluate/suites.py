@@ -44,9 +44,9 @@ def evaluate(suite: str, request: Request) -> Evaluation:
 
 
 def selected(known: Sequence[str], parts: Sequence[str]) -> tuple[str, ...]:
-    """Return the known sections that `--part` selects, in their order.
+    """Return the known sections that `--part` selects, in the order of `known`.
 
-    Raises `InputError` for each name of a part without a section.
+    Raises `InputError` for each name in `parts` that selects no section.
     """
     wrong = [part for part in parts if not any(_is_in(section, part) for section in known)]
     if wrong:

@@ -14,7 +14,8 @@ DECISIVE = 0.2
 STATES = 0.2
 """Two flows take turns if each of them leads for at least this share of the time.
 
-If the time without a leader is also shorter than each flow's lead, the pair has two states.
+If the time without a leader is also shorter than the time for which each flow leads, the pair
+counts as having two states.
 """
 FLOOR = 2
 """The smallest window to which a congestion control reduces, segments."""
@@ -40,7 +41,8 @@ def of(first: dict[str, Any], other: dict[str, Any], lead: dict[str, Any] | None
 
 
 def _answer(flow: dict[str, Any]) -> dict[str, Any]:
-    """Return how far and how often a flow reduces its window in response to the queue's signals."""
+    """Return by how much and how often a flow reduces its window in response to the queue's
+    signals."""
     signals = (*words.MARKS, *words.LOSSES)
     groups = [g for g in flow["reductions"]["groups"] if g["reason"] in signals]
     main = groups[0] if groups else None

@@ -25,8 +25,7 @@ Key = tuple[str, int, str, str]
 class Reason:
     """A quantity in the explanations of runs that differs between the baseline and some variant.
 
-    The ranges of their values over seeds do not overlap, and the means differ by more than a
-    minimum.
+    The ranges of its values over seeds do not overlap, and the means differ by more than a minimum.
     """
 
     kind: str
@@ -147,8 +146,8 @@ def _apart(one: Sequence[float], other: Sequence[float], quantity: str) -> bool:
 
 
 def _size(reason: Reason) -> float:
-    """Return a sort key, larger for quantities that are listed earlier: first the shares of time by
-    what limited a flow, with the largest difference first."""
+    """Return a sort key, which is larger for quantities that are listed earlier. The shares of time
+    for which each cause limited a flow come first, with the largest difference first."""
     values = list(reason.values.values())
     gap = max(values) - min(values)
     top = max(map(abs, values)) or 1.0

@@ -56,7 +56,7 @@ class Drawing:
             self._waiting.put(None)
         for thread in self._threads:
             thread.join()
-        # Draw figures that the child processes could not draw, which raises the error of each.
+        # Draw the figures that the child processes could not draw, so that their errors are raised.
         return {
             name: self._made[name] if name in self._made else export.svg_of(text)
             for name, text in self._asked.items()

@@ -39,7 +39,7 @@ def spec(chart: alt.TopLevelMixin) -> dict[str, Any]:
 
 
 def _drawer() -> Any:
-    """Return the drawing library. A report whose figures are all kept from before does not load
+    """Return the drawing library. A report that takes all figures from the cache does not load
     it."""
     import vl_convert
 

@@ -89,8 +89,8 @@ def around(rows: Sequence[Row], *, zero: bool, most: float | None = None) -> tup
 
 
 def over_numbers(rows: Sequence[Row], x: FacetAxis, y: FacetAxis, of: Panels) -> Drawn:
-    """Draw curves with intervals. Rows have panel, series, x, y, low and high (null without an
-    interval)."""
+    """Draw curves with intervals. Rows have the keys panel, series, x, y, low and high (null
+    without an interval)."""
     width, height, columns = _size(of, y.title)
     colour = _colour(of)
     x_channel = {"field": "x", **x.spec()}
@@ -122,7 +122,8 @@ def over_numbers(rows: Sequence[Row], x: FacetAxis, y: FacetAxis, of: Panels) ->
 def over_names(
     rows: Sequence[Row], names: Sequence[str], x: FacetAxis, of: Panels, *, width: int = 0
 ) -> Drawn:
-    """Draw dots with intervals beside names. Rows have panel, series, name, y, low and high."""
+    """Draw dots with intervals beside names. Rows have the keys panel, series, name, y, low and
+    high."""
     wide, _, columns = _size(of, "")
     several = len(of.series) > 1
     y: Spec = {
@@ -164,7 +165,7 @@ def over_names(
 
 
 def distributions(rows: Sequence[Row], x: FacetAxis, y: FacetAxis, of: Panels) -> Drawn:
-    """Draw distributions as steps. Rows have panel, series, x and y."""
+    """Draw distributions as steps. Rows have the keys panel, series, x and y."""
     width, height, columns = _size(of, y.title)
     inner = {
         "mark": {"type": "line", "interpolate": "step-after", "clip": True},
@@ -188,7 +189,8 @@ def beside(charts: Sequence[Drawn], columns: int) -> Drawn:
 
 
 def _with_intervals(rows: Sequence[Row], layers: list[Spec]) -> list[Spec]:
-    """Return the layers without the first, which draws intervals, if no row has an interval."""
+    """If no row has an interval, return the layers without the first layer, which draws intervals.
+    Otherwise return all layers."""
     return layers if any("low" in row for row in rows) else layers[1:]
 
 

@@ -4,8 +4,8 @@ the same figures again.
 Drawing takes most of the time of a report from stored runs. A figure follows from its
 specification, the versions of tailback and of the drawing library, and the installed fonts and
 their settings. The cache has a file for each combination of these. Each file begins with a hash of
-the rest, so a file that was only partly written is ignored. The cache belongs to the user, as the
-scripts do that `export` keeps there.
+the rest of the file, so a file that was only partly written is ignored. The cache folder belongs to
+the user, and `export` keeps its scripts there, too.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _SETTINGS = (
     *("~/.config/fontconfig/fonts.conf", "$XDG_CONFIG_HOME/fontconfig/fonts.conf"),
     "$FONTCONFIG_FILE",
 )
-"""Where fontconfig's settings are, which choose a font for each name of a font."""
+"""Paths of fontconfig's settings, which determine the font for each font name."""
 
 
 def get(text: str) -> str | None:
@@ -52,7 +52,7 @@ def get(text: str) -> str | None:
 
 
 def put(text: str, svg: str) -> None:
-    """Keep the SVG of a figure. Does nothing if the cache folder cannot be written."""
+    """Keep the SVG of a figure. Do nothing if the cache folder is not writable."""
     place, drawn = _place(text), svg.encode()
     part = place.with_name(f"{place.name}.{os.getpid()}")
     mark = hashlib.sha256(drawn).hexdigest().encode()
@@ -91,7 +91,8 @@ def _folder() -> Path:
 
 @cache
 def _drawer() -> str:
-    """Return what a drawing depends on besides its specification."""
+    """Return text that identifies everything that a drawing depends on besides its
+    specification."""
     fonts = "\n".join(line for root in (*_FONTS, *_SETTINGS) for line in sorted(_changes(root)))
     versions = f"{__version__} {version('vl-convert-python')} {export.VEGA_LITE}"
     return f"{versions}\n{fonts}"

@@ -313,8 +313,8 @@ class _Export:
                 **{
                     stream.series: {
                         "UNITS": "Mbits/s",
-                        # Flent's summary shows this value, which netperf reports, and not the mean
-                        # of the samples.
+                        # Flent's summary shows this value and not the mean of the samples. In
+                        # Flent's own files, it is netperf's result.
                         "MEAN_VALUE": stream.mean,
                         "FLOW": stream.flow,
                         "CONG_CONTROL": stream.cc,

@@ -49,7 +49,7 @@ class QlogRun(foreign.ForeignRun):
     unit_ms: float
     """The unit of the RTTs in the file, in ms."""
     partner: Partner | None
-    """The sender of the compared run. The log counts as the same sender."""
+    """The sender of the compared run. The comparison treats the log as a log of this sender."""
 
     @property
     def _since_ms(self) -> float:

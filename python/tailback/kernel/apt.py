@@ -286,7 +286,7 @@ Acquire::Retries "3";
         NAME=VERSION.
 
         apt takes the newest version of each package. If these are not compatible with each other,
-        the versions of one suite are preferred, because those belong together.
+        the versions of one suite are preferred, because they fit together.
 
         Raises `CommandFailed` for packages that do not exist or are not compatible with each other.
         """
@@ -306,8 +306,9 @@ Acquire::Retries "3";
     def _installation_from_one_suite(
         self, packages: Sequence[str], error: process.CommandFailed
     ) -> list[str]:
-        """Return what apt would download if it preferred the packages of one suite, for the first
-        suite that has compatible ones. Raises `error` if no suite has compatible packages."""
+        """Return what apt would download if it preferred the packages of one suite. Try the suites
+        in order, and use the first suite with compatible packages. Raises `error` if no suite has
+        compatible packages."""
         for suite in self._suites:
             with contextlib.suppress(process.CommandFailed):
                 return self._installation(packages, "-t", suite)

@@ -120,8 +120,8 @@ def allowed() -> bool:
 
 
 def check_programs(kit: Kit) -> None:
-    """Raise `InputError` if this machine does not support all layers of isolation, for a scenario
-    with programs.
+    """For a scenario with programs, raise `InputError` unless this machine supports all layers of
+    isolation.
 
     The rule is stricter than for modules, because programs are more often untrusted code. The
     environment variable that `TRUST` names allows programs nevertheless.

@@ -25,7 +25,8 @@ SHOWN = 6
 """The largest number of file names in one message."""
 
 _hashes: dict[tuple[object, ...], str] = {}
-"""Hashes by path, times and size of a file. No program can restore the ctime of a changed file."""
+"""Hashes by path, times and size of a file. The times include the ctime, which no program can
+restore after it has changed a file."""
 
 
 def sha256(path: Path) -> str:
@@ -72,7 +73,7 @@ def differences(expected: Mapping[str, str], actual: Mapping[str, str]) -> list[
 
 
 def listed(said: list[str]) -> str:
-    """Join the first phrases for a message, and append the number of the others."""
+    """Join the first phrases for a message, and append the number of the other phrases."""
     more = len(said) - SHOWN
     return ", ".join(said[:SHOWN]) + (f" and {more} more" if more > 0 else "")
 

@@ -1,8 +1,8 @@
 """Reserves one core for each guest.
 
 A guest's kernel is one process, and its programs run in other processes. At each system call, one
-process stops and the other continues. If they run on two cores, each turn has to wake a core, and a
-guest takes twice as long.
+process stops and the other continues. If they run on two cores, each switch between them has to
+wake a core, and a guest takes twice as long.
 """
 
 from __future__ import annotations

@@ -187,8 +187,8 @@ def boot_words(
     mode = ["seccomp=on"] if release >= releases.SECCOMP else []
     # Without this option User-mode Linux expects a block device, and older kernels search for it.
     root = ["root=hostfs"] if release < releases.ROOT_WITHOUT_DEVICE else []
-    # The kernel's random_init() mixes the command line into its random pool. This seeds releases
-    # before `HOST_RANDOM`, which do not take entropy from this machine.
+    # The kernel's random_init() mixes the command line into its random pool. This seeds the random
+    # pool of releases before `HOST_RANDOM`, which do not take entropy from this machine.
     seeded = [f"TAILBACK_SEED={seed}"] if release < releases.HOST_RANDOM else []
     return [
         str(kit.linux.resolve()),
@@ -290,8 +290,8 @@ def _kill(child: subprocess.Popen[bytes]) -> resource.struct_rusage:
         os.killpg(child.pid, signal.SIGKILL)
     _, status, usage = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)
-    # The system ends the other processes of the group later, and only their parents can wait for
-    # them.
+    # The other processes of the group may end later. Only their parents can wait for them, so poll
+    # until no process of the group is running.
     late, pause = time.monotonic() + END_S, 0.001
     while _is_running(child.pid) and time.monotonic() < late:
         time.sleep(pause)

@@ -110,8 +110,9 @@ class Kit:
 
     @property
     def library(self) -> Path:
-        """The preloaded library. For the guest's kernel it replaces sources of random numbers by a
-        seeded generator, and the file that holds the guest's memory by anonymous memory."""
+        """The preloaded library. In the process of the guest's kernel, it replaces the sources of
+        random numbers by a seeded generator. It also replaces the file that holds the guest's
+        memory by anonymous memory."""
         return self.path / LIBRARY
 
     @property
@@ -317,8 +318,8 @@ def with_modules(chosen: Sequence[str]) -> Kit:
 
 
 def load(folder: Path) -> Kit:
-    """Load the guest kernel in a folder. This function does not check the content. `verify`
-    does."""
+    """Load the guest kernel in a folder. This function does not check the guest kernel's files;
+    `verify` does."""
     found = foreign.read_json(folder / MANIFEST, limit=manifests.MAX_BYTES)
     linux, root = folder / "linux", folder / "root"
     known = isinstance(found, dict) and found.get("format") == FORMAT

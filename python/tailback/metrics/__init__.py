@@ -38,7 +38,7 @@ METRICS: tuple[Metric, ...] = tuple(
 
 ONS: tuple[On, ...] = ("link", "flow", "class", "run")
 """The order of scopes. If several scopes have a metric of the same name, the name without a scope
-means the metric of the first of them."""
+means the metric of the first of these scopes."""
 
 
 def offered(word: str) -> list[Metric]:

@@ -158,8 +158,8 @@ class Assertion:
     ) -> list[tuple[str, Mapping[str, Any]]]:
         """Return the flows, programs or sources to which the assertion applies, each with its kind.
 
-        If the assertion names one of them, return all with this name. Otherwise return all flows,
-        or the programs if no flow has the metric, or else the sources of traffic.
+        If the assertion has a name, return all parts with this name. Otherwise return all flows, or
+        the programs if no flow has the metric, or else the sources of traffic.
         """
         kinds = [kind for kind in parts.LIKE_FLOWS if kind in metric.parts]
         if self.flow is not None:

@@ -116,8 +116,8 @@ def _engines(entry: dict[str, Any], has: Collection[str] | None) -> str:
 
 
 def _only_stacks(registry: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the kinds of programs that only the simulator has: stacks that are compiled in, and
-    stacks in the folder `stacks` of the repository."""
+    """Return the kinds of programs that only the simulator has: stacks that are compiled into the
+    engine, and stacks in the folder `stacks` of the repository."""
     known = {entry["name"]: entry for entry in registry["programs"]}
     stacks = {entry["name"]: entry for entry in registry["stacks"]}
     others = {one["name"]: {**one, "options": []} for one in registry["adapters"]}
@@ -126,7 +126,7 @@ def _only_stacks(registry: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _engines_of_program(name: str, registry: dict[str, Any]) -> str:
     """Return the engines that run a kind of program, with the folder to pass to `--with` if the
-    stack is not compiled in."""
+    stack is not compiled into the engine."""
     [folder] = [one["folder"] for one in registry["adapters"] if one["name"] == name] or [""]
     if any(entry["name"] == name for entry in registry["stacks"]):
         folder = ""

@@ -1,6 +1,6 @@
 """Decides the verdicts of cases for a program, from its packets and from the qlog that it writes.
 
-A program does not report BBR's variables. If the log names BBR's state, this state is used.
+A program does not report BBR's variables. If the qlog names BBR's state, this state is used.
 Otherwise, two states are inferred from packets. STARTUP ends when the program sends more slowly
 than the bottleneck delivers. In PROBE_RTT, the data in flight falls to half of the BDP.
 """
@@ -30,7 +30,7 @@ SHOWN = ("cwnd", "in_flight", "min_rtt_ms", "acked_bytes", "ca_state", "mode", "
 """Quantities of a sender that packets show, or that a qlog can have."""
 
 RATE_MBIT = 20.0
-"""Rate of the link of A.1, A.3 and A.10."""
+"""Rate of the link in the cases A.1, A.3 and A.10."""
 
 APPLICATION = "The test limits what the application writes, which tailback cannot do for a program."
 
@@ -120,7 +120,8 @@ GAIN = "sending rate divided by delivery rate in DRAIN"
 GAIN_STEP = 0.05
 """How much the ratio of two measured rates may differ from the pacing gain."""
 PAUSE = 0.2
-"""A smaller ratio is not the DRAIN of any version of BBR: versions 1 and 2 have a gain of 0.35."""
+"""The smallest ratio that counts as DRAIN. Versions 1 and 2 of BBR have the smallest pacing gain in
+DRAIN, 0.35, so a sender with a smaller ratio has paused."""
 
 
 def drain(seen: Seen) -> Finding:
@@ -318,7 +319,8 @@ ROUNDED = 0.1
 
 
 def growth(seen: Seen) -> Finding:
-    """A.15: fail if the rate is never found. Packets do not show how many rounds of UP it took."""
+    """A.15: fail if BBR never finds the new rate. Otherwise the case is not observable, because
+    packets do not show how many rounds of UP have passed until then."""
     p = seen.packets
     found = seen.full(a15.RATE_MBIT, a15.CHANGE_S)
     if found is None:

@@ -20,8 +20,8 @@ DATAGRAM_BYTES = 1472
 them."""
 
 DATA_BYTES = 1000
-"""At least as many bytes arrive with a datagram that has data, because a sender fills the datagrams
-of a bulk transfer, also those of its probes. ACKs and PINGs are shorter."""
+"""A datagram with data has at least this many bytes, because a sender fills the datagrams of a bulk
+transfer, including those of its probes. ACKs and PINGs are shorter."""
 
 
 def _flight_after_outage(run: Run) -> float | None:

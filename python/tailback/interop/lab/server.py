@@ -13,7 +13,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 HOST = "127.0.0.1"
 
 POLICY = "frame-ancestors 'none'"
-"""Forbids other pages from embedding this page. The page itself contains the rest of its policy."""
+"""Forbids other pages from embedding this page. The page itself contains the rest of its content
+security policy."""
 
 
 class Server(ThreadingHTTPServer):

@@ -28,7 +28,7 @@ UNITS = {
 
 
 def text(run: Path) -> str:
-    """Return the TOML of a scenario that gives this run.
+    """Return a scenario as TOML that repeats this run.
 
     Raises `InputError` if no scenario file gives the same values, for example if the run used a
     trace.
@@ -44,8 +44,8 @@ def text(run: Path) -> str:
 
 
 def scenario(point: Table, seed: int) -> str | None:
-    """Return the TOML of a scenario that gives this canonical scenario, without keys that have
-    their default value.
+    """Return, as TOML, a scenario that the parser converts to this canonical scenario. Leave out
+    keys that have their default value.
 
     Return None if no such scenario exists."""
     try:
@@ -67,13 +67,13 @@ def scenario(point: Table, seed: int) -> str | None:
 
 
 def _canonical(table: Table) -> object:
-    """Return the canonical scenario that the parser makes of a scenario table, or None if the table
-    is not valid."""
+    """Return the canonical scenario that the parser makes from a scenario table, or None if the
+    table is not valid."""
     return _point(toml.dumps(table))
 
 
 def _point(written: str) -> object:
-    """Return the canonical scenario that the parser makes of TOML, or None if it is not valid."""
+    """Return the canonical scenario that the parser makes from TOML, or None if it is not valid."""
     try:
         points = _native.load(written.encode(), "stored").points
     except ScenarioError:

@@ -33,7 +33,7 @@ class Image:
 
 @dataclass(frozen=True)
 class Program:
-    """A program of a scenario, as the checks need it."""
+    """The data of a scenario's program that the checks need."""
 
     name: str
     runs: Mapping[str, Sequence[str]]

@@ -26,8 +26,8 @@ COPIES = "files"
 """The name of the place that contains the single files."""
 
 UPTIME_S = 60
-"""Seconds from the start of the kernel to time 0 of the run. Without this time, some programs would
-assume that the clock of the machine, which has just started, is not set yet.
+"""Seconds from the start of the kernel to time 0 of the run. Without this delay, some programs
+would assume that the clock is not set yet, because the machine has just started.
 """
 
 

@@ -52,7 +52,8 @@ class Account:
     program: str
     ns: int
     spins: int
-    """How many calls cost virtual time. A call does so if no process has waited for a long time."""
+    """How many calls cost virtual time. A call costs virtual time if no process has waited for a
+    long time."""
     call: int
     """The number of the most frequent of these system calls."""
     interrupts: int

@@ -10,7 +10,7 @@ PLATEAU = 3
 
 
 def judge(seen: Observed) -> Finding:
-    """Pass if a round with much loss leads to DRAIN although the samples are
+    """Pass if a round with a high loss rate leads to DRAIN although the delivery-rate samples are
     application-limited."""
     trace = seen.trace
     # DRAIN and DOWN end immediately if little is in flight, so the trace may show the next state

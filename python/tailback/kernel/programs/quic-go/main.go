@@ -5,10 +5,12 @@
 //	transfer server ADDRESS:PORT [-no-ecn] [-no-gso] [-qlog DIR]
 //	transfer client ADDRESS:PORT [-bytes N] [-seconds S] [-no-ecn] [-no-gso] [-qlog DIR]
 //
-// The client opens a stream and writes how many bytes it wants (8 bytes, big endian, 0: without
-// end). It prints what it got as a line of JSON, and writes that to $OUT/result.json too.
+// The client opens a stream and writes the number of bytes that it wants, as 8 bytes in
+// big-endian order. 0 asks for a transfer without end. The client prints what it received as a
+// line of JSON, and also writes that line to $OUT/result.json.
 //
-// quic-go's congestion control is not an option of its interface: it is NewReno. It paces always.
+// quic-go always uses NewReno, because its interface has no option for the congestion control. It
+// always paces.
 package main
 
 import (
@@ -62,7 +64,7 @@ func main() {
 		flags.Float64Var(&o.seconds, "seconds", 0, "ends after this time; 0: with the last byte")
 	}
 	_ = flags.Parse(os.Args[3:])
-	// What quic-go takes from the environment only.
+	// quic-go reads these options only from the environment.
 	if *noECN {
 		os.Setenv("QUIC_GO_DISABLE_ECN", "true")
 	}
@@ -80,7 +82,7 @@ func main() {
 		os.Setenv("QLOGDIR", *qlogs)
 		config.Tracer = qlog.DefaultConnectionTracer
 	}
-	// The end of a run is an end as any other.
+	// The signal at the end of a run ends the program without an error.
 	until, done := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer done()
 	var err error
@@ -121,7 +123,7 @@ func serve(until context.Context, address string, config *quic.Config) error {
 			return err
 		}
 		go func() {
-			// A client that goes away is no error of the server's.
+			// A client that disconnects is not an error.
 			_ = answer(until, connection)
 		}()
 	}
@@ -157,7 +159,8 @@ func answer(until context.Context, connection *quic.Conn) error {
 func fetch(until context.Context, address string, config *quic.Config, o options) error {
 	began := time.Now()
 	connection, err := quic.DialAddr(until, address, &tls.Config{
-		// The server made its certificate a moment ago: there is nothing to check it by.
+		// The server has just generated its certificate, so the client cannot verify it
+		// against anything.
 		InsecureSkipVerify: true,
 		NextProtos:         []string{protocol},
 	}, config)
