@@ -1,8 +1,8 @@
 //! The job that the host passes to the guest: namespaces and devices, `ip` and `tc` commands, flows
 //! and sources with their times, and where to capture packets.
 //!
-//! The host makes all decisions, because only there can a scenario be rejected, and a decision be
-//! shown to the user and tested. The agent carries them out.
+//! The host makes all decisions, because only the host can reject a scenario, show a decision to
+//! the user, and have decisions tested. The agent carries the decisions out.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
@@ -10,8 +10,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use tailback_record::{ClassPlan, meter};
 
-/// Version of the job format. Host and agent must use the same version, and come from the same
-/// build.
+/// Version of the job format. Host and agent must use the same version, because both must come from
+/// the same build.
 pub const FORMAT: u32 = 1;
 
 /// A job: everything that the agent needs for one run.
@@ -23,7 +23,7 @@ pub struct Job {
     pub duration_ns: u64,
     /// Start of the measured time, ns.
     pub warmup_ns: u64,
-    /// Seed of the run, for the random numbers of the sources.
+    /// Seed of the run. The random numbers of the sources depend on it.
     pub seed: u64,
     /// What the run records.
     pub record: Record,
@@ -40,7 +40,7 @@ pub struct Job {
     pub offloads: bool,
     /// Commands for `ip -batch`, `tc -batch` and the agent, in the order in which they run.
     pub setup: Vec<Batch>,
-    /// Commands that run during the run, in ascending order of time.
+    /// Commands that the agent executes during the run, in ascending order of time.
     pub changes: Vec<Change>,
     /// TCP flows, in the order of the plan.
     pub flows: Vec<Flow>,
@@ -117,8 +117,8 @@ pub struct Namespace {
     pub sysctls: Vec<(String, String)>,
 }
 
-/// A pair of veth devices. Both have the same hardware address and no ARP, so they carry only the
-/// scenario's packets.
+/// A pair of veth devices. Both devices have the same hardware address and no ARP, so only the
+/// scenario's packets pass them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Veth {
     /// One end.
@@ -165,7 +165,7 @@ pub struct Batch {
     pub lines: Vec<String>,
 }
 
-/// Commands that run at a certain time during the run.
+/// Commands that the agent executes at a certain time during the run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
     /// Time in the run, ns.
@@ -234,7 +234,7 @@ pub struct Application {
     /// Payload rate at which the application writes, bit/s, or `None` if it writes chunks or as
     /// much as TCP accepts.
     pub rate_bit: Option<u64>,
-    /// The chunks that the application writes, if it writes chunks.
+    /// The chunks that the application writes. `None` if it does not write chunks.
     pub chunks: Option<Chunks>,
     /// Start and end of each pause, ns.
     pub pauses: Vec<[u64; 2]>,
@@ -300,7 +300,7 @@ pub struct Connections {
     /// The settings of all connections, in the form of a flow. Each connection replaces the port
     /// and the size.
     pub flow: Flow,
-    /// Port of the first client. Those of the other clients follow.
+    /// Port of the first client. The other clients have the following ports.
     pub first_port: u16,
     /// Largest number of simultaneous clients.
     pub limit: u16,
@@ -317,7 +317,7 @@ pub struct Connections {
 pub struct Program {
     /// Name in results.
     pub name: String,
-    /// The kind that the scenario sets. It may be empty.
+    /// The kind that the scenario sets. Empty if the scenario sets no kind.
     pub kind: String,
     /// Namespace of the sender's host.
     pub sender: usize,
@@ -327,9 +327,9 @@ pub struct Program {
     pub sender_addresses: (Ipv4Addr, Ipv6Addr),
     /// The addresses of the receiver's host.
     pub receiver_addresses: (Ipv4Addr, Ipv6Addr),
-    /// The program on the sender's host and the one on the receiver's host.
+    /// The program on the sender's host, and the program on the receiver's host.
     pub sides: [Option<Side>; 2],
-    /// Environment variables for both programs, besides those that every program has.
+    /// Environment variables for both programs, in addition to those that every program has.
     pub env: Vec<(String, String)>,
     /// Folder in the guest in which the entry's packages are unpacked.
     pub root: String,
@@ -372,7 +372,7 @@ pub struct Side {
     /// The program and its arguments.
     pub run: Vec<String>,
     /// The condition under which the program is ready, if it is a server. Servers start before the
-    /// run, which begins when all are ready. `None` for a client.
+    /// run, and the run begins when all servers are ready. `None` for a client.
     pub ready: Option<Ready>,
     /// Folder in the guest that becomes the program's root. `None` if the root consists of
     /// packages.
@@ -381,7 +381,7 @@ pub struct Side {
     /// The working folder, if the scenario sets it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
-    /// Environment variables for this program, besides those of the entry.
+    /// Environment variables for this program, in addition to those of the entry.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub env: Vec<(String, String)>,
 }
@@ -419,10 +419,11 @@ pub struct Link {
     pub name: String,
     /// Name of the queue discipline in results.
     pub aqm: String,
-    /// Kind of the queue discipline in tc. The agent needs it to parse the kind's statistics.
+    /// Kind of the queue discipline in tc. The agent needs the kind to parse the queue discipline's
+    /// statistics.
     pub kind: String,
-    /// The namespace of the queue. Packets that enter the queue are captured as they arrive at any
-    /// other device of this namespace than [`Link::device`].
+    /// The namespace of the queue. Packets that enter the queue are captured as they arrive at a
+    /// device of this namespace other than [`Link::device`].
     pub namespace: usize,
     /// The device whose qdisc is the queue. Packets that leave the queue are captured as they leave
     /// this device.
@@ -430,7 +431,8 @@ pub struct Link {
     /// The link's rates, bit/s, each with the time from which it applies, ns. The times ascend from
     /// 0.
     pub rates: Vec<(u64, u64)>,
-    /// Capacity of the queue. It distinguishes drops by a full buffer from drops by the algorithm.
+    /// Capacity of the queue. The agent uses it to distinguish drops by a full buffer from drops by
+    /// the algorithm.
     pub limit: Limit,
     /// Times in ns from which the queue has another capacity, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -451,10 +453,10 @@ pub struct Link {
     pub scheduled_marks: Vec<u64>,
     /// Numbers of the data packets that the schedule drops, counted from 1.
     pub scheduled_drops: Vec<u64>,
-    /// Namespace of the schedule of marks and drops, before that of the queue. Packets are captured
-    /// as they enter it.
+    /// Namespace of the schedule of marks and drops, which packets pass before the namespace of the
+    /// queue. Packets are captured as they enter it.
     pub schedule_namespace: Option<usize>,
-    /// The flow classes of the link: only flows that pass this link first.
+    /// The classes of flows whose first link is this link.
     pub classes: Vec<ClassPlan>,
 }
 

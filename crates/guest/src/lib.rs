@@ -1,6 +1,6 @@
 //! The kernel engine: runs a plan on the real Linux TCP stack and queue disciplines.
 //!
-//! | module | where it runs | what |
+//! | module | runs on | purpose |
 //! |---|---|---|
 //! | [`map`] | host | maps a plan to a [`job::Job`], or rejects it before boot |
 //! | [`job`] | both | the input of the guest |

@@ -1,7 +1,7 @@
 //! The agent: the first process of the guest.
 //!
-//! It reads `/job/job.json`, runs the job and writes the result to `/results`. Its messages on the
-//! console, one per line, begin with `tailback:`, and the host reads them. To start a program, the
+//! It reads `/job/job.json`, runs the job and writes the result to `/results`. It prints messages
+//! for the host to the console, one per line. They begin with `tailback:`. To start a program, the
 //! agent starts itself again as a new process, which sets up the program's host.
 
 mod agent;

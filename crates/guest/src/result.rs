@@ -24,13 +24,13 @@ pub struct Environment {
     pub kernel: String,
     /// `tc -V`.
     pub iproute2: String,
-    /// Every queue discipline as `tc -d qdisc show` prints it, by namespace.
+    /// Every queue discipline, as `tc -d qdisc show` prints it: the namespace, and the text.
     pub qdiscs: Vec<(String, String)>,
     /// Statistics of each link's queue at the end, from `tc -s qdisc show`.
     pub statistics: Vec<(String, String)>,
     /// TCP sysctls during the run: namespace, path and value.
     pub sysctls: Vec<(String, String, String)>,
-    /// Offload settings: each device, with the state of its offloads.
+    /// Offload settings: the device, and the state of its offloads.
     pub offloads: Vec<(String, String)>,
     /// Reasons to doubt the results of the run, e.g. memory pressure or lost captures.
     pub warnings: Vec<String>,

@@ -1,9 +1,9 @@
 //! Starts the kernel timer that RED's adaptive mode needs.
 //!
-//! tc sets `adaptive` among the flags of `TCA_RED_FLAGS` (since 5.7), which Linux accepts and
-//! prints. But `__red_change` starts the timer only if the flag is also set in `struct
-//! tc_red_qopt`, where tc leaves it out. So the agent reads the queue's options and sets them
-//! again, with the flags copied to `struct tc_red_qopt`.
+//! tc sets the flag `adaptive` in `TCA_RED_FLAGS` (since 5.7), and Linux accepts and prints it. But
+//! `__red_change` starts the timer only if the flag is also set in `struct tc_red_qopt`, and tc
+//! does not set it there. So the agent reads the queue's options and sets them again, with the
+//! flags copied to `struct tc_red_qopt`.
 
 use std::io;
 
@@ -45,8 +45,8 @@ pub fn start(device: &str) -> Result<(), String> {
     };
     let mut nested = Vec::new();
     put(&mut nested, TCA_RED_PARMS, &parms[..PARMS.min(parms.len())]);
-    // From this table, the kernel computes how the average queue length decays while the queue is
-    // idle. Zeros are enough, because RED below a shaper is never idle.
+    // The kernel uses this table to compute how the average queue length decays while the queue is
+    // idle. Zeros are enough, because a RED queue inside a shaper is never idle.
     put(&mut nested, TCA_RED_STAB, &[0; 256]);
     put(&mut nested, TCA_RED_MAX_P, max_p);
     let mut body = tcmsg;

@@ -1,4 +1,5 @@
-//! An application that limits its flow: how much data it may write, and which chunks have arrived.
+//! An application that limits its flow. Determines how much data the application may write, and
+//! which chunks have arrived.
 
 use std::collections::VecDeque;
 
@@ -11,7 +12,8 @@ pub struct Application<'a> {
     plan: &'a Plan,
     machine: Machine,
     warmup_ns: u64,
-    /// Position in the stream up to which the application has written. TCP may take the data later.
+    /// Position in the stream up to which the application has written. TCP may accept the data
+    /// later.
     pub handed_over: u64,
     held: bool,
     /// The time at which each chunk that has not arrived completely was written or requested, ns.
@@ -19,7 +21,7 @@ pub struct Application<'a> {
     arrived: u64,
     started: u64,
     done: Vec<Completion>,
-    /// Bytes of requests that the sender has read.
+    /// Number of bytes of requests that the sender has read.
     heard: u64,
 }
 

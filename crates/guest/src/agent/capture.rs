@@ -24,15 +24,15 @@ use super::wire::{LossTap, OnWire, Wire};
 const DRAIN_NS: u64 = 50_000_000;
 
 /// Smallest and largest capacity of a ring, packets. A small ring stays in the processor's cache,
-/// and its pages need not be mapped.
+/// and needs fewer mapped pages.
 const RING_PACKETS: [usize; 2] = [1 << 13, 1 << 16];
 
-/// Assumed mean frame size for the capacity of rings, bytes. It is a sixth of a full frame, to
-/// leave space for bursts.
+/// Mean frame size that is assumed to compute the capacity of rings, bytes. It is a sixth of a full
+/// frame, to leave space for bursts.
 const SMALL_FRAME: u64 = 256;
 
-/// Returns how many packets can pass the fastest link within [`DRAIN_NS`], in both directions
-/// together.
+/// Returns how many packets can pass the fastest link within [`DRAIN_NS`], summed over both
+/// directions.
 fn passing(job: &Job) -> u64 {
     let rates = job.links.iter().flat_map(|link| &link.rates);
     let fastest = rates.map(|&(_, rate)| rate).max().unwrap_or(u64::MAX);
@@ -41,8 +41,8 @@ fn passing(job: &Job) -> u64 {
 }
 
 /// Returns the capacity of a ring: the number of packets that can pass the fastest link between two
-/// reads. If the job has programs, it is the largest capacity, because the number of their packets
-/// is unknown.
+/// reads. If the job has programs, returns the largest capacity, because the number of the
+/// programs' packets is unknown.
 fn ring_packets(job: &Job) -> usize {
     let [least, most] = RING_PACKETS;
     if !job.programs.is_empty() {
@@ -51,8 +51,8 @@ fn ring_packets(job: &Job) -> usize {
     (passing(job) as usize).clamp(least, most)
 }
 
-/// Returns the time between two reads of the captures, ns. It is shorter than [`DRAIN_NS`] if a
-/// ring cannot hold the packets that arrive within [`DRAIN_NS`].
+/// Returns the time between two reads of the captures, ns. This is [`DRAIN_NS`], or less if a ring
+/// cannot hold the packets that arrive within that time.
 pub fn drain_ns(job: &Job) -> u64 {
     let [_, most] = RING_PACKETS;
     match passing(job) {
@@ -65,7 +65,7 @@ struct LinkTap {
     ring: Ring,
     /// Interface index of the device after the queue.
     out: i32,
-    /// The capture before the link's schedule of marks and drops, if it has one.
+    /// The capture before the link's schedule of marks and drops, if the link has a schedule.
     schedule: Option<ScheduleTap>,
     /// The capture on the wire after the queue, if the wire loses packets.
     loss: Option<LossTap>,
@@ -81,13 +81,13 @@ struct ScheduleTap {
 struct Schedule {
     marks: HashSet<u64>,
     drops: HashSet<u64>,
-    /// Data packets seen so far.
+    /// Number of data packets counted so far.
     seen: u64,
 }
 
 impl Schedule {
-    /// Counts a packet. Returns how the schedule signals it, or `None` if it neither marks nor
-    /// drops it.
+    /// Counts a packet. Returns whether the schedule marks or drops the packet, or `None` if it
+    /// does neither.
     fn cause(&mut self, frame: &Frame) -> Option<Cause> {
         // Like the simulator, the kernel module counts only TCP packets with payload.
         if !frame.is_tcp() || frame.payload == 0 {
@@ -181,9 +181,9 @@ pub struct Captures {
     taps: Option<Taps>,
     /// The rules by which the kernel accepts frames from hosts of programs.
     gates: Gates,
-    /// The namespaces of each link: of its schedule, its queue and its wire.
+    /// For each link, the namespaces of its schedule, its queue and its wire.
     places: Vec<[usize; 3]>,
-    /// The port of the first flow. The next ports belong to the other flows, and then to the
+    /// The port of the first flow. The following ports belong to the other flows, and then to the
     /// sources.
     first_port: u16,
     plan: Vec<Flow>,
@@ -201,7 +201,7 @@ pub struct Captures {
     /// Number of packets that did not fit into the rings at the hosts of programs.
     lost_at_hosts: u64,
     packets: Option<Packets>,
-    /// The error at which the agent stopped writing the packet file.
+    /// The error that made the agent stop writing the packet file.
     broken: Option<io::Error>,
 }
 
@@ -308,8 +308,8 @@ impl Captures {
             }
         }
         self.write_packets(now_ns);
-        // Read the links first. Their captures show which segments were sent, and the ACKs at the
-        // senders refer to these segments.
+        // Read the captures at the links first. They show which segments were sent, and the ACKs at
+        // the senders refer to these segments.
         let (_, _, senders, mut sorter) = self.sorter();
         for ring in senders {
             sorter.drain_sender(ring);
@@ -343,7 +343,7 @@ impl Captures {
         (&mut self.links, &mut self.queues, &mut self.senders, sorter)
     }
 
-    /// Writes the recorded packets that are older than every packet still in a queue.
+    /// Writes the recorded packets that are older than every packet that is still in a queue.
     fn write_packets(&mut self, now_ns: u64) {
         let Some(packets) = &mut self.packets else {
             return;
@@ -358,9 +358,9 @@ impl Captures {
         }
     }
 
-    /// Finds the packets that the wire after a link has lost by the end of the run. Its netem still
-    /// holds `queued` packets. Returns the number of lost packets, or `None` if the wire was not
-    /// captured.
+    /// Finds the packets that the wire after a link has lost by the end of the run. The wire's
+    /// netem still holds `queued` packets. Returns the number of lost packets, or `None` if the
+    /// wire was not captured.
     pub fn finish_wire(&mut self, link: usize, queued: u64) -> Option<u64> {
         let wire = &mut self.links.get_mut(link)?.loss.as_mut()?.wire;
         let queue = &mut self.queues[link];
@@ -372,7 +372,7 @@ impl Captures {
     }
 
     /// Completes the packet file. Call this after all queues are finished. Returns how many packets
-    /// the file has, or `None` without a packet file.
+    /// the file contains, or `None` without a packet file.
     pub fn finish_packets(&mut self) -> io::Result<Option<PacketCount>> {
         if let Some(error) = self.broken.take() {
             return Err(error);
@@ -404,7 +404,7 @@ impl Captures {
     }
 
     /// Returns the measurements of the programs. Call this after all queues are finished. `ends`
-    /// has how both sides of each program ended.
+    /// describes how both sides of each program ended.
     pub fn take_programs(
         &mut self,
         ends: &[[Option<Ended>; 2]],
@@ -439,8 +439,8 @@ impl Captures {
         rings.map(Ring::lost).sum::<u64>() + self.lost_at_hosts
     }
 
-    /// Returns whether the rings might overflow if `packets` packets arrive besides those that pass
-    /// the links.
+    /// Returns whether the rings might overflow if `packets` packets arrive in addition to the
+    /// packets that pass the links.
     pub fn fills(&self, packets: u64) -> bool {
         self.watches() && packets as usize > self.room / 8
     }
@@ -481,7 +481,8 @@ struct Sorter<'a> {
 }
 
 impl Sorter<'_> {
-    /// Reads the packets that arrive at a link's schedule, and finds those that it marks or drops.
+    /// Reads the packets that arrive at a link's schedule, and finds the packets that the schedule
+    /// marks or drops.
     fn drain_schedule(&mut self, link: usize, tap: &mut ScheduleTap, queue: &mut Queue) {
         let place = (self.places[link][0], self.gates);
         tap.ring.drain(|c| {
@@ -536,7 +537,7 @@ impl Sorter<'_> {
         });
     }
 
-    /// Reads the packets on the wire after a link, and finds those that it loses.
+    /// Reads the packets on the wire after a link, and finds the packets that the wire loses.
     fn drain_wire(&mut self, link: usize, tap: &mut LossTap, queue: &mut Queue) {
         let place = (self.places[link][2], self.gates);
         let LossTap { ring, out, wire } = tap;
@@ -594,8 +595,8 @@ struct Lanes<'a> {
 }
 
 impl Lanes<'_> {
-    /// Returns the packet of a frame, or `None` if it does not belong to the scenario, was rejected
-    /// by the kernel, or is outside the time of the run.
+    /// Returns the packet in a frame. Returns `None` if the frame does not belong to the scenario,
+    /// if the kernel rejected it, or if its time is outside the run.
     fn packet(
         &self,
         (namespace, gates): (usize, &Gates),
@@ -628,8 +629,8 @@ impl Lanes<'_> {
             true => usize::from(frame.source_port.checked_sub(self.first_port)?),
             false => to,
         };
-        // A program is identified by its number, not by a port. Numbers of programs come after
-        // those of sources and before those of connections.
+        // A program is identified by its number, not by a port. Numbers of programs come after the
+        // numbers of sources and before the numbers of connections.
         let behind = flow >= self.servers.len();
         let flow = flow + if behind { self.programs } else { 0 };
         if flow >= self.count {
@@ -671,8 +672,8 @@ impl Lanes<'_> {
         }
     }
 
-    /// Records a data segment that passes the first link of its route. It was sent one access delay
-    /// before.
+    /// Records a data segment that passes the first link of its route. The sender sent it one
+    /// access delay earlier.
     fn note_sent(&self, link: usize, packet: &Packet, frame: &Frame, flows: &mut [FlowTap]) {
         let index = packet.lane / 2;
         let Some(flow) = self.plan.get(index) else {

@@ -6,8 +6,8 @@ use super::sys;
 
 /// The time since the start of the run.
 ///
-/// In virtual time, each reading of the guest's clock advances it a little, so an unnecessary
-/// reading would change the run.
+/// In virtual time, each reading of the guest's clock advances the clock a little. An unnecessary
+/// reading would therefore change the run.
 #[derive(Clone, Copy, Default)]
 pub struct Clock {
     /// Start of the run on the monotonic clock, ns.

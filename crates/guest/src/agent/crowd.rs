@@ -1,5 +1,5 @@
-//! Reads the socket information of many flows, with one call for all flows of a host. A call for
-//! each flow would take longer than handling the flow's packets.
+//! Reads the socket information of many flows, with one call for all flows of a host. A separate
+//! call for each flow would take longer than the processing of the flow's packets.
 
 use std::io;
 use std::net::IpAddr;
@@ -10,10 +10,10 @@ use super::diag::{Asked, Diag};
 use super::setup::Namespaces;
 use super::tcp::Info;
 
-/// From this number of flows on, one call for all flows is faster.
+/// From this number of flows on, one call for all flows is faster than a call for each flow.
 const CROWD: usize = 16;
 
-/// A host, and its sockets to ask about.
+/// A host, and those of its sockets whose information is read.
 struct Host {
     diag: Diag,
     asked: Asked,

@@ -16,9 +16,9 @@ use media::Media;
 /// Length of the UDP, IPv4 and Ethernet headers, bytes.
 const DATAGRAM_HEADERS: u16 = 8 + 20 + 14;
 
-/// Payload bytes that carry the datagram's number and a time in ns. The time is when this end sent
-/// the datagram or, in an echo, when the request arrived. Every datagram has at least this payload,
-/// except media datagrams, which have other numbers.
+/// Number of payload bytes that contain the datagram's number and a time in ns. The time is when
+/// this end sent the datagram or, in an echo, when the request arrived. Every datagram has at least
+/// this payload, except media datagrams, which contain other numbers.
 const STAMPED: usize = 16;
 
 /// A source and its receiving end.
@@ -61,7 +61,7 @@ impl<'a> Datagrams<'a> {
         namespaces.enter(source.receiver)?;
         let open = || Socket::new(libc::AF_INET, libc::SOCK_DGRAM, 0);
         let sink = open().map_err(io(&source.name))?;
-        // The buffer must hold all data that arrives between two reads.
+        // The socket's buffer must hold all data that arrives between two reads.
         let room: i32 = 64 << 20;
         sink.set(libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &room)
             .map_err(io(&source.name))?;
@@ -250,7 +250,7 @@ impl<'a> Datagrams<'a> {
             let (number, turned) = numbers(&echo);
             let now = at.saturating_sub(self.origin_ns);
             if let Some(Echoes { requests, back }) = &mut self.echoes {
-                // Datagrams are numbered from 1, but requests from 0.
+                // Datagrams are numbered from 1, but the requests of a ping source from 0.
                 let Some(number) = number.checked_sub(1) else {
                     continue;
                 };
@@ -295,8 +295,8 @@ impl<'a> Datagrams<'a> {
         from.receive_datagram(buffer).map_err(io(&self.source.name))
     }
 
-    /// Counts a datagram of `n` bytes at the receiving end. `at` is its arrival on the clock of the
-    /// captures, `sent` its departure in time of the run.
+    /// Counts a datagram of `n` bytes at the receiving end. `at` is the time of its arrival on the
+    /// clock of the captures. `sent` is when it was sent, counted from the start of the run.
     fn count(&mut self, n: usize, at: u64, sent: u64) {
         let now = at.saturating_sub(self.origin_ns);
         if now >= self.warmup_ns {

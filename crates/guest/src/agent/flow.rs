@@ -19,7 +19,7 @@ use super::tcp::{self, Info, Slack};
 use super::token::{LISTENER, RECEIVER, SENDER, token};
 use super::watch::Watch;
 
-/// The value with which Linux represents an infinite ssthresh.
+/// The number with which Linux represents an infinite ssthresh.
 pub const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
 
 pub struct Connection<'a> {
@@ -29,7 +29,8 @@ pub struct Connection<'a> {
     listener: Option<Socket>,
     sender: Option<Arc<Socket>>,
     receiver: Option<Arc<Socket>>,
-    /// `Some` if threads read and write at both ends. Holds the error that ended a thread, if any.
+    /// `Some` if threads read and write at both ends. Contains the error that ended a thread, if
+    /// any.
     pumped: Option<Failure>,
     written: u64,
     read: u64,
@@ -163,7 +164,7 @@ impl<'a> Connection<'a> {
         Ok(())
     }
 
-    /// Writes as much data as the socket takes. Called when the sender's socket is writable.
+    /// Writes as much data as the socket accepts. Called when the sender's socket is writable.
     pub fn write(&mut self, zeros: &File) {
         let (Some(socket), false) = (&self.sender, self.stopped) else {
             return;
@@ -187,8 +188,8 @@ impl<'a> Connection<'a> {
         }
         if self.flow.bytes == Some(self.written) && !self.finished_writing {
             self.finished_writing = true;
-            // Tell the receiver that the data has ended. If the call fails, the flow does not
-            // complete.
+            // Tell the receiver that the data has ended. The result can be ignored: if the call
+            // fails, the flow does not complete.
             let _ = socket.finish();
         }
     }
@@ -227,15 +228,16 @@ impl<'a> Connection<'a> {
         self.application.as_ref().and_then(Application::chunks)
     }
 
-    /// Performs the application's actions that are due. Returns when to call again, unless this is
-    /// already scheduled.
+    /// Performs the application's actions that are due. Returns when to call this again, or `None`
+    /// if that call is already scheduled.
     pub fn act(&mut self, now: u64, zeros: &File) -> Option<u64> {
         if self.stopped {
             return None;
         }
         let next = self.application.as_mut()?.act(now);
         self.write(zeros);
-        // A request may cause a call before the scheduled one. The scheduled one stays.
+        // A request may cause a call before the scheduled call. The scheduled call then stays
+        // scheduled.
         if next == self.acts_ns {
             return None;
         }
@@ -243,7 +245,8 @@ impl<'a> Connection<'a> {
         next
     }
 
-    /// Returns when the receiver requests the next chunk, unless this is already scheduled.
+    /// Returns when the receiver requests the next chunk, or `None` if this request is already
+    /// scheduled.
     pub fn take_asking(&mut self) -> Option<u64> {
         self.asks_ns.take()
     }
@@ -309,7 +312,7 @@ impl<'a> Connection<'a> {
     }
 
     /// Samples the flow at the end of a record interval. `known` is the socket information of both
-    /// ends, if it has already been read.
+    /// ends, if that has already been read.
     pub fn sample(
         &mut self,
         now: u64,
@@ -378,7 +381,7 @@ impl<'a> Connection<'a> {
     /// Returns the sender's sampled quantities.
     fn state(&self, info: &Info) -> FlowState {
         let known = info.ssthresh < INFINITE_SSTHRESH;
-        // The kernel counts the SYN as a byte.
+        // The kernel counts the SYN as one byte.
         let acked = info.acked_bytes.saturating_sub(1);
         let acked = self.flow.bytes.map_or(acked, |bytes| acked.min(bytes));
         FlowState {
@@ -392,8 +395,8 @@ impl<'a> Connection<'a> {
         }
     }
 
-    /// Returns the payload delivered in order, without the end of the stream, which the kernel
-    /// counts as a byte.
+    /// Returns the payload delivered in order, bytes. The kernel counts the end of the stream as a
+    /// byte, which this number does not include.
     fn delivered(&self, receiver: &Info) -> u64 {
         self.flow
             .bytes

@@ -26,8 +26,9 @@ pub mod protocol {
     pub const ICMPV6: u8 = 58;
 }
 
-/// Number of payload bytes in [`Frame::content_key`]. In QUIC traffic, the first 8 bytes of most
-/// packets are equal. In tailback's test captures, no two packets had the same first 22 bytes.
+/// Number of payload bytes in [`Frame::content_key`]. More than 8 bytes are necessary, because the
+/// first 8 bytes of most QUIC packets are equal. In tailback's test captures, no two packets had
+/// the same first 22 bytes.
 pub const KEY_PAYLOAD: usize = 54;
 
 /// An IPv4 or IPv6 packet.
@@ -36,15 +37,16 @@ pub struct Frame {
     pub source: IpAddr,
     pub destination: IpAddr,
     pub protocol: u8,
-    /// Whether the packet is a fragment other than the first, so that it has no transport header.
+    /// Whether the packet is a fragment other than the first one. Such a fragment has no transport
+    /// header.
     pub fragment: bool,
-    /// Destination port, or the identifier of an ICMP echo. Otherwise 0.
+    /// Destination port, or the identifier of an ICMP echo. 0 for other packets.
     pub port: u16,
-    /// Source port, or the identifier of an ICMP echo. Otherwise 0.
+    /// Source port, or the identifier of an ICMP echo. 0 for other packets.
     pub source_port: u16,
     pub ecn: u8,
     /// A key that no other packet of the same flow and direction has. Only TCP segments and
-    /// datagrams of the agent have one.
+    /// datagrams of the agent have such a key.
     pub key: u64,
     pub seq: u32,
     pub ack: u32,
@@ -112,7 +114,7 @@ fn ipv6(ip: &[u8]) -> Option<Network> {
         total: HEADER as u32 + u32::from(half(ip, 4)?),
         header: HEADER,
     };
-    // Extension headers: hop by hop, routing, fragment, destination options.
+    // Skip these extension headers: hop by hop, routing, fragment, destination options.
     while let 0 | 43 | 44 | 60 = network.protocol {
         let [next, length] = half(ip, network.header)?.to_be_bytes();
         let is_fragment = network.protocol == 44;
@@ -181,7 +183,8 @@ pub fn parse(bytes: &[u8]) -> Option<Frame> {
                 frame.sack = sack(transport.get(20..header.min(transport.len()))?);
             }
             let payload = behind(header);
-            // The key leaves out ECE, CWR and the ECN field, because a queue may change them.
+            // The key does not depend on ECE, CWR and the ECN field, because a queue may change
+            // them.
             let rest = u64::from(frame.ack)
                 ^ u64::from(frame.flags & 0x3f) << 32
                 ^ u64::from(network.id) << 40;

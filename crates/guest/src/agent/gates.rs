@@ -1,9 +1,9 @@
 //! Determines which frames from hosts of programs the kernel accepts at a device, and counts the
 //! frames that it drops.
 //!
-//! The kernel drops frames that do not match the tc filters that the agent sets up. Captures
-//! contain frames before the filters drop them, so this module applies the same rules to captured
-//! frames.
+//! The kernel drops frames that do not match the tc filters that the agent sets up. Captures also
+//! contain the frames that the filters drop later, so this module applies the same rules to
+//! captured frames.
 
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;

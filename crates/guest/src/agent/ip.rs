@@ -1,5 +1,5 @@
-//! Runs the commands of an `ip` batch over rtnetlink, because starting `ip` takes longer than all
-//! these commands. `ip` itself runs the commands that this module does not support.
+//! Runs the commands of an `ip` batch over rtnetlink. To start `ip` would take longer than to run
+//! all these commands. Commands that this module does not support are left to `ip` itself.
 
 use std::fs::File;
 use std::io;
@@ -57,8 +57,8 @@ pub struct Requests {
 }
 
 impl Requests {
-    /// Returns the requests for these commands in the current namespace, or `None` if a command
-    /// needs `ip` itself.
+    /// Returns the requests for these commands in the current namespace, or `None` if this module
+    /// does not support one of the commands.
     pub fn of(lines: &[String]) -> Option<Requests> {
         let mut requests = Requests::default();
         for line in lines {
@@ -110,7 +110,7 @@ impl Requests {
         let whole = |error| (usize::MAX, error);
         let socket =
             Socket::new(libc::AF_NETLINK, libc::SOCK_RAW, libc::NETLINK_ROUTE).map_err(whole)?;
-        // The kernel reports every error, but reports success only for the last request.
+        // The kernel reports every error, but it reports success only for the last request.
         let mut at = 0;
         while at + align(word(&self.bytes, at) as usize) < self.bytes.len() {
             at += align(word(&self.bytes, at) as usize);
@@ -195,7 +195,7 @@ impl Requests {
         bytes.extend(((HEADER + body.len()) as u32).to_ne_bytes());
         bytes.extend(kind.to_ne_bytes());
         bytes.extend((NLM_F_REQUEST | flags).to_ne_bytes());
-        // The kernel's error message contains this sequence number.
+        // The kernel's error messages contain this sequence number.
         bytes.extend(self.count.to_ne_bytes());
         bytes.extend([0; 4]);
         bytes.extend(body);
@@ -262,7 +262,8 @@ mod tests {
         }
         assert_eq!(at, made.bytes.len());
         assert_eq!(kinds, [(16, 0), (20, 1), (16, 2), (24, 3)]);
-        // The last request has destination, source, metrics 11 and 15, and the device.
+        // The last request contains the destination, the source, the metrics 11 and 15, and the
+        // device.
         let route = &made.bytes[made.bytes.len() - 56..];
         assert_eq!(
             route[12..28],

@@ -10,8 +10,8 @@ use super::setup::Namespaces;
 
 pub struct LinkProbe {
     probe: Probe,
-    /// The qdisc that loses packets on the wire after the queue, with its statistics at the end of
-    /// the warm-up.
+    /// The qdisc that loses packets on the wire after the queue, and the qdisc's statistics at the
+    /// end of the warm-up.
     wire: Option<(Probe, Statistics)>,
     /// The queue's statistics at the end of the warm-up.
     base: Statistics,

@@ -1,24 +1,24 @@
 //! Carries out a job.
 //!
-//! | file | what |
+//! | file | content |
 //! |---|---|
-//! | `setup`, `ip` | file systems, modules, namespaces, devices; lines for `ip` and `tc` |
-//! | `run` | a run: its preparation (`open`), the main loop in virtual time, the measurements (`results`) |
-//! | `flow`, `datagrams`, `requests` | a flow; sources of datagrams and of connections |
+//! | `setup`, `ip` | set-up of file systems, modules, namespaces and devices; lines for `ip` and `tc` |
+//! | `run` | a run: preparation (`open`), main loop in virtual time, measurements at the end (`results`) |
+//! | `flow`, `datagrams`, `requests` | TCP flows; sources of datagrams; sources of connections |
 //! | `pump` | threads for the ends of flows |
 //! | `watch` | what a flow waited for, and why its window shrank |
 //! | `link` | statistics of the queue of a link |
-//! | `clock` | the time of the run |
+//! | `clock` | the clock of the run |
 //! | `token` | identifies what a descriptor of the main loop belongs to |
-//! | `programs` | programs of the scenario on hosts of their own |
+//! | `programs` | the scenario's programs, which run on their own hosts |
 //! | `tcp` | TCP sockets and their information |
 //! | `diag`, `crowd` | socket information from the kernel, for one flow or for many flows together |
-//! | `capture` | packets before and after the queues, and the measurements derived from them |
+//! | `capture` | captures of packets before and after the queues, and the measurements derived from them |
 //! | `ring`, `frame` | rings of captured packets; their parsing |
-//! | `taps` | what programs do, measured from the packets at their hosts |
+//! | `taps` | measurements of programs, from the packets at their hosts |
 //! | `gates` | which frames from hosts of programs the kernel accepts |
-//! | `wire` | packets that a wire after a link has lost |
-//! | `queue`, `rtt` | packets in and out of a queue, for the link's meter; round-trip times |
+//! | `wire` | packets that were lost on the wire after a link |
+//! | `queue`, `rtt` | packets that enter and leave a queue, for the link's meter; round-trip times |
 //! | `packets` | `packets.pcapng` |
 //! | `qdisc`, `xstats` | statistics of queue disciplines, and their parsing |
 //! | `sys` | system calls |
@@ -99,7 +99,8 @@ pub fn run() -> Result<(), String> {
     let whole = format!("{RESULTS}/{}", result::FILE);
     fs::write(&part, bytes).map_err(|e| format!("{part}: {e}"))?;
     fs::rename(&part, &whole).map_err(|e| format!("{whole}: {e}"))?;
-    // The kernel's taint flags show that it has warned, even if the messages were lost.
+    // The kernel's taint flags show that the kernel has printed a warning, even if the message was
+    // lost.
     let tainted = fs::read_to_string("/proc/sys/kernel/tainted").unwrap_or_default();
     println!("tailback: tainted {}", tainted.trim());
     println!("tailback: done");

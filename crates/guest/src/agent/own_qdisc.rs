@@ -10,7 +10,8 @@ use super::xstats::{align, half, word};
 const RTM_NEWQDISC: u16 = 36;
 const NLM_F_REQUEST: u16 = 1;
 const NLM_F_ACK: u16 = 4;
-/// Create the queue discipline, and replace an existing one, such as the default queue of a class.
+/// Create the queue discipline, and replace an existing queue discipline, such as the default queue
+/// of a class.
 const NLM_F_CREATE_OR_REPLACE: u16 = 0x500;
 const NLMSG_ERROR: u16 = 2;
 /// `TC_H_ROOT`: the parent of a device's root queue discipline.
@@ -19,12 +20,12 @@ const ROOT: u32 = u32::MAX;
 const HEADER: usize = 16;
 const TCA_KIND: u16 = 1;
 const TCA_OPTIONS: u16 = 2;
-/// Type of the attribute that holds the text, within the options.
+/// Type of the attribute within the options that contains the text.
 const TEXT: u16 = 1;
 
 /// Runs a tc command in the current namespace. `qdisc add dev out parent 1:1 handle 10: wred limit
 /// 1000p` creates a queue discipline. `qdisc change dev out root handle f: outage closed 1` changes
-/// the options of an existing one.
+/// the options of an existing queue discipline.
 pub fn apply(line: &str) -> io::Result<()> {
     let message = message(line, sys::device_index).ok_or(io::ErrorKind::InvalidInput)??;
     let socket = Socket::new(libc::AF_NETLINK, libc::SOCK_RAW, libc::NETLINK_ROUTE)?;

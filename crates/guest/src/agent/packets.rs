@@ -1,12 +1,12 @@
-//! Writes the captured packets to `packets.pcapng`. Interfaces have the same names as in captures of
-//! the simulator. For a link NAME, `NAME.in` is before the queue, and before the schedule of marks and
-//! drops. `NAME.out` is after the queue. `NAME.drop` has the dropped packets, with the cause of
-//! each drop as a comment.
+//! Writes the captured packets to `packets.pcapng`. Interfaces have the same names as in captures
+//! of the simulator. For a link NAME, `NAME.in` captures before the queue, and before the schedule
+//! of marks and drops. `NAME.out` captures after the queue. `NAME.drop` contains the dropped
+//! packets, with the cause of each drop as a comment.
 //!
-//! A drop is detected only when a later packet overtakes the dropped one, and the captures of the
-//! links are read one after the other. So records wait until no older record can come, and are then
-//! written in order of time. The TCP and UDP checksums are incomplete, because the guest's devices
-//! leave them to the hardware.
+//! A drop is detected only when a later packet overtakes the dropped packet, and the captures of
+//! the links are read one after the other. Records therefore wait until no older record can follow,
+//! and are then written in order of time. The TCP and UDP checksums are incomplete, because the
+//! guest's devices leave them to the hardware.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -23,14 +23,15 @@ use super::ring::{Captured, PROGRAM_SNAPLEN as ROOM};
 /// Path at which the host looks for the file.
 const FILE: &str = "/results/packets.pcapng";
 
-/// Largest number of records that wait for older ones. If there are more, a drop that is detected
-/// late is written after newer packets.
+/// Largest number of records that wait for older records. If more records wait, a drop that is
+/// detected late is written after newer packets.
 const MAX_WAITING: usize = 1 << 17;
 
-/// Bytes per write. Each write is a call to the host, so few large ones are faster.
+/// Bytes per write. Each write is a call to the host, so a few large writes are faster than many
+/// small ones.
 const BUFFER: usize = 1 << 20;
 
-/// Number of payload bytes that are stored of a datagram. They contain the datagram's number.
+/// Number of bytes of a datagram's payload that are stored. They contain the datagram's number.
 const DATAGRAM_NUMBER: u32 = 8;
 
 /// The stored first bytes of a packet.
@@ -181,7 +182,8 @@ impl<W: Write> Packets<W> {
         }
     }
 
-    /// Writes the records that are older than `horizon_ns`, because no older record can come.
+    /// Writes the records that are older than `horizon_ns`. No record that is still to come can be
+    /// older.
     pub fn write(&mut self, horizon_ns: u64) -> io::Result<()> {
         // A stable sort keeps simultaneous packets in the order of the captures.
         self.waiting.sort_by_key(|r| r.time_ns);
@@ -256,7 +258,7 @@ mod tests {
         }
         packets.left((0, Some(0)), &leaves(10, 25), &captured, &frame);
         packets.arrived(1, &packet(25), &captured, &frame);
-        // The second packet must wait, because it may still turn out to have been dropped at 20.
+        // The second packet must wait, because its drop at 20 may still be detected.
         packets.write(20).expect("in memory");
         let mut lost = vec![Lost {
             slot: 0,

@@ -1,8 +1,9 @@
 //! Threads that only write to a socket, or only read from it, with blocking calls.
 //!
-//! The kernel wakes such a thread directly. A thread in `epoll_wait` needs two more switches
-//! between the kernel and the agent's process. Because waking is cheap, each call handles little
-//! data, which stays in the processor's cache.
+//! The kernel wakes a thread that waits in such a call directly. A thread that waits in
+//! `epoll_wait` needs two more switches between the kernel and the agent's process. Because it is
+//! cheap to wake the thread, each call can handle little data, which stays in the processor's
+//! cache.
 
 use std::fs::File;
 use std::io;
@@ -13,7 +14,7 @@ use super::sys::Socket;
 use super::tcp::{self, Slack};
 use tailback_guest::job::{Flow, Job};
 
-/// Largest number of flows with two threads each.
+/// Largest number of flows for which each flow gets two threads.
 const MOST_FLOWS: usize = 2048;
 
 /// Stack of a thread, bytes. A thread does little more than one system call.
@@ -24,11 +25,12 @@ pub type Failure = Arc<OnceLock<String>>;
 
 /// Returns whether both ends of a flow get threads.
 ///
-/// A flow that ends by itself gets no threads: the main loop watches for its end, and a thread in a
-/// system call would delay this. A flow with segmentation offload gets none, because its segments
-/// leave in large bursts, for which more data must be ready. If every ACK is recorded, threads save
-/// nothing, because each ACK wakes the agent anyway. A process that starts programs must have only
-/// one thread.
+/// A flow that ends by itself gets no threads: the main loop must notice the end at once, and a
+/// thread in a system call would delay this. Flows with segmentation offload get no threads,
+/// because their segments leave in large bursts, for which more data must be ready. If every ACK is
+/// recorded, threads would save nothing, because each ACK wakes the agent anyway. If the job has
+/// programs, flows get no threads, because a process that starts programs must have only one
+/// thread.
 pub fn serves(flow: &Flow, job: &Job) -> bool {
     let limited = flow.application.is_some();
     let endless = flow.bytes.is_none() && flow.stop_ns.is_none() && !limited;

@@ -1,5 +1,5 @@
-//! Reads the statistics of queue disciplines over rtnetlink. They are what `tc -s` shows, but no
-//! process must be started for each sample.
+//! Reads the statistics of queue disciplines over rtnetlink. The statistics are what `tc -s` shows,
+//! but no process has to be started for each sample.
 
 use std::io;
 
@@ -16,7 +16,7 @@ pub struct Probe {
     socket: Socket,
     device: i32,
     kind: Vec<u8>,
-    /// The handle of the qdisc, once it is known. Then the probe requests only this qdisc.
+    /// The handle of the qdisc, once it is known. From then on, the probe requests only this qdisc.
     handle: Option<u32>,
     xstats: Option<&'static Xstats>,
     buffer: Vec<u8>,
@@ -25,8 +25,8 @@ pub struct Probe {
 const RTM_NEWQDISC: u16 = 36;
 const RTM_GETQDISC: u16 = 38;
 const NLM_F_REQUEST: u16 = 1;
-/// Makes the kernel also send the answer to the socket that sent the request. Older kernels answer
-/// only other sockets.
+/// Makes the kernel also send the answer to the socket that sent the request. Older kernels send
+/// the answer only to other sockets.
 const NLM_F_ECHO: u16 = 8;
 const NLM_F_DUMP: u16 = 0x300;
 const NLMSG_ERROR: u16 = 2;

@@ -1,14 +1,14 @@
 //! A queue whose packets are captured before and after it. From these packets, this module computes
 //! what a [`Meter`] counts.
 //!
-//! In the guest's virtual time, computation takes no time. So the time between the two captures of
-//! a packet is exactly its sojourn time.
+//! In the guest's virtual time, computation takes no time. The time between the two captures of a
+//! packet is therefore exactly its sojourn time.
 //!
-//! Every queue discipline that the registry knows keeps the order within a flow and direction, and
-//! a single queue keeps the order of all flows. So a packet that a later packet overtakes was
-//! dropped. With other queue disciplines, such as netem, an overtaken packet may still leave, so a
-//! packet counts as dropped only if it never leaves. RED may mark a packet that the full buffer
-//! then drops. The captures do not show such a mark.
+//! Every queue discipline in the registry keeps the order of packets of a flow and direction, and a
+//! single queue keeps the order of all packets. A packet that a later packet overtakes must
+//! therefore have been dropped. In other queue disciplines, such as netem, an overtaken packet may
+//! still leave later. There, a packet counts as dropped only if it never leaves. RED may mark a
+//! packet that is then dropped because the buffer is full. The captures do not show such a mark.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -24,10 +24,10 @@ pub struct Packet {
     /// Capture time, ns from the start of the run.
     pub time_ns: u64,
     /// The flow or program and the direction of the packet: twice the number of the flow or
-    /// program, plus one for ACKs and for packets from a program's receiving host.
+    /// program, plus 1 for ACKs and for packets from the receiver's host of a program.
     pub lane: usize,
-    /// Queues keep the order of packets with equal slots. The slot is the lane or, for a program's
-    /// packet, the result of [`Packet::tuple_slot`].
+    /// Queues keep the order of packets with the same slot. The slot is the lane or, for a
+    /// program's packet, the result of [`Packet::tuple_slot`].
     pub slot: usize,
     /// The number of a program packet's 5-tuple in the captures. `None` for other packets.
     pub tuple: Option<u32>,
@@ -44,14 +44,15 @@ impl Packet {
     }
 
     /// Returns the slot for packets of a 5-tuple and direction. These slots come after the slots of
-    /// the `lanes` lanes. Queues keep the order of such packets, but some queue disciplines have a
-    /// separate queue for ECT(1) and CE. So these packets have a slot of their own.
+    /// the `lanes` lanes. Queues keep the order of packets of a 5-tuple, but some queue disciplines
+    /// have a separate queue for ECT(1) and CE. Packets with these two ECN fields therefore have a
+    /// slot of their own.
     pub fn tuple_slot(lanes: usize, tuple: u32, back: bool, ecn: u8) -> usize {
         lanes + 4 * tuple as usize + 2 * usize::from(ecn & 1) + usize::from(back)
     }
 
-    /// Returns the other slot of the packet's 5-tuple and direction. A packet that the queue has
-    /// marked entered in that slot.
+    /// Returns the other slot of the packet's 5-tuple and direction. If the queue has marked the
+    /// packet, the packet was in that slot when it entered.
     fn other_slot(&self) -> Option<usize> {
         self.tuple?;
         Some(match self.ecn & 1 {
@@ -61,7 +62,8 @@ impl Packet {
     }
 }
 
-/// Returns a list's element at this index. Extends the list if it is too short.
+/// Returns a list's element at this index. If the list is too short, extends it with default
+/// values.
 pub fn at<T: Default>(list: &mut Vec<T>, index: usize) -> &mut T {
     if list.len() <= index {
         list.resize_with(index + 1, T::default);
@@ -87,7 +89,7 @@ pub enum Noted {
     Counted(Cause),
 }
 
-/// A packet that has entered but not yet left, as far as the captures show.
+/// A packet that has entered the queue and, as far as the captures show, not left it yet.
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
     packet: Packet,
@@ -114,7 +116,7 @@ pub struct Queue {
     pub strangers: u64,
     /// Number of drops in the whole run, including the warm-up.
     pub dropped: u64,
-    /// Drops for [`super::packets`] that it has not read yet, if packets are recorded.
+    /// Drops that [`super::packets`] has not read yet. `None` if packets are not recorded.
     pub lost: Option<Vec<Lost>>,
     /// Events of programs' packets that have not been read yet.
     pub notes: Vec<Note>,
@@ -125,7 +127,8 @@ pub struct Queue {
     drops_at: DropsAt,
     /// Whether the queue drops only if the buffer is full.
     tail_drop: bool,
-    /// Whether the queue keeps the order of all packets. If so, all wait in the first of `slots`.
+    /// Whether the queue keeps the order of all packets. If it does, all packets wait in the first
+    /// of `slots`.
     in_order: bool,
     /// Overtaken packets by lane and key, if the queue may reorder packets of a slot.
     overtaken: Option<HashMap<(usize, u64), Waiting>>,
@@ -133,11 +136,11 @@ pub struct Queue {
     /// Number of marks in the whole run, including the warm-up.
     marked: u64,
     overflowed: bool,
-    /// Bytes that have left, or were dropped at the head. The next field is the number of these
-    /// packets.
+    /// Number of bytes that have left the queue or were dropped at its head. The next field is the
+    /// number of these packets.
     bytes_out: u64,
     packets_out: u64,
-    /// When the packet that left last had entered, ns.
+    /// When the packet that left most recently had entered the queue, ns.
     newest_out_ns: u64,
 }
 
@@ -230,7 +233,7 @@ impl Queue {
                 _ => return Some(slot),
             };
             self.marked += u64::from(cause == Cause::Mark);
-            // The time at which the algorithm decided to mark counts.
+            // The time of the mark is when the algorithm decided to mark.
             let at_ns = match self.drops_at {
                 DropsAt::Enqueue => entered,
                 DropsAt::Dequeue => packet.time_ns,
@@ -275,8 +278,9 @@ impl Queue {
     fn lose(&mut self, lost: &Waiting, seen_ns: u64) {
         self.dropped += 1;
         let packet = lost.packet;
-        // All packets that were in front of this one on its arrival have left by now, because the
-        // queue keeps the order. So what has left since then is the queue length on arrival.
+        // Because the queue keeps the order, all packets that were in front of this packet when it
+        // arrived have left by now. The amount that has left since then is therefore the queue
+        // length at its arrival.
         let limit = self.limits.iter().rfind(|limit| limit.0 <= packet.time_ns);
         let full = match limit.map_or(self.limit, |limit| limit.1) {
             Limit::Packets(n) => self.packets_out - lost.packets_out >= n,
@@ -313,8 +317,8 @@ impl Queue {
 
     /// At the end of the run, decides what happened to packets whose exit was not captured. Such a
     /// packet either still waits or was dropped after all packets that have left. `queued` is the
-    /// number of packets that the queue reports to hold. `dropped` and `marked` are its own counts
-    /// for the whole run.
+    /// number of packets in the queue, as the queue reports it. `dropped` and `marked` are the
+    /// queue's own counts for the whole run.
     pub fn finish(&mut self, queued: Option<u64>, dropped: Option<u64>, marked: Option<u64>) {
         let overtaken = self.overtaken.take().unwrap_or_default();
         let waiting: u64 = self.slots.iter().map(|l| l.len() as u64).sum();
@@ -337,16 +341,17 @@ impl Queue {
                 kept.push(waiting);
             }
         }
-        // No later packet has left, so only the queue's own count tells how many of the rest were
-        // dropped on arrival.
+        // No later packet has left, so only the queue's own count shows how many of the remaining
+        // packets were dropped on arrival.
         let missing = dropped.map_or(0, |d| d.saturating_sub(self.dropped));
         let unseen = marked.map_or(0, |m| m.saturating_sub(self.marked));
         for waiting in kept.iter().take(missing as usize) {
             self.lose(waiting, waiting.packet.time_ns);
         }
-        // `unseen` of the waiting packets were marked on arrival. Assume the newest ones, because
-        // they met the longest queue. If the buffer was ever full, it may have dropped marked
-        // packets, so the number is unknown.
+        // `unseen` of the waiting packets were marked on arrival. Assume that these are the newest
+        // packets, because the queue was longest when they arrived. If the buffer was ever full,
+        // marked packets may have been dropped, so the number of marked packets in the queue is
+        // unknown.
         let unseen = if self.overflowed { 0 } else { unseen };
         let waits = kept.iter().skip(missing as usize).rev();
         for waiting in waits
@@ -475,8 +480,8 @@ mod tests {
         queue.enter(packet(311, 0, 4, 0));
         queue.enter(packet(312, 0, 5, 0));
         queue.leave(packet(320, 0, 3, 0));
-        // When packet 4 arrived, only one packet was waiting, so a full buffer cannot be the cause
-        // of the drop.
+        // When packet 4 arrived, only one packet was waiting, so packet 4 was not dropped because
+        // of a full buffer.
         queue.leave(packet(330, 0, 5, 0));
         queue.finish(Some(0), None, None);
         assert_eq!(queue.meter.counts.get(Cause::Overflow), 1);
@@ -526,8 +531,8 @@ mod tests {
 
     #[test]
     fn events_belong_to_the_moment_of_decision() {
-        // The packet is marked on arrival during the warm-up, which ends at 100, and leaves after
-        // it.
+        // The packet is marked on arrival during the warm-up, which ends at 100. It leaves after
+        // the warm-up.
         let mut red = queue(Limit::Unknown, DropsAt::Enqueue);
         red.enter(packet(90, 0, 1, 2));
         red.enter(packet(110, 0, 2, 2));

@@ -1,11 +1,12 @@
 //! Sources that open TCP connections. For each request, a client connects, a server sends the
 //! requested bytes, and the connection ends.
 //!
-//! The client knows how many bytes to expect, so the server sends no FIN. In this way, the server
+//! The client knows how many bytes to expect, so the server does not have to send a FIN. It thus
 //! sends only packets that also exist in the simulator. Once a client has received all bytes, it
 //! resets the connection. The RST is a short packet to the server, which the simulator does not
-//! have. A reset connection leaves no state that blocks the port. A port is used again after the
-//! server has received the RST. The port that has been free longest is used first.
+//! have. A reset connection leaves no state that blocks the port. A client reuses a port only after
+//! the server has received the RST. Of the free ports, the one that has been free longest is used
+//! first.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -20,16 +21,16 @@ use super::setup::Namespaces;
 use super::sys::{EDGE, Poll, READABLE, Socket, WRITABLE};
 use super::tcp::{self, Info};
 
-/// A reset that has not reached the server after this time counts as lost, ns.
+/// If a reset has not reached the server after this time, it counts as lost, ns.
 const FORGOTTEN_NS: u64 = 5_000_000_000;
 
 /// The tokens by which the main loop's poll identifies a source's sockets.
 #[derive(Clone, Copy)]
 pub struct Tokens {
     pub listener: u64,
-    /// The token of the first client. Those of the other clients follow.
+    /// The token of the first client. The tokens of the other clients follow.
     pub clients: u64,
-    /// The token of the first server. Those of the other servers follow.
+    /// The token of the first server. The tokens of the other servers follow.
     pub servers: u64,
 }
 
@@ -41,10 +42,10 @@ struct Slot {
     server: Option<Socket>,
     written: u64,
     read: u64,
-    /// When the client connected or, if it has finished, when it finished, ns.
+    /// When the client connected, ns. After the client has finished: when it finished, ns.
     since_ns: u64,
-    /// Number of segments that the server had sent, and that the client had received, at the end of
-    /// the warm-up.
+    /// Number of segments that the server had sent, and number of segments that the client had
+    /// received, at the end of the warm-up.
     base: [u32; 2],
 }
 
@@ -56,7 +57,7 @@ pub struct Requests<'a> {
     listener: Socket,
     tokens: Tokens,
     slots: Vec<Slot>,
-    /// Slots without a client, longest free first.
+    /// Slots without a client. The slot that has been free longest comes first.
     free: VecDeque<usize>,
     warmup_ns: u64,
     started: u64,
@@ -198,8 +199,8 @@ impl<'a> Requests<'a> {
         }
     }
 
-    /// Sends data on a connection, or ends it. Call this when its server's socket is writable or
-    /// has received the reset.
+    /// Sends data on a connection, or ends it. Call this when the server's socket of the connection
+    /// is writable or has received the reset.
     pub fn serve(&mut self, index: usize, events: u32, zeros: &File, poll: &Poll) {
         let Some(slot) = self.slots.get_mut(index) else {
             return;
@@ -333,8 +334,8 @@ impl<'a> Requests<'a> {
     }
 }
 
-/// Returns how many data packets a client has received since the warm-up, and their length in frame
-/// bytes. The last packet of a request may be short.
+/// Returns how many data packets a client has received since the warm-up, and the total length of
+/// their frames in bytes. The last packet of a request may be short.
 fn received(slot: &Slot, info: &Info) -> (u64, u64) {
     let flow = &slot.flow;
     let segments = u64::from(info.received_segments.wrapping_sub(slot.base[1]));

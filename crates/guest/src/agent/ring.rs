@@ -1,5 +1,5 @@
 //! A ring of captured packets in memory that the kernel and the agent share. It uses TPACKET_V2,
-//! because the agent can then read each packet at once.
+//! because with this version the agent can read each packet as soon as it is captured.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -12,7 +12,7 @@ pub const SNAPLEN: u32 = 96;
 
 /// Number of bytes to store of each packet if the job has programs. This is enough for Ethernet and
 /// IPv6 headers, followed by the longest TCP header, or by a UDP header and enough payload to
-/// distinguish packets. It does not make slots larger than [`SNAPLEN`] does.
+/// distinguish packets. Slots are not larger with this length than with [`SNAPLEN`].
 pub const PROGRAM_SNAPLEN: u32 = 120;
 
 /// Length of a slot, bytes: the kernel's header and alignment (66), and [`PROGRAM_SNAPLEN`].
@@ -116,8 +116,8 @@ impl Ring {
             slots,
             next: 0,
         };
-        // Bind only now. Before, the socket might capture packets of other namespaces that are
-        // being set up.
+        // Bind only now. If the socket were bound earlier, it might capture packets of other
+        // namespaces that are being set up.
         ring.socket.bind_packets()?;
         Ok(ring)
     }

@@ -1,8 +1,8 @@
 //! The main loop. It starts and stops flows, plays sources, and takes samples.
 //!
 //! Time is virtual: it stops while any process computes, and jumps to the next timer when all
-//! processes wait. So computing times cannot change the result. Only the order of simultaneous
-//! events can, and this file determines that order.
+//! processes wait. The time that a computation takes therefore cannot change the result. Only the
+//! order of simultaneous events can change it, and this file determines that order.
 
 mod open;
 mod results;
@@ -38,9 +38,9 @@ const SETTLE_NS: u64 = 20_000_000;
 /// A jiffy, ns (HZ 1000).
 const JIFFY_NS: u64 = 1_000_000;
 
-/// A run begins when the number of jiffies is a multiple of this. So CUBIC's clock has the same
-/// phase in every run, and as in the simulator. The same holds for long timers, which fire at
-/// multiples of 8 or 64 jiffies.
+/// A run begins when the number of jiffies is a multiple of this number. CUBIC's clock therefore
+/// has the same phase in every run, which is also its phase in the simulator. Long timers, which
+/// fire at multiples of 8 or 64 jiffies, also have the same phase in every run.
 const START_JIFFIES: u64 = 512;
 
 /// Largest number of progress lines on the console.
@@ -125,7 +125,7 @@ impl Runner<'_> {
             origin_ns,
             ..self.clock
         };
-        // The difference between the clocks is constant, because nothing adjusts virtual time.
+        // The difference between the two clocks is constant, because nothing adjusts virtual time.
         let origin_of_captures = sys::realtime_ns() - now + origin_ns;
         self.clock_at_start_ns = origin_of_captures;
         self.captures.begin(origin_of_captures);

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use super::{adapt, ip, own_qdisc, sys};
 use tailback_guest::job::{Batch, Device, HARDWARE_ADDRESS, Job, Tool};
 
-/// The offloads of a device: the ethtool commands that read and set it, and its name.
+/// The offloads of a device. For each, the ethtool commands that read and set it, and its name.
 const FEATURES: [(u32, u32, &str); 3] = [
     (0x1e, 0x1f, "tso"),
     (0x23, 0x24, "gso"),
@@ -47,7 +47,8 @@ pub fn file_systems() -> Result<(), String> {
     }
     fs::create_dir_all("/run/netns").map_err(|e| format!("/run/netns: {e}"))?;
     // Let the kernel print its warnings, which the host reports as warnings about the run. Do not
-    // do this on the kernel's command line, because the random numbers depend on it.
+    // set this on the kernel's command line, because the kernel's random numbers depend on the
+    // command line.
     fs::write("/proc/sys/kernel/printk", "5").map_err(|e| format!("kernel.printk: {e}"))
 }
 
@@ -96,7 +97,7 @@ fn make_namespaces(job: &Job) -> Result<Namespaces, String> {
     for namespace in &job.namespaces {
         let what = |e| format!("namespace {}: {e}", namespace.name);
         sys::new_network().map_err(what)?;
-        // `ip` looks up the names of namespaces here.
+        // `ip` looks up the names of namespaces in this folder.
         let path = format!("/run/netns/{}", namespace.name);
         File::create(&path).map_err(what)?;
         sys::bind_mount("/proc/self/ns/net", &path).map_err(what)?;

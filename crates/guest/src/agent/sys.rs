@@ -1,5 +1,5 @@
-//! System calls for which no crate provides a safe function. This module has all `unsafe` code of
-//! the agent, except for the shared memory of capture rings.
+//! System calls for which no crate provides a safe function. This module contains all `unsafe` code
+//! of the agent, except the code for the shared memory of capture rings.
 #![allow(unsafe_code)]
 
 pub mod process;
@@ -87,7 +87,8 @@ pub fn power_off() -> ! {
         libc::sync();
         libc::reboot(libc::RB_POWER_OFF);
     }
-    // This process is not the first of the system, so it can only exit.
+    // This process is not the first process of the system, so it cannot power the system off and
+    // just exits.
     std::process::exit(1)
 }
 
@@ -162,7 +163,7 @@ impl Timer {
 /// A set of descriptors to wait for (epoll).
 pub struct Poll(OwnedFd);
 
-/// The descriptor is readable, or the peer has closed its sending direction.
+/// An event: the descriptor is readable, or the peer has closed its sending direction.
 pub const READABLE: u32 = (libc::EPOLLIN | libc::EPOLLRDHUP) as u32;
 pub const WRITABLE: u32 = libc::EPOLLOUT as u32;
 /// Report only changes (edge triggering).
@@ -374,8 +375,8 @@ impl Socket {
         some_unless_blocked(n)
     }
 
-    /// Sends bytes of a stream. If all fit into the send buffer, a segment ends after them. Returns
-    /// `None` if the buffer is full.
+    /// Sends bytes of a stream. If all bytes fit into the send buffer, a segment ends after them.
+    /// Returns `None` if the buffer is full.
     pub fn send_record(&self, bytes: &[u8]) -> io::Result<Option<usize>> {
         let flags = libc::MSG_EOR;
         // SAFETY: a buffer of this length.
@@ -552,7 +553,8 @@ pub fn zeros(bytes: usize) -> io::Result<File> {
         File::from(OwnedFd::from_raw_fd(fd))
     };
     file.set_len(bytes as u64)?;
-    // Write the zeros now, because sending from a sparse file would allocate page after page.
+    // Write the zeros now, because otherwise each page would be allocated during the run when it is
+    // first sent.
     std::os::unix::fs::FileExt::write_all_at(&file, &vec![0; bytes], 0)?;
     Ok(file)
 }

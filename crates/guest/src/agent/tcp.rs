@@ -11,33 +11,33 @@ use tailback_guest::job::Flow;
 /// Number of bytes per write. A write per packet would take as long as sending the packet.
 const CHUNK: usize = 1 << 20;
 
-/// How much data may wait between TCP and the agent.
+/// How much data may wait in the buffers between TCP and the agent.
 #[derive(Clone, Copy)]
 pub struct Slack {
     /// Approximate limit of the unsent data in TCP's buffer, bytes.
     not_sent: i32,
-    /// The receiver is woken when this many bytes have arrived.
+    /// The kernel wakes the receiver when this many bytes have arrived.
     low_water: u64,
 }
 
 impl Slack {
-    /// For endpoints that the main loop's poll wakes. Waking them is expensive, so much data may
+    /// For endpoints that the main loop's poll wakes. Each wake-up is expensive, so much data may
     /// wait.
     pub const POLLED: Slack = Slack {
         not_sent: 1 << 20,
         low_water: 512 << 10,
     };
 
-    /// For applications that pause. TCP sends the data in its buffer even during a pause, so it
-    /// should have little.
+    /// For applications that pause. TCP sends the data in its buffer even during a pause, so the
+    /// buffer should contain little data.
     pub const PAUSED: Slack = Slack {
         not_sent: 64 << 10,
         ..Slack::POLLED
     };
 
-    /// Returns the amounts for ends with threads. Waking a thread is cheap, so only little data
-    /// waits, and that of all flows fits into the processor's cache. It is at least what a burst of
-    /// ACKs releases, so that a lack of data never limits the window.
+    /// Returns the amounts for ends with threads. It is cheap to wake a thread, so only little data
+    /// waits: the data of all flows fits into the processor's cache. But the amount is at least
+    /// what a burst of ACKs allows to send, so that a lack of data never limits the window.
     pub fn waiting(flows: usize) -> Slack {
         let each = ((1 << 20) / flows.max(1)).clamp(64 << 10, 256 << 10);
         Slack {
@@ -56,7 +56,7 @@ const TCP_NOTSENT_LOWAT: i32 = 25;
 const TCP_CC_INFO: i32 = 26;
 const SO_MAX_PACING_RATE: i32 = 47;
 
-/// What `ss -ti` shows about a connection (`struct tcp_info`).
+/// The information that `ss -ti` shows about a connection (`struct tcp_info`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Info {
     /// Smoothed RTT, us.
@@ -180,14 +180,15 @@ fn receiver(flow: &Flow, slack: Slack) -> io::Result<Socket> {
 ///
 /// If the limit is set before the connection exists, it determines the window scale. But Linux
 /// replaces the limit when the first segment shows which share of a buffer is payload
-/// (`tcp_measure_rcv_mss`). So the caller sets it again after [`unbounded`] bytes.
+/// (`tcp_measure_rcv_mss`). The caller must therefore set the limit again after [`unbounded`]
+/// bytes.
 fn clamp_window(flow: &Flow, socket: &Socket) -> io::Result<()> {
     socket.set(libc::IPPROTO_TCP, TCP_WINDOW_CLAMP, &(flow.window as i32))
 }
 
-/// The share of a buffer, in 256ths, that becomes the window after the first segment: payload
-/// divided by `skb->truesize` of a full segment that was not merged with others. Before the first
-/// segment, the window is half of the buffer.
+/// The share of a buffer, in 256ths, that becomes the window after the first segment. This share is
+/// the payload of a full segment that was not merged with others, divided by its `skb->truesize`.
+/// Before the first segment, the window is half of the buffer.
 const PAYLOAD_SHARE: u64 = 162;
 
 /// Returns after how many bytes of payload the window must be limited again. Until then, the window
@@ -200,8 +201,8 @@ pub fn unbounded(flow: &Flow) -> u64 {
     (room + mss).div_ceil(2 * mss) * mss
 }
 
-/// Limits the window again once [`unbounded`] bytes have arrived. From then on, the receiver is
-/// woken less often.
+/// Limits the window again once [`unbounded`] bytes have arrived. From then on, the kernel wakes
+/// the receiver less often.
 pub fn bound_window(flow: &Flow, slack: Slack, socket: &Socket, read: u64) -> io::Result<()> {
     clamp_window(flow, socket)?;
     wake_for(socket, low_water(flow, slack, read))
@@ -218,8 +219,8 @@ pub fn sender(flow: &Flow, slack: Slack) -> io::Result<Socket> {
     // The kernel doubles the value.
     let half = (flow.send_buffer / 2) as i32;
     socket.set(libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &half)?;
-    // With much unsent data, the sender is seldom woken. With little, the data stays in the
-    // processor's cache.
+    // With much unsent data, the kernel seldom has to wake the sender. With little unsent data, the
+    // data stays in the processor's cache.
     socket.set(libc::IPPROTO_TCP, TCP_NOTSENT_LOWAT, &slack.not_sent)?;
     if flow.application.is_some() {
         // Send each segment as soon as the window allows, even if it is not full.
@@ -251,8 +252,8 @@ pub fn accepted(flow: &Flow, socket: &Socket) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns after how many more bytes the receiver must be woken, if it has read `read` bytes. The
-/// end of a limited transfer or of a chunk must wake it.
+/// Returns after how many more bytes the kernel must wake the receiver, if the receiver has read
+/// `read` bytes. The end of a limited transfer or of a chunk must wake it too.
 fn low_water(flow: &Flow, slack: Slack, read: u64) -> u64 {
     let chunks = || Some(flow.application.as_ref()?.chunks.as_ref()?.bytes);
     let left = match (flow.bytes, chunks()) {
@@ -272,7 +273,7 @@ fn has_ends(flow: &Flow) -> bool {
 /// Reads the available data. Returns the number of bytes read in total.
 pub fn read(flow: &Flow, socket: &Socket, mut read: u64) -> io::Result<u64> {
     let before = read;
-    // One call reads everything. Later data causes another event.
+    // One call reads everything that is available. Later data causes another event.
     if let Some(n) = socket.discard(1 << 30)? {
         read += n as u64;
     }
@@ -283,7 +284,8 @@ pub fn read(flow: &Flow, socket: &Socket, mut read: u64) -> io::Result<u64> {
     } else if has_ends(flow) || before < growing {
         bound_window(flow, Slack::POLLED, socket, read)?;
     } else {
-        // Offloads merge segments. Larger segments change the share of payload again.
+        // Offloads merge segments. Larger segments change the share of payload again, so set the
+        // limit again.
         clamp_window(flow, socket)?;
     }
     Ok(read)
@@ -346,7 +348,7 @@ mod tests {
     #[test]
     fn fields_are_where_the_kernel_has_them() {
         // Each word of the test data equals its own offset, so the expected values are the offsets
-        // in include/uapi/linux/tcp.h.
+        // of the fields in include/uapi/linux/tcp.h.
         let bytes: Vec<u8> = (0..64_u32).flat_map(|i| (4 * i).to_ne_bytes()).collect();
         let info = Info::parse(&bytes);
         assert_eq!((info.srtt_us, info.cwnd, info.ssthresh), (68, 80, 76));

@@ -1,14 +1,16 @@
-//! Encodes in the token of a poll event which socket or other descriptor it belongs to: its kind
-//! and its index.
+//! Encodes in the token of a poll event the kind and the index of the socket or other descriptor
+//! that caused the event.
 
 pub const TIMER: u64 = 0;
-/// The listener of the flow with this index. The next two kinds are its sender and its receiver.
+/// The listener of the flow with this index. The next two kinds are the flow's sender and its
+/// receiver.
 pub const LISTENER: u64 = 1;
 pub const SENDER: u64 = 2;
 pub const RECEIVER: u64 = 3;
-/// The capture ring of a sender's namespace. The index is the namespace's.
+/// The capture ring of a sender's namespace. The index is that of the namespace.
 pub const SENDER_RING: u64 = 4;
-/// The listener of a source's connections. The next two kinds are its clients and its servers.
+/// The listener of a source's connections. The next two kinds are the source's clients and its
+/// servers.
 pub const REQUEST_LISTENER: u64 = 5;
 pub const REQUEST_CLIENT: u64 = 6;
 pub const REQUEST_SERVER: u64 = 7;
@@ -16,7 +18,7 @@ pub const REQUEST_SERVER: u64 = 7;
 /// index, plus one for standard error.
 pub const PROGRAM_EXIT: u64 = 8;
 pub const PROGRAM_OUTPUT: u64 = 9;
-/// Both ends of a source whose receiving end echoes or reports. The index is the source's.
+/// Both ends of a source whose receiving end echoes or reports. The index is that of the source.
 pub const ECHO: u64 = 10;
 
 /// In the index of a source's client or server, the source's index begins at this bit. The lower
@@ -31,7 +33,7 @@ pub fn parts(token: u64) -> (u64, usize) {
     (token >> 32, (token & 0xffff_ffff) as usize)
 }
 
-/// Returns the index of the source and that of its client or server.
+/// Returns the index of the source, and the index of the source's client or server.
 pub fn of_source(index: usize) -> (usize, usize) {
     (
         index >> REQUEST_SOURCE_BITS,

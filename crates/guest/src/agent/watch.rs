@@ -20,7 +20,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Adds a sample of a sender. `interval_ns` is the time between samples, or 0 if each ACK
+    /// Processes a sample of a sender. `interval_ns` is the time between samples, or 0 if each ACK
     /// causes a sample.
     pub fn look(&mut self, at_ns: u64, info: &Info, interval_ns: u64) {
         let last = std::mem::replace(&mut self.last, *info);

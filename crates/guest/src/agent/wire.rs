@@ -1,10 +1,10 @@
 //! A wire after a link, which loses packets. Compares the packets that enter the wire with those
 //! that leave it, to find the lost ones.
 //!
-//! With any delay and jitter, the wire keeps the order of packets. So a packet that a later packet
-//! overtakes was lost. The queue discipline decided this when the packet entered. A wire that drops
-//! redundant ACKs keeps the order only within a flow and direction. It drops an ACK when a newer
-//! ACK enters.
+//! The wire keeps the order of packets, even if it has delay and jitter. A packet that a later
+//! packet overtakes must therefore have been lost. The queue discipline decided to lose it when the
+//! packet entered. A wire that drops redundant ACKs keeps the order only within a flow and
+//! direction. It drops an ACK when a newer ACK enters.
 
 use std::collections::VecDeque;
 
@@ -20,14 +20,14 @@ use super::ring::Ring;
 pub type OnWire = (Packet, Option<Head>);
 
 pub struct LossTap {
-    /// The ring that captures packets as they enter and leave.
+    /// The ring that captures packets as they enter and leave the wire.
     pub ring: Ring,
     /// Interface index of the device at the far end of the wire.
     pub out: i32,
     pub wire: Wire,
 }
 
-/// The packets on a wire, including lost ones that no later packet has overtaken yet.
+/// The packets on a wire, including lost packets that no later packet has overtaken yet.
 pub struct Wire {
     /// The queue discipline that loses the packets.
     discipline: Discipline,
@@ -35,7 +35,7 @@ pub struct Wire {
     /// The lost packets that [`Wire::leave`] returns next, if the wire keeps the order only within
     /// a flow.
     overtaken: VecDeque<OnWire>,
-    /// Number of lost packets, including the warm-up.
+    /// Number of lost packets, including those lost during the warm-up.
     lost: u64,
 }
 
@@ -71,7 +71,7 @@ impl Wire {
         self.waiting.push_back((packet, head));
     }
 
-    /// Records that a packet left. Returns the packets before it, which were lost.
+    /// Records that a packet left. Returns the packets in front of it, which were lost.
     pub fn leave(&mut self, packet: &Packet) -> impl Iterator<Item = OnWire> + use<'_> {
         let ahead = self.find(packet);
         if self.discipline.overtakes() {
@@ -103,8 +103,9 @@ impl Wire {
         }
     }
 
-    /// Ends the run, and returns the packets that were lost after all packets that have left.
-    /// `queued` is the number of packets that netem reports to hold. These are the newest packets.
+    /// At the end of the run, returns the lost packets that no later packet has overtaken. `queued`
+    /// is the number of packets in the wire's netem, as netem reports it. These are the newest
+    /// packets.
     pub fn finish(&mut self, queued: u64) -> impl Iterator<Item = OnWire> + use<'_> {
         if self.discipline.overtakes() {
             // The queue discipline holds only the newest packet of each lane.

@@ -68,7 +68,7 @@ pub fn statistics(attributes: &[u8], xstats: Option<&Xstats>) -> Statistics {
 }
 
 /// Returns the number of marks from a queue discipline's own statistics. Returns `None` if a
-/// counter is missing, as in the shorter struct of an older kernel.
+/// counter is missing, because an older kernel has a shorter struct.
 fn marks(xstats: &Xstats, own: &[u8]) -> Option<u32> {
     xstats.marks?.iter().try_fold(0_u32, |sum, &at| {
         let counted = own.get(at..at + 4)?;
@@ -88,7 +88,7 @@ pub fn attribute(mut attributes: &[u8], wanted: u16) -> Option<&[u8]> {
     None
 }
 
-/// Rounds up to a multiple of four bytes, where the next attribute begins.
+/// Rounds a length up to a multiple of four bytes. The next attribute begins there.
 pub fn align(length: usize) -> usize {
     length.next_multiple_of(4)
 }
@@ -142,7 +142,7 @@ mod tests {
             None,
             "an older, shorter struct"
         );
-        // The type is TCA_FQ_CODEL_XSTATS_CLASS, which has no count of marks.
+        // The type of the statistics is TCA_FQ_CODEL_XSTATS_CLASS, which has no count of marks.
         assert_eq!(told("fq_codel", &own[4..]).marks, None);
     }
 

@@ -1,7 +1,7 @@
 //! Maps a flow's congestion control to a congestion control in the kernel, and to its module.
 //!
-//! Module parameters apply to all flows that use the module. So all such flows of a plan must have
-//! equal parameters.
+//! Module parameters apply to all flows that use the module. All flows of a plan that use the same
+//! module must therefore have equal parameters.
 
 use tailback_engine::cc;
 use tailback_engine::plan::{Algorithm, EcnFeedback, FlowPlan, Growth};

@@ -9,14 +9,14 @@ use super::as_flow;
 use super::layout::{Group, Layout};
 use crate::job::{Application, Chunks, Connections, Flow, Source};
 
-/// Port of the first flow. The next ports belong to the other flows, and then to the sources.
+/// Port of the first flow. The following ports belong to the other flows, and then to the sources.
 const FIRST_PORT: u16 = 5001;
 
 /// Upper limit of the total size of all send buffers, bytes.
 const SEND_BUFFERS: u64 = 1 << 30;
 
-/// What is needed to map flows and sources: the plan, their hosts, and their congestion controls in
-/// the kernel.
+/// The data that is needed to map flows and sources: the plan, the hosts of flows and sources, and
+/// their congestion controls in the kernel.
 pub(super) struct Ends<'a> {
     pub plan: &'a Plan,
     pub seed: u64,
@@ -159,8 +159,8 @@ fn indices(route: &[u32]) -> Vec<usize> {
     route.iter().map(|l| *l as usize).collect()
 }
 
-/// Returns the size of a flow's send buffer, bytes. It is several times what can be in flight,
-/// because Linux also counts its overhead for each packet.
+/// Returns the size of a flow's send buffer, bytes. The size is several times the data that can be
+/// in flight, because Linux also counts its overhead for each packet.
 fn send_buffer(plan: &Plan, route: &[u32], rtt: Time) -> u32 {
     let fastest = |rate: &RatePlan| match rate {
         RatePlan::Steps(steps) => steps.iter().map(|s| s.1.0).max().unwrap_or(0),
@@ -178,8 +178,8 @@ fn send_buffer(plan: &Plan, route: &[u32], rtt: Time) -> u32 {
     };
     let queues: u128 = links().map(|l| u128::from(held(l))).sum();
     let way = u128::from(rate) * u128::from(rtt.ns()) / 8_000_000_000;
-    // Count what the queues on the route can hold. If this is unknown, assume what arrives in a
-    // quarter of a second.
+    // Count the bytes that the queues on the route can hold, but at least the bytes that arrive in
+    // a quarter of a second.
     let quarter = u128::from(rate) / 32;
     let wanted = 6 * (way + queues.max(quarter));
     let share = SEND_BUFFERS / plan.flow_count().max(1) as u64;

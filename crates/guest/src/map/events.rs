@@ -1,12 +1,12 @@
 //! Maps `[[events]]` to what the guest changes during a run.
 //!
-//! | change | what the guest does |
+//! | change | effect in the guest |
 //! |---|---|
-//! | the rate of a link | the same as for `steps` of the rate: the plan gets such steps |
-//! | delay and loss of a link | changes the netem after the queue |
-//! | options of a queue | `tc qdisc change` |
-//! | options of an impairment | changes the impairment's qdisc |
-//! | start and stop of a flow or source | starts and stops its sockets at these times |
+//! | the rate of a link | the plan gets `steps` of the rate, which the guest then applies |
+//! | delay and loss of a link | the agent changes the netem after the queue |
+//! | options of a queue | the agent runs `tc qdisc change` |
+//! | options of an impairment | the agent changes the impairment's qdisc |
+//! | start and stop of a flow or source | the agent starts and stops its sockets at these times |
 
 use std::borrow::Cow;
 
@@ -21,7 +21,7 @@ use super::refuse::Refusals;
 use super::tc::{self, Qdisc};
 use crate::job::{Flow, Source};
 
-/// The key of a scenario that refusals name.
+/// The key of a scenario that refusals of this module name.
 const EVENTS: &str = "events";
 
 /// The earliest time of a step that changes a rate. The step at time 0 is the rate at the start.
@@ -132,8 +132,8 @@ pub(super) fn check_impairment(
     }
 }
 
-/// Adds to a queue what its options are after each event, or rejects events that Linux does not
-/// support.
+/// Adds the options that a queue has after each event to the queue. Rejects events that Linux does
+/// not support.
 pub(super) fn of_queue(
     plan: &Plan,
     number: usize,
@@ -168,7 +168,8 @@ pub(super) fn of_queue(
         let errors = refusals.0.len();
         let mut found = Refusals::default();
         let new = tc::queue(EVENTS, &now, kit, &mut Modules::default(), &mut found);
-        // Name the event, because the value at the path of the queue is another one.
+        // Report the error at the event, because the path of the queue leads to the value before
+        // the event.
         refusals.0.extend(
             found
                 .0

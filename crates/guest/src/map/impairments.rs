@@ -14,7 +14,7 @@ use super::refuse::Refusals;
 /// The qdisc that implements an impairment: netem, or one of tailback's own.
 pub(super) struct ImpairmentNetem {
     pub discipline: Discipline,
-    /// Its arguments, each with the time from which they apply. The first time is 0.
+    /// The qdisc's arguments, each with the time from which they apply. The first time is 0.
     pub words: Vec<(Time, String)>,
     pub loses: bool,
 }
@@ -152,8 +152,8 @@ pub(super) fn netems(plan: &Plan, link: usize, seed: u64) -> Vec<ImpairmentNetem
         let netem = (impairment.entry().build.netem)(&impairment.options).ok()?;
         let purpose = format!("netem {place}");
         let mut seeds = Stream::new(seed, &here.name, &purpose);
-        // A change of its arguments makes netem restart its random numbers from the seed, so use
-        // another seed for each change.
+        // If its arguments change, netem restarts its random numbers from the seed. So use another
+        // seed for each change.
         let words = with_events(plan, link, place, &netem);
         let words = words.into_iter().map(|(at, words)| {
             let seed = match netem.random && !words.is_empty() {
@@ -175,8 +175,8 @@ pub(super) fn netems(plan: &Plan, link: usize, seed: u64) -> Vec<ImpairmentNetem
     netems.collect()
 }
 
-/// Restricts one of tailback's own queue disciplines to certain kinds of packets. Its arguments
-/// stay the same, and only `active` changes over time.
+/// Restricts one of tailback's own queue disciplines to certain kinds of packets. Over time, only
+/// its argument `active` changes.
 fn scope(words: &mut [(Time, String)], only: Concerns, mixed: bool) {
     let Some(constant) = words
         .iter()
@@ -200,8 +200,8 @@ fn scope(words: &mut [(Time, String)], only: Concerns, mixed: bool) {
     }
 }
 
-/// Returns whether an impairment loses packets at some time. `at_start` is whether it does with its
-/// first options.
+/// Returns whether an impairment loses packets at some time. `at_start` states whether it loses
+/// packets with its first options.
 fn loses(plan: &Plan, link: usize, place: usize, at_start: bool) -> bool {
     let impairment = &plan.links[link].impairments[place];
     let mut later = events::of_impairment(plan, link, place);
@@ -211,8 +211,8 @@ fn loses(plan: &Plan, link: usize, place: usize, at_start: bool) -> bool {
         })
 }
 
-/// Returns the arguments of an impairment's qdisc, each with the time from which they apply, with
-/// the changes of events.
+/// Returns the arguments of an impairment's qdisc, each with the time from which they apply. They
+/// include the changes by events.
 fn with_events(plan: &Plan, link: usize, place: usize, netem: &Netem) -> Vec<(Time, String)> {
     let impairment = &plan.links[link].impairments[place];
     let mut words = timeline(impairment, netem);

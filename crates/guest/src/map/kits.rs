@@ -20,15 +20,15 @@ pub(super) const ACCURATE_ECN: Feature = Feature {
     since: "6.18",
 };
 
-/// The sysctl that turns off storing ssthresh with the metrics of a destination. Earlier releases
-/// always store it.
+/// The sysctl that controls whether Linux stores ssthresh with the metrics of a destination.
+/// Earlier releases always store it.
 pub(super) const SSTHRESH_METRICS: Feature = Feature {
     name: "net/ipv4/tcp_no_ssthresh_metrics_save",
     since: "5.6",
 };
 
-/// The sysctl that determines whether a timeout changes a connection's flow hash. In earlier
-/// releases it always does.
+/// The sysctl that controls whether a timeout changes a connection's flow hash. In earlier
+/// releases, a timeout always changes it.
 pub(super) const TXREHASH: Feature = Feature {
     name: "net/core/txrehash",
     since: "5.18",
@@ -71,8 +71,8 @@ pub struct Kit {
 const HASH_DIGITS: usize = 6;
 
 impl Kit {
-    /// Returns whether this name denotes the guest kernel. It may be a release, a version, or the
-    /// beginning of the guest kernel's hash.
+    /// Returns whether this name denotes the guest kernel. The name may be a release, a version, or
+    /// the beginning of the guest kernel's hash.
     fn is(&self, name: &str) -> bool {
         self.version == name
             || self.release() == name
@@ -111,7 +111,7 @@ impl Deref for Kits<'_> {
 }
 
 impl<'a> Kits<'a> {
-    /// Selects the guest kernel for a plan. Returns an error if no built one matches.
+    /// Selects the guest kernel for a plan. Returns an error if no built guest kernel matches.
     pub fn of(plan: &Plan, kit: &'a Kit) -> Result<Kits<'a>, Refusal> {
         let all = kit.others.as_slice();
         let Some(name) = plan.kernel.as_deref() else {
@@ -140,8 +140,8 @@ impl<'a> Kits<'a> {
         }
     }
 
-    /// Names the built guest kernels that have a feature, for an error message, or if none
-    /// has it, the first release that does.
+    /// Names the built guest kernels that have a feature, for an error message. If no built guest
+    /// kernel has it, names the first release with it.
     pub fn with(&self, since: Option<&str>, has: impl Fn(&Kit) -> bool) -> Option<String> {
         let found = self.all.iter().filter(|kit| has(kit));
         let found: BTreeSet<&str> = found.map(Kit::release).collect();

@@ -5,7 +5,7 @@
 //!    ack -------------------------------------- ack        ACKs, no link on the way back
 //! ```
 //!
-//! | namespace | what |
+//! | namespace | content |
 //! |---|---|
 //! | `psN`, `prN` | sender and receiver of an entry of programs, with IPv4 and IPv6 (`layout/programs.rs`) |
 //! | `sG`, `rG` | senders and receivers of group G: flows that share their stack and route |
@@ -107,14 +107,14 @@ struct Route {
 
 #[derive(Clone, Copy)]
 enum Destination {
-    /// The address of a flow's host. Routers have an IP route to it.
+    /// The address of a flow's host. Routers have an IP route to this address.
     Routed(Ipv4Addr),
     /// The IPv4 and IPv6 addresses of a program's host. All namespaces on the way forward these
     /// packets below IP, so that no router sends IPv6 packets of its own.
     Handed(Addresses),
 }
 
-/// Where some destinations' packets go after a link: to the next link or to a host.
+/// Where packets to some destinations are sent after a link: to the next link, or to a host.
 #[derive(Clone, PartialEq)]
 enum Next {
     Link(usize),
@@ -122,8 +122,9 @@ enum Next {
 }
 
 impl Layout {
-    /// Builds the network of a plan that has passed all checks. `queues` has the queue discipline
-    /// of each link, `controls` the congestion control of each entry in `[[programs]]`.
+    /// Builds the network of a plan that has passed all checks. `queues` contains the queue
+    /// discipline of each link, and `controls` the congestion control of each entry in
+    /// `[[programs]]`.
     pub fn of(
         plan: &Plan,
         seed: u64,
@@ -259,7 +260,8 @@ impl Layout {
                 ("net/ipv4/conf/default/rp_filter", "0"),
                 ("net/ipv6/conf/all/disable_ipv6", "1"),
                 ("net/ipv6/conf/default/disable_ipv6", "1"),
-                // A long route has many routers, each of which decrements the TTL.
+                // Set a large TTL, because a long route has many routers, and each decrements the
+                // TTL.
                 ("net/ipv4/ip_default_ttl", "255"),
             ];
             let (mut there, mut back) = (String::new(), String::new());
@@ -335,7 +337,7 @@ impl Layout {
             if !plan.offloads && has_tcp && !joins {
                 // With this limit, TCP sends each segment as a packet of its own. Without it, TCP
                 // joins segments even if the device's offloads are off. The kernel then separates
-                // them as they leave the device.
+                // the segments as they leave the device.
                 self.ip[sender].push("link set dev data gso_max_segs 1".to_owned());
             }
             self.ip[sender].push(format!("route add {to}/32 dev data src {from}{there}"));
@@ -552,7 +554,7 @@ impl Layout {
     /// Makes namespaces with only one outgoing device forward packets below IP. This takes 20 %
     /// less time than routing, and does not modify packets.
     ///
-    /// Packets from a host are copied without a reference to their socket. Otherwise TCP would find
+    /// A packet from a host is copied without the reference to its socket. Otherwise TCP would find
     /// that a segment in a router's queue is still in the host, and would not retransmit it
     /// (`skb_still_in_host_queue`).
     fn hand_on(&mut self) {
@@ -596,11 +598,11 @@ impl Layout {
                 0 => String::new(),
                 n => format!(" overhead {n}"),
             };
-            // Without a burst, a packet leaves at the start of its slot, and the next one len/rate
-            // later. But the guest's clock has steps of 256 ns, so packets leave late, and the rate
-            // would be too low (by 0.07 % at 100 Mbit/s). So the burst is at least what the rate
-            // carries in 1 us. With a single class, the quantum does not matter. Rate and ceiling
-            // are equal, so both get the burst.
+            // Without a burst, a packet leaves at the start of its slot, and the next packet leaves
+            // len/rate later. But the guest's clock has steps of 256 ns, so packets leave late, and
+            // the rate would be too low (by 0.07 % at 100 Mbit/s). The burst is therefore at least
+            // the amount that the link sends in 1 us. Rate and ceiling are equal, so both get this
+            // burst. With a single class, the quantum does not matter.
             let burst = rate.0.div_ceil(8_000_000).max(1).max(link.burst.0);
             format!(
                 "class {what} dev out parent 1: classid 1:1 htb rate {0}bit ceil {0}bit burst {burst}b cburst {burst}b quantum {1}{overhead}",
@@ -693,7 +695,7 @@ impl Layout {
     }
 }
 
-/// Returns the steps of a link's rate, or an empty list for another rate.
+/// Returns the steps of a link's rate, or an empty list for a rate without steps.
 fn rate_steps(link: &LinkPlan) -> &[(Time, Rate)] {
     match &link.rate {
         RatePlan::Steps(steps) => steps,

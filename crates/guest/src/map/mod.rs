@@ -1,12 +1,12 @@
 //! Maps a plan to a job for the guest, or returns why Linux cannot run the plan.
 //!
-//! | module | what |
+//! | module | content |
 //! |---|---|
 //! | `layout` | namespaces, devices, routes, shapers, delays |
 //! | `tc` | queue disciplines as arguments of tc |
 //! | `cc` | congestion controls and their parameters |
 //! | `ends` | flows and sources of traffic |
-//! | `events` | `[[events]]`: what changes during a run |
+//! | `events` | the changes during a run (`[[events]]`) |
 //! | `impairments` | the impairments of links, as arguments of netem |
 //! | `kits` | the available kernels, and the releases that introduced features |
 //! | `modules` | the modules to load |
@@ -100,7 +100,7 @@ pub fn modules(plan: &Plan) -> BTreeSet<&str> {
     queues.chain(controls).chain(own).collect()
 }
 
-/// What a plan uses of the kernel.
+/// The parts of the kernel that a plan uses.
 struct Decided<'k> {
     kit: Kits<'k>,
     modules: Vec<Module>,
@@ -135,7 +135,7 @@ fn as_flow(source: &TrafficPlan, connections: &ConnectionsPlan) -> FlowPlan {
     }
 }
 
-/// Determines what a plan uses of the kernel, or returns why the plan cannot run.
+/// Determines which parts of the kernel a plan uses, or returns why the plan cannot run.
 fn decide<'k>(plan: &Plan, kit: &'k Kit) -> Result<Decided<'k>, Vec<Refusal>> {
     let plan = &*events::with_steps(plan);
     let kit = &Kits::of(plan, kit).map_err(|refusal| vec![refusal])?;
@@ -290,8 +290,8 @@ pub fn map(plan: &Plan, seed: u64, kit: &Kit) -> Result<Job, Vec<Refusal>> {
     map_with(plan, seed, kit, &Places::default())
 }
 
-/// Maps a plan to the job of a run with this seed. `places` has the paths of the programs' packages
-/// and files.
+/// Maps a plan to the job of a run with this seed. `places` contains the paths of the programs'
+/// packages and files.
 ///
 /// # Errors
 /// Returns everything that Linux, or this guest kernel, does not support.
@@ -386,15 +386,15 @@ fn record(plan: &Plan) -> Record {
     }
 }
 
-/// Returns the sysctls that apply to the whole kernel instead of a namespace.
+/// Returns the sysctls that apply to the whole kernel, not to a single namespace.
 fn global_sysctls() -> Vec<(String, String)> {
     [
-        // In pages. Memory pressure begins only at 2 GiB, because each buffer has a limit of its
-        // own.
+        // The unit is pages. Let memory pressure begin only at 2 GiB, because each buffer has a
+        // limit of its own.
         ("net/ipv4/tcp_mem", "393216 524288 786432"),
         ("net/core/rmem_max", "67108864"),
         ("net/core/wmem_max", "67108864"),
-        // Each destination in each namespace takes an entry of the neighbour table.
+        // Each destination in each namespace uses an entry of the neighbour table.
         ("net/ipv4/neigh/default/gc_thresh1", "262144"),
         ("net/ipv4/neigh/default/gc_thresh2", "524288"),
         ("net/ipv4/neigh/default/gc_thresh3", "1048576"),
@@ -403,7 +403,7 @@ fn global_sysctls() -> Vec<(String, String)> {
     .to_vec()
 }
 
-/// Checks the settings of a plan that concern neither a single link nor a single flow.
+/// Checks the settings of a plan that do not belong to a single link or a single flow.
 fn whole(plan: &Plan, refusals: &mut Refusals) {
     if plan.owners().len() > MOST_ENDS {
         refusals.add(

@@ -13,11 +13,11 @@ use super::refuse::{Refusals, instead};
 pub(super) struct Modules(Vec<Chosen>);
 
 struct Chosen {
-    /// What the module provides: `cc NAME` or `qdisc NAME`.
+    /// The algorithm that the module provides: `cc NAME` or `qdisc NAME`.
     provides: String,
-    /// Name of the module that replaces Linux's own, if any.
+    /// Name of the module that replaces Linux's own module, if any.
     stand_in: Option<String>,
-    /// Guest paths of the module's files. Empty if it is built in.
+    /// Guest paths of the module's files. Empty if the algorithm is built in.
     paths: Vec<String>,
     parameters: String,
 }
@@ -198,8 +198,8 @@ fn extra(
         refusals.add(&path, message, expected);
         return None;
     };
-    // If it is unknown what a module registers, accept the module. It may register in a way that
-    // the build of the guest kernel does not detect.
+    // If it is unknown which algorithms a module registers, accept the module. It may register them
+    // in a way that the build of the guest kernel does not detect.
     let registers = kit.registers.get(name).map_or(&[][..], Vec::as_slice);
     if !registers.is_empty() && registers.iter().all(|one| one != algorithm) {
         let all = registers.join(" and ");

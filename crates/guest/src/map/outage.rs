@@ -46,7 +46,8 @@ pub(super) fn check(
     }
 }
 
-/// The line of tc that adds the root, and the parent's name in the line that adds its child.
+/// The line of tc that adds the root. The next constant names the root as parent in the line that
+/// adds its child.
 pub(super) const ROOT: &str = "qdisc add dev out root handle f: outage";
 pub(super) const CHILD: &str = "parent f:1";
 

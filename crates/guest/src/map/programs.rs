@@ -17,7 +17,7 @@ use crate::job::{Interop, Program, Ready, Side};
 /// Paths in the guest's file system of the packages, files and folders that programs use.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct Places {
-    /// Folders of unpacked packages. The key is the package names, joined by spaces.
+    /// Folders of unpacked packages. The key consists of the package names, joined by spaces.
     #[serde(default)]
     pub roots: BTreeMap<String, String>,
     /// Files and folders. The key is their path on the host.

@@ -7,7 +7,7 @@ use tailback_engine::registry::kernel::Refused;
 pub(super) struct Refusals(pub Vec<Refusal>);
 
 impl Refusals {
-    /// Adds a refusal. `expected` is what the user can write instead.
+    /// Adds a refusal. `expected` states what the user can write instead.
     pub fn add(&mut self, path: &str, message: impl Into<String>, expected: impl Into<String>) {
         self.0.push(Refusal {
             path: path.to_owned(),

@@ -1,5 +1,5 @@
-//! Formats a job as text, for a person to read and for tests to compare. The text shows the lines
-//! of each namespace.
+//! Formats a job as text, for a person to read and for tests to compare. The text shows the
+//! commands of each namespace.
 
 use std::fmt;
 

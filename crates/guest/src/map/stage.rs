@@ -1,5 +1,5 @@
-//! Maps what follows a link (delay, jitter, loss, serialisation of a wire, transmission in slots)
-//! to arguments of netem.
+//! Maps the stages after a link (delay, jitter, loss, serialisation of a wire, transmission in
+//! slots) to arguments of netem.
 
 use tailback_engine::plan::{LinkMode, LinkPlan, SlotsPlan};
 use tailback_engine::rng::Stream;
@@ -8,8 +8,8 @@ use tailback_engine::units::{Rate, Time};
 use super::events::WireChange;
 use super::tc::time;
 
-/// Makes netem keep the order of packets, which it does only with a rate. This rate adds less than
-/// a nanosecond to a frame of 12,500 bytes.
+/// Arguments that make netem keep the order of packets. netem keeps the order only if it has a
+/// rate. This rate adds less than a nanosecond to a frame of 12,500 bytes.
 const KEEPS_ORDER: &str = "rate 100tbit";
 
 /// Returns netem's arguments for a delay, and a jitter of up to `jitter`, without reordering.
@@ -47,11 +47,11 @@ impl Stage {
         self.loss > 0.0 || self.changes.iter().any(|change| change.loss > 0.0)
     }
 
-    /// Returns the arguments of netem from each time on at which they change. `steps` are the steps
-    /// of the link's rate.
+    /// Returns the arguments of netem, each with the time from which they apply. `steps` are the
+    /// steps of the link's rate.
     pub fn timeline(&self, steps: &[(Time, Rate)], name: &str) -> Vec<(Time, String)> {
-        // netem treats a rate of 0 as no limit. No packet reaches it during an outage, so keep the
-        // old rate.
+        // netem treats a rate of 0 as no limit. No packet reaches netem during an outage, so keep
+        // the old rate.
         let steps = steps.iter().skip(1).filter(|step| step.1 != Rate(0));
         let steps = steps.filter(|_| self.wire.is_some());
         let mut times: Vec<Time> = self.changes.iter().map(|change| change.at).collect();
@@ -65,7 +65,7 @@ impl Stage {
             if let Some(change) = change {
                 (stage.delay, stage.loss) = (change.delay, change.loss);
             }
-            // A change makes netem restart its random numbers from the seed.
+            // A change of its arguments makes netem restart its random numbers from the seed.
             if !self.changes.is_empty() {
                 stage.seed = seeds.bits();
             }
@@ -75,7 +75,7 @@ impl Stage {
         lines.collect()
     }
 
-    /// Returns the arguments of netem, with `rate` instead of the netem's rate if it is given.
+    /// Returns the arguments of netem. If `rate` is given, it replaces the rate of this stage.
     pub fn words(&self, rate: Option<Rate>) -> String {
         let seed = self.seed;
         let mut words = Vec::new();

@@ -22,7 +22,7 @@ pub(super) struct Qdisc {
     pub adapts: bool,
     /// Whether the AQM drops packets when they arrive or when they depart.
     pub drops_at: DropsAt,
-    /// What events change during the run, in order.
+    /// The changes that events make during the run, in order.
     pub changes: Vec<QdiscChange>,
     /// How the kernel implements this kind, from the registry.
     face: Option<&'static kernel::Qdisc>,
@@ -33,7 +33,7 @@ pub(super) struct QdiscChange {
     pub at: Time,
     /// The arguments that follow the kind.
     pub words: String,
-    /// The queue's limit from then on.
+    /// The queue's limit from this time on.
     pub limit: Limit,
 }
 
@@ -139,8 +139,8 @@ pub(super) fn changed(name: &str, old: &Options, new: &Options, rate: Rate) -> S
 }
 
 /// Returns the module that replaces Linux's queue discipline on a link. This is the module that the
-/// scenario names. Without one, it is a tailback module if Linux does not support the kind or one
-/// of its options.
+/// scenario names. If the scenario names no module, it is a tailback module, provided that Linux
+/// does not support the kind or one of its options.
 pub(super) fn stand_in<'a>(queue: &'a Algorithm, module: Option<&'a str>) -> Option<&'a str> {
     module.or_else(|| {
         let (name, options) = queue.known()?;

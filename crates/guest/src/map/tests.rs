@@ -1,4 +1,4 @@
-//! Tests the jobs for various plans, and the keys that the errors about unsupported plans name.
+//! Tests the jobs for various plans. For unsupported plans, tests which keys the errors name.
 
 use super::*;
 use crate::job::Tool;
@@ -79,7 +79,8 @@ fn simple() -> Plan {
 /// Returns the job as text, without the lines that every namespace has.
 fn script(plan: &Plan) -> String {
     let job = map(plan, 1, &kit()).unwrap_or_else(|no| panic!("{no:#?}"));
-    // Every device that a line names exists exactly once, and no device is in two veth pairs.
+    // Check that every device that a line names exists exactly once, and that no device is in two
+    // veth pairs.
     let mut devices: Vec<(usize, &str)> = Vec::new();
     for veth in &job.veths {
         for end in [&veth.a, &veth.b] {
@@ -477,8 +478,8 @@ fn red_and_options_of_the_stack() {
     );
 }
 
-/// A sender whose TCP joins segments has no limit on them. Its device's offloads stay off, so the
-/// queues still see single segments.
+/// A sender whose TCP joins segments has no limit on joined segments. The offloads of its device
+/// stay off, so single segments arrive at the queues.
 #[test]
 fn a_sender_may_join_segments_before_its_device_separates_them() {
     let limits = |pacing| {
@@ -601,13 +602,14 @@ fn flows_are_on_the_hosts_they_name() {
         job.flows.iter().map(|f| f.dscp).collect::<Vec<_>>(),
         [46, 46, 46, 0]
     );
-    // The simulator assigns the same host numbers.
+    // The simulator assigns the same numbers to hosts.
     let info = plan.flow_info();
     assert_eq!(
         info.iter().map(|i| i.source).collect::<Vec<_>>(),
         [0, 0, 2, 4]
     );
-    // In the simulator, a host may be in two sender-receiver pairs; in namespaces, it may not.
+    // In the simulator, a host may belong to two pairs of sender and receiver. With namespaces, it
+    // may not.
     plan.flows[2] = on("c", ["x", "v"]);
     assert_eq!(plan.flow_info()[2].source, 0);
     let no = judge(&plan, &kit());
@@ -698,8 +700,8 @@ fn web(name: &str) -> TrafficPlan {
     }
 }
 
-/// Tests that each client has its own port, numbered after those of flows and sources, and that the
-/// connections of a source use the hosts of flows that have the same TCP settings.
+/// Tests that each client has its own port, after the ports of flows and sources. Also tests that
+/// the connections of a source use the hosts of flows with the same TCP settings.
 #[test]
 fn clients_have_ports_behind_all_others() {
     let mut plan = simple();
@@ -766,7 +768,7 @@ fn connections_are_refused_as_flows_are() {
     assert_eq!(many, ["flows"]);
 }
 
-/// Returns the paths of the keys that are rejected after `change` of the plan `simple`.
+/// Returns the paths of the keys that are rejected after `change` has changed the plan `simple`.
 fn refused(change: impl FnOnce(&mut Plan)) -> Vec<String> {
     let mut plan = simple();
     change(&mut plan);
@@ -1350,8 +1352,8 @@ fn weighted_red_is_a_module_of_ours() {
 }
 
 /// Linux has no queue discipline with only the step threshold or only the PI2 controller of
-/// DualPI2. tailback modules provide both, and an option selects whether they drop on arrival or on
-/// departure.
+/// DualPI2. tailback modules provide both. An option selects whether the module drops on arrival or
+/// on departure.
 #[test]
 fn step_and_pi2_are_modules_of_ours() {
     let mut kit = kit();

@@ -2,7 +2,7 @@
 //!
 //! A media datagram begins with three numbers in place of the 12 bytes of an RTP header: the number
 //! of the datagram, the number of its frame, and its position in the frame. The agent runs both
-//! ends, so from these numbers it knows when the datagram was sent.
+//! ends, so these numbers are enough to find out when the datagram was sent.
 
 use tailback_engine::traffic::datagram::MEDIA_HEADERS;
 use tailback_engine::traffic::reports::Reporter;
@@ -36,7 +36,7 @@ pub struct Part {
 }
 
 pub struct Arrived {
-    /// When it was sent, ns.
+    /// When the datagram was sent, ns.
     pub sent_ns: u64,
     /// The report to send, if one is due.
     pub report: Option<Report>,

@@ -1,5 +1,5 @@
 //! Makes the part of a root folder that all programs have: a tmpfs with devices, /proc, /sys and
-//! the packages. Also mounts other files into a root.
+//! the packages. Also mounts other files into a root folder.
 
 use std::fs;
 use std::io;
@@ -9,8 +9,8 @@ use std::path::Path;
 use crate::agent::io;
 use crate::agent::sys::process;
 
-/// Path at which a program's root folder is made. Each process has its own mounts, so all can use
-/// the same path.
+/// Path at which a program's root folder is made. Each process has its own mounts, so all processes
+/// can use the same path.
 pub const NEW: &str = "/tmp";
 
 /// Limits for the files that a program may write in memory. Its output folder has a limit of its
@@ -20,8 +20,8 @@ const OPTIONS: &str = "mode=755,size=256m,nr_inodes=100k";
 /// A program's output folder. The agent copies its files to the results.
 pub const OUT: &str = "/out";
 
-/// Makes a root that has only packages, and enters it. Commands that prepare files for a program
-/// run in it.
+/// Makes a root folder that contains only packages, and enters it. Commands that prepare files for
+/// a program run in this root.
 pub fn enter_packages(root: &str, output: &str) -> Result<(), String> {
     empty()?;
     packages(root)?;
@@ -60,8 +60,8 @@ pub fn folder(path: &str) -> Result<(), String> {
     builder.create(path).map_err(io(path))
 }
 
-/// Makes a folder in the root. First removes a symbolic link of this name, which could lead out of
-/// the root that is being made.
+/// Makes a folder in the root. First removes a symbolic link of this name, because it could lead
+/// out of the new root.
 pub fn own_folder(path: &str) -> Result<(), String> {
     if fs::symlink_metadata(path).is_ok_and(|found| !found.is_dir()) {
         fs::remove_file(path).map_err(io(path))?;

@@ -18,7 +18,7 @@ const CODE: [&str; 8] = [
     "bin", "lib", "lib32", "lib64", "libx32", "nix", "sbin", "usr",
 ];
 
-/// Folders that every root gets from the agent instead of from the image.
+/// Folders that the agent makes for every root, instead of those in the image.
 const NEW: [&str; 3] = ["dev", "proc", "sys"];
 
 /// Size above which a file is mounted instead of copied, bytes.
@@ -68,8 +68,8 @@ fn each(
     Ok(())
 }
 
-/// Adds a file, link or folder to a folder. Links stay links, small files and folders are copied,
-/// and large ones are mounted.
+/// Adds a file, link or folder to a folder. Symbolic links stay links, small files and folders are
+/// copied, and large files and folders are mounted.
 fn entry(from: &Path, to: &Path, deep: usize) -> Result<(), String> {
     let name = from.display().to_string();
     let found = fs::symlink_metadata(from).map_err(io(&name))?;

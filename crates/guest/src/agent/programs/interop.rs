@@ -1,7 +1,7 @@
 //! The environment of QUIC interop runner endpoints, and the result of their downloads.
 //!
 //! The agent prepares all files of the server before the server starts. openssl makes the
-//! certificates, as in the runner's own script. The contents of files are computed from their
+//! certificates, as in the runner's own script. The contents of files are computed from the files'
 //! names, so the agent can check that they arrive unchanged.
 
 use std::fs::{self, File};
@@ -19,10 +19,10 @@ use crate::agent::sys::{self, process};
 
 pub const HOSTS: [&str; 2] = ["server", "client"];
 
-/// Port on which clients wait for the simulator.
+/// Port of the runner's network simulator. Clients wait until it accepts connections.
 const SIM_PORT: u16 = 57832;
 
-/// Mount options that limit the files in memory.
+/// Mount options that limit the size and the number of the files in memory.
 const OPTIONS: &str = "mode=755,size=1200m,nr_inodes=20k";
 
 /// Replaces the image's own setup script, which would configure the runner's network.
@@ -113,7 +113,7 @@ pub fn show(number: usize, side: usize, output: &str) -> Result<(), String> {
     let Ok(found) = fs::read(&setup) else {
         return Ok(());
     };
-    // Keep the first line of the image's script, which names the shell.
+    // Keep the first line of the image's script, because it names the shell.
     let first = found
         .split(|byte| *byte == b'\n')
         .next()
@@ -136,7 +136,8 @@ pub fn hosts(pair: [(Ipv4Addr, Ipv6Addr); 2]) -> String {
     text
 }
 
-/// Listens on the simulator's port until this process ends, because clients wait for this port.
+/// Listens on the port of the runner's network simulator until this process ends, because clients
+/// wait for this port.
 pub fn listen() -> Result<TcpListener, String> {
     TcpListener::bind((Ipv4Addr::LOCALHOST, SIM_PORT)).map_err(io("the port of sim"))
 }
@@ -144,7 +145,7 @@ pub fn listen() -> Result<TcpListener, String> {
 /// The result of a client's downloads.
 #[derive(Clone, Debug, Default)]
 pub struct Downloads {
-    /// The errors of the first few files that are incomplete or wrong.
+    /// The errors in the first few files that are incomplete or wrong.
     pub wrong: Vec<String>,
     /// Number of files that are complete and correct.
     whole: usize,

@@ -5,16 +5,16 @@ use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
-/// Bytes that are stored from the beginning of the output.
+/// Number of bytes that are stored from the beginning of the output.
 const MOST: usize = 1 << 20;
 
-/// Bytes that are stored from the end of the output.
+/// Number of bytes that are stored from the end of the output.
 const TAIL: usize = 4 << 10;
 
 /// Number of lines that an error message quotes from the output.
 const LINES: usize = 10;
 
-/// The reading end of a pipe, and what has been read from it.
+/// The reading end of a pipe, and the output that was read from it.
 #[derive(Default)]
 pub struct Kept {
     pipe: Option<File>,
@@ -38,7 +38,7 @@ impl Kept {
         self.pipe.as_ref().map(AsRawFd::as_raw_fd)
     }
 
-    /// Reads the available data. Closes the pipe at its end.
+    /// Reads the available data. Closes the pipe at the end of the data.
     pub fn read(&mut self) {
         let mut buffer = [0; 16 << 10];
         loop {

@@ -10,7 +10,7 @@ use super::{bare, interop, root};
 use crate::agent::io;
 use crate::agent::sys::process::{self, Child};
 
-/// Namespaces that each program gets. It shares only the network namespace of its host.
+/// Namespaces that each program gets for itself. It shares only the network namespace of its host.
 const NAMESPACES: [(libc::c_int, &str); 4] = [
     (libc::CLONE_NEWPID, "pid"),
     (libc::CLONE_NEWNS, "mnt"),
@@ -18,9 +18,9 @@ const NAMESPACES: [(libc::c_int, &str); 4] = [
     (libc::CLONE_NEWIPC, "ipc"),
 ];
 
-/// Capabilities that servers that start as root need: chown, dac_override, fowner, fsetid, kill,
-/// setgid, setuid, setpcap, net_bind_service, sys_chroot. Also net_raw, which busybox's `ping`
-/// needs. net_raw is harmless because no device accepts packets with a foreign source address (see
+/// Capabilities that servers need if they start as root: chown, dac_override, fowner, fsetid, kill,
+/// setgid, setuid, setpcap, net_bind_service, sys_chroot. busybox's `ping` also needs net_raw. This
+/// capability is harmless, because no device accepts packets with a foreign source address (see
 /// [`tailback_guest::job::Gate`]).
 const CAPABILITIES: [u32; 11] = [0, 1, 3, 4, 5, 6, 7, 8, 10, 13, 18];
 
@@ -29,11 +29,12 @@ const CAPABILITIES: [u32; 11] = [0, 1, 3, 4, 5, 6, 7, 8, 10, 13, 18];
 const PROCESSES: u64 = 256;
 const OPEN_FILES: u64 = 4096;
 
-/// Largest number of processes in a namespace. The limit above does not apply to root.
+/// Largest number of processes in a namespace. It is needed because `PROCESSES` does not limit
+/// processes of root.
 const PIDS: &str = "512";
 
 /// Exit statuses. As in a shell, the first two mean that a program cannot be run or does not exist.
-/// The third means that setting up the host failed.
+/// The third means that the agent could not set up the host.
 const CANNOT_RUN: i32 = 126;
 const NOT_FOUND: i32 = 127;
 const NO_HOST: i32 = 125;
@@ -144,7 +145,7 @@ fn run(program: &Program, runs: &Side) -> i32 {
         }
         let error = process::execute(&path, &runs.run, &environment);
         let error = match error.raw_os_error() {
-            // The program's file exists, so its interpreter is missing.
+            // The program's file exists, so this error means that its interpreter is missing.
             Some(libc::ENOENT) => "its interpreter or loader is not there".to_owned(),
             Some(libc::ENOEXEC) => "it is not a program".to_owned(),
             _ => error.to_string(),
@@ -167,9 +168,9 @@ fn run(program: &Program, runs: &Side) -> i32 {
     }
 }
 
-/// OpenSSL and its forks (BoringSSL, AWS-LC) also use the processor's random numbers, which no seed
-/// controls. This variable disables RDRAND (bit 30 of the upper half) and RDSEED (bit 18 of the
-/// next word), see OPENSSL_ia32cap(3).
+/// OpenSSL and its forks (BoringSSL, AWS-LC) also use the processor's random numbers, which do not
+/// depend on the seed. This variable disables RDRAND (bit 30 of the upper half) and RDSEED (bit 18
+/// of the next word), see OPENSSL_ia32cap(3).
 const OPENSSL: (&str, &str) = ("OPENSSL_ia32cap", "~0x4000000000000000:~0x40000");
 
 fn environment(program: &Program, runs: &Side) -> Vec<String> {
@@ -183,7 +184,7 @@ fn environment(program: &Program, runs: &Side) -> Vec<String> {
     });
     path.extend(folders);
     path.extend(["local/sbin", "local/bin", "sbin", "bin"].map(|name| format!("/usr/{name}")));
-    // Programs of packages are in /usr. For a container image, use the usual PATH of containers.
+    // Programs from packages are in /usr. For a container image, use the usual PATH of containers.
     if runs.root.is_some() {
         path.extend(["/sbin", "/bin"].map(str::to_owned));
     }

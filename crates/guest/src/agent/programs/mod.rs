@@ -1,12 +1,12 @@
 //! Runs programs on their own hosts: starts them, waits for them, asks them to end, and stores
 //! their output.
 //!
-//! | file | what |
+//! | file | content |
 //! |---|---|
-//! | `launch` | namespaces, limits, the program itself |
-//! | `root` | the files of a program's root |
-//! | `bare` | the part that every root has: memory, devices, packages |
-//! | `image` | a root made from a container image |
+//! | `launch` | start of a program: its namespaces and limits |
+//! | `root` | the root folder of a program |
+//! | `bare` | the part that every root folder has: memory, devices, packages |
+//! | `image` | a root folder made from a container image |
 //! | `interop` | the environment of endpoints of the QUIC interop runner |
 //! | `ready` | checks whether a server is ready |
 //! | `kept` | a program's standard output and error |
@@ -47,12 +47,12 @@ const READY_NS: u64 = 10_000_000_000;
 /// How long a program may take to end after tailback has asked it to end, ns.
 pub const GRACE_NS: u64 = 1_000_000_000;
 
-/// How a program ended by itself, not killed or asked to end.
+/// How a program ended by itself: tailback neither killed it nor asked it to end.
 #[derive(Clone, Copy)]
 pub struct End {
     /// Exit status, or 128 plus the number of the signal that ended the program.
     pub status: i32,
-    /// Time of its end, ns.
+    /// Time at which the program ended, ns.
     pub at_ns: u64,
 }
 
@@ -76,12 +76,12 @@ struct Process<'a> {
 
 pub struct Programs<'a> {
     processes: Vec<Process<'a>>,
-    /// Whether the run is over, so that programs end for this reason.
+    /// Whether the run is over. Programs then end for this reason, not by themselves.
     over: bool,
     happened: Vec<(u64, u32)>,
 }
 
-/// What is needed to start and watch programs.
+/// The parts of the agent that are needed to start and watch programs.
 pub struct With<'w> {
     pub namespaces: &'w Namespaces,
     pub poll: &'w Poll,
@@ -164,7 +164,7 @@ impl<'a> Programs<'a> {
         for index in 0..self.processes.len() {
             let process = &self.processes[index];
             let program = process.program;
-            // A random offset can move the start behind the stop.
+            // A random offset can move the start to a time after the stop.
             let over = program.stop_ns.is_some_and(|stop| stop <= program.start_ns);
             if process.number == number && process.runs.ready.is_none() && !over {
                 self.launch(index, with)?;
@@ -236,7 +236,7 @@ impl<'a> Programs<'a> {
                 Some(found) => Err(process.failed(&format!("ended, but {}", found.said()))),
             };
         }
-        // Once no client uses a server, its exit status does not matter.
+        // Once all clients have ended, the exit status of a server does not matter.
         let mut clients = self.processes.iter().filter(|p| p.runs.ready.is_none());
         let server = process.runs.ready.is_some();
         if server && clients.clone().next().is_some() && clients.all(|c| c.ended.is_some()) {
@@ -275,7 +275,8 @@ impl<'a> Programs<'a> {
         Ok(())
     }
 
-    /// Returns how the sender's and the receiver's program of an entry ended by themselves.
+    /// Returns how the sender's program and the receiver's program of an entry ended, if they ended
+    /// by themselves.
     pub fn ends(&self, number: usize) -> [Option<End>; 2] {
         let mut ends = [None; 2];
         for process in self.processes.iter().filter(|p| p.number == number) {
@@ -309,13 +310,13 @@ impl<'a> Programs<'a> {
         self.processes[index].watch(index, with.poll)
     }
 
-    /// Handles programs' events until a time of the monotonic clock.
+    /// Handles events of programs until a given time of the monotonic clock.
     fn until(&mut self, at_ns: u64, with: &With<'_>) -> Result<(), String> {
         while !self.wait(at_ns, with)? {}
         Ok(())
     }
 
-    /// Waits for an event, and handles it. Returns whether it was the timer's.
+    /// Waits for events, and handles them. Returns whether the timer expired.
     fn wait(&mut self, at_ns: u64, with: &With<'_>) -> Result<bool, String> {
         with.timer.set(at_ns).map_err(io("timer"))?;
         let mut happened = std::mem::take(&mut self.happened);

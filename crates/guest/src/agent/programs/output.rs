@@ -9,13 +9,13 @@ use super::Process;
 use crate::agent::io;
 use crate::agent::sys;
 
-/// Largest number of bytes that are stored of an output folder. The next constant is the largest
+/// Largest number of bytes of an output folder that are stored. The next constant is the largest
 /// number of files.
 const MOST_BYTES: u64 = 64 << 20;
 const MOST_FILES: usize = 1000;
 
-/// Number of bytes that an error message quotes from the end of a log. The next constant is the
-/// number of lines.
+/// Largest number of bytes that an error message quotes from the end of a log. The next constant is
+/// the largest number of lines.
 const TAIL: u64 = 4 << 10;
 const LINES: usize = 10;
 
@@ -32,7 +32,8 @@ pub fn place(index: usize) -> String {
 pub fn make(index: usize) -> Result<(), String> {
     let place = place(index);
     fs::create_dir_all(&place).map_err(io(&place))?;
-    // The folder has space for more than is stored. A program that fills it gets an error.
+    // The folder has space for more files than the agent stores. A program that fills the folder
+    // gets an error.
     sys::mount("tmpfs", &place, "tmpfs", "mode=755,size=256m,nr_inodes=20k").map_err(io(&place))
 }
 
@@ -100,7 +101,7 @@ struct Copier {
 }
 
 impl Copier {
-    /// Copies a folder in the order of names. Skips everything except files and folders.
+    /// Copies a folder in the order of names. Skips entries other than files and folders.
     fn folder(&mut self, from: &Path, to: &Path) -> io::Result<()> {
         let mut names = Vec::new();
         for one in fs::read_dir(from)? {

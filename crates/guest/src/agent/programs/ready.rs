@@ -1,4 +1,5 @@
-//! Checks whether a server is ready. For ports, reads the kernel's list of the host's sockets.
+//! Checks whether a server is ready. If the condition is an open port, reads the kernel's list of
+//! the host's sockets.
 
 use std::fs;
 
@@ -7,7 +8,7 @@ use tailback_guest::job::Ready;
 use super::kept::Kept;
 
 /// Returns whether the server is ready. Call this in the server's network namespace. `since_ns` is
-/// how long ago the server was started.
+/// the time since the server was started.
 pub fn holds(ready: &Ready, output: &Kept, since_ns: u64) -> bool {
     match ready {
         Ready::Tcp(port) => bound("tcp", *port, LISTEN),
@@ -33,7 +34,8 @@ const UNCONNECTED: &str = "07";
 
 fn bound(protocol: &str, port: u16, state: &str) -> bool {
     ["", "6"].iter().any(|family| {
-        // Read the file of this thread, because only this thread is in the host's namespace.
+        // Read the file in this thread's folder, because only this thread is in the host's
+        // namespace.
         let path = format!("/proc/thread-self/net/{protocol}{family}");
         fs::read_to_string(path).is_ok_and(|text| has(&text, port, state))
     })

@@ -59,7 +59,7 @@ pub fn enter(
 }
 
 /// Writes the names of all hosts, and the name of this host. If the root has no list of users,
-/// writes one.
+/// writes such a list.
 fn etc(job: &Job, program: &Program, side: usize, of_packages: bool) -> Result<(), String> {
     let users = USERS.map(|(name, id, home)| format!("{name}:x:{id}:{id}::{home}:/bin/sh\n"));
     let groups = USERS.map(|(name, id, _)| match id {
@@ -80,12 +80,14 @@ fn etc(job: &Job, program: &Program, side: usize, of_packages: bool) -> Result<(
         ),
     ] {
         let path = at(&format!("etc/{name}"));
-        // As in a container, the host files describe the network, but users come from the image.
+        // As in a container, the agent writes the files that describe the network, but the list of
+        // users comes from the image.
         let of_network = matches!(name, "hosts" | "hostname" | "resolv.conf");
         if !of_packages && !of_network && fs::symlink_metadata(&path).is_ok() {
             continue;
         }
-        // Remove the old file first. In a package, it may be a link that leads out of the root.
+        // Remove the old file first. In a package, this file may be a symbolic link that leads out
+        // of the root.
         let _ = fs::remove_file(&path);
         fs::write(&path, text).map_err(io(name))?;
     }

@@ -32,7 +32,8 @@ impl<'a> Runner<'a> {
         let mut series = Series::default();
         let poll = Poll::new().map_err(io("epoll"))?;
         let timer = Timer::new().map_err(io("timer"))?;
-        // With edge triggering, the poll reports each expiry once, so the agent need not clear it.
+        // With edge triggering, the poll reports each expiry of the timer once, so the agent does
+        // not have to clear the expiry.
         poll.add(timer.fd(), READABLE | EDGE, token(TIMER, 0))
             .map_err(io("epoll"))?;
         let captures = Captures::open(job, namespaces).map_err(io("captures"))?;

@@ -24,7 +24,7 @@ impl Runner<'_> {
     pub(super) fn finish(mut self) -> Result<GuestResult, String> {
         let job = self.job;
         let end = job.duration_ns;
-        // Read the sockets first, because their state is now that of the end of the run.
+        // Read the sockets first, while their state is still the state at the end of the run.
         let infos: Vec<[Info; 2]> = self.connections.iter().map(Connection::infos).collect();
         let all_requests: Vec<Option<TrafficOutcome>> = self
             .players
@@ -112,8 +112,8 @@ impl Runner<'_> {
         }
         let mut environment = self.environment()?;
         let mut about_programs = self.end_programs()?;
-        // Call this after the programs have ended. It starts processes, for which memory may be
-        // short while programs run.
+        // Call this after the programs have ended, because it starts processes. While programs run,
+        // the memory may be too small for these processes.
         about_programs.extend(gates::warnings(job, self.namespaces)?);
         environment.warnings.extend_from_slice(&about_programs);
         Ok(GuestResult {
@@ -125,7 +125,8 @@ impl Runner<'_> {
 
     /// Ends the programs. Call this last, after all measurements.
     fn end_programs(&mut self) -> Result<Vec<String>, String> {
-        // The main poll would keep reporting the sockets of flows, which are no longer read.
+        // Use a new poll. The main poll would report the sockets of flows again and again, because
+        // nothing reads them any more.
         let poll = Poll::new().map_err(io("epoll"))?;
         poll.add(self.timer.fd(), READABLE, token(TIMER, 0))
             .map_err(io("epoll"))?;

@@ -27,8 +27,8 @@ const STACK: usize = 64 << 10;
 const CANNOT_START: i32 = 125;
 
 extern "C" fn become_another(start: *mut libc::c_void) -> libc::c_int {
-    // SAFETY: `Child::start` passes this data. It lives until this process executes a program,
-    // because the parent waits. Only system calls are made.
+    // SAFETY: `Child::start` passes this data. The data exists until this process executes a
+    // program, because the parent waits until then. Only system calls are made.
     unsafe {
         let start = &*start.cast::<Start<'_>>();
         for (target, fd) in (0..).zip(start.ends) {
@@ -71,8 +71,9 @@ impl Child {
         let flags =
             namespaces | libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_PIDFD | libc::SIGCHLD;
         let mut fd: RawFd = -1;
-        // SAFETY: the child has its own stack. Its data lives long enough, because the call returns
-        // after the child has executed a program. The descriptor is written before that.
+        // SAFETY: the child has its own stack. Its data exists long enough, because the call
+        // returns only after the child has executed a program. The descriptor is written before the
+        // call returns.
         let pid = check(unsafe {
             libc::clone(
                 become_another,
@@ -96,8 +97,8 @@ impl Child {
 
     /// Sends a signal to the process, unless it has ended.
     pub fn signal(&self, signal: libc::c_int) {
-        // SAFETY: takes no pointer. Nothing has waited for the child yet, so its number is not
-        // reused yet.
+        // SAFETY: takes no pointer. Nothing has waited for the child yet, so its process id cannot
+        // belong to another process.
         unsafe { libc::kill(self.pid, signal) };
     }
 
@@ -109,7 +110,7 @@ impl Child {
     }
 }
 
-/// Waits for a child. Returns its number and its exit status.
+/// Waits for a child. Returns its process id and its exit status.
 fn wait(pid: libc::pid_t, options: libc::c_int) -> io::Result<Option<(libc::pid_t, i32)>> {
     let mut status = 0;
     // SAFETY: the status outlives the call.
@@ -149,7 +150,7 @@ pub fn first(run: impl FnOnce() -> i32) -> io::Result<i32> {
             libc::_exit(run())
         }
     }
-    // The program may close these descriptors. This process must then not keep them open.
+    // If the program closes these descriptors, this process must not keep them open.
     to_null(&[0, 1, 2])?;
     loop {
         // SAFETY: an initialised set; the call returns no further information.
@@ -284,7 +285,8 @@ pub fn keep_capabilities(kept: &[u32]) -> io::Result<()> {
     const VERSION_3: u32 = 0x2008_0522;
     let bits: u64 = kept.iter().map(|bit| 1 << bit).sum();
     for bit in (0..64).filter(|bit| bits & (1 << bit) == 0) {
-        // SAFETY: takes no pointer. A capability unknown to this kernel need not be dropped.
+        // SAFETY: takes no pointer. A capability that this kernel does not know does not have to be
+        // dropped.
         if unsafe { libc::prctl(libc::PR_CAPBSET_DROP, bit, 0, 0, 0) } != 0 {
             break;
         }
@@ -295,7 +297,7 @@ pub fn keep_capabilities(kept: &[u32]) -> io::Result<()> {
     };
     let (low, high) = (bits as u32, (bits >> 32) as u32);
     let sets: [Sets; 2] = [[low, low, 0], [high, high, 0]];
-    // SAFETY: the layout of version 3, which outlives the call.
+    // SAFETY: the data has the layout of version 3, and outlives the call.
     unsafe {
         check(libc::syscall(libc::SYS_capset, &raw const header, sets.as_ptr()) as libc::c_int)?;
         check(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))?;

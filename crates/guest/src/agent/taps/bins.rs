@@ -1,6 +1,6 @@
-//! Collects the rows of a program's series, one per record interval. Captures are read some time
-//! after the packets were captured. So packets are assigned to intervals by their capture times,
-//! and the rows are written at the end of the run.
+//! Collects the rows of a program's series, one per record interval. The agent reads captures some
+//! time after the packets were captured. Packets are therefore assigned to intervals by their
+//! capture times, and the rows are written at the end of the run.
 
 use tailback_guest::job::Program;
 use tailback_record::{ProgramSampler, ProgramState, Series};
@@ -61,7 +61,7 @@ impl Bins {
         }
     }
 
-    /// Returns the interval of a time, or `None` if nothing is recorded then.
+    /// Returns the interval that contains a time, or `None` if nothing is recorded at that time.
     fn at(&mut self, at_ns: u64) -> Option<&mut Bin> {
         let index = at_ns.checked_div(self.interval_ns)? as usize;
         (index < self.count).then(|| crate::agent::queue::at(&mut self.bins, index))

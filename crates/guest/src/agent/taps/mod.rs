@@ -1,9 +1,9 @@
-//! Measures programs at their hosts. A program's packets are identified by the addresses of its two
-//! hosts, for every protocol. Packets are counted by 5-tuple.
+//! Measures programs at their hosts. For every protocol, the addresses of a program's two hosts
+//! identify the program's packets. Packets are counted by 5-tuple.
 //!
-//! | file | what |
+//! | file | content |
 //! |---|---|
-//! | `tuple` | a 5-tuple: the data that TCP has delivered, the time this took, the links at which its packets waited |
+//! | `tuple` | a 5-tuple: the data that TCP has delivered, the times of first and last packet, the time that packets waited at links |
 //! | `bins` | the rows of the series, by record interval |
 
 mod bins;
@@ -28,8 +28,8 @@ use super::setup::Namespaces;
 use bins::Bins;
 use tuple::{Record, Tuple};
 
-/// Largest number of 5-tuples that are measured separately. Packets of further 5-tuples count for
-/// an earlier 5-tuple.
+/// Largest number of 5-tuples that are measured separately. Packets of further 5-tuples are counted
+/// with an earlier 5-tuple.
 const MOST_TUPLES: usize = 1 << 16;
 
 /// Total capacity of the rings of all hosts, packets. The next constant is the smallest and the
@@ -53,13 +53,14 @@ struct Entry {
     plan: Program,
     /// Start and end of the measured time, ns.
     measured: (u64, u64),
-    /// The records of the 5-tuples, in the order of their first packets. The last one is for all
+    /// The records of the 5-tuples, in the order of their first packets. The last record is for all
     /// 5-tuples beyond the limit.
     records: Vec<Record>,
     /// Number of 5-tuples, including those beyond the limit.
     tuples: u64,
     bins: Bins,
-    /// The TCP connection that has delivered most bytes of the sender, and how many.
+    /// The TCP connection that has delivered most of the sender's bytes, and the number of these
+    /// bytes.
     busiest: Option<(u32, u64)>,
     diag: Option<Diag>,
 }
@@ -178,7 +179,7 @@ impl Taps {
         })
     }
 
-    /// Adds a new 5-tuple, whose first packet this is.
+    /// Adds a new 5-tuple, of which `frame` is the first packet.
     fn meet(&mut self, key: TupleKey, frame: &Frame, back: bool) -> u32 {
         let entry = &mut self.entries[key.0 as usize];
         entry.tuples += 1;
@@ -204,7 +205,7 @@ impl Taps {
         number
     }
 
-    /// Takes over the events of programs' packets at a link.
+    /// Adds events of programs' packets at a link, and empties `notes`.
     pub fn note(&mut self, link: usize, notes: &mut Vec<Note>) {
         self.notes.extend(notes.drain(..).map(|note| (link, note)));
     }
@@ -304,7 +305,7 @@ impl Taps {
         let bytes = u64::from(frame.payload);
         record.deliver(of.back, bytes, within(entry.measured, at_ns));
         entry.bins.deliver(of.back, bytes, at_ns);
-        // If the packet passes no link, no link reports that it passed, so do this here.
+        // If the packet passes no link, no link reports that it passed, so record its RTT here.
         let [way, _] = entry.plan.ways(of.back);
         if way.is_empty() && self.watched {
             let rtt = entry.plan.base_rtt_ns + tuple.sojourns();
@@ -371,8 +372,8 @@ impl Taps {
     }
 
     /// Returns the measurements. Call this after the captures were read for the last time. `ends`
-    /// has how both sides of each program ended. The caller adds drops and marks, which the links
-    /// count.
+    /// describes how both sides of each program ended. The caller adds drops and marks, which the
+    /// links count.
     pub fn finish(
         mut self,
         ends: &[[Option<Ended>; 2]],
@@ -390,7 +391,8 @@ impl Taps {
             let spans = || entry.records.iter().filter_map(|record| record.payload);
             let begun = spans().map(|span| span.0).min();
             let last = spans().map(|span| span.1).max();
-            // As for a flow, a transfer is complete with its last data. The program may end later.
+            // As for a flow, a transfer is complete when its last data has arrived. The program may
+            // end later.
             let completed_ns = over_ns.map(|over| last.unwrap_or(over));
             let to_ns = to_ns.min(completed_ns.unwrap_or(u64::MAX)).max(from_ns);
             let mut measures = Measures {

@@ -310,7 +310,8 @@ fn tcp_is_what_is_acknowledged_in_order_whatever_wraps() {
         assert_eq!((program.delivered_bytes, program.back_bytes), (3010, 0));
         assert_eq!((program.sent_packets, program.received_packets), (6, 5));
         assert!(!program.rtt_estimated);
-        // The segment was sent 10 ms before its capture. A retransmission provides no RTT sample.
+        // The segment was sent 10 ms before it was captured. A retransmission provides no RTT
+        // sample.
         assert_eq!(program.rtt.count(), 2);
         assert_eq!(program.rtt.sum(), 2 * 40 * u128::from(MS));
         let [tuple] = all[0].tuples.as_slice() else {
@@ -334,7 +335,7 @@ fn ports_that_are_used_again_begin_anew() {
         pass(&mut taps, &segment(flag::SYN, 0, 0), at);
         pass(&mut taps, &segment(flag::ACK, 1, 700), at + 10);
         pass(&mut taps, &ack(701), at + 20);
-        // The same segment again does not start a new connection.
+        // If the same segment is sent again, it does not start a new connection.
         pass(&mut taps, &segment(flag::SYN, 0, 0), at + 25);
         pass(&mut taps, &ack(701), at + 30);
     }

@@ -7,7 +7,7 @@ use tailback_record::{Counts, Histogram, Measures};
 use crate::agent::frame::{Frame, flag, protocol};
 use crate::agent::rtt::RttTracker;
 
-/// Follows the packets of a 5-tuple.
+/// The state of a 5-tuple, as its packets show it.
 pub struct Tuple {
     pub program: u32,
     /// Index of the record that counts the packets of this 5-tuple.
@@ -69,7 +69,7 @@ impl Stream {
     /// acknowledged.
     fn acknowledged(&mut self, ack: u32) -> u64 {
         let before = |a: u32, b: u32| (a.wrapping_sub(b) as i32) < 0;
-        // A FIN takes up one sequence number, like a byte.
+        // A FIN uses one sequence number, like a byte of data. Do not count it.
         let ack = match self.end {
             Some(end) if before(end, ack) => end,
             _ => ack,
@@ -103,8 +103,8 @@ impl Tuple {
         self.waited.iter().sum()
     }
 
-    /// Records that a TCP segment is sent. Returns how many bytes of the other direction it newly
-    /// acknowledges.
+    /// Records that a TCP segment is sent. Returns how many bytes of the other direction the
+    /// segment newly acknowledges.
     pub fn sent(&mut self, back: bool, frame: &Frame, at_ns: u64) -> u64 {
         self.streams[usize::from(back)].sends(frame, at_ns);
         if frame.flags & flag::ACK == 0 || frame.flags & flag::RST != 0 {

@@ -24,8 +24,8 @@ pub(in crate::map) type Addresses = (Ipv4Addr, Ipv6Addr);
 pub(in crate::map) struct Pair {
     pub hosts: [usize; 2],
     pub addresses: [Addresses; 2],
-    /// If one of the hosts belongs to another entry: which one (0 or 1), and the index of this
-    /// entry.
+    /// If one of the two hosts belongs to another entry: 0 for the sender's host or 1 for the
+    /// receiver's host, and the index of the other entry.
     shared: Option<(usize, usize)>,
     entry: usize,
 }
@@ -93,8 +93,8 @@ impl Layout {
                 let (four, six) = addresses[side];
                 let new = shared.is_none_or(|(shared, _)| shared != side);
                 if new {
-                    // Set addresses before all routes, because a route may use this address as its
-                    // source.
+                    // Set addresses before all routes, because a route may use one of these
+                    // addresses as its source.
                     self.up[host].extend([
                         "link set dev lo up".to_owned(),
                         format!("address add {four}/32 dev lo"),
@@ -123,7 +123,7 @@ impl Layout {
         }
     }
 
-    /// Sets the DSCP of packets from one host to another, unless the program has set one.
+    /// Sets the DSCP of packets from one host to another, unless the program has set a DSCP.
     fn class_of_service(&mut self, host: usize, device: &str, (four, six): Addresses, dscp: u8) {
         let first = format!("qdisc add dev {device} clsact");
         if !self.tc[host].contains(&first) {
@@ -186,9 +186,9 @@ impl Layout {
     }
 
     /// Lists the devices that receive packets from hosts of programs, with the address pairs that
-    /// they accept. These are the pairs for which the host must send through the other device of
-    /// the veth pair. Without this filter, a packet that leaves through another device of its host
-    /// would bypass the links.
+    /// they accept. For these pairs, the host must send through the other device of the veth pair.
+    /// Without the filter, a packet that leaves its host through another device would bypass the
+    /// links.
     pub(super) fn find_gates(&mut self, plan: &Plan) {
         for veth in &self.veths {
             for (from, device) in [(&veth.a, &veth.b), (&veth.b, &veth.a)] {
@@ -239,7 +239,7 @@ impl Layout {
         }
     }
 
-    /// Sends packets for a program's host out through a device. `fork` is a namespace in which
+    /// Makes packets for a program's host leave through a device. `fork` is a namespace in which
     /// routes separate.
     pub(super) fn hand_to(&mut self, fork: usize, (four, six): &Addresses, device: &str) {
         let first = "qdisc add dev in clsact";
@@ -291,7 +291,7 @@ const DEVICES: [&str; 2] = ["data", "ack"];
 
 impl Pair {
     /// Returns the names of the devices through which the two hosts send. If the return route has
-    /// no links, each pair of hosts has a wire of its own.
+    /// no links and the receiver's host is shared, each pair of hosts has a wire of its own.
     fn leaves(&self, number: usize, no_way_back: bool) -> [String; 2] {
         let receiver_is_shared = self.shared.is_some_and(|(side, _)| side == 1);
         let ack = match receiver_is_shared && no_way_back {

@@ -1,17 +1,17 @@
-//! Tests what `[[events]]` become on the kernel engine.
+//! Tests how `[[events]]` are mapped for the kernel engine.
 
 use super::*;
 use tailback_engine::plan::{Change, EventPlan};
 use tailback_engine::registry::Options;
 
-/// Returns a plan with one event of these changes at 10 s.
+/// Returns a plan with one event at 10 s that makes these changes.
 fn changed(mut plan: Plan, changes: Vec<Change>) -> Plan {
     let at = Time::from_secs(10);
     plan.events.push(EventPlan { at, changes });
     plan
 }
 
-/// Returns the options of the first link's queue with another value.
+/// Returns the options of the first link's queue, with another value for one option.
 fn options(plan: &Plan, name: &'static str, value: Value) -> Options {
     let (_, options) = plan.links[0].queue.known().expect("a queue of tailback");
     let mut options = options.clone();
@@ -19,7 +19,7 @@ fn options(plan: &Plan, name: &'static str, value: Value) -> Options {
     options
 }
 
-/// Returns the lines that run during the run, with their times in ms.
+/// Returns the lines that are executed during the run, with their times in ms.
 fn lines(plan: &Plan) -> Vec<(u64, String)> {
     script(plan);
     let job = map(plan, 1, &kit()).expect("Linux supports the plan");
@@ -79,7 +79,7 @@ fn delay_and_loss_change_one_netem() {
         changes: vec![Change::Loss(0, 0.0)],
     });
     let text = script(&plan);
-    // A packet that leaves the queue later must not arrive earlier.
+    // If a packet leaves the queue later than another one, it must not arrive earlier.
     assert!(text.contains("qdisc add dev out root netem limit 1000000 delay 20000us rate 100tbit"));
     let lines = lines(&plan);
     let words = |line: &str| format!("qdisc change dev out root netem limit 1000000 {line}");
