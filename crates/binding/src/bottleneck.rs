@@ -24,17 +24,17 @@ pub struct Delivery {
     /// The number with which the caller identifies the datagram, as passed to `push` or
     /// `push_back`.
     handle: u64,
-    /// Whether it was sent to the "receiver" or to the "sender".
+    /// The side to which the datagram was sent: "receiver" or "sender".
     to: &'static str,
-    /// When it was pushed, ns.
+    /// When the datagram was pushed, ns.
     sent: u64,
-    /// When it arrived or was dropped, ns.
+    /// When the datagram arrived or was dropped, ns.
     at: u64,
-    /// The ECN field with which it arrived, or None if it was dropped.
+    /// The ECN field with which the datagram arrived, or None if it was dropped.
     ecn: Option<&'static str>,
-    /// Why it was dropped, or None if it arrived.
+    /// Why the datagram was dropped, or None if it arrived.
     cause: Option<&'static str>,
-    /// The link that dropped it, or None if it arrived.
+    /// The link that dropped the datagram, or None if it arrived.
     link: Option<String>,
 }
 
@@ -52,7 +52,7 @@ impl Delivery {
     }
 }
 
-/// ECN fields and their names: those of scenarios, and "ce".
+/// ECN fields and their names: the names that scenarios use, and "ce".
 const FIELDS: [(&str, Ecn); 4] = [
     ("not-ect", Ecn::NotEct),
     ("ect1", Ecn::Ect1),

@@ -4,8 +4,8 @@ use pyo3::prelude::*;
 use tailback_record::foreign::shown;
 use tailback_scenario::{Diagnostic as Problem, Place};
 
-/// An error in a scenario, or a warning about an unusual setting. As text, it is the message for
-/// the user.
+/// An error in a scenario, or a warning about an unusual setting. Its text (`str`) is the message
+/// for the user.
 #[pyclass(frozen, eq, hash, get_all, module = "tailback._native")]
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Diagnostic {

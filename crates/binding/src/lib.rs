@@ -1,8 +1,8 @@
 //! The Python bindings. Users call only the Python code in `python/tailback`.
 //!
 //! [`fill`] adds all functions and classes to a Python module. The module without plugins is
-//! `tailback._native`. For each set of plugins, tailback builds another module, which contains the
-//! engine and these plugins.
+//! `tailback._native`. For each set of plugins, tailback builds a separate module, which contains
+//! the engine and these plugins.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

@@ -37,8 +37,8 @@ impl Store {
         py.detach(|| self.inner.settle()).map_err(os_error)
     }
 
-    /// Returns the runs that are finished, have unchanged files, and have a summary with the
-    /// expected keys and types. Checks several runs in parallel.
+    /// Returns those of the runs that are finished, have unchanged files, and have a summary with
+    /// the expected keys and types. Checks several runs in parallel.
     fn held(
         &self,
         py: Python<'_>,
@@ -79,8 +79,8 @@ impl Store {
             .map_err(os_error)
     }
 
-    /// Creates a folder for temporary files of a run, which the caller must remove. Otherwise, a
-    /// later process removes it after this process has ended.
+    /// Creates a folder for temporary files of a run. The caller must remove it. If the caller does
+    /// not, a later process removes it after this process has ended.
     fn workplace(&self, run_id: &str) -> PyResult<PathBuf> {
         self.inner.workplace(run_id).map_err(os_error)
     }
@@ -99,8 +99,8 @@ pub struct Control {
 
 #[pymethods]
 impl Control {
-    /// Creates the control of a run on at most `cores` cores. With `fail`, the run panics halfway,
-    /// for tests.
+    /// Creates the control of a run on at most `cores` cores. If `fail` is true, the run panics
+    /// halfway; tests use this.
     #[new]
     #[pyo3(signature = (*, cores = 1, fail = false))]
     fn new(cores: usize, fail: bool) -> Control {
@@ -124,7 +124,8 @@ impl Control {
         self.inner.is_cancelled()
     }
 
-    /// Sets the progress of a run, from 0 to 1, if another engine than the simulator executes it.
+    /// Sets the progress of a run, from 0 to 1. Needed if an engine other than the simulator
+    /// executes the run.
     fn progress(&self, fraction: f64) {
         self.inner.progress(fraction);
     }
@@ -142,8 +143,8 @@ impl Control {
     }
 }
 
-/// Makes panics outside of runs store their message instead of printing it, for programs that
-/// report panics themselves.
+/// Makes panics outside of runs store their message instead of printing it. Programs that report
+/// panics themselves use this.
 #[pyfunction]
 pub fn keep_panics() {
     panics::keep_all();

@@ -102,8 +102,8 @@ pub fn load(
         })
 }
 
-/// Returns the plugin folders that a scenario names, each with the error to report if it does not
-/// exist. The arguments are those of `load`.
+/// Returns the plugin folders that a scenario names, each with the error to report if the folder
+/// does not exist. The arguments are those of `load`.
 #[pyfunction]
 pub fn named_plugins(
     text: &[u8],
@@ -253,8 +253,8 @@ impl Scenario {
         !installed().is_empty()
     }
 
-    /// Returns the same scenario with other engine versions. `versions` maps each kernel that
-    /// sweep points name to a version, and `None` to the version for sweep points that name no
+    /// Returns the same scenario with other engine versions. `versions` maps each kernel that sweep
+    /// points name to a version, and maps `None` to the version for sweep points that name no
     /// kernel. Raises `ValueError` if a kernel is missing.
     fn versioned(&self, versions: HashMap<Option<String>, String>) -> PyResult<Scenario> {
         let versions: HashMap<_, Arc<str>> = versions
@@ -379,7 +379,7 @@ impl Point {
         self.point().seed
     }
 
-    /// Id of the run, which is a hash of canonical scenario, seed and engine version.
+    /// Id of the run: a hash of the canonical scenario, the seed and the engine version.
     #[getter]
     fn run_id(&self) -> &str {
         &self.point().run_id
@@ -387,7 +387,7 @@ impl Point {
 
     /// Id of the run with which this run is compared to compute gains: the run with the same seed
     /// in which every flow has the standard response to marks. `None` if every flow of this run has
-    /// it, or if the sweep has no such run.
+    /// the standard response, or if the sweep has no such run.
     #[getter]
     fn baseline(&self) -> Option<&str> {
         let points = &self.scenario.points;

@@ -1,8 +1,8 @@
 //! Checks the keys and types of JSON (its schema) without building Python objects.
 //!
 //! Python code declares the schemas (`tailback.store.shape`). If this module rejects a file, the
-//! Python code checks it again, and describes the error. So this module rejects all numbers and
-//! texts that Python might parse differently.
+//! Python code checks the file again, and describes the error. This module may therefore reject
+//! valid files: it rejects all numbers and texts that Python might parse differently.
 
 use std::cell::Cell;
 use std::fmt;
@@ -13,7 +13,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visi
 use serde_json::Value;
 use tailback_record::stored::is_id;
 
-/// Floats from here on may come from integers that do not fit into 64 bits.
+/// Floats of this size or larger may come from integers that do not fit into 64 bits.
 const LARGE: f64 = 1.8e19;
 
 /// A schema of JSON, with the largest permitted depth and number of values.
@@ -41,7 +41,8 @@ impl Shape {
         })
     }
 
-    /// Returns whether JSON has this schema. Python may accept JSON that this function rejects.
+    /// Returns whether some JSON has this schema. Python may accept JSON that this function
+    /// rejects.
     #[pyo3(name = "fits")]
     fn fits_in_python(&self, py: Python<'_>, data: &[u8]) -> bool {
         py.detach(|| self.fits(data))
@@ -49,7 +50,7 @@ impl Shape {
 }
 
 impl Shape {
-    /// As `fits_in_python`.
+    /// Does the same as `fits_in_python`, but for Rust code.
     pub fn fits(&self, data: &[u8]) -> bool {
         let left = Cell::new(self.values);
         let whole = Fit {

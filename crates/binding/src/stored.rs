@@ -162,8 +162,8 @@ pub fn is_whole(sealed: &[u8]) -> bool {
     tailback_record::seal::is_whole(sealed)
 }
 
-/// A temporary folder in `parent` for this process. Creating it also removes the folders of ended
-/// processes.
+/// A temporary folder in `parent` for this process. When it is created, the folders of ended
+/// processes are removed.
 #[pyclass(frozen, module = "tailback._native")]
 pub struct Scratch {
     inner: Mutex<Option<scratch::Scratch>>,

@@ -62,7 +62,7 @@ pub unsafe extern "C" fn tailback_bottleneck_new(
         Err(text) => {
             if !message.is_null() && capacity > 0 {
                 let most = text.len().min(capacity - 1);
-                // Cut between two characters.
+                // Cut the message between two characters.
                 let len = (0..=most)
                     .rfind(|at| text.is_char_boundary(*at))
                     .unwrap_or(0);

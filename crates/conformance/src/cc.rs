@@ -27,7 +27,7 @@ fn op() -> impl Strategy<Value = Op> {
         1 => (1_000..=2_000_000_u32).prop_map(Op::Ack),
         4 => (1..=100_u32).prop_map(Op::AckEce),
         4 => (1..=100_u32).prop_map(Op::AckEsce),
-        // Duplicate ACKs, which acknowledge no new segment.
+        // Duplicate ACKs: they acknowledge no new segment.
         1 => Just(Op::AckEce(0)),
         1 => Just(Op::AckEsce(0)),
         2 => Just(Op::Lose),

@@ -19,15 +19,16 @@ const RATE: Rate = Rate(10_000_000);
 /// One step of a random test sequence.
 #[derive(Clone, Debug)]
 enum Op {
-    /// A packet arrives: flow, frame bytes, ECN field.
+    /// A packet arrives. The fields are its flow, its frame length in bytes and its ECN field.
     Arrive(u32, u16, Ecn),
     /// The link requests this many packets.
     Leave(u8),
-    /// Time passes, us, and timers that are due fire.
+    /// This time passes, us, and timers that are due fire.
     Wait(u32),
-    /// The link's rate changes, bit/s.
+    /// The link's rate changes to this rate, bit/s.
     Rate(u64),
-    /// Options that may change during a run change. The number determines the new values.
+    /// Some of the options that may change during a run get new values. The number determines these
+    /// values.
     Change(u64),
 }
 
@@ -54,7 +55,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
 /// make queues drop packets.
 fn random_value(opt: &Opt, rng: &mut Stream) -> Value {
     match random_value_of(opt.kind, rng) {
-        // Limit the periods of timers, because longer periods only make the test slower.
+        // Limit the periods of timers, because long periods only make the test slower.
         Value::Time(t) if matches!(opt.name, "tupdate" | "max_rtt" | "typical_rtt") => {
             Value::Time(t.max(Time::from_us(600)))
         }
@@ -141,8 +142,8 @@ fn some_options(entry: &Entry<Build>, seed: u64) -> Options {
     complete_defaults(entry)
 }
 
-/// Draws other values for options that may change, in the same units. Returns `None` if no drawn
-/// values are valid together.
+/// Draws new values for options that may change, in the units of the old values. Returns `None` if
+/// no drawn values are valid together.
 fn other_options(
     entry: &Entry<Build>,
     now: &Options,
@@ -156,8 +157,8 @@ fn other_options(
     }
     (0..20).find_map(|_| {
         let mut options = now.clone();
-        // After a change of `any_ect`, packets of a flow are in another queue than the flow's earlier
-        // packets, and may overtake them.
+        // Do not change `any_ect`: after such a change, packets of a flow are in another queue than
+        // the flow's earlier packets, and may overtake them.
         let ordered = changeable.iter().filter(|name| **name != "any_ect");
         for opt in ordered.filter_map(|name| of(name)) {
             if rng.chance(0.5) {

@@ -20,7 +20,7 @@ pub fn conforms(entry: &'static Entry<Build>) {
     is_ready_to_start(entry);
 }
 
-/// Runs this stack without other traffic for 5 s over a path of 10 Mbit/s and 20 ms.
+/// Runs this stack without other traffic for 5 s over a path with 10 Mbit/s and an RTT of 20 ms.
 fn run(entry: &'static Entry<Build>, seed: u64) -> Outcome {
     let bottleneck = link(10_000_000, "fifo", &[("limit", Value::Packets(50))]);
     let mut plan = plan(Time::from_secs(5), vec![bottleneck], Vec::new());

@@ -16,7 +16,7 @@ pub fn conforms(entry: &'static Entry<Build>) {
     has_every_packet_somewhere(entry);
 }
 
-/// Returns the source's first steps without waits, and when each is due.
+/// Returns the source's first steps, except waits, and the time at which each step is due.
 fn steps(entry: &'static Entry<Build>, seed: u64) -> Vec<(Time, Step)> {
     let options = complete_defaults(entry);
     let stream = Stream::new(seed, "source", "traffic");
@@ -92,7 +92,8 @@ pub fn has_steps_of_its_transport_and_seed(entry: &'static Entry<Build>) {
             let least = datagrams.rate.time_for(sent).as_secs_f64();
             assert!(last >= least * 0.999, "{}", entry.name);
         }
-        // A source that loads and probes a path declares only the shortest time between its probes.
+        // A source that loads and probes a path declares only the shortest time between its probes,
+        // not a rate, so check nothing.
         Transport::Connections { .. } if all.iter().any(|(_, step)| *step == Step::Load) => {}
         Transport::Connections { gap, .. } => {
             let mean = gap(&options).as_secs_f64() * 999.0;

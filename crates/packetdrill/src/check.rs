@@ -23,7 +23,7 @@ pub enum Action {
     Assert(Expression),
     /// Sets the name to the value of the expression.
     Assign(String, Expression),
-    /// Does nothing, because it is a `print`.
+    /// Does nothing. The statement is a `print`.
     Pass,
 }
 

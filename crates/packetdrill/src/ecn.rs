@@ -1,5 +1,5 @@
-//! Negotiates ECN between the script's end and the host under test. Also converts ECN fields of
-//! scripts to those of the simulator.
+//! Negotiates ECN between the script's end of the connection and the host under test. Also converts
+//! ECN fields in scripts to those of the simulator.
 
 use tailback_engine::packet::{Ecn, Packet};
 use tailback_engine::plan::EcnFeedback;
@@ -7,7 +7,7 @@ use tailback_engine::tcp::accecn::{self, Answer, Counters};
 
 use crate::script::Segment;
 
-/// The form of ECN that an end supports, the simplest first.
+/// The forms of ECN that an end may support, the simplest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Much {
     None,
@@ -26,7 +26,8 @@ pub(crate) struct Agreed {
 }
 
 impl Agreed {
-    /// Returns the result if the host under test is the client and receives this SYN-ACK.
+    /// Returns the result of the negotiation if the host under test is the client and receives this
+    /// SYN-ACK.
     pub fn as_client(ours: Much, syn_ack: &Segment) -> Agreed {
         let answer = accecn::answer(accecn::flags_of(syn_ack.ace()));
         let ecn = match (ours, answer) {
@@ -41,13 +42,14 @@ impl Agreed {
         }
     }
 
-    /// Returns the result if the host under test is the server and receives this SYN.
+    /// Returns the result of the negotiation if the host under test is the server and receives this
+    /// SYN.
     pub fn as_server(ours: Much, syn: &Segment) -> Agreed {
         let asks = accecn::requests(accecn::flags_of(syn.ace()));
         let ecn = match asks {
             true if ours == Much::Accurate => Much::Accurate,
-            // A server without support for an extension beyond RFC 3168 treats its SYN as an RFC
-            // 3168 SYN.
+            // A server that does not support an extension beyond RFC 3168 treats the SYN of such an
+            // extension as an RFC 3168 SYN.
             _ if syn.has('E') && syn.has('W') => ours.min(Much::Rfc3168),
             _ => Much::None,
         };

@@ -1,11 +1,11 @@
 //! The host under test: the simulator's sender and receiver. Translates between the byte ranges in
 //! a script and the simulator's segments.
 //!
-//! Outgoing: a segment has the same payload when it is retransmitted.
+//! Outgoing data: a retransmitted segment has the same payload as the original.
 //!
-//! Incoming: the stream is split into segments wherever a packet of the script begins or ends. So a
-//! packet usually arrives as one segment. If other packets overlap it, it arrives as several
-//! segments at the same instant, and only the last of their ACKs is used.
+//! Incoming data: the stream is split into segments wherever a packet of the script begins or ends.
+//! A packet therefore usually arrives as one segment. If other packets overlap the packet, it
+//! arrives as several segments at the same instant, and only the last of their ACKs is used.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -28,11 +28,11 @@ use crate::verdict::{Beyond, Category};
 
 /// Maximum segment size that the host announces. packetdrill's MTU is 1500 bytes.
 const OUR_MSS: u32 = 1460;
-/// Maximum segment size if an end does not announce one (RFC 9293 section 3.7.1).
+/// Maximum segment size if an end does not announce its own (RFC 9293 section 3.7.1).
 const DEFAULT_MSS: u32 = 536;
 /// Bytes of the timestamp option in each segment.
 const TIMESTAMPS_LEN: u32 = 12;
-/// Bytes of the AccECN option in each segment, if all segments carry it.
+/// Bytes of the AccECN option in each segment, if all segments have this option.
 const ACCECN_LEN: u32 = 12;
 
 #[derive(Clone, Debug)]
@@ -52,7 +52,7 @@ pub(crate) struct Sent {
     pub ece: bool,
     pub cwr: bool,
     pub ecn: Ecn,
-    /// The ACE field, if the ECN flags encode one.
+    /// The ACE field, if the ECN flags encode an ACE field.
     pub ace: Option<u32>,
     /// Counters of the AccECN option, in the order on the wire.
     pub accecn: Option<[Option<u32>; 3]>,
@@ -74,7 +74,7 @@ impl Port for Wire {
 pub(crate) struct Host {
     sender: Sender,
     receiver: Receiver,
-    /// Sent packets that the script has yet to expect.
+    /// Sent packets that the script has not expected yet.
     pub out: VecDeque<Sent>,
     /// The start of each sent segment. The last entry is the start of the next segment to send.
     begins: Vec<u32>,
@@ -125,7 +125,7 @@ impl Host {
         let sack = syn.options().contains(&TcpOption::SackPermitted);
         let accurate = agreed.ecn == Much::Accurate;
         let inbound: Vec<&Segment> = inbound.collect();
-        // If every full segment carries the AccECN option, its payload is shorter by the option's
+        // If every full segment has the AccECN option, its payload is shorter by the option's
         // length.
         let option = accurate && matches!(setup.option, AccEcnOption::Full | AccEcnOption::Persist);
         let opens = |p: &&Segment| p.accecn().is_some();
@@ -239,7 +239,7 @@ impl Host {
         self.with_sender(now, |s, wire| s.on_syn_ack(&answer, now, wire));
     }
 
-    /// Handles the ACK of this host's SYN-ACK, which may carry data.
+    /// Handles the ACK of this host's SYN-ACK. This ACK may contain data.
     pub fn established(&mut self, packet: &Segment, now: Time) -> Result<(), Beyond> {
         let rtt = now - self.syn_at;
         self.note_timestamp(packet);
@@ -288,7 +288,7 @@ impl Host {
         let mut wire = Wire::default();
         act(&mut self.sender, &mut wire);
         for mut packet in wire.0 {
-            // With Accurate ECN, data packets also carry the counters of the packets that this end
+            // With Accurate ECN, data packets also contain counters of the packets that this end
             // has received.
             if !packet.has(flags::SYN) && self.accurate {
                 self.receiver.accompany(&mut packet, now);
@@ -297,7 +297,8 @@ impl Host {
         }
     }
 
-    /// Tells the receiver that the other end supports the AccECN option, if the packet carries it.
+    /// Tells the receiver that the other end supports the AccECN option, if the packet contains the
+    /// option.
     fn hear_option(&mut self, packet: &Segment) {
         if packet.accecn().is_some() {
             self.receiver.hears_option(true);
@@ -370,8 +371,8 @@ impl Host {
         }
     }
 
-    /// Writes data for the application. With `nodelay`, the application has turned off Nagle's
-    /// algorithm.
+    /// Writes data for the application. If `nodelay` is true, the application has turned off
+    /// Nagle's algorithm.
     pub fn write(&mut self, bytes: u64, nodelay: bool, now: Time) -> Result<(), Beyond> {
         if !nodelay {
             self.check_nagle(bytes)?;
@@ -381,7 +382,7 @@ impl Host {
     }
 
     /// Rejects a write if Linux's variant of Nagle's algorithm (Minshall) would delay its last,
-    /// partial segment. Linux delays it while another partial segment is in flight.
+    /// partial segment. Linux delays a partial segment while another partial segment is in flight.
     fn check_nagle(&self, bytes: u64) -> Result<(), Beyond> {
         let rest = self.sender.unsent().unwrap_or(0) + bytes;
         let first = self.sender.flight().una as usize;

@@ -5,28 +5,28 @@
 //! contain about two hundred such scripts.
 //!
 //! packetdrill can also test a TCP in a shared library (`--so_filename`). This crate does not use
-//! packetdrill, because the Debian suites on which tailback is built do not package it. Instead, it
-//! interprets scripts itself. It supports the TCP part of the language, and not the parts for other
-//! kernel features.
+//! packetdrill, because the Debian suites on which tailback is built do not package it. Instead,
+//! this crate interprets scripts itself. It supports the TCP part of the language, but not the
+//! parts for other kernel features.
 //!
-//! | file | what |
+//! | file | content |
 //! |---|---|
 //! | [`script`] | a script, parsed |
-//! | `parse` | the parser, whose errors have line and column |
+//! | `parse` | the parser, whose errors state line and column |
 //! | [`check`] | the assertions of `%{ ... }%` |
 //! | `ecn` | the negotiation of ECN |
 //! | `setup` | the settings in a script, and the parts of a script that the simulator does not support |
-//! | `host` | sender and receiver, and the translation between bytes and segments |
-//! | `run` | plays a script in virtual time |
+//! | `host` | the simulator's sender and receiver, and the translation between bytes and segments |
+//! | `run` | the execution of a script in virtual time |
 //! | `verdict` | the verdict, and why a script does not apply to the simulator |
 //! | `words` | descriptions of packets |
 //! | [`report`] | verdicts as table, JSON and Markdown |
 //!
-//! The interpreter checks which data segments and ACKs are sent, and when. It checks their SACK
-//! blocks, echoed timestamps, ECN flags and codepoints, the ACE field and the AccECN option. It
-//! also checks assertions on `tcp_info`. It does not check:
-//! - the handshake, which this crate answers itself; but if an end requests Accurate ECN, the flags
-//!   of the handshake are checked;
+//! The interpreter checks which data segments and ACKs are sent, and when. It checks the SACK
+//! blocks, echoed timestamps, ECN flags and codepoints, ACE field and AccECN option in these
+//! packets. It also checks assertions on `tcp_info`. It does not check:
+//! - the handshake, in which this crate answers instead of the simulator (but if an end requests
+//!   Accurate ECN, the flags of the handshake are checked);
 //! - the PSH flag, the advertised window, options of SYN and SYN-ACK;
 //! - how many segments share one packet; the simulator does not have TSO or GRO, so an expected
 //!   packet of several segments is compared with several segments of the simulator, all at the

@@ -50,8 +50,9 @@ pub fn parse(text: &str) -> Parsed<Script> {
 struct Reader {
     text: Vec<char>,
     at: usize,
-    /// Whether part of the file was a valid script. Only then do errors quote the file, because
-    /// otherwise the user may have named another file by mistake, such as one with passwords.
+    /// Whether part of the file was a valid script. Errors quote the file only in this case,
+    /// because otherwise the user may have named another file by mistake, such as a file with
+    /// passwords.
     known: bool,
     /// Number of operands and brackets in the current expression, limited to `MOST_PARTS`.
     parts: u32,
@@ -201,7 +202,7 @@ impl Reader {
         let relative = self.take("+");
         let from = self.seconds()?;
         self.blanks();
-        // `a...b` means that a system call starts at time a and blocks until time b.
+        // `a...b` means that a system call begins at time a and blocks until time b.
         let until = if self.take("...") {
             self.blanks();
             self.take("+");

@@ -14,7 +14,7 @@ use crate::verdict::{Beyond, Category, Judged, Verdict};
 use crate::words::{describe, told};
 
 const TOLERANCE: Time = Time::from_ms(4);
-/// Longest wait for a packet that the script expects at any time (`*`).
+/// Longest wait for a packet that may arrive at any time according to the script (`*`).
 const PATIENCE: Time = Time::from_secs(10);
 
 enum Stop {
@@ -342,8 +342,8 @@ impl Run<'_> {
                 value.clone_into(&mut self.setup.cc);
                 Ok(())
             }
-            // These options concern socket buffers, routing and what reads return, which the
-            // simulator does not have.
+            // These options concern socket buffers, routing and the results of reads. The simulator
+            // has none of these.
             (
                 "SO_REUSEADDR" | "SO_SNDBUF" | "IP_MTU_DISCOVER" | "IP_TOS" | "IP_FREEBIND"
                 | "TCP_INQ",
@@ -411,8 +411,9 @@ impl Run<'_> {
         host.out.pop_front()
     }
 
-    /// Checks whether `sent` matches `packet`, or its part from `at` if earlier segments carried
-    /// the bytes before. Returns the number of fields compared, or `None` if one differs.
+    /// Checks whether `sent` matches `packet`. If earlier segments contained the bytes before `at`,
+    /// checks only the part of `packet` from `at` on. Returns the number of fields compared, or
+    /// `None` if a field differs.
     fn matches(&self, packet: &Segment, sent: &Sent, at: u32) -> Option<u32> {
         let begins = sent.start == at && sent.end <= packet.end;
         let ace = sent.ace.is_none_or(|ace| ace == packet.ace());

@@ -74,7 +74,7 @@ impl Setup {
             "set_sysctls.py" | "sysctl" => {
                 let mut quoted = false;
                 for &arg in args {
-                    // If a quote is open, this word belongs to the quoted list.
+                    // If a quotation mark is open, this word belongs to the quoted list.
                     let inner = quoted;
                     quoted ^= arg.matches('"').count() % 2 == 1;
                     if !(inner || arg.starts_with('-')) {
@@ -136,7 +136,7 @@ impl Setup {
                 };
             }
             ("tcp_ecn_fallback", _) => self.fallback = value != "0",
-            // Ignore this setting, the minimum rate at which the option is sent.
+            // Ignore this setting, which is the minimum rate at which the option is sent.
             ("tcp_ecn_option_beacon", _) => {}
             ("tcp_timestamps", _) => self.timestamps = value != "0",
             ("tcp_sack", _) => self.sack = value != "0",
@@ -164,8 +164,9 @@ impl Setup {
     }
 }
 
-/// Returns the line and the reason if a part of the script makes the whole script inapplicable. If
-/// several parts do, returns the one whose category comes first in [`Category`].
+/// If a part of the script makes the whole script inapplicable, returns the part's line and the
+/// reason. If there are several such parts, returns the part whose category comes first in
+/// [`Category`].
 pub(crate) fn beyond(script: &Script) -> Option<(u32, Beyond)> {
     if script
         .options

@@ -73,7 +73,7 @@ impl Category {
 pub enum Verdict {
     /// The simulator behaves as expected.
     Pass {
-        /// Line of the packet that begins to close the connection. Checking ends at this line.
+        /// Line of the packet that begins to close the connection. The checks end at this line.
         /// `None` if the whole script was checked.
         until: Option<u32>,
     },
@@ -114,8 +114,9 @@ pub struct Judged {
 }
 
 impl Judged {
-    /// Returns whether the script checks enough to tell one sender or receiver from another. A
-    /// single packet with only a sequence range is not enough, because every TCP sends it.
+    /// Returns whether the script checks enough to distinguish a correct sender or receiver from a
+    /// wrong one. A single packet with only a sequence range is not enough, because every TCP sends
+    /// it.
     pub fn asserts(&self) -> bool {
         self.assertions + self.fields > 0 || self.packets > 1
     }

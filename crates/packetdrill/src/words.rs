@@ -29,7 +29,8 @@ fn counters(option: Option<[Option<u32>; 3]>) -> String {
     })
 }
 
-/// Describes an expected packet. If `accurate`, describes its ECN flags as the ACE field.
+/// Describes an expected packet. If `accurate` is true, describes the packet's ECN flags as the ACE
+/// field.
 pub(crate) fn describe(packet: &Segment, accurate: bool, from: Time, to: Time) -> String {
     let what = if packet.has('S') {
         "a SYN".to_owned()

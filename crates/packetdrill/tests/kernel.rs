@@ -9,7 +9,7 @@ use tailback_packetdrill::{
     Verdict, judge, kernel_scripts, kernel_version, parse, report, scripts_in,
 };
 
-/// Kernel version from which the table's verdicts come. Other versions may have other scripts.
+/// Kernel version whose scripts the table of verdicts lists. Other versions may have other scripts.
 const VERSION: &str = "7.3";
 
 fn scripts() -> Option<Vec<(String, Script)>> {
@@ -139,7 +139,7 @@ fn every_judged_packet_is_compared() {
                 packet.ack = packet.ack.map(|ack| ack + 1);
             }
             let fails = |script: &Script| matches!(judge(script).verdict, Verdict::Fail { line, .. } if line == event.line);
-            // A SYN without an ACK has no acknowledgement number, so change only its time.
+            // A SYN without an ACK has no acknowledgement number, so change only the SYN's time.
             compared += u32::from(fails(&late) && (packet.ack.is_none() || fails(&more)));
             for other in otherwise(packet) {
                 let mut wrong = script.clone();

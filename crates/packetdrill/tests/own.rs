@@ -138,7 +138,8 @@ fn times_have_a_tolerance() {
     assert!(fails(&at(".005~.2")));
 }
 
-/// If a script contains an unsupported part, the verdict names it instead of ignoring it.
+/// If a script contains an unsupported part, the verdict must name this part instead of ignoring
+/// it.
 #[test]
 fn what_does_not_apply_is_said() {
     let category = |text: &str| match judged(text).verdict {
@@ -190,7 +191,8 @@ fn what_does_not_apply_is_said() {
     );
 }
 
-/// Removing or replacing any part of a script gives an error or a verdict, never a panic.
+/// If any part of a script is removed or replaced, the result is an error or a verdict, never a
+/// panic.
 #[test]
 fn no_script_is_too_broken() {
     let (mut errors, mut verdicts) = (0, 0);

@@ -1,5 +1,5 @@
-//! Counts the heap memory that each thread allocates. A program that measures must install [`Heap`]
-//! as its global allocator.
+//! Counts the heap memory that each thread allocates. A program that uses this module must install
+//! [`Heap`] as its global allocator.
 
 #![allow(unsafe_code, reason = "an allocator cannot be written without")]
 
@@ -10,8 +10,9 @@ use std::cell::Cell;
 pub struct Heap;
 
 thread_local! {
-    /// Bytes that this thread has allocated, and their maximum since [`reset`]. If a thread frees
-    /// memory that another thread allocated, its count can become negative.
+    /// Number of bytes that this thread has allocated now, and the maximum of this number since
+    /// [`reset`]. If a thread frees memory that another thread allocated, its count can become
+    /// negative.
     static NOW: Cell<i64> = const { Cell::new(0) };
     static MOST: Cell<i64> = const { Cell::new(0) };
 }
@@ -55,7 +56,7 @@ unsafe impl GlobalAlloc for Heap {
     }
 }
 
-/// Restarts the count. Returns the bytes that the thread has allocated now.
+/// Restarts the maximum. Returns the number of bytes that the thread has allocated now.
 pub fn reset() -> i64 {
     let now = NOW.get();
     MOST.set(now);

@@ -1,15 +1,15 @@
 //! Random scenarios and random input, and the rules that must hold for them.
 //!
-//! | module | what |
+//! | module | content |
 //! |---|---|
 //! | [`generate`] | a scenario from a seed, drawn from the registries and the schema |
-//! | [`trial`] | tries a scenario: loads it for both engines, runs it twice, checks the results |
+//! | [`trial`] | the trial of a scenario: loads it for both engines, runs it twice, checks the results |
 //! | [`finding`] | the failures that a check reports |
 //! | `invariants` | rules that hold for every run |
 //! | [`laws`] | the effects that a change of a scenario must have on its results, or must not have |
-//! | [`swarm`] | many trials |
-//! | [`reduce`] | makes a failing scenario smaller |
-//! | [`heap`] | how much memory a run needs |
+//! | [`swarm`] | many trials in parallel |
+//! | [`reduce`] | reduction of a failing scenario to a smaller one |
+//! | [`heap`] | measurement of the memory that a run needs |
 //! | [`readers`] | every reader of untrusted bytes, for the fuzz targets |
 //! | [`traces`] | the traces that scenarios of the swarm use |
 

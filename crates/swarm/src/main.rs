@@ -27,7 +27,7 @@ usage: tailback-swarm run [--from SEED] [--seeds N] [--seconds S] [--jobs J]
        tailback-swarm words               a dictionary for fuzzing scenarios
 Exit status: 0 without findings, 1 with findings, 2 for bad arguments.";
 
-/// Time until the first line of progress, and between lines.
+/// Time until the first line of progress, and time between two lines.
 const PROGRESS: Duration = Duration::from_secs(2);
 
 fn main() -> ExitCode {
@@ -232,8 +232,8 @@ fn shrink(what: &str) -> Result<bool, String> {
             (table, Limits::default())
         }
     };
-    // A scenario may take minutes before it is reported as one that does not end. Reduced scenarios
-    // are smaller, so they get less time.
+    // The original scenario could run for minutes before it was reported as one that does not end.
+    // Reduced scenarios are smaller, so they get less time.
     let limits = Limits {
         patience: Duration::from_secs(60),
         ..limits

@@ -1,4 +1,4 @@
-//! Makes a failing scenario smaller as long as it fails in the same way.
+//! Makes a failing scenario smaller, as long as the smaller scenario fails in the same way.
 
 use toml::{Table, Value};
 
@@ -59,8 +59,9 @@ pub fn reduce(
     }
 }
 
-/// Lists the paths to all values inside `value`: outer values before inner ones, and the last
-/// before the first. Removing a value therefore does not change the paths later in the list.
+/// Lists the paths to all values inside `value`: outer values before inner ones, and the last value
+/// of a list before the first. Paths later in the list therefore stay valid when a value is
+/// removed.
 fn all_paths(value: &Value, at: &mut Vec<Step>, paths: &mut Vec<Vec<Step>>) {
     let inner: Vec<(Step, &Value)> = match value {
         Value::Table(table) => {
@@ -92,7 +93,7 @@ fn part<'v>(value: &'v mut Value, path: &[Step]) -> Option<&'v mut Value> {
         })
 }
 
-/// Removes the value at a path. Returns whether there was one.
+/// Removes the value at a path. Returns whether the path had a value.
 fn remove(value: &mut Value, path: &[Step]) -> bool {
     let Some((last, outer)) = path.split_last() else {
         return false;
@@ -158,7 +159,8 @@ mod tests {
 
     #[test]
     fn what_does_not_matter_goes() {
-        // An invalid scenario is rejected. That is not a finding, so nothing can be reduced.
+        // An invalid scenario is rejected. A rejection is not a finding, so the scenario is not
+        // reduced.
         let table: Table = "duration = \"1s\"".parse().expect("TOML");
         let findings = |table: &Table| trial(&table.to_string(), &Limits::default()).findings;
         assert!(reduce(&table, "does not end", findings, |_| {}).is_none());

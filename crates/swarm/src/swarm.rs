@@ -33,7 +33,8 @@ pub struct Tally {
     pub cut: u64,
     /// Number of scenarios that were too large.
     pub large: u64,
-    /// Number of rejected scenarios for each message. Numbers are removed from the messages.
+    /// Number of rejected scenarios for each error message. Numbers in the messages are removed
+    /// first.
     pub refused: BTreeMap<String, u64>,
     /// Number of trials with findings.
     pub failed: u64,

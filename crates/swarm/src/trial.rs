@@ -23,7 +23,7 @@ use crate::{heap, invariants, traces};
 /// How a trial ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
-    /// The scenario is invalid, with this first diagnostic.
+    /// The scenario is invalid. The text is the first diagnostic.
     Refused(String),
     /// The run needs more memory than a trial may use, so it did not start.
     Large,
@@ -69,8 +69,8 @@ impl Default for Limits {
     }
 }
 
-/// Number of events at the same time after which the run is considered stuck. More segments than
-/// this do not fit into the memory of a trial.
+/// If this number of events happen at the same time, the run is considered stuck. The memory of a
+/// trial is too small for this number of segments.
 const STANDSTILL: u64 = 5_000_000;
 
 /// Number of events after which a trial checks the time and the progress of a run.
@@ -90,8 +90,8 @@ thread_local! {
     static CATCHING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Stores panics of trials instead of printing them, because they are findings. Other panics, such
-/// as panics of failed tests, are still printed.
+/// Stores panics of trials instead of printing them, because these panics are findings. Other
+/// panics, such as those of failed tests, are still printed.
 pub fn keep_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -221,14 +221,14 @@ pub fn trial(text: &str, limits: &Limits) -> Report {
     })
 }
 
-/// Returns the result of a task, or a finding if the task does not end in this time.
+/// Returns the result of a task, or a finding if the task does not end within `patience`.
 pub(crate) fn patiently<T: Send + 'static>(
     patience: Duration,
     task: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Finding> {
     let (sender, receiver) = mpsc::channel();
     let thread = std::thread::spawn(move || {
-        // The send fails if the time limit has passed.
+        // Ignore the result: the send fails if the time limit has passed.
         let _ = sender.send(task());
     });
     receiver.recv_timeout(patience).map_err(|_| {
@@ -285,8 +285,8 @@ fn try_out(text: &str, limits: &Limits, found: &mut Vec<Finding>) -> End {
         .for_each(|mut wrong| found.append(&mut wrong));
     }
     if limits.twice && whole {
-        // The first run may exceed the limit by up to a slice, and must not make the second run
-        // stop earlier.
+        // The first run may exceed the limit by up to a slice. Allow the second run more events, so
+        // that it does not stop earlier.
         let limits = &Limits {
             events: 2 * limits.events,
             ..*limits
@@ -385,7 +385,8 @@ fn run(
                 found.push(Finding::new("packets out of order", network.now()));
             }
         }
-        // The results omit drops during the warm-up, so packets add up only without a warm-up.
+        // The results omit drops during the warm-up, so the packet counts only add up without a
+        // warm-up.
         if census && plan.warmup.ns() == 0 {
             let all = network.census();
             if all.entered != all.ended + all.inside + all.dropped {

@@ -15,7 +15,7 @@ use toml::{Table, Value};
 #[global_allocator]
 static HEAP: heap::Heap = heap::Heap;
 
-/// Number of scenarios. A run of all takes a minute on one core.
+/// Number of scenarios. To run all of them takes a minute on one core.
 const SEEDS: u64 = 2_000;
 
 /// Returns the files of a folder, by name.
@@ -43,14 +43,14 @@ fn nothing_is_found() {
         found.is_empty(),
         "{found:#?}\nlook at one with: tailback-swarm reduce SEED"
     );
-    // Most scenarios must run, because otherwise the swarm tests little.
+    // Most scenarios must be accepted and run, because otherwise the swarm tests little.
     assert_eq!(tally.tried, SEEDS);
     assert!(tally.done > SEEDS * 3 / 4, "{tally:#?}");
     assert!(tally.refusals() < SEEDS / 50, "{tally:#?}");
 }
 
-/// Checks an invariant on scenarios. The invariant must apply to at least this share of them, and
-/// no scenario may violate it.
+/// Checks an invariant on this number of scenarios. No scenario may violate the invariant, and it
+/// must apply to more than the fraction `most` of them.
 fn holds(name: &str, seeds: u64, most: f64) {
     keep_panics();
     let law = Law::named(name).expect("a law");
@@ -167,13 +167,14 @@ fn words_of(value: &Value, words: &mut BTreeSet<String>) {
     }
 }
 
-/// Every key, option and enumerated value must occur in some generated scenario. If a new one is
-/// not drawn automatically, add it to `generate`.
+/// Every key, option and enumerated value must occur in some generated scenario. If a new key or
+/// value is not drawn automatically, add it to `generate`.
 #[test]
 fn every_key_and_word_is_drawn() {
-    /// Keys for guest kernels, a metric of sweeps, and the key for plugins, which would have to be
-    /// compiled. The generator also never writes named paths or the short form of `burst_loss`.
-    /// Tests of the scenario crate compare these with the keys that they replace.
+    /// The generator never writes these: keys for guest kernels, a metric of sweeps, the key for
+    /// plugins (which would have to be compiled), named paths, and the short form of `burst_loss`.
+    /// Tests of the scenario crate compare named paths and short forms with the keys that they
+    /// replace.
     const NOT_DRAWN: [&str; 8] = [
         "module",
         "args",

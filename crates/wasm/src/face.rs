@@ -1,5 +1,5 @@
-//! The functions that the page calls. Names begin with `lab_`, because shorter names could clash
-//! with names in C libraries in a native test.
+//! The functions that the page calls. Their names begin with `lab_`, because other names could
+//! clash with names in C libraries when the tests run natively.
 //!
 //! After a panic, the page must load a new instance. `lab_answer` then returns the panic's message.
 
@@ -96,14 +96,14 @@ pub extern "C" fn lab_begin(point: u32, link: u32, stays: u32, from_s: f64) -> b
     LAB.with_borrow_mut(|lab| lab.begin(point as usize, link as usize, stays as usize, from_s))
 }
 
-/// Continues the run by this many events. Returns its progress from 0 to 1, or 2 at its end.
+/// Continues the run by this many events. Returns the run's progress from 0 to 1, or 2 at its end.
 #[unsafe(no_mangle)]
 pub extern "C" fn lab_advance(events: u32) -> f64 {
     LAB.with_borrow_mut(|lab| lab.advance(u64::from(events)))
 }
 
-/// Continues the run up to and including a time. Returns its progress as [`lab_advance`] does, but
-/// never ends the run.
+/// Continues the run up to and including a time. Returns the run's progress as [`lab_advance`]
+/// does, but never ends the run.
 #[unsafe(no_mangle)]
 pub extern "C" fn lab_until(time_s: f64) -> f64 {
     LAB.with_borrow_mut(|lab| lab.until(time_s))

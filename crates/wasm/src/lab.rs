@@ -27,8 +27,8 @@ const MEMORY: u64 = 1 << 30;
 /// Largest number of sweep points whose labels are listed.
 const LISTED_POINTS: usize = 500;
 
-/// Largest number of flows and sources that each have a colour. With more of them, all flows of one
-/// `[[flows]]` or `[[sources]]` table share a colour.
+/// Largest number of flows and sources that each have a colour. If there are more, all flows or
+/// sources of one table of the scenario share a colour.
 const SINGLE: usize = 12;
 
 /// The loaded scenario and its current run.
@@ -62,14 +62,15 @@ impl Run {
         self.network.now().ns() as f64 / self.end.ns().max(1) as f64
     }
 
-    /// Changes the events that are not yet applied to those of a scenario, which must be equal in
-    /// everything else.
+    /// Replaces the events that are not yet applied by the events of a scenario, which must be
+    /// equal in everything else.
     fn change(&mut self, scenario: &Scenario) -> Result<(), String> {
         let now = self.network.now();
         let point = scenario.points.get(self.point);
         let point = point.ok_or("the point of the run is missing")?;
         let plan = recorded(&point.plan, self.watch.is_some());
-        // An event that an earlier change added at this very time still waits.
+        // Do not count events by their time: an event that an earlier change added for the current
+        // time still waits.
         let applied = self.plan.events.len() - self.network.waiting_changes();
         let alike = |plan: &Plan| Plan {
             events: Vec::new(),
@@ -90,8 +91,8 @@ impl Run {
     }
 }
 
-/// Returns a plan that also records what the page draws about a watched link. Recording more data
-/// does not change other results.
+/// Returns a plan that also records the data that the page draws about a watched link. Other
+/// results do not change if more data is recorded.
 fn recorded(plan: &Arc<Plan>, watched: bool) -> Arc<Plan> {
     let mut plan = Arc::clone(plan);
     if watched {
@@ -169,7 +170,7 @@ impl Lab {
         self.take(read(&request))
     }
 
-    /// Keeps a scenario and describes it, or lists its problems.
+    /// Stores a scenario and returns its description, or returns its errors.
     fn take(&mut self, scenario: Result<Scenario, Vec<Diagnostic>>) -> Vec<u8> {
         let answer = match scenario {
             Ok(scenario) => {
@@ -210,7 +211,8 @@ impl Lab {
         true
     }
 
-    /// Continues the run by this many events. Returns its progress from 0 to 1, or 2 at its end.
+    /// Continues the run by this many events. Returns the run's progress from 0 to 1, or 2 at its
+    /// end.
     pub fn advance(&mut self, events: u64) -> f64 {
         let Some(run) = &mut self.run else {
             return 2.0;
@@ -234,7 +236,8 @@ impl Lab {
         2.0
     }
 
-    /// Continues the run up to and including a time. Returns its progress, or 2 without a run.
+    /// Continues the run up to and including a time. Returns the run's progress, or 2 without a
+    /// run.
     pub fn until(&mut self, time_s: f64) -> f64 {
         let Some(run) = &mut self.run else {
             return 2.0;
@@ -422,8 +425,9 @@ fn rates(plan: &Plan, number: u32) -> Vec<(f64, u64)> {
         .collect()
 }
 
-/// The options of a queue that may change during a run. To find them, a queue is built, so the
-/// result for the last queue is kept: the points of a sweep often have the same queue.
+/// The options of a queue that may change during a run. To find them, a queue has to be built. The
+/// result for the last queue is therefore stored, because the points of a sweep often have the same
+/// queue.
 #[derive(Default)]
 struct Changeable {
     queue: Option<Algorithm>,

@@ -62,7 +62,7 @@ fn slow_start(flow: &FlowOutcome, end: &SlowStart) -> Value {
     })
 }
 
-/// Returns the rows of drops and marks, with the time of each in ns.
+/// Returns the rows of drops and marks, each with its time in ns.
 fn signals(outcome: &Outcome) -> Vec<(u64, Value)> {
     struct Row {
         from_ns: u64,

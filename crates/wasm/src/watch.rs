@@ -21,7 +21,7 @@ const LEAST_WIDTH: Time = Time::from_ms(1);
 pub struct Group {
     /// The name of the flow or source, or of its entry in the scenario.
     pub name: String,
-    /// The congestion control, or the kind of source.
+    /// The congestion control of the flow, or the kind of the source.
     pub what: String,
     /// The indices of the flows and sources of the group. Sources are counted after all flows.
     pub owners: Vec<u32>,
@@ -40,7 +40,7 @@ struct Waiting {
     came: Time,
     seq: u64,
     ecn: Ecn,
-    /// Index of the packet in the columns of [`Stays`], if it is recorded there.
+    /// Index of the packet in the columns of [`Stays`], if the packet is recorded there.
     stay: Option<usize>,
 }
 
@@ -54,7 +54,8 @@ struct Stays {
     len: Vec<u16>,
     /// 0 if the packet was forwarded. Otherwise the index of the cause of its drop, plus 1.
     fate: Vec<u8>,
-    /// Bits: 1 an ACK, 2 retransmitted, 4 CE on arrival, 8 CE on departure, 16 marked SCE.
+    /// Sum of these bits: 1 if the packet is an ACK, 2 if it is a retransmission, 4 if it arrived
+    /// with CE, 8 if it left with CE, 16 if it was marked SCE.
     flags: Vec<u8>,
 }
 
@@ -78,7 +79,7 @@ pub struct Watch {
     /// Largest number of packets in `stays`.
     most: usize,
     from: Time,
-    /// Time from which packets are not added to `stays`, because the limit was reached.
+    /// Time from which packets are no longer added to `stays`, because the limit was reached.
     until: Option<Time>,
     end: Time,
 }
@@ -207,8 +208,8 @@ impl Watch {
         bin.delay_ns += event.time.since(came).ns();
     }
 
-    /// Describes the groups, the bins and the columns. Columns 0 to 3 have a 64-bit float for each
-    /// bin, group by group. Columns 4 to 9 are the fields of `Stays`.
+    /// Describes the groups, the bins and the columns. Columns 0 to 3 contain a 64-bit float for
+    /// each bin, group by group. Columns 4 to 9 are the fields of `Stays`.
     pub fn about(&self) -> Value {
         let groups = self.groups.iter().map(
             |group| json!({ "name": group.name, "what": group.what, "count": group.owners.len() }),

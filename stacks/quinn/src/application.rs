@@ -70,7 +70,7 @@ impl Application {
     /// Handles an event of the connection.
     ///
     /// # Panics
-    /// If the connection is lost. The result of the run would then mean nothing.
+    /// If the connection is lost, because the results of the run would then be meaningless.
     pub fn handle(&mut self, event: Event, connection: &mut Connection) {
         match (event, &mut *self) {
             (Event::Connected, Application::Client { bytes, .. }) => {

@@ -107,7 +107,7 @@ impl Maker {
         flow
     }
 
-    /// Draws when a flow's application writes, how much, and its pauses.
+    /// Draws when a flow's application writes, how much it writes, and when it pauses.
     fn application(&mut self, flow: &mut Table) {
         if self.draw.chance(0.1) {
             let rate = self.rate * self.draw.log(0.001, 3.0);

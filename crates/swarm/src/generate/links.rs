@@ -138,8 +138,8 @@ impl Maker {
         Value::Table(slots)
     }
 
-    /// Removes options of a queue at random until the others are valid together, because some options
-    /// exclude each other. With a small probability, leaves invalid ones.
+    /// Removes options of a queue at random until the remaining options are valid together, because
+    /// some options exclude each other. With a small probability, leaves an invalid combination.
     fn fitting(&mut self, queue: Value) -> Value {
         let Value::Table(mut queue) = queue else {
             return queue;
@@ -160,8 +160,8 @@ impl Maker {
             let entry = *self.draw.pick(impairments::ENTRIES);
             let kind = Value::String(entry.name.to_owned());
             let mut impairment = Table::from_iter([("kind".to_owned(), kind)]);
-            // Some options exclude each other, so draw until they are valid together, which twenty
-            // draws nearly always achieve.
+            // Some options exclude each other, so draw until all drawn options are valid together.
+            // Twenty draws are nearly always enough.
             for _ in 0..20 {
                 let mut drawn = options(&mut self.draw, entry.options, self.taste);
                 drawn.extend(impairment.clone());

@@ -1,9 +1,9 @@
-//! Draws a random scenario from a seed. Most scenarios are valid, and a large set of them uses all
-//! keys.
+//! Draws a random scenario from a seed. Most of these scenarios are valid, and a large set of them
+//! uses all keys.
 //!
-//! Options of algorithms come from the registries, and keys from the JSON Schema, so new ones are
-//! drawn without a change to this crate. This module only determines values that depend on each
-//! other (times, rates, names, routes). A test fails if a key is never drawn.
+//! Options of algorithms come from the registries, and keys from the JSON Schema. New options and
+//! keys are therefore drawn without a change to this crate. This module only determines values that
+//! depend on each other (times, rates, names, routes). A test fails if a key is never drawn.
 
 mod ends;
 mod links;
@@ -39,7 +39,8 @@ struct Maker {
 /// Largest number of draws to get a valid scenario.
 const DRAWS: u64 = 16;
 
-/// Returns the scenario of a seed: the first of several draws that an engine accepts, or the last.
+/// Returns the scenario of a seed: the first of several draws that an engine accepts, or the last
+/// draw if no engine accepts any.
 pub fn scenario(seed: u64) -> Table {
     let drawn = (0..DRAWS).map(|i| one(seed.wrapping_mul(DRAWS).wrapping_add(i)));
     let mut drawn = drawn.peekable();
@@ -68,8 +69,8 @@ fn one(seed: u64) -> Table {
     let rate = draw.log(slow, fast);
     let (near, far) = if wild { (1e4, 1e10) } else { (2e5, 5e8) };
     let rtt = draw.log(near, far);
-    // Most runs last for up to some thousand packets. Half of the runs also last for a number of
-    // round trips.
+    // Most runs last for a few hundred to a few thousand packets. Half of the runs also last for a
+    // certain number of round trips.
     let packets = draw.log(200.0, 8_000.0) * 1514.0 * 8e9 / rate;
     let trips = if draw.chance(0.5) {
         rtt * draw.log(1.0, 100.0)
@@ -169,7 +170,7 @@ impl Maker {
             "host_jitter",
         ];
         self.rest(&mut root, &SCHEMA, &decided, 0.3);
-        // Drawn last, so that everything else of a seed is the same without changes.
+        // Draw events last, so that they do not affect the other draws of a seed.
         if self.draw.chance(0.05) {
             let events = self.events(root.contains_key("bottleneck"));
             root.insert("events".to_owned(), events);
@@ -287,8 +288,8 @@ impl Maker {
     }
 }
 
-/// Returns the words of libFuzzer's dictionary, which it may insert into scenarios: every key,
-/// option and word.
+/// Returns the words for libFuzzer's dictionary: every key, option and word. libFuzzer may insert
+/// them into scenarios.
 pub fn words() -> Vec<String> {
     let mut words = std::collections::BTreeSet::new();
     collect(&SCHEMA, &mut words);

@@ -48,8 +48,8 @@ fn float(draw: &mut Draw, min: f64, max: f64, taste: Taste) -> f64 {
     (min + (max - min) * draw.share()).clamp(min, max)
 }
 
-/// Draws a time for an option, from its minimum to 30 s. Most times are above 100 us, because a
-/// queue whose timer fires more often does little else.
+/// Draws a time for an option, from its minimum to 30 s. Most times are above 100 us, because a run
+/// spends nearly all its time on a queue whose timer fires more often.
 fn time(draw: &mut Draw, min: u64, taste: Taste) -> Value {
     if draw.chance(taste.extreme * 0.3) {
         return ns(min as f64);
@@ -140,7 +140,7 @@ pub fn options(draw: &mut Draw, all: &[Opt], taste: Taste) -> Table {
     table
 }
 
-/// Draws an algorithm or other entry of a registry, with or without some of its options.
+/// Draws an algorithm or another entry of a registry, with or without some of its options.
 pub fn entry<B>(
     draw: &mut Draw,
     key: &str,

@@ -3,8 +3,8 @@
 //!
 //! Over several seeds, flows that differ only in their names are ranked by throughput. Spearman's
 //! coefficient correlates these ranks with the flows' positions in the file. If positions do not
-//! matter, the coefficient for n flows has mean 0 and variance 1/(n-1). This gives the standard
-//! deviation of the sum of the coefficients over all seeds.
+//! matter, the coefficient for n flows has mean 0 and variance 1/(n-1). The standard deviation of
+//! the sum of the coefficients over all seeds follows from this.
 
 use tailback_engine::{aqm, cc};
 use tailback_record::Outcome;
@@ -24,8 +24,8 @@ pub(super) const LAW: Law = Law {
 
 const SEEDS: u64 = 8;
 
-/// Number of standard deviations above which a correlation is an error. By chance, one case in
-/// three million exceeds it.
+/// Number of standard deviations above which a correlation is an error. One case in three million
+/// exceeds this number by chance.
 const MOST: f64 = 5.0;
 
 fn draw(seed: u64) -> Table {
@@ -109,7 +109,7 @@ fn leaning(scenario: &Table, limits: &Limits) -> Result<f64, Verdict> {
     Ok(sum / variance.sqrt())
 }
 
-/// Returns the rank correlation of throughput with positions, or `None` if all throughputs are
+/// Returns the rank correlation between throughputs and positions, or `None` if all throughputs are
 /// equal.
 fn correlation(outcome: &Outcome) -> Option<f64> {
     let rates = outcome.flows.iter().map(|flow| {
@@ -167,7 +167,7 @@ mod tests {
     }
 
     /// The mean over 60 scenarios shows correlations that are too small to be found in a single
-    /// scenario. It must be within four standard deviations of zero.
+    /// scenario. This mean must be within four standard deviations of zero.
     #[test]
     fn no_lean_over_many_cases() {
         let cases = (0..60).filter_map(|seed| leaning(&draw(seed), &LIMITS).ok());

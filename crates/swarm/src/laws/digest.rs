@@ -26,7 +26,7 @@ pub(super) struct Digest {
     pub series: BTreeMap<String, Vec<(u64, u64)>>,
 }
 
-/// Returns the name of a quantity with its class renamed: "class.NAME.share".
+/// Returns the name of a quantity, such as "class.NAME.share", after renaming the class in it.
 fn quantity(name: &str, rename: impl Fn(Kind, &str) -> String) -> String {
     let of_class = name.strip_prefix("class.");
     match of_class.and_then(|rest| rest.split_once('.')) {

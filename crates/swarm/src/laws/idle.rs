@@ -17,7 +17,7 @@ pub(super) const LAW: Law = Law {
     check,
 };
 
-/// Names of the added link: one sorts before all other names, one after them.
+/// Names of the added link: the first name sorts before all other names, the second after them.
 const NAMES: [&str; 2] = ["0-idle", "z-idle"];
 
 fn check(scenario: &Table, seed: u64, limits: &Limits) -> Check {
@@ -27,7 +27,7 @@ fn check(scenario: &Table, seed: u64, limits: &Limits) -> Check {
     let before = Digest::of(&plan, outcome);
     let mut draw = Draw::new(seed);
     let name = *draw.pick(&NAMES);
-    // With a second link, both links need names, and flows need a route.
+    // If there are two links, both links need names, and flows need a route.
     if let Some(only) = root.remove("bottleneck") {
         let only = Table::from_iter([("bottleneck".to_owned(), only)]);
         root.insert("links".to_owned(), Value::Table(only));

@@ -5,15 +5,15 @@
 //! the results. A scenario to which an invariant does not apply is counted separately, not as a
 //! success. No invariant applies to a scenario with `[[events]]`.
 //!
-//! | module | the invariant | where it is exact |
+//! | module | the invariant | where it holds exactly |
 //! |---|---|---|
 //! | [`permute`] | flows and sources in another order have the same results | without simultaneous events, and where the queue does not distinguish flows by their number |
 //! | [`rename`] | other names of flows, links and classes change names only | where the seed has no effect |
-//! | [`split`] | a sweep in parts has the same runs as the whole | everywhere |
-//! | [`scale`] | with all rates doubled and all times halved, the same packets arrive at half the times | without constants of the stack, and in whole nanoseconds |
+//! | [`split`] | the parts of a sweep have the same runs as the whole sweep | everywhere |
+//! | [`scale`] | with all rates doubled and all times halved, the same packets arrive at half the times | where no constant of the stack has an effect and no time is rounded |
 //! | [`idle`] | a link that no flow uses does not change the results of other links | everywhere |
 //! | [`write`] | values in other units and keys in another layout give the same runs | everywhere |
-//! | [`alike`] | identical flows have no order | over seeds, within noise |
+//! | [`alike`] | identical flows are interchangeable | only on average over seeds |
 
 mod alike;
 mod digest;
@@ -47,7 +47,7 @@ pub enum Verdict {
     Broken(Finding),
 }
 
-/// The result of a check. Every other verdict than `Held` is the `Err`.
+/// The result of a check. A verdict other than `Held` is returned as the `Err`.
 type Check = Result<(), Verdict>;
 
 /// An invariant.
@@ -58,11 +58,12 @@ pub struct Law {
     pub doc: &'static str,
     /// Generates the scenario of a seed.
     pub draw: fn(u64) -> Table,
-    /// Runs a scenario and a changed copy, and compares them. Random changes come from the seed.
+    /// Runs a scenario and a changed copy, and compares their results. The seed determines random
+    /// changes.
     check: fn(&Table, u64, &Limits) -> Check,
 }
 
-/// All laws.
+/// All invariants.
 pub const LAWS: &[Law] = &[
     permute::LAW,
     rename::LAW,
@@ -79,11 +80,11 @@ impl Law {
         LAWS.iter().find(|law| law.name == name)
     }
 
-    /// Checks whether the invariant holds for a scenario. A panic is treated as a violation, and so
-    /// is a check that does not end.
+    /// Checks whether the invariant holds for a scenario. A panic counts as a violation, and so
+    /// does a check that does not end in time.
     pub fn check(&'static self, scenario: &Table, seed: u64, limits: &Limits) -> Verdict {
-        // The invariants transform the times, rates and names of a scenario, but not those of
-        // changes.
+        // The invariants transform the times, rates and names of a scenario, but not those in
+        // `[[events]]`.
         if scenario.contains_key("events") {
             return outside("it changes during the run");
         }
@@ -203,7 +204,7 @@ fn links(root: &mut Table) -> Vec<&mut Table> {
     all
 }
 
-/// Reads a time that a generated scenario has, ns.
+/// Reads a time as generated scenarios write it. Returns ns.
 fn ns_of(value: Option<&Value>) -> Option<u64> {
     value?.as_str()?.strip_suffix("ns")?.parse().ok()
 }

@@ -5,17 +5,17 @@
 //!
 //! - The order of events in the same nanosecond. The simulator sorts such events by kind, and then
 //!   by the order of the file. This invariant therefore moves starts and round-trip times by some
-//!   nanoseconds. Events may still coincide by chance. The invariant therefore tries several random sets
-//!   of times, some with host jitter, before it reports a difference. The invariant does not apply to
+//!   nanoseconds. Events may still coincide by chance, so the check tries several random sets of
+//!   times, some with host jitter, before it reports a difference. The invariant does not apply to
 //!   scenarios in which events coincide repeatedly. Flows on one host, and all flows with
 //!   `timer_phase`, share the ticks of their timers. Flows that pause resume at the same moment. An
 //!   impairment that holds packets releases several packets at once. Packets of a link above 10
-//!   Gbit/s are only a few nanoseconds apart, and so are the starts of many flows within a short
-//!   round-trip time.
-//! - The queue of a flow in `fq`, `fq_codel`, `fq_pie` and `cake`. Linux hashes addresses and
-//!   ports, but the simulator computes the hash from the seed and the flow's number. In another
-//!   order, therefore, other flows share a queue, and the tie between queues of equal length is
-//!   broken differently. The invariant does not apply to these scenarios.
+//!   Gbit/s are only a few nanoseconds apart. Many flows that start within a short round-trip time
+//!   also start only a few nanoseconds apart.
+//! - The queue that `fq`, `fq_codel`, `fq_pie` and `cake` choose for a flow. Linux hashes addresses
+//!   and ports, but the simulator computes the hash from the seed and the flow's number. If the
+//!   order changes, other flows share a queue, and another one of several queues of equal length is
+//!   chosen. The invariant does not apply to these scenarios.
 
 use std::sync::Arc;
 
@@ -41,9 +41,9 @@ const BY_NUMBER: [&str; 4] = ["fq", "fq_codel", "fq_pie", "cake"];
 /// Impairments that hold packets, or delay several packets to the same time.
 const HOLDING: [&str; 5] = ["ack_batch", "delay", "jitter", "reorder", "two_paths"];
 
-/// Draws a scenario with at least two flows. Sometimes the invariant does not apply to it: it has a
-/// queue that distinguishes flows by number, an impairment that holds packets, or several flows
-/// that pause.
+/// Draws a scenario with at least two flows. The invariant does not apply to some of these
+/// scenarios: they have a queue that distinguishes flows by number, an impairment that holds
+/// packets, or several flows that pause.
 fn draw(seed: u64) -> Table {
     let mut root = generate::scenario(seed);
     let mut draw = Draw::new(seed ^ 0x5eed);
@@ -114,8 +114,8 @@ const FASTEST: Rate = Rate(10_000_000_000);
 const SPREADS: u64 = 5;
 
 /// Largest delay that is added to each direction of a path, ns. A link with jitter or slots
-/// releases packets of several flows at once. If all paths were equally long, their ACKs would meet
-/// again at the next link.
+/// releases packets of several flows at once. If all paths were equally long, the ACKs of these
+/// packets would arrive at the next link at the same time.
 const MORE_WAY: u64 = 1000;
 
 /// Number of spreads in which hosts send without jitter. Without jitter, the departure times of

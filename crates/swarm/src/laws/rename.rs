@@ -2,11 +2,12 @@
 //! results.
 //!
 //! A component's random stream depends on the seed and its name. The stream determines the start
-//! offset, jitter, a queue's drops and a congestion control's phases. The invariant is therefore
-//! exact only for scenarios in which the seed has no effect, which runs with other seeds check. In
-//! all other scenarios, renaming a flow must not move the start of other flows.
+//! offset, jitter, a queue's drops and a congestion control's phases. The invariant therefore holds
+//! exactly only for scenarios in which the seed has no effect; runs with other seeds show whether
+//! it has an effect. In all other scenarios, a new name of one flow must not change the start times
+//! of other flows.
 //!
-//! The order of links in the file does not change, because it determines which of several
+//! The check keeps the order of links in the file, because this order determines which of several
 //! simultaneous events is first.
 
 use std::collections::BTreeMap;
@@ -28,7 +29,8 @@ pub(super) const LAW: Law = Law {
     check,
 };
 
-/// Number of other seeds that must give the same result, so that the seed has no effect.
+/// Number of other seeds with which a run must have the same result. If it has, the seed is assumed
+/// to have no effect.
 const SEEDS: u64 = 2;
 /// Number of further seeds to try before a difference is reported, because a rare random event may
 /// not happen in the first seeds.
@@ -110,7 +112,7 @@ fn starts(outcome: &Outcome) -> BTreeMap<String, u64> {
         .collect()
 }
 
-/// Renames one flow, and compares the starts of all other flows.
+/// Renames one flow, and checks that the start times of all other flows stay the same.
 fn others(
     scenario: &Table,
     plan: &Plan,

@@ -1,14 +1,15 @@
 //! Invariant: with all rates doubled and all times halved, the same packets arrive at half the
 //! times.
 //!
-//! This is exact if all times come from the scenario and no time is rounded. So a byte must take an
-//! even number of nanoseconds, and times must be multiples of four. The invariant covers:
+//! This holds exactly if all times come from the scenario and no time is rounded. The time to send
+//! a byte must therefore be an even number of nanoseconds, and all other times must be multiples of
+//! four nanoseconds. The invariant covers:
 //!
 //! - queues that count packets, bytes or times from the scenario (`fifo`, `step`);
 //! - links with outages, delays, slots at a constant gap, and loss;
 //! - traffic at a constant rate;
-//! - Reno or DCTCP without delayed ACKs, unless one of their timers fires, because the stack's
-//!   constants (200 ms, 40 ms, jiffies) do not scale.
+//! - Reno or DCTCP without delayed ACKs, as long as no timer fires, because the stack's constants
+//!   (200 ms, 40 ms, jiffies) do not scale.
 //!
 //! The invariant does not apply to a scenario if a segment is retransmitted, or if an ACK is so
 //! late that a tail loss probe may be sent. Two results are not compared: accounts, whose time
@@ -38,11 +39,13 @@ fn text(value: impl Into<String>) -> Value {
     Value::String(value.into())
 }
 
-/// Returns a rate close to `near`, bit/s, at which a byte takes an even number of nanoseconds.
+/// Returns a rate close to `near`, bit/s, at which the time to send a byte is an even number of
+/// nanoseconds.
 fn rate(near: f64) -> Value {
     const BYTE: f64 = 8e9;
     let mut least = 2_u64;
-    // A byte takes 2^a 5^b ns, which divides 8e9, so the rate is a whole number of bit/s.
+    // The time to send a byte is 2^a 5^b ns. This divides 8e9, so the rate is a whole number of
+    // bit/s.
     for twos in 1..=10 {
         for fives in 0..=9 {
             let ns = 2_u64.pow(twos) * 5_u64.pow(fives);
@@ -70,8 +73,8 @@ fn draw(seed: u64) -> Table {
     };
     let packet = 1514.0 * 8e9 / link_rate;
     let duration = packet * draw.log(50.0, 3_000.0);
-    // With TCP, the RTT is much longer than the time to send an initial window or a queue at its
-    // threshold.
+    // With TCP, the RTT must be much longer than the time to send an initial window, or a queue as
+    // long as its threshold.
     let rtt = if tcp {
         packet * draw.log(200.0, 1_000.0)
     } else {
@@ -163,8 +166,8 @@ fn end(draw: &mut Draw, name: String, links: &[String], duration: f64) -> Table 
     end
 }
 
-/// Adds the keys of a source to the common keys. The source's rate is at most this share of the
-/// link's rate.
+/// Adds the keys of a source to the common keys. The source's rate is at most the fraction `share`
+/// of the link's rate.
 fn source(
     draw: &mut Draw,
     mut source: Table,
@@ -215,8 +218,8 @@ fn flow(draw: &mut Draw, mut flow: Table) -> Table {
 fn link(draw: &mut Draw, near: f64, packet: f64, duration: f64, rtt: f64, tcp: bool) -> Table {
     let mut link = Table::from_iter([("rate".to_owned(), rate(near))]);
     if !tcp && draw.chance(0.2) {
-        // The rate alternates with 0, because if it changes to another rate during a packet, the
-        // packet's end may not be a whole nanosecond.
+        // The rate alternates with 0. If it changed to another rate while a packet is sent, the
+        // packet's end might not be a whole nanosecond.
         let mut at = 0.0;
         let steps = (0..2 + draw.below(4)).map(|i| {
             let bits = if i % 2 == 0 { rate(near) } else { text("0bit") };

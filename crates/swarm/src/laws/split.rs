@@ -1,7 +1,8 @@
 //! Invariant: the parts of a sweep have the same runs as the whole sweep. The sweep is divided in
 //! three ways: between two values of a swept key, by seed, and by sweep point.
 //!
-//! Runs with the same id are one run in a store. Points with the same id must have the same plan.
+//! Runs with the same id are stored as one run, so sweep points with the same id must have the same
+//! plan.
 
 use std::collections::BTreeMap;
 
@@ -40,8 +41,8 @@ fn draw(seed: u64) -> Table {
         ("flows.f0.rtt", draw.log(1e6, 1e9)),
         ("tcp.min_rto", draw.log(1e6, 1e9)),
     ];
-    // Without flows, keys of flows and of TCP have no effect, so several values of a sweep describe
-    // the same run.
+    // Without flows, keys of flows and of TCP have no effect, so several values of a swept key
+    // would describe the same run.
     if !root.contains_key("flows") {
         keys.truncate(2);
     }
@@ -168,7 +169,7 @@ fn by_seed(scenario: &Table, whole: &Scenario) -> Check {
     Ok(())
 }
 
-/// Compares a point of the sweep with the scenario in which its values are overrides.
+/// Compares a point of the sweep with a scenario in which the point's values are set by overrides.
 fn by_point(scenario: &Table, point: &Point) -> Check {
     let labels = point.params.iter().zip(point.labels.iter());
     let mut overrides: Vec<Override> = labels

@@ -2,7 +2,8 @@
 //! units, tables change between inline and normal form, keys get another order, and short forms are
 //! written in full.
 //!
-//! The order of links, of flows and of the keys of a sweep does not change, because it matters.
+//! The order of links, of flows and of the keys of a sweep stays the same, because runs depend on
+//! it.
 
 use tailback_scenario::EngineKind;
 use toml::{Table, Value};
@@ -195,7 +196,7 @@ fn reworded(key: &str, value: &Value, draw: &mut Draw) -> Value {
     }
 }
 
-/// Larger numbers are not converted, so that floating-point arithmetic stays exact.
+/// Numbers above this limit are not converted, so that floating-point arithmetic stays exact.
 const MOST: u64 = 1 << 50;
 
 /// Returns a time, rate or size in another unit, and any other value unchanged.

@@ -45,8 +45,8 @@ static EVERYTHING: LazyLock<Arc<Plan>> = LazyLock::new(|| {
     scenario.expect("defaults").points.remove(0).plan
 });
 
-/// Reads the description of a guest kernel. Converting a plan for this guest kernel must
-/// either give a job or errors at positions that exist in the scenario.
+/// Reads the description of a guest kernel. For this guest kernel, a plan must either be converted
+/// to a job, or cause errors at positions that exist in the scenario.
 pub(super) fn kit(bytes: &[u8]) {
     let Ok(kit) = serde_json::from_slice::<Kit>(bytes) else {
         return;
@@ -56,7 +56,7 @@ pub(super) fn kit(bytes: &[u8]) {
     assert!(refused.iter().all(|refusal| !refusal.message.is_empty()));
 }
 
-/// Reads a job. It must be possible to print it, and writing and reading it must not change it.
+/// Reads a job. The job must be printable, and must be the same after it is written and read again.
 pub(super) fn job(bytes: &[u8]) {
     let Ok(job) = serde_json::from_slice::<Job>(bytes) else {
         return;
@@ -83,8 +83,8 @@ pub(super) fn result(bytes: &[u8]) {
     assert_eq!(postcard::to_stdvec(&again).expect("plain data"), written);
 }
 
-/// Reads a capture of frames. A byte with its length precedes each frame. The RTT tracker must
-/// accept all of them.
+/// Reads a capture of frames. A byte with the frame's length precedes each frame. The RTT tracker
+/// must accept all frames.
 pub(super) fn frames(mut bytes: &[u8]) {
     let mut tracker = rtt::RttTracker::default();
     let mut now = 0;
@@ -127,7 +127,7 @@ pub(super) fn statistics(bytes: &[u8]) {
     }
 }
 
-/// Reads numbers from bytes, and zeros after their end.
+/// Reads numbers from bytes, and zeros after the end of the bytes.
 struct Words<'a>(&'a [u8]);
 
 impl Words<'_> {
@@ -140,8 +140,8 @@ impl Words<'_> {
     }
 }
 
-/// Writes an ACK with options into limited space, and parses its frame. Whatever other options the
-/// ACK has, parsing must return the same SACK blocks.
+/// Writes an ACK with options into limited space, and parses its frame. The parser must find the
+/// same SACK blocks, whichever other options the ACK has.
 pub(super) fn options(bytes: &[u8]) {
     let mut words = Words(bytes);
     let shape = words.next();
