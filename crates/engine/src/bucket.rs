@@ -58,7 +58,7 @@ impl Bucket {
         }
     }
 
-    /// Records a packet that left at `since` without a call of [`Bucket::take`].
+    /// Records a packet that was sent at `since` without a call of [`Bucket::take`].
     pub fn note(&mut self, since: Time, len: u32) {
         self.owed = (since, bits(len));
     }

@@ -47,8 +47,8 @@ pub struct Link {
     loss: Option<(f64, Stream)>,
     /// Marks and drops that the scenario schedules by packet number.
     scheduled: Option<Box<Scheduled>>,
-    /// Whether the link is sending, or the queue has set a time. An arriving packet then does not
-    /// serve the link.
+    /// Whether the link is sending, or the queue has set a time before which it releases no packet.
+    /// The link is then not served when a packet arrives.
     busy: bool,
     /// Whether the queue has set a time before which it releases no packet. An arriving packet may
     /// change this time.
@@ -58,8 +58,8 @@ pub struct Link {
     in_service: Option<(Packet, u32)>,
     /// On a trace: the number of delivery opportunities used.
     opportunity: u64,
-    /// The length and transmission time of the last frame, so that equal lengths need no division.
-    /// On a trace: how many bytes of the opportunity are used.
+    /// The length and transmission time of the last frame, so that the next frame of equal length
+    /// needs no division. On a trace: how many bytes of the opportunity are used.
     slot: (u32, Time),
 }
 
@@ -182,8 +182,8 @@ impl Link {
             // begins.
             (Some((leaves, _)), begun) => {
                 *packet = leaves;
-                // If no transmission begins, the link is served again at once, and finds the queue
-                // empty or held.
+                // If no transmission begins, the link is served again at once. It then finds the
+                // queue empty, or the queue releases no packet yet.
                 Next::Leaves(begun.unwrap_or(now))
             }
             (None, Ok(end)) => Next::Wait(end),
@@ -369,9 +369,9 @@ impl Link {
             return None;
         }
         match (again, due) {
-            // A queue that itself shapes has set the end of the slot.
+            // A queue that itself shapes has set the end of the slot, which does not change.
             (None, Some(_)) => None,
-            // The link was stopped.
+            // The link was stopped, so serve it now.
             (None, None) => Some(now),
             (Some(again), _) => {
                 self.sink.change_end(again);
@@ -380,8 +380,8 @@ impl Link {
         }
     }
 
-    /// Changes the probability of loss behind the queue. `stream` is the random stream for a link
-    /// that did not lose packets.
+    /// Changes the probability of loss behind the queue. `stream` creates the random stream if the
+    /// link did not lose packets before.
     pub fn change_loss(&mut self, probability: f64, stream: impl FnOnce() -> Stream) {
         self.impaired = true;
         match &mut self.loss {
@@ -405,7 +405,7 @@ impl Link {
         &self.rate
     }
 
-    /// Returns the rate from `now` on, if the link has steps.
+    /// Returns the rate from `now` on, if the link's rate changes in steps.
     pub fn rate_now(&mut self, now: Time) -> Option<Rate> {
         match &self.rate {
             RatePlan::Steps(steps) => Some(steps[self.step.at(steps, now)].1),

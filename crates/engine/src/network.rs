@@ -13,10 +13,10 @@
 //! | `loads` | connections of sources that never end, and requests on these connections |
 //! | `pipe` | constant delays with optional jitter |
 //! | `impaired` | links with impairments |
-//! | `live` | changes while the run goes on |
-//! | `parts` | one run on several cores |
-//! | `slots` | delay in slots |
-//! | `sampling` | series and samples |
+//! | `live` | changes of links, flows and sources during the run |
+//! | `parts` | divides one run among several cores |
+//! | `slots` | slots after a link, in which packets may leave |
+//! | `sampling` | time series and samples |
 //! | `endpoints` | endpoints of programs: what they send and receive |
 //! | `outcome` | the results of a run |
 //!
@@ -109,8 +109,8 @@ pub struct Network {
     events: u64,
     data_packets_before_warmup: u64,
     every_change: bool,
-    /// Whether the network must record, or store for later connections, a flow's state each time
-    /// its sender acts.
+    /// Whether the network must record a flow's state, or store it for later connections, each time
+    /// the flow's sender acts.
     follows_flows: bool,
     /// The values that hosts store about destinations (RTT, ssthresh, reordering). `None` if they
     /// remember nothing.
@@ -240,8 +240,9 @@ impl Network {
     }
 
     /// Moves the packets recorded since the last call to the end of `out`, in the order of time.
-    /// Packets of the same nanosecond are in the order of the links. Call this after the last slice
-    /// of a run, and between slices. Slices must be so short that their packets fit into memory.
+    /// Packets of the same nanosecond are in the order of the links. Call this between calls of
+    /// [`Network::advance`], and after the last of them. Each call must handle so few events that
+    /// the recorded packets fit into memory.
     pub fn take_packets(&mut self, out: &mut Vec<PacketEvent>) {
         let before = out.len();
         for link in &mut self.links {

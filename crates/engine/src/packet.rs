@@ -50,7 +50,7 @@ pub mod flags {
     /// The segment was sent before.
     pub const RETRANSMIT: u16 = 32;
     /// The same bit as [`RETRANSMIT`], but on an ACK from a receiver that divides ACKs: the ACK
-    /// acknowledges only a part of a segment. The sender must not take it for a duplicate ACK.
+    /// acknowledges only a part of a segment. The sender must not treat it as a duplicate ACK.
     pub const PARTIAL: u16 = RETRANSMIT;
     /// The first SACK block is a D-SACK (RFC 2883).
     pub const DSACK: u16 = 64;
@@ -82,7 +82,7 @@ pub mod flags {
 }
 
 /// A SACK block of `len` segments. It begins `offset` segments after the cumulative
-/// acknowledgement, and is empty if `len` is 0. A D-SACK may lie below the cumulative
+/// acknowledgement, and is empty if `len` is 0. A D-SACK may be below the cumulative
 /// acknowledgement. Its offset then wraps around.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sack {
@@ -99,14 +99,16 @@ pub struct Packet {
     /// In a queue: when the packet was enqueued (set by the link before
     /// [`crate::aqm::Queue::enqueue`]). In a pipe: when the packet leaves.
     pub stamp: Time,
-    /// Data: index of the segment. ACK: all segments below this index have arrived.
+    /// In a data packet: index of the segment. In an ACK: all segments below this index have
+    /// arrived.
     pub seq: u64,
-    /// Data: the time when it was sent (TSval). ACK: the echo of the time of a data packet (TSecr).
+    /// In a data packet: the time when it was sent (TSval). In an ACK: the echo of a data packet's
+    /// time (TSecr).
     pub sent: Time,
-    /// ACK: selective acknowledgements, the most recent first. With [`flags::ACCECN`] there are at
-    /// most two blocks, and the third entry holds two counters of the AccECN option.
+    /// In an ACK: selective acknowledgements, the most recent first. With [`flags::ACCECN`] there
+    /// are at most two blocks, and the third entry holds two counters of the AccECN option.
     pub sack: [Sack; 3],
-    /// ACK with [`flags::ACCECN`]: the option's third counter, of ECT(0).
+    /// In an ACK with [`flags::ACCECN`]: the third counter of the AccECN option, for ECT(0).
     pub ect0: u32,
     /// Index of the packet's two endpoints. They belong to a flow, to a traffic source, or to a
     /// slot for a source's connections ([`crate::plan::Plan::owners`]).

@@ -1,8 +1,8 @@
 //! A complete description of a run, from which the network is built.
 //!
-//! It consists of plain values in base units (ns, bit/s, bytes). The scenario crate creates it. No
-//! code in this module reads files. The fields are declared together with the keys of a scenario
-//! file (see [`mod@crate::keys`]).
+//! The plan consists of plain values in base units (ns, bit/s, bytes). The scenario crate creates
+//! it. No code in this module reads files. The fields are declared together with the keys of a
+//! scenario file (see [`mod@crate::keys`]).
 
 mod event;
 mod group;
@@ -288,8 +288,8 @@ impl HostStack {
     }
 }
 
-/// Returns a random delay per packet for hosts that desynchronises flows at a FIFO: 0.9 times the
-/// transmission time of a packet at the slowest link, rounded down to two digits.
+/// Returns the host jitter that desynchronises flows at a FIFO. It is 0.9 times the transmission
+/// time of a packet at the slowest link, rounded down to two digits.
 ///
 /// With much less jitter, flows stay synchronised (`benches/phases.py`). With more, jitter would
 /// reorder packets that the link has spaced.
@@ -304,7 +304,7 @@ fn frame_of(tcp: &TcpPlan) -> u32 {
 }
 
 impl Plan {
-    /// Returns the pairs of hosts, and for each flow and then each source the index of its pair.
+    /// Returns the pairs of hosts, and the index of the pair of each flow and then of each source.
     ///
     /// Flows and sources use the same pair of hosts if the scenario gives their hosts the same
     /// names. Without names, they do so if they have the same round-trip time, route and host

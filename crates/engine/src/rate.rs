@@ -111,12 +111,13 @@ impl Cursor {
     }
 }
 
-/// Returns when transmission of a frame ends that begins now, in the step `index`.
+/// Returns the end of a frame's transmission that begins now, in the step `index`.
 pub(crate) fn steps_end(steps: &[(Time, Rate)], index: usize, now: Time, len: u32) -> Time {
     steps_end_bits(steps, index, now, u128::from(len) * 8 * 1_000_000_000)
 }
 
-/// Returns when a frame of `left` bits times 10^9 is sent. The result is exact.
+/// Returns when the rest of a frame has been sent. `left` is the number of remaining bits times
+/// 10^9. The result is exact.
 pub(crate) fn steps_end_bits(
     steps: &[(Time, Rate)],
     mut index: usize,

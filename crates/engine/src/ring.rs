@@ -113,7 +113,8 @@ impl<T: Copy> Ring<T> {
         self.len += 1;
     }
 
-    /// Frees memory after a burst, if more than three quarters of many slots are unused.
+    /// Frees memory after a burst, if the ring has many slots and more than three quarters of them
+    /// are unused.
     pub fn relax(&mut self) {
         let slots = self.slots.len();
         if slots < LARGE || self.len > slots / 4 {
@@ -158,7 +159,7 @@ mod tests {
         fn behaves_as_a_deque(
             head in prop::sample::select(&[0, 3, usize::MAX - 2][..]),
             // Each operation appends an element, removes an element from a position, or removes the
-            // oldest.
+            // oldest element.
             ops in prop::collection::vec(any::<(u8, Option<usize>)>(), 0..200),
             relax in 1usize..20,
         ) {

@@ -1,10 +1,10 @@
 //! Named random streams.
 //!
 //! Every component that needs random numbers has a stream of its own, whose seed is derived from
-//! (seed, component name, purpose). So adding a flow does not change the draws of other flows. The
-//! generator is PCG (XSL 128/64, `rand_pcg::Pcg64`). Its seed is derived by SplitMix64 over the
-//! name's bytes. Distributions use integer arithmetic or `libm`, so that every platform draws the
-//! same numbers.
+//! the run's seed, the component's name and the purpose. So adding a flow does not change the draws
+//! of other flows. The generator is PCG (XSL 128/64, `rand_pcg::Pcg64`). Its seed is derived by
+//! SplitMix64 over the name's bytes. Distributions use integer arithmetic or `libm`, so that every
+//! platform draws the same numbers.
 
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::Rng;

@@ -22,9 +22,9 @@ pub struct Way {
 /// What happens to a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// The packet goes on.
+    /// The packet passes the impairment.
     Goes,
-    /// The packet goes on, together with a copy.
+    /// The packet passes the impairment, together with a copy.
     Twice,
     /// The packet is marked CE if it is ECN-capable, and lost otherwise.
     Marked,
@@ -186,8 +186,8 @@ pub struct Build {
     /// Returns the arguments for netem or for one of tailback's queue disciplines, or an error if
     /// Linux does not support these options.
     pub netem: fn(&Options) -> Result<Netem, Refused>,
-    /// Returns the longest time for which the impairment delays a packet. The estimate of memory
-    /// needs it.
+    /// Returns the longest time for which the impairment delays a packet. tailback needs this time
+    /// to estimate the memory of a run.
     pub longest: fn(&Options) -> Time,
     /// Returns the average effect on data packets. The second argument tells whether the data is
     /// ECN-capable.

@@ -7,8 +7,8 @@
 //! process is sampled at each packet, and its value is mapped to a delay by the quantiles of the
 //! distribution. So correlation does not change the distribution of the delays.
 //!
-//! Deviations: the normal distribution is truncated at 3 standard deviations, but at 4 on the
-//! kernel engine, because netem does so. On that engine, 0.27 % of the packets get a value beyond 3
+//! Deviations: in the simulator, the normal distribution is truncated at 3 standard deviations. On
+//! the kernel engine, netem truncates it at 4, so 0.27 % of the packets get a value beyond 3
 //! standard deviations.
 
 mod distribution;
@@ -144,7 +144,7 @@ fn netem(options: &Options) -> Result<Netem, Refused> {
             (deviation, " distribution normal")
         }
     };
-    // netem stores jitter in 32 bits.
+    // netem stores jitter in 32 bits, so the mean must not be longer than 2 s.
     if options.time("most") < mean + mean || mean > Time::from_secs(2) {
         return refuse(
             "mean",

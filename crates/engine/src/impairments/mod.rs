@@ -23,8 +23,8 @@
 //! - After the last impairment, packets wait in a buffer that is ordered by time, not by arrival
 //!   (`network/impaired/pen.rs`). So any impairment may reorder. Impairments that do not need to
 //!   reorder have the option `keep_order`.
-//! - A link without impairments costs almost no time, because each packet tests only one flag,
-//!   which also covers the link's own `loss`.
+//! - A link without impairments costs almost no time. For each packet, the simulator tests only one
+//!   flag, which also covers the link's own `loss`.
 //! - [`Build::netem`] returns the arguments for Linux, or why Linux does not support the
 //!   impairment. The guest then has one netem for each impairment, in the same order
 //!   (`guest/src/map/impairments.rs`). A [`Discipline`] of tailback's own replaces netem for an

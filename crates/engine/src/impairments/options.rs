@@ -40,12 +40,13 @@ pub fn time(options: &Options, name: &str) -> Option<Time> {
     }
 }
 
-/// [`super::Build::longest`] of an impairment that does not delay packets.
+/// Implements [`super::Build::longest`] for an impairment that does not delay packets.
 pub fn no_time(_: &Options) -> Time {
     Time::ZERO
 }
 
-/// [`super::Build::long_run`] of an impairment that neither loses, marks nor copies packets.
+/// Implements [`super::Build::long_run`] for an impairment that neither loses, marks nor copies
+/// packets.
 pub fn passes_all(_: &Options, _: bool) -> LongRun {
     LongRun::default()
 }

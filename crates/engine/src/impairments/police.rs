@@ -129,7 +129,7 @@ impl Impairment for Policer {
     }
 
     fn change(&mut self, options: &Options) {
-        // The bucket keeps the time until which it fills.
+        // The change does not affect the time at which the bucket will be full.
         let full = self.full;
         *self = Policer::of(options);
         self.full = full;

@@ -2,9 +2,9 @@
 //! of later packets (`distance`) has passed.
 //!
 //! With `by`, packets that follow within this time overtake the delayed packet. With `distance`,
-//! the number of packets that overtake it, which RFC 4737 calls the extent of reordering, does not
-//! depend on the rate. A packet waits for at most `patience`, so that the last packet of a flow
-//! arrives, too.
+//! the same number of packets overtakes the delayed packet at every rate. RFC 4737 calls this
+//! number the extent of reordering. A packet waits for at most `patience`, so that the last packet
+//! of a flow arrives, too.
 
 use std::collections::VecDeque;
 

@@ -70,8 +70,8 @@ pub const ENTRY: Entry<Build> = Entry {
 
 enum Spread {
     Random,
-    /// Packets alternate between the paths, in proportion to their shares. The number is the
-    /// fraction of a packet that the second path is behind its share.
+    /// Packets alternate between the paths, in proportion to their shares. The number states by
+    /// what fraction of a packet the second path is behind its share.
     Turns(f64),
     Flowlets {
         gap: Time,

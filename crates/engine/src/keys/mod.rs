@@ -61,7 +61,7 @@ pub enum Registry {
 }
 
 impl Registry {
-    /// Returns what to call an entry of this registry in messages.
+    /// Returns the noun that messages use for an entry of this registry.
     pub const fn noun(self) -> &'static str {
         match self {
             Registry::Aqm => "queue discipline",
@@ -134,7 +134,7 @@ pub enum KeyKind {
     Map(&'static TableDef),
     /// An array of tables.
     List(&'static TableDef),
-    /// The table `[sweep]`, whose keys are paths.
+    /// The table `[sweep]`, whose keys are the paths of the values to vary.
     Sweep,
     /// A table whose keys are paths of values that may change during a run.
     Changes,
@@ -147,7 +147,7 @@ pub enum KeyKind {
 pub struct TableDef {
     /// The table as it is written in a file, such as `[bottleneck]`.
     pub label: &'static str,
-    /// What the table is for.
+    /// The purpose of the table.
     pub doc: &'static str,
     /// The keys, in the order in which the reference lists them.
     pub keys: &'static [Key],
@@ -176,7 +176,7 @@ pub struct Key {
     pub name: &'static str,
     /// Type and range.
     pub kind: KeyKind,
-    /// What the key means, and its unit.
+    /// The meaning of the key, and the unit of its value.
     pub doc: &'static str,
     /// The default, as written in a file. If the field is `None`, `doc` describes the default.
     pub default: Option<&'static str>,
@@ -188,7 +188,7 @@ pub struct Key {
     pub of_connections: bool,
     /// Which values an engine supports. `None` if both engines support all values.
     pub limit: Option<Limit>,
-    /// The keys of the table that a file may have in place of a plain value.
+    /// The table that a file may contain in place of a plain value.
     pub table: Option<&'static TableDef>,
 }
 
@@ -362,7 +362,7 @@ impl Key {
     /// Parses a default or limit, which a declaration writes as in a file.
     ///
     /// # Panics
-    /// If the text does not match the key's kind, which is a bug in the declaration.
+    /// Panics if the text does not match the key's kind, which is a bug in the declaration.
     fn parsed(&self, text: &str) -> Value {
         let KeyKind::Plain(kind) = self.kind else {
             panic!("{} has no plain values", self.name)
@@ -373,7 +373,7 @@ impl Key {
     /// Converts a value from a file to the type of the field.
     ///
     /// # Panics
-    /// If the field's type does not match the key's kind, which is a bug in the declaration.
+    /// Panics if the field's type does not match the key's kind, which is a bug in the declaration.
     pub fn take<T: Plain>(&self, value: Value) -> T {
         let shown = format!("{} = {value:?}", self.name);
         T::of(value).unwrap_or_else(|| panic!("{shown} is not of the field's type"))

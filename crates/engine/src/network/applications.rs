@@ -1,5 +1,5 @@
 //! Applications of flows. They write data, hold data back and request chunks. An application has
-//! one entry in the calendar, which it shares with the flow's stop.
+//! one entry in the calendar. The same entry also stops the flow.
 //!
 //! A request is an ACK with payload. Until the answer begins to arrive, the receiver repeats the
 //! request after a timeout. The timeout depends on the round-trip time of the handshake.

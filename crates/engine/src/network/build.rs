@@ -75,9 +75,9 @@ impl Network {
     /// Builds the network of a plan for the run of a seed.
     ///
     /// # Panics
-    /// If the plan contains an algorithm that is not registered or that only the kernel has, or if
-    /// options are incomplete. A plan from a scenario that was validated for the simulator does not
-    /// cause this panic.
+    /// Panics if the plan contains an algorithm that is not registered or that only the kernel has,
+    /// or if options are incomplete. A plan from a scenario that was validated for the simulator
+    /// does not cause this panic.
     pub fn new(plan: &Arc<Plan>, seed: u64) -> Network {
         Network::numbered_from(plan, seed, 0)
     }
@@ -86,7 +86,7 @@ impl Network {
     /// `first_segment`. The results do not depend on this number. Tests of long flows check this.
     ///
     /// # Panics
-    /// For the same reasons as [`Network::new`].
+    /// Panics for the same reasons as [`Network::new`].
     pub fn numbered_from(plan: &Arc<Plan>, seed: u64, first_segment: u64) -> Network {
         let mut pipes = Pipes::default();
         let paths = paths(plan, seed, &mut pipes);
@@ -500,7 +500,7 @@ fn build_traffic(
     }
 }
 
-/// Returns the pipe after each link, for links that have one.
+/// Returns the index of the pipe after each link, or `None` for a link without a pipe.
 fn link_pipes(plan: &Plan, seed: u64, pipes: &mut Pipes) -> Vec<Option<u32>> {
     plan.links
         .iter()

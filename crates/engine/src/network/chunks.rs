@@ -97,7 +97,7 @@ impl Chunks {
             asks.times = 0;
             asks.due = if over { Time::NEVER } else { now + asks.think };
             if let (Some(application), false) = (self.application, over) {
-                // The application sends a request only if it is due, so waking it early is
+                // The application sends a request only if it is due, so scheduling it too early is
                 // harmless.
                 calendar.schedule(application, now);
             }

@@ -17,7 +17,7 @@
 //! serves as the SYN-ACK. The client's answer to this SYN is both the ACK and the request. So the
 //! times, the packets and the retransmissions of a handshake are the same as in Linux, except that
 //! the third packet is 8 bytes longer. A lost SYN is sent again as in Linux. A server that has
-//! answered a SYN does not answer its duplicate before its own timer fires.
+//! answered a SYN does not answer a duplicate of this SYN before the server's timer fires.
 
 use std::sync::Arc;
 
@@ -72,7 +72,7 @@ pub(super) struct Ends {
     pub path: Path,
     /// Calendar component of the timer of each [`End`].
     pub timers: [Component; 2],
-    /// Time for which the calendar holds each timer.
+    /// Time of each timer's entry in the calendar.
     pub armed: [Time; 2],
     /// When each end next needs to act. This is a copy, so that the connection need not be read
     /// from memory. The calendar may hold an earlier time.
@@ -86,13 +86,13 @@ pub(super) struct Ends {
 }
 
 impl Ends {
-    /// The connection of a flow, which exists for the whole run.
+    /// Returns the connection of a flow, which exists for the whole run.
     pub fn of_flow(&self) -> &Connection {
         let connection = self.connection.as_ref();
         connection.expect("the slot of a flow is never free")
     }
 
-    /// The connection of a flow, for changes.
+    /// Returns the connection of a flow for modification.
     pub fn of_flow_mut(&mut self) -> &mut Connection {
         let connection = self.connection.as_mut();
         connection.expect("the slot of a flow is never free")
@@ -272,8 +272,8 @@ impl Connection {
     }
 }
 
-/// The connection of an end that acts now, and the data that it needs. The port is a separate field
-/// because every packet needs it in memory, but not the other fields.
+/// The connection of an end that acts now, and the data that it needs. Every packet needs the port
+/// in memory, but not the other fields, so the port is a separate field.
 pub(super) struct Acting<'a> {
     pub connection: &'a mut Connection,
     pub port: Access<'a>,
@@ -281,8 +281,8 @@ pub(super) struct Acting<'a> {
 }
 
 impl Acting<'_> {
-    /// Updates the receiver's calendar entry to its deadline, which may be a repeated SYN or
-    /// request.
+    /// Moves the receiver's calendar entry to its deadline. At the deadline, the receiver may have
+    /// to repeat a SYN or a request.
     pub fn rearm_receiver(self) {
         let deadline = self.connection.receiver_deadline();
         self.entry.rearm(deadline, self.port.calendar);
@@ -308,7 +308,7 @@ impl Entry<'_> {
     }
 
     /// Moves the calendar entry, which is due now, to the next deadline. This is one operation,
-    /// whereas removing and adding it are two.
+    /// whereas removing and adding the entry would be two.
     fn settle(self, deadline: Time, calendar: &mut Calendar) {
         *self.due = deadline;
         *self.armed = deadline;

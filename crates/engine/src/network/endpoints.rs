@@ -40,7 +40,7 @@ pub(super) struct Endpoints {
 
 /// An entry of `[[programs]]`, with its endpoints and measurements.
 pub(super) struct Entry {
-    /// The index in the table of endpoints, which the entry's packets carry.
+    /// The entry's index in the table of endpoints. The entry's packets carry this number.
     number: u32,
     start: Time,
     stop: Option<Time>,
@@ -301,7 +301,7 @@ impl Network {
     /// Call this before the run. An entry without endpoints sends nothing.
     ///
     /// # Panics
-    /// If the plan has no such entry.
+    /// Panics if the plan has no such entry.
     pub fn attach(&mut self, entry: usize, sides: [Box<dyn Endpoint>; 2]) {
         let endpoints = self.endpoints.as_mut().expect("a plan with programs");
         let here = &mut endpoints.entries[entry];
@@ -334,11 +334,11 @@ impl Network {
         self.endpoints.as_ref()?.fault
     }
 
-    /// Hands an entry over to the caller, who then sends its datagrams ([`Network::send`]) and
-    /// takes the datagrams that arrive ([`Network::take_arrivals`]).
+    /// Opens an entry for the caller. From then on, the caller sends the entry's datagrams
+    /// ([`Network::send`]) and takes the datagrams that arrive ([`Network::take_arrivals`]).
     ///
     /// # Panics
-    /// If the plan has no such entry.
+    /// Panics if the plan has no such entry.
     pub fn open_entry(&mut self, entry: usize) {
         let endpoints = self.endpoints.as_mut().expect("a plan with programs");
         endpoints.entries[entry].arrivals = Some(Vec::new());
@@ -568,8 +568,8 @@ impl Network {
         self.enter(entry, end, packet);
     }
 
-    /// Releases the payloads of packets that links have dropped. Also copies the drops of the entry
-    /// in `wanted`.
+    /// Releases the payloads of packets that links have dropped. Also adds the dropped datagrams of
+    /// one entry to the list in `wanted`.
     fn reclaim(&mut self, mut wanted: Option<(usize, &mut Vec<Dropped>)>) {
         let Some(endpoints) = &mut self.endpoints else {
             return;

@@ -9,7 +9,7 @@ use crate::units::Time;
 /// Ranges of component numbers. Simultaneous events are handled in the order of these numbers.
 #[derive(Clone, Copy)]
 pub(super) struct Ids {
-    /// The numbers of pipes begin at 0, before those of links.
+    /// The first link. The numbers below this number belong to pipes.
     pub links: u32,
     /// Pens: the buffers behind links with impairments. There is one for each link, or none if no
     /// link has impairments. Nearly all events belong to pipes, links and pens.
@@ -29,7 +29,7 @@ pub(super) struct Ids {
     pub slots: u32,
     /// Endpoints of programs. Each entry has a sender and then a receiver.
     pub endpoints: u32,
-    /// Pens of links that have impairments only since a change, one for each link.
+    /// Pens of links that get impairments through a change during the run, one for each link.
     pub late_pens: u32,
     /// Changes during the run. They come after everything else that happens at the same time.
     pub changes: u32,

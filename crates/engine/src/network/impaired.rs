@@ -144,10 +144,12 @@ impl Impaired {
         });
     }
 
-    /// Takes over a packet from the link's pipe. It leaves at the same time as from the pipe.
+    /// Takes over a packet from the link's pipe. The packet leaves the pen when it would have left
+    /// the pipe.
     pub fn take_packet(&mut self, packet: &Packet) {
         let mut packet = *packet;
-        // A packet counts a link when it enters the link's pipe, but only when it leaves a pen.
+        // `hop` counts a link when the packet enters the link's pipe. With a pen, it counts the
+        // link only when the packet leaves the pen.
         packet.hop -= 1;
         self.last = packet.stamp;
         self.pen.push(packet.stamp, &packet);

@@ -4,7 +4,7 @@ use super::Network;
 use super::connections::End;
 
 impl Network {
-    /// Opens a connection that never ends for a source.
+    /// Opens a never-ending connection for a source.
     pub(super) fn load(&mut self, index: usize) {
         let slot = self.open(index, None);
         self.traffic[index].loads_at.extend(slot);

@@ -6,13 +6,14 @@ use crate::tcp::destination::Destination;
 use crate::tcp::sender::Sender;
 
 pub(super) struct Memory {
-    /// For each flow or source, by its number: where it stores values, and which.
+    /// Where each flow or source stores values, and which values it stores. The index is the number
+    /// of the flow or source.
     senders: Vec<Remembering>,
     /// The stored values of each pair of hosts.
     destinations: Vec<Destination>,
 }
 
-/// Where one flow or source stores values, and which.
+/// Where one flow or source stores values, and which values it stores.
 struct Remembering {
     pair: usize,
     metrics: bool,

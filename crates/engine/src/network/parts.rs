@@ -2,14 +2,14 @@
 //! one core.
 //!
 //! The network is cut at links that have delay. An event on one side of a cut affects the other
-//! side only after the delay of the link. So every part may run ahead by the smallest of these
-//! delays, called the window. Each part has the whole network in memory, but simulates only its own
-//! components, which are links and connections. A connection belongs to the part that owns the
-//! first link of its data. Only this part counts packets on its links and connections. Each part
-//! has a copy of every pipe. The copy holds the packets that leave the pipe in this part. At the
-//! end of each window, each part hands the other parts the packets that leave their pipes there.
-//! The receiving part sorts these packets into the order that they would have on one core
-//! (`calendar::order`).
+//! side only after the delay of the link. So every part may run ahead of the others by the smallest
+//! of these delays, called the window. Each part has the whole network in memory, but simulates
+//! only its own components, which are links and connections. A connection belongs to the part that
+//! owns the first link of its data. Only this part counts packets on its links and connections.
+//! Each part has a copy of every pipe. The copy holds the packets that leave the pipe in this part.
+//! At the end of each window, each part sends to each other part the packets that leave a pipe in
+//! that part. The receiving part sorts these packets into the order that they would have on one
+//! core (`calendar::order`).
 //!
 //! | file | what |
 //! |---|---|
@@ -38,9 +38,9 @@ const UNEVEN: f64 = 1.4;
 
 /// The part that each link and each connection belongs to.
 pub struct Split {
-    /// For each link, the number of its part.
+    /// The part of each link.
     links: Arc<[u16]>,
-    /// For each flow or connection, by its number in packets, the number of its part.
+    /// The part of each flow or connection. The index is the number that its packets carry.
     ends: Arc<[u16]>,
     parts: usize,
     /// How far each part may run ahead of the others: the window.
@@ -69,8 +69,8 @@ impl Split {
         let mut delays: Vec<Time> = (plan.links.iter()).filter_map(constant_delay).collect();
         delays.sort_unstable();
         delays.dedup();
-        // Find the longest window for which the parts have about equal work, among the delays of
-        // the links.
+        // Among the delays of the links, find the longest window for which the parts have about
+        // equal work.
         delays.into_iter().rev().find_map(|window| {
             let mut sets = joined(plan, window);
             let links = even(plan, &mut sets, parts)?;

@@ -12,7 +12,7 @@ use crate::rng::Stream;
 use crate::tcp::Port;
 use crate::units::Time;
 
-/// A constant delay. Packets come out in the order in which they go in.
+/// A constant delay. Packets leave in the order in which they enter.
 pub(super) struct Pipe {
     pub delay: Time,
     pub more: Option<Box<More>>,
@@ -22,7 +22,7 @@ pub(super) struct Pipe {
 /// Properties of a pipe besides its constant delay.
 #[derive(Default)]
 pub(super) struct More {
-    /// The largest random delay, which keeps packets in order, and its random stream.
+    /// The largest random delay, and the random stream for it. Packets keep their order.
     pub jitter: Option<(Time, Stream)>,
     pub slots: Option<Slots>,
     /// The state of this part's copy, if the run is divided into parts.
@@ -36,8 +36,8 @@ pub(super) struct OfPart {
     pub keys: VecDeque<Key>,
     /// Whether other parts send packets into this copy.
     pub meets: bool,
-    /// The packets that this part sends into the pipe during a window, if `meets` is set. They are
-    /// merged with the other parts' packets at its end.
+    /// The packets that this part sends into the pipe during a window, if `meets` is set. At the
+    /// end of the window, they are merged with the other parts' packets.
     pub own: Vec<(Packet, Key)>,
 }
 

@@ -1,9 +1,9 @@
 //! Connections that serve several requests of a source, one after the other, as in HTTP/1.1.
 //!
 //! The code follows the transport of Go's `net/http`. A request uses an idle connection if there is
-//! one. Otherwise it opens a new connection. It is then served by the first connection that is
-//! ready: the new one, or one that becomes idle in the meantime. In the second case, the new
-//! connection serves the oldest waiting request. If no request waits, the new connection stays
+//! one. Otherwise it opens a new connection. The request is then served by the first connection
+//! that is ready: the new one, or one that becomes idle in the meantime. In the second case, the
+//! new connection serves the oldest waiting request. If no request waits, the new connection stays
 //! idle. A connection keeps its congestion control and its window from one request to the next.
 //!
 //! A lost request is repeated after one second. Linux repeats it after the retransmission timeout.

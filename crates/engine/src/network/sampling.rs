@@ -23,8 +23,8 @@ pub(super) struct Flow {
 }
 
 impl Network {
-    /// Records the state of a sender after an ACK or one of its timers. If only windows are
-    /// recorded, skips windows that have not changed.
+    /// Records the state of a sender after an ACK, or after one of the sender's timers has fired.
+    /// If only windows are recorded, skips windows that have not changed.
     pub(super) fn record_change(&mut self, index: usize) {
         let (flow, now) = (&mut self.flows[index], self.now.ns());
         let Some(sampler) = &mut flow.sampler else {

@@ -5,9 +5,9 @@
 //! becomes the first in the queue, netem checks the current slot. If this slot begins before the
 //! packet's own delay has passed, netem replaces it with a slot that begins a random gap from now.
 //! The packet leaves once its own delay has passed and its slot has begun. When a slot is full,
-//! netem schedules the next slot. A gap must not be shorter than the delay, because each arrival
-//! would then schedule a new slot. With this restriction, the simulator can compute when a packet
-//! leaves as soon as it arrives.
+//! netem schedules the next slot. A gap must not be shorter than the delay, because otherwise each
+//! arrival would schedule a new slot. With this restriction, the simulator can compute the
+//! departure time of a packet when the packet arrives.
 
 use crate::plan::SlotsPlan;
 use crate::rng::Stream;

@@ -30,7 +30,7 @@ use crate::wheel::WheelPhase;
 /// A source and its counters since the warm-up.
 pub(super) struct Traffic {
     pub source: Box<dyn Source>,
-    /// The source's index in the table of endpoints, which its packets carry.
+    /// The source's index in the table of endpoints. Its packets carry this number.
     pub number: u32,
     pub start: Time,
     pub stop: Option<Time>,
@@ -44,7 +44,7 @@ pub(super) struct Traffic {
     pub loads_at: Vec<u32>,
     /// Whether the source waits until a connection is complete.
     pub waits: bool,
-    /// Durations of loads of several connections, ns.
+    /// Durations of loads, each of which uses several connections, ns.
     pub loads: Histogram,
     /// Connections that the source opens. `None` if it sends datagrams.
     pub connections: Option<Connections>,
@@ -115,7 +115,7 @@ impl Places {
     }
 
     /// Adds a free slot to `ready` once none of its packets are in the network. Every packet that
-    /// entered has then come out or was dropped.
+    /// entered the network has then reached an end or was dropped.
     fn look(&mut self, slot: u32, ends: &Ends) {
         let place = (slot - self.slots.start) as usize;
         if self.free[place] != TAKEN && ends.entered == ends.ended + self.gone[place] {
@@ -360,7 +360,7 @@ mod tests {
         places.put(5, &ends(2, 2));
         places.put(4, &ends(5, 3));
         assert_eq!((places.take(), places.take()), (Some(5), None));
-        // Two packets of slot 4 are in the network. One is dropped, and one comes out.
+        // Two packets of slot 4 are in the network. One is dropped, and one reaches its end.
         places.gone(4, &ends(5, 3));
         assert_eq!(places.take(), None);
         places.look(4, &ends(5, 4));

@@ -1,5 +1,5 @@
-//! State of connections that serve several requests, both of each connection and common to all
-//! connections of a source (used by `reuse`).
+//! State of connections that serve several requests (used by `reuse`). Some of the state belongs to
+//! one connection, and some to all connections of a source.
 
 use std::collections::VecDeque;
 
@@ -12,7 +12,7 @@ pub(super) struct Pool {
     /// The slot of each idle connection, and the time at which it became idle. The latest is at the
     /// end.
     pub unused: Vec<(u32, Time)>,
-    /// Number of requests so far, which numbers the requests.
+    /// Number of requests so far. It is also the number of the next request.
     pub requests: u64,
 }
 

@@ -1,4 +1,4 @@
-//! `[[events]]`: what changes while a run goes on.
+//! `[[events]]`: changes during a run.
 
 use super::{LinkPlan, Plan};
 use crate::keys;
@@ -36,19 +36,19 @@ keys! {
 /// One change.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
-    /// A link has another rate. A rate of 0 stops the link.
+    /// The rate of a link changes. A rate of 0 stops the link.
     Rate(u32, Rate),
-    /// A link has another delay.
+    /// The delay of a link changes.
     Delay(u32, Time),
-    /// A link loses packets with another probability.
+    /// The probability of loss of a link changes.
     Loss(u32, f64),
-    /// The queue of a link has other options. The list is complete.
+    /// Options of a link's queue change. The list contains all options.
     Queue(u32, Options),
-    /// An impairment of a link has other options. The list is complete.
+    /// Options of an impairment of a link change. The list contains all options.
     Impairment {
         /// Index of the link.
         link: u32,
-        /// Index of the impairment in its link.
+        /// Index of the impairment in the link's list.
         place: u32,
         /// All options of the impairment.
         options: Options,

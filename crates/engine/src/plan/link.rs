@@ -115,7 +115,7 @@ impl ImpairmentPlan {
     /// Returns the registered entry of the impairment's kind.
     ///
     /// # Panics
-    /// If the kind is not registered, which validation excludes.
+    /// Panics if the kind is not registered, which validation excludes.
     pub fn entry(&self) -> &'static Entry<impairments::Build> {
         let entry = find(impairments::ENTRIES, self.kind);
         entry.expect("a validated plan names registered impairments")

@@ -235,8 +235,8 @@ impl ProgramPlan {
         [self.sender.as_ref(), self.receiver.as_ref()]
     }
 
-    /// If this entry has a program on one side only and uses another entry's host for the other
-    /// side, returns the index of that side (0 for the sender's) and of the other entry.
+    /// If this entry uses a host of another entry in place of its own, returns the index of the
+    /// side without a program (0 for the sender's), and the index of the other entry.
     pub fn shared(&self) -> Option<(usize, usize)> {
         let side = usize::from(self.sender.is_some());
         self.partner.map(|entry| (side, entry as usize))

@@ -12,8 +12,8 @@ words! {
         Interval = "interval",
         /// At every record interval, and the congestion window also at every change.
         Changes = "changes",
-        /// The state of a sender after every ACK and after every timer of the sender. All other
-        /// values at every record interval.
+        /// At every record interval, and the state of a sender also after every ACK and after every
+        /// timer of the sender.
         Acks = "acks",
         /// Never.
         Off = "off",

@@ -44,8 +44,9 @@ words! {
         Auto = "auto",
         /// The receiver does not report marks. It treats ECT(1) as ECT(0).
         Off = "off",
-        /// When marks begin or end, one ACK acknowledges the delayed segments. Another ACK at once
-        /// acknowledges the segment whose mark differs from that of the previous one.
+        /// When marks begin or end, one ACK acknowledges the delayed segments. Another ACK follows
+        /// at once. It acknowledges the segment whose mark differs from the mark of the previous
+        /// segment.
         Split = "split",
         /// As `Split`, but the second ACK is delayed as usual.
         SplitDelayed = "split-delayed",

@@ -1,4 +1,4 @@
-//! Echo requests at equal intervals, which measure the round-trip time of a small packet.
+//! ping sends echo requests at equal intervals, and measures the round-trip time of a small packet.
 
 use super::{Build, IPV6, Made, address, client, words_of};
 use crate::registry::kernel::Kernel;

@@ -23,7 +23,7 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// Creates the inputs from a seed.
+    /// Creates a setting from a seed.
     pub const fn of(seed: u64) -> Setting {
         Setting { seed }
     }

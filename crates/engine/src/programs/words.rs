@@ -1,6 +1,6 @@
 //! Placeholders in the words of commands.
 
-/// What a placeholder stands for.
+/// The meaning of a placeholder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placeholder<'a> {
     /// The address of a host.
@@ -8,7 +8,7 @@ pub enum Placeholder<'a> {
         /// The entry that the host belongs to. `None` means the entry whose command has the
         /// placeholder.
         entry: Option<&'a str>,
-        /// 0 for the sender's host, 1 for the receiver's host.
+        /// The side of the host: 0 is the sender's side, 1 is the receiver's side.
         side: usize,
         /// Whether the address is an IPv6 address.
         six: bool,

@@ -40,7 +40,7 @@ pub struct Entry<B: 'static> {
     pub build: B,
 }
 
-/// [`Entry::finish`] for entries without such defaults and combinations.
+/// Implements [`Entry::finish`] for entries without derived defaults or contradictory combinations.
 pub fn no_finish(_: &mut Options) -> Result<(), Vec<OptionError>> {
     Ok(())
 }
@@ -62,7 +62,7 @@ pub fn find<'a, B>(entries: &'a [&'static Entry<B>], name: &str) -> Option<&'a &
 /// Returns all options of an entry, as for a scenario that sets none of them.
 ///
 /// # Panics
-/// If the entry requires an option.
+/// Panics if the entry requires an option.
 pub fn complete_defaults<B>(entry: &Entry<B>) -> Options {
     let mut options = defaults(entry.options);
     (entry.finish)(&mut options).unwrap_or_else(|e| panic!("defaults of {}: {e:?}", entry.name));
@@ -74,8 +74,8 @@ mod tests {
     use super::*;
     use crate::units::Time;
 
-    /// Tests that options are unchanged after conversion to text, in which they are sent to a
-    /// guest, and back.
+    /// Tests that options are unchanged after conversion to text and back. Options are sent to a
+    /// guest as text.
     #[test]
     fn options_survive_as_texts() {
         for entry in crate::traffic::ENTRIES {

@@ -107,9 +107,9 @@ pub enum Value {
 }
 
 impl Value {
-    /// Returns whether a size or a time can be replaced by another value, which must be in the same
-    /// unit. Other values have no unit. A table must keep its options, because an option that
-    /// appears could also set a unit.
+    /// Returns whether another value can replace this one without a change of the unit. Only sizes
+    /// and times have units. A table must keep its options, because an additional option could also
+    /// set a unit.
     pub fn same_unit(&self, other: &Value) -> bool {
         match (self, other) {
             (Value::Table(own), Value::Table(other)) => {
@@ -266,11 +266,11 @@ fn wrong(name: &str, found: Option<&Value>) -> ! {
 }
 
 /// Returns the defaults in the declarations of the options. [`super::Entry::finish`] computes the
-/// others.
+/// other defaults.
 ///
 /// # Panics
-/// If a default does not parse as its kind. The conformance tests build every entry, so users never
-/// see this panic.
+/// Panics if a default does not parse as its kind. The conformance tests build every entry, so
+/// users never see this panic.
 pub fn defaults(options: &'static [Opt]) -> Options {
     let mut filled = Options::default();
     for opt in options {
@@ -435,8 +435,8 @@ pub fn text(value: &Value) -> String {
     }
 }
 
-/// Checks that a value, whose type is right, is in the range of its option. The error describes
-/// what is expected.
+/// Checks that a value of the right type is in the range of its option. The error describes what is
+/// expected.
 pub fn check_range(kind: Kind, value: &Value) -> Result<(), String> {
     match (kind, value) {
         (Kind::Int { min, max }, Value::Int(i)) if !(min..=max).contains(i) => {

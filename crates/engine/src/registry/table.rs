@@ -33,7 +33,7 @@ impl<B> Table<B> {
     /// Adds the entries of plugins.
     ///
     /// # Panics
-    /// If it is called twice, because entries that have been looked up must not change.
+    /// Panics if it is called twice, because entries that have been looked up must not change.
     pub(crate) fn add(&self, more: &[&'static Entry<B>]) {
         let all = self.shipped.iter().chain(more).copied().collect();
         assert!(self.all.set(all).is_ok(), "plugins are compiled in once");

@@ -47,8 +47,8 @@ impl Sender {
         }
     }
 
-    /// Processes an ACK with payload. A separate function, so that the code for plain ACKs has one
-    /// caller and is inlined.
+    /// Processes an ACK with payload. This is a separate function, so that the code for plain ACKs
+    /// has one caller and is inlined.
     #[cold]
     pub fn on_request(&mut self, packet: &Packet, now: Time, port: &mut impl Port) {
         self.conn.now = now;
@@ -71,9 +71,9 @@ impl Sender {
             && !self.ecn.is_accurate()
     }
 
-    /// Processes a plain ACK. Does only what a plain ACK needs of [`Sender::on_other_ack`] (like
-    /// Linux's header prediction). `REDUCES` means that the ACK echoes marks, or that the window is
-    /// being reduced.
+    /// Processes a plain ACK. Does only those parts of [`Sender::on_other_ack`] that a plain ACK
+    /// needs (like Linux's header prediction). `REDUCES` means that the ACK echoes marks, or that
+    /// the window is being reduced.
     fn on_plain_ack<const REDUCES: bool>(&mut self, packet: &Packet, port: &mut impl Port) {
         let (ack, now) = (packet.seq, self.conn.now);
         let Echo { ece, esce } = match REDUCES {
@@ -292,8 +292,8 @@ impl Sender {
         ce
     }
 
-    /// Processes an ACK that may cover a tail loss probe. Returns whether it covers one that was a
-    /// retransmission.
+    /// Processes an ACK that may cover a tail loss probe. Returns whether it covers a probe that
+    /// was a retransmission.
     #[inline(always)] // inline, because it has one caller
     fn take_probe_ack(&mut self, ack: u64, event: &Event) -> bool {
         let probe_acked = self.recovery.probe.retrans
@@ -305,8 +305,9 @@ impl Sender {
     }
 
     /// Returns whether an ACK restarts the retransmission timeout. The head is the first
-    /// unacknowledged segment. A SACK restarts it only if its segment was sent before the head's
-    /// last transmission; otherwise it does not show whether the head was delivered.
+    /// unacknowledged segment. A SACK restarts the timeout only if the SACKed segment was sent
+    /// before the head's last transmission. Otherwise, the SACK does not show whether the head was
+    /// delivered.
     #[inline(always)] // inline, because it has one caller
     fn rearms(&self, covered: &Covered) -> bool {
         covered.acked > 0
@@ -395,7 +396,7 @@ impl Sender {
         self.transmit(port);
     }
 
-    /// Sets the window by the congestion control or by PRR (Linux `tcp_cong_control`).
+    /// Lets the congestion control or PRR set the window (Linux `tcp_cong_control`).
     fn control(&mut self, news: &Ack, event: &Event) {
         let control = self.needs.control;
         let sacks_count = self.recovery.rack.reordering > REORDERING;
@@ -409,7 +410,7 @@ impl Sender {
             CaState::Cwr | CaState::Recovery => {
                 self.reduce_window(news.delivered, event.advanced && news.losses == 0);
             }
-            // If the path reorders packets much, SACKed segments also grow the window (Linux
+            // If the degree of reordering is high, SACKed segments also grow the window (Linux
             // `tcp_may_raise_cwnd`).
             _ if news.acked > 0 || (event.sacked > 0 && sacks_count) => {
                 cc.cong_avoid(view, window, grow);

@@ -2,9 +2,9 @@
 //!
 //! Follows Linux 7.3 `tcp_update_metrics` and `tcp_init_metrics`. A sender that is done stores its
 //! RTT, its ssthresh and the degree of reordering. The next sender to the same destination starts
-//! with these values. Deviations: values do not expire (in Linux, after an hour). They are stored
-//! when all data is acknowledged, not when the FIN exchange is over. `cwnd` is not stored, because
-//! Linux reads it only if a route locks it.
+//! with these values. Deviations: values do not expire (in Linux, they expire after an hour). They
+//! are stored when all data is acknowledged, not when the FIN exchange is over. `cwnd` is not
+//! stored, because Linux reads it only if a route locks it.
 
 use super::rtt::Rtt;
 use super::sender::Sender;
@@ -72,7 +72,8 @@ impl Destination {
 
 impl Rtt {
     /// After the handshake, uses the stored RTT for the retransmission timeout if it is larger than
-    /// the RTT of the handshake. It applies until the first segment gives an RTT sample.
+    /// the RTT of the handshake. The stored RTT applies until the first segment gives an RTT
+    /// sample.
     pub(super) fn recall(&mut self) {
         let remembered = std::mem::take(&mut self.remembered_us);
         if remembered > self.srtt_us {

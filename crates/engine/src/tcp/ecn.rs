@@ -55,10 +55,10 @@ impl EcnSender {
     }
 
     /// Records that this end has accepted Accurate ECN. `third` is the last packet of the
-    /// handshake, and reports with which ECN field the SYN-ACK arrived, which was sent as Not-ECT
-    /// (Linux `tcp_accecn_third_ack`). ECN is turned off if the path has cleared the report. With
-    /// `fallback`, it is also turned off if the report contains a field that a queue cannot have
-    /// set. Returns the number of marked packets that have arrived.
+    /// handshake. It reports with which ECN field the SYN-ACK arrived. The SYN-ACK was sent as
+    /// Not-ECT (Linux `tcp_accecn_third_ack`). ECN is turned off if the path has cleared the
+    /// report. With `fallback`, ECN is also turned off if the report contains a field that a queue
+    /// cannot have set. Returns the number of marked packets that have arrived.
     pub fn grant(&mut self, third: &Packet, fallback: bool) -> u64 {
         self.accurate = Some(Box::default());
         self.always = true;

@@ -30,7 +30,7 @@
 //! - ACKs of data that was never sent, or was acknowledged long ago, are ignored. (Linux answers
 //!   with a challenge ACK.)
 //! - A connection never gives up. (Linux gives up after 15 timeouts of data or 10 timeouts of a
-//!   SYN.) It uses ECN even if its SYN is lost. (Linux then connects without ECN.)
+//!   SYN.) A connection uses ECN even if its SYN is lost. (Linux then connects without ECN.)
 //! - If the application limits sending, the window does not decay (`tcp_cwnd_application_limited`).
 //!   The window of an idle sender decays.
 //! - Without timestamps an ACK could carry four SACK blocks, but here it carries at most three.

@@ -8,6 +8,7 @@ pub trait Port {
     fn send(&mut self, packet: Packet);
 }
 
-/// Number of bytes by which the header of a SYN or SYN-ACK is longer than that of other packets.
-/// Its options are MSS, SACK permitted and window scale, besides the timestamps of all packets.
+/// Number of bytes by which the header of a SYN or SYN-ACK is longer than the header of other
+/// packets. Its options are MSS, SACK permitted and window scale, besides the timestamps of all
+/// packets.
 pub(super) const SYN_EXTRA: u16 = 8;

@@ -23,7 +23,8 @@ impl Prr {
     }
 
     /// Returns the window after an ACK that delivered this many segments. Returns `None` if the
-    /// window does not change. `safe` means that the ACK advanced and did not show a loss.
+    /// window does not change. `safe` means that the cumulative acknowledgement advanced and the
+    /// ACK did not show a loss.
     pub fn window(
         &mut self,
         delivered: u32,

@@ -232,8 +232,8 @@ mod tests {
         }
     }
 
-    /// Linux `tcp_rack_update_reo_wnd`: the first D-SACK of a round adds a quarter, up to 255
-    /// steps. After 16 recoveries, the window is one quarter again.
+    /// Linux `tcp_rack_update_reo_wnd`: the first D-SACK of a round adds a quarter of the minimum
+    /// RTT, up to 255 quarters. After 16 recoveries, the window is one quarter again.
     #[test]
     fn d_sacks_widen_it_once_a_round_for_sixteen_recoveries() {
         let (mut board, _) = board();

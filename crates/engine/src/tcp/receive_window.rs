@@ -9,11 +9,11 @@ use crate::units::Time;
 /// arrives, Linux uses half of the buffer.
 const PAYLOAD_SHARE: u64 = 162;
 
-/// Returns the number of segments for which the window grows at the start of the connection, one
-/// step for each that arrives. The window begins as half of the receive buffer minus a segment. It
-/// grows by two segments for each segment that arrives, until it is [`PAYLOAD_SHARE`] of the buffer
-/// (`tcp_init_buffer_space`, `tcp_measure_rcv_mss`, `tcp_grow_window`). Not modelled: in Linux, the
-/// last steps are delayed while the buffer contains payload.
+/// Returns for how many arriving segments the window grows at the start of the connection. The
+/// window begins as half of the receive buffer minus a segment. It grows by two segments for each
+/// segment that arrives, until it is [`PAYLOAD_SHARE`] of the buffer (`tcp_init_buffer_space`,
+/// `tcp_measure_rcv_mss`, `tcp_grow_window`). Not modelled: in Linux, the last steps are delayed
+/// while the buffer contains payload.
 ///
 /// With `growth = "acks"` the result is 0. Buffers of Linux 3.2 begin at 87380 bytes and grow with
 /// the bytes that the application reads, so the window stops growing after some tens of segments.

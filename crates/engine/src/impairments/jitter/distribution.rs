@@ -1,4 +1,5 @@
-//! Distributions of delays, as functions of a draw of the standard normal distribution.
+//! Distributions of delays. Each distribution maps a draw of the standard normal distribution to a
+//! delay.
 
 use crate::impairments::options::time;
 use crate::registry::{Options, Value};

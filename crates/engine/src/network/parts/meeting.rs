@@ -24,7 +24,7 @@ pub enum Ended {
     Broken,
 }
 
-/// A packet that crosses to another part.
+/// A packet that moves to another part.
 pub(super) struct Sent {
     pub packet: Packet,
     pub pipe: u32,
@@ -139,7 +139,7 @@ impl Meeting {
         true
     }
 
-    /// Returns the packets that part `from` has left for part `to`.
+    /// Returns the packets that part `from` has sent to part `to`.
     pub(super) fn mail(&self, side: usize, from: usize, to: usize) -> MutexGuard<'_, Vec<Sent>> {
         let mail = self.sent[side][from * self.parts() + to].lock();
         mail.unwrap_or_else(PoisonError::into_inner)

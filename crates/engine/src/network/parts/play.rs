@@ -36,12 +36,12 @@ pub(in crate::network) struct Part {
 type Entering = Vec<(Packet, Key)>;
 
 impl Split {
-    /// Runs a part to the end of the run, synchronising with the others after every window. Then it
-    /// also calls `look` with the current time. `look` returns whether the run continues.
+    /// Runs a part to the end of the run. After every window, it synchronises with the other parts
+    /// and calls `look` with the current time. `look` returns whether the run continues.
     ///
     /// # Panics
-    /// For the same reasons as [`Network::new`], and if the engine panics. The other parts then end
-    /// as well.
+    /// Panics for the same reasons as [`Network::new`], and if the engine panics. The other parts
+    /// then end as well.
     pub fn play(
         &self,
         plan: &Arc<Plan>,

@@ -1,6 +1,6 @@
-//! Maps an algorithm to Linux (its kernel face): its name and options there, and where its
-//! statistics are. Each algorithm's file contains its face as plain data and pure functions. The
-//! kernel engine and the reports use them.
+//! Describes an algorithm as it exists in Linux (its kernel face): its name, its options, and the
+//! position of its statistics. Each algorithm's file contains its face as plain data and pure
+//! functions. The kernel engine and the reports use these faces.
 
 mod module;
 mod qdisc;
@@ -65,7 +65,7 @@ pub enum Reading {
     Count,
     /// Convert every value except 0 to 1.
     Flag,
-    /// The number is a fraction whose denominator is this.
+    /// Treat the value as the numerator of a fraction with this denominator.
     Parts(f64),
 }
 

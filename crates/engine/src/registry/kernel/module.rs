@@ -39,7 +39,7 @@ pub struct Parameter {
 
 /// One of tailback's own modules, for options that Linux does not support.
 pub struct StandIn {
-    /// An option that needs the module, for messages.
+    /// An option that needs the module. Messages name this option.
     pub option: &'static str,
     /// Returns whether these options require the module.
     pub needed: fn(&Options) -> bool,
@@ -119,8 +119,8 @@ impl Module {
         )
     }
 
-    /// Writes the options in `table` that `told` selects as module parameters. Every other option
-    /// must have its default.
+    /// Writes those options in `table` that `told` selects, in the form of module parameters. Every
+    /// other option must have its default.
     fn spell(
         &self,
         module: &str,

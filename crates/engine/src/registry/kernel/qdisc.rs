@@ -14,18 +14,19 @@ pub struct Qdisc {
     pub built_in: bool,
     /// Other kinds whose modules this module needs.
     pub needs: &'static [&'static str],
-    /// A function for each option that writes it for tc, in the order of tc's arguments.
+    /// The options in the order of tc's arguments, each with the function that writes it for tc.
     pub words: &'static [(&'static str, Spell)],
     /// Whether `tc qdisc change` needs all options, and not only those that change.
     pub changes_whole: bool,
-    /// The order in which `tc qdisc show` prints the options, if it differs.
+    /// The order in which `tc qdisc show` prints the options, if it differs from the order of
+    /// `words`.
     pub shown: &'static [&'static str],
     /// Which packets the queue never reorders.
     pub order: Order,
     /// Whether packets are dropped when they leave, and not when they arrive.
     pub drops_at_dequeue: bool,
-    /// An option and its value for which packets are dropped on arrival even though
-    /// `drops_at_dequeue` is true.
+    /// If this option has this value, packets are dropped on arrival, even if `drops_at_dequeue` is
+    /// true.
     pub drops_on_arrival_if: Option<(&'static str, &'static str)>,
     /// Whether packets are dropped only because the buffer is full.
     pub tail_drop: bool,
@@ -433,8 +434,8 @@ pub fn simulated(words: &mut Words<'_>, name: &'static str) {
     }
 }
 
-/// Checks the option `version`. Linux has one version of the algorithm. Any other is rejected, and
-/// further options are not checked.
+/// Checks the option `version`. Linux has one version of the algorithm. Any other version is
+/// rejected, and further options are not checked.
 pub fn version(words: &mut Words<'_>, name: &'static str, linux: &'static str) {
     let message = format!("the kernel has only its own version of {}", words.kind);
     only(words, name, Value::Word(linux), message);

@@ -30,7 +30,7 @@ const INIT: [u32; 3] = [ECT_INIT, 0, ECT_INIT];
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters(pub [Option<u32>; 3]);
 
-/// The values of the counters on the wire, of which the first few are present.
+/// The values of the counters on the wire, and how many of the values are present.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WireCounters([u32; 3], usize);
 

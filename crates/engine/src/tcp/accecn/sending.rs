@@ -156,7 +156,8 @@ mod tests {
             (15, 7, Some((7_000, 15_000)), false, 7),
             (15, 7, Some((15_000, 15_000)), false, 15),
             (8, 0, Some((8_000, 8_000)), false, 8),
-            // If there are too many CE bytes for no wrap, the counter has wrapped once.
+            // If there are more CE bytes than the counter reports without a wrap, the counter has
+            // wrapped once.
             (15, 1, Some((2_000, 15_000)), false, 9),
             (15, 1, Some((1_001, 15_000)), false, 9),
             // The CE bytes can also show several wraps.
@@ -223,8 +224,8 @@ mod tests {
         assert_eq!(sender.bytes, [2896, 2000, 0]);
     }
 
-    /// Each ECN field has a counter. If a second counter grows too, the sender cannot tell which
-    /// will grow while ACKs carry no option (Linux `est_ecnfield`).
+    /// Each ECN field has a counter. If a second counter grows too, the sender does not know which
+    /// of them grows while ACKs carry no option (Linux `est_ecnfield`).
     #[test]
     fn which_counter_grows() {
         let mut sender = Sending::default();
