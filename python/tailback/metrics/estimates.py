@@ -19,7 +19,7 @@ def has_spread(found: Estimate) -> bool:
 def with_spread(estimate: Estimate, *, counted: bool = True) -> str:
     """Format a mean and the half-width of its interval, both to the same decimal place.
 
-    With `counted`, append the number of runs with a value, unless all have one.
+    With `counted`, append the number of runs with a value, unless all runs have a value.
 
     Omit an interval that is smaller than the last digit of the mean. If some transfers did not
     finish, format the lower bound of the mean over all runs instead.
@@ -36,7 +36,7 @@ def _spread(estimate: Estimate) -> str:
     mean = short(estimate.mean)
     if estimate.half_width is None:
         return mean
-    # Show decimals in a whole mean too, if its interval needs them.
+    # Show decimals of a mean that is a whole number, too, if its interval needs them.
     if "." not in mean and estimate.mean is not None and estimate.half_width < 10:
         mean = f"{estimate.mean:.1f}"
     decimals = len(mean.partition(".")[2])

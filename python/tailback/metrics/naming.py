@@ -36,8 +36,7 @@ def _paths(part: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any
     for key, value in part.items():
         if isinstance(value, Mapping):
             yield from _paths(value, f"{prefix}{key}.")
-        # Leave out the number of samples. If there are none, the other fields are missing, which
-        # says the same.
+        # Leave out the number of samples. If it is 0, the other fields are missing, too.
         elif key != "samples":
             yield f"{prefix}{key}", value
 

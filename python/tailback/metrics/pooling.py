@@ -54,7 +54,7 @@ def read(metric: Metric, part: Mapping[str, Any] | None) -> Reading:
 def together(readings: Sequence[Reading]) -> Reading:
     """Average the values of several flows, links or classes of one run.
 
-    The result is a lower bound if any of them has only a lower bound.
+    The result is a lower bound if any of the parts has only a lower bound.
     """
     known = [one.value for one in readings if one.value is not None]
     bounds = [one.at_least for one in readings if one.at_least is not None]

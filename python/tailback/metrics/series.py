@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 Held = Literal["state", "growth", "each"]
 """How long a value of a series is valid.
 
-A "state" is valid until the next value, and a "growth" since the previous value. "each" counts
-once. It is an event, or the value of one of equally long intervals.
+A "state" is valid until the next value, and a "growth" since the previous value. An "each" is an
+event, or the value of one of equally long intervals; it counts once.
 """
 
 EVENTS = (

@@ -80,7 +80,7 @@ def estimate(
     variance = math.fsum((value - mean) ** 2 for value in numbers) / (n - 1)
     half = t_quantile(n - 1) * math.sqrt(variance / n)
     low, high = mean - half, mean + half
-    # The rounded mean of equal values may differ slightly from them.
+    # `mean` stays inside the interval even if rounding puts it slightly beyond `least` or `most`.
     if least is not None:
         low = min(max(low, least), mean)
     if most is not None:

@@ -21,7 +21,8 @@ purpose."""
 
 
 class ComposableChart:
-    """Operators `|` and `&` of charts that carry a configuration, and their display."""
+    """Adds the operators `|` and `&` to a chart that has a configuration, and displays the
+    chart."""
 
     def __or__(self, other: Any) -> Any:
         return _composed(alt.hconcat, self, other)

@@ -93,9 +93,9 @@ def find(
     """Return the quantity with a name. `recorded` has the scope (flow, link or class) of each
     recorded series, by name.
 
-    The name is looked up first among metrics, then distributions, then series, or only among series
-    with `over_time`. For a metric of harm, `competitor` is the flow or source that causes the harm,
-    and is required.
+    The name is looked up first among metrics, then distributions, then series. With `over_time`, it
+    is looked up only among series. For a metric of harm, `competitor` is the flow or source that
+    causes the harm, and is required.
     """
     series = _series(name, recorded)
     if over_time:

@@ -37,7 +37,7 @@ SCENARIO = {
 
 
 def write(kind: str, folder: Path) -> list[Path]:
-    """Write a new plugin, and return its files. Its name is that of its folder."""
+    """Write a new plugin, and return its files. The plugin has the name of its folder."""
     if kind not in KINDS:
         raise InputError(unknown("crate", kind, list(KINDS)))
     name = folder.name

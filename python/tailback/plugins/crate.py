@@ -94,7 +94,8 @@ def _lock(folder: Path, table: dict[str, Any]) -> str | None:
 
 
 def _near(folder: Path) -> Path:
-    """Return the path relative to the current folder, if it lies inside."""
+    """Return the path of a folder relative to the current folder, if the current folder contains
+    it."""
     try:
         return folder.absolute().relative_to(Path.cwd())
     except ValueError:

@@ -25,8 +25,8 @@ class Package:
 
 
 def merged(engine: str, plugins: Iterable[str]) -> str:
-    """Merge lock files. If files have compatible versions of a package, keep that of the engine,
-    otherwise that of the first plugin.
+    """Merge lock files. If files have compatible versions of a package, keep the engine's version.
+    If the engine does not have the package, keep the version of the first plugin.
     """
     head, _, _ = engine.partition("[[package]]")
     packages = _packages(engine)

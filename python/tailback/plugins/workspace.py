@@ -44,7 +44,7 @@ def key(crates: Sequence[Crate]) -> str:
 
 
 def copy_of(crates: Sequence[Crate]) -> Path:
-    """Return the path of the compiled module with these plugins, built or not."""
+    """Return the path of the compiled module with these plugins, whether or not it is built."""
     return cache() / "built" / key(crates) / "_native.abi3.so"
 
 
@@ -166,8 +166,8 @@ def _link(link: Path, to: Path) -> None:
 
 
 def _target(folder: Path) -> Path:
-    """Return cargo's target folder. In a checkout it is the checkout's own, so that cargo reuses
-    what is built there.
+    """Return cargo's target folder. In a checkout, this is the checkout's target folder, so that
+    cargo reuses the crates compiled there.
     """
     found = sources.find()
     if named := os.environ.get("CARGO_TARGET_DIR"):
@@ -177,7 +177,8 @@ def _target(folder: Path) -> Path:
 
 def _environment(folder: Path) -> dict[str, str]:
     extra = {"CARGO_TARGET_DIR": str(_target(folder)), "CARGO_TERM_COLOR": "never"}
-    # Use the toolchain that compiled this checkout, because another would compile everything again.
+    # Use the toolchain that compiled this checkout, because another toolchain would compile
+    # everything again.
     configs = sorted(_target(folder).glob("maturin/pyo3-config-*.txt"), key=_age)
     if configs:
         extra["PYO3_CONFIG_FILE"] = str(configs[-1])

@@ -41,7 +41,7 @@ def files(run: StoredRun, program: str) -> Iterator[KeptFile]:
 
 
 def out(root: Path, program: str, name: str) -> Path | None:
-    """Return the file from the sender's output folder, otherwise from the receiver's.
+    """Return the file from the sender's output folder, or, if it is not there, from the receiver's.
 
     Return None if there is no such file, or if it is a link.
     """

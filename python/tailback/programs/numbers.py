@@ -1,4 +1,5 @@
-"""Reads numbers from JSON files of programs, as the scenario's key `results` asks."""
+"""Reads the numbers that the scenario's key `results` names, from JSON files that programs
+wrote."""
 
 from __future__ import annotations
 

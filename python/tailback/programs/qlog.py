@@ -94,7 +94,8 @@ def parse(data: bytes, path: Path) -> list[Trace]:
     """
     head = data[:4096]
     named = path.suffix in (".qlog", ".sqlog")
-    # A JSON file need not be qlog, but qlog contains one of these words.
+    # A JSON file may have another format than qlog, but every qlog file contains one of these
+    # words.
     if not named and not any(word in head for word in (b'"qlog_', b"qlog:file", b"qlog+json")):
         return []
     traces = [_trace(*log) for log in logs(data, path, WORDS)]

@@ -179,7 +179,7 @@ class TableCell:
 
     @property
     def error(self) -> float | None:
-        """Measured minus published."""
+        """The measured value minus the published value."""
         if self.published is None or self.measured is None:
             return None
         return self.measured - self.published
@@ -226,12 +226,14 @@ class Report:
     meta: Sequence[tuple[str, str]]
     sections: Sequence[Section]
     cells: Sequence[TableCell] = ()
-    #: The content of additional files, by name. With a cells.csv here, none is made from `cells`.
+    #: The content of additional files, by name. If cells.csv is among them, it is not made from
+    #: `cells`.
     files: Mapping[str, str] = field(default_factory=dict)
 
     #: Id of the figure at the top of the page. Empty for the first figure.
     first: str = ""
-    #: Facts about all runs of the report. Figures and tables have their own where these differ.
+    #: Facts about all runs of the report. A figure or table to which other facts apply has its own
+    #: facts.
     facts: Facts = field(default_factory=Facts)
 
     def figures(self) -> list[ReportFigure]:
@@ -246,7 +248,8 @@ class Report:
         """Return the facts to print once at the top of the report, by label.
 
         For each label, this is the report's own text, or else the text that most figures and tables
-        share. The others print their own text. A fact that only some of them have is left out here.
+        share. The other figures and tables print their own text. A fact that only some figures and
+        tables have is left out.
         """
         known = [
             dict(block.facts.lines())

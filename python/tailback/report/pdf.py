@@ -190,8 +190,7 @@ def _parts(needed: Sequence[int], first: int) -> list[list[int]]:
     room = PAGE_WIDTH - wide(labels)
     alone = [[i] for i in rest]
     least = math.ceil(wide(rest) / room) if room > 0 else len(rest)
-    # Divide the columns evenly, so that no table has a single column, into more tables if
-    # necessary.
+    # Divide the columns evenly, so that no table has a single column. Use more tables if necessary.
     for count in range(max(1, least), len(rest) + 1):
         parts: list[list[int]] = [[]]
         for i in rest:

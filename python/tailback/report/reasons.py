@@ -25,8 +25,8 @@ sweep, it explains only the first and the last sweep point."""
 MOST_BARS = 40
 MOST_PARTS = 12
 MOST_ALIKE = 2
-"""The largest number of flows of one group that are explained in words. The queues come after all
-flows, and must not be cut because there are many flows of one kind."""
+"""The largest number of flows of one group that are explained in words. The queues are explained
+after all flows, and many flows of one kind must not crowd them out."""
 SEEN = 0.005
 
 

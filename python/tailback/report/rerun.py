@@ -1,5 +1,5 @@
-"""Adds a page called the laboratory to reports, which runs scenarios in the browser. Links next to
-figures open their scenarios there."""
+"""Adds the laboratory to reports: a page that runs scenarios in the browser. Links next to figures
+open their scenarios there."""
 
 from __future__ import annotations
 

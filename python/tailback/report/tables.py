@@ -39,8 +39,8 @@ def mark(holds: bool, no: str = "missed") -> Mark:
 
 
 def setup(rows: Iterable[Sequence[str]], facts: Facts, caption: str = "") -> Table:
-    """Return the table that describes the set-up. Each row has an item, its value here, and the
-    basis of the value."""
+    """Return the table that describes the set-up. Each row has an item, its value in these runs,
+    and the basis of the value."""
     columns = words("what", "here", "basis")
     return Table("declared", SETUP, columns, [list(row) for row in rows], caption, facts)
 

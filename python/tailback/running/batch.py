@@ -77,7 +77,7 @@ def sweep(
 def run_many(batch: Sequence[Job], **options: Unpack[RunKeywords]) -> list[Results]:
     """Run many scenarios together, with one progress bar. The keywords are those of `run`.
 
-    The number of seeds of a job takes precedence over the option.
+    A job's own number of seeds takes precedence over the keyword `seeds`.
     """
     return run_jobs(batch, RunOptions.of(**options))
 

@@ -1,4 +1,5 @@
-"""Runs a bottleneck in the loop and the clock of another program, such as a test harness.
+"""Runs a bottleneck inside another program, such as a test harness, which provides the event loop
+and the clock.
 
     bottleneck = tailback.Bottleneck(text)
     bottleneck.push(now, 1200, "ect0", handle=1)

@@ -51,7 +51,7 @@ class RunOptions:
 
     @classmethod
     def of(cls, **keywords: Unpack[RunKeywords]) -> RunOptions:
-        """Check keyword arguments and return them as options. None stands for the default.
+        """Check keyword arguments and return them as options. A value of None means the default.
 
         Raises `InputError` for an unknown keyword or a value of a wrong type.
         """

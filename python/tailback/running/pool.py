@@ -101,7 +101,8 @@ class Watch(Generic[T]):
         second.
         """
         now = time.monotonic()
-        # After a long time between calls, the machine was suspended, so count at most 1 s.
+        # If much time has passed since the last call, the machine was suspended, so count at most 1
+        # s.
         step = min(now - self._last, 1.0)
         self._last = now
         runs = []

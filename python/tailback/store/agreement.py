@@ -1,8 +1,8 @@
 """Checks that the index of a sweep agrees with the manifests of its runs.
 
-An index contains a hash of itself, but someone who edits the index can recompute the hash. If runs
-in the index were exchanged, this is detected nevertheless. The sweep's id is a hash of the run ids,
-and each manifest contains the swept values.
+An index contains a hash of itself, but someone who edits the index can recompute the hash. Runs
+that were exchanged in the index are detected nevertheless, because the sweep's id is a hash of the
+run ids, and each manifest contains the swept values.
 """
 
 from __future__ import annotations
@@ -88,8 +88,8 @@ def _disagreeing(
     """Return the indices of sweep points whose value of a key differs from the manifest.
 
     A manifest may name a setting differently than a scenario does. The function therefore compares
-    every manifest entry whose name fits the key. If the values of one agree at all sweep points,
-    nothing differs. Entries that agree too rarely are taken for another setting.
+    every manifest entry whose name fits the key. If the values of one such entry agree at all sweep
+    points, nothing differs. Entries that agree too rarely are taken for another setting.
     """
     alike = _numbers(values) or all(isinstance(value, str) for value in values)
     if not alike or len(set(map(str, values))) < 2:

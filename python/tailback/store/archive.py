@@ -205,16 +205,16 @@ def remove(what: RemovalPlan) -> None:
         layout.refuse_link(path)
     if not paths:
         return
-    # The end of the block deletes everything together, in compiled code. If the process is killed
-    # before, the next one deletes the rest.
+    # The end of the block deletes everything together, in compiled code. If this process is killed
+    # before, a later process deletes the rest.
     with folders.scratch(what.root) as scratch:
         for number, path in enumerate(paths):
             os.rename(path, scratch / str(number))
 
 
 def differences(value: object, other: object) -> Iterator[tuple[str, Any, Any]]:
-    """Yield each path at which two JSON values differ, and the two values there. A missing value is
-    None."""
+    """Yield each path at which two JSON values differ, with both values at this path. A missing
+    value is None."""
     yield from _differences("", value, other)
 
 

@@ -39,7 +39,8 @@ def sentences(found: list[dict[str, Any]]) -> list[str]:
 
 
 def _owners(canonical: dict[str, Any]) -> Iterator[str]:
-    """Yield the name of each flow, then of each source. Events refer to their numbers."""
+    """Yield the name of each flow, then of each source. Events refer to flows and sources by their
+    numbers in this order."""
     for kind in ("flows", "traffic"):
         for group in canonical.get(kind, []):
             count = group.get("count", 1)

@@ -231,7 +231,7 @@ def sweeps(root: Path) -> list[Path]:
 
 @lru_cache(maxsize=1)
 def _read_once(path: Path, _state: tuple[int, ...]) -> Index:
-    """Read an index, unless it was the last one that was read and its state is the same."""
+    """Read an index, unless the last call read the same file in the same state."""
     return read_index(path)
 
 
@@ -260,7 +260,7 @@ def refuse_link(*paths: Path) -> None:
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Add the path to errors in this block: errors of an open file do not name it."""
+    """Add the path to errors in this block, because errors of an open file do not name the path."""
     try:
         yield
     except OSError as error:

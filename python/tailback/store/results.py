@@ -100,8 +100,8 @@ class Run:
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
-        """What the run is: engine and version, seed, the canonical scenario, recorded flows and
-        links."""
+        """The description of the run: engine and version, seed, the canonical scenario, recorded
+        flows and links."""
         return self.stored.manifest
 
     @property
@@ -311,9 +311,9 @@ class Results:
     ) -> pl.DataFrame:
         """Return samples and events, with the columns time_ns, flow, link, quantity, value.
 
-        Without `run`, return those of all runs, with their parameters, seed and run_id as first
-        columns. `quantity`, `flow` and `link` select the rows to return. The flow `cubic` also
-        selects cubic/1 and cubic/2.
+        Without `run`, return the samples and events of all runs, with their parameters, seed and
+        run_id as first columns. `quantity`, `flow` and `link` select the rows to return. The flow
+        `cubic` also selects cubic/1 and cubic/2.
         """
         if run is not None:
             one = self._run(run).series()
@@ -397,9 +397,9 @@ class Results:
     ) -> pl.DataFrame:
         """Return a histogram, with the columns lower, width, count.
 
-        For one run, this is `Run.histogram`. Without `run`, return those of all runs, with their
-        parameters, seed, run_id, and flow or link as first columns. Counts of equal buckets of
-        several runs can be added.
+        For one run, this is `Run.histogram`. Without `run`, return the histograms of all runs, with
+        their parameters, seed, run_id, and flow or link as first columns. Counts of equal buckets
+        of several runs can be added.
         """
         if run is not None:
             one = self._run(run)
@@ -677,8 +677,8 @@ def _root_of(folder: Path, kind: str) -> Path:
 
 
 def open_run(path: Path | str) -> Results:
-    """Open one stored run by its folder `results/runs/ID`. It gets the title of a sweep that
-    contains it."""
+    """Open one stored run by its folder `results/runs/ID`. The results get the title of a sweep
+    that contains the run."""
     path = Path(path)
     root = _root_of(path, "runs")
     manifest = StoredRun(path).manifest

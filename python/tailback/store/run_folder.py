@@ -41,8 +41,8 @@ class StoredRun:
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
-        """What the run is: engine and version, seed, the canonical scenario, recorded flows and
-        links."""
+        """The description of the run: engine and version, seed, the canonical scenario, recorded
+        flows and links."""
         found: dict[str, Any] = foreign.parse_json(
             self._folder.manifest.encode(), self.path / MANIFEST
         )
@@ -130,7 +130,7 @@ class StoredRun:
     @cached_property
     def _rows(self) -> dict[str, int]:
         # The compiled code has already checked the manifest, and that each table has a number of
-        # rows. Parsing it without further checks takes half the time, which counts in a report of
+        # rows. Parsing it without further checks takes half the time, which matters in a report of
         # thousands of runs.
         files = json.loads(self._folder.manifest)["files"]
         return {name: entry["rows"] for name, entry in files.items() if "rows" in entry}

@@ -1,7 +1,7 @@
 """Defines which structure the JSON files in a folder of results must have.
 
-It is checked even if the hash is correct, because a hash does not show who wrote a file. A table's
-schema lists the required keys. Other keys are ignored.
+The structure is checked even if the hash is correct, because a hash does not show who wrote a file.
+A table's schema lists the required keys. Other keys are ignored.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ def place(
 
     Points with an empty text get no label, but the labels of other points do not cover them. The
     first and the last point are labelled first, because they show in which direction the numbers
-    run.
+    increase.
     """
     dots = [_Box(x - _DOT, y - _DOT, x + _DOT, y + _DOT) for _, x, y in points]
     taken: list[_Box] = []

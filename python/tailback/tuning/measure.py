@@ -39,8 +39,7 @@ def measure(
     seed: int | None = None,
     seeds: int | None = None,
 ) -> list[list[MeasuredCandidate]]:
-    """Run several batches of candidates together. An empty batch stands for the unchanged
-    scenario."""
+    """Run several batches of candidates together. An empty batch means the unchanged scenario."""
     loaded: list[tuple[int, list[int], _native.Scenario]] = []
     outcomes = [[MeasuredCandidate() for _ in batch or [{}]] for batch in batches]
     for at, batch in enumerate(batches):
@@ -84,7 +83,7 @@ def _of(
     """Return the measured numbers of one candidate of a sweep. Candidates are the last axis of the
     sweep before the seeds."""
     runs = {run.run_id: run for run in results.points}
-    # Order: run_ids[point][seed].
+    # The runs are in the order of the points, then of the seeds.
     ids = [point.run_id for point in scenario.points]
     points = [ids[start : start + seeds] for start in range(place * seeds, len(ids), count * seeds)]
     flat = [run_id for point in points for run_id in point]

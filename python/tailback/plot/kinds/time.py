@@ -271,7 +271,7 @@ def _curves(
 
 
 def _changes(frame: pl.DataFrame) -> pl.DataFrame:
-    """Keep the last sample and those at which the state changes."""
+    """Keep the last sample, and the samples at which the state changes."""
     import polars as pl
 
     over = [*ROLES, "run", "part"]

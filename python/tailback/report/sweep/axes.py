@@ -59,7 +59,7 @@ class Roles:
 
     def in_a_row(self) -> int:
         """Return how many panels to place in a row. If panels show several axes, this is the number
-        of values of the last. 0 means that no number is fixed."""
+        of values of the last of these axes. 0 means that no number is fixed."""
         last = len(self.panels[-1].levels) if len(self.panels) > 1 else 0
         return last if 2 <= last <= MOST_IN_A_ROW else 0
 
@@ -88,8 +88,8 @@ def roles(axes: Sequence[SweepAxis]) -> Roles:
     """Assign the axes of a sweep to x, colours and panels.
 
     x is the numeric axis with the most values. Without a numeric axis, it is the axis of names with
-    the most values. Colours show an axis with few values, preferably of names. The others are shown
-    in panels.
+    the most values. Colours show an axis with few values, preferably of names. The other axes are
+    shown in panels.
     """
     x = max(axes, key=lambda a: (a.numbers is not None, len(a.levels)), default=None)
     rest = [axis for axis in axes if axis is not x]
@@ -101,8 +101,8 @@ def roles(axes: Sequence[SweepAxis]) -> Roles:
 def most_coloured(axes: Sequence[SweepAxis]) -> Roles:
     """Assign the axes of a sweep to colours and panels, for curves over another quantity.
 
-    Colours show the axis with the most values that fits, preferably of names. The others are shown
-    in panels.
+    Colours show the axis with the most values that fits, preferably of names. The other axes are
+    shown in panels.
     """
     few = [axis for axis in axes if len(axis.levels) <= MOST_COLOURS]
     colour = max(few, key=lambda a: len(a.levels) + 1.5 * (a.numbers is None), default=None)

@@ -17,9 +17,9 @@ from tailback.running.spread import place
 def on_cluster(address: str) -> Iterator[None]:
     """Execute the runs of this block on a Dask cluster. Results are stored on this machine.
 
-    `address` is that of the scheduler, such as `tcp://host:8786`, or a file written by
-    `dask scheduler --scheduler-file FILE`. This machine and the workers need the same version of
-    `tailback[dask]`.
+    `address` is the address of the scheduler, such as `tcp://host:8786`, or a file that `dask
+    scheduler --scheduler-file FILE` has written. This machine and the workers need the same version
+    of `tailback[dask]`.
     """
     if importlib.util.find_spec("distributed") is None:
         raise InputError(

@@ -61,8 +61,8 @@ class Kernel:
 
     @cached_property
     def has(self) -> str:
-        """JSON that describes what this kernel supports, and the same for other kernels that a
-        scenario may name.
+        """JSON that describes what this kernel supports, and what other kernels that a scenario may
+        name support.
 
         The Rust code that plans the guest's set-up reads it.
         """

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Checked:
-    """Errors of a scenario's programs, and what they add to the engine's version."""
+    """Errors of a scenario's programs, and what the programs add to the engine's version."""
 
     problems: list[check.Problem]
     inputs: list[str]

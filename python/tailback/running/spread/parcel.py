@@ -27,7 +27,8 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 def _is_of_run(name: str) -> bool:
-    """Return whether a run folder may contain a file of this name, which must not lead outside."""
+    """Return whether a run folder may contain a file of this name. The name must not lead out of
+    the folder."""
     first, *rest = name.split("/")
     inside = all(part not in ("", ".", "..") and "\0" not in part for part in rest)
     return (first == PROGRAMS and bool(rest) and inside) if rest else name in FILES

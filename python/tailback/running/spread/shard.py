@@ -1,8 +1,8 @@
 """Implements `--shard 2/8`, which divides a batch of runs into parts of about equal cost.
 
 Every process computes the same division without communication. Runs are assigned in the order of
-estimated cost, the most expensive first. Each goes to the shard with the lowest cost so far. Stored
-runs are assigned, too.
+estimated cost, the most expensive first. Each run is assigned to the shard with the lowest cost so
+far. Stored runs are assigned, too.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Shard:
     @classmethod
     def parse(cls, text: str, environment: Mapping[str, str] = os.environ) -> Shard:
         """Parse `2/8`. With `auto`, take index and number from the environment that a job array
-        sets. With `auto/8`, take only the index from there.
+        sets. With `auto/8`, take only the index from the environment.
         """
         match = _WORDS.fullmatch(text.strip())
         if match is None or (match["index"] != "auto" and match["count"] is None):
@@ -116,7 +116,7 @@ def deal(costs: Mapping[str, float], count: int) -> list[list[str]]:
 
 @dataclass(frozen=True)
 class Done:
-    """What a shard has done of the batch."""
+    """The part of a batch that a shard has done."""
 
     shard: Shard
     runs: int

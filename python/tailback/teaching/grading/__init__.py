@@ -54,7 +54,7 @@ class Grade:
 
     @property
     def held(self) -> int:
-        """The number of bounds that the submission keeps."""
+        """The number of bounds that the submission meets."""
         return sum(verdict.held for verdict in self.verdicts)
 
     @property

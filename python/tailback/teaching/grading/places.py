@@ -1,4 +1,4 @@
-"""Finds where the keys of a TOML text are, which the TOML library does not tell."""
+"""Finds where the keys of a TOML text are, which the TOML library does not report."""
 
 from __future__ import annotations
 

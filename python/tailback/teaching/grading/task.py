@@ -42,8 +42,8 @@ class Task:
     seeds: int | None
     """Number of seeds of every submission. None means the scenario's number."""
     max_cpu_s: float | None
-    """The limit of CPU time of all runs of a submission together, s. None means the limit by
-    `TIMES`."""
+    """The limit of CPU time of all runs of a submission together, s. None means the limit that
+    `TIMES` defines."""
 
     def most_cpu_s(self, own_s: float) -> float:
         """Return the limit in s for the CPU time of a submission. `own_s` is the estimated CPU time

@@ -162,7 +162,8 @@ def _by_quantity(comparison: BatteryComparison, variant: VariantResults, facts: 
             groups.setdefault(key, {}).setdefault(str(cell.params["part"]), []).append(d)
             if not cell.nothing:
                 shown.add(key)
-    # Order rows like the metrics of `l4s-battery`, even if the first scenarios lack some.
+    # Order rows like the metrics of `l4s-battery`, even if the first scenarios do not have all
+    # quantities.
     order = {name.split(".", 1)[1]: i for i, name in enumerate(comparison.battery.metrics)}
     rows: list[list[Value]] = []
     for (quantity, name), by_part in sorted(

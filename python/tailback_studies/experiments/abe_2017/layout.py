@@ -82,7 +82,7 @@ def options(queue: str, engine: str) -> dict[str, Any]:
 
 def kernel_only(parts: tuple[str, ...], asked: bool, name: str) -> tuple[str, ...]:
     """Return the parts of the experiment that can run on Linux. Raise an error for an explicitly
-    requested part that cannot."""
+    requested part that cannot run on Linux."""
     if asked:
         for part in parts:
             if part not in KERNEL_PARTS:

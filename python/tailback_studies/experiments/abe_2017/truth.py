@@ -33,7 +33,7 @@ class AbeVerdict:
     held: int
     #: Whether all values meet the expectation.
     holds: bool
-    #: The values that do not, as text.
+    #: The values that do not meet the expectation, as text.
     misses: Sequence[str] = field(default_factory=tuple)
     #: The error of each value. `error` is the kind of these errors, one of `entries.KINDS`.
     sizes: Sequence[float] = field(default_factory=tuple)

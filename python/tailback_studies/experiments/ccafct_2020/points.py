@@ -56,7 +56,7 @@ class CcafctEntry(BaseEntry):
 
     @property
     def is_harm(self) -> bool:
-        """Whether the value has harm, computed from two rows, rather than a time."""
+        """Whether the value is harm, which is computed from two rows, and not a time."""
         return self.column.endswith("_harm")
 
     @property

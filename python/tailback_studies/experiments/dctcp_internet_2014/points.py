@@ -149,7 +149,7 @@ def plan(
         add("slope", document)
     if "fig9" in wanted:
         document = scenario("formula3")
-        # A short run would be so noisy that Jain's index falls.
+        # Keep long runs, because the noise of short runs would lower Jain's index.
         add("formula3", every(document, 3) if quick else document, _LONG)
     if "fig10" in wanted:
         for width in ("bdp", "min"):
@@ -323,7 +323,8 @@ def aggregate(frame: pl.DataFrame, by: Sequence[str], bdp: float = BDP) -> pl.Da
 
 @dataclass(frozen=True)
 class EqualShare:
-    """The parameter at which both flows have equal rates, with the queue and utilisation there."""
+    """The parameter at which both flows have equal rates, with the queue and utilisation at this
+    parameter."""
 
     #: The parameter: K/M or Max_Prob_DCTCP.
     x: float
@@ -385,7 +386,7 @@ def equal_share(
     )
 
 
-#: Smaller ratios of rates are replaced by this one, because the logarithm of 0 is infinite.
+#: Smaller ratios of rates are replaced by this value, because the logarithm of 0 is infinite.
 STARVED = 1e-3
 
 

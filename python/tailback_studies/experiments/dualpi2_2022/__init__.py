@@ -113,7 +113,7 @@ class DualPi2(Reproduction):
 
     def _on_linux(self, runs: Sequence[Run], request: Request) -> OnLinux:
         """Separate the runs that Linux can execute from the others. Raise an error if Linux can
-        execute none."""
+        execute none of the runs."""
         from tailback_studies.experiments.dualpi2_2022 import on_linux, points
 
         played = on_linux.divide(runs)

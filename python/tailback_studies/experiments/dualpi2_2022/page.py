@@ -85,7 +85,7 @@ def _open(facts: Facts) -> Table:
     return Table("open", "Open questions", columns, table, "", facts)
 
 
-#: Open questions. Differences without a known cause. Each row is the question, what was tried, the
+#: Open questions: differences without a known cause. Each row is the question, what was tried, the
 #: result, and the conclusion.
 QUESTIONS: tuple[tuple[str, str, str, str], ...] = (
     (

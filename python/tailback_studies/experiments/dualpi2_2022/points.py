@@ -73,7 +73,7 @@ class DualPi2Variant:
     #: Which TCP flows send in overload: "counted" is `Run.active`, "general" is
     #: `Run.active_by_class`, and "all" is all five.
     active: Literal["counted", "general", "all"] = "counted"
-    #: Added to every base round-trip time, ms.
+    #: Time that is added to every base round-trip time, ms.
     longer: float = 0.0
     #: Whether `any_ect` of DualPI2 is set for the runs for which the publication states it.
     any_ect: bool = True
