@@ -45,7 +45,7 @@ fn played(p: &Plan) -> Outcome {
     run(network(p))
 }
 
-/// Returns the recorded times, in seconds, and values of one of a flow's quantities.
+/// Returns the recorded times, in seconds, and the values of a quantity of a flow.
 fn series(outcome: &Outcome, flow: &str, quantity: &str) -> Vec<(f64, f64)> {
     let s = &outcome.series;
     let of = |key: &tailback_record::series::SeriesKey| {

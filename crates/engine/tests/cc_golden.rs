@@ -45,10 +45,11 @@ fn heading(first: &str, columns: &[Column]) -> String {
     line + "\n"
 }
 
-/// One mark, ACK by ACK. The expected values were computed by hand:
+/// Shows the windows ACK by ACK after one mark. The expected values were computed by hand:
 ///
-/// - PRR sends ceil(s n/20) segments by the n-th ACK of the reduction, until at most s are in
-///   flight. Reno has s = 10, so it sends one segment for every second ACK.
+/// - PRR sends ceil(s n/20) segments by the n-th ACK of the reduction, where s is ssthresh, until
+///   at most s segments are in flight. Reno has s = 10, so it sends one segment for every second
+///   ACK.
 /// - CUBIC keeps 717/1024 of 20 segments, which is 14. The first ACK reduces DCTCP's alpha by 1/16,
 ///   from 1 to 960/1024, so DCTCP keeps 20 - (20 * 960 >> 11) = 11.
 /// - The reduction ends with the first ACK of a segment sent after it began. The mark came with the

@@ -446,7 +446,8 @@ fn a_tunnel_combines_marks_as_its_rfc_says() {
         [Some(Ce); 4],
     ];
     // RFC 3168 section 9.1.1: the egress copies only CE to the inner header. The ingress clears CE
-    // in the outer header. So a packet is CE-marked after the egress only if the inner header was.
+    // in the outer header. So a packet is CE-marked after the egress only if the inner header was
+    // CE-marked.
     let of_3168 = [
         of_6040[0],
         [Some(Ect0), Some(Ect0), Some(Ect0), Some(Ce)],

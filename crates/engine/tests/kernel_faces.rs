@@ -13,8 +13,8 @@ use tailback_engine::{aqm, cc};
 
 const RATE: Rate = Rate(100_000_000);
 
-/// Returns values to test of an option: every word, true and false, both ends of a range and some
-/// values in it.
+/// Returns the values with which to test an option: every word, true and false, both ends of a
+/// range and some values in it.
 fn values(opt: &Opt) -> Vec<Value> {
     let times = [1_000, 1_000_000, 7_000_000, 4_000_000_000].map(|ns| Value::Time(Time(ns)));
     let packets = [1, 77, 1 << 33].map(Value::Packets);
@@ -51,8 +51,9 @@ fn values(opt: &Opt) -> Vec<Value> {
     all.into_iter().filter(fits).collect()
 }
 
-/// Returns the options to test of an entry, each with the name of the option that differs from its
-/// default. Each option takes each of its test values, except those that the entry rejects.
+/// Returns the sets of options with which to test an entry, each with the name of the option that
+/// differs from its default. Each option takes each of its test values, except those that the entry
+/// rejects.
 fn variants<B>(entry: &Entry<B>) -> Vec<(&'static str, Options)> {
     let mut variants = Vec::new();
     for opt in entry.options {

@@ -235,10 +235,10 @@ fn dctcp_under_random_marks(p_mark: f64, alpha_bits: i64, seed: u64, seconds: u6
     mean_window(&run(network), 0) * p_mark
 }
 
-/// Returns p times the mean window of DCTCP in Linux's integer arithmetic. Computes it packet by
-/// packet, without a network, delayed ACKs and PRR. The window is in whole segments, so a reduction
-/// by alpha W/2 is rounded. A reduction also resets the count of ACKs towards the next segment
-/// (`tcp_init_cwnd_reduction`), and the window does not grow during its round.
+/// Returns p times the mean window of DCTCP in Linux's integer arithmetic. Computes the window
+/// packet by packet, without a network, delayed ACKs and PRR. The window is in whole segments, so a
+/// reduction by alpha W/2 is rounded. A reduction also resets the count of ACKs towards the next
+/// segment (`tcp_init_cwnd_reduction`), and the window does not grow during its round.
 fn dctcp_in_whole_segments(p: f64, alpha_bits: u32) -> f64 {
     let mut marks = Stream::new(1, "marks", "arithmetic");
     let (one, shift) = (1_u64 << alpha_bits, 4);
@@ -529,8 +529,8 @@ fn little() {
     );
 }
 
-/// A transfer delivers exactly its size. It takes the handshake, plus slow start with rounds of 10,
-/// 20, 40, ... segments.
+/// A transfer delivers exactly its size. The transfer takes the time of the handshake, plus slow
+/// start with rounds of 10, 20, 40, ... segments.
 #[test]
 fn a_transfer_completes_in_the_rounds_of_slow_start() {
     let mut f = flow("f", "reno", Time::from_ms(100), &[]);

@@ -486,8 +486,8 @@ fn any_link() -> impl Strategy<Value = LinkPlan> {
         })
 }
 
-/// A time that is longer than any transfer below. At worst, 208 segments are sent one by one, and
-/// each is lost, or its ACK is, with probability 1 - 0.9^6 = 0.47. This gives about 185 timeouts
+/// A time that is longer than any transfer below. At worst, 208 segments are sent one by one. With
+/// probability 1 - 0.9^6 = 0.47, a segment or its ACK is lost. This gives about 185 timeouts
 /// (standard deviation 19) of at most 120 s each. The constant allows 833 timeouts of 120 s, which
 /// also covers drops by full queues.
 const HORIZON: Time = Time::from_secs(100_000);
@@ -592,8 +592,8 @@ impl Queue for Noting {
 }
 
 /// A schedule of marks and drops counts the data segments of all flows, in the order of their
-/// arrival. It does not count ACKs and packets of traffic sources. The test records the packets
-/// before the schedule of link 1, at the queue of link 0, and after it, at the queue of link 1.
+/// arrival. It does not count ACKs and packets of traffic sources. The queue of link 0 records the
+/// packets before the schedule of link 1, and the queue of link 1 records the packets after it.
 #[test]
 fn exactly_the_scheduled_packets_are_marked_and_dropped() {
     let rates = [

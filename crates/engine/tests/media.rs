@@ -287,7 +287,7 @@ fn responsiveness_without_a_queue_is_that_of_the_path() {
     assert!((window / 40e6 - 1.0).abs() < 0.05, "{window}");
 }
 
-/// A new connection must wait in a FIFO of 40 ms, but not in a fair queue.
+/// A new connection must wait in a FIFO with a delay of 40 ms, but not in a fair queue.
 #[test]
 fn responsiveness_depends_on_the_queue() {
     let rpm = |queue: &str, limit: u64| {

@@ -355,7 +355,7 @@ fn rate(outcome: &Outcome, flow: usize) -> f64 {
 /// rate x 25 ms x p = 2 (1 - p) T / 25 ms. This holds at any RTT below the target, unless the RTT
 /// makes T much longer: a mark shortly before the end of the 25 ms starts CWR for a round trip, but
 /// no reduction. The published value at 40 Mbit/s with an RTT of 5 ms beside a CUBIC flow is 2.6.
-/// The longer T explains a factor of 1.39 of it.
+/// The longer T explains a factor of 1.39 of this value.
 #[test]
 fn rate_at_random_marks_does_not_depend_on_the_rtt() {
     for (rtt, p) in [(2, 0.02), (5, 0.02), (5, 0.05), (10, 0.02), (10, 0.05)] {
@@ -387,7 +387,8 @@ fn pacing_by_the_fraction_goes_below_two_segments() {
     }
 }
 
-/// Accurate ECN tells DCTCP of the same marks as an extra ACK at each change of CE.
+/// Accurate ECN reports the same marks to DCTCP as DCTCP's own echo, which sends an extra ACK at
+/// each change of CE.
 #[test]
 fn dctcp_over_accurate_ecn() {
     let window = |feedback| {

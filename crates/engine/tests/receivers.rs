@@ -1,4 +1,5 @@
-//! Tests dishonest receivers: how much faster they are, and how much other flows lose.
+//! Tests dishonest receivers: how much faster their flows are, and how much throughput other flows
+//! lose.
 
 mod common;
 
@@ -120,7 +121,7 @@ fn a_receiver_that_hides_marks_gains() {
 
 #[test]
 fn an_optimistic_receiver_conceals_loss() {
-    // The receiver acknowledges lost segments, so the sender never retransmits nor reduces its
+    // The receiver acknowledges lost segments, so the sender neither retransmits nor reduces its
     // window.
     let outcome = pair("reno", "fifo", Conduct::Optimistic, Growth::Segments);
     let [cheat, honest] = packets(&outcome);

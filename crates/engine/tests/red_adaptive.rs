@@ -1,5 +1,5 @@
-//! Tests RED's adaptive mode in a network. It keeps the average queue at its target for different
-//! numbers of flows, which a constant marking probability cannot.
+//! Tests RED's adaptive mode in a network. This mode keeps the average queue at its target for
+//! different numbers of flows. A constant marking probability cannot do this.
 
 mod common;
 

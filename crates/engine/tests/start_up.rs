@@ -124,8 +124,8 @@ fn resumed(saved: f64) -> [(&'static str, Value); 3] {
     ]
 }
 
-/// Returns the share of the link that the flow uses, counted from the handshake, the first window
-/// and half a round trip on.
+/// Returns the share of the link that the flow uses in the first `ms` milliseconds. The first 250
+/// ms do not count, because they pass with the handshake, the first window and half a round trip.
 fn share_of_full(outcome: &Outcome, ms: u64) -> f64 {
     let full = RATE * (ms - 250) / 8_000;
     outcome.links[0].bytes as f64 / full as f64

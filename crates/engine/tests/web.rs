@@ -63,8 +63,8 @@ fn completions(outcome: &TrafficOutcome) -> &Completions {
 
 const RTT: Time = Time::from_ms(10);
 
-/// A single connection on an empty link of 40 Mbit/s and 10 ms, with Reno. There, a segment of 1448
-/// bytes takes 302.8 us. The window begins with 10 segments and doubles.
+/// Tests a single Reno connection on an empty link of 40 Mbit/s and 10 ms. On this link, a segment
+/// of 1448 bytes takes 302.8 us. The window begins with 10 segments and doubles.
 ///
 /// The first data reaches the client after two round-trip times. 10 kB are 7 segments, and the last
 /// segment leaves 6 slots later. 30 kB are 21 segments: the second window begins a round-trip time

@@ -52,7 +52,7 @@ use flows::{Flows, Isolation, Keys};
 use shaper::{Framing, PerByte, Shaper, Sizes};
 use tins::Tins;
 
-/// The registry entry.
+/// The registry entry of `cake`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "cake",
     doc: "Cake: shapes to the link's rate, shares it fairly among flows and hosts, and runs Cobalt (CoDel and BLUE) on each flow's queue. Can also send SCE marks.",
@@ -347,7 +347,7 @@ struct Known {
     washed: u8,
 }
 
-/// The queue discipline.
+/// The queue discipline `cake`.
 #[derive(Debug)]
 pub struct Cake {
     config: Config,

@@ -26,7 +26,7 @@ mod law;
 
 pub use law::{Params, SELECTOR, Source, Vars, selector};
 
-/// The registry entry.
+/// The registry entry of `codel`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "codel",
     doc: "CoDel: keeps the sojourn time of packets near a target.",
@@ -137,7 +137,7 @@ pub const CE_THRESHOLD: Opt = Opt {
     tc: None,
 };
 
-/// The queue discipline.
+/// The queue discipline `codel`.
 #[derive(Debug)]
 pub struct Codel {
     packets: Packets,

@@ -103,7 +103,7 @@ pub(super) const GAIN: Kind = Kind::Float {
     max: 8_388_607.0,
 };
 
-/// The registry entry.
+/// The registry entry of `dualpi2`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "dualpi2",
     doc: "DualPI2: a low-latency queue for L4S beside a classic one, with coupled marking and dropping.",
@@ -368,7 +368,7 @@ fn count(counter: &Cell<u64>) {
     counter.set(counter.get() + 1);
 }
 
-/// The queue discipline.
+/// The queue discipline `dualpi2`.
 #[derive(Debug)]
 pub struct DualPi2 {
     l: Packets,

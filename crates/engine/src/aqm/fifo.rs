@@ -16,7 +16,7 @@ use crate::registry::{Entry, Kind, Opt, Options, Value, no_finish};
 use crate::ring::Ring;
 use crate::units::Time;
 
-/// The registry entry.
+/// The registry entry of `fifo`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "fifo",
     doc: "First in, first out, with tail drop.",
@@ -186,7 +186,7 @@ impl Packets {
     }
 }
 
-/// The queue discipline.
+/// The queue discipline `fifo`.
 #[derive(Debug)]
 pub struct Fifo {
     packets: Packets,

@@ -54,7 +54,7 @@ const fn packets(name: &'static str, doc: &'static str, default: &'static str) -
     }
 }
 
-/// The registry entry.
+/// The registry entry of `fq`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "fq",
     doc: "Fair queueing of flows. Packets that waited longer than a threshold are marked.",
@@ -204,7 +204,7 @@ impl List {
     }
 }
 
-/// The queue discipline.
+/// The queue discipline `fq`.
 #[derive(Debug)]
 pub struct Fq {
     slab: Slab,

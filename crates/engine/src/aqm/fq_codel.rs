@@ -23,7 +23,7 @@ use crate::registry::rules::Rules;
 use crate::registry::{Entry, Kind, Opt, OptionError, Options};
 use crate::units::Time;
 
-/// The registry entry.
+/// The registry entry of `fq_codel`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "fq_codel",
     doc: "FQ-CoDel: fair queueing, with a separate CoDel for each flow's queue.",
@@ -134,7 +134,7 @@ const KERNEL: Qdisc = Qdisc {
     ..Qdisc::DEFAULT
 };
 
-/// The queue discipline.
+/// The queue discipline `fq_codel`.
 #[derive(Debug)]
 pub struct FqCodel {
     fair: Fair<Vars>,

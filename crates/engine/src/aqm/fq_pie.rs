@@ -24,7 +24,7 @@ use crate::registry::{Entry, Kind, Opt, Options, no_finish};
 use crate::rng::Stream;
 use crate::units::Time;
 
-/// The registry entry.
+/// The registry entry of `fq_pie`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "fq_pie",
     doc: "FQ-PIE: fair queueing, with a separate PIE for each flow's queue.",
@@ -133,7 +133,7 @@ struct State {
     awake: bool,
 }
 
-/// The queue discipline.
+/// The queue discipline `fq_pie`.
 #[derive(Debug)]
 pub struct FqPie {
     fair: Fair<State>,

@@ -26,7 +26,7 @@ use crate::registry::{Entry, Kind, Opt, Options, no_finish};
 use crate::rng::Stream;
 use crate::units::Time;
 
-/// The registry entry.
+/// The registry entry of `pi2`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "pi2",
     doc: "PI2: one queue that drops with the square of the probability that a PI controller computes.",
@@ -82,7 +82,7 @@ pub const ENTRY: Entry<Build> = Entry {
     build: |options, context| Box::new(Pi2::new(options, context.mtu, context.rng)),
 };
 
-/// The queue discipline.
+/// The queue discipline `pi2`.
 #[derive(Debug)]
 pub struct Pi2 {
     packets: Packets,

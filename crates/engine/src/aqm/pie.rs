@@ -46,7 +46,7 @@ mod law;
 
 pub use law::{Params, Vars};
 
-/// The registry entry.
+/// The registry entry of `pie`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "pie",
     doc: "PIE: drops or marks at random, with a probability that the queue delay controls.",
@@ -208,7 +208,7 @@ pub const BYTEMODE: Opt = Opt {
     tc: Some("bytemode or nobytemode"),
 };
 
-/// The queue discipline.
+/// The queue discipline `pie`.
 #[derive(Debug)]
 pub struct Pie {
     packets: Packets,

@@ -52,7 +52,7 @@ pub use options::{
     WEIGHT,
 };
 
-/// The registry entry.
+/// The registry entry of `red`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "red",
     doc: "RED: marks or drops at random. The probability depends on the average queue length.",
@@ -489,7 +489,7 @@ impl Store {
     }
 }
 
-/// The queue discipline.
+/// The queue discipline `red`.
 #[derive(Debug)]
 pub struct Red {
     ecn: bool,

@@ -20,7 +20,7 @@ use crate::registry::rules::Rules;
 use crate::registry::{Entry, Kind, Opt, OptionError, Options, Value};
 use crate::units::Time;
 
-/// The registry entry.
+/// The registry entry of `step`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "step",
     doc: "Marks every ECN-capable packet above a threshold, which is a queue length or a sojourn time.",
@@ -98,7 +98,7 @@ enum Fate {
     Drop,
 }
 
-/// The queue discipline.
+/// The queue discipline `step`.
 #[derive(Debug)]
 pub struct Step {
     packets: Packets,

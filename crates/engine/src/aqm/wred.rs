@@ -35,7 +35,7 @@ const CLASS: &[Opt] = &[
     red::INCLUDE_ARRIVING,
 ];
 
-/// The registry entry.
+/// The registry entry of `wred`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "wred",
     doc: "One FIFO with two RED curves: the first marks ECN-capable packets, the second drops all others.",
@@ -99,7 +99,7 @@ pub const ENTRY: Entry<Build> = Entry {
     },
 };
 
-/// The queue discipline.
+/// The queue discipline `wred`.
 #[derive(Debug)]
 pub struct Wred {
     /// Average and probability for ECN-capable packets, which are marked.

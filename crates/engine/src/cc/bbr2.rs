@@ -31,7 +31,7 @@ use crate::registry::kernel::{Kernel, Module};
 use crate::registry::rules::Rules;
 use crate::registry::{Entry, no_finish};
 
-/// The registry entry.
+/// The registry entry of `bbr2`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "bbr2",
     doc: "BBR version 2, the predecessor of bbr3. A probe for bandwidth ends at 1.25 bandwidth-delay products in flight.",

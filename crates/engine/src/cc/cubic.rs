@@ -43,7 +43,7 @@ use crate::registry::{Entry, Kind, Opt};
 /// The number that represents a beta of 1.
 const BETA_SCALE: u32 = 1024;
 
-/// The registry entry.
+/// The registry entry of `cubic`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "cubic",
     doc: "The window is a cubic function of the time since its last reduction. Linux's default congestion control.",
@@ -151,7 +151,7 @@ const fn switch(name: &'static str) -> Parameter {
     }
 }
 
-/// The congestion control.
+/// The congestion control `cubic`.
 #[derive(Debug)]
 pub struct Cubic {
     backoff: Backoff,

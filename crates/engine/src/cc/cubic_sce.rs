@@ -28,7 +28,7 @@ use crate::registry::{Entry, Kind, Opt, no_finish};
 /// The integer that represents a factor of 1.
 const SCALE: f64 = 1024.0;
 
-/// The registry entry.
+/// The registry entry of `cubic-sce`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "cubic-sce",
     doc: "CUBIC that responds to SCE marks: they flatten its curve, and a window of marked segments reduces cwnd by sqrt(cwnd) segments.",
@@ -75,7 +75,7 @@ pub const ENTRY: Entry<Build> = Entry {
     },
 };
 
-/// The congestion control.
+/// The congestion control `cubic-sce`.
 #[derive(Debug)]
 pub struct CubicSce {
     cubic: Cubic,

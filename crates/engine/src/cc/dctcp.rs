@@ -34,7 +34,7 @@ use crate::registry::kernel::Kernel;
 use crate::registry::rules::Rules;
 use crate::registry::{Entry, Kind, Opt, OptionError, Options, Value};
 
-/// The registry entry.
+/// The registry entry of `dctcp`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "dctcp",
     doc: "Cuts the window in proportion to the fraction of marked segments.",
@@ -298,7 +298,7 @@ enum Cut {
     RoundAndSsthresh,
 }
 
-/// The congestion control.
+/// The congestion control `dctcp`.
 #[derive(Debug)]
 pub struct Dctcp {
     bits: u32,

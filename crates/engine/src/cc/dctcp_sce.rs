@@ -11,7 +11,7 @@ use crate::registry::kernel::Kernel;
 use crate::registry::rules::Rules;
 use crate::registry::{Entry, Kind, Opt, no_finish};
 
-/// The registry entry.
+/// The registry entry of `dctcp-sce`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "dctcp-sce",
     doc: "Reduces the window by half a segment for each segment that is marked with SCE.",

@@ -31,7 +31,7 @@ const MAX_FILTER: usize = 16;
 /// Length of the periods whose smallest delays the history stores.
 const MINUTE: Time = Time::from_secs(60);
 
-/// The registry entry.
+/// The registry entry of `ledbat`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "ledbat",
     doc: "For background transfers: keeps the queueing delay at a target, and yields to other traffic.",

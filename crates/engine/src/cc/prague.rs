@@ -59,7 +59,7 @@ use crate::registry::rules::Rules;
 use crate::registry::{Entry, Kind, Opt, OptionError, Options, Value};
 use crate::units::Time;
 
-/// The registry entry.
+/// The registry entry of `prague`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "prague",
     doc: "The reference congestion control of L4S: responds in proportion to marks, paces, and equalises the rates of flows whose RTT is below a target.",
@@ -314,7 +314,7 @@ enum Scaling {
     Additive,
 }
 
-/// The congestion control.
+/// The congestion control `prague`.
 #[derive(Debug)]
 pub struct Prague {
     scaling: Scaling,

@@ -14,7 +14,7 @@ use super::window::Window;
 use crate::registry::Entry;
 use crate::registry::kernel::{Kernel, Module, Parameter, StandIn, digits};
 
-/// The registry entry.
+/// The registry entry of `reno`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "reno",
     doc: "Additive increase of one segment per RTT, multiplicative decrease by half.",

@@ -14,7 +14,7 @@ use crate::registry::kernel::Kernel;
 use crate::registry::rules::Rules;
 use crate::registry::{Entry, Kind, Opt, no_finish};
 
-/// The registry entry.
+/// The registry entry of `reno-sce`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "reno-sce",
     doc: "Reno that reduces the window by sqrt(cwnd) segments for each window of SCE marks.",

@@ -10,7 +10,7 @@ use crate::registry::{Entry, Kind, Opt, Options, no_finish};
 /// Seconds that Flent needs before and after a test, including the time to write its file.
 const AROUND_S: u64 = 13;
 
-/// The registry entry.
+/// The registry entry of `flent`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "flent",
     doc: "A test of Flent, whose data file is stored with the run. Uploads take the forward direction of the route, and downloads take the reverse direction.",

@@ -14,7 +14,7 @@ const CONFIGURATION: &str = "daemon off;\nmaster_process off;\npid /run/nginx.pi
     keepalive_requests 1000000;\nclient_body_temp_path /tmp/body;\nproxy_temp_path /tmp/proxy;\n\
     fastcgi_temp_path /tmp/fastcgi;\nuwsgi_temp_path /tmp/uwsgi;\nscgi_temp_path /tmp/scgi;\n";
 
-/// The registry entry.
+/// The registry entry of `http`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "http",
     doc: "curl downloads from nginx over HTTP/1.1. The key `cc` sets the congestion control of TCP.",

@@ -36,7 +36,7 @@ const REPORT: &str = "interop.json";
 /// Largest size of all files together, bytes. The guest needs twice this memory.
 const MOST: u64 = 500_000_000;
 
-/// The registry entry.
+/// The registry entry of `interop`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "interop",
     doc: "Endpoints of the QUIC interop runner. The sender's host runs the server, and the receiver's host runs the client. Set `root` of each side to its unpacked container image; `run` defaults to /run_endpoint.sh.",

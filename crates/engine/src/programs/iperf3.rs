@@ -11,7 +11,7 @@ const PORT: u16 = 5201;
 
 const REPORT: &str = "iperf3.json";
 
-/// The registry entry.
+/// The registry entry of `iperf3`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "iperf3",
     doc: "iperf3: TCP connections whose congestion control the key `cc` sets, or UDP at a fixed rate.",

@@ -10,7 +10,7 @@ use crate::units::Time;
 
 const REPORT: &str = "irtt.json";
 
-/// The registry entry.
+/// The registry entry of `irtt`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "irtt",
     doc: "Sends UDP packets at equal intervals, as in a call, and measures the replies. Both ends share one \

@@ -6,7 +6,7 @@ use crate::registry::rules::Rules;
 use crate::registry::{Entry, Kind, Opt, Options, no_finish};
 use crate::units::Time;
 
-/// The registry entry.
+/// The registry entry of `ping`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "ping",
     doc: "ICMP echo requests from the sender's host, answered by the kernel of the receiver's host.",

@@ -49,13 +49,13 @@ impl<P: Port> Port for Asking<'_, P> {
 }
 
 /// The port of a dishonest receiver. If the receiver divides ACKs, the port replaces the ACK of a
-/// segment by ACKs of its parts. Honest receivers do not use this port, so it costs them nothing.
+/// segment by ACKs of its parts. Honest receivers do not use this port, so it costs them no time.
 struct Dividing<'p, P: Port> {
     port: &'p mut P,
     divides: bool,
     /// End of the last ACK. All segments below this one were acknowledged.
     acked_to: u64,
-    /// The ACK of a part, without the values that differ for each.
+    /// The ACK of a part, without the values that differ between parts.
     part: Packet,
 }
 
@@ -112,7 +112,7 @@ pub struct Receiver {
     /// Whether `delack` has been converted to the time at which the timer wheel fires.
     delack_rounded: bool,
     clock: TimerClock,
-    /// When the ACK is due that SACK compression has delayed.
+    /// Due time of the ACK that SACK compression has delayed.
     compress: Time,
     compressed: u32,
     dup_acks: u32,
@@ -225,8 +225,8 @@ impl Receiver {
         self.rtt
     }
 
-    /// Returns whether the receiver uses the counters of Accurate ECN. They occupy the header bit
-    /// of SCE's echo.
+    /// Returns whether the receiver uses the counters of Accurate ECN. These counters occupy the
+    /// header bit of SCE's echo.
     pub fn is_accurate(&self) -> bool {
         self.accurate.is_some()
     }
@@ -339,31 +339,31 @@ impl Receiver {
         true
     }
 
-    /// Records that the handshake is over and took `rtt`. For hosts that perform the handshake
-    /// themselves.
+    /// Records that the handshake is over and took `rtt`. Hosts that perform the handshake
+    /// themselves call this.
     pub fn establish(&mut self, rtt: Time) {
         self.syn_ack_sent = None;
         self.rtt = rtt;
     }
 
-    /// Records the ECN field of a packet without data for Accurate ECN. For hosts that also send
-    /// data.
+    /// Records the ECN field of a packet without data for Accurate ECN. Hosts that also send data
+    /// call this.
     pub fn note_ecn_field(&mut self, ecn: Ecn) {
         if let Some(accurate) = &mut self.accurate {
             self.ack_now |= accurate.on_data(ecn, 0);
         }
     }
 
-    /// Sets whether the other end understands the AccECN option. For hosts that perform the
-    /// handshake themselves.
+    /// Sets whether the other end understands the AccECN option. Hosts that perform the handshake
+    /// themselves call this.
     pub fn hears_option(&mut self, heard: bool) {
         if let Some(accurate) = &mut self.accurate {
             accurate.heard = heard;
         }
     }
 
-    /// Adds the counters of Accurate ECN to a packet that this end sends at `now`. For hosts that
-    /// also send data.
+    /// Adds the counters of Accurate ECN to a packet that this end sends at `now`. Hosts that also
+    /// send data call this.
     pub fn accompany(&mut self, packet: &mut Packet, now: Time) {
         if let Some(accurate) = &mut self.accurate {
             accurate.on_ack(packet, 0, now, self.rtt);
@@ -383,8 +383,8 @@ impl Receiver {
         ack
     }
 
-    /// Records the timestamp of a packet, which may be a pure ACK. ACKs will echo it, unless the
-    /// packet follows a hole (RFC 7323 section 4.3).
+    /// Records the timestamp of a packet, which may be a pure ACK. ACKs will echo the timestamp,
+    /// unless the packet follows a hole (RFC 7323 section 4.3).
     pub fn note_timestamp(&mut self, seq: u64, sent: Time) {
         if seq <= self.acked {
             self.ts_recent = self.ts_recent.max(sent);
@@ -471,7 +471,7 @@ impl Receiver {
     }
 
     /// Returns this end's retransmission timeout, which depends only on the RTT of the handshake.
-    /// After a longer pause, the connection is considered idle.
+    /// After a pause longer than this timeout, the connection is considered idle.
     fn rto(&self) -> Time {
         self.rtt + Time(2 * self.rtt.ns()).max(DELACK_MAX)
     }
@@ -545,7 +545,7 @@ impl Receiver {
     }
 
     /// Records whether a packet has an SCE mark. When marks begin or end, first acknowledges the
-    /// packets whose ACK is delayed, with the old state.
+    /// packets whose ACK is delayed, with the old state of the echo.
     fn note_sce(&mut self, marked: bool, port: &mut impl Port) {
         if self.sce.splits(marked, self.delack < Time::NEVER) {
             self.send_ack(self.sce.prior_rcv_nxt, port);
@@ -644,8 +644,8 @@ impl Receiver {
         packet
     }
 
-    /// Adds SACK blocks and the AccECN option to an ACK that has any. The ACK is passed by value,
-    /// so that other ACKs can be written directly to their destination.
+    /// Adds SACK blocks and the AccECN option to an ACK that must carry any of them. The ACK is
+    /// passed by value, so that other ACKs can be written directly to their destination.
     #[inline(never)]
     fn complete(&mut self, mut ack: Packet) -> Packet {
         if !self.sack.is_empty() {

@@ -80,7 +80,7 @@ impl Sce {
         }
     }
 
-    /// Returns whether the next ACK carries ESCE. It newly acknowledges this many segments.
+    /// Returns whether the next ACK carries ESCE. The ACK newly acknowledges `segments` segments.
     pub fn on_ack(&mut self, segments: u64) -> bool {
         match self.echo {
             SceEcho::Off => false,

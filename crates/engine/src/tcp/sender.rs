@@ -159,8 +159,8 @@ impl Sender {
         }
     }
 
-    /// Returns this sender, whose first segment has the number `first`. The number does not affect
-    /// the behaviour. Call this before the sender connects.
+    /// Returns this sender with `first` as the number of its first segment. The number does not
+    /// affect the behaviour. Call this before the sender connects.
     pub fn numbered_from(mut self, first: u64) -> Sender {
         if first == 0 {
             return self;
@@ -410,7 +410,7 @@ impl Sender {
     }
 
     /// Sends new data as far as the window and pacing allow (Linux `tcp_write_xmit`). If data was
-    /// sent, returns true and has set the timer.
+    /// sent, sets the timer and returns true.
     #[inline]
     pub(super) fn transmit(&mut self, port: &mut impl Port) -> bool {
         if self.queue.is_empty() || !self.is_established() {

@@ -120,8 +120,8 @@ impl Sender {
             .rack
             .mark_on_timeout(&self.conn, &mut self.board, rates);
         self.tell_losses();
-        // The timeout suggests that the reordering degree was overestimated, so return to its
-        // initial value.
+        // The timeout suggests that the reordering degree was overestimated, so reset the degree to
+        // its initial value.
         if self.conn.ca_state <= CaState::Disorder && self.board.flight.sacked_out >= REORDERING {
             self.recovery.rack.reordering = REORDERING;
         }

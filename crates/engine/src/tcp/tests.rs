@@ -52,7 +52,8 @@ fn written_to() -> Sender {
     s
 }
 
-/// Returns a connected sender whose RTT is `rtt`. It has sent its first window at that time.
+/// Returns a connected sender whose RTT is `rtt`. The time is `rtt`, and the sender has just sent
+/// its first window.
 fn established(plan: &TcpPlan, rtt: Time, wire: &mut Wire) -> Sender {
     let mut s = sender(plan);
     s.start(Time::ZERO, wire);
@@ -106,7 +107,7 @@ fn the_timeout_moves_with_sacks_of_what_was_sent_before_the_retransmission() {
 }
 
 /// Linux `tcp_schedule_loss_probe`: an ACK restarts the retransmission timeout, so that the probe
-/// comes before it.
+/// comes before the timeout.
 #[test]
 fn a_probe_comes_two_round_trips_after_an_ack() {
     let mut wire = Wire::default();
@@ -273,7 +274,7 @@ fn joined_segments_are_paced_together() {
     // The pacing rate is twice 60 segments per 100 ms. This is only 1.17 segments per millisecond,
     // so a burst has the minimum of two segments. The first ten segments are not paced.
     assert_eq!(gaps(ms(100)), (12, 2 * 833_334));
-    // With an RTT of 20 ms, 5.86 segments leave in a millisecond, so a burst has 5.
+    // With an RTT of 20 ms, 5.86 segments leave in a millisecond, so a burst has 5 segments.
     assert_eq!(gaps(ms(20)), (15, 5 * 166_667));
     // With an RTT of 4 ms, 65536 >> 7 bytes are added to the burst: 29.3 + 0.35 segments.
     assert_eq!(gaps(ms(4)), (39, 29 * 33_334));
@@ -369,7 +370,8 @@ fn an_application_that_has_nothing_to_send_is_noticed() {
         (2, 100_000)
     );
     s.write(1448, ms(210), &mut wire);
-    // Two segments are delivered and two in flight, so this lasts until four are delivered.
+    // Two segments are delivered and two in flight, so rate samples are limited by the application
+    // until four segments are delivered.
     assert_eq!(s.window.app_limited, 4);
     s.on_ack(&ack(4, &[], ms(100)), ms(220), &mut wire);
     assert_eq!(s.window.app_limited, 4);

@@ -82,7 +82,7 @@ impl Sender {
             }
             self.retransmit_lost(port);
         }
-        // Check the segments about which RACK could not decide at the next ACK or timeout.
+        // At the next ACK or timeout, check the segments about which RACK could not decide.
         if self.timer.kind != Kind::Retransmit {
             self.rearm_rto();
         }

@@ -22,7 +22,7 @@ pub const DEADLINE: Opt = Opt {
     tc: None,
 };
 
-/// The registry entry.
+/// The registry entry of `audio`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "audio",
     doc: "Audio of a call: a datagram of constant size every 20 ms. Measures the delay of frames, and how many are lost or late.",

@@ -7,7 +7,7 @@ use crate::registry::rules::Rules;
 use crate::registry::{Entry, no_finish};
 use crate::units::Time;
 
-/// The registry entry.
+/// The registry entry of `cbr`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "cbr",
     doc: "Unresponsive UDP at a constant bit rate, with any ECN codepoint.",

@@ -88,11 +88,11 @@ pub trait Source: Send {
         None
     }
 
-    /// Records that the answer to a [`Step::Ask`] has arrived, this long after the request.
+    /// Records that the answer to a [`Step::Ask`] has arrived, `took` after the request.
     fn answered(&mut self, _took: Time) {}
 
-    /// Takes the payload that the [`Step::Load`] connections have delivered. Called after
-    /// [`Step::Count`].
+    /// Receives the number of payload bytes that the [`Step::Load`] connections have delivered.
+    /// Called after [`Step::Count`].
     fn count(&mut self, _delivered: u64) {}
 
     /// Returns the responsiveness under working conditions, if the source measures it.
@@ -103,7 +103,7 @@ pub trait Source: Send {
     /// Records that the engine did not open a connection, because too many are open.
     fn refused(&mut self, _now: Time) {}
 
-    /// Takes a report from the receiving end. Called only if the source's [`Role`] includes
+    /// Processes a report from the receiving end. Called only if the source's [`Role`] includes
     /// reports.
     fn hear(&mut self, _now: Time, _report: &Report) {}
 }

@@ -16,7 +16,7 @@ use crate::units::Time;
 
 const DISTRIBUTIONS: Kind = Kind::Word(&["exponential", "constant"]);
 
-/// The registry entry.
+/// The registry entry of `on-off`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "on-off",
     doc: "Unresponsive UDP that alternates between sending at a constant bit rate and pausing.",

@@ -9,7 +9,7 @@
 //! the next page.
 //!
 //! Deviations from browsers: the client knows all objects from the start, and does not send a
-//! request for each. There is no TLS. Connections are not reused for the next page.
+//! request for each object. There is no TLS. Connections are not reused for the next page.
 
 use tailback_record::Completion;
 
@@ -21,7 +21,7 @@ use crate::registry::{Entry, Kind, Opt, OptionError, Options};
 use crate::rng::Stream;
 use crate::units::Time;
 
-/// The registry entry.
+/// The registry entry of `page`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "page",
     doc: "Web pages, loaded one after the other. The objects of a page arrive over 6 connections at the same time, or over one connection. Measures the time until a page is complete.",

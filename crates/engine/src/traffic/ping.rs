@@ -11,7 +11,7 @@ use crate::registry::rules::Rules;
 use crate::registry::{Entry, Kind, Opt, Options, no_finish};
 use crate::units::{Rate, Time};
 
-/// The registry entry.
+/// The registry entry of `ping`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "ping",
     doc: "Sends requests at equal intervals, which the receiver echoes at once. Measures round-trip and one-way delays, and losses.",

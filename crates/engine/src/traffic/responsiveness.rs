@@ -55,7 +55,7 @@ const PROBES: f64 = 0.05;
 const GAP: Time = Time(10_000_000);
 const FIRST_GAP: Time = Time(100_000_000);
 
-/// The registry entry.
+/// The registry entry of `responsiveness`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "responsiveness",
     doc: "Responsiveness under working conditions: bulk connections load the path, and probes measure round trips per minute (RPM).",

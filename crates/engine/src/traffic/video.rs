@@ -51,7 +51,7 @@ const SIZES: &str = "sizes";
 /// Largest deviation of a frame size or interval from its mean, as a share of the mean.
 const CUT: f64 = 0.9;
 
-/// The registry entry.
+/// The registry entry of `video`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "video",
     doc: "Video of a call: frames of varying size, including key frames, at a given frame rate and at a fixed or adaptive bitrate. Measures the delay of frames, how many are late, and stalls.",
@@ -374,7 +374,8 @@ mod tests {
         all
     }
 
-    /// Key frames make up much of the bytes, so the standard error of 30,000 frames is only 0.3 %.
+    /// A few key frames make up much of the bytes. Nevertheless, the standard error of the bitrate
+    /// over 30,000 frames is only 0.3 %.
     #[test]
     fn bitrate_and_frame_rate_have_their_means() {
         for key_interval in [0, 1, 30] {

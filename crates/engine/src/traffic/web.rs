@@ -17,7 +17,7 @@ use crate::registry::{Entry, Kind, Opt, OptionError, Options, Value};
 use crate::rng::Stream;
 use crate::units::Time;
 
-/// The registry entry.
+/// The registry entry of `web`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "web",
     doc: "Short TCP connections, one for each request. The gaps between requests are exponential, and the sizes Pareto or lognormal.",

@@ -26,7 +26,7 @@ use crate::registry::rules::Rules;
 use crate::registry::{Entry, no_finish};
 use crate::units::Time;
 
-/// The registry entry.
+/// The registry entry of `bbr`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "bbr",
     doc: "BBR version 1: paces at the highest measured delivery rate, with at most two bandwidth-delay products in flight.",

@@ -91,7 +91,7 @@ const fn derived(name: &'static str, doc: &'static str, (min, max): (f64, f64)) 
     }
 }
 
-/// The registry entry.
+/// The registry entry of `bbr3`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "bbr3",
     doc: "BBR version 3: like bbr, but losses (and optionally marks) limit the rate and the data in flight.",

@@ -6,7 +6,7 @@ use crate::registry::kernel::Kernel;
 use crate::registry::rules::Rules;
 use crate::registry::{Entry, no_finish};
 
-/// The registry entry.
+/// The registry entry of `aioquic`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "aioquic",
     doc: "A download over QUIC by aioquic, which does not support ECN.",

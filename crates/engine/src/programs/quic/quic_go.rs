@@ -6,7 +6,7 @@ use crate::registry::kernel::Kernel;
 use crate::registry::rules::Rules;
 use crate::registry::{Entry, no_finish};
 
-/// The registry entry.
+/// The registry entry of `quic-go`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "quic-go",
     doc: "A download over QUIC by quic-go, whose congestion control is NewReno.",

@@ -7,7 +7,7 @@ use crate::registry::kernel::Kernel;
 use crate::registry::rules::Rules;
 use crate::registry::{Entry, no_finish};
 
-/// The registry entry.
+/// The registry entry of `quiche`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "quiche",
     doc: "A download over QUIC by quiche, which sends no ECN.",

@@ -7,7 +7,7 @@ use crate::registry::kernel::Kernel;
 use crate::registry::rules::Rules;
 use crate::registry::{Entry, no_finish};
 
-/// The registry entry.
+/// The registry entry of `s2n-quic`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "s2n-quic",
     doc: "A download over QUIC by s2n-quic.",

@@ -247,8 +247,8 @@ fn dctcp_receivers_under_sce() {
         [(1, no), (2, yes), (4, yes), (5, no), (7, no)]
     );
     // When CE begins or ends, the ACK for the delayed packets covers them up to the last one that
-    // set the CE state. An SCE-marked packet does not set it, so it is acknowledged like a packet
-    // without CE.
+    // set the CE state. An SCE-marked packet does not set this state, so it is acknowledged like a
+    // packet without CE.
     let told = echoes(
         of(CeEcho::SceHoldsCe),
         SceEcho::Off,
