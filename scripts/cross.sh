@@ -28,7 +28,7 @@ else
     echo "the wheels have no laboratory; run make lab first" >&2
 fi
 
-# The list of CoreFoundation's functions stands in for Apple's SDK.
+# The list of CoreFoundation's functions replaces Apple's SDK.
 export CARGO_TARGET_AARCH64_APPLE_DARWIN_RUSTFLAGS="-L framework=$root/scripts/darwin"
 export CARGO_TARGET_X86_64_APPLE_DARWIN_RUSTFLAGS="-L framework=$root/scripts/darwin"
 for target in "$@"; do

@@ -24,13 +24,14 @@ if [ "$(dpkg-parsechangelog -l "$tree/debian/changelog" -S Version)" != "$versio
 fi
 [ ! -f web/dist/single.html ] || cp web/dist/single.html "$tree/python/tailback/interop/lab/"
 
-# Everything that the build would download.
+# Vendor everything that the build would download.
 cargo vendor --quiet --locked "$tree/vendor" >"$tree/.cargo/config.toml"
 sed -i "s#$tree/##" "$tree/.cargo/config.toml"
 pip download --quiet --no-deps --only-binary=:all: --dest "$tree/wheels" -r requirements.txt
 
 cd "$tree"
-# Rust comes from rustup here, so the build dependencies that apt knows are not enough.
+# Do not check the build dependencies, because apt does not know the Rust that rustup
+# installed.
 unshare --net true 2>/dev/null && offline="unshare --net" || offline=
 $offline dpkg-buildpackage --unsigned-source --unsigned-changes --no-check-builddeps
 cp ../tailback_*.deb ../tailback_*.dsc ../tailback_*.tar.* "$root/dist"

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Prints in one line what this machine needs for `make build`; silent if nothing is missing.
+# Prints in one line what this machine needs for `make build`. Prints nothing if nothing is
+# missing.
 python=${PYTHON:-python3}
 missing=
 add() { missing="${missing:+$missing; }$1"; }

@@ -40,8 +40,8 @@ CELLS = "cells.csv"
 """The file of a report that has every value. It has the same columns in all experiments."""
 
 BY_QUANTITY = {"sce-2019"}
-"""Experiments for which the page has a row for each quantity, because there would be too many rows
-with one for each table."""
+"""Experiments for which the page has a row for each quantity, because one row for each table would
+be too many."""
 
 SHOWN = ("utilisation", "delay_ms.mean", "rate_mbit.mean", "class_rate_ratio")
 """Quantities of the DualPI2 versions of 2019 that the page shows."""

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Prints in one line what this machine needs for `make lab`; silent if nothing is missing.
+# Prints in one line what this machine needs for `make lab`. Prints nothing if nothing is
+# missing.
 missing=
 add() { missing="${missing:+$missing; }$1"; }
 

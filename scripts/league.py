@@ -7,7 +7,7 @@ and a page for each algorithm and stack.
     python scripts/league.py --quick --only quic-go --only cubic --part 5.2.1
 
 The script first makes the runs that are not stored. All runs are in one folder. Results are written
-after each algorithm, so that the same command resumes an interrupted one. With `--only` and
+after each algorithm, so that the same command resumes after an interruption. With `--only` and
 `--part`, all other results stay as they are.
 
 The files of the stacks are in scripts/programs. The kernel engine needs `tailback kernel build`,
@@ -119,7 +119,7 @@ STACKS = (
 
 
 def main() -> None:
-    """Evaluate what was asked for, and write data and pages."""
+    """Evaluate the requested algorithms, and write data and pages."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="ten seeds and shorter runs")
     parser.add_argument("--only", action="append", metavar="NAME", help="an algorithm or a stack")
@@ -211,7 +211,7 @@ def merged(
     their earlier results.
 
     An evaluation has a `version` and a `date`. A section that was measured with another version or
-    on another day has its own.
+    on another day has its own version and date.
     """
     now = {"version": found.version, "date": f"{date:%-d %B %Y}"}
     new = {section.id: row(section) for section in found.sections}

@@ -33,7 +33,7 @@ class Module:
     exports: frozenset[str]
     """The names of the functions that it exports, without the underscore of macOS."""
     unplaced: tuple[str, ...] = ()
-    """The symbols that it takes from any library. Only macOS has them."""
+    """The symbols that may come from any library. Only macOS has them."""
     oldest: tuple[int, int] | None = None
     """The oldest version of macOS that loads it."""
     signed: bool = True
@@ -84,7 +84,8 @@ def problems(module: Module, platform: str) -> list[str]:
         return found + [f"loads {name}, which not every Windows has" for name in foreign]
     foreign = [name for name in module.libraries if not name.startswith(OF_MACOS)]
     found += [f"loads {name}, which not every Mac has" for name in foreign]
-    # Python's symbols are resolved when Python loads the module. Others would be missing.
+    # Python's symbols are resolved when Python loads the module. Other symbols of this kind would
+    # be missing.
     lost = [
         name
         for name in module.unplaced

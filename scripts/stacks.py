@@ -76,7 +76,7 @@ class Meeting:
     """The same three values in the simulator, by kind of timers."""
     half: Mapping[str, float]
     """Half of the 95 % interval of a throughput in the simulator, by kind of timers. It is the
-    larger one of the two throughputs."""
+    larger of the intervals of both throughputs."""
 
     def miss(self, timers: str) -> float:
         """Return the larger difference of the two throughputs."""
@@ -106,13 +106,13 @@ class Half:
 
     link: Link
     close_mbit: float
-    """Largest difference of throughputs in a meeting that is considered agreement, Mbit/s."""
+    """Largest difference of throughputs that counts as agreement of the engines, Mbit/s."""
     guest: tuple[str, ...]
     """Names of the pages with the results of the kernel engine."""
 
     @property
     def pairs(self) -> list[Pair]:
-        """Return every meeting of quinn."""
+        """Return every pair of a quinn flow and a TCP flow."""
         return [Pair(place, QUINN, cc) for place in places(self.link) for cc in CCS]
 
     @property
@@ -162,7 +162,7 @@ def main() -> None:
 
 @dataclass(frozen=True)
 class Compared:
-    """All meetings and transfers at one rate, on both engines."""
+    """All pairs and transfers at one rate, on both engines."""
 
     half: Half
     meetings: Sequence[Meeting]
@@ -177,7 +177,7 @@ class Compared:
     """Number of these runs."""
 
     def close(self, timers: str) -> int:
-        """Return the number of meetings that agree."""
+        """Return the number of pairs for which the engines agree."""
         return sum(m.miss(timers) <= self.half.close_mbit for m in self.meetings)
 
     def errors(self, timers: str) -> list[float]:
@@ -185,7 +185,7 @@ class Compared:
         return [e for one in self.transfers if (e := one.error(timers)) is not None]
 
     def near(self, timers: str) -> int:
-        """Return the number of transfers that agree."""
+        """Return the number of transfers for which the engines agree."""
         return sum(abs(error) <= CLOSE for error in self.errors(timers))
 
 

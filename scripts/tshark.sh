@@ -1,6 +1,7 @@
 #!/bin/sh
-# Installs tshark for `make test`: some tests read captures with it. It is installed on a
-# clean CI machine, where the user is root; elsewhere those tests are skipped without it.
+# Installs tshark for `make test`, because some tests read captures with it. It installs
+# tshark only if the user is root, as on a clean CI machine. Without tshark, those tests
+# are skipped.
 command -v tshark >/dev/null 2>&1 && exit 0
 { [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; } || exit 0
 echo "installing tshark for the tests" >&2

@@ -5,8 +5,8 @@ C library from Maven Central, the dependencies' wheels for Windows from the pack
 wheel. There it compares the results with the recorded hashes, runs the tests of platforms, and
 takes the first steps of a new user. Exits with 1 if one of them fails.
 
-Needs wine, Maven and gcc-mingw-w64-x86-64 (Debian: wine64, maven, gcc-mingw-w64-x86-64-win32).
-Wine is not Windows: a pass shows that the code runs against Windows' interfaces as Wine has them.
+Needs wine, Maven and gcc-mingw-w64-x86-64 (Debian: wine64, maven, gcc-mingw-w64-x86-64-win32). Wine
+is not Windows: a pass shows that the code runs against Windows' interfaces as Wine implements them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ JARS = {
 """Archives on Maven Central with files for Windows, and the folder of these files in each."""
 
 NATIVE = ("ucrtbase", "msvcp140", "vcruntime140", "vcruntime140_1")
-"""The libraries of Microsoft's C runtime. Wine's own lack functions that numpy calls."""
+"""The libraries of Microsoft's C runtime. Wine's own libraries do not have all functions that numpy
+calls."""
 
 PROGRAMS = ("wine", "mvn", "x86_64-w64-mingw32-gcc", "x86_64-w64-mingw32-objdump")
 
@@ -43,7 +44,8 @@ PYTEST = (
     # This test would not end, because Wine does not close the output of a process's child.
     *("-k", "not needs_nothing_of_unix"),
 )
-"""The arguments of Python that run tests. Other steps run the commands of the test left out."""
+"""The arguments of Python that run tests. Other steps run the commands of the test that is left
+out."""
 
 RANDOM = """
 #include <windows.h>

@@ -27,8 +27,8 @@ ROOT = Path(__file__).resolve().parent.parent
 COMMAND = [sys.executable, "-m", "tailback"]
 MODULES = ROOT / "tests/modules"
 
-# A shell starts a background job with SIGINT ignored, and commands inherit that. Tests interrupt
-# commands, so they need the default.
+# A shell starts a background job with SIGINT ignored, and commands inherit this setting. Tests
+# interrupt commands, so they need the default.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -1,8 +1,8 @@
 """Checks that a change of the code does not change results. It hashes the results of a fixed set of
 scenarios in the simulator, and their jobs for guests of the kernel engine.
 
-`python tests/guard.py` prints the differences. `--update` writes the tables. Use it only if results
-are meant to change, and mention this in the changelog ("Results changed")."""
+`python tests/guard.py` prints the differences. `--update` writes the tables. Use `--update` only if
+results are meant to change, and mention this in the changelog ("Results changed")."""
 
 from __future__ import annotations
 

@@ -122,8 +122,8 @@ OFFERED_FILES = {
     "evaluate.model": {"evaluate.report", "evaluate.text"},
     "store.results": {"evaluate.model", "evaluate.of_results", "report.sweep"},
 }
-"""The allowed imports by file. They are modules that make reports of a comparison, of an evaluation
-and of results, and evaluate an algorithm of results, on request."""
+"""The allowed imports by file. These modules make reports of comparisons, evaluations and results,
+or evaluate the algorithm of stored results."""
 
 
 def file_graph(package: Path) -> dict[str, set[str]]:

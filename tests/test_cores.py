@@ -1,5 +1,5 @@
-"""Tests one run on several cores. Its results must have the same bytes as on one core. If it can
-use only one, tailback says so."""
+"""Tests one run on several cores. Its results must have the same bytes as on one core. If a run can
+use only one core, tailback prints a message."""
 
 from __future__ import annotations
 

@@ -146,7 +146,8 @@ def test_how_slow_start_ended(results: Path) -> None:
         listed["time_s"],
         listed["from"],
     )
-    # The buffer is one bandwidth-delay product. Slow start overshoots it by as much.
+    # The buffer is one bandwidth-delay product. Slow start overshoots the buffer by the same
+    # amount.
     assert by_loss["queue_ms"] == pytest.approx(20, rel=0.2)
     (event,) = found(results, duration="3s", bottleneck=narrow, flows=reno)["links"][0]["events"]
     assert by_loss["lost"] == event["busiest_count"] > 50
@@ -211,7 +212,7 @@ def test_a_queue_that_an_aqm_holds_is_no_standing_queue(results: Path) -> None:
     assert link["queue"] == "held"
     assert "the AQM holds it below its target of 20 ms." in said(link)
     assert "standing queue" not in said(link)
-    # A FIFO has no target. Its queue is a standing queue, because no AQM controls it.
+    # A FIFO has no target. Its queue counts as a standing queue, because no AQM controls it.
     fifo = found(results, bottleneck={"rate": "20Mbit", "queue": FIFO}, **keys)["links"][0]
     assert (fifo["target_ms"], fifo["queue"]) == (None, "standing")
 
@@ -350,12 +351,13 @@ SAME = {"flows.dctcp.cc": "cubic", "flows.dctcp.ecn": True}
 
 @pytest.mark.parametrize("sets", [{}, SAME], ids=["beside dctcp", "beside itself"])
 def test_why_cubic_takes_turns_on_a_short_path(results: Path, sets: dict[str, object]) -> None:
-    """Windows have two segments, so each loss costs a timeout. During its timeout, the other flow
-    uses the link."""
+    """Windows have two segments, so each loss costs a timeout. During the timeout of one flow, the
+    other flow uses the link."""
     got = puzzle(results, "cubic-dctcp", **sets)
     (pair,) = got["pairs"]
     assert pair["turns"]
-    # In a few seconds neither flow is clearly faster. Their number decides between the two texts.
+    # In a few seconds neither flow is clearly faster. The number of these seconds decides between
+    # the two texts.
     kind = "There are two states" if pair["states"] else "They take turns"
     assert pair["lead"]["changes"] >= 10
     assert min(pair["timer_shares"]) > 0.3

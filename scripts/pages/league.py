@@ -45,7 +45,7 @@ TITLES = {
 stacks."""
 
 MOST, FEW = 4, 2
-"""The most sections of the lists of bad and of better sections on the page of an algorithm."""
+"""The largest numbers of sections that the page of an algorithm lists as bad and as better."""
 
 NOT_RUN = "not run"
 """The verdict of a section that could be run, but was not."""
@@ -235,8 +235,8 @@ class Subject:
 
     @cached_property
     def others(self) -> dict[tuple[str, str], list[str]]:
-        """The sections that were measured with another version or on another day than most, by
-        version and date."""
+        """The sections that were measured with another version or on another day than most
+        sections, by version and date."""
         found: dict[tuple[str, str], list[str]] = {}
         for row in self.rows:
             if "version" in row.data:

@@ -281,7 +281,8 @@ def _not_run(evidence: Path) -> Table:
 
 
 def _planned(evidence: Path) -> tuple[int, int] | None:
-    """Return the number of planned scenarios of the validation, and of measured ones."""
+    """Return the number of planned scenarios of the validation, and the number of measured
+    scenarios."""
     for table in results.tables(evidence, VALIDATION[0], "What was run"):
         for name, planned, ran, *_ in table["rows"]:
             if name == "all":

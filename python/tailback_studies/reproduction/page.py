@@ -14,7 +14,7 @@ from tailback_studies.reproduction.published import OPENING
 class Page:
     """A page. Its top lists what applies to all runs, such as the engine and the number of seeds.
 
-    It shows figures of the experiment's report, to which it refers by id."""
+    The page shows figures of the experiment's report, and refers to them by id."""
 
     title: str
     lead: str

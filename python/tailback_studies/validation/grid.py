@@ -91,7 +91,7 @@ def fast(limit: str) -> GridQueue:
 
 ALONE = (("reno",), ("cubic",))
 MIXED = (*ALONE, ("reno", "cubic"))
-# DCTCP runs in queues that mark, and in one that does not, where it behaves like Reno.
+# DCTCP runs in queues that mark, and in one queue that does not mark, where it behaves like Reno.
 EVERY = (*MIXED, ("dctcp",), ("reno", "dctcp"), ("cubic", "dctcp"))
 # Flows without ECN beside DCTCP. WRED has separate curves for packets with and without ECN.
 WEIGHTED = (("reno",), ("dctcp",), ("reno", "dctcp"), ("cubic", "dctcp"), ("reno", "reno"))
@@ -304,8 +304,8 @@ def run(
 ) -> GridRuns:
     """Run the grid on both engines. `only` names the queues to run.
 
-    Stored runs are reused, so the same command resumes a stopped grid. `stored` makes no new
-    runs."""
+    Stored runs are reused, so the same command resumes a stopped grid. With `stored`, no new runs
+    are made."""
     runners = {name: engines.get(name) for name in ENGINES}
     plan = [
         (queue, mix)

@@ -1,8 +1,9 @@
 """Runs the experiment with alternatives ("readings"). Each changes one parameter of the set-up, and
 a table shows how the errors change.
 
-`CHANGES` undoes corrections of the set-up, which the publication's files had made necessary, one at
-a time and all together. `TRIED` varies details that the publication does not state."""
+`CHANGES` undoes corrections of the set-up one at a time, and then all together. The publication's
+files had made these corrections necessary. `TRIED` varies details that the publication does not
+state."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Repeats runs of two published experiments on an old and on a new kernel.
 
-Of the runs that unpatched Linux supports, it takes those whose names have the smallest hashes, so
-that nobody can choose runs with good results."""
+Of the runs that unpatched Linux supports, this module takes those whose names have the smallest
+hashes, so that nobody can choose runs with good results."""
 
 from __future__ import annotations
 
@@ -82,8 +82,8 @@ def dualpi2_jobs(kernels: Sequence[str], *, quick: bool) -> list[Job]:
     """Return the jobs of dualpi2-2022 for each kernel, with one seed."""
     seconds = dualpi2.QUICK_SECONDS if quick else dualpi2.SECONDS
     made = [dualpi2.job(run, seeds=1, seconds=seconds) for run in dualpi2_runs(quick=quick)]
-    # Let fq pace. TCP's own pacing sends joined segments, which stay joined in the bottleneck's
-    # queue.
+    # Let the qdisc fq pace the packets. TCP's own pacing sends joined segments, which stay joined
+    # in the bottleneck's queue.
     own = {"tcp.pacing": "fq"}
     return [Job(job.scenario, {"kernel": kernel, **own}, 1) for kernel in kernels for job in made]
 

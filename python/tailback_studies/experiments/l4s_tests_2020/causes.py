@@ -93,7 +93,7 @@ CHANGED: tuple[tuple[str, str, str, str], ...] = (
     ),
 )
 
-#: Open questions. Differences without a known cause. Each row is the question, what was tried, the
+#: Open questions: differences without a known cause. Each row is the question, what was tried, the
 #: result, and the conclusion.
 QUESTIONS: tuple[tuple[str, str, str, str], ...] = (
     (

@@ -21,7 +21,8 @@ from tailback_studies.reproduction.judges import Judge, Noise, judge
 
 #: Limits for the errors of rates divided by the link's rate: median and 90th percentile. For
 #: comparison, median and 90th percentile of the publication's standard deviations over trials are
-#: 0.56 and 2.7 % of the link's rate. The standard error of a mean of ten trials is a third of that.
+#: 0.56 and 2.7 % of the link's rate. The standard error of a mean of ten trials is a third of such
+#: a standard deviation.
 RATE_MEDIAN, RATE_P90 = 0.015, 0.06
 #: Limits for the relative errors of smoothed round-trip times. For comparison, median and 90th
 #: percentile of the publication's standard deviations over trials are 1.9 and 5.3 %. Also, the base

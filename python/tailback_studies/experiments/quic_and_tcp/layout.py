@@ -75,8 +75,8 @@ the packets."""
 
 MET_AT_100 = Link(100, (40,), 20, 5)
 FURTHER_AT_100 = Link(100, (10, 160), 20, 5)
-"""The link of meetings at these two RTTs and 100 Mbit/s. They are a separate part, because they
-need two processors for an hour.
+"""The link for pairs of flows at these two RTTs and 100 Mbit/s. Their runs are a separate part,
+because they need two processors for an hour.
 """
 
 
@@ -87,7 +87,7 @@ class Meeting:
     link: Link
     stacks: tuple[Stack, ...] = STACKS
     asked: bool = False
-    """Whether the meeting runs only if the user names it."""
+    """Whether the runs are executed only if the user names their part."""
 
 
 MEETINGS: Mapping[str, Meeting] = {

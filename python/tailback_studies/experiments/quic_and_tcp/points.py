@@ -74,7 +74,7 @@ class Met:
     tcp_mbit: Estimate
     quic_mbit: Estimate
     harm: Estimate
-    """Share of its rate that the kernel's flow loses, compared with a meeting with a second flow of
+    """Share of its rate that the kernel's flow loses, compared with runs beside a second flow of
     the same kind."""
     delay_ms: Estimate
     """Mean queueing delay of all packets."""
@@ -83,7 +83,7 @@ class Met:
     drops: Estimate
     """Drops of the QUIC stack's packets, per thousand."""
     runs: int
-    """Number of runs of this meeting."""
+    """Number of runs of this pair at this bottleneck."""
     ended_s: tuple[float, ...]
     """Times in s at which the stack gave up, one for each run in which it gave up. The numbers
     above do not include these runs.

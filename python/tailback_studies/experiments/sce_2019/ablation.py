@@ -125,7 +125,8 @@ TRIED: tuple[Reading[SceVariant, SceSetup], ...] = (
 )
 
 
-#: Alternatives that run on every table cell. The others run on a sample.
+#: Alternatives that run on every table cell. The other alternatives run on a sample of the table
+#: cells.
 EVERY = (
     *("no-memory", "fresh", "precise", "sticky", "echo", "round-ssthresh"),
     *("slope", "one-way", "sce-only"),
