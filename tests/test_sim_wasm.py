@@ -79,7 +79,7 @@ def test_webassembly_gives_the_same_bytes() -> None:
 @pytest.mark.parametrize("stack", ["quinn", "smoltcp"])
 def test_a_stack_gives_the_same_bytes(stack: str) -> None:
     native, wasm = STACKS / f"{stack}-json", STACKS / f"{stack}.wasm"
-    folders = ("crates/engine/src", "crates/sim/src", f"stacks/{stack}")
+    folders = ("crates/engine/src", "crates/sim", f"stacks/{stack}")
     skip_unless_built((native, wasm), folders, "make test-wasm")
     here = subprocess.run([native], capture_output=True, check=True).stdout
     [program] = json.loads(here)["programs"]
