@@ -141,13 +141,11 @@ pub(super) fn of_queue(
     kit: &Kits<'_>,
     refusals: &mut Refusals,
 ) {
-    let mut now: LinkPlan = plan.links[number].clone();
+    let mut old: LinkPlan = plan.links[number].clone();
     for (at, change) in changes(plan) {
-        let Change::Queue(link, options) = change else {
-            continue;
-        };
-        let Some((name, before)) = now.queue.known().filter(|_| *link as usize == number) else {
-            continue;
+        let options = match change {
+            Change::Queue(link, options) if *link as usize == number => options,
+            _ => continue,
         };
         if queue.is_text() {
             refusals.add(
@@ -160,37 +158,35 @@ pub(super) fn of_queue(
             );
             return;
         }
-        let (name, before) = (name.to_owned(), before.clone());
-        let module = tc::stand_in(&now.queue, now.module.as_deref()).map(str::to_owned);
-        if let Algorithm::Known { options: own, .. } = &mut now.queue {
+        let mut new = old.clone();
+        if let Algorithm::Known { options: own, .. } = &mut new.queue {
             own.clone_from(options);
         }
-        let errors = refusals.0.len();
+        // Name the event, because the value at the path of the queue is another one.
         let mut found = Refusals::default();
-        let new = tc::queue(EVENTS, &now, kit, &mut Modules::default(), &mut found);
-        // Report the error at the event, because the path of the queue leads to the value before
-        // the event.
-        refusals.0.extend(
-            found
-                .0
-                .into_iter()
-                .map(|refusal| tailback_engine::plan::Refusal {
-                    path: EVENTS.to_owned(),
-                    ..refusal
-                }),
-        );
-        let same_module = tc::stand_in(&now.queue, now.module.as_deref()) == module.as_deref();
-        if new.kind != queue.kind || !same_module || new.drops_at != queue.drops_at {
-            refusals.add(
+        let qdisc = tc::queue(EVENTS, &new, kit, &mut Modules::default(), &mut found);
+        found.name(EVENTS);
+        let module =
+            |link: &LinkPlan| tc::stand_in(&link.queue, link.module.as_deref()).map(str::to_owned);
+        if qdisc.kind != queue.kind
+            || module(&new) != module(&old)
+            || qdisc.drops_at != queue.drops_at
+        {
+            found.add(
                 EVENTS,
-                format!("the options of {name} need another qdisc or module"),
+                format!(
+                    "the options of {} need another qdisc or module",
+                    new.queue.name()
+                ),
                 "options that the qdisc from the start has",
             );
         }
-        if refusals.0.len() == errors {
-            let words = tc::changed(&name, &before, options, now.rate.nominal());
-            queue.change(at, words, new.limit);
+        let words = tc::changed(EVENTS, &old, &new, &mut found);
+        if found.0.is_empty() {
+            queue.change(at, words, qdisc.limit);
         }
+        refusals.0.append(&mut found.0);
+        old = new;
     }
 }
 

@@ -437,14 +437,12 @@ impl Layout {
         for (letter, stage) in ["j", "k", "l"].iter().zip(&stages) {
             let joint = self.namespace(format!("{letter}{i}"), quiet());
             self.veth((here, "out".to_owned()), (joint, "in".to_owned()), mtu);
-            let line = netem("add", "out", &stage.words(None));
-            self.tc[joint].push(line.trim_end().to_owned());
+            self.tc[joint].push(netem("add", "out", &stage.words(None)));
             if stage.loses() {
                 self.links[i].loss = Some((joint, Discipline::Netem));
             }
             for (at, words) in stage.timeline(rate_steps(link), &link.name) {
-                let line = netem("change", "out", &words).trim_end().to_owned();
-                self.change(at, joint, Tool::Tc, line);
+                self.change(at, joint, Tool::Tc, netem("change", "out", &words));
             }
             self.out_by(here);
             here = joint;
@@ -537,10 +535,9 @@ impl Layout {
                 self.change(*at, joint, Tool::Qdisc, line("change", words));
             }
         } else {
-            self.tc[joint].push(netem("add", "out", first).trim_end().to_owned());
+            self.tc[joint].push(netem("add", "out", first));
             for (at, words) in words {
-                let line = netem("change", "out", words).trim_end().to_owned();
-                self.change(*at, joint, Tool::Tc, line);
+                self.change(*at, joint, Tool::Tc, netem("change", "out", words));
             }
         }
         self.out_by(behind);
@@ -741,5 +738,6 @@ fn forwarding() -> Vec<(&'static str, &'static str)> {
 }
 
 fn netem(what: &str, device: &str, words: &str) -> String {
-    format!("qdisc {what} dev {device} root netem limit 1000000 {words}")
+    let line = format!("qdisc {what} dev {device} root netem limit 1000000 {words}");
+    line.trim_end().to_owned()
 }

@@ -28,6 +28,13 @@ impl Refusals {
         }
     }
 
+    /// Gives all refusals the same path.
+    pub fn name(&mut self, path: &str) {
+        for refusal in &mut self.0 {
+            path.clone_into(&mut refusal.path);
+        }
+    }
+
     /// Adds a refusal that does not suggest an alternative.
     pub fn never(&mut self, path: &str, message: impl Into<String>) {
         self.0.push(Refusal {

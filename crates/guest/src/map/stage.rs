@@ -117,17 +117,21 @@ pub(super) fn stages(link: &LinkPlan, seed: u64, changes: Vec<WireChange>) -> Ve
     let wire = (link.mode == LinkMode::Wire).then(|| (link.rate.nominal(), link.overhead));
     let jittered = link.jitter > Time::ZERO;
     let seed = Stream::new(seed, &link.name, "netem").bits();
+    let plain = Stage {
+        wire: None,
+        delay: Time::ZERO,
+        jitter: Time::ZERO,
+        loss: 0.0,
+        slots: None,
+        seed,
+        keeps_order: false,
+        changes: Vec::new(),
+    };
     let mut stages = Vec::new();
     if wire.is_some() && jittered {
         stages.push(Stage {
             wire,
-            delay: Time::ZERO,
-            jitter: Time::ZERO,
-            loss: 0.0,
-            slots: None,
-            seed,
-            keeps_order: false,
-            changes: Vec::new(),
+            ..plain.clone()
         });
     }
     let last = Stage {
@@ -135,24 +139,18 @@ pub(super) fn stages(link: &LinkPlan, seed: u64, changes: Vec<WireChange>) -> Ve
         delay: link.delay,
         jitter: link.jitter,
         loss: link.loss,
-        slots: None,
-        seed,
         keeps_order: changes.iter().any(|change| change.delay != link.delay),
         changes,
+        ..plain.clone()
     };
     if !last.changes.is_empty() || !last.words(None).is_empty() {
         stages.push(last);
     }
     if let Some(slots) = &link.slots {
         stages.push(Stage {
-            wire: None,
             delay: slots.delay,
-            jitter: Time::ZERO,
-            loss: 0.0,
             slots: Some(slots.clone()),
-            seed,
-            keeps_order: false,
-            changes: Vec::new(),
+            ..plain
         });
     }
     stages

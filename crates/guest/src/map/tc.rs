@@ -4,7 +4,7 @@ use tailback_engine::aqm;
 use tailback_engine::plan::{Algorithm, LinkPlan, Plan};
 use tailback_engine::registry::kernel::{self, Kernel, Order, Shaper};
 use tailback_engine::registry::{Options, Value, find};
-use tailback_engine::units::{Rate, Time};
+use tailback_engine::units::Time;
 
 use super::kits::Kits;
 use super::modules::Modules;
@@ -130,12 +130,35 @@ pub(super) fn queue(
     qdisc
 }
 
-/// Returns the arguments of `tc qdisc change` for the options that differ.
-pub(super) fn changed(name: &str, old: &Options, new: &Options, rate: Rate) -> String {
-    match find(aqm::TABLE.entries(), name).map(|entry| entry.kernel) {
-        Some(Kernel::Qdisc(face)) => face.spell_changed(old, new, rate).words,
-        _ => String::new(),
+/// Returns the arguments of `tc qdisc change` for the options that differ. Rejects a value that is
+/// written as the absence of an argument, because tc would keep the old value.
+pub(super) fn changed(
+    path: &str,
+    old: &LinkPlan,
+    new: &LinkPlan,
+    refusals: &mut Refusals,
+) -> String {
+    let (Some((name, before)), Some((_, after))) = (old.queue.known(), new.queue.known()) else {
+        return String::new();
+    };
+    let face = match find(aqm::TABLE.entries(), name).map(|entry| entry.kernel) {
+        Some(Kernel::Qdisc(face)) => face,
+        _ => return String::new(),
+    };
+    let rate = new.rate.nominal();
+    for (option, value) in after.iter() {
+        let mut one = before.clone();
+        one.set(option, value.clone());
+        let silent = face.spell_changed(before, &one, rate).words.is_empty();
+        if silent && face.spell(before, rate).words != face.spell(&one, rate).words {
+            refusals.add(
+                path,
+                format!("tc does not change {option} of {name} to this value"),
+                "--engine sim, or another value",
+            );
+        }
     }
+    face.spell_changed(before, after, rate).words
 }
 
 /// Returns the module that replaces Linux's queue discipline on a link. This is the module that the

@@ -185,6 +185,21 @@ fn tc_gets_the_options_that_change() {
     }
 }
 
+/// tc writes `mpu` of Cake only if it is not 0, so a change to 0 would have no effect.
+#[test]
+fn a_value_that_tc_does_not_write_is_rejected() {
+    let with_mpu = |before, after| {
+        let mut plan = simple();
+        plan.links[0] = link(100_000_000, "cake", &[("mpu", Value::Int(before))]);
+        let mut options = options(&plan, "mpu", Value::Int(after));
+        options.set("rtt", Value::Time(MS(50)));
+        changed(plan, vec![Change::Queue(0, options)])
+    };
+    assert!(lines(&with_mpu(0, 64))[0].1.ends_with("rtt 50000us mpu 64"));
+    let message = "events: tc does not change mpu of cake to this value";
+    assert_eq!(refused(&with_mpu(64, 0)), [message]);
+}
+
 #[test]
 fn red_gets_all_options_and_its_timer() {
     let set = [
