@@ -641,6 +641,31 @@ def test_changes_of_a_plugins_queue_are_listed() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("queue", "option", "value", "told"),
+    [
+        ({"aqm": "dualpi2"}, "target", "9ms", "target = 9 ms"),
+        ({"aqm": "dualpi2"}, "step_thresh", "2ms", "step_thresh = 2 ms"),
+        ({"aqm": "step", "threshold": "3kb"}, "threshold", "6kb", "threshold = 6144 bytes"),
+        ({"aqm": "wred"}, "classic.probability", 0.05, "classic.probability = 0.05"),
+        ({"aqm": "fifo", "limit": "90kb"}, "limit", "60kb", "limit = 61440 bytes"),
+    ],
+)
+def test_only_the_options_that_an_event_changes_are_named(
+    queue: dict[str, str], option: str, value: object, told: str, tmp_path: Path
+) -> None:
+    scenario = {
+        "duration": "3s",
+        "bottleneck": {"rate": "10Mbit", "queue": queue},
+        "path": {"rtt": "20ms"},
+        "flows": [{"cc": "cubic"}],
+        "events": [{"at": "1s", "set": {f"bottleneck.queue.{option}": value}}],
+    }
+    (made,) = package.run(scenario, out=tmp_path / "results")
+    (found,) = explain(made.stored).to_dict()["changes"]
+    assert found["sentence"] == f"At 1 s: the queue of bottleneck gets {told}."
+
+
 def test_a_report_draws_no_window_after_a_flow_stops(tmp_path: Path) -> None:
     (made,) = package.run(EVENTS, out=tmp_path / "results")
     drawn = traces._while_sending(made.series(), ["one", "two/1", "two/2"], made)

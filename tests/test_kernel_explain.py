@@ -79,3 +79,17 @@ def test_engines_are_compared_by_what_both_tell(kernel_kit: Kit, tmp_path: Path)
     made = package.compare(scenario, variants, seeds=2, out=tmp_path, progress=False)
     told = {reason.quantity for at in made.reasons for reason in at.reasons}
     assert not any(name.startswith(("limited", "reductions", "step")) for name in told)
+
+
+def test_a_report_names_the_causes_that_linux_shows(kernel_kit: Kit, tmp_path: Path) -> None:  # noqa: ARG001
+    scenario = {
+        "duration": "6s",
+        "bottleneck": {"rate": "20Mbit", "queue": "codel"},
+        "path": {"rtt": "20ms"},
+        "flows": [{"cc": "cubic"}],
+    }
+    made = package.run(scenario, out=tmp_path, engine="kernel", progress=False)
+    written = made.report().with_name("report.md").read_text()
+    table = written.partition("What held each flow back, in numbers")[2]
+    assert "a loss (fast recovery)" in table
+    assert "RACK" not in written

@@ -215,6 +215,7 @@ def test_results_evaluate_an_algorithm_with_its_options(tmp_path: Path) -> None:
         },
         "path": {"rtt": "10ms"},
         "flows": [{"cc": {"name": "cubic", "beta": 0.5}}, {"cc": "reno"}],
+        "events": [{"at": "500ms", "set": {"bottleneck.rate": "5Mbit"}}],
     }
     found = tailback.run(scenario, out=tmp_path, progress=False)
     manifest = found[0].manifest

@@ -126,7 +126,8 @@ def _times(known: Sequence[tuple[Run, Explanation]], facts: Facts) -> Table:
         row.append(flow["name"])
         row += [100 * flow["shares"].get(name, 0.0) for name in limits]
         row.append(after / flow["time_s"] if flow["time_s"] else None)
-        row.append(words.REASONS[groups[0]["reason"]] if groups else None)
+        reasons = words.KERNEL_REASONS if flow["told_by_kernel"] else words.REASONS
+        row.append(reasons[groups[0]["reason"]] if groups else None)
         rows.append(row)
     caption = "Shares of the measured time in which a flow was held back by each."
     return Table("limits", "What held each flow back, in numbers", columns, rows, caption, facts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tailback.registry import entry
@@ -75,23 +75,38 @@ def _part(
         algorithm = links[number]["impairments"][place]["kind"]
         what, kind = f"the impairment {algorithm}", "impairments"
     # A queue of a plugin has no entry.
-    known = entry(kind, algorithm).get("options", ())
-    types = {option["name"]: option["type"] for option in known}
-    differing = [
-        f"{key} = {_shown(value, types.get(key, ''))}"
-        for key, value in new.items()
-        if old.get(key) != value
-    ]
+    differing = list(_differing(new, old, entry(kind, algorithm).get("options", ())))
     return f"{what} of {name} gets {', '.join(differing)}" if differing else ""
+
+
+def _differing(
+    new: dict[str, Any], old: dict[str, Any], known: Sequence[dict[str, Any]], table: str = ""
+) -> Iterator[str]:
+    """Yield each option of `new` that differs from `old`. `table` is the path of a table of
+    options, such as `ecn.` of wred."""
+    options = {option["name"]: option for option in known}
+    for key, value in new.items():
+        option = options.get(key, {})
+        before = old.get(key)
+        if option.get("type") == "table":
+            yield from _differing(value, before or {}, option["options"], f"{table}{key}.")
+            continue
+        if isinstance(before, dict) and isinstance(value, int):
+            # An event does not store the unit of such an option, because it cannot change.
+            value = dict.fromkeys(before, value)
+        if before != value:
+            yield f"{table}{key} = {_shown(value, option.get('type', ''))}"
 
 
 def _shown(value: Any, kind: str) -> str:
     """Return a value of the canonical scenario as text. `kind` is the type of its option."""
     if isinstance(value, dict) and len(value) == 1:
         ((unit, number),) = value.items()
-        return f"{number} {unit}"
-    if isinstance(value, int) and kind.startswith("time"):
+        return _shown(number, "time") if unit == "ns" else f"{number} {unit}"
+    if isinstance(value, int) and kind == "time":
         return f"{value / 1e6:g} ms"
     if isinstance(value, int) and kind == "rate":
         return f"{value / 1e6:g} Mbit/s"
+    if isinstance(value, int) and kind == "size":
+        return f"{value} bytes"
     return str(value).lower() if isinstance(value, bool) else str(value)
