@@ -96,7 +96,7 @@ keys! {
         /// program is selected by `kind`; write its options beside these keys.
         programs: Vec<ProgramPlan> => key(KeyKind::List(&ProgramPlan::TABLE));
         /// Changes during the run: of links and their queues, and of the times at which flows and
-        /// sources start and stop. Simulator only.
+        /// sources start and stop.
         events: Vec<EventPlan> => key(KeyKind::List(&EventPlan::TABLE)).since("0.2");
         /// Whether hosts leave segmentation to their interfaces, see [`PathKeys`].
         offloads: bool;

@@ -1382,6 +1382,43 @@ route = ["up"]
     );
 }
 
+/// Tests that refusals of events have positions in the file, where events need not be in the order
+/// of their times.
+#[test]
+fn refused_events() {
+    let judge = |plan: &Plan| {
+        let numbered = plan.events.iter().enumerate();
+        let refusals = numbered.map(|(i, event)| Refusal {
+            path: format!("events[{i}]"),
+            message: format!("no event at {}", event.at),
+            expected: None,
+        });
+        refusals.collect()
+    };
+    check_kernel(
+        r#"duration = "60s"
+bottleneck = { rate = "1Mbit", queue = "codel" }
+path = { rtt = "20ms" }
+flows = [{ cc = "cubic" }]
+[[events]]
+at = "30s"
+stop = ["cubic"]
+[[events]]
+at = "10s"
+set = { "bottleneck.rate" = "2Mbit" }
+[[events]]
+at = "20s"
+set = { "bottleneck.queue.target" = "9ms" }
+"#,
+        Some(&judge),
+        r#"
+        f.toml:5:1: no event at 30s
+        f.toml:8:1: no event at 10s
+        f.toml:11:1: no event at 20s
+        "#,
+    );
+}
+
 #[test]
 fn schedules() {
     let with = |schedule: &str, expected: &str| {

@@ -21,9 +21,6 @@ use super::refuse::Refusals;
 use super::tc::{self, Qdisc};
 use crate::job::{Flow, Source};
 
-/// The key of a scenario that refusals of this module name.
-const EVENTS: &str = "events";
-
 /// The earliest time of a step that changes a rate. The step at time 0 is the rate at the start.
 const EARLIEST: Time = Time(1);
 
@@ -53,8 +50,23 @@ pub(super) fn with_steps(plan: &Plan) -> Cow<'_, Plan> {
 
 /// Returns every change of a plan with its time, in order.
 fn changes(plan: &Plan) -> impl Iterator<Item = (Time, &Change)> {
-    let events = plan.events.iter();
-    events.flat_map(|event| event.changes.iter().map(|change| (event.at, change)))
+    placed(plan).map(|(_, at, change)| (at, change))
+}
+
+/// Returns every change of a plan with the index of its event and its time, in order.
+fn placed(plan: &Plan) -> impl Iterator<Item = (usize, Time, &Change)> {
+    let events = plan.events.iter().enumerate();
+    events.flat_map(|(i, event)| {
+        event
+            .changes
+            .iter()
+            .map(move |change| (i, event.at, change))
+    })
+}
+
+/// Returns the path of an event, which refusals name.
+fn path_of(event: usize) -> String {
+    format!("events[{event}]")
 }
 
 /// Delay and loss of a link from a time on.
@@ -86,18 +98,19 @@ pub(super) fn loses(plan: &Plan, link: usize) -> bool {
     plan.links[link].loss > 0.0 || of_wire(plan, link).iter().any(|one| one.loss > 0.0)
 }
 
-/// Returns the options of an impairment after each event that changes them.
+/// Returns the options of an impairment after each event that changes them, with the event's index
+/// and time.
 pub(super) fn of_impairment(
     plan: &Plan,
     link: usize,
     number: usize,
-) -> impl Iterator<Item = (Time, &Options)> {
-    changes(plan).filter_map(move |(at, change)| match change {
+) -> impl Iterator<Item = (usize, Time, &Options)> {
+    placed(plan).filter_map(move |(event, at, change)| match change {
         Change::Impairment {
             link: of,
             place,
             options,
-        } if (*of as usize, *place as usize) == (link, number) => Some((at, options)),
+        } if (*of as usize, *place as usize) == (link, number) => Some((event, at, options)),
         _ => None,
     })
 }
@@ -111,10 +124,11 @@ pub(super) fn check_impairment(
     refusals: &mut Refusals,
 ) {
     let impairment = &plan.links[link].impairments[number];
-    for (_, options) in of_impairment(plan, link, number) {
+    for (event, _, options) in of_impairment(plan, link, number) {
+        let path = path_of(event);
         if discipline == Discipline::AckBatch {
             refusals.add(
-                EVENTS,
+                &path,
                 "tailback's qdisc ack_batch keeps its options during a run",
                 "--engine sim",
             );
@@ -123,11 +137,11 @@ pub(super) fn check_impairment(
         match (impairment.entry().build.netem)(options) {
             Ok(netem) if netem.discipline == discipline => {}
             Ok(_) => refusals.add(
-                EVENTS,
+                &path,
                 format!("the options of {} need another qdisc", impairment.kind),
                 "options that the qdisc from the start has",
             ),
-            Err(refused) => refusals.add(EVENTS, refused.message, refused.expected),
+            Err(refused) => refusals.add(&path, refused.message, refused.expected),
         }
     }
 }
@@ -142,14 +156,15 @@ pub(super) fn of_queue(
     refusals: &mut Refusals,
 ) {
     let mut old: LinkPlan = plan.links[number].clone();
-    for (at, change) in changes(plan) {
+    for (event, at, change) in placed(plan) {
         let options = match change {
             Change::Queue(link, options) if *link as usize == number => options,
             _ => continue,
         };
+        let path = path_of(event);
         if queue.is_text() {
             refusals.add(
-                EVENTS,
+                &path,
                 format!(
                     "tailback's qdisc {} keeps its options during a run",
                     queue.kind
@@ -164,8 +179,8 @@ pub(super) fn of_queue(
         }
         // Name the event, because the value at the path of the queue is another one.
         let mut found = Refusals::default();
-        let qdisc = tc::queue(EVENTS, &new, kit, &mut Modules::default(), &mut found);
-        found.name(EVENTS);
+        let qdisc = tc::queue(&path, &new, kit, &mut Modules::default(), &mut found);
+        found.name(&path);
         let module =
             |link: &LinkPlan| tc::stand_in(&link.queue, link.module.as_deref()).map(str::to_owned);
         if qdisc.kind != queue.kind
@@ -173,7 +188,7 @@ pub(super) fn of_queue(
             || qdisc.drops_at != queue.drops_at
         {
             found.add(
-                EVENTS,
+                &path,
                 format!(
                     "the options of {} need another qdisc or module",
                     new.queue.name()
@@ -181,7 +196,7 @@ pub(super) fn of_queue(
                 "options that the qdisc from the start has",
             );
         }
-        let words = tc::changed(EVENTS, &old, &new, &mut found);
+        let words = tc::changed(&path, &old, &new, &mut found);
         if found.0.is_empty() {
             queue.change(at, words, qdisc.limit);
         }

@@ -206,7 +206,7 @@ fn loses(plan: &Plan, link: usize, place: usize, at_start: bool) -> bool {
     let impairment = &plan.links[link].impairments[place];
     let mut later = events::of_impairment(plan, link, place);
     at_start
-        || later.any(|(_, options)| {
+        || later.any(|(.., options)| {
             (impairment.entry().build.netem)(options).is_ok_and(|netem| netem.loses)
         })
 }
@@ -216,7 +216,7 @@ fn loses(plan: &Plan, link: usize, place: usize, at_start: bool) -> bool {
 fn with_events(plan: &Plan, link: usize, place: usize, netem: &Netem) -> Vec<(Time, String)> {
     let impairment = &plan.links[link].impairments[place];
     let mut words = timeline(impairment, netem);
-    for (at, options) in events::of_impairment(plan, link, place) {
+    for (_, at, options) in events::of_impairment(plan, link, place) {
         let Ok(netem) = (impairment.entry().build.netem)(options) else {
             continue;
         };

@@ -57,7 +57,7 @@ struct Runs {
 pub(super) fn read(
     tree: &Node,
     plan: &mut Plan,
-    origins: &Origins,
+    origins: &mut Origins,
     reader: &mut Reader<'_>,
     sound: bool,
 ) {
@@ -81,7 +81,7 @@ pub(super) fn read(
         owners: owners(plan),
     };
     let mut timed = Vec::new();
-    for node in list {
+    for (number, node) in (0..).zip(list) {
         let def = &EventPlan::TABLE;
         let fields = reader.fields(node, def, def.label, Bdp::Nowhere);
         let keys = ["set", "start", "stop"];
@@ -101,21 +101,22 @@ pub(super) fn read(
             let expected = format!("a time before the end of the run, {}", plan.duration);
             reader.wrong("at", &item.node, expected);
         }
-        timed.push((at, fields));
+        timed.push((at, number, fields));
     }
     if !sound {
         return;
     }
     // Events at the same time keep the order of the file.
-    timed.sort_by_key(|(at, _)| *at);
+    timed.sort_by_key(|(at, ..)| *at);
     let mut events = Vec::new();
-    for (at, fields) in timed {
+    for (at, number, fields) in timed {
         let mut changes = changed.sets(&fields, origins, reader);
         for (key, begins) in [("start", true), ("stop", false)] {
             changes.extend(changed.turns(&fields, key, begins, at, reader));
         }
         if !changes.is_empty() {
             events.push(EventPlan { at, changes });
+            origins.events.push(number);
         }
     }
     plan.events = events;

@@ -156,9 +156,9 @@ fn run(
     }
     profiles::apply(&mut tree, reader);
     reader.resolved.clear();
-    let (mut plan, seed, origins) = plan(&tree, reader);
+    let (mut plan, seed, mut origins) = plan(&tree, reader);
     let sound = reader.problems.len() == before;
-    events::read(&tree, &mut plan, &origins, reader, sound);
+    events::read(&tree, &mut plan, &mut origins, reader, sound);
     if let Some(judge) = judge {
         let refused = refused(judge(&plan), &origins, &tree, &reader.problems[before..]);
         reader.problems.extend(refused);

@@ -15,6 +15,8 @@ pub(crate) struct Origins {
     pub traffic: Vec<u32>,
     /// Index of each entry in `[[programs]]`.
     pub programs: Vec<u32>,
+    /// Index of each event in `[[events]]`.
+    pub events: Vec<u32>,
 }
 
 impl Origins {
@@ -66,6 +68,11 @@ impl Origins {
             }
             "programs" => {
                 if let Some(step) = of(&self.programs) {
+                    steps[1] = step;
+                }
+            }
+            "events" => {
+                if let Some(step) = of(&self.events) {
                     steps[1] = step;
                 }
             }

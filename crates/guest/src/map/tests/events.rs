@@ -196,7 +196,7 @@ fn a_value_that_tc_does_not_write_is_rejected() {
         changed(plan, vec![Change::Queue(0, options)])
     };
     assert!(lines(&with_mpu(0, 64))[0].1.ends_with("rtt 50000us mpu 64"));
-    let message = "events: tc does not change mpu of cake to this value";
+    let message = "events[0]: tc does not change mpu of cake to this value";
     assert_eq!(refused(&with_mpu(64, 0)), [message]);
 }
 
@@ -284,8 +284,9 @@ fn what_linux_cannot_change_is_rejected() {
         vec!["/modules/sch_impair.ko".to_owned()],
     );
     kit.extra.extend([module]);
+    let plan = changed(plan, vec![Change::Rate(0, Rate(5_000_000))]);
     let refusals = judge(&changed(plan, vec![change]), &kit);
     assert_eq!(refusals.len(), 1, "{refusals:?}");
-    assert_eq!(refusals[0].path, "events");
+    assert_eq!(refusals[0].path, "events[1]");
     assert!(refusals[0].message.contains("ack_batch keeps its options"));
 }
