@@ -1,7 +1,7 @@
 //! Writes the captured packets to `packets.pcapng`. Interfaces have the same names as in captures
-//! of the simulator. For a link NAME, `NAME.in` is before the queue, and before the schedule of
-//! marks and drops. `NAME.out` is after the queue. `NAME.drop` has the dropped packets, with the
-//! cause of each drop as a comment.
+//! of the simulator. For a link NAME, `NAME.in` captures before the queue, and before the schedule
+//! of marks and drops. `NAME.out` captures after the queue. `NAME.drop` contains the dropped
+//! packets, with the cause of each drop as a comment.
 //!
 //! A drop is detected only when a later packet overtakes the dropped packet, and the captures of
 //! the links are read one after the other. Records therefore wait until no older record can follow,

@@ -177,7 +177,7 @@ pub(super) fn of_queue(
         if let Algorithm::Known { options: own, .. } = &mut new.queue {
             own.clone_from(options);
         }
-        // Name the event, because the value at the path of the queue is another one.
+        // Report errors at the event, because the path of the queue leads to the value before it.
         let mut found = Refusals::default();
         let qdisc = tc::queue(&path, &new, kit, &mut Modules::default(), &mut found);
         found.name(&path);
