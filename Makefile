@@ -15,7 +15,8 @@ unexport PYTHONHOME
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_QUIET := 1
 
-# An hour of random input and kills, nightly; SOAK_SECONDS=N sets another duration.
+# `make soak` runs random input and kills for an hour, nightly. SOAK_SECONDS=N sets
+# another duration.
 SOAK_SECONDS ?= 3600
 
 .PHONY: build wheel wheels cross-wheels wheel-arm targets test-arm test-windows test-wasm deb demo test soak coverage mutants bench bench-kernel bench-lab lab header msrv packages recipes docs pages fmt lint
@@ -39,15 +40,16 @@ wheel: $(VENV)/.dev build
 	$(BIN)/python scripts/wheels.py $(if $(wildcard web/dist/single.html),,--no-laboratory) dist/*.whl
 	@ls dist
 
-# Whether the sources of the simulator and its binding compile for other systems. Nothing is linked.
+# Checks whether the sources of the simulator and its binding compile for other systems. Nothing is
+# linked.
 TARGETS := aarch64-unknown-linux-gnu aarch64-apple-darwin x86_64-apple-darwin x86_64-pc-windows-gnu
 targets:
 	rustup target add $(TARGETS)
 	@set -e; for target in $(TARGETS); do echo $$target; \
 		PYO3_CROSS=1 PYO3_NO_PYTHON=1 cargo check --quiet --package tailback-python --target $$target; done
 
-# Wheels for all systems in dist, cross-built by zig. Only that for Linux on x86-64 has the guest of
-# the kernel engine. docs/contributing/platforms.md says which of them are tested where.
+# Wheels for all systems in dist, cross-built by zig. Only the wheel for Linux on x86-64 has the
+# guest of the kernel engine. docs/contributing/platforms.md says which of them are tested where.
 CROSS := target/cross
 wheels: wheel
 	@$(MAKE) --no-print-directory cross-wheels
@@ -78,7 +80,8 @@ recipes: $(VENV)/.dev
 test-windows: $(VENV)/.dev
 	$(BIN)/python scripts/wine.py dist/*win_amd64.whl
 
-# Whether results are the same bytes on ARM: the guard's scenarios under qemu-user (qemu-user-static).
+# Checks whether results are the same bytes on ARM: runs the guard's scenarios under qemu-user
+# (qemu-user-static).
 test-arm: $(VENV)/.dev
 	$(BIN)/pip install --no-deps -r requirements-wheels.txt
 	rustup target add aarch64-unknown-linux-musl
@@ -87,7 +90,8 @@ test-arm: $(VENV)/.dev
 		cargo-zigbuild test --release --package tailback-run --test guarded \
 		--target aarch64-unknown-linux-musl
 
-# Whether transport stacks give the same bytes in WebAssembly as here. Needs node and clang.
+# Checks whether transport stacks give the same bytes in WebAssembly as on this machine.
+# Needs node and clang.
 WASM_STACKS := smoltcp quinn
 STACKS := target/stacks
 test-wasm: build
@@ -133,7 +137,8 @@ bench-kernel: build
 	$(BIN)/tailback kernel build
 	$(BIN)/python benches/kernel.py
 
-# Builds the laboratory in the browser, web/dist. Optional: nothing else needs it.
+# Builds the laboratory in the browser, web/dist. Optional: no other target needs
+# it.
 lab: web/dist/single.html
 
 web/node_modules/.package-lock.json: web/package.json web/package-lock.json
@@ -150,14 +155,15 @@ web/dist/single.html: web/node_modules/.package-lock.json $(RUST) $(LAB)
 bench-lab: build lab
 	$(BIN)/python benches/lab.py
 
-# Whether the library compiles with the oldest Rust that its packages state.
+# Checks whether the library compiles with the oldest Rust that its packages
+# state.
 MSRV := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 msrv:
 	rustup toolchain install $(MSRV) --profile minimal
 	cargo +$(MSRV) check --package tailback-sim --target-dir target/msrv
 
-# Whether each package of the library compiles from its own archive alone, and from the archives of
-# the packages that it depends on. Nothing is published.
+# Checks whether each package of the library compiles from its own archive alone, and from the
+# archives of the packages that it depends on. Nothing is published.
 LIBRARY := tailback-record tailback-engine tailback-scenario tailback-sim
 packages:
 	cargo package --locked --allow-dirty --target-dir target/packages $(addprefix --package ,$(LIBRARY))

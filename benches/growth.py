@@ -4,8 +4,8 @@ of the docs.
 Each point of a figure is the fastest of three `tailback run` commands, or a single one with
 --quick. The time is the CPU time of the simulation alone, divided by the data packets of its TCP
 senders. Memory is the peak of the whole process, including Python and writing the results. The
-column "all" has the CPU time of the whole process, and "set up" that of a run that ends after a
-microsecond.
+column "all" has the CPU time of the whole process, and "set up" has the CPU time of a run that ends
+after a microsecond.
 
     python benches/growth.py [PART ...] [--quick] [--write]
 """

@@ -207,7 +207,7 @@ def test_links_in_a_row_and_both_directions(tmp_path: Path) -> None:
     assert columns(kernel) == columns(sim)
     assert list(kernel["queues"]) == ["a", "b", "b.back"]
     long, across, back = kernel["flows"]
-    # Data passes every link of a flow's route, so `a` carries that of two flows.
+    # Data passes every link of a flow's route, so link `a` carries the data of two flows.
     sent = long["packets"] + across["packets"]
     assert abs(kernel["queues"]["a"]["packets"] + kernel["queues"]["a"]["drops"] - sent) < 100
     assert kernel["queues"]["b.back"]["packets"] >= back["packets"] - back["drops"] - 60

@@ -56,13 +56,13 @@ def test_a_killed_sweep_keeps_every_finished_run(killed: Path) -> None:
     for path in before.values():
         _native.check_run(path)
     made = {name: (path / "manifest.json").stat().st_ino for name, path in before.items()}
-    # The report of a killed sweep shows what had finished.
+    # The report of a killed sweep shows the runs that had finished.
     assert len(tb.open_results(killed)) == len(before)
     seeds = ENOUGH + len(before)
     assert len(tb.run(SCENARIO, seeds=seeds, out=killed)) == seeds
     after = stored(killed)
     assert {name: (after[name] / "manifest.json").stat().st_ino for name in made} == made
-    # The next process removed what the killed one had not finished.
+    # The next process removed the unfinished files of the killed process.
     assert not list((killed / "runs").glob(".tailback-*"))
 
 

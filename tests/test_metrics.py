@@ -639,7 +639,7 @@ def test_the_table_and_the_json_have_what_is_defined(
         "drops": "drops",
         "marks": "marks",
     }
-    # Skip the first table, that of latencies.
+    # Skip the first table, which has latencies.
     of_flows = itertools.dropwhile(lambda line: "Mbit/s" not in line, table.splitlines())
     head, *lines = [re.split(r"\s{2,}", line.strip()) for line in of_flows]
     row = next(line for line in lines if line[1] == "classic")

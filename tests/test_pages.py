@@ -140,7 +140,7 @@ def nasty_report(names: list[str]) -> Report:
 
 @pytest.fixture(scope="module")
 def nasty(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write that report, and return its folder."""
+    """Write the report with untrusted names, and return its folder."""
     return write(nasty_report(NASTY), tmp_path_factory.mktemp("pages") / "nasty", pdf=True).parent
 
 
@@ -295,7 +295,7 @@ def drawn(page: Path, profile: Path, *options: str) -> subprocess.CompletedProce
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="Chromium is not installed")
 @pytest.mark.parametrize(("width", "slanted"), [(400, True), (1200, False)])
 def test_names_of_columns_do_not_overlap(tmp_path: Path, width: int, slanted: bool) -> None:
-    """A narrow page slants the names of the verdicts, and leaves them their size."""
+    """A narrow page slants the names of the verdicts, and keeps their size."""
     names = ["pass", "no worse", "undecided", "not observable", "worse", "fail"]
     sections = [
         SectionResult(f"5.{i}", "A title of many words", "RFC", verdict, "", None, None, None, "")

@@ -181,7 +181,7 @@ def test_quinn_alone_and_beside_cubic(stacks: list[Path], tmp_path: Path) -> Non
     assert f".tailback-quinn-{crate.read(QUINN).hash}" in run.manifest["engine_version"]
     [run] = tb.run(BESIDE, out=tmp_path, plugins=stacks)
     [quinn], [cubic] = run.summary["programs"], run.summary["flows"]
-    # In the guest, they had 9.81 and 9.48 Mbit/s, and 59 and 60 marks.
+    # In the guest, the two flows had 9.81 and 9.48 Mbit/s, and 59 and 60 marks.
     assert quinn["throughput_mbit"] == pytest.approx(9.81, abs=0.1)
     assert cubic["throughput_mbit"] == pytest.approx(9.476, abs=0.1)
     assert quinn["marks"] == pytest.approx(59, abs=4)

@@ -237,8 +237,8 @@ def test_runs_settle_if_both_engines_have_the_same_few_states() -> None:
         return causes.settles(miss, [again])
 
     assert found((5.0, 5.0, 5.1, 6.0), (5.1, 6.0, 6.0, 6.0))
-    # The engines do not have the same few groups of values: one has a further group, all values
-    # form one group, or all values differ.
+    # The engines do not have the same few groups of values: one engine has a further group, all
+    # values form one group, or all values differ.
     assert not found((5.0, 5.0, 6.0, 6.0), (5.0, 5.0, 6.0, 7.0))
     assert not found((5.0, 5.1, 5.2, 5.3), (5.0, 5.1, 5.2, 5.3))
     assert not found((1.0, 2.0, 3.0, 4.0, 5.0), (1.0, 2.0, 3.0, 4.0, 5.0))

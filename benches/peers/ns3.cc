@@ -1,5 +1,5 @@
 // Case a of benches/ in ns-3: one CUBIC flow through CoDel at 100 Mbit/s, a round-trip time of
-// 20 ms. Prints the full segments that arrived.
+// 20 ms. Prints the number of full segments that arrived.
 
 #include <cstdint>
 #include <cstdlib>
