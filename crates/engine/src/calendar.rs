@@ -225,7 +225,8 @@ impl Calendar {
             let Some(children) = self.heap.get(first..) else {
                 break;
             };
-            // Two pairs at a time, so that the processor need not predict which one is least.
+            // Compare the children in pairs, so that the processor need not predict which child is
+            // the smallest.
             let (least, at) = match children.first_chunk::<ARITY>() {
                 Some(&[a, b, c, d]) => {
                     let ab = if b < a { (b, 1) } else { (a, 0) };

@@ -14,7 +14,7 @@ use rand_pcg::rand_core::Rng;
 pub struct Stream(Pcg64);
 
 fn mix(state: u64) -> u64 {
-    // The finaliser of SplitMix64 (Steele, Lea, Flood 2014).
+    // Apply the finaliser of SplitMix64 (Steele, Lea, Flood 2014).
     let mut z = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);

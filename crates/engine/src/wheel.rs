@@ -126,7 +126,7 @@ mod tests {
                 let fires = fires(set, due);
                 assert!(fires > due, "{set} {due}");
                 // The timer is on a level only if it is set for more than 63 slots of the level
-                // below, which are an eighth as long.
+                // below. A slot of that level is an eighth as long.
                 let slot = after_ms * JIFFY * 8 / LEVEL;
                 assert!(fires.since(due).ns() <= slot + 2 * JIFFY, "{set} {due}");
             }

@@ -249,8 +249,8 @@ fn late_packets_are_passed_by_the_number_that_is_set() {
     let n = 20_000;
     let order = order(&mut *build("reorder", &set), n, 0);
     assert_eq!(order.len() as u64, n);
-    // Packets that are not delayed keep their order. Each delayed packet is overtaken by seven of
-    // them.
+    // Packets that are not delayed keep their order. Each delayed packet is overtaken by seven
+    // packets that are not delayed.
     let mut place = BTreeMap::new();
     let mut newest = None;
     let (mut late, mut passed) = (Vec::new(), 0);

@@ -254,7 +254,7 @@ fn dctcp_in_whole_segments(p: f64, alpha_bits: u32) -> f64 {
         seen += 1;
         marked += u64::from(mark);
         if seen >= w {
-            // `dctcp_update_alpha`.
+            // Update alpha as `dctcp_update_alpha` does.
             let decay = if alpha >> shift > 0 {
                 alpha >> shift
             } else {

@@ -221,8 +221,8 @@ fn a_burst_leaves_at_once_after_idling_and_the_rate_stays() {
 
 /// DualPI2's step threshold marks packets that wait for 1 ms, and a packet takes 1.2 ms at 10
 /// Mbit/s. With delayed ACKs, DCTCP sends packets in pairs, and the second packet of a pair is
-/// marked because it waits for the first. tc's burst lets both leave at once, and `min_qlen_step`
-/// exempts them.
+/// marked because it waits for the first. With tc's burst, both packets leave at once.
+/// `min_qlen_step` exempts them from the threshold.
 #[test]
 fn what_a_scalable_flow_gets_of_a_slow_link_depends_on_the_burst() {
     let throughput = |burst, min_qlen_step| {

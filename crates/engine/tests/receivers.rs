@@ -111,8 +111,8 @@ fn a_sender_does_not_see_marks_that_its_receiver_hides() {
 
 #[test]
 fn a_receiver_that_hides_marks_gains() {
-    // The window of the flow that hides marks never shrinks. The other flow, Reno over the same
-    // path and RTT, shrinks at every mark.
+    // The window of the flow that hides marks never shrinks. The window of the other flow, a Reno
+    // flow with the same path and RTT, shrinks at every mark.
     let outcome = pair("reno", "codel", Conduct::HidesCe, Growth::Segments);
     let [cheat, honest] = packets(&outcome);
     assert!(cheat > honest, "{cheat} against {honest}");

@@ -206,7 +206,7 @@ struct Config {
     tins: Tins,
     ramp: Ramp,
     fresh: Fresh,
-    /// Cobalt's interval, us, the unit in which tc passes it to the kernel.
+    /// Cobalt's interval in us. tc passes the interval to the kernel in this unit.
     rtt_us: u64,
     ack_filter: AckFilter,
     sizes: Sizes,

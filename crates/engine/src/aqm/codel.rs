@@ -75,7 +75,7 @@ const KERNEL: Qdisc = Qdisc {
     ],
     drops_at_dequeue: true,
     xstats: Xstats {
-        // Offsets of the kernel's counters ecn_mark and ce_mark. The latter counts marks by
+        // Offsets of the kernel's counters ecn_mark and ce_mark. ce_mark counts marks by
         // ce_threshold.
         marks: Some(&[24, 32]),
         gauges: &[

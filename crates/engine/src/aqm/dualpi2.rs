@@ -381,8 +381,8 @@ pub struct DualPi2 {
     vars: Vars,
     scheduler: Scheduler,
     step: Step,
-    /// The step threshold applies to a packet only if L contains at least this many packets when
-    /// the packet arrives, or when it leaves if `step_at_dequeue` is set.
+    /// Smallest number of packets in L at which the step threshold applies. The packets are counted
+    /// when a packet arrives, or when it leaves if `step_at_dequeue` is set.
     min_step: u64,
     /// Whether the packets in L are counted for `min_step` when a packet leaves, not when it
     /// arrives. The leaving packet is not counted.

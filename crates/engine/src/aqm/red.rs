@@ -212,7 +212,7 @@ enum Uniformise {
 }
 
 /// The moving average of the queue length, and the function that maps it to a probability. RED has
-/// one, and WRED has one for each class.
+/// one core, and WRED has one core for each class.
 #[derive(Clone, Debug)]
 pub struct RedCore {
     unit: Unit,

@@ -210,7 +210,7 @@ impl Sink {
         }
     }
 
-    /// Counts the packet that the link is sending as backlog until `now`, or until the end of its
+    /// Counts the packet in transmission as backlog until `now`, or until the end of its
     /// transmission if that is earlier.
     fn end_service(&mut self, now: Time) {
         if let Some((len, from, to)) = self.service.take() {

@@ -10,8 +10,8 @@
 //! Only pipes belong to several parts. A pipe has the same number in each part. Two packets that
 //! leave a pipe at the same time leave in the order in which they entered it. So the order of the
 //! packets is also the order of the events that they cause. A [`Key`] stores the data that decides
-//! this order. It holds the last component other than a pipe that sent the packet, the last few
-//! pipes that the packet has passed since then, and a hash of all these pipes.
+//! this order. The key holds the last component that sent the packet and is not a pipe, the last
+//! few pipes that the packet has passed since then, and a hash of all these pipes.
 
 use std::cmp::Ordering;
 
@@ -66,7 +66,7 @@ impl Key {
                 return Some(own.0.cmp(&others.0));
             }
             // One key repeats this component more often. Compare the next component of the other
-            // key with it.
+            // key with this component.
             let next = |of: &Key| of.recent.get(place + 1).map(|next| next.0.cmp(&own.0));
             match own.1.cmp(&others.1) {
                 Ordering::Less => return next(self),

@@ -14,7 +14,7 @@
 //!
 //! `abe = "freebsd"` follows `cc_newreno.c` of FreeBSD 14. It multiplies cwnd by a factor in whole
 //! percent, and rounds down to whole segments. The window falls to ssthresh at once instead of by
-//! PRR, and does not grow until the RTT is over. With `abe_frlossreduce` (FreeBSD's sysctl
+//! PRR, and does not grow until one RTT has passed. With `abe_frlossreduce` (FreeBSD's sysctl
 //! `net.inet.tcp.cc.abe_frlossreduce`, off by default), a loss in that RTT lowers ssthresh further,
 //! to the value that the loss alone would have caused. FreeBSD's CUBIC does not have ABE. CUBIC
 //! here follows the rule of FreeBSD's NewReno.

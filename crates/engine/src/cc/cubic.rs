@@ -155,8 +155,8 @@ const fn switch(name: &'static str) -> Parameter {
 #[derive(Debug)]
 pub struct Cubic {
     backoff: Backoff,
-    /// 8/alpha of the Reno-friendly window. To grow it by one segment, this many eighths of a
-    /// window must be acknowledged.
+    /// 8/alpha of the Reno-friendly window. To grow this window by one segment, this many eighths
+    /// of a window must be acknowledged.
     beta_scale: u32,
     fast_convergence: bool,
     tcp_friendliness: bool,
@@ -208,7 +208,7 @@ impl Cubic {
         }
         if let Some(path) = self.start.take_path() {
             // Set W_max to the path's capacity. With fast convergence, double it, because the next
-            // reduction would make it too small.
+            // reduction would otherwise make W_max too small.
             self.epoch.last_max_cwnd = path << u32::from(self.fast_convergence);
         }
         self.note_delay(view, ack);
@@ -332,7 +332,8 @@ impl CongestionControl for Cubic {
     fn set_state(&mut self, view: View<'_>, window: &mut Window, new: CaState) {
         if new == CaState::Loss {
             self.start.timeout(view, window);
-            // RFC 9438 section 4.8. Linux also resets W_max and the smallest delay.
+            // RFC 9438 section 4.8: a timeout starts a new epoch. Linux also resets W_max and the
+            // smallest delay.
             self.epoch = Epoch::default();
             self.train.restart(view);
         }

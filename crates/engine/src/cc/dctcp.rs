@@ -412,7 +412,7 @@ impl CongestionControl for Dctcp {
                 self.average(self.alpha >> self.shift_g, full >> self.shift_g);
             }
         } else if view.flight.una >= self.next_seq {
-            // RFC 8257 section 3.3 steps 3 to 7. The counters include this ACK.
+            // Follow RFC 8257 section 3.3, steps 3 to 7. The counters include this ACK.
             let delivered = view.delivered - self.old_delivered;
             let marked = view.delivered_ce - self.old_delivered_ce;
             let rise = (marked << (self.bits - self.shift_g)) / delivered.max(1);

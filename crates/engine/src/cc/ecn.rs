@@ -5,9 +5,10 @@ use crate::plan::{Algorithm, EcnFeedback, SceReceiver, TcpPlan};
 use crate::registry::rules::{At, Chosen, Finding};
 use crate::registry::{Options, find};
 
-/// Returns whether a flow negotiates ECN. The result is `given`. If `given` is `None`, it is what
-/// the congestion control needs. Also returns an error if `given` contradicts the congestion
-/// control's needs. `control` is the name and the options of a registered congestion control.
+/// Returns whether a flow negotiates ECN. The result is `given`. If `given` is `None`, the result
+/// is what the congestion control needs. Also returns an error if `given` contradicts the
+/// congestion control's needs. `control` is the name and the options of a registered congestion
+/// control.
 pub fn negotiated(
     control: Option<(&'static str, &Options)>,
     tcp: &TcpPlan,

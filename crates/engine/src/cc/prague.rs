@@ -334,7 +334,8 @@ pub struct Prague {
     reno: bool,
     alpha: Alpha,
     cwr_stamp: Time,
-    /// Pending change of the window, in 2^-20 segments. Each ACK applies at most one segment of it.
+    /// Pending change of the window, in 2^-20 segments. Each ACK applies at most one segment of
+    /// this change.
     carry: i64,
     /// Increase of the window for a whole window of unmarked segments, in 2^-20 segments.
     increase: u64,

@@ -43,7 +43,8 @@ pub const ENTRY: Entry<Build> = Entry {
     },
 };
 
-/// The approximate square root of the window. Each change of the window changes it by at most one.
+/// The approximate square root of the window. Each change of the window changes the root by at most
+/// one.
 #[derive(Debug)]
 struct Root(u64);
 

@@ -1,6 +1,6 @@
 //! Delivers ACKs in batches, and may remove some of them. Wi-Fi, cable and cellular links collect
-//! ACKs and send them together. Some of these links thin them, which means that they keep only the
-//! newest ACK of each flow.
+//! ACKs and send them together. Some of these links thin the ACKs, which means that they keep only
+//! the newest ACK of each flow.
 //!
 //! Thinning ignores the content of ACKs (duplicate ACKs, SACK blocks, ECN-Echo) and FIN flags. The
 //! ACKs that thinning removes are counted as `ack_filter` drops.

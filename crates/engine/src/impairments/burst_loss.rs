@@ -10,7 +10,8 @@
 //! bad state, so `p = r * loss / (1 - loss)`.
 //!
 //! Deviations: if `during` limits the impairment to intervals of time, the channel keeps its state
-//! between them. On the kernel engine the channel starts each interval in the good state.
+//! between these intervals. On the kernel engine the channel starts each interval in the good
+//! state.
 
 use tailback_record::Cause;
 

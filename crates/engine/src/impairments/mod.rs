@@ -13,8 +13,8 @@
 //! ```
 //!
 //! - A packet that has left the queue passes the impairments of its link one after the other.
-//!   [`Impairment::meet`] returns its [`Fate`]. It may also change the packet's ECN field, and the
-//!   time at which the packet reaches the far end ([`Way::due`]).
+//!   [`Impairment::meet`] returns its [`Fate`]. The function may also change the packet's ECN
+//!   field, and the time at which the packet reaches the far end ([`Way::due`]).
 //! - An impairment that holds packets ([`Fate::Held`]) releases them in [`Impairment::release`].
 //!   The network calls this function after every packet that passed the impairment, and at
 //!   [`Impairment::deadline`]. The released packets then pass the following impairments.

@@ -80,7 +80,7 @@ impl Network {
         }
     }
 
-    /// Moves packets whose delay in a pipe is over to the next link or their end.
+    /// Moves the packets that have passed a pipe's delay to the next link or to their end.
     #[inline(always)]
     fn run_pipe(&mut self, id: Component) {
         let mut packet = Packet::new(0, 0, Ecn::NotEct);

@@ -105,7 +105,8 @@ impl Network {
 
     /// Moves the delay of a link from its pipe to a pen, unless the link already has a pen. The
     /// link's packets in the pipe move too, so that later packets leave after them. The pipe may
-    /// also hold packets of other links and of hosts with the same delay, which stay there.
+    /// also hold packets of other links and of hosts with the same delay. These packets stay in the
+    /// pipe.
     fn move_to_pen(&mut self, link: u32) {
         let index = link as usize;
         let here = &mut self.links[index];

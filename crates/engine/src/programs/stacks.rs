@@ -1,8 +1,8 @@
 //! Transport stacks from plugins, which the simulator runs for entries of `[[programs]]`.
 //!
 //! On the kernel engine, the `kind` of an entry selects a program. In the simulator, it selects a
-//! stack without I/O that implements [`Endpoint`] and is compiled in from its own crate. Both have
-//! the same name, so an entry runs on either engine.
+//! stack without I/O that implements [`Endpoint`] and is compiled in from its own crate. The
+//! program and the stack have the same name, so an entry runs on either engine.
 
 use crate::endpoint::Endpoint;
 use crate::registry::{Options, Table};

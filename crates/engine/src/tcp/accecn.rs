@@ -4,8 +4,8 @@
 //! the packet counter, and an option carries 24 bits of each byte counter. The sender uses these
 //! values to compute how many of its segments were marked.
 //!
-//! The L4S team's Linux 5.10, which produced its results of 2022, has the same
-//! rules. It also has the sysctl `tcp_ecn_unsafe_cep`, which tailback does not offer. With this
+//! The L4S team's Linux 5.10, with which the team measured its results of 2022, has the same rules.
+//! That kernel also has the sysctl `tcp_ecn_unsafe_cep`, which tailback does not offer. With this
 //! sysctl, the sender never assumes that the counter has wrapped, even if an ACK covers eight or
 //! more segments.
 //!

@@ -2,9 +2,9 @@
 //!
 //! Follows Linux 7.3 `tcp_update_metrics` and `tcp_init_metrics`. A sender that is done stores its
 //! RTT, its ssthresh and the degree of reordering. The next sender to the same destination starts
-//! with these values. Deviations: values do not expire (in Linux, they expire after an hour). They
-//! are stored when all data is acknowledged, not when the FIN exchange is over. `cwnd` is not
-//! stored, because Linux reads it only if a route locks it.
+//! with these values. Deviations: values do not expire (in Linux, they expire after an hour).
+//! Values are stored when all data is acknowledged, not when the FIN exchange is over. `cwnd` is
+//! not stored, because Linux reads it only if a route locks it.
 
 use super::rtt::Rtt;
 use super::sender::Sender;

@@ -198,7 +198,7 @@ mod tests {
             let mut own = window(100, 50);
             (own.pacing_rate, own.least_burst) = (12_500_000, least);
             own.pacing_burst = 3;
-            // At this rate, 12,207 bytes leave in a millisecond. An RTT of 1 ms adds 32,768.
+            // At this rate, 12,207 bytes leave in a millisecond. An RTT of 1 ms adds 32,768 bytes.
             updated(&pacer(pacing, true), own, 0)
         };
         assert_eq!(burst(Pacing::Auto, 2), (12_500_000, 3));

@@ -4,7 +4,7 @@
 //! is sent.
 //!
 //! This data is separate from the scoreboard, and exists only if the congestion control needs it
-//! ([`crate::cc::Needs`]). Other senders only test whether it exists.
+//! ([`crate::cc::Needs`]). Other senders only test whether this data exists.
 //!
 //! Deviations: the ACK of a single small segment is not treated as probably delayed (Linux
 //! `FLAG_ACK_MAYBE_DELAYED`). Receivers do not renege on SACKs. A sender is application-limited

@@ -87,7 +87,8 @@ impl SackBlocks {
             };
             blocks += 1;
         }
-        // RFC 2018: 2 bytes, plus 8 bytes for each block, padded to a multiple of 4.
+        // RFC 2018: the option takes 2 bytes, plus 8 bytes for each block, padded to a multiple of
+        // 4.
         ack.len += 4 + 8 * blocks as u16;
     }
 

@@ -11,7 +11,7 @@
 //! acknowledged.
 //!
 //! The list links slots of the ring, not sequence numbers. The index of a slot is small even if the
-//! sequence number is large, and it never equals the value for the end of the list.
+//! sequence number is large, and the index never equals the value for the end of the list.
 
 use tailback_record::fetch;
 

@@ -429,8 +429,8 @@ impl Sender {
             self.send_new(port);
             in_flight += 1;
         }
-        // If the next burst is larger than the rest of the window, it waits (Linux
-        // `tcp_tso_should_defer`). This also counts as limited by the window.
+        // If the next burst is larger than the rest of the window, the burst waits (Linux
+        // `tcp_tso_should_defer`). In this case, too, the window counts as the limit.
         let limited = in_flight >= self.window.cwnd
             || (self.pacer.may_leave(self.conn.now)
                 && in_flight + self.window.pacing_burst > self.window.cwnd);

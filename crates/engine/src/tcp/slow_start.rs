@@ -84,8 +84,8 @@ impl Sender {
         }
     }
 
-    /// Removes the record of the end of slow start if undoing the reduction has restored an
-    /// infinite ssthresh, so that slow start continues.
+    /// Called after a reduction was undone. If ssthresh is infinite again, slow start continues, so
+    /// this function removes the record of its end.
     pub(super) fn reopen_slow_start(&mut self) {
         if self.needs.control != Control::Window
             && self.window.ssthresh >= INFINITE_SSTHRESH

@@ -1,4 +1,4 @@
-//! An application that limits its flow. It determines what is written, and when.
+//! An application that limits its flow. It determines which data is written, and when.
 //!
 //! Like a source, it is a pure state machine, and the kernel engine's guest uses it, too. It never
 //! blocks, because data that TCP cannot send yet waits in the socket and is sent later.

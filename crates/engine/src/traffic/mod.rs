@@ -111,8 +111,8 @@ pub trait Source: Send {
 /// What the receiving end of a source has received since its last report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Number of datagrams that the source has sent up to the last one that arrived, according to
-    /// their sequence numbers.
+    /// Number of datagrams that the source has sent since the last report, up to the newest
+    /// datagram that arrived. It follows from the sequence numbers.
     pub expected: u64,
     /// Number of datagrams that have arrived.
     pub received: u64,
@@ -135,7 +135,7 @@ pub struct Build {
 pub enum Transport {
     /// Datagrams. The function returns their properties, such as the rate.
     Datagrams(fn(&Options) -> Datagrams),
-    /// TCP connections. Such a kind has the options [`ECN`] and [`LIMIT`].
+    /// TCP connections. A kind with connections has the options [`ECN`] and [`LIMIT`].
     Connections {
         /// Returns the largest payload of one connection, bytes.
         largest: fn(&Options) -> u64,

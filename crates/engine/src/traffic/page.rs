@@ -111,8 +111,8 @@ struct Pages {
 
 struct Page {
     begun: Time,
-    /// Whether too many connections were open, so that one could not be opened. Then the page never
-    /// completes and has no load time.
+    /// Whether a connection of the page was not opened, because too many connections were open.
+    /// Such a page never completes and has no load time.
     failed: bool,
     to_open: Vec<u64>,
     /// Number of connections that are still to complete.

@@ -1,7 +1,7 @@
 //! The ACK filter. It drops queued ACKs of a flow if a newer ACK of that flow makes them redundant.
 //!
-//! The filter may drop an ACK if it is pure, and if the newly appended ACK repeats its information.
-//! This information is the cumulative acknowledgement, the timestamp and the SACK blocks. The
+//! The filter may drop a pure ACK if the newly appended ACK repeats the information in the pure
+//! ACK. This information is the cumulative acknowledgement, the timestamp and the SACK blocks. The
 //! dropped ACK must not carry ESCE (the former NS bit), a D-SACK or an option that the filter does
 //! not know (AccECN). If ECE or CWR differs between two queued ACKs, the filter keeps an ACK from
 //! before the change, so that the sender sees the change. `on` drops an ACK only if at least two

@@ -79,8 +79,8 @@ pub struct Cobalt {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Verdict {
     pub mark: bool,
-    /// Cause for which Cobalt drops the packet. Cake still delivers the packet if it is the last of
-    /// its queue.
+    /// Cause for which Cobalt drops the packet. Nevertheless, Cake delivers the packet if it is the
+    /// only packet in its queue.
     pub drop: Option<Cause>,
     /// Whether the sojourn time is above the target, as CoDel defines it.
     pub over: bool,
@@ -106,7 +106,7 @@ impl Cobalt {
             self.rec_inv_sqrt = root;
             return;
         }
-        // One Newton step of x <- x/2 (3 - count x^2), in 32-bit fractions.
+        // Make one Newton step of x <- x/2 (3 - count x^2), in 32-bit fractions.
         let x = u64::from(self.rec_inv_sqrt);
         let square = (x * x) >> 32;
         let rest = (3u64 << 32).wrapping_sub(u64::from(self.count).wrapping_mul(square));

@@ -8,8 +8,8 @@
 //!
 //! Linux visits every bulk queue in every round. If one host has a thousand queues, each queue gets
 //! only a byte or two per round, so Linux visits a queue about a thousand times for each packet.
-//! Here such a queue gets the bytes of several rounds in advance, and is skipped in these rounds,
-//! in which it could not have sent a packet anyway.
+//! Here such a queue gets the bytes of several rounds in advance. It is skipped in these rounds,
+//! because it could not have sent a packet in them.
 
 use super::super::backlogs::Backlogs;
 use super::cobalt::{Cobalt, Fresh, Params};
@@ -262,7 +262,8 @@ impl Flows {
         index as u16
     }
 
-    /// Adds a bulk queue to the counts of its hosts (`begins`), or removes it from them.
+    /// Adds a bulk queue to the counts of its hosts if `begins` is true. Otherwise removes the
+    /// queue from these counts.
     fn count_bulk(&mut self, index: usize, begins: bool) {
         if self.flows[index].set == Set::Bulk {
             self.count_for_hosts(index, begins);

@@ -208,7 +208,8 @@ fn times_per_byte_are_exact_for_round_rates_and_slow_enough_for_slow_ones() {
 
 #[test]
 fn targets_and_intervals_by_rate() {
-    // Target and interval in ms at each rate, as in the SCE reference code.
+    // Each row has a rate, and the target and the interval in ms at this rate. The values are those
+    // of the SCE reference code.
     for (mbit, target, interval) in [
         (0.5, 36.34, 131.3),
         (1.0, 18.17, 113.2),

@@ -179,8 +179,8 @@ impl Vars {
         true
     }
 
-    /// The part of [`Vars::dequeue`] for a packet that may have to be dropped or marked. It is a
-    /// separate function and called last, so that `dequeue` saves no registers for other packets.
+    /// The part of [`Vars::dequeue`] for a packet that may have to be dropped or marked. `dequeue`
+    /// calls this separate function last, so that it saves no registers for other packets.
     #[inline(never)]
     fn treat(
         &mut self,
@@ -262,8 +262,9 @@ impl Vars {
 
     pub(super) fn enter(&mut self, p: &Params, now: u64) {
         self.dropping = true;
-        // RFC 8289 section 5.5 (`deque`), re-entry. If the last phase ended less than 16 intervals
-        // ago, continue from the number of drops and marks that the last phase added to its count.
+        // RFC 8289 section 5.5 (`deque`) describes re-entry. If the last phase ended less than 16
+        // intervals ago, continue from the number of drops and marks that the last phase added to
+        // its count.
         let added = self.count.wrapping_sub(self.lastcount);
         let recent = now < self.drop_next.saturating_add(p.interval.saturating_mul(16));
         if added > 1 && recent {

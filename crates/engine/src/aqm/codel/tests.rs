@@ -114,9 +114,9 @@ fn drop_times_follow_the_control_law() {
         );
 
         // RFC 8289 section 5.6 (`control_law`): interval / sqrt(count). The single Newton step
-        // starts from the value for count - 1, whose relative error is 1/(2 count). It leaves an
-        // error of 3/8 of 1/count^2. The tolerance is twice this error, to allow for the errors of
-        // earlier steps.
+        // starts from the value for count - 1, whose relative error is 1/(2 count). The step leaves
+        // a relative error of 3/8 of 1/count^2. The tolerance is twice this error, to allow for the
+        // errors of earlier steps.
         let law = 100e6 / libm::sqrt(count);
         let gap = (pair[1] - pair[0]) as f64;
         let allowed = law / (count * count) + step as f64 + 6_000.0;

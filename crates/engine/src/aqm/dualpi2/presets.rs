@@ -16,9 +16,9 @@
 //!
 //! No source confirms the following. The parameters of the published evaluations suggest that they
 //! used exactly these versions, and that the last version above is the stable version of 21
-//! February 2019. For `dualpi2-2019-refactored`, two details are assumptions: the arithmetic before
-//! a sign error was fixed, and that "statistics reset" means that counters restart when they are
-//! read.
+//! February 2019. For `dualpi2-2019-refactored`, two details are assumptions. The first is that the
+//! arithmetic still has a sign error that was fixed later. The second is that "statistics reset"
+//! means that counters restart when they are read.
 
 use crate::registry::{OptionError, Options, Value};
 use crate::units::Time;
@@ -149,7 +149,8 @@ pub fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
             "the ramp marks packets as they leave, with the coupling: expected drop = \"dequeue\"",
         );
     }
-    // step_thresh always has a value. So 1 ms, its default, is treated as not set by the scenario.
+    // step_thresh always has a value. Its default is 1 ms, so 1 ms is treated as not set by the
+    // scenario.
     let step = Value::Time(Time::from_ms(1));
     for (option, default) in [
         ("step_thresh", Some(&step)),

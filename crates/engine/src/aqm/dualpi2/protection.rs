@@ -108,7 +108,8 @@ impl Protection {
     pub fn admits(&mut self, packet: &Packet, delay: Time, now: Time) -> bool {
         let above = delay.ns().saturating_sub(self.min.ns()).min(RANGE.ns());
         let bytes = u64::from(packet.len);
-        // The increase of the score (bytes times probability), as a time at the aging rate, ns.
+        // Compute the increase of the score (bytes times probability), converted to ns at the aging
+        // rate.
         let added = u128::from(bytes) * u128::from(above) * 1_000_000_000
             / (u128::from(RANGE.ns()) * u128::from(AGING));
         let bucket = self.bucket(packet, now);

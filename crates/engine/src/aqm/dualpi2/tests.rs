@@ -129,7 +129,7 @@ fn versions_preset_their_options() {
 
 #[test]
 fn gains_of_each_arithmetic() {
-    // The effective gains in Hz for nominal gains of 0.3125 and 3.125.
+    // Compute the effective gains in Hz for nominal gains of 0.3125 and 3.125.
     let hz = |unit: Arithmetic, nominal: f64| {
         let gain = unit.gain(nominal) as f64 / ONE as f64;
         match unit {

@@ -156,7 +156,7 @@ pub fn number(packet: &Packet) -> u64 {
 #[inline]
 pub fn hash(key: u64, packet: &Packet) -> u32 {
     let mut z = key ^ number(packet);
-    // The finaliser of SplitMix64.
+    // Apply the finaliser of SplitMix64.
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     ((z ^ (z >> 31)) >> 32) as u32

@@ -196,7 +196,7 @@ impl Vars {
             let before = self.dq_tstamp.replace(now);
             before.map_or(0, |before| u64::from((now - before) as u32))
         };
-        // RFC 8033 section 4.4.
+        // RFC 8033 section 4.4: the elapsed time reduces the burst allowance.
         self.burst = self.burst.saturating_sub(elapsed);
     }
 
@@ -239,8 +239,8 @@ impl Vars {
                 _ => 4,
             }
         } else {
-            // The table in RFC 8033 section 4.2: below 10 % the gain is divided by 2. Each further
-            // power of ten down to 10^-6 divides it by another 4.
+            // The table in RFC 8033 section 4.2: below 10 % the gain is divided by 2. For each
+            // further power of ten, down to 10^-6, the gain is divided by another 4.
             let mut shift = 4;
             if self.prob < p.one / 10 {
                 shift += 1;

@@ -27,8 +27,7 @@ fn old() -> Params {
     params(&[("version", Value::Word("linux-3.14"))])
 }
 
-/// Returns the state of a queue with a backlog and this probability, whose burst allowance is used
-/// up.
+/// Returns the state of a queue with a backlog, this probability, and a used-up burst allowance.
 fn vars(p: &Params, prob: f64, delay: Time, delay_old: Time) -> Vars {
     Vars {
         prob: (prob * p.one as f64) as u64,

@@ -154,7 +154,7 @@ fn below_min_the_count_starts_over_and_the_first_packet_passes() {
         assert_eq!(core.decide(&mut rng), Verdict::Pass);
         core.avg = 1_999.999;
         assert_eq!(core.decide(&mut rng), Verdict::Pass);
-        // pb is 1 except for the last digits, so the next packet is marked or dropped.
+        // pb is 1 except for rounding errors, so the next packet is marked or dropped.
         assert_eq!(core.decide(&mut rng), Verdict::Early);
     }
 }

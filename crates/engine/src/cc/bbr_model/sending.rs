@@ -80,7 +80,7 @@ pub(in crate::cc) fn in_network_at_departure(
 /// Returns the number of segments that a host sends as one burst. This is the number that leaves in
 /// 1 ms, plus `extra` bytes (Linux `tcp_tso_autosize` with `sk_pacing_shift` 10).
 pub(in crate::cc) fn burst(view: View<'_>, window: &Window, extra: u64, least: u32) -> u32 {
-    // Linux's GSO_LEGACY_MAX_SIZE - 1 - MAX_TCP_HEADER.
+    // This is Linux's GSO_LEGACY_MAX_SIZE - 1 - MAX_TCP_HEADER.
     const LIMIT: u64 = 65_536 - 1 - 320;
     let bytes = ((window.pacing_rate >> 10) + extra).min(LIMIT);
     ((bytes / u64::from(view.mss.max(1))) as u32)

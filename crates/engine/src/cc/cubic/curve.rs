@@ -32,7 +32,8 @@ pub(super) fn cubic_root(a: u64) -> u64 {
             .find(|root| (2 * root + 1_u64).pow(3) > 8 * a)
             .unwrap_or(4);
     }
-    // A third of the number of binary digits of `a`, minus those that the table covers.
+    // Shift by a third of the number of binary digits of `a`, minus the digits that the table
+    // covers.
     let shift = ((digits * 84) >> 8) - 1;
     let leading = (a >> (3 * shift)) as usize;
     let x = ((u64::from(ROOTS[leading - 8]) + 10) << shift) >> 6;

@@ -129,8 +129,8 @@ fn fast_convergence() {
 
 #[test]
 fn reno_friendly() {
-    // With an RTT of 40 ms, Reno with beta 0.7 gains 8/15 segments per RTT. So it grows from 14 to
-    // 20 within 0.45 s, earlier than CUBIC's curve, which needs K = 2.5 s.
+    // With an RTT of 40 ms, Reno with beta 0.7 gains 8/15 segments per RTT. So Reno grows from 14
+    // to 20 within 0.45 s, earlier than CUBIC's curve, which needs K = 2.5 s.
     let rtt = Time::from_ms(40);
     for (t, cwnd) in epoch(&[], 20, rtt, 60) {
         let reno = 14.0 + 8.0 / 15.0 * t / 0.04;
@@ -151,9 +151,9 @@ fn friendly_growth_of_one_beyond_the_last_maximum() {
     // takes 11 rounds.
     assert_eq!(linux[..11], rfc[..11]);
     let gained = |curve: &[(f64, u32)]| curve[49].1 - curve[19].1;
-    // In thirty rounds, Linux's window grows by 30 * 8/15 segments. With RFC 9438 it grows by 30
-    // segments minus one, because a round acknowledges fewer segments than the window has at the
-    // end of the round.
+    // In thirty rounds, Linux's window grows by 30 * 8/15 segments. With RFC 9438, the window grows
+    // by 30 segments minus one, because a round acknowledges fewer segments than the window has at
+    // the end of the round.
     assert_eq!((gained(&linux), gained(&rfc)), (16, 29));
 }
 

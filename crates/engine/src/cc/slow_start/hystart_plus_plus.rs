@@ -12,7 +12,8 @@ use crate::units::Time;
 /// Limits of the threshold for the rise of the RTT (section 4.2).
 const THRESHOLD: (Time, Time) = (Time::from_ms(4), Time::from_ms(16));
 const MIN_RTT_DIVISOR: u64 = 8;
-/// Number of RTT samples of a round from which its smallest RTT is compared.
+/// Number of RTT samples in a round after which the round's smallest RTT is compared with the
+/// previous round's.
 const SAMPLES: u32 = 8;
 /// Acknowledged segments for each segment of growth in conservative slow start.
 const CSS_GROWTH_DIVISOR: u32 = 4;

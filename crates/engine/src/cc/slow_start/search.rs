@@ -6,7 +6,8 @@
 //! a bin, SEARCH compares the segments delivered in the last ten bins with the segments sent in ten
 //! bins one RTT earlier. This RTT is the latest sample. Slow start ends if at least 26 % fewer
 //! segments were delivered than sent. The window then shrinks to the number of segments that were
-//! delivered in the last interval as long as the first RTT, but not below the initial window.
+//! delivered in the latest interval with the length of the first RTT, but not below the initial
+//! window.
 //!
 //! Points that the draft does not specify, or in which tailback differs from it:
 //! - If the RTT is not a multiple of a bin, the ten bins of sent segments begin and end within
@@ -155,8 +156,8 @@ impl Search {
         (sent > 0.0).then(|| (sent - delivered) / sent)
     }
 
-    /// Ends slow start and sets ssthresh to the number of segments that were delivered in the last
-    /// interval as long as the first RTT.
+    /// Ends slow start and sets ssthresh to the number of segments that were delivered in the
+    /// latest interval with the length of the first RTT.
     fn leave(&mut self, window: &mut Window) {
         let bins = self.first_rtt.ns().div_ceil(self.bin.ns()).min(BINS);
         let delivered = at(&self.delivered, self.index) - at(&self.delivered, self.index - bins);

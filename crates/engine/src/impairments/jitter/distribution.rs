@@ -65,7 +65,7 @@ impl Distribution {
 
     /// Maps a draw of the standard normal distribution to a delay, ns.
     pub fn at(&self, z: f64) -> f64 {
-        // The probabilities of values below and above `z`. `below` is precise for small
+        // Compute the probabilities of values below and above `z`. `below` is precise for small
         // probabilities below `z`, and `above` for small probabilities above `z`.
         let below = || 0.5 * libm::erfc(-z * std::f64::consts::FRAC_1_SQRT_2);
         let above = || (0.5 * libm::erfc(z * std::f64::consts::FRAC_1_SQRT_2)).max(LEAST_TAIL);

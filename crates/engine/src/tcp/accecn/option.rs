@@ -170,8 +170,8 @@ mod tests {
     /// bytes for other options.
     #[test]
     fn room_for_the_option() {
-        // Each row: number of SACK blocks, number of required counters, and the expected result
-        // (counters, remaining blocks, bytes of the option).
+        // Each row has the number of SACK blocks, the number of required counters, and the expected
+        // result (counters, remaining blocks, bytes of the option).
         for (blocks, required, fits) in [
             (0, 0, Some((3, 0, 12))),
             (1, 3, Some((3, 1, 12))),

@@ -196,8 +196,8 @@ mod tests {
     /// option seem to get lost.
     #[test]
     fn an_option_that_gets_lost_is_given_up() {
-        // Each row: segments that arrive again and are acknowledged with a D-SACK, and whether each
-        // ACK carries the option.
+        // Each row has the segments that arrive again and are acknowledged with a D-SACK, and
+        // whether each ACK carries the option.
         let table: [(&[u64], &[bool]); 4] = [
             (&[3, 3, 3], &[true, false, false]),
             (&[3, 4, 3], &[true, true, true]),

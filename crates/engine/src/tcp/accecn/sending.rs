@@ -107,7 +107,7 @@ fn marked(delivered: u32, delta: u32, told: Option<(u32, u32)>, thinned: bool, m
         return delta;
     }
     let mss = u32::from(mss);
-    // The largest number of marks that agrees with `delta`.
+    // Find the largest number of marks that agrees with `delta`.
     let most = delivered - ((delivered - delta) & ACE_MASK);
     match told {
         Some((0, _)) => delta,
@@ -135,8 +135,8 @@ mod tests {
     /// The rules of RFC 9768 appendix A.2 with Linux's choices, for segments of 1000 bytes.
     #[test]
     fn wraps_by_table() {
-        // Each row: delivered, delta, (CE bytes, bytes) if an option reports them, thinned; and the
-        // expected number of marks.
+        // Each row has the arguments of `marked` without `mss`, and the expected number of marks.
+        // If an option reports bytes, `told` is (CE bytes, all bytes).
         type Told = Option<(u32, u32)>;
         let table: [(u32, u32, Told, bool, u32); 18] = [
             // With at most seven segments the counter cannot have wrapped.
