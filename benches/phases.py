@@ -233,7 +233,7 @@ def rates(summary: Mapping[str, Any], scenario: Mapping[str, Any]) -> list[float
 def cost() -> None:
     """Print instructions per data packet of cases of `make bench`, with and without jitter."""
     runner = instructions.build()
-    print("| case | without | with jitter | |\n|---|--:|--:|--:|")
+    print("| case | without jitter | with jitter | difference |\n|---|--:|--:|--:|")
     for case in ("a", "b", "c", "d"):
         text = (instructions.HERE / f"{case}.toml").read_text(encoding="utf-8")
         with tempfile.NamedTemporaryFile("w", suffix=".toml", encoding="utf-8") as file:

@@ -57,17 +57,18 @@ keys! {
         /// it.
         key seed = int(0, i64::MAX).default("1");
         /// The Linux kernel that runs the scenario; kernel engine only. A guest kernel is a Linux
-        /// kernel that you have built for this engine (`tailback kernel list`). Name it by its
-        /// release ("6.1", "6.1.176") or by the beginning of its hash. If several match, tailback
-        /// takes the one in use, or else the one that was built last. Default: the one in use.
+        /// kernel that you have built for this engine (`tailback kernel list`). Name the guest
+        /// kernel by its release ("6.1", "6.1.176") or by the beginning of its hash. If several
+        /// guest kernels match, tailback takes the one in use, or else the one that was built last.
+        /// Default: the guest kernel in use.
         kernel: Option<String> => TEXT;
         /// Each flow's start is delayed by a random time, uniform from 0 to this value; default:
         /// path.rtt.
         start_jitter: Time = ANY_TIME;
         /// Random delay that each host adds to a packet, uniform from 0 to this value. Packets keep
         /// their order. The value must be below the transmission time of a packet at the slowest
-        /// link. Use nine tenths of this time with a FIFO. Without jitter, the phases in which the
-        /// flows' packets arrive at a FIFO may decide their rates.
+        /// link. With a FIFO, use nine tenths of this time. Without jitter, the phases in which
+        /// packets arrive at a FIFO may determine the rates of the flows.
         host_jitter: Time = ANY_TIME.default("0s");
         /// How long the timers of every host have run when the run begins. This determines when
         /// their ticks of 1 ms occur. Default: a random time for each host, drawn from the seed, so
@@ -125,8 +126,8 @@ keys! {
         /// A named path (`tailback list paths`). It sets those keys of [path] and [bottleneck] that
         /// the scenario does not set.
         key profile = key(KeyKind::Plain(Kind::Word(NAMES)));
-        /// Whether hosts leave segmentation to their interfaces (TSO, GSO, GRO). Kernel engine
-        /// only, because the simulator sends every segment as a separate packet.
+        /// Whether hosts leave segmentation to their network interfaces (TSO, GSO, GRO). Kernel
+        /// engine only, because the simulator sends every segment as a separate packet.
         offloads: bool = BOOL.default("false")
             .sim(Takes::Only(&["false"]), "offloads are of the kernel engine only");
     }

@@ -101,9 +101,9 @@ quantities! {
         rtt_ns, "ns", Interval, "Mean round-trip time in the interval, computed from packets.";
         delay_ns, "ns", Interval, "Mean queue delay of the sender's packets in the interval.";
         cwnd, "segments", Interval, "Congestion window of the sender's busiest TCP socket.";
-        ssthresh, "segments", Interval, "Slow-start threshold of that socket; no value until it is set.";
-        srtt_ns, "ns", Interval, "Smoothed round-trip time of that socket.";
-        in_flight, "segments", Interval, "Segments in flight of that socket.";
+        ssthresh, "segments", Interval, "Slow-start threshold of the sender's busiest TCP socket; no value until it is set.";
+        srtt_ns, "ns", Interval, "Smoothed round-trip time of the sender's busiest TCP socket.";
+        in_flight, "segments", Interval, "Segments in flight of the sender's busiest TCP socket.";
     }
 }
 

@@ -116,9 +116,9 @@ fields! {
         completion_s: Option<f64> = measured("s", Once).less();
         /// Payload delivered in order during the measured time.
         delivered_bytes: u64 = measured("byte", Bytes).more();
-        /// Start of its measured time, s.
+        /// Start of the flow's measured time, s.
         from_s: f64 = about();
-        /// End of its measured time, s.
+        /// End of the flow's measured time, s.
         to_s: f64 = about();
         /// Share of the samples, one per record interval, at which the receive window limited the
         /// sender.
@@ -259,7 +259,8 @@ fields! {
         /// Drop rate per interval of `record.statistics`: drops divided by packets forwarded or
         /// dropped.
         drop_share: Stat = measured("", Intervals).at_most(1.0).less();
-        /// Queue delay per interval of `record.statistics`, averaged over packets.
+        /// Queue delay per interval of `record.statistics`; each interval counts with the mean over
+        /// its packets.
         delay_ms: Stat = measured("ms", Intervals).called("sampled_delay_ms").less();
     }
 }

@@ -28,7 +28,7 @@ _unconfined_option = click.option(
     is_flag=True,
     expose_value=False,
     callback=_unconfine,
-    help="Run guests of the kernel engine without the sandbox that keeps them from this "
+    help="Run guests of the kernel engine without the sandbox, so that they can access this "
     "machine's files.",
 )
 
@@ -110,7 +110,8 @@ engine_option = click.option(
     show_default=True,
     shell_complete=engine_names,
     metavar="NAME",
-    help="Engine to use: sim (the simulator), kernel (Linux in virtual time) or kernel-realtime.",
+    help="Engine to use: sim (the simulator), kernel (Linux in virtual time) or kernel-realtime "
+    "(Linux in real time).",
 )
 
 
@@ -169,14 +170,14 @@ def _seeds_option(text: str) -> Callable[..., Any]:
     return click.option("--seeds", type=count_type, metavar="N", help=text)
 
 
-SEEDS_HELP = "Number of seeds for each point of the sweep [default: the number in FILE, or 1]."
+SEEDS_HELP = "Number of seeds for each sweep point [default: the number in FILE, or 1]."
 seeds_option = _seeds_option(SEEDS_HELP)
 _auto_seeds_option = click.option(
     "--seeds",
     type=_Seeds(),
     metavar="N|auto[:MAX]",
-    help="Number of seeds for each point of the sweep [default: the number in FILE, or 10]. "
-    "auto starts with 10 seeds and doubles their number until they decide --fail-if, up to MAX "
+    help="Number of seeds for each sweep point [default: the number in FILE, or 10]. auto starts "
+    "with 10 seeds and doubles their number until they suffice to decide --fail-if, up to MAX "
     "[default of MAX: 80].",
 )
 jobs_option = click.option(

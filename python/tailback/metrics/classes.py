@@ -19,7 +19,10 @@ def _ratio(quantity: str) -> Metric:
         return one / other if one is not None and other else None
 
     word = quantity.partition("_")[0]
-    doc = f"Mean {word} of the first class with TCP flows divided by that of the second."
+    doc = (
+        f"Mean {word} of the first class with TCP flows, divided by the mean {word} of the second "
+        "such class."
+    )
     return Metric(f"class_{word}_ratio", "run", "", doc, value, "intervals")
 
 

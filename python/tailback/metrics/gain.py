@@ -12,8 +12,8 @@ METRICS = (
         "throughput_gain",
         "flow",
         "",
-        "Throughput divided by the flow's throughput in the run of the sweep that has the "
-        "standard backoff (beta_ecn = beta) and otherwise the same values.",
+        "Throughput divided by the flow's throughput with the standard backoff (beta_ecn = beta), "
+        "in the run of the sweep whose other values are equal.",
         field("throughput_gain"),
         "bytes",
         better="more",

@@ -82,11 +82,15 @@ METRICS = (
         "the 99th percentile of the delay of frames of media",
     ),
     _metric("drops", recorded.metric("drops", "flow"), "the number of dropped packets of a flow"),
-    _metric("chunk_mean", recorded.metric("chunk_ms.mean", "flow"), "the mean time of chunks"),
+    _metric(
+        "chunk_mean",
+        recorded.metric("chunk_ms.mean", "flow"),
+        "the mean time that chunks take to arrive",
+    ),
     _metric(
         "chunk_p99",
         recorded.metric("chunk_ms.p99", "flow"),
-        "the 99th percentile of the time of chunks",
+        "the 99th percentile of the time that chunks take to arrive",
     ),
 )
 

@@ -42,9 +42,9 @@ METRICS = (
         "throughput_ratio",
         "run",
         "",
-        "Mean throughput of the first group of flows divided by the mean of the second group. "
-        "Copies of one flow, such as cubic/1 and cubic/2, form a group. Without two groups of "
-        "flows, each program counts as a group.",
+        "Mean throughput of the first group of flows divided by the mean throughput of the second "
+        "group. Copies of one flow, such as cubic/1 and cubic/2, form a group. Without two groups "
+        "of flows, each program counts as a group.",
         _first_two,
         "flows",
     ),

@@ -33,26 +33,30 @@ class Kind:
 KINDS = (
     Kind(
         *("cc", "congestion-controls", "Congestion controls", "congestion control"),
-        'In a scenario: `cc = "NAME"` or `cc = { name = "NAME", ... }` of a flow.',
+        'To use a congestion control in a scenario, write `cc = "NAME"` or '
+        '`cc = { name = "NAME", ... }` in a flow.',
     ),
     Kind(
         *("aqm", "queues", "Queues", "queue discipline"),
-        'In a scenario: `queue = "NAME"` or `queue = { aqm = "NAME", ... }` of a link.',
+        'To use a queue discipline in a scenario, write `queue = "NAME"` or '
+        '`queue = { aqm = "NAME", ... }` in a link.',
     ),
     Kind(
         *("traffic", "traffic", "Traffic", "source of traffic"),
-        'In a scenario: `[[traffic]]` with `kind = "NAME"`.',
+        'To use a source of traffic in a scenario, add a table `[[traffic]]` with `kind = "NAME"`.',
     ),
     Kind(
         *("impairments", "impairments", "Impairments", "impairment of a link"),
-        "In a scenario: `[[bottleneck.impairments]]` or `[[links.NAME.impairments]]` with "
-        '`kind = "NAME"`. Every kind also has the keys `only` and `during`.',
+        "To use an impairment in a scenario, add a table `[[bottleneck.impairments]]` or "
+        '`[[links.NAME.impairments]]` with `kind = "NAME"`. Every impairment also has the keys '
+        "`only` and `during`.",
     ),
     Kind(
         *("programs", "programs", "Programs", "ready-made program"),
-        'In a scenario: `[[programs]]` with `kind = "NAME"`. Programs run on the kernel engine. '
-        "The simulator cannot run programs, but it can run a transport stack that you compile into "
-        "it: [test a transport stack](../../how-to/test-your-stack.md).",
+        "To use a ready-made program in a scenario, add a table `[[programs]]` with "
+        '`kind = "NAME"`. Programs run on the kernel engine. The simulator cannot run programs, '
+        "but it can run a transport stack that you compile into it: [test a transport "
+        "stack](../../how-to/test-your-stack.md).",
     ),
 )
 
@@ -79,7 +83,10 @@ def only_stacks(registry: dict[str, list[Entry]]) -> list[adapters.Adapter]:
 
 def _index(kind: Kind, entries: list[Entry], stacks: list[adapters.Adapter]) -> Iterator[str]:
     yield f"# {kind.title}\n\n{kind.usage}\n"
-    yield f"`tailback list {kind.registry}` prints this list. `--options` adds the options.\n"
+    yield (
+        f"`tailback list {kind.registry}` prints this list. With `--options`, it also prints the "
+        "options of each entry.\n"
+    )
     yield "| name | what it is | follows | on Linux |"
     yield "|---|---|---|---|"
     for entry in entries:

@@ -20,8 +20,8 @@ HEAD = """\
 
 [tailback evaluate](../how-to/evaluate.md) tests a congestion control or a queue by the sections of
 RFC 9743 and RFC 7928 that a simulation can decide. `--part SECTION` tests only one section. To run
-the scenario of a section without the test, use `tailback run FILE`; it uses the algorithm that the
-file names.
+the scenario of a section without the test, use `tailback run FILE`. This command runs the algorithm
+that the file names.
 
 In the tables, the tested algorithm is the one that is evaluated. An incumbent is a standard flow,
 such as CUBIC, with which the tested algorithm competes. [Harm](measurements.md#comparisons) is the
@@ -38,8 +38,7 @@ runs the scenario with the other algorithm in place of the tested algorithm.
 |---|---|---|---|
 """
 
-PARTS = """
-## Parts of other sources for congestion controls
+PARTS = """ ## Tests of congestion controls from other sources
 
 `tailback evaluate cc NAME --part nsperf` runs the five experiments of nsperf. `--part L4S` tests
 the requirements of RFC 9331 for L4S congestion controls. Without `--part`, tailback skips both.
@@ -58,8 +57,7 @@ that holds one bandwidth-delay product.
 |---|---|---|---|
 """
 
-BATTERY = """
-## Parts of other sources for queues
+BATTERY = """ ## Tests of queues from other sources
 
 tailback runs these sections only with `--part SECTION`.
 
@@ -71,8 +69,9 @@ BBR = """
 ## The draft of BBR: test cases
 
 `tailback evaluate bbr NAME` runs the test cases of draft-ietf-ccwg-bbr-06, appendix A. The tested
-algorithm can also be [a program](../how-to/evaluate-bbr.md#a-program). tailback then tests its
-packets and its qlog. "Not observable" marks the cases that neither packets nor qlog can decide.
+algorithm can also be [a program](../how-to/evaluate-bbr.md#a-program). tailback then tests the
+program's packets and its qlog. "Not observable" marks the cases that neither packets nor qlog can
+decide.
 
 | case | question | what decides | with a program | scenario |
 |---|---|---|---|---|

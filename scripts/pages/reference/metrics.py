@@ -27,19 +27,18 @@ def _metrics() -> Iterator[str]:
     yield (
         "## Metrics\n\nPolars frames and tables use the names in the first column. JSON uses the "
         "names in the column *in JSON*. `--metric`, `--fail-if`, `plot`, `tune` and `[[assert]]` "
-        "accept both.\n\n[Harm](measurements.md#comparisons) is the fraction by which a "
-        "competitor worsens a result of a flow. It needs a second run, without the competitor. So "
-        "use these "
-        'metrics only in comparisons, in `[[assert]]` with `without = "NAME"`, and in '
-        "`plot --without NAME`: "
+        "accept both names.\n\n[Harm](measurements.md#comparisons) is the fraction by which a "
+        "competitor worsens a result of a flow. To measure harm, tailback needs a second run "
+        "without the competitor. So use the following metrics of harm only in comparisons, in "
+        '`[[assert]]` with `without = "NAME"`, and in `plot --without NAME`: '
         f"{', '.join(of_two)}.\n"
     )
     yield (
         "The scope of a metric is the kind of object that it measures. The scope `flow` includes "
         "programs and sources of traffic. Several scopes can have a metric of the same name, "
         "such as `link.drops`, `flow.drops` and `class.drops`. Without a scope, `drops` means "
-        "`link.drops`; for `compare --metric` it means all three. To select one link, flow or "
-        "class, append its name: `drops@bottleneck`, `drops@cubic`.\n"
+        "`link.drops`; for `compare --metric` it means all three metrics. To select one link, flow "
+        "or class, append its name, as in `drops@bottleneck` and `drops@cubic`.\n"
     )
     yield (
         f"Every command shows {metrics.RULE}. A run without a value does not count in the mean; "

@@ -41,7 +41,7 @@ the rate and the round-trip time without queueing delay.
 
 Each picture shows the rate (blue) and the round-trip time without queueing delay (red, dashed) over
 time. Each curve is scaled from zero to its largest value. Where the path has jitter, a red band
-extends from the round-trip time up by twice the mean jitter.
+extends from the round-trip time to twice the mean jitter above it.
 
 """
 

@@ -74,8 +74,8 @@ def _against_linux(kind: str, name: str) -> Iterator[str]:
         yield (
             f"[{_title(page)}](../../evidence/{page}.md) runs the same scenarios on both engines "
             "and compares the results. Each row of the table is a group of scenarios that use "
-            f"`{name}`, and *scenarios* is their number. The other columns "
-            "count the scenarios in which the two engines agree on a quantity within its limit.\n"
+            f"`{name}`, and the column *scenarios* has their number. Each other column counts the "
+            "scenarios in which the two engines agree on a quantity within its limit.\n"
         )
         used = [i for i, _ in enumerate(columns) if any(rows[f][i] != "\u2014" for f in families)]
         yield "| " + " | ".join(HEADINGS.get(columns[i], columns[i]) for i in used) + " |"
@@ -112,7 +112,8 @@ def _by_the_standards(suite: str, name: str) -> Iterator[str]:
     if links:
         standards = "RFC 9743" if suite == "cc" else "RFC 7928"
         yield (
-            f"Verdict of `tailback evaluate` for each section of {standards}: {', '.join(links)}.\n"
+            f"These pages have the verdict of `tailback evaluate` for each section of {standards}: "
+            f"{', '.join(links)}.\n"
         )
 
 

@@ -15,7 +15,7 @@ use crate::{Control, Options, Timers, client, server};
 static OPTIONS: &[Opt] = &[
     Opt {
         name: "control",
-        doc: "Its congestion control.",
+        doc: "Congestion control that the stack uses.",
         kind: Kind::Word(&["cubic", "newreno"]),
         default: Some("cubic"),
         tc: None,

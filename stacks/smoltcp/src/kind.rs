@@ -13,14 +13,14 @@ use crate::{Options, receiver, sender};
 static OPTIONS: &[Opt] = &[
     Opt {
         name: "control",
-        doc: "Its congestion control.",
+        doc: "Congestion control that the stack uses.",
         kind: Kind::Word(&["cubic", "reno", "none"]),
         default: Some("cubic"),
         tc: None,
     },
     Opt {
         name: "bytes",
-        doc: "Bytes that the sender sends; default: no limit, until the run ends it.",
+        doc: "Bytes that the sender sends; default: no limit, and the upload lasts until the end of the run.",
         kind: Kind::Size {
             packets: false,
             bytes: true,
@@ -44,7 +44,7 @@ static OPTIONS: &[Opt] = &[
     },
     Opt {
         name: "buffer",
-        doc: "Bytes of the buffers of either direction, which limit the window.",
+        doc: "Size of each send and receive buffer, in bytes. The buffers limit the window.",
         kind: Kind::Int {
             min: 1 << 12,
             max: 1 << 26,

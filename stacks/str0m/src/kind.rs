@@ -19,7 +19,7 @@ static OPTIONS: &[Opt] = &[
     },
     Opt {
         name: "start_rate",
-        doc: "Estimate at the start.",
+        doc: "Estimated bandwidth at the start.",
         kind: Kind::Rate,
         default: Some("300kbit"),
         tc: None,

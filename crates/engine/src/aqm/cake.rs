@@ -60,7 +60,7 @@ pub const ENTRY: Entry<Build> = Entry {
     options: &[
         Opt {
             name: "flow",
-            doc: "Which packets share a queue: all packets (flowblind), those of one host (srchost, dsthost), those of a pair of hosts (hosts), or those of a flow. The values dual-srchost, dual-dsthost and triple-isolate also give each host a fair share.",
+            doc: "Which packets share a queue: all packets (flowblind), those of one host (srchost, dsthost), those of a pair of hosts (hosts), or those of a flow (all other values). The values dual-srchost, dual-dsthost and triple-isolate also give each host a fair share.",
             kind: Kind::Word(&[
                 "flowblind",
                 "srchost",
@@ -107,7 +107,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "fresh",
-            doc: "When Cobalt first marks or drops a packet of a queue: at the second packet above the target (\"linux\"), or one interval later (\"interval\").",
+            doc: "When Cobalt first marks or drops a packet of a queue: at the second packet whose sojourn time is above the target (\"linux\"), or one interval after the first such packet (\"interval\").",
             kind: Kind::Word(&["linux", "interval"]),
             default: Some("linux"),
             tc: Some("not in Linux"),

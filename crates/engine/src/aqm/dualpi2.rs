@@ -80,7 +80,7 @@ const fn time(name: &'static str, doc: &'static str, min: Time) -> Opt {
 
 pub(super) const LIMIT: Opt = Opt {
     name: "limit",
-    doc: "Largest length of the queue, in packets of both queues; packets beyond it are dropped at the tail.",
+    doc: "Largest number of packets in both queues together; packets beyond it are dropped at the tail.",
     kind: Kind::Size {
         packets: true,
         bytes: false,
@@ -91,7 +91,7 @@ pub(super) const LIMIT: Opt = Opt {
 
 pub(super) const COUPLING: Opt = Opt {
     name: "coupling_factor",
-    doc: "k: scalable packets are marked with probability k p, while classic packets are dropped or marked with p squared.",
+    doc: "The factor k: scalable packets are marked with probability k p, while classic packets are dropped or marked with probability p squared.",
     kind: Kind::Int { min: 1, max: 255 },
     default: Some("2"),
     tc: None,
@@ -122,24 +122,24 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         time(
             "target",
-            "Target of the controller for the queueing delay; default: 15ms, before dualpi2-2019-refactored 20ms.",
+            "Target of the controller for the queueing delay. Default: 15ms, or 20ms in versions before dualpi2-2019-refactored.",
             Time::from_us(1),
         ),
         time(
             "tupdate",
-            "Time between two updates of the probability; default: 16ms, before dualpi2-2019-refactored 32ms.",
+            "Time between two updates of the probability. Default: 16ms, or 32ms in versions before dualpi2-2019-refactored.",
             Time::from_us(1),
         ),
         Opt {
             name: "alpha",
-            doc: "Gain for the difference from the target, Hz, a multiple of 1/256; default: 41/256, before dualpi2-2019-refactored 80/256.",
+            doc: "Gain for the difference of the delay from the target, in Hz, a multiple of 1/256. Default: 41/256, or 80/256 in versions before dualpi2-2019-refactored.",
             kind: GAIN,
             default: None,
             tc: None,
         },
         Opt {
             name: "beta",
-            doc: "Gain for the change of the delay, Hz, a multiple of 1/256; default: 819/256, before dualpi2-2019-refactored 800/256.",
+            doc: "Gain for the change of the delay between two updates, in Hz, a multiple of 1/256. Default: 819/256, or 800/256 in versions before dualpi2-2019-refactored.",
             kind: GAIN,
             default: None,
             tc: None,
@@ -192,7 +192,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "overload",
-            doc: "What happens when k p exceeds 1. With \"drop\", all packets are dropped with probability p squared, even if they are ECN-capable, and packets of L that are not dropped are marked. With \"overflow\", p does not rise above 1/k. Default: \"drop\". Versions before dualpi2-2019-refactored have l_drop instead.",
+            doc: "What happens when k p exceeds 1. With \"drop\", all packets are dropped with probability p squared, even if they are ECN-capable, and packets of L that are not dropped are marked. With \"overflow\", p does not rise above 1/k. Default: \"drop\". Versions before dualpi2-2019-refactored have the option l_drop instead.",
             kind: Kind::Word(&["drop", "overflow"]),
             default: None,
             tc: Some("drop_on_overload or overflow"),
@@ -206,14 +206,14 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "drop",
-            doc: "Whether packets are dropped or marked with p when they arrive (enqueue) or when they leave (dequeue).",
+            doc: "When packets are dropped or marked at random: when they arrive (enqueue), or when they leave (dequeue).",
             kind: Kind::Word(&["dequeue", "enqueue"]),
             default: Some("dequeue"),
             tc: Some("drop_dequeue or drop_enqueue"),
         },
         Opt {
             name: "classic_protection",
-            doc: "Weight of C in the schedulers \"credit\" and \"wrr-percent\", percent; default: 10, in dualpi2-2019-wrr-percent 9.",
+            doc: "Weight of C in the schedulers \"credit\" and \"wrr-percent\", percent. Default: 10, or 9 in dualpi2-2019-wrr-percent.",
             kind: Kind::Int { min: 0, max: 100 },
             default: None,
             tc: Some("classic_protection PERCENT"),

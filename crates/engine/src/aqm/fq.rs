@@ -73,13 +73,13 @@ pub const ENTRY: Entry<Build> = Entry {
         bytes(
             "quantum",
             256,
-            "Bytes that a flow may send in one round; default: two of the largest frames (3028).",
+            "Bytes that a flow may send in one round; default: two of the largest frames (3028 bytes).",
             "quantum BYTES",
         ),
         bytes(
             "initial_quantum",
             1,
-            "Bytes that a new flow may send at first; default: ten of the largest frames (15140).",
+            "Bytes that a new flow may send at first; default: ten of the largest frames (15140 bytes).",
             "initial_quantum BYTES",
         ),
         Opt {
@@ -110,7 +110,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "fast_path",
-            doc: "Whether up to eight packets wait in a common FIFO, and are never marked, while no flow has packets in its own queue. Linux has this since 6.7.",
+            doc: "Whether up to eight packets wait in a common FIFO, and are never marked, while no flow has packets in its own queue. Linux has had this FIFO since 6.7.",
             kind: Kind::Bool,
             default: Some("true"),
             tc: None,

@@ -45,7 +45,7 @@ pub const ENTRY: Entry<Build> = Entry {
         fair::QUANTUM,
         Opt {
             name: "memory_limit",
-            doc: "Largest memory of all queued packets. Beyond it, packets are dropped as beyond limit. Each frame uses 832 bytes in addition to its length.",
+            doc: "Largest memory of all queued packets. If it is exceeded, packets are dropped as if `limit` were exceeded. Each frame uses 832 bytes in addition to its length.",
             kind: Kind::Size {
                 packets: false,
                 bytes: true,
@@ -70,7 +70,7 @@ pub const ENTRY: Entry<Build> = Entry {
         codel::CE_THRESHOLD,
         Opt {
             name: codel::SELECTOR,
-            doc: "Which packets ce_threshold marks, as VALUE/MASK: those whose ECN field, masked with MASK, equals VALUE. For example, 0x01/0x01 selects ECT(1) and CE. Absent: all packets.",
+            doc: "Which packets ce_threshold marks, as VALUE/MASK: those whose ECN field, masked with MASK, equals VALUE. For example, 0x01/0x01 selects ECT(1) and CE. Default: all packets.",
             kind: Kind::Word(&[
                 "0x00/0x01",
                 "0x01/0x01",

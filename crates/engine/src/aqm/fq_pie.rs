@@ -44,7 +44,7 @@ pub const ENTRY: Entry<Build> = Entry {
         pie::TARGET,
         Opt {
             name: "tupdate",
-            doc: "Time between two updates of the probabilities. Linux counts it in jiffies.",
+            doc: "Time between two updates of the probabilities. Linux counts this time in jiffies.",
             kind: Kind::Time {
                 min: Time::from_ms(1),
             },
@@ -56,7 +56,7 @@ pub const ENTRY: Entry<Build> = Entry {
         fair::QUANTUM,
         Opt {
             name: "memory_limit",
-            doc: "Memory beyond which Linux counts packets as over the limit. It does not drop them.",
+            doc: "Memory beyond which Linux counts packets as over the limit. Linux does not drop these packets.",
             kind: Kind::Size {
                 packets: false,
                 bytes: true,

@@ -64,7 +64,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "target",
-            doc: "Target of the controller for the queueing delay; default: 15ms, in linux-3.14 20ms.",
+            doc: "Target of the controller for the queueing delay. Default: 15ms, or 20ms in version linux-3.14.",
             kind: Kind::Time {
                 min: Time::from_us(1),
             },
@@ -73,7 +73,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "tupdate",
-            doc: "Time between two updates of the probability; default: 15ms, in linux-3.14 30ms. Linux counts it in jiffies.",
+            doc: "Time between two updates of the probability. Default: 15ms, or 30ms in version linux-3.14. Linux counts this time in jiffies.",
             kind: Kind::Time {
                 min: Time::from_ms(1),
             },
@@ -92,7 +92,7 @@ pub const ENTRY: Entry<Build> = Entry {
         BYTEMODE,
         Opt {
             name: "dq_rate_estimator",
-            doc: "Whether the delay is the backlog divided by the estimated departure rate instead of the packets' sojourn time; default false, always true in linux-3.14.",
+            doc: "Whether the delay is the backlog divided by the estimated departure rate instead of the packets' sojourn time. Default: false; in version linux-3.14 it is always true.",
             kind: Kind::Bool,
             default: None,
             tc: Some("dq_rate_estimator or no_dq_rate_estimator"),
@@ -184,7 +184,7 @@ pub const TARGET: Opt = Opt {
 /// Option: the gain for the difference between the delay and the target.
 pub const ALPHA: Opt = Opt {
     name: "alpha",
-    doc: "Gain for the difference from the target, in units of 1/16 Hz.",
+    doc: "Gain for the difference of the delay from the target, in units of 1/16 Hz.",
     kind: Kind::Int { min: 0, max: 32 },
     default: Some("2"),
     tc: None,
@@ -193,7 +193,7 @@ pub const ALPHA: Opt = Opt {
 /// Option: the gain for the change of the delay.
 pub const BETA: Opt = Opt {
     name: "beta",
-    doc: "Gain for the change of the delay, in units of 1/16 Hz.",
+    doc: "Gain for the change of the delay between two updates, in units of 1/16 Hz.",
     kind: Kind::Int { min: 0, max: 32 },
     default: Some("20"),
     tc: None,

@@ -63,13 +63,13 @@ pub const ENTRY: Entry<Build> = Entry {
         MAX,
         PROBABILITY,
         Opt {
-            doc: "Weight of a sample in the average. With 1, the average is the instantaneous queue length. Default: 0.002, or the weight that follows from burst. In tc, it is a power of two.",
+            doc: "Weight of a sample in the average. With 1, the average is the instantaneous queue length. Default: 0.002, or the weight that follows from burst. In tc, the weight is a power of two.",
             default: None,
             ..WEIGHT
         },
         Opt {
             name: "burst",
-            doc: "Number of packets of avpkt bytes that may arrive at an empty queue before the average exceeds min. It determines the weight, as in tc. \"tc\" is tc's default, (2 min + max)/(3 avpkt).",
+            doc: "Number of packets of avpkt bytes that may arrive at an empty queue before the average exceeds min. This number determines the weight, as in tc. \"tc\" is tc's default, (2 min + max)/(3 avpkt).",
             kind: Kind::WordOrInt {
                 words: &["tc"],
                 min: 1,
@@ -80,7 +80,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "adaptive",
-            doc: "Whether the probability adapts. Every 500 ms, the average is compared with the middle fifth of the range from min to max. The probability rises if the average is above it, and falls if it is below. It stays between 1 and 50 %. With tc and Linux 5.7 or later, tc accepts the flag, but the kernel reads the flag from another field and never adapts. The kernel engine then prints a warning.",
+            doc: "Whether the probability adapts. Every 500 ms, the average is compared with the middle fifth of the range from min to max. The probability rises if the average is above this range, and falls if the average is below. The probability stays between 1 and 50 %. With Linux 5.7 or later, tc accepts the flag, but the kernel reads the flag from another field and never adapts. The kernel engine then prints a warning.",
             kind: Kind::Bool,
             default: Some("false"),
             tc: Some("adaptive"),

@@ -81,7 +81,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         slow_start::option(
             None,
-            "Algorithm of the first slow start: HyStart, HyStart++ (RFC 9406), SEARCH (draft-chung-ccwg-search-09), Careful Resume (RFC 9959), Rapid Start (draft-kazuho-ccwg-rapid-start), or none, so that only losses and marks end it; default: hystart.",
+            "Algorithm of the first slow start: HyStart, HyStart++ (RFC 9406), SEARCH (draft-chung-ccwg-search-09), Careful Resume (RFC 9959), Rapid Start (draft-kazuho-ccwg-rapid-start), or none, so that only losses and marks end slow start; default: hystart.",
         ),
         slow_start::SAVED_WINDOW,
         slow_start::SAVED_RTT,
@@ -94,7 +94,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "hystart_ack_delay",
-            doc: "Whether HyStart allows an ACK train to last longer, by the time of four large bursts, at most 1 ms (Linux since 5.6).",
+            doc: "Whether HyStart tolerates longer ACK trains: longer by the time that four of the largest bursts take, at most by 1 ms (Linux since 5.6).",
             kind: Kind::Bool,
             default: Some("true"),
             tc: None,

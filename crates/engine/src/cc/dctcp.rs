@@ -86,7 +86,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "update",
-            doc: "When alpha is updated: once per window of data, or on every ACK, which counts as marked or unmarked as a whole (modification (c)); default: \"window\", or \"ack\" in the paper.",
+            doc: "When alpha is updated. \"window\": once per window of data. \"ack\": on every ACK, which then counts as marked or unmarked as a whole (modification (c)). Default: \"window\", or \"ack\" in the paper.",
             kind: Kind::Word(&["window", "ack"]),
             default: None,
             tc: None,
@@ -100,7 +100,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "loss",
-            doc: "Response to a loss: \"halve\" the window, also if marks have already reduced it in the same round (Linux since 5.1); \"reno\": halve it, but not in such a round; \"alpha\": reduce the window as on marks (Linux before 5.1); \"none\". The default depends on version.",
+            doc: "Response to a loss: \"halve\" the window, also if marks have already reduced it in the same round (Linux since 5.1); \"reno\": halve it, except in a round in which marks have reduced it; \"alpha\": reduce the window as on marks (Linux before 5.1); \"none\". The default depends on version.",
             kind: Kind::Word(&["halve", "reno", "alpha", "none"]),
             default: None,
             tc: None,
@@ -114,14 +114,14 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "ssthresh",
-            doc: "ssthresh after marks have reduced the window: the window, or one less. With tcp.growth = \"acks\", slow start includes ssthresh, so \"cwnd-1\" avoids an extra segment. reduction = \"prr\" requires \"cwnd\"; default: \"cwnd\", or \"cwnd-1\" in the paper.",
+            doc: "ssthresh after marks have reduced the window: the window, or one segment less. With tcp.growth = \"acks\", slow start includes ssthresh, so \"cwnd-1\" avoids an extra segment. reduction = \"prr\" requires \"cwnd\"; default: \"cwnd\", or \"cwnd-1\" in the paper.",
             kind: Kind::Word(&["cwnd", "cwnd-1"]),
             default: None,
             tc: None,
         },
         Opt {
             name: "cut",
-            doc: "When to reduce the window by alpha/2. \"echo\": in rounds with ECN-Echo. \"round\": in every round, even without marks (later SCE kernels). \"round-ssthresh\": like \"round\", and ssthresh as well.",
+            doc: "When to reduce the window by alpha/2. \"echo\": in rounds with ECN-Echo. \"round\": in every round, even without marks (later SCE kernels). \"round-ssthresh\": like \"round\", but ssthresh is reduced as well.",
             kind: Kind::Word(&["echo", "round", "round-ssthresh"]),
             default: Some("echo"),
             tc: None,

@@ -74,7 +74,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "rtt_scaling",
-            doc: "How Prague equalises the rates of flows whose RTT is below the target. \"rate\": they increase as if their RTT were the target. \"additive\": as if it were the target plus their RTT. \"scalable\": like \"rate\", but with at least one mark in eight RTTs. \"off\": not at all.",
+            doc: "How Prague equalises the rates of flows whose RTT is below the target. \"rate\": the flows increase their rates as if their RTT were the target. \"additive\": as if their RTT were the target plus their actual RTT. \"scalable\": like \"rate\", but with at least one mark in eight RTTs. \"off\": rates are not equalised.",
             kind: Kind::Word(&["rate", "scalable", "additive", "off"]),
             default: Some("rate"),
             tc: None,
@@ -110,7 +110,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "alpha_init",
-            doc: "Value of alpha at the start. alpha does not change before the first mark. In version 0.7 the first mark halves the window if this is 0. Default: 1, or 0 in version 0.7.",
+            doc: "Value of alpha at the start. alpha does not change before the first mark. In version 0.7 the first mark halves the window if this value is 0. Default: 1, or 0 in version 0.7.",
             kind: Kind::Float { min: 0.0, max: 1.0 },
             default: None,
             tc: None,

@@ -45,7 +45,7 @@ pub const ENTRY: Entry<Build> = Entry {
     options: &[
         Opt {
             name: "distribution",
-            doc: "\"uniform\": from 0 to twice the mean. \"normal\": with `mean` and `deviation`, truncated at 3 deviations and at 0. \"half_normal\": absolute value of a normal variable with mean 0, truncated at 3 deviations. \"exponential\". \"pareto\": with `mean` and `shape`. \"quantiles\": from the list `quantiles`. \"wifi\": model of a busy Wi-Fi channel with this mean.",
+            doc: "\"uniform\": from 0 to twice the mean. \"normal\": with `mean` and `deviation`, truncated at 3 deviations and at 0. \"half_normal\": absolute value of a normal variable with mean 0, truncated at 3 deviations. \"exponential\". \"pareto\": with `mean` and `shape`. \"quantiles\": from the list `quantiles`. \"wifi\": model of a busy Wi-Fi channel with the mean `mean`.",
             kind: Kind::Word(WORDS),
             default: Some("normal"),
             tc: None,
@@ -83,7 +83,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "most",
-            doc: "Largest random delay. Larger values are reduced to it.",
+            doc: "Largest random delay. Larger values are reduced to this delay.",
             kind: Kind::Time { min: Time(1) },
             default: Some("1s"),
             tc: None,

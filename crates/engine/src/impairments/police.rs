@@ -28,7 +28,7 @@ pub const ENTRY: Entry<Build> = Entry {
     options: &[
         Opt {
             name: "rate",
-            doc: "Rate at which tokens arrive; each byte of a frame takes one.",
+            doc: "Rate at which tokens arrive; each byte of a frame uses one token.",
             kind: Kind::Rate,
             default: Some("10Mbit"),
             tc: None,

@@ -21,7 +21,7 @@ const DISTANCE: &str = "distance";
 
 pub const ENTRY: Entry<Build> = Entry {
     name: "reorder",
-    doc: "Reorders packets: delays a share of them by a time, or until a number of later packets has passed.",
+    doc: "Reorders packets: delays a share of the packets by a given time, or until a given number of later packets has passed.",
     follows: "Linux sch_netem, reorder; RFC 4737 section 4.2",
     options: &[
         share(

@@ -14,17 +14,17 @@ keys! {
         /// When the change happens.
         at: Time = ANY_TIME.required();
         /// New values, by path as in [sweep]: { "bottleneck.rate" = "10Mbit",
-        /// "bottleneck.queue.target" = "2ms" }. A link's rate, delay and loss may change, and
-        /// options of its queue and of its impairments. A rate may change only if the scenario sets
-        /// it to a constant. A multiple of the bdp refers to the rate at the start. A packet in
-        /// transmission continues at the new rate. A new delay applies to packets that leave the
-        /// queue later, and packets keep their order. If a limit of a queue shrinks, the queue
-        /// drops packets from its head, as in Linux. But `fifo`, `step`, `red` and `wred` keep all
-        /// queued packets, and `cake` drops packets when the next packet arrives. In Linux, `red`
-        /// discards all queued packets instead.
+        /// "bottleneck.queue.target" = "2ms" }. These values may change: a link's rate, delay and
+        /// loss, options of its queue, and options of its impairments. A rate may change only if
+        /// the scenario sets it to a constant. A multiple of the bdp refers to the rate at the
+        /// start. A packet in transmission continues at the new rate. A new delay applies to
+        /// packets that leave the queue later, and packets keep their order. If a limit of a queue
+        /// shrinks, the queue drops packets from its head, as in Linux. But `fifo`, `step`, `red`
+        /// and `wred` keep all queued packets, and `cake` drops packets when the next packet
+        /// arrives. In Linux, `red` discards all queued packets instead.
         key set = key(KeyKind::Changes);
-        /// Names of flows and sources that start at this time. Their own start must be later and
-        /// has no effect. The random delay of start_jitter is not added.
+        /// Names of flows and sources that start at this time. Their own `start` must be later than
+        /// this time, and has no effect. The random delay of start_jitter is not added.
         key start = key(KeyKind::Words);
         /// Names of flows and sources that stop at this time.
         key stop = key(KeyKind::Words);

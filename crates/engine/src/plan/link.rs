@@ -40,9 +40,10 @@ keys! {
 keys! {
     /// Slots after a link: when they begin, and how many packets and bytes leave in each.
     pub struct SlotsPlan as "[slots]" {
-        /// Shortest gap before a slot; at least the delay.
+        /// Shortest gap before a slot; it must be at least `delay`.
         min: Time = POSITIVE_TIME.required();
-        /// Longest gap; default: the shortest gap. Gaps are uniform between these two values.
+        /// Longest gap before a slot; default: `min`. Gaps are uniformly distributed from `min` to
+        /// `max`.
         max: Time = ANY_TIME;
         /// Largest number of packets in a slot; 0 means no limit.
         packets: u32 = int(0, i32::MAX as i64).default("0");
@@ -103,7 +104,8 @@ keys! {
         kind: &'static str => key(KeyKind::Word(Registry::Impairments)).required();
         /// All options of the impairment's kind.
         options: Options;
-        /// Which packets the impairment affects: all, data, or ACKs of TCP.
+        /// Which packets the impairment affects. "acks": TCP segments without payload. "data": all
+        /// other packets.
         only: Concerns = Concerns::KEY.default("all");
         /// Start and end of each period in which the impairment acts, in order: [["2s", "4s"],
         /// ["10s", "11s"]]. Default: it always acts.
@@ -133,9 +135,9 @@ keys! {
         /// loss of the file apply before the link's impairments.
         rate: RatePlan => key(KeyKind::Rate).required();
         /// The queue discipline: its name, or { aqm = name, options }. On the kernel engine, module
-        /// = name runs the queue discipline of your own kernel module. There, { aqm = name, kernel
-        /// = true, args = "tc words" } selects a queue discipline of Linux that the simulator does
-        /// not have.
+        /// = name runs the queue discipline of your own kernel module. Also on the kernel engine, {
+        /// aqm = name, kernel = true, args = "tc words" } selects a queue discipline of Linux that
+        /// the simulator does not have.
         queue: Algorithm => entry(Registry::Aqm).default("fifo");
         /// A module of the guest kernel that replaces the queue discipline.
         module: Option<String>;
@@ -143,18 +145,19 @@ keys! {
         /// least length/rate later (htb, Cake). "wire": a packet leaves when its transmission ends.
         mode: LinkMode = LinkMode::KEY.named("link").default("shaper");
         /// How many bytes a shaper may send at once after an idle time: the depth of its token
-        /// bucket. On the kernel engine, it is both the `burst` and the `cburst` of htb's class
-        /// (`quantum` and `mpu` do not matter for a single class). Tokens arrive at the rate, up to
-        /// this depth. A packet may leave if the number of tokens is not negative, and uses as many
-        /// tokens as it has bytes. So after an idle time, burst/length + 1 packets leave back to
-        /// back. "tc": the default burst of tc. It is 1600 B (an MTU), plus the bytes that the link
-        /// sends in 1 ns (one tick of the kernel's timer), so 1600 B below 8 Gbit/s. With a burst
-        /// of 0, a packet always leaves at least length/rate after the packet before it. The
-        /// largest burst is 4 GB, or what the lowest rate sends in 60 s if that is less. A burst is
-        /// not allowed with link = "wire", with a rate from a trace, or with Cake, which shapes to
-        /// the rate itself.
+        /// bucket. On the kernel engine, it sets both the `burst` and the `cburst` of htb's class
+        /// (`quantum` and `mpu` do not matter for a single class). Tokens arrive at the link's
+        /// rate, up to this depth. A packet may leave if the number of tokens is not negative, and
+        /// uses as many tokens as it has bytes. So after an idle time, burst/length + 1 packets of
+        /// this length leave back to back. "tc": the default burst of tc. It is 1600 B (an MTU),
+        /// plus the bytes that the link sends in 1 ns (one tick of the kernel's timer). Below 8
+        /// Gbit/s, the sum is 1600 B. With a burst of 0, a packet always leaves at least
+        /// length/rate after the packet before it. The largest allowed burst is 4 GB, or the bytes
+        /// that the link sends in 60 s at its lowest rate, if they are fewer. A burst is not
+        /// allowed with link = "wire", with a rate from a trace, or with Cake, which shapes to the
+        /// rate itself.
         burst: Bytes => key(KeyKind::Burst).default("0b");
-        /// Adds an independent copy of the link in the reverse direction. Results call it
+        /// Adds an independent copy of the link in the reverse direction. Results call the copy
         /// NAME.back.
         key both_directions = BOOL.default("false");
         /// One-way delay after a packet has left the link. { steps = [[time, delay], ...] } changes
@@ -164,8 +167,8 @@ keys! {
         jitter: Time = ANY_TIME.default("0s").kernel(AtMost("4s"), "netem has 32 bits for it");
         /// Makes packets arrive in bursts, as some radio links do (netem's `slot`). After the link
         /// and its delay, a packet waits for the next slot. When a slot begins, several packets
-        /// leave at once. The time to the next slot is random. It begins when a slot is full, or,
-        /// if no slot is scheduled, when the next packet arrives.
+        /// leave at once. The gap before the next slot is random. The gap begins when a slot is
+        /// full. If a packet arrives and no slot is scheduled, the gap begins at this time.
         slots: Option<SlotsPlan> => key(KeyKind::Table(&SlotsPlan::TABLE));
         /// Probability that a packet is lost after it has left the queue. { gilbert = { p, r, good,
         /// bad } } loses packets in bursts, as the impairment `burst_loss` does.
@@ -186,7 +189,7 @@ keys! {
             "a packet that the kernel has handed to the link is not in its backlog",
         );
         /// { marks = [100, 200], drops = [300] }: the packets with these numbers are CE-marked or
-        /// dropped before they enter the queue. A packet of `marks` that is not ECN-capable is
+        /// dropped before they enter the queue. A packet in `marks` that is not ECN-capable is
         /// dropped. The numbers count TCP segments with payload, from 1, in the order in which they
         /// arrive at the link, over all flows and including retransmissions.
         schedule: Option<Schedule> => key(KeyKind::Schedule);

@@ -29,9 +29,9 @@ keys! {
         /// What runs on the sender's host: { run = ["program", "argument"], ready = "tcp:80" }.
         sender: Option<SidePlan> => key(KeyKind::Table(&SidePlan::TABLE));
         /// What runs on the receiver's host, written as for the sender. You can leave out one of
-        /// the two sides; its host then runs no program. If the remaining side contacts a host of
-        /// another entry by a placeholder such as {NAME.sender}, that host replaces the host
-        /// without a program.
+        /// the two sides; its host then runs no program. If the other side contacts a host of
+        /// another entry by a placeholder such as {NAME.sender}, the contacted host replaces the
+        /// host without a program.
         receiver: Option<SidePlan> => key(KeyKind::Table(&SidePlan::TABLE));
         /// Files and folders, relative to this file. Programs find them, read-only, in the folder
         /// /files, which is part of their PATH. The working folder of each program has symbolic
@@ -74,8 +74,8 @@ keys! {
         /// Differentiated services codepoint of all packets of both hosts for which the program
         /// does not set one.
         dscp: u8 = int(0, 63).default("0");
-        /// A class, as for [[flows]], which may contain flows, traffic and programs. Default: no
-        /// class.
+        /// The class of the entry, as for [[flows]]. A class may contain flows, traffic and
+        /// programs. Default: no class.
         class: Option<String> => key(KeyKind::Class);
         /// Expected exit status of programs that end on their own; any other status fails the run.
         expect: i32 = int(0, 255).default("0");
@@ -83,7 +83,7 @@ keys! {
         /// "2026-12-01T12:00:00". All entries must have the same date. Default: 2026-01-01.
         date: u64 => key(KeyKind::Date);
         /// Numbers to read from files that programs write to /out: { NAME = { file, path, scale }
-        /// }. The results include each as results.NAME.
+        /// }. The results include each number as results.NAME.
         results: Vec<ResultPlan> => key(KeyKind::Map(&ResultPlan::TABLE));
         /// Index of the entry whose host replaces the host without a program.
         partner: Option<u32>;
@@ -103,8 +103,8 @@ keys! {
         /// the end of the run if stop is not set. Write "{{" for a literal brace.
         run: Vec<String> => key(KeyKind::Words);
         /// Makes this side a server, which starts before the run. The run begins when the server is
-        /// ready. This key describes how tailback recognises that: "tcp:PORT", "udp:PORT",
-        /// "stdout:TEXT" or a time such as "500ms".
+        /// ready. This key describes how tailback recognises that the server is ready: "tcp:PORT",
+        /// "udp:PORT", "stdout:TEXT" or a time such as "500ms".
         ready: Option<Ready> => key(KeyKind::Ready);
         /// A folder, relative to this file, that becomes the root of the side's file system, in
         /// place of Debian packages. It contains an unpacked container image, as "docker export" or

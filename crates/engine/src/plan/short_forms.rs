@@ -8,7 +8,7 @@ use crate::units::Time;
 const PROBABILITY: keys::Key = float(0.0, 1.0);
 
 keys! {
-    /// Loss in bursts: short for the impairment `burst_loss`.
+    /// Loss in bursts: a short form of the impairment `burst_loss`.
     pub struct BurstLossForm as "loss" {
         /// The four parameters of a Gilbert-Elliott channel.
         key gilbert = key(KeyKind::Table(&GilbertForm::TABLE)).required();
@@ -30,7 +30,7 @@ keys! {
 }
 
 keys! {
-    /// A delay that changes: short for the impairment `delay`.
+    /// A delay that changes: a short form of the impairment `delay`.
     pub struct DelayForm as "delay" {
         /// A list of times, each with the delay that applies from then on.
         key steps = plain(Kind::Pairs(&Kind::Time { min: Time::ZERO })).required();
@@ -38,7 +38,7 @@ keys! {
 }
 
 keys! {
-    /// Packets that arrive late: short for the impairment `reorder`.
+    /// Packets that arrive late: a short form of the impairment `reorder`.
     pub struct ReorderForm as "[reorder]" {
         /// Probability that a packet arrives late.
         key probability = PROBABILITY.required();
@@ -48,7 +48,7 @@ keys! {
 }
 
 keys! {
-    /// A policer: short for the impairment `police`.
+    /// A policer: a short form of the impairment `police`.
     pub struct PolicerForm as "[policer]" {
         /// Rate at which tokens arrive.
         key rate = plain(Kind::Rate).required();

@@ -196,8 +196,8 @@ keys! {
         pacing: Pacing = Pacing::KEY.default("auto")
             .kernel(Only(&["auto", "off", "fq", "gso"]), "the guest joins segments with path.offloads");
         /// Whether the window grows by the number of acknowledged segments, or by the number of
-        /// ACKs as in Linux 3.2. The kernel engine supports "acks" for reno, and for dctcp unless
-        /// its version is that of Linux 7.3.
+        /// ACKs as in Linux 3.2. The kernel engine supports "acks" for reno, and for dctcp with an
+        /// option `version` other than "linux-7.3".
         growth: Growth = Growth::KEY.default("segments");
         /// Whether the receiver acknowledges every segment at the start of a connection.
         quickack: bool = BOOL.default("true");
@@ -223,15 +223,16 @@ keys! {
         /// earlier segments, and one for the segment with the change. "split-delayed": like
         /// "split", but the second ACK is delayed, as in some versions of the SCE kernels.
         /// "dither": the receiver sets ESCE on so many ACKs that they cover as many segments as
-        /// were marked. "off": not at all. "auto": "split" if the congestion control supports SCE,
-        /// else "off".
+        /// were marked. "off": the receiver does not report marks. "auto": "split" if the
+        /// congestion control supports SCE, else "off".
         sce_receiver: SceReceiver = SceReceiver::KEY.default("auto")
             .kernel(Only(&["auto", "off"]), "Linux does not know of SCE");
         /// How the receiver reports CE to the sender. "accecn": by Accurate ECN (RFC 9768).
-        /// "rfc3168": as in RFC 3168. "none": not at all, as a receiver without ECN. "auto": as the
-        /// congestion control requires, which is Accurate ECN for prague, an echo of each packet
-        /// for DCTCP, and RFC 3168 for all others. If a congestion control needs Accurate ECN and
-        /// does not get it, it runs without ECN.
+        /// "rfc3168": as in RFC 3168. "none": the receiver does not report CE, like a receiver
+        /// without ECN. "auto": as the congestion control requires, which is Accurate ECN for
+        /// prague, an echo of each packet for DCTCP, and RFC 3168 for all others. If a congestion
+        /// control needs Accurate ECN and the receiver does not support it, the flow runs without
+        /// ECN.
         ecn_feedback: EcnFeedback = EcnFeedback::KEY.default("auto");
         /// When the receiver sends the TCP option of Accurate ECN (4 to 12 bytes). "off": never.
         /// "minimum": after CE and three times per round trip. "full": on every ACK, until ACKs

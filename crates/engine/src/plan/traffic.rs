@@ -9,14 +9,14 @@ use crate::registry::{Kind, Options};
 use crate::units::{Bytes, Rate, Time};
 
 keys! {
-    /// A TCP flow, or several of a kind.
+    /// A TCP flow, or several equal TCP flows.
     pub struct FlowPlan as "[[flows]]" {
         /// Name in results; default: the congestion control's name, made unique (cubic, cubic-2).
         name: String => key(KeyKind::Name);
         /// The congestion control: its name, or { name = ..., options }. On the kernel engine,
-        /// module = name runs the congestion control of your own kernel module. There, { name =
-        /// ..., kernel = true } selects a congestion control of Linux that the simulator does not
-        /// have.
+        /// module = name runs the congestion control of your own kernel module. Also on the kernel
+        /// engine, { name = ..., kernel = true } selects a congestion control of Linux that the
+        /// simulator does not have.
         cc: Algorithm => entry(Registry::Cc).required();
         /// A module of the guest kernel that replaces the congestion control.
         module: Option<String>;
@@ -55,11 +55,11 @@ keys! {
         hosts: Option<[String; 2]> => key(KeyKind::Hosts);
         /// Differentiated services codepoint of all packets of the flow, including ACKs.
         dscp: u8 = int(0, 63).default("0");
-        /// A name of your choice for a class of flows. Results also have the sums over the flows of
-        /// a class, measured at the first link of their route. This link must be the same for all
-        /// flows of the class. Default: no class.
+        /// A name of your choice for a class of flows. The results also describe the class as a
+        /// whole, measured at the first link of its flows' routes. This link must be the same for
+        /// all flows of the class. Default: no class.
         class: Option<String> => key(KeyKind::Class);
-        /// Keys of [tcp] for which this flow has a value of its own.
+        /// Keys of [tcp] with values for this flow only.
         tcp: TcpPlan => key(KeyKind::Table(&TcpPlan::TABLE));
     }
 }
@@ -110,8 +110,8 @@ keys! {
         hosts: Option<[String; 2]> => key(KeyKind::Hosts);
         /// Differentiated services codepoint of the source's packets.
         dscp: u8 = int(0, 63).default("0");
-        /// A class, as for [[flows]], which may contain flows, traffic and programs. Default: no
-        /// class.
+        /// The class of the source, as for [[flows]]. A class may contain flows, traffic and
+        /// programs. Default: no class.
         class: Option<String> => key(KeyKind::Class);
         /// Connections that the source opens. `None` if it sends datagrams.
         connections: Option<Box<ConnectionsPlan>>;
@@ -120,8 +120,7 @@ keys! {
         answers: Option<Vec<u32>>;
         /// If the source opens connections: the congestion control of their servers, as for a flow.
         key cc = entry(Registry::Cc).default("cubic").of_connections();
-        /// If the source opens connections: keys of [tcp] for which these connections have a value
-        /// of their own.
+        /// If the source opens connections: keys of [tcp] with values for these connections only.
         key tcp = key(KeyKind::Table(&TcpPlan::TABLE)).of_connections();
         /// If the source opens connections: links that requests and ACKs pass. For ping and video:
         /// links that echoes and reports pass. Default: the links of the route in reverse order, in

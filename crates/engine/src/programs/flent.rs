@@ -18,7 +18,7 @@ pub const ENTRY: Entry<Build> = Entry {
     options: &[
         Opt {
             name: "test",
-            doc: "Flent's name of the test.",
+            doc: "Name of the test in Flent.",
             kind: Kind::Word(&[
                 "rrul",
                 "rrul_be",

@@ -44,7 +44,7 @@ pub const ENTRY: Entry<Build> = Entry {
     options: &[
         Opt {
             name: "testcase",
-            doc: "The runner's name of the test case, for server and client (TESTCASE). Some test cases of the runner also check a packet trace; tailback does not.",
+            doc: "Name of the test case in the runner, for server and client (TESTCASE). Some test cases of the runner also check a packet trace; tailback does not.",
             kind: Kind::Word(&[
                 "handshake",
                 "transfer",

@@ -14,7 +14,7 @@ const REPORT: &str = "irtt.json";
 pub const ENTRY: Entry<Build> = Entry {
     name: "irtt",
     doc: "Sends UDP packets at equal intervals, as in a call, and measures the replies. Both ends share one \
-          clock, so that one-way delays are exact.",
+          clock, so one-way delays are exact.",
     follows: "irtt",
     options: &[
         Opt {

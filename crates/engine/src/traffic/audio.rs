@@ -16,7 +16,7 @@ use crate::units::{Rate, Time};
 /// Option `deadline` of media traffic.
 pub const DEADLINE: Opt = Opt {
     name: "deadline",
-    doc: "Deadline after a frame is captured; a frame that is complete later counts as late.",
+    doc: "Time from the capture of a frame to its deadline. A frame that is incomplete at its deadline counts as late.",
     kind: Kind::Time { min: Time(1_000) },
     default: Some("150ms"),
     tc: None,

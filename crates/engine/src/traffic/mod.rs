@@ -156,7 +156,7 @@ pub const ECN: Opt = Opt {
 /// Option of every kind that opens connections: how many may be open at the same time.
 pub const LIMIT: Opt = Opt {
     name: "limit",
-    doc: "Largest number of connections at a time. The source does not open more: it discards the request and counts it as refused.",
+    doc: "Largest number of connections at a time. If a request would need one more, the source discards the request and counts it as refused.",
     kind: Kind::Int {
         min: 1,
         max: 10_000,

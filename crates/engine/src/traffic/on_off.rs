@@ -28,14 +28,14 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "on",
-            doc: "Length of a period of sending. If lengths are random, their mean.",
+            doc: "Length of a period of sending, or the mean length if lengths are random.",
             kind: Kind::Time { min: Time(1_000) },
             default: Some("1s"),
             tc: None,
         },
         Opt {
             name: "off",
-            doc: "Length of a pause. If lengths are random, their mean.",
+            doc: "Length of a pause, or the mean length if lengths are random.",
             kind: Kind::Time { min: Time(1_000) },
             default: Some("1s"),
             tc: None,

@@ -46,7 +46,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "think",
-            doc: "Mean time from the end of a page to the start of the next page; exponentially distributed.",
+            doc: "Mean time from the end of a page to the start of the next page; these times are exponentially distributed.",
             kind: Kind::Time {
                 min: Time(1_000_000),
             },

@@ -14,7 +14,7 @@ use crate::units::{Rate, Time};
 /// The registry entry of `ping`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "ping",
-    doc: "Sends requests at equal intervals, which the receiver echoes at once. Measures round-trip and one-way delays, and losses.",
+    doc: "Sends requests at equal intervals. The receiver echoes each request at once. Measures round-trip and one-way delays, and losses.",
     follows: "ping and irtt; Flent's interval of 200 ms",
     options: &[
         Opt {
@@ -26,7 +26,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "packet_size",
-            doc: "Frame length of requests and echoes in bytes; the default is that of ping's 56 bytes of data.",
+            doc: "Frame length of requests and echoes in bytes; the default is the length with ping's 56 bytes of data.",
             default: Some("98"),
             ..datagram::PACKET_SIZE
         },

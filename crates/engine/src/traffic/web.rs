@@ -20,19 +20,19 @@ use crate::units::Time;
 /// The registry entry of `web`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "web",
-    doc: "Short TCP connections, one for each request. The gaps between requests are exponential, and the sizes Pareto or lognormal.",
+    doc: "Short TCP connections, one for each request. The gaps between requests are exponentially distributed, and the sizes have a Pareto or lognormal distribution.",
     follows: "the web-like flows of the DualPI2 testbed: Poisson arrivals, truncated Pareto sizes",
     options: &[
         Opt {
             name: "arrival",
-            doc: "Mean gap between requests; exponentially distributed.",
+            doc: "Mean gap between requests; the gaps are exponentially distributed.",
             kind: Kind::Time { min: Time(100_000) },
             default: Some("10ms"),
             tc: None,
         },
         Opt {
             name: "reuse",
-            doc: "Whether a connection serves further requests after its first. If no connection is unused, a request opens a new one, but is served by whichever connection becomes free first. Default: false.",
+            doc: "Whether a connection serves further requests after its first. If all connections are in use, a request opens a new connection. The connection that becomes free first then serves the request. Default: false.",
             kind: Kind::Bool,
             default: None,
             tc: None,

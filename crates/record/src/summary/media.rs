@@ -39,12 +39,12 @@ fields! {
             .called("frame_delay_ms")
             .only(Stat::OF_DELAYS)
             .less();
-        /// Number of stalls: times without a playable frame of more than max(3 frame intervals, 1
-        /// frame interval + 150 ms).
+        /// Number of stalls. A stall is a time of more than max(3 frame intervals, 1 frame interval
+        /// + 150 ms) without a playable frame.
         stalls: u64 = measured("", Count).less();
         /// Total time of all stalls.
         stall_s: f64 = measured("s", Once).less();
-        /// The longest stall.
+        /// Duration of the longest stall.
         longest_stall_s: f64 = measured("s", Once).less();
         /// Rate of the media itself, without headers.
         bitrate_mbit: Option<f64> = measured("Mbit/s", Bytes).called("media_mbit").more();
@@ -70,7 +70,7 @@ fields! {
         intervals: u64 = measured("", Count).called("rpm_intervals");
         /// Number of bulk connections at the end of the test.
         connections: u64 = measured("", Count).called("rpm_connections");
-        /// Mean goodput of the last intervals.
+        /// Mean goodput of the last 4 intervals of the test.
         goodput_mbit: f64 = measured("Mbit/s", Bytes).called("rpm_goodput_mbit").more();
     }
 }

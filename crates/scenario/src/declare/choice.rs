@@ -479,7 +479,7 @@ pub(super) fn schema(registry: Registry) -> Json {
     });
     if registry == Registry::Aqm {
         of_kernel["args"] = json!({ "type": "string", "pattern": "^[ -~]{0,1000}$", "default": "",
-                "description": "Words handed to tc as they are." });
+                "description": "Words that are passed to tc unchanged." });
     }
     shapes.push(json!({
         "type": "object",

@@ -333,7 +333,7 @@ pub(super) fn schema(kind: Kind) -> Json {
         ] }),
         Kind::List(inner) => json!({ "anyOf": [
             { "type": "array", "items": schema(*inner), "minItems": 1, "maxItems": MAX_LIST },
-            { "type": "string", "description": "A file with one value a line." },
+            { "type": "string", "description": "A file with one value per line." },
         ] }),
         Kind::Pairs(inner) => json!({
             "type": "array",

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         ("baseline first.toml main.tailback.json", "write the results of a scenario to a file"),
         (
             "baseline first.toml main.tailback.json --metric delay_p99_ms --force",
-            "replace that file by one with a single metric",
+            "replace that file by a file with a single metric",
         ),
     ),
 )
@@ -56,7 +56,7 @@ def baseline(
 
     TARGET ends in .tailback.json. The file has the values of every seed and the version of the
     engine. Later, `tailback compare TARGET FILE --fail-if delay_p99_ms:+10%` tests whether the
-    delay has grown. Each point of a sweep runs with 10 seeds, unless FILE or --seeds sets another
+    delay has grown. Each sweep point runs with 10 seeds, unless FILE or --seeds sets another
     number.
     """
     from tailback.comparison import baseline as kept

@@ -60,10 +60,10 @@ def bundle(
     """Write a scenario, its results and the versions of the software to one file, or verify such a
     file.
 
-    TARGET is a scenario. tailback first runs what is not stored yet. The bundle has the scenario,
-    the files that it reads, the results with their hashes, a figure, the commands, the versions of
-    the software, and metadata (RO-Crate). --verify checks a bundle and runs it again; the exit
-    status is 1 if a byte differs.
+    TARGET is a scenario. tailback first makes the runs that are not stored yet. The bundle has the
+    scenario, the files that it reads, the results with their hashes, a figure, the commands, the
+    versions of the software, and metadata (RO-Crate). --verify checks a bundle and runs it again;
+    the exit status is 1 if a byte differs.
 
     docs/how-to/bundle.md lists what a bundle contains.
     """

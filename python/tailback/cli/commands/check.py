@@ -16,7 +16,10 @@ from tailback.cli.options import engine_option, seeds_option, set_option, with_o
     cls=Command,
     examples=(
         ("check first.toml", "validate a scenario and estimate its cost"),
-        ("check first.toml --engine kernel", "ask whether the kernel engine supports it"),
+        (
+            "check first.toml --engine kernel",
+            "check whether the kernel engine supports the scenario",
+        ),
     ),
 )
 @click.argument("file")

@@ -54,15 +54,15 @@ if TYPE_CHECKING:
     multiple=True,
     metavar="NAME[:KEY=VALUE]",
     help="A variant of FILE, with the value at path KEY replaced. Repeat the option with the same "
-    "NAME to replace more. NAME alone is the unchanged file. The keys engine and kernel choose "
-    "the engine and the guest kernel. The first variant is the baseline.",
+    "NAME to replace more values. NAME alone is the unchanged file. The keys engine and kernel "
+    "choose the engine and the guest kernel. The first variant is the baseline.",
 )
 @click.option(
     "--without",
     "absent",
     metavar="NAME",
     help="Add a first variant in which this flow or source of traffic sends nothing. The "
-    "comparison then shows the harm that it does to the others, unless --metric names other "
+    "comparison then shows the harm that NAME does to the others, unless --metric names other "
     "metrics.",
 )
 @click.option(
@@ -71,15 +71,15 @@ if TYPE_CHECKING:
     multiple=True,
     metavar="NAME",
     help="Metric to compare [default: throughput, delay and other common metrics], e.g. "
-    "link.drops for drops at links. `tailback list metrics` lists all. Can be repeated.",
+    "link.drops for drops at links. `tailback list metrics` lists all metrics. Can be repeated.",
 )
 @click.option(
     "--fail-if",
     "limits",
     multiple=True,
     metavar="QUANTITY:±N[%]",
-    help="Exit with status 3 if a difference is beyond this bound, or with 4 if the seeds "
-    "cannot decide. Examples: throughput_mbit:-5%, delay_mean_ms:+0.5, or jain:2% for both "
+    help="Exit with status 3 if a difference is beyond this bound, or with 4 if there are too few "
+    "seeds to decide. Examples: throughput_mbit:-5%, delay_mean_ms:+0.5, or jain:2% for both "
     "directions. The bound delay_mean_ms@NAME:+10% applies to one link or flow. Without @NAME, "
     "the bound applies to each link or flow. Can be repeated.",
 )
@@ -102,8 +102,8 @@ if TYPE_CHECKING:
     "presets",
     multiple=True,
     metavar="NAME",
-    help="With SET: preset that changes its scenarios for every variant; the presets are listed "
-    "above [default: none]. Can be repeated.",
+    help="With SET: preset that changes the scenarios of SET for every variant; the text above "
+    "lists the presets [default: none]. Can be repeated.",
 )
 @click.option(
     "--report",
@@ -136,18 +136,18 @@ def compare(
 ) -> int:
     """Compare variants of a scenario, or stored sweeps, and show what differs beyond noise.
 
-    Every variant runs at the same sweep points with the same seeds (default: 10, unless FILE says
-    how many). The table marks a difference from the first variant with a star if it is more than
-    noise (q below 0.05). At most 5 % of the stars are expected to be wrong, which is the false
-    discovery rate.
+    Every variant runs at the same sweep points with the same seeds (10 by default, unless FILE sets
+    another number). The table marks a difference from the first variant with a star if it is more
+    than noise (q below 0.05). At most 5 % of the stars are expected to be wrong. This share is the
+    false discovery rate.
 
-    SET is the name of a set of scenarios that comes with tailback. The only one is
-    l4s-battery. Its parts are 1-1, 1h-1h, 1l-1l (together equal-rtt), flows, mixed-rtt and
-    overload. Its flows are called L and C, and its link is called bottleneck. For example, the
-    variant NAME:bottleneck.queue.target=18ms changes the queue in all parts. The presets are dctcp
-    (DCTCP instead of Prague in L, and any_ect for the queue; the kernel engine always uses this
-    preset), step-2019 (step thresholds of 6 and 2 ms at 4 and 12 Mbit/s) and overload-5 (five flows
-    in each class). With SET, the report is also written as a PDF.
+    SET is the name of a set of scenarios that comes with tailback. The only set is l4s-battery. Its
+    parts are 1-1, 1h-1h, 1l-1l (together equal-rtt), flows, mixed-rtt and overload. Its flows are
+    called L and C, and its link is called bottleneck. For example, the variant
+    NAME:bottleneck.queue.target=18ms changes the queue in all parts. The presets are dctcp (DCTCP
+    instead of Prague in L, and any_ect for the queue; the kernel engine always uses this preset),
+    step-2019 (step thresholds of 6 and 2 ms at 4 and 12 Mbit/s) and overload-5 (five flows in each
+    class). With SET, the report is also written as a PDF.
 
     STORED is the folder of a sweep (results/sweeps/ID), the id of a sweep or its beginning,
     `latest`, or the folder of a run (results/runs/ID). It can also be a data file of Flent

@@ -76,8 +76,8 @@ _OPTIONS = (
         type=click.Path(file_okay=False, path_type=Path),
         metavar="DIR",
         help=(
-            "Folder of the report [default: evaluations/SUITE-NAME in the folder of results; "
-            "with --quick, --part or --against, the name of the folder contains these too]."
+            "Folder of the report [default: evaluations/SUITE-NAME in the folder of results; with "
+            "--quick, --part or --against, the name of the folder also contains these options]."
         ),
     ),
     click.option("--no-report", is_flag=True, help="Do not write a report."),
@@ -176,7 +176,7 @@ def _report(evaluation: Evaluation, folder: Path, pdf: bool) -> Path:
 def cc() -> None:
     """Evaluate a congestion control by RFC 9743.
 
-    NAME is a congestion control of `tailback list cc` or of a plugin. Options follow a colon:
+    NAME is a congestion control from `tailback list cc` or from a plugin. Options follow a colon:
     cubic:slow_start=search. program=FILE evaluates a program, such as a QUIC stack. FILE has one
     [[programs]] table. The exit status is 1 if a section fails or is worse than the reference, 2
     for bad input, and 0 otherwise.
@@ -193,7 +193,7 @@ def cc() -> None:
 def queue() -> None:
     """Evaluate a queue discipline by RFC 7928.
 
-    NAME is a queue discipline of `tailback list aqm` or of a plugin. Options follow a colon:
+    NAME is a queue discipline from `tailback list aqm` or from a plugin. Options follow a colon:
     codel:target=10ms. The exit status is 1 if a section fails or is worse than the reference, 2 for
     bad input, and 0 otherwise.
     """
@@ -213,8 +213,8 @@ def queue() -> None:
 def bbr() -> None:
     """Evaluate an implementation of BBR by the test cases of BBR's Internet-Draft.
 
-    NAME is a BBR of `tailback list cc` or of a plugin. Options follow a colon:
-    bbr3:draft=06,down_gain=0.8. program=FILE evaluates a program, such as a QUIC stack. FILE has
-    one [[programs]] table. The test cases are in appendix A of draft-ietf-ccwg-bbr-06. The exit
+    NAME is an implementation of BBR from `tailback list cc` or from a plugin. Options follow a
+    colon: bbr3:draft=06,down_gain=0.8. program=FILE evaluates a program, such as a QUIC stack. FILE
+    has one [[programs]] table. The test cases are in appendix A of draft-ietf-ccwg-bbr-06. The exit
     status is 1 if a case fails, 2 for bad input, and 0 otherwise.
     """

@@ -27,7 +27,7 @@ MOST = 24
     examples=(
         ("explain", "explain the latest run"),
         ("explain latest --flow cubic", "explain one flow and its queues"),
-        ("explain --where path.rtt=80ms", "explain a point of the latest sweep"),
+        ("explain --where path.rtt=80ms", "explain one sweep point of the latest sweep"),
     ),
 )
 @click.argument("run", metavar="[RUN]", default="latest", shell_complete=run_ids)
@@ -44,7 +44,7 @@ MOST = 24
     metavar="KEY=VALUE",
     help=(
         "In the latest sweep, explain the run with this value of a swept key or with this seed "
-        "[default: its first run]. Can be repeated."
+        "[default: the first run of the sweep]. Can be repeated."
     ),
 )
 @json_option
@@ -54,12 +54,12 @@ def explain(run: str, flows: tuple[str, ...], where: tuple[str, ...], as_json: b
     RUN is the folder of a run (results/runs/ID), its id, the beginning of its id, or `latest`
     [default]. `latest` is the first run of the latest sweep, or the run that --where selects.
 
-    For each flow it prints what the flow waited for, as shares of its time. It also prints when,
-    why and by how much the flow's window was reduced. For each queue it prints whether the queue
-    never drained or had only bursts, which flows' bytes waited in it, its drops and marks by cause,
-    and its state over time. For two flows at one queue, it prints how each responds to the queue's
-    drops and marks. --json has every number as a field, and lists the reductions one by one.
-    tailback does not explain [[programs]], because it records nothing inside them.
+    For each flow the command prints what the flow waited for, as shares of its time. It also prints
+    when, why and by how much the flow's window was reduced. For each queue it prints whether the
+    queue never drained or had only bursts, which flows' bytes waited in it, its drops and marks by
+    cause, and its state over time. For two flows at one queue, it prints how each flow responds to
+    the queue's drops and marks. --json has every number as a field, and lists the reductions one by
+    one. tailback does not explain [[programs]], because it records nothing inside them.
 
     docs/how-to/explain.md has examples with known causes.
     """

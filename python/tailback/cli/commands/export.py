@@ -36,7 +36,7 @@ from tailback.errors import InputError
     "--out",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="File to write [default: the run's id with the format's ending].",
+    help="File to write [default: the run's id with the file name extension of the format].",
 )
 @click.option(
     "--results",
@@ -58,13 +58,14 @@ def export(
     """Write a run in another tool's format.
 
     RUN is the folder of a run (results/runs/ID), its id, the beginning of its id, or `latest` if
-    the latest sweep has one run.
+    the latest sweep has only one run.
 
     csv writes the time series to FILE, and the summary of the run to a second file beside it.
 
-    flent writes a data file that Flent opens and plots. It has throughput, smoothed RTT and window
-    of each flow. If no queue of the path treats flows separately, it also has the round-trip time
-    that a ping would measure. The run must have record.series = "interval" (the default).
+    flent writes a data file that Flent opens and plots. The file has throughput, smoothed RTT and
+    window of each flow. If no queue of the path treats flows separately, the file also has the
+    round-trip time that a ping would measure. The run must have record.series = "interval" (the
+    default).
 
     pcapng writes the headers of every packet for Wireshark. The run must have record.packets =
     true. Each link has three interfaces: NAME.in before its queue, NAME.out after its queue, and
@@ -74,9 +75,9 @@ def export(
 
     qlog writes FILE for one flow, or NAME.FLOW.sqlog for each of several flows, in qlog's current
     schema. The file has the windows, RTT and states of the sender, why slow start ended and why the
-    window was reduced. With record.series = "acks" it has every ACK, and with record.events = true
-    every drop and mark. qlog-0.3 is the older JSON that qvis reads. A qlog file that a program's
-    stack wrote is copied unchanged, to NAME.PROGRAM.FILE.
+    window was reduced. With record.series = "acks" the file has every ACK, and with record.events =
+    true every drop and mark. qlog-0.3 is the older JSON format that qvis reads. A qlog file that a
+    program's stack wrote is copied unchanged, to NAME.PROGRAM.FILE.
     """
     from tailback import interop
     from tailback.store import layout

@@ -49,8 +49,8 @@ def grade(
     """Grade submissions to a task by the assertions of its scenario.
 
     TASK is a task file, or a folder with the file task.toml. The task names a scenario and the keys
-    that a submission may set. SUBMISSIONS is a folder with a file NAME.toml for each submission. A
-    submission may have no other keys. An assertion holds if the mean over seeds is within its
+    that a submission may set. A submission must not set other keys. SUBMISSIONS is a folder with a
+    file NAME.toml for each submission. An assertion holds if the mean over seeds is within its
     bound. An invalid submission is listed with file, line and column, and affects only its own row.
 
     docs/how-to/teach.md describes the format of tasks.

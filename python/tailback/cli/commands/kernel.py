@@ -95,8 +95,8 @@ def build(
     and --release, for the guest kernel of that release. With only --program, it builds programs. An
     interrupted build resumes.
 
-    A new guest kernel becomes the one in use, except if it is built with --release. A
-    scenario chooses such a guest kernel by its release, e.g. kernel = "6.1".
+    A new guest kernel becomes the one in use, except if it is built with --release. A scenario
+    chooses a guest kernel that was built with --release by this release, e.g. kernel = "6.1".
     """
     from tailback.base import machine
 
@@ -119,7 +119,7 @@ def build(
 @kernel.command(
     "list",
     examples=(
-        ("kernel list", "list the kits"),
+        ("kernel list", "list the guest kernels"),
         ("kernel list --json", "print them as JSON, with their contents"),
     ),
 )
@@ -195,7 +195,8 @@ def info(as_json: bool) -> int:
     default=1,
     show_default=True,
     metavar="N",
-    help="Number of runs in real time at the same time; simultaneous runs disturb each other.",
+    help="Number of real-time runs that run at the same time; simultaneous runs disturb each "
+    "other.",
 )
 @click.option(
     "--out",
@@ -220,7 +221,7 @@ def clock(
     differ.
 
     Runs in real time last as long as their scenario: 15 runs of 20 s for each seed. --jobs sets how
-    many run at the same time. Leave the machine idle meanwhile.
+    many run at the same time. Do not use the machine for anything else meanwhile.
     """
     import tempfile
 
@@ -258,8 +259,8 @@ def show(file: str, overrides: tuple[str, ...]) -> int:
     """Show how the guest (the virtual Linux machine) would be set up for the first sweep point of
     FILE, without running it.
 
-    It prints modules, sysctls, devices, the commands of ip and tc in each network namespace, and
-    the flows.
+    The command prints modules, sysctls, devices, the commands of ip and tc in each network
+    namespace, and the flows.
     """
     from tailback.kernel import kit
     from tailback.running import scenarios

@@ -15,7 +15,7 @@ from tailback.cli.help import Command
     cls=Command,
     examples=(
         ("lab", "open the laboratory with the first example"),
-        ("lab first.toml", "open a scenario file in it"),
+        ("lab first.toml", "open a scenario file in the laboratory"),
         ("lab latest --no-browser", "print the address of the latest run's scenario"),
     ),
 )
@@ -25,11 +25,11 @@ def lab(name: str | None, no_browser: bool) -> int:
     """Open a scenario in the browser, where every change runs it again.
 
     RUN is the folder of a run (results/runs/ID), its id, the beginning of its id, or `latest` if
-    the latest sweep has one run. The page then opens with the scenario of this run.
+    the latest sweep has only one run. The page then opens with the scenario of this run.
 
     The page contains the simulator, compiled for browsers. It needs no network. A run in the page
     has the same results and the same id as with `tailback run`. The page stores nothing on this
-    machine. Ctrl-C ends the server.
+    machine. tailback serves the page until you press Ctrl-C.
     """
     import webbrowser
 

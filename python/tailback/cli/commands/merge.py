@@ -16,7 +16,7 @@ from tailback.cli.options import json_option, quiet_option
 @click.command(
     cls=Command,
     examples=(
-        ("merge part-1 part-2 --into results", "put the stores of two shards together"),
+        ("merge part-1 part-2 --into results", "merge the stores of two shards"),
         ("merge part-* --into results --json", "print what was merged as JSON"),
     ),
 )
@@ -33,9 +33,9 @@ from tailback.cli.options import json_option, quiet_option
 def merge(stores: tuple[str, ...], into: Path, as_json: bool) -> int:
     """Merge the runs and sweeps of several folders of results (stores) into one.
 
-    The hashes of every run are checked. Runs and sweeps that are already in the store of --into
-    stay unchanged. Reports and comparisons are not copied. To write one again from the merged runs,
-    repeat the command that wrote it.
+    The command checks the hashes of every run. Runs and sweeps that are already in the store of
+    --into stay unchanged. Reports and comparisons are not copied. To write a report again from the
+    merged runs, repeat the command that wrote it.
     """
     from tailback.running.spread.merge import merge as put_together
 

@@ -94,7 +94,7 @@ def _scale_option(axis: str) -> Callable[[click.decorators.FC], click.decorators
     "conditions",
     multiple=True,
     metavar="KEY=VALUE[,VALUE...]",
-    help="Draw only these values of a key, flow, link or class. Can be repeated.",
+    help="Draw only these values of a key, or only these flows, links or classes. Can be repeated.",
 )
 @click.option(
     "--without",
@@ -136,7 +136,8 @@ def _scale_option(axis: str) -> Callable[[click.decorators.FC], click.decorators
     default="paper",
     show_default=True,
     metavar="STYLE",
-    help="paper or slides. slides has thick lines, large letters and an aspect ratio of 16:9.",
+    help="paper or slides. With slides, figures have thick lines, large letters and an aspect "
+    "ratio of 16:9.",
 )
 @click.option("--title", default="", metavar="TEXT", help="Title above the figure.")
 @click.option("--from", "begin", metavar="TIME", help="Start of the time axis, e.g. 2s.")
@@ -163,14 +164,14 @@ def _scale_option(axis: str) -> Callable[[click.decorators.FC], click.decorators
     "laws",
     multiple=True,
     metavar="LAW",
-    help="In a figure over a probability of loss, draw what a formula predicts: rfc9438 (CUBIC) or "
-    "reno. Can be repeated.",
+    help="In a figure over a probability of loss, draw the curve that a formula predicts: rfc9438 "
+    "(CUBIC) or reno. Can be repeated.",
 )
 @click.option(
     "--events",
     metavar="KIND[,KIND...]",
-    help="In a figure over time, mark these events with ticks: drops, marks, slow-start-exit, "
-    "or all of them.",
+    help="In a figure over time, mark these events with ticks: drops, marks, slow-start-exit, or "
+    "all (all three kinds).",
 )
 @with_option
 @quiet_option

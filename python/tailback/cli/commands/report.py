@@ -17,7 +17,7 @@ from tailback.cli.options import quiet_option, report_options, with_option
     cls=Command,
     examples=(
         ("report", "write the report of the latest sweep"),
-        ("report results --pdf", "write it as PDF too"),
+        ("report results --pdf", "also write the report as PDF"),
     ),
 )
 @click.argument(

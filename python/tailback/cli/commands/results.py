@@ -19,7 +19,7 @@ def results() -> None:
     """List, show, compare and delete stored sweeps and runs.
 
     Name a sweep by its folder, its id, the beginning of its id, or `latest`. Name a run by its
-    folder or id, or by `latest` if the latest sweep has one run.
+    folder or id, or by `latest` if the latest sweep has only one run.
     """
 
 
@@ -58,7 +58,7 @@ def list_(out: Path | None, as_json: bool) -> int:
 @with_option
 @json_option
 def show(name: str, out: Path | None, as_json: bool) -> int:
-    """Print the table of a sweep again, as `run` did [default: latest]."""
+    """Print the table of a sweep again, as `run` printed it [default: latest]."""
     from tailback.cli.tables import results as table
     from tailback.store import archive, layout
     from tailback.store.results import open_results
@@ -152,8 +152,8 @@ def prune(
 ) -> int:
     """Delete sweeps, and runs that no sweep needs any more.
 
-    Without SWEEP and options, it deletes only runs that belong to no sweep. It keeps every run that
-    a remaining sweep uses.
+    Without SWEEP and options, the command deletes only runs that belong to no sweep. It keeps every
+    run that a remaining sweep uses.
     """
     from tailback.base.numbers import bytes_text
     from tailback.running import engines

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         ("run first.toml --seeds 5", "run each point with five seeds"),
         (
             "run first.toml --set bottleneck.rate=10Mbit --engine kernel",
-            "run it at another rate on the real kernel",
+            "run the scenario at another rate on the Linux kernel",
         ),
     ),
 )
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     "asserts",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="File with additional [[assert]] tables. Each sets a bound on a metric that every run "
-    "must meet.",
+    help="File with additional [[assert]] tables. Each table sets a bound that a metric of every "
+    "run must meet.",
 )
 @click.option(
     "--without",
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     metavar="NAME",
     help=(
         "Also run each sweep point without this flow or source of traffic, with the same seeds. "
-        "The table and the JSON then show the harm that it does to the other flows. Can be "
+        "The table and the JSON then show the harm that NAME does to the other flows. Can be "
         "repeated."
     ),
 )

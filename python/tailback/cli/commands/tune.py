@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     examples=(
         (
             "tune first.toml --vary bottleneck.queue.target=1ms..30ms --minimise delay_p99_ms",
-            "find the target with the least delay",
+            "find the target of the queue that gives the least delay",
         ),
         (
             "tune first.toml --vary bottleneck.queue.target=1ms..30ms --minimise delay_p99_ms "
@@ -71,7 +71,7 @@ if TYPE_CHECKING:
     default="mean",
     show_default=True,
     metavar="mean|worst",
-    help="Whether a goal is the mean, or the worst value, over the values of --over.",
+    help="Whether a goal is the mean of its metric over the values of --over, or the worst value.",
 )
 @click.option(
     "--runs",
@@ -137,12 +137,12 @@ def tune(
     """Search for the best values of keys of a scenario.
 
     A candidate is a combination of values of the keys. With several goals, the result is a Pareto
-    front: a candidate is on it if no other is better in one goal and at least as good in the rest.
-    At the end tailback runs these candidates and the unchanged FILE with seeds that the search did
-    not use. The report has a scenario file for each candidate of the front.
+    front: a candidate is on the front if no other candidate is better in one goal and at least as
+    good in the others. At the end tailback runs these candidates and the unchanged FILE with seeds
+    that the search did not use. The report has a scenario file for each candidate of the front.
 
-    The same --seed gives the same result with any --jobs. If a search is killed, the same command
-    resumes it.
+    With the same --seed, the result does not depend on --jobs. If a search is killed, the same
+    command resumes it.
     """
     from tailback.running import scenarios
     from tailback.tuning import tune_asked

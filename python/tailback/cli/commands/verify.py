@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     cls=Command,
     examples=(
         ("verify", "check the folder results"),
-        ("verify results --json", "print what was found as JSON"),
+        ("verify results --json", "print the result of the check as JSON"),
     ),
 )
 @click.argument("folder", metavar="[DIR]", required=False, type=click.Path(path_type=Path))

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     "queues",
     multiple=True,
     metavar="NAME",
-    help="Run only scenarios of this queue, or of a group of queues that the page shows together "
-    "[default: all]. Can be repeated.",
+    help="Run only scenarios of this queue, or of a group of queues that the validation page "
+    "shows together [default: all]. Can be repeated.",
 )
 @click.option(
     "--write",

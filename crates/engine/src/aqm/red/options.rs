@@ -28,7 +28,7 @@ pub const MIN: Opt = Opt {
 /// Option: the upper threshold of the average.
 pub const MAX: Opt = Opt {
     name: "max",
-    doc: "Average at which the probability reaches `probability`, in the unit of min. Above it, every packet is marked or dropped. Default: 3 min, or limit/4 without min. If it equals min, the curve is a step.",
+    doc: "Average queue length at which the probability reaches `probability`, in the unit of min. Above this length, every packet is marked or dropped. Default: 3 min, or limit/4 without min. If max equals min, the curve is a step.",
     kind: SIZE,
     default: None,
     tc: Some("max BYTES"),
@@ -76,7 +76,7 @@ pub const UNIFORMISE: Opt = Opt {
 /// Option: whether the average decays while the queue is empty.
 pub const IDLE: Opt = Opt {
     name: "idle",
-    doc: "What happens to the average while the queue is empty. \"decay\": after an empty time t the average is multiplied by (1 - weight)^m, m = t bandwidth/avpkt. \"hold\": the average stays.",
+    doc: "What happens to the average while the queue is empty. \"decay\": after an empty time t the average is multiplied by (1 - weight)^m, where m = t bandwidth/avpkt. \"hold\": the average stays.",
     kind: Kind::Word(&["decay", "hold"]),
     default: Some("decay"),
     tc: None,
@@ -106,7 +106,7 @@ pub const BANDWIDTH: Opt = Opt {
 /// Option: whether the queue length that updates the average includes the arriving packet.
 pub const INCLUDE_ARRIVING: Opt = Opt {
     name: "include_arriving",
-    doc: "Whether the queue length that updates the average includes the arriving packet. In Linux it does not.",
+    doc: "Whether the queue length that updates the average includes the arriving packet. In Linux the length does not include it.",
     kind: Kind::Bool,
     default: Some("false"),
     tc: None,
