@@ -245,7 +245,11 @@ def _cases(comparison: Comparison, threshold: Threshold) -> list[_Case]:
                 # Without a value in the baseline, there is no difference to test.
                 continue
             if of_two and not variant.paired_with(base):
-                cases.append(_Case(*case, None, "harm needs runs with the same seeds"))
+                cases.append(
+                    _Case(
+                        *case, None, "harm can be tested only with the same seeds in all variants"
+                    )
+                )
                 continue
             runs = len(variant.seeds.get(point_key(cell), ()))
             had = len(base.seeds.get(point_key(cell), ()))

@@ -300,7 +300,10 @@ class Comparison:
             if column.engine in MEASURED or self.baseline.engine in MEASURED:
                 reason = "measured data has no seed"
             elif column.engine != self.baseline.engine:
-                reason = "a seed means the same start offsets there, not the same random numbers"
+                reason = (
+                    "on both engines a seed means the same start offsets, but not the same random "
+                    "numbers"
+                )
             else:
                 reason = "they have other seeds"
             pair = f"{column.name} and {self.baseline.name}"
@@ -330,8 +333,8 @@ class Comparison:
         notes += self._matched_by_order()
         if any(not d.complete for cell in self.cells for d in cell.differences.values()):
             notes.append(
-                "(n of N): only n of the N seeds have the value; a difference uses the seeds that "
-                "have it on both sides; > is a bound of the mean over all seeds"
+                "(n of N): only n of the N seeds have the value; a difference uses the seeds for "
+                "which both variants have the value; > is a lower bound of the mean over all seeds"
             )
         if self.most_runs < 2:
             notes.append("one run of each point shows nothing about noise: nothing can be flagged")
@@ -358,7 +361,7 @@ class Comparison:
                 matches.setdefault((variant, cell.kind), {})[pair] = None
         return [
             f"{variant}: {kind} {', '.join(pairs)} of {self.baseline.name}: compared by their "
-            "order in the file, since each name is on one side only"
+            "order in the file, since each name is in one variant only"
             for (variant, kind), pairs in matches.items()
         ]
 

@@ -114,8 +114,8 @@ def _quick_notes(request: Request) -> tuple[str, ...]:
     if not request.quick:
         return ()
     return (
-        "A quick evaluation runs fewer points, such as sizes of the buffer, and fewer seeds; a "
-        "verdict of the full one may differ.",
+        "A quick evaluation runs fewer sweep points, such as sizes of the buffer, and fewer "
+        "seeds. A verdict of the full evaluation may differ.",
     )
 
 

@@ -159,7 +159,8 @@ def explain(run: StoredRun, only: Sequence[str] = (), *, series: bool = True) ->
     frame = over_time.of(run) if series else None
     if series and frame is None:
         notes.append(
-            "no series to read: the state of the AQM over time, and who led when, are missing; "
+            "no series was recorded: the state of the AQM over time, and which flow had the lead "
+            "at which times, are missing; "
             'run with record.series = "interval" to have them'
         )
     length = summary["duration_s"]
@@ -179,8 +180,8 @@ def explain(run: StoredRun, only: Sequence[str] = (), *, series: bool = True) ->
         sender["sentences"] = flows.sentences(sender, summary["warmup_s"])
     if not recorded["watched"]:
         notes.append(
-            "packets were not watched: who filled the queue, and causes of drops and marks, are "
-            "missing; run with record.captures = true to have them"
+            "packets were not captured: which flows filled the queue, and causes of drops and "
+            "marks, are missing; run with record.captures = true to have them"
         )
     notes += _coarse(senders)
     if series:

@@ -24,7 +24,8 @@ WHY = words.REASONS | {
     "too_much": "its model: losses or marks say that less fits",
     "threshold": "the threshold that it began with (initial_ssthresh, or what its host remembered)",
     "own": "the congestion control's own choice, which it does not explain",
-    UNTOLD: "the congestion control's own choice (HyStart, say): no loss and no mark was seen",
+    UNTOLD: "the congestion control's own choice (for example, HyStart): no loss and no mark was "
+    "seen",
 }
 """The reason why slow start ended, as text."""
 

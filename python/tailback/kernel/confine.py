@@ -108,9 +108,8 @@ class Walls:
 
 
 REFUSED = (
-    "this machine has neither Landlock nor mount namespaces, so that a guest's modules could "
-    "read and write what you can; use --unconfined (or TAILBACK_UNCONFINED=1) to run them all the "
-    "same"
+    "this machine has neither Landlock nor mount namespaces, so that a guest's modules could read "
+    "and write what you can; use --unconfined (or TAILBACK_UNCONFINED=1) to run guests anyway"
 )
 
 
@@ -129,9 +128,9 @@ def check_programs(kit: Kit) -> None:
     if _is_set(TRUST) or not (lacks := walls(kit).lacks):
         return
     raise InputError(
-        f"this machine does not give guests {lacks}, and the scenario runs programs, which are "
-        "kept from your files and your network by all of these; use --trust-programs "
-        f"(or {TRUST}=1) to run them all the same"
+        f"this machine does not give guests {lacks}, and the scenario runs programs, which only "
+        "all of these together keep from your files and your network; use --trust-programs (or "
+        f"{TRUST}=1) to run the programs anyway"
     )
 
 

@@ -125,14 +125,14 @@ def say_what_is_missing(plan: PlotPlan, quantity: PlotQuantity, means: Sequence[
         runs, of = sum(mean.n for mean in unfinished), sum(mean.of for mean in unfinished)
         plan.missing.append(
             f"{quantity.name}: {len(unfinished)} of {len(means)} means are not drawn, since only "
-            f"{runs} of {of} transfers finished there"
+            f"{runs} of {of} transfers finished at these points"
         )
     partial = [mean for mean in means if mean.mean is not None and not mean.whole]
     if partial:
         runs, of = sum(mean.n for mean in partial), sum(mean.of for mean in partial)
         plan.missing.append(
             f"{quantity.name}: {len(partial)} of {len(means)} means are over {runs} runs of {of}, "
-            "since the others do not have it"
+            "since the other runs have no value"
         )
 
 

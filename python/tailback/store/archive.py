@@ -134,7 +134,9 @@ def find(name: str, root: Path) -> Path:
     if name and len(own) == 1:
         return own[0]
     if name and own:
-        raise InputError(f"{name}: {len(own)} sweeps begin so; expected more letters of the id")
+        raise InputError(
+            f"{name}: {len(own)} ids of sweeps begin like this; write more letters of the id"
+        )
     raise InputError(unknown("sweep", name, (layout.LATEST, *sweeps)))
 
 

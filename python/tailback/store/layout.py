@@ -119,7 +119,8 @@ def find_run(name: str, root: Path) -> Path:
         return run_path(root, begun[0])
     if begun:
         raise InputError(
-            f"{name}: {len(begun)} runs begin so; write more of it, such as {begun[0]}"
+            f"{name}: {len(begun)} ids of runs begin like this; write more of the id, such as "
+            f"{begun[0]}"
         )
     import difflib
 

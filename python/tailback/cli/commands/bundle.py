@@ -104,7 +104,7 @@ def _verify(file: Path, options: RunOptions, max_cpu_s: float | None, *, as_json
         f"their files compared: {said}"
     )
     for name in found.damaged:
-        terminal.out(f"{name}: damaged, since its hash is not that of the bundle")
+        terminal.out(f"{name}: damaged, since its hash differs from the hash in the bundle")
     for one in found.differences:
         terminal.out(f"{one.file}: differs, since {one.why}")
         for value in one.values:

@@ -171,7 +171,10 @@ def compare(
             f"--junit {junit}: there is no folder {junit.parent}; name one that exists"
         )
     if isinstance(seeds, Auto) and not thresholds:
-        raise InputError("--seeds auto: there is nothing to tell; expected --fail-if too")
+        raise InputError(
+            "--seeds auto: without --fail-if, nothing decides how many seeds are "
+            "enough; add --fail-if"
+        )
     # --read-only forbids writing to the folder of results, so write a report only to a folder that
     # the user named.
     no_report = no_report or (options.read_only and report_folder is None)
@@ -306,7 +309,7 @@ def _refuse_lacking(base: VariantResults, file: Path, names: tuple[str, ...]) ->
         quantities = [m.of_two.quantity if m.of_two else m for m in select([name])]
         if not any(f"{metric.on}.{metric.path}" in has for metric in quantities):
             raise InputError(
-                f"{file}: {name} was not kept; expected one of {', '.join(has)}, or the file "
+                f"{file}: does not have {name}; expected one of {', '.join(has)}, or the file "
                 "written again with --metric"
             )
 

@@ -100,12 +100,13 @@ class Said:
             if usage.spins >= SPINS:
                 warnings.append(
                     f"{name} made {usage.spins} calls while no process waited, most often "
-                    f"{_call(usage.call)}: on a real machine their time depends on the processor"
+                    f"{_call(usage.call)}: on a real machine the time of these calls depends on "
+                    "the processor"
                 )
             if usage.readings >= READINGS:
                 warnings.append(
-                    f"{name} read the processor's counter (rdtsc) {_times(usage.readings)}: it "
-                    f"got the virtual clock instead, at 4 GHz"
+                    f"{name} read the processor's counter (rdtsc) {_times(usage.readings)}: the "
+                    "program got the virtual clock instead, at 4 GHz"
                 )
             if usage.ns > SHARE * duration_ns:
                 share = 100 * usage.ns / duration_ns
@@ -118,8 +119,8 @@ class Said:
 
 
 COUNTER_SEEN = (
-    "the processor's counter (rdtsc) cannot be kept from programs here: a program that reads it "
-    "sees this machine, and results may depend on it"
+    "the processor's counter (rdtsc) cannot be hidden from programs on this machine: a program "
+    "that reads the counter sees real time, and results may depend on it"
 )
 
 WITHOUT_PATCH = (
