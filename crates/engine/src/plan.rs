@@ -377,7 +377,7 @@ impl Plan {
         self.alone_over(source.rtt, &source.route, source.back().unwrap_or_default())
     }
 
-    /// Like [`Plan::alone`], for the given routes.
+    /// Returns the same values as [`Plan::alone`], but for the given routes.
     pub fn alone_over(&self, rtt: Time, route: &[u32], back: &[u32]) -> (Rate, Time) {
         let there = route
             .iter()

@@ -110,7 +110,7 @@ impl Packets {
         }
     }
 
-    /// The oldest packet.
+    /// Returns the oldest packet.
     #[inline]
     pub fn front(&self) -> Option<&Packet> {
         self.queue.front()
@@ -123,25 +123,25 @@ impl Packets {
         self.queue.ahead(places)
     }
 
-    /// Packets queued.
+    /// Returns the number of packets queued.
     #[inline]
     pub fn len(&self) -> u64 {
         self.queue.len() as u64
     }
 
-    /// Whether nothing is queued.
+    /// Returns whether the queue is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.queue.is_empty()
     }
 
-    /// Bytes queued.
+    /// Returns the number of bytes queued.
     #[inline]
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Packets and bytes queued.
+    /// Returns the number of packets and bytes queued.
     pub fn backlog(&self) -> Backlog {
         Backlog {
             packets: self.len(),
@@ -194,7 +194,7 @@ pub struct Fifo {
 }
 
 impl Fifo {
-    /// An empty queue.
+    /// Creates an empty queue.
     pub fn new(limit: Limit) -> Fifo {
         Fifo {
             packets: Packets::default(),

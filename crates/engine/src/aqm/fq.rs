@@ -129,7 +129,8 @@ pub const ENTRY: Entry<Build> = Entry {
 const FROM_SENDER: &str = "fq would measure the delay from the sender on, as packets keep their \
      departure time within a guest";
 
-/// The kernel's counter of marks also counts packets that cannot be marked.
+/// Does not name a counter of marks, because the kernel's counter also includes packets that cannot be
+/// marked.
 const KERNEL: Qdisc = Qdisc {
     kinds: &["fq"],
     since: Some("3.12"),

@@ -96,14 +96,14 @@ pub trait Queue: Send {
     /// distinguishes hosts or classes. Called before the first packet.
     fn flows(&mut self, _flows: &[FlowInfo]) {}
 
-    /// Packets and bytes queued.
+    /// Returns the number of packets and bytes queued.
     fn backlog(&self) -> Backlog;
 
     /// Adds internal state for time series, e.g. a drop probability, in the order of
     /// [`Queue::gauge_names`].
     fn gauges(&self, _now: Time, _out: &mut Vec<f64>) {}
 
-    /// Names of the gauges (sampled internal values), with the unit as suffix.
+    /// Returns the names of the gauges (sampled internal values), with the unit as suffix.
     fn gauge_names(&self) -> &'static [&'static str] {
         &[]
     }

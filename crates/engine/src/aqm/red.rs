@@ -483,7 +483,7 @@ impl Store {
         self.packets.ahead(places)
     }
 
-    /// Packets and bytes queued.
+    /// Returns the number of packets and bytes queued.
     pub fn backlog(&self) -> Backlog {
         self.packets.backlog()
     }

@@ -192,7 +192,7 @@ pub trait CongestionControl: Send {
         default_of(Hook::Gauges);
     }
 
-    /// Names of the gauges (sampled internal values), with the unit as suffix.
+    /// Returns the names of the gauges (sampled internal values), with the unit as suffix.
     fn gauge_names(&self) -> &'static [&'static str] {
         default_of(Hook::GaugeNames);
         &[]

@@ -175,7 +175,7 @@ mod tests {
         }
     }
 
-    /// The example of the draft's section 3.1, with bursts of ten and then four segments.
+    /// Tests the example of the draft's section 3.1, with bursts of ten and then four segments.
     #[test]
     fn the_example_of_the_draft() {
         for (growth, windows) in [("none", [20, 24]), ("draft", [20, 20]), ("linux", [20, 20])] {
@@ -184,7 +184,8 @@ mod tests {
         }
     }
 
-    /// The example of the draft's appendix A, with successive bursts of 4, 8, 4 and 20 segments.
+    /// Tests the example of the draft's appendix A, with successive bursts of 4, 8, 4 and 20
+    /// segments.
     #[test]
     fn the_bursts_of_the_appendix() {
         for (growth, windows) in [

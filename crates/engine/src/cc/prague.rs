@@ -301,7 +301,7 @@ const MAX_SCALED_RTT: u64 = 100_000;
 /// Headers of IPv4 and TCP with timestamps, bytes.
 const HEADERS: u64 = 52;
 /// Parameters of the scaling "scalable", in units of 2^7 us. At the RTT `SCALABLE_R0` the increase
-/// reaches one segment per RTT. Above `SCALABLE_R1` it grows faster.
+/// reaches one segment per RTT. Above `SCALABLE_R1`, the increase grows faster.
 const SCALABLE_R0: u64 = (1 << 14) >> RTT_SHIFT;
 const SCALABLE_R1: u64 = ((1 << 10) + (1 << 9)) >> RTT_SHIFT;
 

@@ -3,10 +3,10 @@
 //! kernel tree github.com/chromi/sce of June 2019.
 //!
 //! A counter sums up acknowledged bytes. In congestion avoidance it counts upwards. An ACK with
-//! ESCE decreases it by the acknowledged bytes times the response of the congestion control. Each
-//! time the absolute value of the counter reaches a window of data, the window grows or shrinks by
-//! a segment. ECN-Echo and losses reduce the window as well. If an ACK carries both ECN-Echo and
-//! ESCE, the ESCE is ignored.
+//! ESCE decreases the counter by the acknowledged bytes times the response of the congestion
+//! control. Each time the absolute value of the counter reaches a window of data, the window grows
+//! or shrinks by a segment. ECN-Echo and losses reduce the window as well. If an ACK carries both
+//! ECN-Echo and ESCE, the ESCE is ignored.
 //!
 //! Two unintended effects in the kernel tree are off by default here:
 //! - Its counters count bytes, and use `rcv_mss` as the size of a segment of the window. A host
@@ -91,7 +91,7 @@ pub(super) const CWR_QUIRK: Opt = Opt {
 /// How strongly a congestion control responds to ESCE.
 pub(super) trait Response: Send {
     /// Returns by how many bytes ESCE lowers the counter for each acknowledged byte, before the
-    /// option `response` scales them.
+    /// option `response` scales this number.
     fn of(&self, cwnd: u32) -> u64;
     fn grown(&mut self, _cwnd: u32) {}
     fn shrunk(&mut self, _cwnd: u32) {}
@@ -348,8 +348,8 @@ mod tests {
     #[test]
     fn a_marked_segment_costs_dctcp_half_a_segment() {
         // If the unit is the MSS, a window is 10 x 1448 = 14480 bytes. Two segments without ESCE
-        // add 2896. Two segments with ESCE subtract 2896 x 10/2 = 14480. Four segments with ESCE
-        // subtract bytes of two windows, so the window shrinks by two segments.
+        // add 2896 bytes. Two segments with ESCE subtract 2896 x 10/2 = 14480 bytes. Four segments
+        // with ESCE subtract bytes of two windows, so the window shrinks by two segments.
         let mut h = host(&dctcp_sce::ENTRY, &[], 10, 10);
         let acks = [(2, false), (2, true), (1, true), (4, true), (2, false)];
         assert_eq!(
@@ -368,8 +368,8 @@ mod tests {
 
     #[test]
     fn the_unit_of_2019_makes_all_of_it_larger() {
-        // A window is only 10 x 536 = 5360 bytes, and two segments of 1448 bytes add 2896. Two
-        // segments with ESCE subtract 14480, which is 2.7 windows.
+        // A window is only 10 x 536 = 5360 bytes, and two segments of 1448 bytes add 2896 bytes.
+        // Two segments with ESCE subtract 14480 bytes, which is 2.7 windows.
         let set = [("unit_quirk", Value::Int(536))];
         let mut h = host(&dctcp_sce::ENTRY, &set, 10, 10);
         let acks = [(2, false), (2, false), (2, true), (0, false)];
@@ -378,8 +378,8 @@ mod tests {
             [
                 (2_896, 10, 10),
                 (432, 11, 10),
-                // 2896 x 11/2 = 15928 is subtracted. The window shrinks by two segments, so the
-                // counter is 432 - 15928 + 2 x 5896.
+                // 2896 x 11/2 = 15928 bytes are subtracted. The window shrinks by two segments, so
+                // the counter is 432 - 15928 + 2 x 5896.
                 (-3_704, 9, 5),
                 // A duplicate ACK is treated as a segment of 536 bytes.
                 (-3_168, 9, 5),

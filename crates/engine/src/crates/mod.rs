@@ -128,22 +128,22 @@ impl Registry {
         }
     }
 
-    /// The congestion controls.
+    /// Returns the congestion controls.
     pub fn ccs(&self) -> &[&'static Entry<cc::Build>] {
         &self.cc
     }
 
-    /// The queue disciplines.
+    /// Returns the queue disciplines.
     pub fn queues(&self) -> &[&'static Entry<aqm::Build>] {
         &self.aqm
     }
 
-    /// The kinds of traffic.
+    /// Returns the kinds of traffic.
     pub fn sources(&self) -> &[&'static Entry<traffic::Build>] {
         &self.traffic
     }
 
-    /// The transport stacks.
+    /// Returns the transport stacks.
     pub fn stacks(&self) -> &[&'static Entry<stacks::Build>] {
         &self.stacks
     }

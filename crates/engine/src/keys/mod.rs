@@ -252,22 +252,22 @@ pub const NUMBER: Key = float(f64::MIN, f64::MAX);
 /// A key for any text.
 pub const TEXT: Key = key(KeyKind::Text);
 
-/// A key for a whole number within bounds.
+/// Returns a key for a whole number within bounds.
 pub const fn int(min: i64, max: i64) -> Key {
     plain(Kind::Int { min, max })
 }
 
-/// A key for a number within bounds.
+/// Returns a key for a number within bounds.
 pub const fn float(min: f64, max: f64) -> Key {
     plain(Kind::Float { min, max })
 }
 
-/// A key for a time of at least `min`.
+/// Returns a key for a time of at least `min`.
 pub const fn time(min: Time) -> Key {
     plain(Kind::Time { min })
 }
 
-/// A key for an entry of a registry.
+/// Returns a key for an entry of a registry.
 pub const fn entry(registry: Registry) -> Key {
     key(KeyKind::Entry(registry))
 }

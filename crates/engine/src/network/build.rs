@@ -82,7 +82,7 @@ impl Network {
         Network::numbered_from(plan, seed, 0)
     }
 
-    /// Like [`Network::new`], but the first segment of every connection has the number
+    /// Does the same as [`Network::new`], but the first segment of every connection has the number
     /// `first_segment`. The results do not depend on this number. Tests of long flows check this.
     ///
     /// # Panics

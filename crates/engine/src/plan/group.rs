@@ -43,8 +43,8 @@ pub struct Member<'a, T> {
 }
 
 impl<T: Group> Member<'_, T> {
-    /// Name of the member in results: NAME, or NAME/1, NAME/2, ... if the group has several
-    /// members.
+    /// Returns the name of the member in results: NAME, or NAME/1, NAME/2, ... if the group has
+    /// several members.
     pub fn name(&self) -> String {
         match self.of.named() {
             (name, 1) => name.to_owned(),

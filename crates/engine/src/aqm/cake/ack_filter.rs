@@ -26,7 +26,7 @@ pub enum AckFilter {
 /// Flags whose changes must reach the sender.
 const ECN: u16 = flags::ECE | flags::CWR;
 
-/// The SACK blocks of an ACK as absolute segment numbers.
+/// Returns the SACK blocks of an ACK as absolute segment numbers.
 fn blocks(ack: &Packet) -> impl Iterator<Item = (u64, u64)> + Clone {
     let seq = ack.seq;
     ack.sack

@@ -35,9 +35,9 @@ const INVERSE_ROOTS: [u32; 16] = [
     1_108_955_788,
 ];
 
-/// When Cobalt sends the first signal (mark or drop) to a queue whose sojourn time has just
-/// exceeded the target. This applies to the first time ever, and to the first time after a long
-/// period below the target.
+/// When the first signal (mark or drop) comes after the sojourn time has risen above the target.
+/// This setting applies if the sojourn time was never above the target before, or not for a long
+/// time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fresh {
     /// As in Linux, the initial 1/sqrt(count) is 0, and a timer in the past is set to the current
@@ -113,8 +113,8 @@ impl Cobalt {
         self.rec_inv_sqrt = ((rest >> 2).wrapping_mul(x) >> 31) as u32;
     }
 
-    /// Returns the time of the next signal after `time`. Like Linux, this scales only the low 32
-    /// bits of the interval (up to 4.29 s).
+    /// Returns the time of the next signal after `time`. Like Linux, the computation scales only
+    /// the low 32 bits of the interval (up to 4.29 s).
     #[inline]
     fn after(&self, time: i64, interval: i64) -> i64 {
         let low = interval as u64 & u64::from(u32::MAX);

@@ -28,7 +28,7 @@ const fn cs(n: u8) -> u8 {
     n << 3
 }
 
-/// The DSCPs of assured forwarding class n, in its three drop precedences.
+/// Returns the DSCPs of assured forwarding class n, in its three drop precedences.
 const fn af(n: u8) -> [u8; 3] {
     [n * 8 + 2, n * 8 + 4, n * 8 + 6]
 }

@@ -56,7 +56,7 @@ impl Source for Packets {
     }
 }
 
-/// CoDel's clock: ticks of 1024 ns.
+/// Converts a time to ticks of CoDel's clock, which are 1024 ns long.
 #[inline]
 pub(super) const fn ticks(time: Time) -> u64 {
     time.0 >> 10
@@ -102,7 +102,7 @@ impl Params {
 pub struct Vars {
     /// Number of drops and marks in this dropping phase, plus the count at the start of the phase.
     pub(super) count: u32,
-    /// `count` when this dropping phase was entered.
+    /// The value of `count` when this dropping phase was entered.
     pub(super) lastcount: u32,
     pub(super) dropping: bool,
     /// 1/sqrt(count) in units of 2^-16.
@@ -179,8 +179,9 @@ impl Vars {
         true
     }
 
-    /// The part of [`Vars::dequeue`] for a packet that may have to be dropped or marked. `dequeue`
-    /// calls this separate function last, so that it saves no registers for other packets.
+    /// Does the part of [`Vars::dequeue`] for a packet that may have to be dropped or marked.
+    /// `dequeue` calls this separate function last, so that it saves no registers for other
+    /// packets.
     #[inline(never)]
     fn treat(
         &mut self,

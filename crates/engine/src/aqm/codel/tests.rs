@@ -163,8 +163,8 @@ fn a_single_dip_below_the_target_restarts_the_interval() {
     bench.put(940 * MS, 2, Ecn::NotEct);
     let early = bench.run(1_000 * MS, 1_090 * MS, MS, 50 * MS, Ecn::NotEct);
     assert!(early.is_empty(), "{early:?}");
-    // The three packets that arrive without age reach the head 2 ms later, at 1092 to 1094 ms, and
-    // are below the target. From 1095 ms on, packets have waited for 50 ms again.
+    // The three packets that arrive with an age of 0 reach the head 2 ms later, at 1092 to 1094 ms,
+    // and are below the target. From 1095 ms on, packets have waited for 50 ms again.
     bench.run(1_090 * MS, 1_093 * MS, MS, 0, Ecn::NotEct);
     let later = bench.run(1_093 * MS, 1_250 * MS, MS, 50 * MS, Ecn::NotEct);
     assert_eq!(later[0], 1_195 * MS);

@@ -211,8 +211,8 @@ fn timers() {
     assert_eq!(at(&[]), (MS(16), MS(32)));
     let tupdate = ("tupdate", Value::Time(MS(15)));
     assert_eq!(at(std::slice::from_ref(&tupdate)), (MS(15), MS(30)));
-    // An update comes every four jiffies of 4 ms. Before the refactoring, the first update came
-    // after half a second.
+    // An update comes every four jiffies of 4 ms. In the versions before `dualpi2-2019-refactored`,
+    // the first update comes after half a second.
     for (name, first) in [
         ("dualpi2-2019-02-21", 500),
         ("dualpi2-2019-wrr-counter", 500),
@@ -507,8 +507,8 @@ fn shares_of_the_schedulers_are_exact() {
 
 #[test]
 fn the_older_round_robin_pays_at_once() {
-    // A packet of L changes the credit even if C is empty. A packet of C does not change it if L is
-    // empty.
+    // A packet of L changes the credit even if C is empty. A packet of C does not change the credit
+    // if L is empty.
     let set = [version("dualpi2-2019-wrr-percent")];
     let mut b = Bench::new(&set, 0.0);
     let start = f64::from(MTU) * -9.0;
@@ -542,7 +542,7 @@ fn time_shifted_fifo() {
         b.now = MS(end);
         b.get().unwrap().ecn
     };
-    // The time shift of L is 40 ms. If both shifted delays are equal, L sends.
+    // The time shift of L is 40 ms. If the shifted delay of L equals the delay of C, L sends.
     assert_ne!(first(50, 10, 0), Ecn::NotEct);
     assert_eq!(first(51, 10, 0), Ecn::NotEct);
     // With this `speed`, the delay of L is multiplied by four.

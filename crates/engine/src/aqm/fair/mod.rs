@@ -243,8 +243,8 @@ impl<S> Fair<S> {
     }
 
     /// Called if the flow to serve has no packets. If the flow is new and there are old flows, it
-    /// becomes the last of the old flows. Otherwise, a flow that becomes active again and again
-    /// would starve the old flows. In all other cases, the flow becomes inactive.
+    /// becomes the last of the old flows. This prevents a flow that becomes active again and again
+    /// from starving the old flows. In all other cases, the flow becomes inactive.
     #[inline]
     pub fn pass(&mut self, turn: Turn) {
         let list = if turn.new {
@@ -283,29 +283,29 @@ impl<S> Fair<S> {
         (flow as u32, bytes)
     }
 
-    /// Packets and bytes of all flows.
+    /// Returns the number of packets and bytes of all flows.
     #[inline]
     pub fn backlog(&self) -> Backlog {
         self.total
     }
 
-    /// Bytes of memory that the kernel would use for all queued packets.
+    /// Returns the memory that the kernel would use for all queued packets, bytes.
     #[inline]
     pub fn memory(&self) -> u64 {
         self.total.bytes + self.total.packets * FRAME_MEMORY
     }
 
-    /// Number of active flows.
+    /// Returns the number of active flows.
     pub fn active(&self) -> usize {
         self.active
     }
 
-    /// Number of flows in the table, active or not.
+    /// Returns the number of flows in the table, active or not.
     pub fn len(&self) -> usize {
         self.flows.len()
     }
 
-    /// Whether the table has no flows.
+    /// Returns whether the table has no flows.
     pub fn is_empty(&self) -> bool {
         self.flows.is_empty()
     }

@@ -7,7 +7,7 @@ use crate::rng::Stream;
 use crate::units::Time;
 use crate::wheel;
 
-/// Linux's packet scheduler clock: ticks of 64 ns.
+/// Converts a time to ticks of Linux's packet scheduler clock, which are 64 ns long.
 #[inline]
 pub(super) const fn ticks(time: Time) -> u64 {
     time.0 >> 6

@@ -10,8 +10,8 @@ const WEIGHT: f64 = 0.002;
 /// Exponents of the weight (Wlog) that tc accepts.
 pub(super) const WLOG: std::ops::Range<u32> = 1..32;
 
-/// Sets `weight`, from `burst` if the scenario sets a burst. Computes the burst as tc does if its
-/// value is not a number. Both thresholds must already be set.
+/// Sets `weight`. If the scenario sets a burst, derives the weight from the burst. Computes the
+/// burst as tc does if its value is not a number. Both thresholds must already be set.
 pub(super) fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     let error = |option, message: String| Err(vec![OptionError { option, message }]);
     let Some(burst) = options.get("burst").cloned() else {

@@ -18,7 +18,7 @@ const INIT_CWND: u32 = 10;
 const FULL_BW_ROUNDS: u32 = 3;
 /// Number of rounds in each half of the window for ACK aggregation.
 const AGGREGATION_ROUNDS: u32 = 5;
-/// Below this pacing rate (1.2 Mbit/s), a burst is one segment, bytes/s.
+/// Pacing rate below which a burst is one segment, bytes/s (1.2 Mbit/s).
 const MIN_TSO_RATE: u64 = 1_200_000 / 8;
 
 #[derive(Debug)]

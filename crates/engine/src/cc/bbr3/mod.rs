@@ -80,7 +80,7 @@ pub(super) fn version_2(options: &Options) -> Box<dyn CongestionControl> {
     Box::new(Bbr3::new(Params::version_2(options)))
 }
 
-/// An option for a gain with different defaults in the draft and in the branch.
+/// Returns an option for a gain that has different defaults in the draft and in the branch.
 const fn derived(name: &'static str, doc: &'static str, (min, max): (f64, f64)) -> Opt {
     Opt {
         name,

@@ -4,7 +4,7 @@ use super::bounds::NO_BOUND;
 use crate::cc::bbr_model::{Bandwidth, ProbeRtt};
 use crate::units::Time;
 
-/// How often a probe may double the number of segments that it adds per round.
+/// How many times a probe may double the number of segments that it adds per round.
 pub(super) const MAX_SLOPE: u32 = 30;
 /// Upper limit of the round counter.
 const MAX_ROUNDS: u32 = 255;

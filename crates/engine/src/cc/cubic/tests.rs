@@ -121,8 +121,9 @@ fn fast_convergence() {
         stack.window.cwnd
     };
     // With fast convergence, the window reaches W_max = 400 (1024 + 717) / 2048 = 340 after
-    // cbrt(60/C) = 5.3 s. Without it, the window would reach W_max = 400 after 6.7 s. At 5 s, this
-    // window is 400 - 0.4 1.69^3 = 400 - 1.9, rounded up to whole segments.
+    // cbrt(60/C) = 5.3 s. Without it, the window would reach W_max = 400 after 6.7 s. At 5 s, the
+    // window without fast convergence is 400 - 0.4 1.69^3 = 400 - 1.9, rounded up to whole
+    // segments.
     assert_eq!(after(&[], 5), 340);
     assert_eq!(after(&[("fast_convergence", OFF)], 5), 399);
 }

@@ -8,8 +8,8 @@ fn rise_by_hand(seconds: f64) -> f64 {
 }
 
 /// Moves the inflection point of a curve that starts at time 0. The point is `k` ticks (1/1024 s)
-/// after the start. The time between it and `now` (jiffies) shrinks by `share`/10. Returns the
-/// curve's start, k, and the rise of the window at the inflection point.
+/// after the start. The time between this point and `now` (jiffies) shrinks by `share`/10. Returns
+/// the curve's start, k, and the rise of the window at the inflection point.
 fn levelled(k: u64, now: u64, share: u64) -> (Option<u64>, u64, f64) {
     let mut cc = CubicSce {
         cubic: Cubic::new(Backoff::same(717, 1024)),

@@ -37,12 +37,13 @@ pub(super) struct Fallback {
     /// Half of the logarithms of the reference values, in the units of the score.
     deviation: u64,
     depth: u64,
-    /// A sample has a weight of 2^-shift in the mean RTT, and half of it in the mean deviation.
+    /// A sample has a weight of 2^-shift in the mean RTT, and half of this weight in the mean
+    /// deviation.
     shift: u32,
     /// Mean RTT, in us times 2^shift, and mean deviation, in us times 2^(shift + 1).
     mean: u64,
     mdev: u64,
-    /// Remainders of the logarithms at the last update, which the next update continues with.
+    /// Remainders of the logarithms at the last update, with which the next update continues.
     rest_mdev: u64,
     rest_depth: u64,
     /// The score.

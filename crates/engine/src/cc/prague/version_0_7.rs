@@ -22,7 +22,7 @@ const FULL_PACKET: u64 = 1500;
 const SMALL_WINDOW: u64 = 4;
 /// Binary logarithm of the number of rounds over which the slow RTT is averaged.
 const SLOW_RTT: u32 = 7;
-/// The unit in which the pacing rate swings is 2^-7 of the rate.
+/// The swing of the pacing rate is in units of 2^-7 of the rate.
 const SWING: u32 = 7;
 /// A rate in bytes/s times an RTT in us/8, shifted right by this number of bits, gives bytes. The
 /// module shifts by 23 bits instead of dividing by 8,000,000, so its products are 4.6 % too small.
@@ -32,7 +32,7 @@ const SECOND: u128 = 8_000_000;
 /// Largest RTT at which the increase is scaled, us/8.
 const MAX_SCALED_RTT: u64 = 100_000 << 3;
 /// Parameters of the scaling "scalable", us/8. At the RTT `SCALABLE_R0` the increase reaches one
-/// segment per RTT. Above `SCALABLE_R1` it grows faster.
+/// segment per RTT. Above `SCALABLE_R1`, the increase grows faster.
 const SCALABLE_R0: u64 = (1 << 14) << 3;
 const SCALABLE_R1: u64 = ((1 << 10) + (1 << 9)) << 3;
 
@@ -45,7 +45,7 @@ enum Mode {
     Switch,
 }
 
-/// The congestion control.
+/// Version 0.7 of the congestion control `prague`.
 #[derive(Debug)]
 pub(super) struct Prague {
     scaling: Scaling,

@@ -141,7 +141,7 @@ impl Search {
     }
 
     /// Returns the fraction of the segments sent one RTT earlier that was not delivered. Returns
-    /// `None` if the stored bins do not go back that far.
+    /// `None` if the stored bins do not reach back so far.
     fn lag(&self, rtt: Time) -> Option<f64> {
         let back = rtt.ns() / self.bin.ns();
         let before = self.index.checked_sub(back)?;

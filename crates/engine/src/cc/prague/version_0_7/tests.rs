@@ -161,7 +161,7 @@ fn the_rate_grows_alike_at_every_rtt() {
         let found = (host.window.pacing_rate - before) as f64 / seconds;
         let virtual_rtt = virtual_ms / 1e3;
         // The window is the rate times the slow RTT, so it differs from the rate times the RTT. The
-        // rate grows in proportion to the acknowledged share of the latter.
+        // rate grows in proportion to the acknowledged share of the rate times the RTT.
         let acknowledged = f64::from(host.window.cwnd) * 1500.0 / (rtt_ms as f64 / 1e3);
         let expected = 1500.0 / virtual_rtt / virtual_rtt
             * 1.0486
