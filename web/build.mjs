@@ -1,5 +1,5 @@
-// Builds the page: `dist/index.html` with its files for a server, and `dist/single.html`, which has
-// everything in one file and also works without a server.
+// Builds the page: `dist/index.html` with its files for a server, and `dist/single.html`, which
+// contains everything in one file and also works without a server.
 import zopfli from "@gfx/zopfli";
 import { build } from "esbuild";
 import { createHash } from "node:crypto";
@@ -16,7 +16,7 @@ const wasm = readFileSync(join(root, "target/wasm32-unknown-unknown/wasm/tailbac
 
 const options = { bundle: true, minify: true, format: "iife", target: "es2022", write: false };
 
-/** Returns the source of a module whose default export is a text that this script makes. */
+/** Returns the source of a module whose default export is a text from this script. */
 function made(name, text) {
   return {
     name,
@@ -40,13 +40,14 @@ async function element(id, bytes) {
   return `<script type="text/plain" id="${id}" data-bytes="${deflated.length}">${inText(deflated)}</script>`;
 }
 
-/** The lessons of `tailback new --lesson`: what to predict, and the answer. */
+/** The lessons of `tailback new --lesson`: the scenario, the question to predict, and the answer.
+ * */
 function lessons() {
   const folder = join(root, "python/tailback/teaching/lessons");
   const names = readdirSync(folder, { withFileTypes: true }).filter((entry) => existsSync(join(folder, entry.name, "lesson.md")));
   const one = (name) => {
     const text = (file) => readFileSync(join(folder, name, file), "utf8");
-    // The page leaves out what a lesson says about the command line.
+    // The page omits the sections of a lesson about the command line.
     const sections = (markdown) => markdown.split(/^(?=## )/m).filter((section) => !/^## (Run|Then)/.test(section)).join("");
     return { name, scenario: text("scenario.toml"), lesson: sections(text("lesson.md")), answer: sections(text("answer.md")) };
   };
@@ -68,7 +69,7 @@ const plugins = [
   made("worker", () => JSON.stringify(worker.outputFiles[0].text)),
 ];
 const main = await build({ ...options, entryPoints: [join(here, "src/main.ts")], plugins });
-// A text in the bundle must not end its script.
+// A text in the bundle must not end the bundle's script element.
 const script = main.outputFiles[0].text.replaceAll("</script", "<\\/script");
 const small = await build({ ...options, entryPoints: [join(here, "src/loader.ts")] });
 const loader = small.outputFiles[0].text;
@@ -78,7 +79,7 @@ const page = readFileSync(join(here, "src/page.html"), "utf8");
 
 const hash = (text) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
 
-/** Defines what the page may do: run its own script and the engine, and load nothing from
+/** Defines what the page may do: it may run its own script and the engine, but load nothing from
  * elsewhere. */
 function policy(parts) {
   return [
@@ -102,9 +103,9 @@ function filled(parts) {
 const AVOIDED = [0x00, 0x0d, 0x3c];
 
 /**
- * Bytes as text for an element of the page, seven bits a byte: base64 would be a sixth longer. If
- * the seven bits are those of an avoided character, one character of two bytes has them and the next
- * nine bits (`packed.ts` reads it).
+ * Returns bytes as text for an element of the page, with seven bits in each byte: base64 would be a
+ * sixth longer. If the seven bits are those of an avoided character, a character of two bytes
+ * encodes them together with the next nine bits. `packed.ts` decodes the text.
  */
 function inText(bytes) {
   let [held, bits, at] = [0, 0, 0];

@@ -1,8 +1,8 @@
 /*
  * A media sender over UDP that polls, and its receiver, for benches/polling.py. The sender spreads
- * its datagrams evenly over time. WAIT is what it does until the next datagram is due:
+ * its datagrams evenly over time. WAIT is how the sender waits until the next datagram is due:
  *
- *   sleep  sleeps 1 us, then checks the clock, and so on
+ *   sleep  sleeps 1 us, checks the clock, and repeats this
  *   clock  reads the clock in a loop
  *   until  sleeps until the datagram is due
  *

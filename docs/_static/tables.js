@@ -1,6 +1,7 @@
 "use strict";
-// Sorts tables of results by the column whose heading is clicked: numbers by size, words by letter,
-// cells without a value last. A cell with the attribute data-value is sorted by that number.
+// Sorts tables of results by the column whose heading the user clicks. Numbers are sorted by size,
+// and words alphabetically; cells without a value come last. A cell with the attribute data-value
+// is sorted by that number.
 (function () {
   const number = /[-+\u2212]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?/;
 

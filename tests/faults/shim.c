@@ -1,10 +1,10 @@
 // Makes the n-th file system call below a folder fail.
 //
-// Preloaded (LD_PRELOAD) into a process that runs a command. It counts the
-// calls that a store makes for paths below `root`, or for files opened below
-// `root`: open, write, read, fsync, close, rename, mkdir, unlink, ... The n-th
-// of them fails with `error`, writes only a part, or kills the process
-// (SIGKILL). Before arm() sets these parameters, every call works normally.
+// This library is preloaded (LD_PRELOAD) into a process that runs a command. It counts the calls
+// that a store makes for paths below `root`, or for files opened below `root`: open, write, read,
+// fsync, close, rename, mkdir, unlink, ... The n-th of these calls fails with `error`, writes only
+// a part of its data, or kills the process (SIGKILL). Before arm() sets these parameters, every
+// call works normally.
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -28,8 +28,8 @@ static long target, seen;
 static int error, mode, writes_only;
 static char ours[MAX_FD];
 
-// Whether calls are counted. Counting ends with the failing call, because later
-// calls are the process's reaction.
+// Whether calls are counted. After the failing call, calls are not counted, because they are the
+// process's reaction to the failure.
 static volatile int armed;
 
 #define REAL(name) \
@@ -50,13 +50,12 @@ static int below(int folder, const char *path) {
     if (path[0] == '/') return strncmp(path, root, strlen(root)) == 0;
     if (folder >= 0 && folder < MAX_FD) return ours[folder];
     char now[4096];
-    // A relative path is below root if the working directory is.
+    // A relative path is below `root` if the working directory is below `root`.
     return getcwd(now, sizeof now) && strncmp(now, root, strlen(root)) == 0;
 }
 
-// Whether to count a call for this descriptor. The process may have closed it
-// by a call that is not intercepted, and its number may now belong to an
-// eventfd or a pipe.
+// Whether to count a call for this descriptor. The process may have closed the descriptor by a call
+// that is not intercepted. Its number may then belong to an eventfd or a pipe.
 static int mine(int fd) {
     struct stat now;
     return armed && fd >= 0 && fd < MAX_FD && ours[fd] && fstat(fd, &now) == 0 &&
@@ -188,7 +187,7 @@ int ftruncate(int fd, off_t size) {
     return mine(fd) && hit_whole() ? -1 : real(fd, size);
 }
 
-// Removing works on a full disk, because it needs no space.
+// A file can be removed on a full disk, because this needs no space.
 #define REMOVES (!(mode == FAIL && error == ENOSPC))
 
 int unlink(const char *path) {

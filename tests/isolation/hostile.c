@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Attacks that a hostile program may try from inside a guest. Each line that it
- * prints is "hostile: WHAT RESULT": a negative RESULT is the errno, any other
- * RESULT the number of successes.
+ * Attacks that a hostile program may try from inside a guest. Each line of output is "hostile: WHAT
+ * RESULT". A negative RESULT is the errno; any other RESULT is the number of successes.
  *
  *     hostile read FILE|FOLDER...     hostile send ADDRESS PORT...
  *     hostile write FILE...           hostile fill FOLDER
@@ -65,13 +64,13 @@ static void try_to_send(const char *address, const char *port)
 	int udp = socket(AF_INET, SOCK_DGRAM, 0), tcp = socket(AF_INET, SOCK_STREAM, 0);
 
 	inet_pton(AF_INET, address, &to.sin_addr);
-	/* The result does not matter, only that nothing arrives. */
+	/* The result of the call does not matter. The test only checks that nothing arrives. */
 	say("udp", sendto(udp, "out", 3, 0, (struct sockaddr *)&to, sizeof(to)));
 	setsockopt(tcp, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait));
 	say("tcp", connect(tcp, (struct sockaddr *)&to, sizeof(to)));
 }
 
-/* Frames of its own making: of TCP, between the hosts of a flow and with its ports. */
+/* Sends forged TCP frames with the addresses and the ports of a flow. */
 static long forge(const char *flow, const char *receiver, long count)
 {
 	unsigned char frame[1514] = { 2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 1, 8, 0, 0x45 };
@@ -100,8 +99,8 @@ static long forge(const char *flow, const char *receiver, long count)
 	return sent;
 }
 
-/* With a foreign source address, as far as an unprivileged program can: IPv6 lets any program send
- * from any address. */
+/* Sends datagrams with a foreign source address. An unprivileged program can do this with IPv6,
+ * which lets any program send from any address. */
 static long borrow(const char *address, const char *peer, long count)
 {
 	struct sockaddr_in6 from = { .sin6_family = AF_INET6 };
@@ -120,7 +119,8 @@ static long borrow(const char *address, const char *peer, long count)
 	return sent;
 }
 
-/* To a host without a route: a socket bound to a device needs no route. */
+/* Sends datagrams to a host to which there is no route. A socket that is bound to a device needs no
+ * route. */
 static long reach(const char *device, const char *address, long count)
 {
 	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(5001) };
@@ -184,7 +184,7 @@ static void devices(void)
 {
 	say("mount", mount("none", "/tmp", "hostfs", 0, "/"));
 	say("mount-proc", mount("none", "/tmp", "proc", 0, ""));
-	/* Devices: memory, disk and console. */
+	/* Try to use devices: memory, disk and console. */
 	say("mem", mknod("/tmp/mem", S_IFCHR | 0666, makedev(1, 1)));
 	say("disk", mknod("/tmp/disk", S_IFBLK | 0666, makedev(98, 0)));
 	say("console", mknod("/tmp/console", S_IFCHR | 0666, makedev(5, 1)));
@@ -234,8 +234,8 @@ int main(int argc, char **argv)
 		for (;;)
 			memset(malloc(1 << 20), 1, 1 << 20);
 	else if (!strcmp(what, "forks"))
-		/* Each process starts the next one and exits, so no process id
-		 * lasts. */
+		/* Each process starts the next one and exits, so that its process id cannot be used to kill it.
+		 * */
 		for (;;)
 			if (fork() > 0)
 				_exit(0);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Runs a program as on a machine without some walls: without landlock|namespaces ... -- WORD... */
+/* Runs a program as on a machine that does not support some sandbox mechanisms ("walls"): without
+ * landlock|namespaces ... -- WORD... */
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>

@@ -56,13 +56,13 @@ export class Charts {
     this.show(this.result, this.before);
   }
 
-  /** Draws series of files beside the run. */
+  /** Draws series from files beside the run. */
   besides(series: Series[]): void {
     this.beside = series;
     this.show(this.result, this.before);
   }
 
-  /** Returns the curves of files for a chart, up to the end of the run. */
+  /** Returns the curves from files for a chart, up to the end of the run. */
   private ofFiles(id: string, end: number): Curve[] {
     const own = this.beside.filter((one) => one.chart === id).map((one) => one.curve);
     return own.map((curve) => {

@@ -33,11 +33,11 @@ export interface Edit {
 }
 
 export class Controls {
-  /** Values that differ from the text, because they change during the run, by path. */
+  /** Values, by path, that differ from the scenario's text because they change during the run. */
   now: Map<string, string> = new Map();
   readonly element = el("div", { class: "controls" });
   private shape = "";
-  /** Whether a control changes the run only from a moment on. */
+  /** Whether a control changes the run only from the present moment on. */
   private live = false;
   /** The links of the shown point. */
   private links: Link[] = [];
@@ -56,7 +56,7 @@ export class Controls {
     this.shape = "";
   }
 
-  /** Learns from the links of a loaded scenario what may change during a run. */
+  /** Stores the links of a loaded scenario, which determine what may change during a run. */
   learn(links: Link[]): void {
     this.links = links;
     this.limit(this.live);
@@ -66,7 +66,8 @@ export class Controls {
   private changes(path: string): boolean {
     const [, name, key, option] = /^(?:bottleneck|links\.([^.]+))\.([^.[]+)(?:\.([^.]+)|$)?/.exec(path) ?? [];
     if (!CHANGES.test(path)) return false;
-    // A link in both directions has two links that share its values.
+    // A link of the scenario with `both_directions` is two links of the engine, which share its
+    // values.
     const own = this.links.filter((link) => (name === undefined ? /^bottleneck(\.back)?$/.test(link.name) : link.name === name));
     const place = /\.impairments\[(\d+)\]\.([^.]+)/.exec(path);
     if (place !== null) return own.every(({ changeable }) => changeable.impairments[Number(place[1])]?.includes(place[2] ?? "") ?? true);
@@ -75,8 +76,9 @@ export class Controls {
     return key !== "queue" || (option !== undefined && option !== "aqm" && own.every(({ changeable }) => changeable.queue.includes(option)));
   }
 
-  /** Disables the controls of values that the sweep sets, which would have no effect. If `live` is
-   * set, also disables those of values that do not change during a run. */
+  /** Disables the controls of values that the sweep sets, because these controls would have no
+   * effect. If `live` is true, also disables the controls of values that cannot change during a
+   * run. */
   limit(live: boolean): void {
     this.live = live;
     const swept = sweptPaths(this.draft.values);
@@ -88,8 +90,8 @@ export class Controls {
     }
   }
 
-  /** Builds the controls for the values of a scenario. `back` also moves the slider in use to its
-   * value, because the change of its value was rejected. */
+  /** Builds the controls for the values of a scenario. If `back` is true, also moves the slider in
+   * use back to its old value, because its new value was rejected. */
   show(draft: Draft, back = false): void {
     this.draft = draft;
     const shown = draft.values.filter((value) => !HIDDEN.test(value.path));
@@ -156,7 +158,7 @@ export class Controls {
     return null;
   }
 
-  /** Returns the registry of the entry that a value names. */
+  /** Returns the registry that contains the entry that a value names. */
   private registry(value: Value): { entries: Entry[]; word: "aqm" | "name"; table: string } | null {
     const { aqm, cc } = this.about.registry;
     const isText = value.kind === "text";

@@ -16,7 +16,7 @@ export interface Chart {
   id: string;
   title: string;
   curves: Curve[];
-  /** The unit of x if x is not time, and whether a line joins the points. */
+  /** Set if x is not time: the unit of x, and whether a line joins the points. */
   across?: { unit: string; line: boolean };
 }
 
@@ -77,7 +77,8 @@ function total(result: Result, columns: Float64Array[], label: string, group: nu
   return { label, group, dash: false, x: times(result), y: sums };
 }
 
-/** The numbers for the colours of marks and of drops. They are below 0, unlike those of groups. */
+/** The numbers for the colours of marks and of drops. They are below 0, so they differ from the
+ * numbers of groups. */
 export const MARKS = -1;
 export const DROPS = -2;
 
@@ -88,7 +89,7 @@ export function states(result: Result): string[] {
   return [...new Set(own.map((trace) => trace.quantity))];
 }
 
-/** Returns every chart of a result. `state` names the state of the queue to draw. */
+/** Returns every chart of a result. `state` names the state variable of the queue to draw. */
 export function curves(result: Result, state: string): Chart[] {
   const { watched, traces } = result;
   const of = (quantity: string, scale = 1) =>

@@ -8,7 +8,7 @@ export interface Draft {
   values: Value[];
 }
 
-/** Replaces a range of the text, and updates the positions of later values. */
+/** Replaces a range of the text, and updates the positions of the values behind it. */
 function splice(draft: Draft, start: number, end: number, by: string): Draft {
   const shift = by.length - (end - start);
   const moved = draft.values.map((value) => ({
@@ -42,7 +42,7 @@ export function quantity(value: Value): Quantity | null {
   return value.kind === "text" && found !== null ? { number: Number(found[1]), unit: found[2] ?? "" } : null;
 }
 
-/** Writes a quantity with the unit that it has in the file. */
+/** Formats a quantity with the unit that the value has in the file. */
 export function written(value: Value, number: number): string {
   const { unit } = quantity(value) ?? { unit: "" };
   if (value.kind === "integer") return String(Math.round(number));
@@ -87,7 +87,7 @@ export function keyOf(about: About, values: Value[], path: string): Key | null {
   return found.find((key) => key.entry === algorithm) ?? found.find((key) => key.entry === null) ?? null;
 }
 
-/** Returns the keys that a table may have but does not have. */
+/** Returns the keys that a table may have and that the scenario does not set. */
 export function missing(about: About, values: Value[], table: string): Key[] {
   const algorithm = algorithmAt(values, table);
   const nested = new Set(["list", "table", "text"]);

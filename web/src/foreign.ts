@@ -1,5 +1,5 @@
-// Reads measurements to draw them beside a run: the series of a run folder, qlog, data files of
-// Flent, and CSV that this page saved. All names in a file are untrusted text.
+// Reads measurements from files, to draw them beside a run: the series of a run folder, qlog, data
+// files of Flent, and CSV that this page saved. All names in a file are untrusted text.
 
 import { type Curve, thinned } from "./curves";
 import { isParquet, parquet } from "./parquet";
@@ -33,14 +33,14 @@ const MSS = 1448;
 export interface Series {
   chart: string;
   curve: Curve;
-  /** The times of all points. The curve of a long series has fewer. */
+  /** The times of all points. The curve of a long series has fewer points. */
   times: Float64Array;
 }
 
 export interface Foreign {
   name: string;
   series: Series[];
-  /** Describes what was read and what was ignored, for the user. */
+  /** Tells the user what was read and what was ignored. */
   said: string;
 }
 
@@ -50,7 +50,7 @@ class Found {
   private readonly columns = new Map<string, { chart: string; name: string; points: [number, number][] }>();
   private readonly ignored = new Map<string, number>();
 
-  /** Adds a point. Counts it as ignored if its time or value is not a number from 0 on. */
+  /** Adds a point. Counts it as ignored if its time or value is negative or not a number. */
   add(chart: string, name: string, time: unknown, value: unknown, scale = 1): void {
     if (typeof time !== "number" || typeof value !== "number" || !(time >= 0 && value >= 0 && Number.isFinite(time + value))) {
       this.ignore(words.noNumber);
@@ -141,8 +141,8 @@ export interface Chosen {
   file: File;
 }
 
-/** Returns the files to read. From each run folder, this is only the file with the time series,
- * named after the folder. */
+/** Returns the files to read. From a run folder, returns only the file with the time series, which
+ * gets the name of the folder. */
 export function ofFolders(chosen: Chosen[]): File[] {
   const alone = chosen.filter(({ path }) => !path.includes("/")).map(({ file }) => file);
   const runs = chosen.filter(({ path }) => path.endsWith(`/${SERIES}`));
@@ -150,7 +150,7 @@ export function ofFolders(chosen: Chosen[]): File[] {
   return [...alone, ...runs.slice(0, MOST_RUNS).map(({ path, file }) => new File([file], path.split("/").at(-2) ?? path))];
 }
 
-/** A dropped folder or file, as two interfaces of browsers give it. */
+/** A dropped folder or file. Browsers have two interfaces for it. */
 interface Entry {
   name: string;
   file: (() => Promise<File>) | null;
@@ -302,7 +302,7 @@ function ofQlog(file: string, traces: [Table, unknown[]][], found: Found): Forei
         continue;
       }
       now = delta ? now + time : time;
-      // Times since 1970 are counted from the first event.
+      // If times are counted from 1970, convert them to times since the first event.
       if (Number.isNaN(first)) first = now > 1e11 ? now : 0;
       if (/(^|:)(recovery_)?parameters_set$/.test(name)) {
         const size = table(data)["max_datagram_size"];
@@ -350,7 +350,8 @@ function ofFlent(file: string, whole: Table): Foreign {
   return found.done(file, "Flent");
 }
 
-/** The fields of a row of CSV: in quotes, with two quotes for one, or without. */
+/** The fields of a row of CSV. A field is in quotes, with two quotes for each quote in it, or
+ * without quotes. */
 const FIELD = /(?:"((?:[^"]|"")*)"|([^",\n\r]*))(,|\r?\n|$)/y;
 
 function ofCsv(file: string, text: string): Foreign {

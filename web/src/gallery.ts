@@ -19,7 +19,8 @@ export interface Exhibit {
 export interface Texts {
   examples: Record<string, string>;
   lessons: { name: string; scenario: string; lesson: string; answer: string }[];
-  /** By field, and by exhibit in each field. Only the first exhibit of an experiment has a title. */
+  /** For each field, a list with the field of every exhibit. Only the first exhibit of an
+   * experiment has a title. */
   exhibits: {
     of: string[];
     title: (string | null)[];

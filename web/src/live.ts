@@ -1,16 +1,18 @@
 // Changes that the user makes at one moment of a run. They are written as `[[events]]` at the end
-// of the scenario. If its list of events is inline, they are the last entry of this list.
+// of the scenario. If the scenario's list of events is inline, the changes become the last entry of
+// this list.
 
 import { quoted } from "./edit";
 import type { Value } from "./protocol";
 
-/** Where an entry is added to an inline list, and what separates it from the entry before. */
+/** The position at which an entry is added to an inline list, and the text that separates it from
+ * the previous entry. */
 export interface Place {
   at: number;
   separator: string;
 }
 
-/** Returns the place for another event in a scenario with inline events. */
+/** Returns the place for another event in a scenario whose list of events is inline. */
 export function inline(values: Value[]): Place | null {
   const list = values.find((value) => value.path === "events" && value.kind === "array");
   if (list === undefined) return null;
@@ -18,10 +20,10 @@ export function inline(values: Value[]): Place | null {
   return last === undefined ? { at: list.start + 1, separator: "" } : { at: last.end, separator: ", " };
 }
 
-/** A moment, and what changes at this moment. */
+/** A moment of the run, and the changes at this moment. */
 export class Moment {
-  /** `base` is the scenario without these changes, and `place` where its inline list of events, if it
-   * has one, gets another. `sets` are new values by path, as TOML. */
+  /** `base` is the scenario without these changes. `place` is the place for another event, if its
+   * list of events is inline. `sets` are new values by path, as TOML. */
   constructor(
     readonly base: string,
     readonly time: number,
@@ -35,7 +37,8 @@ export class Moment {
     return new Moment(this.base, this.time, this.place, new Map(this.sets), new Set(this.start), new Set(this.stop));
   }
 
-  /** Starts or stops a flow or source. Undoes the opposite change of the same moment. */
+  /** Starts or stops a flow or source. If this moment already has the opposite change, removes that
+   * change instead. */
   turn(name: string, starts: boolean): void {
     const [to, from] = starts ? [this.start, this.stop] : [this.stop, this.start];
     if (!from.delete(name)) to.add(name);
@@ -61,7 +64,7 @@ export class Moment {
     return `${place.separator}{ ${this.lines().join(", ")} }`;
   }
 
-  /** Returns the keys of the event, or nothing if nothing changes. */
+  /** Returns the lines with the keys of the event. Empty if nothing changes. */
   private lines(): string[] {
     const names = (key: string, of: Set<string>) => (of.size === 0 ? [] : [`${key} = [${[...of].map(quoted).join(", ")}]`]);
     const sets = [...this.sets].map(([path, value]) => `${quoted(path)} = ${value}`);

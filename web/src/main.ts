@@ -24,7 +24,7 @@ import { foreign, noCompression, words } from "./words";
 /** The scenario that the page opens first. */
 const FIRST = "first";
 
-/** The state to which the page returns if the engine rejects a change from a moment on. */
+/** The state to which the page returns if the engine rejects a change during the run. */
 interface Accepted {
   text: string;
   outline: Draft;
@@ -47,9 +47,9 @@ class Lab {
   private fresh = true;
   /** Whether a slider changes the run only from the present moment on. */
   private live = false;
-  /** The changes of the last such moment. */
+  /** The last moment at which the user changed the run, with these changes. */
   private moment: Moment | null = null;
-  /** The state before the changes that the engine has neither accepted nor rejected. */
+  /** The state before the changes that the engine has not accepted or rejected yet. */
   private accepted: Accepted | null = null;
   /** Whether the last change was rejected. The banner then shows the reason. */
   private rejected = false;
@@ -221,7 +221,7 @@ class Lab {
     return choice;
   }
 
-  /** Opens a point of the sweep, without comparing it with the point before. */
+  /** Opens a point of the sweep, without a comparison with the previous point. */
   private goTo(point: number): void {
     this.point = point;
     if (!this.kept) this.before = null;
@@ -289,7 +289,8 @@ class Lab {
     this.rerun(text);
   }
 
-  /** Handles a slider or menu. `began` is set if the user used another slider or menu before. */
+  /** Handles a change of a slider or menu. `began` is true if the user used another slider or menu
+   * before. */
   private changed(draft: Draft, began: boolean, edit: Edit | null): void {
     if (this.live && edit !== null) {
       this.change(began, (at) => at.sets.set(edit.path, edit.by));
@@ -302,7 +303,7 @@ class Lab {
     this.rerun(draft.text);
   }
 
-  /** Forgets which changes belong to the last moment. They stay in the scenario. */
+  /** Forgets which changes belong to the last moment. The changes stay in the scenario. */
   private forget(): void {
     this.moment = null;
     this.accepted = null;
@@ -320,7 +321,7 @@ class Lab {
    * same slider. */
   private change(began: boolean, by: (at: Moment) => void): void {
     const { text, outline, before } = this;
-    // After a rejection, the moment is that of an older change.
+    // After a rejection, `this.moment` belongs to an older change.
     const fresh = began || (this.rejected && this.accepted === null);
     this.accepted ??= { text, outline, moment: this.moment, now: new Map(this.controls?.now), before };
     if (began) this.compare();
@@ -356,7 +357,8 @@ class Lab {
     this.bar.classList.remove("busy");
   }
 
-  /** Lets sliders change the run only from the present moment on, and compares with the run so far. */
+  /** Switches whether sliders change the run only from the present moment on. If they do, compares
+   * the run with the run before the change. */
   private fork(on: boolean, keep: boolean): void {
     this.live = on;
     if (keep) {
@@ -499,7 +501,7 @@ class Lab {
     this.legend.replaceChildren(...items, el("li", { class: "key" }, marks, words.marked), el("li", { class: "key" }, cross));
   }
 
-  /** Reads files that are dropped on the page. */
+  /** Handles files that are dropped on the page. */
   private takeDrops(): void {
     const dragged = (event: DragEvent) => event.dataTransfer?.types.includes("Files") ?? false;
     window.addEventListener("dragover", (event) => dragged(event) && event.preventDefault());
@@ -584,8 +586,8 @@ class Lab {
     this.events.follow(time);
     const stays = this.now.stays();
     if (stays !== null && !stays.knows(time) && !this.waiting) {
-      // Of a long run, packets are stored only for one period. If this time is outside it, run
-      // again and store the packets around this time.
+      // For a long run, packets are stored only for one period. If this time is outside the period,
+      // run again and store the packets around this time.
       this.rerun(this.text, Math.max(0, time - 0.02));
     }
   }

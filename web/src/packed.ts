@@ -1,5 +1,5 @@
-// Reads the data that build.mjs has packed into the page. The data are deflated, and stored as text
-// with seven bits in a character of one byte, or 16 bits in a character of two bytes.
+// Reads the data that build.mjs has packed into the page. The data are deflated, and then stored as
+// text. A character of one byte stores seven bits, and a character of two bytes stores 16 bits.
 
 /** Returns the bytes in an element of the page, or null if the element does not exist. */
 export function packed(id: string): ArrayBuffer | null {
@@ -14,7 +14,8 @@ export async function text(id: string): Promise<string> {
   return new Response(stream).text();
 }
 
-/** Values of seven bits that would need escaping. The text has characters of two bytes instead. */
+/** Values of seven bits whose characters would need escaping. The text has characters of two bytes
+ * instead. */
 const AVOIDED = [0x00, 0x0d, 0x3c];
 
 /** Decodes bytes from text. */
@@ -23,7 +24,7 @@ function fromText(text: string, size: number): ArrayBuffer {
   let [held, bits, length] = [0, 0, 0];
   const push = (value: number, width: number) => {
     held = (held << width) | value;
-    // The last bits of the text are padding. If they make up a byte beyond the end of `bytes`, the
+    // The last bits of the text are padding. If they form a byte beyond the end of `bytes`, the
     // assignment has no effect.
     for (bits += width; bits >= 8; held &= (1 << bits) - 1) {
       bits -= 8;

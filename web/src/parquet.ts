@@ -78,7 +78,7 @@ class Cursor {
       const head = this.byte();
       const count = head >> 4 === 15 ? this.number() : head >> 4;
       const list: Thrift[] = [];
-      // Each entry has at least one byte, so the loop ends with the file.
+      // Each entry has at least one byte, so the loop ends at the latest at the end of the file.
       for (let place = 0; place < count; place += 1) list.push((head & 15) < 3 ? this.byte() : this.value(head & 15, depth + 1));
       return list;
     }
@@ -105,7 +105,7 @@ const list = (of: Thrift | undefined): Thrift[] => (Array.isArray(of) ? of : [])
 function snappy(bytes: Uint8Array): Uint8Array {
   const from = new Cursor(bytes);
   const size = from.number();
-  // At most 64 bytes come from three.
+  // Three compressed bytes encode at most 64 bytes.
   if (size > Math.min(MOST_PAGE, 22 * bytes.length)) throw new RangeError("page");
   const out = new Uint8Array(size);
   let at = 0;
@@ -139,7 +139,8 @@ function snappy(bytes: Uint8Array): Uint8Array {
   return out;
 }
 
-/** Reads `count` numbers of `width` bits each, in runs of equal or of packed numbers. */
+/** Reads `count` numbers of `width` bits each. They are stored in runs, either of equal numbers or
+ * of packed numbers. */
 function runs(from: Cursor, width: number, count: number): number[] {
   if (width > 24) throw new RangeError("width");
   const found: number[] = [];

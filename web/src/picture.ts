@@ -48,7 +48,7 @@ export class Picture {
   /** Largest queue to show, packets. In a comparison, both drawings have the same scale. */
   most = 1;
 
-  /** Draws a moment. `pace` is the number of seconds of the run in a second on the screen. */
+  /** Draws a moment. `pace` is how many seconds of the run pass in a second on the screen. */
   draw(time: number, pace: number): void {
     const { result, queue } = this;
     const width = this.canvas.clientWidth;

@@ -19,7 +19,8 @@ export function planes(result: Result): Chart[] {
   return all.filter((chart) => chart.curves.length > 0);
 }
 
-/** Returns the title of the distribution. It says if only a part of a run's packets is known. */
+/** Returns the title of the distribution. The title tells the user if only some of a run's packets
+ * are known. */
 function title({ watched, summary }: Result): string {
   const whole = watched.from_s <= 0 && watched.until_s >= summary.duration_s;
   return whole ? charts.cdf : charts.cdfOfPart(short(watched.from_s), short(watched.until_s));

@@ -14,9 +14,10 @@ export interface Link {
   name: string;
   aqm: string;
   rate_bit: number;
-  /** Times (s) and values (bit/s) of the rate, if it changes in steps or by events. */
+  /** Times (s) and values (bit/s) of the link's rate, if it changes in steps or by events. */
   rates: [number, number][];
-  /** What may change during a run: whether the rate may, and the names of options. */
+  /** What may change during a run: whether the rate may change, and the names of the options that
+   * may change. */
   changeable: { rate: boolean; queue: string[]; impairments: string[][] };
 }
 
@@ -195,7 +196,8 @@ export interface Request {
   point: number;
   link: number;
   from_s: number;
-  /** The scenario without the changes of a moment. The run until this moment is the same. */
+  /** The scenario without the changes at a moment, and the time of this moment. Both scenarios have
+   * the same run up to this moment. */
   fork: { text: string; time: number } | null;
 }
 

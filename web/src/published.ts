@@ -4,14 +4,15 @@ import { button, el, menu, short } from "./dom";
 import type { Result, Summary } from "./protocol";
 import { published as words } from "./words";
 
-/** A published quantity: its values by row, and where the summary has the measured value. */
+/** A published quantity: its values by row, and the place of the measured value in the summary. */
 export interface Column {
   name: string;
   unit: string;
   values: (number | null)[];
-  /** A list of the summary, or nothing for a number of the whole run. */
+  /** A list of the summary. Empty or missing for a number of the whole run. */
   list?: "flows" | "queues" | "classes" | "";
-  /** The name of an entry of the list. It also stands for the entries `item/1`, `item/2`, .... */
+  /** The name of an entry of the list. The name also selects the entries `item/1`, `item/2`, ....
+   * */
   item?: string;
   field?: string;
   how?: "sum" | "first";
@@ -23,12 +24,13 @@ export interface Column {
 export interface Published {
   title: string;
   rows: string[];
-  /** The sweep point of each row. Without it, row n is sweep point n. */
+  /** The sweep point of each row. If this is null, row n is sweep point n. */
   points: number[] | null;
   columns: Column[];
 }
 
-/** Ratio of the largest to the smallest value from which the scale is logarithmic. */
+/** If the ratio of the largest to the smallest value is at least this number, the scale is
+ * logarithmic. */
 const WIDE = 30;
 
 /** Returns the measured value of a quantity. */
@@ -64,7 +66,7 @@ export class PublishedValues {
   /** Points to simulate next. */
   private waiting: number[] = [];
 
-  /** `go` opens a point of the sweep. */
+  /** The function `go` opens a point of the sweep. */
   constructor(private readonly go: (point: number) => void) {}
 
   /** Shows the published values of a scenario that was just opened, or nothing. */

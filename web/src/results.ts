@@ -1,4 +1,5 @@
-// Shows the summary of a run as a table. In a comparison, each cell has the numbers of both runs.
+// Shows the summary of a run as a table. In a comparison, each cell contains the numbers of both
+// runs.
 
 import { el, short } from "./dom";
 import type { Result, Summary } from "./protocol";

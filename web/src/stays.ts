@@ -67,8 +67,8 @@ export class Queue {
     for (let at = before(this.came, time - this.longest, false); at < end; at += 1) {
       if ((this.left[at] ?? 0) > time) there.push(at);
     }
-    // The search goes back by the longest stay of any packet that left the queue, so it may miss a
-    // packet that never leaves.
+    // The search begins one longest stay before `time`. The longest stay is that of any packet that
+    // left the queue, so the search may miss a packet that never leaves.
     return there;
   }
 
@@ -102,8 +102,8 @@ export class Queue {
   }
 }
 
-/** Returns how many of some ascending numbers are below a limit. With `included`, also counts those
- * at the limit. */
+/** Returns how many of some ascending numbers are below a limit. If `included` is true, also counts
+ * the numbers that equal the limit. */
 function before(numbers: Float64Array, limit: number, included: boolean): number {
   let [low, high] = [0, numbers.length];
   while (low < high) {

@@ -22,7 +22,7 @@ interface Exports {
   lab_column(number: number): number;
 }
 
-/** A link number that tells the engine to record no link's packets. */
+/** A link number that tells the engine not to record packets of any link. */
 export const NO_LINK = 0xffff_ffff;
 
 export class Engine {
@@ -39,7 +39,7 @@ export class Engine {
     new Uint8Array(memory.buffer).set(new Uint8Array(snapshot));
   }
 
-  /** Returns a copy of the whole state. */
+  /** Returns a copy of the engine's whole state. */
   snapshot(): ArrayBuffer {
     return this.at.memory.buffer.slice(0) as ArrayBuffer;
   }
@@ -67,17 +67,17 @@ export class Engine {
     return this.at.lab_begin(point, link, stays, from) !== 0;
   }
 
-  /** Continues the run. Returns its progress from 0 to 1, or 2 at its end. */
+  /** Continues the run. Returns the run's progress from 0 to 1, or 2 at its end. */
   advance(events: number): number {
     return this.at.lab_advance(events);
   }
 
-  /** Continues the run up to and including a time. Returns its progress from 0 to 1. */
+  /** Continues the run up to and including a time. Returns the run's progress from 0 to 1. */
   until(time: number): number {
     return this.at.lab_until(time);
   }
 
-  /** Changes the run from now on. Answers as `load` does. */
+  /** Changes the run from now on. Returns the same answers as `load`. */
   change(request: object): string {
     this.give(JSON.stringify(request));
     return this.text(this.at.lab_change());

@@ -4,7 +4,8 @@
 import type { About, FromWorker, Loaded, Log, Problem, Request, Summary, ToWorker, Trace, Value, Watched } from "./protocol";
 import { Engine } from "./wasm";
 
-/** Number of simulated events between two checks for new messages. They take about 20 ms. */
+/** Number of simulated events between two checks for new messages. The engine needs about 20 ms for
+ * these events. */
 const SLICE = 60_000;
 
 /** Largest number of packets whose times in the queue a run stores. */
@@ -13,10 +14,10 @@ const MOST_STAYS = 600_000;
 /** Largest number of series that the charts draw. */
 const MOST_TRACES = 80;
 
-/** Simulated time between two checks for new messages on the way to a moment, s. */
+/** Simulated time between two checks for new messages while the worker runs up to a moment, s. */
 const STRETCH = 2;
 
-/** The largest state that is kept of a moment, bytes. */
+/** The largest state of a moment that the worker stores, bytes. */
 const MOST_KEPT = 1 << 28;
 
 /** The state of a run at a moment, from which the run can continue with other changes. */
@@ -86,7 +87,7 @@ async function work(): Promise<void> {
 
 type Answer = Loaded & { problems?: Problem[] };
 
-/** Returns the point and the link of a request that a scenario has. */
+/** Returns the point and the link of a request, reduced to numbers that exist in the scenario. */
 function within(request: Request, loaded: Loaded): { point: number; link: number } {
   const point = Math.min(request.point, loaded.points.length - 1);
   return { point, link: Math.min(request.link, (loaded.points[point]?.links.length ?? 1) - 1) };
@@ -101,7 +102,7 @@ async function reach(request: Request): Promise<Engine | null> {
   if (kept?.of === of) return new Engine(module, kept.state);
   kept = null;
   const forked = new Engine(module);
-  // If it panics, the message is that of this engine.
+  // If this engine panics, the answer must contain its message.
   engine = forked;
   const loaded = JSON.parse(forked.load({ text: fork.text, files })) as Answer;
   if (loaded.problems !== undefined) return null;

@@ -24,7 +24,7 @@ async function open(address, options = {}) {
   return page;
 }
 
-/** Waits for a run other than the run that was shown before. */
+/** Waits until the page shows a run other than the run that was shown before. */
 async function ran(page, before = "") {
   const wait = (before) => (document.body.dataset.run ?? "") !== before;
   await page.waitForFunction(wait, before, { timeout: 20_000 });
@@ -42,7 +42,7 @@ const page = await open(single);
 seen.file = await ran(page);
 seen.title = await page.locator("h2.title").textContent();
 seen.charts = await page.locator(".uplot").count();
-// Read what the charts show under a cursor in their middle.
+// Read the values that the charts show for a cursor in their middle.
 seen.under = [];
 for (const number of [6, 7, 8]) {
   await page.locator(".uplot .u-over").nth(number).hover();
@@ -84,7 +84,7 @@ seen.pictures = await page.locator("figure.picture:not([hidden])").count();
 seen.changed = await page.locator("td s").count();
 seen.link = await page.evaluate(() => location.hash);
 
-// Choose another algorithm. Options that it also has are kept.
+// Choose another algorithm. Options that the new algorithm also has are kept.
 await page.getByLabel("bottleneck.queue.aqm", { exact: true }).selectOption("codel");
 await ran(page, seen.slid);
 seen.queue = /queue = (.+)/.exec(await page.locator("textarea").inputValue())[1];
@@ -93,7 +93,7 @@ await page.getByLabel("add an option … bottleneck.queue", { exact: true }).sel
 await page.waitForFunction(() => document.querySelector("textarea").value.includes("target"));
 seen.option = /queue = (.+)/.exec(await page.locator("textarea").inputValue())[1];
 seen.codel = codel;
-// Write a default into the file. It gives the same run.
+// Write a default into the file. The run stays the same.
 await page.getByLabel("bottleneck.queue.aqm", { exact: true }).selectOption("fq_codel");
 await ran(page, codel);
 seen.kept = /queue = (.+)/.exec(await page.locator("textarea").inputValue())[1];
@@ -195,7 +195,7 @@ await shelved.getByLabel("Open a published figure").selectOption("abe-2017/Conve
 await shelved.waitForFunction(() => document.querySelector(".published").hidden);
 await shelved.context().close();
 
-// Drop files of other tools on the page, and choose one with the button.
+// Drop files of other tools on the page, and choose a file with the button.
 const given = process.argv[4];
 const drawn = await open(single);
 await ran(drawn);
@@ -233,7 +233,8 @@ for (let left = 3; left >= 0; left -= 1) {
 }
 seen.csvRemoved = await savedCsv();
 seen.besideHacked = await drawn.evaluate(() => window.hacked ?? null);
-// Drop a folder with runs, as a person would drag it, and choose the same folder with the button.
+// Drop a folder with runs on the page, as a person would, and choose the same folder with the
+// button.
 const runs = process.argv[5];
 const devtools = await drawn.context().newCDPSession(drawn);
 const data = { items: [], files: [runs], dragOperationsMask: 1 };

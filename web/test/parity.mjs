@@ -1,6 +1,6 @@
 // Runs scenarios in the engine that browsers use. Reads `[{name, text, files, watch, fork}]`, and
-// writes the results of each run, with a hash of every series. With a fork, the run begins with
-// another scenario, and continues with this one from a snapshot at the moment of the fork.
+// writes the results of each run, with a hash of every series. If `fork` is given, the run begins
+// with another scenario. It continues with this scenario from a snapshot at the moment of the fork.
 import { build } from "esbuild";
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -37,7 +37,7 @@ function forked({ name, text, files, watch, fork }) {
   begin(0, watch);
   engine.until(fork.time);
   const snapshot = engine.snapshot();
-  // Run the rest without the changes first, which must not matter.
+  // First run to the end without the changes. This must not affect the run from the snapshot.
   while (engine.advance(100_000) < 2);
   engine = new Engine(module, snapshot);
   return JSON.parse(engine.change({ text, files, file: name }));

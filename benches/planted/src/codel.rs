@@ -9,15 +9,15 @@ use tailback_engine::registry::rules::Rules;
 use tailback_engine::registry::{Entry, Kind, Opt, Options, no_finish};
 use tailback_engine::units::Time;
 
-/// The bug that a copy has.
+/// The bug that a copy of CoDel has.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Bug {
     Clean,
-    /// The drop interval does not shrink with the number of drops.
+    /// The time between drops does not shrink with the number of drops.
     Law,
     /// ECN-capable packets are dropped although `ecn` is set.
     Ecn,
-    /// CoDel drops or marks the first packet above the target instead of waiting for an interval.
+    /// CoDel drops or marks the first packet above the target, instead of waiting for an interval.
     Hasty,
 }
 

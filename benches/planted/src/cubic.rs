@@ -6,7 +6,7 @@ use tailback_engine::registry::kernel::Kernel;
 use tailback_engine::registry::rules::Rules;
 use tailback_engine::registry::{Entry, complete_defaults, no_finish};
 
-/// The bug that a copy has.
+/// The bug that a copy of CUBIC has.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Bug {
     Clean,
@@ -53,7 +53,7 @@ pub(super) fn register(registry: &mut Registry) {
 struct Planted {
     inner: Box<dyn CongestionControl>,
     bug: Bug,
-    /// Window and ssthresh when `ssthresh` was last called.
+    /// The window and ssthresh at the last call of `ssthresh`.
     before: (u32, u32),
 }
 

@@ -1,5 +1,5 @@
-//! Prints a table of quinn's results over a bottleneck of 20 Mbit/s and 20 ms, alone and beside
-//! CUBIC: `cargo run --release --example table`.
+//! Prints a table of quinn's results over a bottleneck of 20 Mbit/s with an RTT of 20 ms, alone and
+//! beside CUBIC: `cargo run --release --example table`.
 
 use std::time::Instant;
 

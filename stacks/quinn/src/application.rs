@@ -1,6 +1,6 @@
-//! The applications of the two ends. The client requests a number of bytes over a stream, and
-//! writes this number as 8 bytes in big endian. The server sends the requested number of bytes and
-//! ends the stream.
+//! The applications of the two ends. The client requests a number of bytes over a stream: it writes
+//! this number as 8 bytes in big endian. The server sends the requested number of bytes and ends
+//! the stream.
 
 use bytes::Bytes;
 use quinn_proto::{Connection, Dir, Event, StreamEvent, StreamId, VarInt, WriteError};
@@ -59,7 +59,7 @@ impl Application {
         }
     }
 
-    /// Returns whether the application closes the connection now.
+    /// Returns whether the application must close the connection now.
     pub fn closes(&mut self) -> bool {
         match self {
             Application::Client { done, closed, .. } if *done => !std::mem::replace(closed, true),
@@ -107,7 +107,8 @@ impl Application {
         }
     }
 
-    /// Returns whether the client has closed the connection after it received everything.
+    /// Returns whether this end is the server, and the client has closed the connection because it
+    /// has received all data.
     fn is_told(&self, reason: &quinn_proto::ConnectionError) -> bool {
         let closed = matches!(reason, quinn_proto::ConnectionError::ApplicationClosed(close)
             if close.error_code == VarInt::from_u32(0));
@@ -154,7 +155,7 @@ impl Application {
             match stream.write_chunks(&mut [Bytes::from_static(&ZEROS[..piece])]) {
                 Ok(written) => *left -= written.bytes as u64,
                 Err(WriteError::Blocked) => return,
-                // The connection is closing. A later event reports that.
+                // The connection is closing. A later event reports the close.
                 Err(WriteError::Stopped(_) | WriteError::ClosedStream) => return,
             }
         }

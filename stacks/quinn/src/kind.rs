@@ -10,8 +10,8 @@ use tailback_sim::Endpoint;
 
 use crate::{Control, Options, Timers, client, server};
 
-/// The options that this stack has in common with the kernel engine's `quinn`, and the options that
-/// only the simulator has.
+/// The options of this stack: options that the kernel engine's `quinn` also has, and options that
+/// exist only in the simulator.
 static OPTIONS: &[Opt] = &[
     Opt {
         name: "control",

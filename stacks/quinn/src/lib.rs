@@ -24,13 +24,14 @@
 //!
 //! **Deterministic.** [`Options::seed`] determines all random choices, such as connection ids and
 //! skipped packet numbers. TLS has fixed keys and a fixed source of randomness ([`tls`]). quinn
-//! runs on simulated time: it reads no clock, and only computes with the `Instant`s that it gets.
-//! The dates in the certificate are not checked.
+//! runs on simulated time: it reads no clock, and only computes with the `Instant`s that this crate
+//! passes to it. The dates in the certificate are not checked.
 //!
 //! **WebAssembly.** The crate compiles for `wasm32-unknown-unknown` without the default feature
-//! `qlog`, because quinn's qlog uses a clock that does not exist there. Results have the same bytes
-//! as on other platforms. To compile ring, you need clang. Unless your host uses wasm-bindgen, it
-//! must define the functions that the module imports. Each may return 0.
+//! `qlog`, because quinn's qlog uses a clock that does not exist in WebAssembly. Results have the
+//! same bytes as on other platforms. To compile ring, you need clang. If your host does not use
+//! wasm-bindgen, it must define the functions that the module imports. Each of these functions may
+//! return 0.
 //!
 //! **Differences from quinn on a host.** There are no sockets. quinn gets each datagram as soon as
 //! it arrives, whereas on a host it reads several datagrams at once. quinn's asynchronous layer
@@ -52,22 +53,22 @@ use quinn_proto::congestion::{CubicConfig, NewRenoConfig};
 pub use kind::{ENTRY, register};
 pub use stack::Quinn;
 
-/// The settings of both ends. The defaults are quinn's, except that the windows are so large that
-/// they do not limit the rate.
+/// The settings of both ends. The defaults are quinn's defaults, except that the windows are so
+/// large that they do not limit the rate.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Congestion control.
     pub control: Control,
     /// Whether datagrams are sent as ECT(0).
     pub ecn: bool,
-    /// Largest number of datagrams that leave together, as with GSO. With 1, each datagram is sent
-    /// separately.
+    /// Largest number of datagrams that are sent at once, as with GSO. If this is 1, each datagram
+    /// is sent separately.
     pub burst: usize,
     /// Whether quinn searches for an MTU above 1200 bytes.
     pub mtu_discovery: bool,
-    /// When timers fire: exactly when they are due, or as with tokio.
+    /// When timers fire: exactly when they are due, or at the times at which tokio would fire them.
     pub timers: Timers,
-    /// Whether packets have the length that they have with IPv6.
+    /// Whether packets are as long as with IPv6.
     pub ipv6: bool,
     /// Whether the server writes a qlog of its connection ([`Quinn::take_qlog`]). This needs the
     /// feature `qlog`, which is on by default.
@@ -105,8 +106,8 @@ pub enum Control {
 pub enum Timers {
     /// Timers fire when they are due.
     Exact,
-    /// Timers fire as with tokio. Its timer wheel has a resolution of a millisecond. The system
-    /// call that waits for the next slot has the same resolution. Both round up.
+    /// Timers fire as with tokio. tokio's timer wheel has a resolution of a millisecond. The system
+    /// call that waits for the next slot of the wheel has the same resolution. Both round times up.
     Tokio,
 }
 
@@ -142,8 +143,8 @@ pub fn server(options: &Options) -> Quinn {
     Quinn::server(options)
 }
 
-/// Returns a client that requests `bytes` bytes over one stream. With `None`, it requests data
-/// without end.
+/// Returns a client that requests `bytes` bytes over one stream. If `bytes` is `None`, it requests
+/// data without end.
 pub fn client(options: &Options, bytes: Option<u64>) -> Quinn {
     Quinn::client(options, bytes)
 }

@@ -1,8 +1,8 @@
 //! quinn's qlog of a connection, in memory.
 //!
 //! quinn's header does not state to which time the log's times are relative. Here they are relative
-//! to the start of the run, and the date of the start is added to the header. So a reader can
-//! convert the log's times to the run's clock.
+//! to the start of the run, and the date of the start is added to the header. A program that reads
+//! the log can therefore convert its times to times of the run.
 
 use std::io::{self, Write};
 use std::mem;
@@ -55,7 +55,7 @@ impl Log {
         mem::take(&mut self.records().bytes)
     }
 
-    /// Returns the number of records that did not fit.
+    /// Returns the number of records for which the log had no space.
     pub fn lost(&self) -> u64 {
         self.records().lost
     }

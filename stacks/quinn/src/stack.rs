@@ -36,11 +36,11 @@ pub struct Quinn {
     endpoint: quinn_proto::Endpoint,
     // `Connection` is boxed, because it is large and is moved.
     connection: Option<(ConnectionHandle, Box<Connection>)>,
-    /// The client's settings, until it connects.
+    /// The settings with which the client will connect. `None` after it has connected.
     connects: Option<ClientConfig>,
     application: Application,
     /// The instant of the start of the run. Its value has no effect, because quinn only uses
-    /// differences.
+    /// differences of instants.
     origin: Instant,
     /// The qlog of the server's connection.
     log: Option<Log>,
@@ -56,8 +56,8 @@ pub struct Quinn {
     now: Time,
 }
 
-/// Generates pseudo-random connection ids: a counter that starts at a seed, put through a mixing
-/// function.
+/// Generates pseudo-random connection ids. A mixing function computes them from a counter that
+/// starts at a seed.
 struct Ids(u64);
 
 impl Ids {

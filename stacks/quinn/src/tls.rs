@@ -19,7 +19,8 @@ use x25519_dalek::{PublicKey, StaticSecret};
 /// The application protocol that both ends announce.
 const PROTOCOL: &[u8] = b"tailback";
 
-/// A certificate for "sender" with an Ed25519 key, whose signatures need no randomness.
+/// A certificate for "sender" with an Ed25519 key. Signatures with such a key need no random
+/// numbers.
 const CERTIFICATE: &[u8] = include_bytes!("../keys/certificate.der");
 const KEY: &[u8] = include_bytes!("../keys/key.der");
 

@@ -75,8 +75,8 @@ fn beside_cubic_it_gets_its_half_of_a_fair_queue() {
             .replace("[bottleneck]", "warmup = \"5s\"\n[bottleneck]")
     );
     let results = run(&text, &Options::default(), None);
-    // quinn's rate is that of UDP payload, which includes QUIC headers. On the kernel engine, the
-    // two flows get 9.81 and 9.48 Mbit/s.
+    // The rate of quinn counts the UDP payload, which includes QUIC headers. On the kernel engine,
+    // the two flows get 9.81 and 9.48 Mbit/s.
     assert!(
         (9.6..10.1).contains(&results.throughput_mbit("quic")),
         "{results:?}"

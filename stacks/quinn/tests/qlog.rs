@@ -1,5 +1,5 @@
-//! Tests quinn's qlog. Times in the log are times of the run, two runs write identical logs, and
-//! logging does not affect the run.
+//! Tests quinn's qlog. Times in the log must be times of the run, two runs must write identical
+//! logs, and the log must not affect the run.
 
 use serde_json::Value;
 use tailback_quinn::{Options, Quinn, client, server};
@@ -51,7 +51,7 @@ fn its_times_are_those_of_the_run() {
         .expect("a connection");
     let records = log(&results);
     let common = &records[0]["trace"]["common_fields"];
-    // The date of time 0, 1 January 2026, in ms.
+    // The date of time 0 is 1 January 2026, here in ms since 1970.
     assert_eq!(common["reference_time"], 1_767_225_600_000_u64);
     assert_eq!(common["time_format"], "relative");
     let of = |name: &str| -> Vec<f64> {
@@ -59,14 +59,15 @@ fn its_times_are_those_of_the_run() {
         named.filter_map(|record| record["time"].as_f64()).collect()
     };
     let packets = of("transport:packet_sent");
-    // The log has one packet that the statistics do not count.
+    // The log contains one packet that the statistics do not count.
     assert_eq!(packets.len() as u64, sent.path.sent_packets + 1);
-    // The server immediately answers the client's first datagram, which takes half a round trip to
-    // arrive.
+    // The server immediately answers the client's first datagram, which arrives after half a round
+    // trip.
     let first = packets[0] - begun;
     assert!((first - 10.0).abs() < 0.6, "{first} ms");
     let received = of("transport:packet_received");
-    // The server receives the client's close half a round trip after the last data has arrived.
+    // The server receives the client's close half a round trip after the last data has arrived at
+    // the client.
     let last = received[received.len() - 1];
     assert!((last - over).abs() < 15.0, "{last} ms, {over} ms");
     assert!(of("recovery:metrics_updated").len() > 1000);

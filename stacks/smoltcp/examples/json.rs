@@ -1,5 +1,6 @@
-//! Prints the results of smoltcp beside CUBIC as JSON. In WebAssembly, which has no output, a host calls
-//! the exported functions instead. `make test-wasm` compares the results of both, byte by byte.
+//! Prints the results of a run of smoltcp beside CUBIC as JSON. WebAssembly has no output. There, a host
+//! calls the exported functions instead. `make test-wasm` checks that the native build and the
+//! WebAssembly build return the same bytes.
 
 #[path = "../../../crates/sim/examples/export/mod.rs"]
 mod export;

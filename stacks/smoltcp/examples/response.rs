@@ -1,8 +1,9 @@
 //! Prints the response of smoltcp's congestion controls to lost packets, beside that of tailback's
 //! Linux TCP: `cargo run --release --example response`.
 //!
-//! The link is so fast that no queue builds up, and loses packets by number. So all senders get the
-//! same signals. A window is the number of packets that arrive in a round-trip time.
+//! The link is so fast that no queue builds up. It loses packets with given numbers, so the losses
+//! are the same for all senders. A window is the number of packets that arrive in a round-trip
+//! time.
 
 use std::fmt::Write as _;
 
@@ -15,16 +16,16 @@ const MSS: f64 = 1448.0;
 
 struct Case {
     control: CongestionControl,
-    /// The name of the same control in scenarios.
+    /// The name of the same congestion control in scenarios.
     cc: &'static str,
     rtt_ms: u64,
     seconds: u64,
     warmup: u64,
     /// The number of the first lost packet, which ends slow start.
     first: u64,
-    /// The distance between lost packets.
+    /// The number of packets from one lost packet to the next.
     every: u64,
-    /// Mean number of packets in flight by the formula.
+    /// Mean number of packets in flight according to the published formula.
     law: f64,
 }
 
@@ -37,7 +38,7 @@ fn cases() -> [Case; 4] {
         warmup,
         first,
         every,
-        // Mathis et al. 1997.
+        // The formula of Mathis et al. (1997).
         law: (1.5 * every as f64).sqrt(),
     };
     let cubic = |seconds, warmup, first, every| Case {
@@ -48,7 +49,7 @@ fn cases() -> [Case; 4] {
         warmup,
         first,
         every,
-        // RFC 9438, section 5.2.
+        // The formula of RFC 9438, section 5.2.
         law: 1.054 * (0.1 * every as f64).powf(0.75),
     };
     [
@@ -90,7 +91,7 @@ impl Case {
             .run()
     }
 
-    /// Returns the packets of a run per round-trip time after the warm-up.
+    /// Returns how many of a run's `packets` are sent per round-trip time after the warm-up.
     fn window(&self, packets: f64) -> f64 {
         packets * self.rtt_ms as f64 / 1e3 / (self.seconds - self.warmup) as f64
     }
@@ -105,7 +106,7 @@ fn packets(results: &Results) -> (f64, f64) {
 
 /// Returns the window before the second loss, and in the fourth round trip after it.
 fn around_the_second_loss(rounds: &[f64]) -> (f64, f64) {
-    // The first loss ends slow start, after which the window grows until the second loss.
+    // The first loss ends slow start. Then the window grows until the second loss.
     let falls = |at: &usize| rounds[at + 4] < 0.85 * rounds[*at];
     let first = (20..rounds.len() - 5).find(falls).expect("a second loss");
     let falling = (first..).take_while(falls);

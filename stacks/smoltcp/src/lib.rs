@@ -42,12 +42,13 @@ pub use kind::{ENTRY, register};
 pub struct Options {
     /// Congestion control.
     pub control: CongestionControl,
-    /// Whether to use Nagle's algorithm, as smoltcp does by default. Without it, smoltcp fills every
-    /// part of a segment that its window allows, and its packets become short.
+    /// Whether to use Nagle's algorithm, as smoltcp does by default. Without it, smoltcp sends a
+    /// packet as soon as the window allows, even a partial segment, so its packets become short.
     pub nagle: bool,
     /// Whether the receiver delays acknowledgements, as smoltcp does by default.
     pub delack: bool,
-    /// Size of the socket's send buffer and of its receive buffer, bytes. They limit the window.
+    /// Size of the socket's send buffer and of its receive buffer, bytes. The buffers limit the
+    /// window.
     pub buffer: usize,
     /// Seed of the initial sequence numbers.
     pub seed: u64,
@@ -96,7 +97,7 @@ enum Role {
     },
 }
 
-/// Returns a sender of `bytes` bytes. With `None`, it sends data without end.
+/// Returns a sender of `bytes` bytes. If `bytes` is `None`, it sends data without end.
 pub fn sender(options: &Options, bytes: Option<u64>) -> Smoltcp {
     let left = bytes.unwrap_or(u64::MAX);
     let role = Role::Sender {
@@ -164,7 +165,8 @@ impl Smoltcp {
         }
     }
 
-    /// Writes or reads as much as the socket allows. Returns whether it did anything.
+    /// Writes or reads as much data as the socket allows. Returns whether it wrote or read any
+    /// data, or changed the connection.
     fn act(&mut self) -> bool {
         let socket = self.sockets.get_mut::<Socket<'_>>(self.handle);
         let mut acted = false;
@@ -250,8 +252,8 @@ fn instant(now: Time) -> Instant {
     Instant::from_micros((now.ns() / 1000).cast_signed())
 }
 
-/// The network device of the interface: one packet that has arrived, and packets to send. It uses
-/// its buffers again.
+/// The network device of the interface: one packet that has arrived, and packets to send. The
+/// device reuses its buffers.
 #[derive(Default)]
 struct Wire {
     arrived: Vec<u8>,

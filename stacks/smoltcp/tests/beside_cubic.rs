@@ -35,8 +35,8 @@ fn a_transfer_is_limited_by_the_link() {
         20_000_000
     );
     assert!(results.drops("tcp") > 0);
-    // With Nagle, as smoltcp's default is, short packets are rare. Without Nagle the mean is near
-    // 950 bytes.
+    // With Nagle's algorithm, which is smoltcp's default, short packets are rare. Without it, the
+    // mean packet length is near 950 bytes.
     let measured = results.endpoints("tcp").measured;
     let packets = measured.packets - results.drops("tcp");
     let mean = measured.delivered_bytes as f64 / packets as f64;
@@ -70,8 +70,8 @@ fn reno_follows_its_law_for_acknowledged_packets() {
         control: CongestionControl::Reno,
         ..Options::default()
     };
-    // The window grows by a segment per round of acknowledgements, each of which is for two
-    // segments (Mathis et al. 1997): sqrt(3 / (2 b p)).
+    // In each round trip, the window grows by a segment. Each acknowledgement is for b = 2
+    // segments. The mean window is then sqrt(3 / (2 b p)) (Mathis et al. 1997).
     let delayed = window(&reno);
     assert!(
         (0.88..1.0).contains(&(delayed / 750f64.sqrt())),

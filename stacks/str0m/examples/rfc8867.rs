@@ -6,10 +6,10 @@ use tailback_str0m::{Options, Str0m, receiver, sender};
 
 const SEEDS: u64 = 5;
 
-/// The end of each phase and its capacity, s and Mbit/s.
+/// The end (s) and the capacity (Mbit/s) of each phase.
 type Phases = &'static [(u64, f64)];
 
-/// A path, its calls, and its phases.
+/// The name of each path, its number of calls, and its phases.
 const PATHS: [(&str, usize, Phases); 3] = [
     (
         "media-variable",

@@ -2,9 +2,9 @@
 //!
 //! str0m computes with `Instant`. For NTP timestamps it also reads the date of the host, once per
 //! process, and adds differences of `Instant` to it. RTCP reports contain the middle 32 bits of an
-//! NTP timestamp, with the seconds modulo 65536, and str0m computes round-trip times from them.
-//! With another date, these times are rounded differently. Runs therefore start at an instant whose
-//! date modulo 65536 s is always the same.
+//! NTP timestamp, with the seconds modulo 65536, and str0m computes round-trip times from them. If
+//! the date were another, these round-trip times would be rounded differently. Runs therefore start
+//! at an instant whose date modulo 65536 s is always the same.
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant, SystemTime};
@@ -21,7 +21,7 @@ const CYCLE: Duration = Duration::from_secs(1 << 16);
 /// Date of the start of a run, modulo `CYCLE`. It is not 0, because a timestamp of 0 means that no
 /// report was received.
 const START: Duration = Duration::from_secs(1000);
-/// Time step of the call that reads str0m's date.
+/// Time step of the simulated call that finds out str0m's date.
 const STEP: Time = Time::from_ms(1);
 
 /// Returns the instant of time 0 of each run.
@@ -36,8 +36,8 @@ pub fn origin() -> Instant {
             .duration_since(SystemTime::UNIX_EPOCH)
             .expect("a date after 1970");
         let cycles = u32::try_from(since.as_secs() / CYCLE.as_secs()).expect("a date before 10000");
-        // The start is at least a cycle after str0m's first instant, because str0m treats the first
-        // hours of its clock as past.
+        // The start is at least a cycle after str0m's first instant, because str0m's clock must not
+        // be in its first hours.
         instant + ((cycles + 2) * CYCLE + START - since)
     })
 }
@@ -71,7 +71,7 @@ fn read_date() -> (Instant, SystemTime) {
     panic!("str0m sends no sender report");
 }
 
-/// Returns the date of a sender report that is sent.
+/// Returns the date in a sender report that this event sends.
 fn report(event: &Event) -> Option<SystemTime> {
     match event.as_raw_packet()? {
         RawPacket::RtcpTx(Rtcp::SenderReport(report)) => Some(report.sender_info.ntp_time),

@@ -41,7 +41,7 @@ pub(crate) fn provider() -> Arc<CryptoProvider> {
     })
 }
 
-/// Returns the certificate of both ends, which nobody checks.
+/// Returns the certificate of both ends. It is not checked.
 pub(crate) fn certificate() -> DtlsCert {
     DtlsCert {
         certificate: vec![0],
@@ -153,7 +153,8 @@ impl DtlsProvider for Plain {
     }
 }
 
-/// A handshake of one datagram in each direction. The client sends it again until it has an answer.
+/// A handshake of one datagram in each direction. The client repeats its datagram until the answer
+/// arrives.
 #[derive(Debug)]
 struct Handshake {
     now: Instant,

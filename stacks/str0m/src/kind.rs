@@ -66,7 +66,7 @@ pub static ENTRY: Entry<Build> = Entry {
     build: Build { ends },
 };
 
-/// Registers str0m. `tailback run --with stacks/str0m` calls this.
+/// Registers str0m. `tailback run --with stacks/str0m` calls this function.
 pub fn register(registry: &mut Registry) {
     registry.stack(&ENTRY);
 }

@@ -28,9 +28,9 @@
 //! has no effect.
 //!
 //! **Differences from str0m on a host.** ICE, RTP, RTCP, pacing, retransmissions and the bandwidth
-//! estimator are str0m's. DTLS is replaced by one datagram in each direction. SRTP and the integrity
-//! of STUN are replaced by functions that do not encrypt, so the packets have the lengths that they
-//! have with AES-128 in counter mode and a tag of 10 bytes ([`crypto`]). str0m does not use ECN.
+//! estimator are str0m's code. DTLS is replaced by one datagram in each direction. SRTP and the
+//! integrity check of STUN are replaced by functions that do not encrypt ([`crypto`]). Packets are
+//! as long as with AES-128 in counter mode and a tag of 10 bytes. str0m does not use ECN.
 
 pub mod clock;
 pub mod crypto;
@@ -46,14 +46,14 @@ pub use stack::Str0m;
 pub struct Options {
     /// Lowest rate of the video, bit/s.
     pub min_rate: f64,
-    /// Estimate at the start, bit/s.
+    /// Bandwidth estimate at the start, bit/s.
     pub start_rate: f64,
     /// Highest rate of the video, bit/s. The estimator does not probe above this rate.
     pub max_rate: f64,
     /// Frames per second.
     pub fps: u32,
-    /// Largest deviation of a frame's size from the mean, as a share of the mean. With 0.2, a frame
-    /// is up to 20 % larger or smaller.
+    /// Largest deviation of a frame's size from the mean, as a share of the mean. If this is 0.2, a
+    /// frame is up to 20 % larger or smaller than the mean.
     pub variation: f64,
     /// Whether the sender retransmits lost packets.
     pub retransmit: bool,

@@ -20,7 +20,7 @@ use crate::{Options, clock, crypto};
 const SENDER: (Ipv4Addr, u16) = (Ipv4Addr::new(10, 0, 0, 1), 5000);
 const RECEIVER: (Ipv4Addr, u16) = (Ipv4Addr::new(10, 0, 0, 2), 5000);
 
-/// Name of the file with the estimates.
+/// Name of the file with the bandwidth estimates.
 const LOG: &str = "estimates.csv";
 
 /// Shortest time until str0m is called again. If str0m has more work to do, it returns a timeout in
@@ -33,9 +33,9 @@ pub struct Str0m {
     /// The WebRTC session, which starts at the first call of `Endpoint`.
     rtc: Option<Box<Rtc>>,
     role: Role,
-    /// The instant of the start of the run, if it is not `clock::origin`.
+    /// The instant of the start of the run. `None` means `clock::origin`.
     origin: Option<Instant>,
-    /// State of fastrand's generator between two calls.
+    /// State of fastrand's generator between two calls of str0m.
     random: u64,
     leaving: VecDeque<Vec<u8>>,
     /// When str0m must be called next.
@@ -54,7 +54,7 @@ struct Sender {
     source: Source,
     payload_type: Pt,
     sequence: u64,
-    /// The estimates, with the time of each.
+    /// The bandwidth estimates, each with its time.
     estimates: Vec<(Time, f64)>,
 }
 
@@ -87,8 +87,8 @@ impl Str0m {
         }
     }
 
-    /// Returns the endpoint with another start of the run. It collects events, including raw
-    /// packets.
+    /// Returns the endpoint with this instant as the start of the run. The endpoint collects
+    /// events, including raw packets.
     pub(crate) fn observed(self, origin: Instant) -> Str0m {
         Str0m {
             origin: Some(origin),
@@ -190,7 +190,7 @@ impl Str0m {
         self.rtc = Some(rtc);
     }
 
-    /// Passes an input to str0m and takes its outputs.
+    /// Passes an input to str0m, and handles str0m's outputs.
     fn input(&mut self, input: Input<'_>) {
         let Some(rtc) = &mut self.rtc else { return };
         rtc.handle_input(input)
@@ -198,7 +198,7 @@ impl Str0m {
         self.poll();
     }
 
-    /// Takes outputs from str0m until it returns a timeout.
+    /// Handles outputs of str0m until it returns a timeout.
     fn poll(&mut self) {
         let origin = self.origin();
         let Some(rtc) = &mut self.rtc else { return };

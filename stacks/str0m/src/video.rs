@@ -27,7 +27,7 @@ pub(crate) struct Piece {
 }
 
 impl Piece {
-    /// Bytes that describe the packet at the start of its payload.
+    /// Number of bytes at the start of the payload that describe the packet.
     const BYTES: usize = 8;
 
     /// Returns a payload of this length that starts with the description. The length is at least

@@ -40,7 +40,7 @@ fn run(text: &str, options: &Options) -> Results {
         .expect("a run")
 }
 
-/// [`two_processes_give_the_same_run`] runs this in two processes and compares the output.
+/// [`two_processes_give_the_same_run`] runs this test in two processes and compares their output.
 #[test]
 #[ignore = "prints a run for another test"]
 fn print_a_run() {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-/* A congestion control whose window never changes: what a test can compute. */
+/* A congestion control whose window never changes, so that a test can compute
+ * the results. */
 #include <linux/module.h>
 #include <net/tcp.h>
 

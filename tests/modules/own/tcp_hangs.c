@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Never returns from its first connection. */
+/* A congestion control that never returns from the start of its first
+ * connection. */
 #include <linux/module.h>
 #include <net/tcp.h>
 

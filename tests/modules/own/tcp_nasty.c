@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Congestion controls that go wrong, each in a way of its own, with their first connection. */
+/* Congestion controls that misbehave when their first connection starts, each in its own way. */
 #include <linux/module.h>
 #include <linux/slab.h>
 #include <net/tcp.h>

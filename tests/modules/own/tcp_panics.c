@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Brings the kernel down with its first connection. */
+/* A congestion control that makes the kernel panic when its first connection
+ * starts. */
 #include <linux/module.h>
 #include <net/tcp.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The probes without a guest: plain SECRET OUTSIDE KIT RESULTS SOCKET ABSTRACT SHARED
- * TERMINAL VICTIM TCP UDP */
+/* Runs the probes without a guest: plain SECRET OUTSIDE KIT RESULTS SOCKET ABSTRACT SHARED TERMINAL
+ * VICTIM TCP UDP */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

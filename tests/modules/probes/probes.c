@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* A module that tries, as it is loaded, to reach the machine below its kernel. */
+/* A kernel module that tries to reach the host machine when it is loaded. */
 #include <linux/kernel.h>
 #include <linux/module.h>
 

@@ -4,9 +4,9 @@
  * directly. A kernel module makes them inside a guest, and plain.c makes them
  * in an ordinary process of the host.
  *
- * Each probe returns the result of the host's kernel: below 0 an error, otherwise
- * success. PROBE_SAY(name, result) prints it, and PROBE(name) is the name of a
- * parameter that the includer defines.
+ * Each probe returns the result of the host's kernel: a number below 0 is an error, any other
+ * number a success. PROBE_SAY(name, result) prints it, and PROBE(name) is the name of a parameter
+ * that the includer defines.
  */
 
 
@@ -34,19 +34,19 @@ static long call(long number, long a, long b, long c, long d, long e, long f)
 #define H_CLONE_VM 0x100
 #define H_CLONE_NEWUSER 0x10000000
 #define H_SIGCHLD 17
-#define H_MAP 0x22 /* private, anonymous */
+#define H_MAP 0x22 /* MAP_PRIVATE | MAP_ANONYMOUS */
 
 static struct {
-	char secret[256];    /* a file of the user's */
-	char outside[256];   /* a file that is not there */
-	char kit[256];	     /* a file of the kit's root */
-	char results[256];   /* where the guest may write */
-	char socket[108];    /* a Unix socket that somebody listens at */
-	char abstract[108];  /* another, in the abstract namespace */
-	char shared[256];    /* a file of others in /dev/shm */
-	char terminal[64];   /* the user's */
-	int victim;	     /* a process of the user's */
-	int tcp;	     /* ports of 127.0.0.1 at which somebody listens */
+	char secret[256];    /* a file of the user */
+	char outside[256];   /* a file that does not exist */
+	char kit[256];	     /* a file in the root of the guest kernel (kit) */
+	char results[256];   /* the folder in which the guest may write */
+	char socket[108];    /* a Unix socket at which a process listens */
+	char abstract[108];  /* such a socket in the abstract namespace */
+	char shared[256];    /* a file of another program in /dev/shm */
+	char terminal[64];   /* the user's terminal */
+	int victim;	     /* a process of the user */
+	int tcp;	     /* ports of 127.0.0.1 at which a process listens */
 	int udp;
 } at;
 
@@ -140,7 +140,7 @@ static long unix_connect(const char *path, int abstract)
 	return CALL(42, fd, &to, 2 + length + 1);
 }
 
-/* process_vm_readv with two vectors: memory of this process and of the victim. */
+/* Calls process_vm_readv with two vectors: memory of this process and memory of the victim. */
 static long read_memory(void)
 {
 	static char here[8];
@@ -195,7 +195,7 @@ static long fork_bomb(void)
 	return count;
 }
 
-/* How many MiB of memory can be had besides the guest's, until that is refused. */
+/* Returns how many MiB of memory the process can allocate in addition to the guest's memory. */
 static long memory_fill(void)
 {
 	static long pieces[1024];
@@ -212,7 +212,7 @@ static long memory_fill(void)
 	return count * 16;
 }
 
-/* Returns how many GiB can be written to a file of the results. */
+/* Returns how many GiB a file in the results can have. */
 static long disk_fill(void)
 {
 	static char path[512];

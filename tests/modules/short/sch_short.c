@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Takes the place of CoDel: a FIFO that holds LIMIT packets, whatever it is told. */
+/* Replaces CoDel by a FIFO that holds LIMIT packets and ignores all options. */
 #include <linux/module.h>
 #include <net/pkt_sched.h>
 
