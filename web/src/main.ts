@@ -357,8 +357,8 @@ class Lab {
     this.bar.classList.remove("busy");
   }
 
-  /** Switches whether sliders change the run only from the present moment on. If they do, compares
-   * the run with the run before the change. */
+  /** Switches whether sliders change the run only from the present moment on. If `keep` is true,
+   * stores the current result, with which later runs are compared. */
   private fork(on: boolean, keep: boolean): void {
     this.live = on;
     if (keep) {

@@ -24,8 +24,8 @@
 /* --- options ------------------------------------------------------------------------------ */
 
 /*
- * tc does not have these qdiscs, so it passes their options as one text in attribute 1:
- * NAME VALUE ...
+ * tc does not know these qdiscs. Their options are therefore one text in attribute 1: NAME VALUE
+ * ...
  *
  * Calls `take` with each option. Returns the first error of `take`, or -ENODATA if there is no
  * text.
@@ -73,7 +73,7 @@ struct number {
 
 #define NUMBER(type, name, min, max) { #name, offsetof(type, name), min, max }
 
-/* Stores an option of the table; -EINVAL for another name or a value beyond the range. */
+/* Stores an option of the table. Returns -EINVAL for another name or a value outside the range. */
 static inline int take_number(const struct number *numbers, size_t count, void *data,
 			      const char *name, const char *value)
 {
@@ -94,7 +94,7 @@ static inline int take_number(const struct number *numbers, size_t count, void *
 
 enum unit { IN_BYTES, IN_PACKETS, IN_NANOSECONDS };
 
-/* Reads 1500b, 20p or 1000000n. */
+/* Reads a size in bytes (1500b), packets (20p) or ns (1000000n). */
 static inline int read_size(char *value, u64 *size, enum unit *unit)
 {
 	size_t length = strlen(value);
@@ -118,7 +118,7 @@ static inline int read_size(char *value, u64 *size, enum unit *unit)
 	return kstrtou64(value, 10, size);
 }
 
-/* Reads a size of a queue, 1500b or 20p. */
+/* Reads a queue length in bytes (1500b) or packets (20p). */
 static inline int read_length(char *value, u32 *length, bool *packets)
 {
 	enum unit unit;
@@ -176,9 +176,9 @@ static inline u64 *arrival_of(struct sk_buff *skb)
 	return (u64 *)qdisc_skb_cb(skb)->data;
 }
 
-/* --- drops on the way out ----------------------------------------------------------------- */
+/* --- drops at dequeue --------------------------------------------------------------------- */
 
-/* Packets that dequeue has dropped, and that the parent qdiscs still count. */
+/* Packets that dequeue has dropped, but that the parent qdiscs still count as queued. */
 struct late {
 	u32	drops;
 	u32	bytes;

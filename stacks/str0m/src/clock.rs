@@ -36,8 +36,8 @@ pub fn origin() -> Instant {
             .duration_since(SystemTime::UNIX_EPOCH)
             .expect("a date after 1970");
         let cycles = u32::try_from(since.as_secs() / CYCLE.as_secs()).expect("a date before 10000");
-        // The start is at least a cycle after str0m's first instant, because str0m's clock must not
-        // be in its first hours.
+        // The start is at least a cycle after str0m's first instant, because str0m treats any
+        // instant in the first hours of its clock as already past.
         instant + ((cycles + 2) * CYCLE + START - since)
     })
 }

@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * dualpi2_2019: the versions of DualPI2 of 2018 and 2019, before it was in Linux, with their
+ * dualpi2_2019: the versions of DualPI2 from 2018 and 2019, before DualPI2 was in Linux, with their
  * schedulers and arithmetic.
  *
- * It follows the simulator (crates/engine/src/aqm/dualpi2), whose presets.rs names the
- * source of each version. Structure, names and statistics are those of sch_dualpi2.c in
- * Linux 7.3. Without options, it behaves like that qdisc.
+ * It follows the simulator (crates/engine/src/aqm/dualpi2). The file presets.rs there names the
+ * source of each version. Structure, names and statistics are those of sch_dualpi2.c in Linux 7.3.
+ * Without options, this qdisc behaves like Linux's.
  *
  * Deviations from the versions of 2019:
  * - A high-resolution timer updates the probability. With `jiffies 1`, the update interval is
  *   rounded up to multiples of 4 ms, as with the jiffies timer of the original at 250 Hz.
  * - A packet that already carries CE is not counted as marked, as in the simulator.
- * - There are no filters: only the ECN field decides which queue a packet
- *   joins.
- * - It has the option split_gso.
+ * - There are no filters: only the ECN field decides into which queue a packet is put.
+ * - There is an option split_gso.
  *
  * Deviations from Linux 7.3: each queue is a list in this qdisc, so no child qdisc can be attached,
- * and no option can be changed while it runs.
+ * and no option can be changed while the qdisc runs.
  *
  * See `numbers` and `choices` for the options, and ../patches/COPYING for the licence.
  */
@@ -61,17 +60,17 @@ struct options {
 	u64	tupdate;		/* ns */
 	u64	alpha;			/* 256ths of a Hz */
 	u64	beta;
-	u64	step_ns;		/* one of both */
+	u64	step_ns;		/* one of these two */
 	u64	step_packets;
 	u64	min_qlen_step;
-	u64	step_at_dequeue;	/* min_qlen_step packets are left behind, not found */
+	u64	step_at_dequeue;	/* min_qlen_step: packets left behind, not found */
 	u64	coupling_factor;
 	u64	any_ect;
 	u64	drop_on_overload;
 	u64	l_drop;			/* percent of k p above which ECN is ignored; 0: p stops at 1/k */
 	u64	drop_enqueue;
 	u64	classic_protection;	/* percent */
-	u64	wrr_ratio;		/* packets of L for one of C */
+	u64	wrr_ratio;		/* packets of L for each packet of C */
 	u64	tshift;			/* lead of L, ns */
 	u64	tspeed;			/* delays of L count 2 to the power of this */
 	u64	jiffies;
@@ -138,7 +137,7 @@ static const struct options defaults = {
 	.split_gso		= 1,
 };
 
-/* Takes one option; 0 if it is one and its value is within its range. */
+/* Stores one option. Returns 0 if the option exists and its value is within its range. */
 static int take_option(void *options, const char *name, char *value)
 {
 	int i, word;
@@ -161,9 +160,9 @@ struct dualpi2 {
 	struct qdisc_skb_head queue[QUEUES];
 	u64	head_ts[QUEUES];	/* when the head arrived; 0: empty */
 	struct options o;
-	u64	tupdate;		/* ns, as the timer has it */
+	u64	tupdate;		/* ns, as set in the timer */
 	u32	memory_limit;
-	u8	ecn_mask;		/* of the packets of L */
+	u8	ecn_mask;		/* ECN fields of the packets of L */
 	bool	before_refactoring;
 
 	/* controller */
@@ -178,8 +177,8 @@ struct dualpi2 {
 	/* scheduler */
 	s64	credit;
 	s64	credit_init;
-	s64	wl;			/* what a byte of C costs (wrr-percent) */
-	u32	served;			/* packets of L since the last of C */
+	s64	wl;			/* cost of a byte of C (wrr-percent) */
+	u32	served;			/* packets of L since the last packet of C */
 
 	/* statistics */
 	u32	packets[QUEUES];
@@ -200,9 +199,9 @@ struct dualpi2_xstats {
 	u32	packets_in_c;
 	u32	packets_in_l;
 	u32	maxq;
-	u32	ecn_mark;		/* step_marks among them */
+	u32	ecn_mark;		/* includes step_marks */
 	u32	step_marks;
-	s32	credit;			/* or packets of L since the last of C */
+	s32	credit;			/* or packets of L since the last packet of C */
 	u32	memory_used;
 	u32	max_memory_used;
 	u32	memory_limit;
@@ -212,7 +211,7 @@ struct dualpi2_cb {
 	u64	ts;
 	u8	ecn;
 	u8	class;
-	bool	noted;			/* found min_qlen_step packets in L */
+	bool	noted;			/* min_qlen_step packets were in L on arrival */
 };
 
 static struct dualpi2_cb *cb_of(struct sk_buff *skb)
@@ -310,7 +309,8 @@ static void update_at(struct Qdisc *sch, u64 now)
 	struct dualpi2 *q = qdisc_priv(sch);
 
 	if (q->o.reset_interval != NO_NUMBER && now >= q->next_reset) {
-		/* They kept it among the statistics: the next update sees the whole delay as growth. */
+		/* The original versions reset this value together with the statistics: the next
+		 * update then treats the whole delay as growth. */
 		q->last = 0;
 		q->next_reset = now + q->o.reset_interval;
 	}
@@ -328,8 +328,7 @@ static enum hrtimer_restart on_timer(struct hrtimer *timer)
 
 static bool roll(const struct dualpi2 *q, u64 prob)
 {
-	/* Linux compares with <=, and the versions before the refactoring with
-	 * <. */
+	/* Linux compares with <=, and the versions before the refactoring compared with <. */
 	return get_random_u32() < prob + !q->before_refactoring;
 }
 
@@ -421,7 +420,7 @@ static void weigh(struct Qdisc *sch)
 	s32 wc = q->o.classic_protection;
 
 	if (q->o.scheduler == PERCENT) {
-		/* Without a share, C is not served while L has packets. */
+		/* If the share of C is 0, C is not served while L has packets. */
 		q->wl = wc ? 100 / wc - 1 : 1LL << 32;
 		q->credit_init = (s64)mtu_of(sch) * (1 - q->wl);
 	} else {
@@ -483,7 +482,8 @@ static int pick(struct dualpi2 *q, u64 now)
 	return class;
 }
 
-/* A packet that is then dropped changes no credit, nor does one that no other waits for. */
+/* Updates the credit after a packet was sent. A packet that is dropped instead does not change the
+ * credit, and neither does a packet while the other queue is empty. */
 static void sent(struct dualpi2 *q, int class, u32 len, bool contended)
 {
 	s32 wc = q->o.classic_protection;
@@ -581,8 +581,8 @@ static int enqueue_split(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff 
 			count++;
 		}
 	}
-	/* The parents count one packet of the full length, so correct their counts
-	 * by the difference. */
+	/* The parent qdiscs count one packet of the full length, so correct their counts by the
+	 * difference. */
 	if (count)
 		qdisc_tree_reduce_backlog(sch, 1 - count, len);
 	consume_skb(skb);

@@ -25,7 +25,8 @@ struct segment {
 	bool	syn;
 };
 
-/* Reads IPv4, and IPv6 without extension headers; false for other packets. */
+/* Reads the segment of an IPv4 packet, or of an IPv6 packet without extension headers. Returns
+ * false for other packets. */
 static inline bool read_segment(const struct sk_buff *skb, struct segment *segment)
 {
 	int at = skb_network_offset(skb);

@@ -14,17 +14,18 @@
 #include "packet.h"
 
 struct ack_batch_data {
-	u64	packets;	/* ACKs of a full batch */
+	u64	packets;	/* number of ACKs in a full batch */
 	u64	time;		/* the longest wait, ns */
 	bool	newest;
 	struct scope scope;
-	u64	gathered;	/* ACKs of the present batch, with those that newer ones replaced */
-	u64	until;		/* when the present batch is released, ns; 0 without a batch */
+	u64	gathered;	/* ACKs of the current batch, including replaced ones */
+	u64	until;		/* when the current batch is released, ns; 0 without a batch */
 	struct qdisc_skb_head held;
 	struct qdisc_watchdog watchdog;
 };
 
-/* Puts a packet in the place of its flow's ACK; false if the flow has none in the batch. */
+/* Replaces the ACK of this packet's flow by the packet. Returns false if the flow has no ACK in the
+ * batch. */
 static bool replaces(struct ack_batch_data *q, struct sk_buff *skb, const struct segment *newer,
 		     struct sk_buff **older)
 {

@@ -3,8 +3,8 @@
  * police: drops or marks packets that exceed a rate and a burst, without a buffer.
  *
  * Follows tailback's simulator (crates/engine/src/impairments/police.rs): with the same arithmetic
- * in whole nanoseconds. Linux has a policer as an action (act_police), but it cannot mark, and it
- * is not in the configuration of tailback's kernels. Packets that pass are not delayed.
+ * in whole nanoseconds. Linux has a policer as an action (act_police), but that policer cannot
+ * mark, and is not in the configuration of tailback's kernels. Packets that pass are not delayed.
  *
  * A GSO packet counts as one packet. The licence is in ../patches/COPYING.
  */
@@ -40,7 +40,7 @@ static int police_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff
 {
 	struct police_data *q = qdisc_priv(sch);
 
-	/* With marking, a packet that already carries CE passes. */
+	/* If the policer marks, a packet that already carries CE passes. */
 	if (concerns(&q->scope, skb) && !conforms(q, qdisc_pkt_len(skb)) &&
 	    !(q->mark && INET_ECN_set_ce(skb)))
 		return qdisc_drop(skb, sch, to_free);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * outage: passes the packets of another queue discipline on, or holds all of them back.
+ * outage: passes on the packets of another queue discipline, or holds all of them back.
  *
- * The rate of a link may be 0 for a while. htb does not accept a rate of 0, and at a very low rate,
- * one packet would block it for up to a minute. So this qdisc is the root and htb is its child.
+ * The rate of a link may be 0 for a while. htb does not accept a rate of 0. At a very low rate, one
+ * packet would block htb for up to a minute. So this qdisc is the root and htb is its child.
  * "closed 1" keeps packets in the child until "closed 0". This qdisc has no queue, so the child
  * decides which packets it drops or marks, as in tailback's simulator.
  *
@@ -62,8 +62,8 @@ static int outage_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_e
 	sch_tree_lock(sch);
 	q->closed = closed;
 	sch_tree_unlock(sch);
-	/* Schedule a dequeue, because the child does not do so for packets that
-	 * arrived during the outage. */
+	/* Schedule a dequeue, because the child does not schedule one for packets that arrived
+	 * during the outage. */
 	if (!closed)
 		__netif_schedule(sch);
 	return 0;

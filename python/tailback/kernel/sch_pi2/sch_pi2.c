@@ -2,11 +2,11 @@
 /*
  * pi2: the controller of DualPI2 over one queue (De Schepper et al., CoNEXT 2016).
  *
- * Follows tailback's simulator (crates/engine/src/aqm/pi2.rs). The arithmetic is that of Linux 7.3
- * sch_dualpi2.c; the delay is the sojourn time of the packet at the head. Classic packets are
- * dropped (with "ecn 1": marked if they are ECN-capable) with probability p squared. With
- * "scalable", packets of scalable senders are marked with probability k p. If k p exceeds 1, they
- * are also dropped with probability p squared, and all others are marked.
+ * Follows tailback's simulator (crates/engine/src/aqm/pi2.rs). The arithmetic is that of
+ * sch_dualpi2.c in Linux 7.3. The delay is the sojourn time of the packet at the head of the queue.
+ * Classic packets are dropped (with "ecn 1": marked if they are ECN-capable) with probability p
+ * squared. With "scalable", packets of scalable senders are marked with probability k p. If k p
+ * exceeds 1, these packets are dropped with probability p squared, and marked otherwise.
  *
  * A GSO packet counts as one packet. The licence is in ../patches/COPYING.
  */
@@ -19,7 +19,7 @@
 
 #define ONE	U32_MAX		/* probability 1 */
 #define PARTS	8		/* gains are given in 256ths of a Hz */
-#define SHIFT	6		/* and kept in 64ths of a probability unit per ns */
+#define SHIFT	6		/* gains are stored in 64ths of a probability unit per ns */
 
 /* Which packets are treated as scalable. */
 enum { NOBODYS, ECT_1, ANY_ECT };
@@ -37,7 +37,7 @@ struct pi2_data {
 	u64	limit;		/* packets */
 	u64	target;		/* ns */
 	u64	tupdate;	/* ns */
-	u64	alpha;		/* 256ths of a Hz; in units of the controller once they are read */
+	u64	alpha;		/* 256ths of a Hz; converted to the controller's units later */
 	u64	beta;
 	u64	k;
 	u64	ecn;
@@ -134,7 +134,8 @@ static void mark(struct pi2_data *q, struct sk_buff *skb, u8 ecn)
 		q->stats.marks++;
 }
 
-/* Marks or drops by p; whether the packet, which has left the queue, is still wanted. */
+/* Marks or drops a packet that has left the queue, with the probability that follows from p.
+ * Returns whether to keep the packet. */
 static bool survives(struct Qdisc *sch, struct sk_buff *skb)
 {
 	struct pi2_data *q = qdisc_priv(sch);

@@ -4,8 +4,9 @@
  *
  * Follows RFC 8257 section 3.1 and tailback's simulator (crates/engine/src/aqm/step.rs). A
  * threshold in bytes or packets is compared with the queue length when a packet arrives, or with
- * the rest of the queue when it departs ("at_dequeue 1"). A threshold in time is compared with the
- * sojourn time of the packet as it leaves. Packets that are not ECN-capable pass, or are dropped.
+ * the length of the remaining queue when the packet departs ("at_dequeue 1"). A threshold in time
+ * is compared with the sojourn time of the packet as it leaves. Packets that are not ECN-capable
+ * pass, or are dropped.
  *
  * A GSO packet counts as one packet. The licence is in ../patches/COPYING.
  */
@@ -17,7 +18,7 @@
 /* Statistics that tailback reads, in the order of aqm/step/kernel.rs. */
 struct step_xstats {
 	u32	marks;
-	u32	drops;		/* above the threshold, not ECN-capable */
+	u32	drops;		/* packets above the threshold that are not ECN-capable */
 	u32	overflow;
 };
 

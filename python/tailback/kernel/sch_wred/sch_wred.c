@@ -12,17 +12,14 @@
  * each mark or drop.
  *
  * Deviations from Linux's RED:
- * - The weight is any fraction with 32 binary digits, not only a power of two.
- *   With 1, the average is the current queue length. Averages have 24 binary
- *   digits after the point.
- * - Lengths count bytes or packets. Gaps between marks may also be geometric
- *   ("none") or as with ns-2's wait_ ("wait"). gentle and include_arriving are
- *   options.
- * - During an idle time, the average is multiplied by (1 - weight) for each
- *   packet that could have been sent, and interpolated linearly for a fraction
- *   of a packet. htb does not call dequeue on an empty queue. The idle time
- *   therefore begins when the last packet has been sent, computed from the rate
- *   that is set as an option.
+ * - The weight is any fraction with 32 binary digits, not only a power of two. With 1, the average
+ *   is the current queue length. Averages have 24 binary digits after the point.
+ * - Queue lengths are in bytes or packets. The gaps between marks may also be geometric ("none"),
+ *   or like those of ns-2's option wait_ ("wait"). gentle and include_arriving are options.
+ * - For an idle time, the average is multiplied by (1 - weight) for each packet that could have
+ *   been sent. For a fraction of a packet, it is interpolated linearly. htb does not call dequeue
+ *   on an empty queue. The idle time therefore begins when the last packet has been sent. This time
+ *   is computed from the link's rate, which is an option.
  *
  * A GSO packet counts as one packet. The licence is in ../patches/COPYING.
  */
@@ -46,8 +43,8 @@ struct curve {
 	bool	packets, gentle, include_arriving;
 	enum uniformise uniformise;
 	u64	avg;			/* AVG_DIGITS binary digits */
-	s64	count;			/* packets since the last hit; -1 outside the band */
-	u32	draw;			/* what count * probability is compared with, of ONE */
+	s64	count;			/* packets since last mark or drop; -1 outside band */
+	u32	draw;			/* random number for count * probability, of ONE */
 };
 
 /* Statistics that tailback reads, in the order of aqm/wred/kernel.rs. */
@@ -58,7 +55,7 @@ struct wred_xstats {
 	u32	forced_drop;
 	u32	overflow;
 	u32	probability[2];		/* of ONE, at most ONE - 1 */
-	u32	avg_bytes[2];		/* told only where both curves count bytes */
+	u32	avg_bytes[2];		/* only set if both curves count bytes */
 };
 
 enum { ECN, CLASSIC };
@@ -67,22 +64,22 @@ struct wred_data {
 	struct curve curve[2];
 	u32	limit;
 	bool	limit_packets;
-	bool	own_arrivals;	/* a curve's average sees packets of its class only */
+	bool	own_arrivals;	/* a curve's average only counts packets of its class */
 	bool	decays;
-	u64	packet_ps;	/* time of a packet of the idle clock, 1e-12 s */
+	u64	packet_ps;	/* duration of a packet, for idle times, 1e-12 s */
 	u64	rate;		/* of the link, bit/s */
-	u64	busy_until;	/* ns: the packet that left last is on the link */
+	u64	busy_until;	/* ns: until then, the link sends the last packet */
 	u64	idle_since;	/* ns; 0: packets are queued */
 	struct wred_xstats stats;
 };
 
-/* The queue that an arriving packet finds. */
+/* The state of the queue when a packet arrives. */
 struct arrival {
 	u32	packets, bytes, len;
-	u64	idle;		/* ns; 0: no idle time ends, or it does not count */
+	u64	idle;		/* idle time that ends now, ns; 0 if none ends or counts */
 };
 
-/* Returns the average times (1 - weight)^(idle / packet time). */
+/* Returns the average multiplied by (1 - weight)^(idle / packet time). */
 static u64 decayed(const struct wred_data *q, const struct curve *c, u64 idle)
 {
 	u64 idle_ps = min_t(u64, idle, U64_MAX / 1000) * 1000;
@@ -126,7 +123,7 @@ static void update(const struct wred_data *q, struct curve *c, const struct arri
 		c->avg -= mul_u64_u32_shr(-off, c->weight, 32);
 }
 
-/* base + (ONE - base) or base 0: how far x is in a span, times so much. */
+/* Returns the fraction x / span of `of`, by linear interpolation. */
 static u64 part(u64 x, u32 span, u64 of)
 {
 	u64 share = div64_u64(x << (32 - AVG_DIGITS), span);
@@ -224,8 +221,7 @@ static int wred_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff *
 		arrival.idle = now - q->idle_since;
 	q->idle_since = 0;
 	update(q, own, &arrival);
-	/* After an idle time, update both averages, whichever class the packet
-	 * has. */
+	/* After an idle time, update both averages, regardless of the packet's class. */
 	if (!q->own_arrivals || arrival.idle)
 		update(q, other, &arrival);
 	verdict = decide(own);

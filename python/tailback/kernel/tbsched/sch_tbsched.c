@@ -3,14 +3,13 @@
  * tbsched: a queue discipline that marks or drops data packets with given
  * numbers.
  *
- * A scenario may have a schedule of marks and losses by the number of the data
- * packet. The simulator's links apply this schedule; on the kernel engine, this
- * module does. Packets of TCP with payload over IPv4 are counted from 1. A
- * packet that is scheduled for a mark but is not ECN-capable is dropped. All
- * other packets pass through a FIFO without delay.
+ * A scenario may have a schedule that lists the numbers of the data packets to mark or to drop. In
+ * the simulator, links apply this schedule. On the kernel engine, this module applies it. TCP
+ * packets with payload over IPv4 are counted from 1. A packet that is scheduled for a mark but is
+ * not ECN-capable is dropped. All other packets pass through a FIFO without delay.
  *
- * The sorted lists are parameters of the module, e.g. marks=3,17 drops=40,
- * because tc cannot pass options to a kind that it does not know.
+ * The sorted lists are parameters of the module, e.g. marks=3,17 drops=40, because tc cannot pass
+ * options to a kind of queue discipline that it does not know.
  */
 #include <linux/bsearch.h>
 #include <linux/ip.h>

@@ -3,11 +3,10 @@
  * cubic_abe: CUBIC (RFC 9438) with a separate reduction factor for ECN-Echo (ABE,
  * RFC 8511).
  *
- * The curve, the Reno-friendly window, HyStart and the parameters are a port of
- * the simulator's (crates/engine/src/cc/cubic.rs) to C. The simulator follows
- * the fixed-point arithmetic of Linux 7.3. See tcp_reno_abe for how ECN-Echo is
- * distinguished from a loss. If ECN-Echo caused the reduction, beta_ecn
- * replaces beta in fast convergence, too. The Reno-friendly window grows by the
+ * The curve, the Reno-friendly window, HyStart and the parameters are a port of the simulator's
+ * code (crates/engine/src/cc/cubic.rs) to C. The simulator follows the fixed-point arithmetic of
+ * Linux 7.3. See tcp_reno_abe for how ECN-Echo is distinguished from a loss. If ECN-Echo caused the
+ * reduction, beta_ecn replaces beta in fast convergence, too. The Reno-friendly window grows by the
  * alpha that follows from beta.
  *
  * Units: windows in segments, K and epochs in 1/1024 s within the cubic
@@ -23,7 +22,7 @@
 #define CURVE_BITS (10 + 3 * CLOCK_BITS)
 
 #define LOW_WINDOW 16		/* smallest window for HyStart */
-#define MIN_SAMPLES 8		/* RTT samples before it decides on delay */
+#define MIN_SAMPLES 8		/* RTT samples before HyStart decides by delay */
 #define TRAIN_GAP_US 2000	/* ACKs closer than this are one train */
 
 static unsigned int beta __read_mostly = 717;
@@ -53,13 +52,13 @@ struct cubic_abe {
 	u32 cnt;		/* segments to acknowledge per segment of increase */
 	u32 w_max;		/* window before the last reduction; 0: no reduction yet */
 	u32 last_cwnd;		/* window at the last update */
-	u32 last_time;		/* jiffies then */
+	u32 last_time;		/* time of the last update, jiffies */
 	u32 origin;		/* window at the inflection point */
-	u32 k;			/* time to it, 1/1024 s */
+	u32 k;			/* time to the inflection point, 1/1024 s */
 	u32 delay_min;		/* smallest RTT, us */
 	u32 epoch_start;	/* jiffies, 0: no epoch */
-	u32 acked;		/* not yet counted in w_est */
-	u32 w_est;		/* window that Reno would have */
+	u32 acked;		/* segments not yet counted in w_est */
+	u32 w_est;		/* estimate of the window that Reno would have */
 	/* HyStart's round of slow start */
 	u32 round_start;	/* us */
 	u32 end_seq;

@@ -2,18 +2,16 @@
 /*
  * dctcp_2014: DCTCP of 2012 and 2014, ported to the current TCP stack of Linux.
  *
- * Follows the behaviour of the patch for Linux 2.6 and 3.2, and the four
- * modifications of "Using Data Center TCP (DCTCP) in the Internet" (Kuehlewind,
- * Wagner, Reyes Espinosa, Briscoe, 2014), each with a parameter: (a)
- * alpha_bits, (b) grow_in_cwr, (c) per_ack, (d) reduction, and `below`, which
- * sets ssthresh below the reduced window. The parameters loss and shift_decay
- * select the behaviour of other kernels. As in tailback's simulator
- * (cc/dctcp.rs), parameters choose what alpha counts, when it is updated and
- * how the window is reduced; they have the same names there.
+ * Follows the behaviour of the patch for Linux 2.6 and 3.2, and the four modifications of "Using
+ * Data Center TCP (DCTCP) in the Internet" (Kuehlewind, Wagner, Reyes Espinosa, Briscoe, 2014),
+ * each with a parameter: (a) alpha_bits, (b) grow_in_cwr, (c) per_ack, (d) reduction. The parameter
+ * `below` sets ssthresh below the reduced window. The parameters loss and shift_decay select the
+ * behaviour of other kernels. As in tailback's simulator (cc/dctcp.rs), parameters choose what
+ * alpha counts, when it is updated and how the window is reduced. The parameters have the same
+ * names in the simulator.
  *
- * With reduction = 0, the stack reduces the window by PRR. Otherwise this
- * module sets the window for every ACK (cong_control), and repairs losses by
- * PRR as the stack does.
+ * With reduction = 0, the stack reduces the window by PRR. For other values, this module sets the
+ * window for every ACK (cong_control), and repairs losses by PRR as the stack does.
  *
  * The current stack differs from Linux 3.2 in ways that this module cannot
  * change: it detects losses by RACK, not by three duplicate ACKs; it reduces
@@ -73,8 +71,8 @@ module_param(grow_in_cwr, bool, 0444);
 MODULE_PARM_DESC(grow_in_cwr, "the window may grow in the round of a reduction");
 
 static bool sticky_echo __read_mostly;
-/* Not module_param(): for this name it would define a function that the kernel
- * already has. */
+/* Do not use module_param(): for this name it would define a function that already exists in the
+ * kernel. */
 module_param_cb(sticky, &param_ops_bool, &sticky_echo, 0444);
 MODULE_PARM_DESC(sticky, "the receiver echoes CE until CWR (RFC 3168)");
 
@@ -85,16 +83,16 @@ MODULE_PARM_DESC(growth_acks, "windows grow by ACKs, as in Linux 3.2, not by seg
 struct dctcp_2014 {
 	u32	alpha;			/* alpha_bits binary digits */
 	u32	next_seq;		/* end of the window of the next update */
-	u32	old_delivered;		/* at its beginning */
+	u32	old_delivered;		/* tp->delivered at the beginning of this window */
 	u32	old_delivered_ce;
-	u32	delivered;		/* when the last ACK was processed */
+	u32	delivered;		/* tp->delivered at the last ACK */
 	u32	una;
-	u32	cnt;			/* tp->snd_cwnd_cnt then, which entering CWR resets */
+	u32	cnt;			/* snd_cwnd_cnt at the last ACK; reset when CWR begins */
 	u32	max_cwnd;		/* window when CWR began */
 	u32	loss_cwnd;		/* window before the last response */
 	u32	prior_rcv_nxt;
 	bool	ce;			/* the last packet received was marked */
-	bool	ece;			/* the ACK at hand carries ECN-Echo */
+	bool	ece;			/* the current ACK carries ECN-Echo */
 };
 
 static struct tcp_congestion_ops without_ecn;
@@ -125,7 +123,7 @@ static void dctcp_2014_init(struct sock *sk)
 	begin_window(tp, ca);
 }
 
-/* Returns the window, reduced by alpha/2 of it. */
+/* Returns the window reduced by the factor 1 - alpha/2. */
 static u32 reduced(const struct dctcp_2014 *ca, u32 cwnd)
 {
 	return max_t(u32, cwnd - (((u64)cwnd * ca->alpha) >> (alpha_bits + 1)), 2);
@@ -179,7 +177,8 @@ static void dctcp_2014_in_ack_event(struct sock *sk, u32 flags)
 	ca->delivered = tp->delivered;
 }
 
-/* A reduction is one on ECN-Echo if the ACK at hand has it and nothing is marked lost. */
+/* A reduction is a response to ECN-Echo if the current ACK carries ECN-Echo and no segment is
+ * marked lost. */
 static u32 dctcp_2014_ssthresh(struct sock *sk)
 {
 	struct dctcp_2014 *ca = inet_csk_ca(sk);
@@ -234,8 +233,8 @@ static void dctcp_2014_set_state(struct sock *sk, u8 state)
 		tcp_snd_cwnd_set(tp, tp->snd_ssthresh);
 }
 
-/* As Linux 3.2: slow start includes ssthresh, and the ACK that raises the window counts for
- * nothing else.
+/* Grows the window as Linux 3.2 did: slow start lasts until the window exceeds ssthresh, and the
+ * ACK that raises the window is not counted again.
  */
 static void grow_by_ack(struct tcp_sock *tp)
 {
@@ -282,7 +281,7 @@ static void reduce_by_prr(struct tcp_sock *tp, int delivered, int lost, bool adv
 	tcp_snd_cwnd_set(tp, tcp_packets_in_flight(tp) + send);
 }
 
-/* By it TSO and the small queues know how much to send at a time. */
+/* TSO and TCP small queues use the pacing rate to determine how much to send at a time. */
 static void set_pacing_rate(struct sock *sk)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);

@@ -2,12 +2,11 @@
 /*
  * reno_acks: Reno with a window that grows for each ACK, as in Linux 3.2.
  *
- * Since 3.15, Linux counts acknowledged segments. Before, it counted each ACK as
- * one segment, so with delayed ACKs the window grows by half a segment per
- * round-trip time. Slow start lasted until the window exceeded ssthresh, and the
- * ACK that raised the window was not counted again. Everything else is the
- * current stack: it uses RACK and PRR where Linux 3.2 had duplicate ACKs and
- * rate halving.
+ * Since 3.15, Linux counts acknowledged segments. Before that, it counted each ACK as one segment,
+ * so with delayed ACKs the window grew by half a segment per round-trip time. Slow start lasted
+ * until the window exceeded ssthresh, and the ACK that raised the window was not counted again.
+ * Everything else is as in the current stack, which uses RACK and PRR instead of the duplicate ACKs
+ * and the rate halving of Linux 3.2.
  *
  * The licence is in ../patches/COPYING.
  */

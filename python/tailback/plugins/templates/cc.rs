@@ -3,7 +3,7 @@
 //!
 //! Its hooks are those of Linux's `tcp_congestion_ops`. The stack around it works like Linux's: it
 //! finds losses, retransmits and reduces the window. See `tailback_engine::cc::CongestionControl`
-//! for the hooks that are not used here.
+//! for the hooks that this file does not use.
 
 use tailback_engine::cc::{Build, CongestionControl, Signal, View, Window};
 use tailback_engine::crates::Registry;
@@ -45,7 +45,7 @@ static ENTRY: Entry<Build> = Entry {
 };
 
 struct TYPE {
-    /// Segments by which the window grows in each round.
+    /// Number of segments by which the window grows in each round trip.
     increase: u32,
     /// Share of the window that remains after a loss or a mark.
     beta: f64,
@@ -88,7 +88,7 @@ mod tests {
     use tailback_conformance::testing::{Host, options};
     use tailback_engine::units::Time;
 
-    /// Simulates a sender without a network: each round trip acknowledges one window.
+    /// Simulates a sender without a network: in each round trip, one window is acknowledged.
     #[test]
     fn grows_by_its_increase_and_keeps_beta() {
         let options = options(&ENTRY, &[]);

@@ -1,5 +1,6 @@
 //! A queue discipline: first in, first out. A packet that waited longer than `target` is marked if
-//! it is ECN-capable, and dropped otherwise, but at most one packet in every `interval`.
+//! it is ECN-capable, and dropped otherwise. At most one packet is marked or dropped in every
+//! `interval`.
 //!
 //! Each packet passed to `enqueue` must be returned by `dequeue` or passed to `sink.drop`, exactly
 //! once. The link sets `packet.stamp` to the time of arrival.

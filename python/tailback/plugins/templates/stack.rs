@@ -1,8 +1,9 @@
 //! A transport stack that sends datagrams, with additive increase and multiplicative decrease. The
-//! receiver acknowledges each datagram. Replace it by your own stack.
+//! receiver acknowledges each datagram. Replace this code by your own stack.
 //!
-//! A stack does no I/O, reads no clock and draws no randomness. The network passes datagrams and
-//! the time to the stack, and asks for the datagrams to send.
+//! A stack does no I/O and reads no clock. It uses no random numbers except those that follow from
+//! its seed. The network passes datagrams and the time to the stack, and asks for the datagrams to
+//! send.
 
 use std::collections::BTreeMap;
 
@@ -67,7 +68,7 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// Makes a sender that multiplies its window by `beta` after a loss or a mark.
+    /// Creates a sender that multiplies its window by `beta` after a loss or a mark.
     pub fn new(beta: f64) -> Sender {
         Sender {
             beta,

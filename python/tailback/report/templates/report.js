@@ -7,7 +7,7 @@
   dot.className = "dot";
   tip.hidden = dot.hidden = true;
   var overMark = false;
-  // Pixels beside a panel for its vertical axis.
+  // Width of the space beside a panel for its vertical axis, pixels.
   var MARGIN = 96;
 
   function hide() {
@@ -30,7 +30,8 @@
     tip.style.top = Math.max(4, top) + "px";
   }
 
-  // Shows Vega's own tooltips of points and cells. For a curve, Vega knows only the first point.
+  // Shows Vega's own tooltips for points and cells, but not for curves, because Vega's tooltip of a
+  // curve is that of its first point.
   function tooltip(handler, event, item, value) {
     var curve = item && item.mark && item.mark.marktype === "line";
     overMark = Boolean(value) && typeof value === "object" && !curve;
@@ -153,8 +154,8 @@
     return left;
   }
 
-  // Moves text at the right edge with that edge. Text beyond the edge has no space, but tooltips
-  // show it.
+  // Moves text at the right edge of a figure when that edge moves. Hides text beyond the edge, for
+  // which there is no space; tooltips show it.
   function placed(spec, width, room) {
     function at(layer) {
       var x = layer.encoding && layer.encoding.x;

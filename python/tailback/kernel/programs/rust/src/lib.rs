@@ -29,11 +29,11 @@ pub type Failure = Box<dyn Error + Send + Sync>;
 
 pub const PROTOCOL: &[u8] = b"tailback";
 
-/// Flow control windows, bytes. They must not limit the rate: 64 MiB is the BDP of 3.4 Gbit/s at
-/// 160 ms.
+/// Size of the flow control windows, bytes. They must not limit the rate: 64 MiB is the BDP of 3.4
+/// Gbit/s at 160 ms.
 pub const WINDOW: u32 = 64 << 20;
 
-/// Bytes of one read or write.
+/// Number of bytes of one read or write.
 pub const CHUNK: usize = 1 << 18;
 
 /// Idle timeout, longer than any run.
@@ -91,7 +91,7 @@ pub async fn end_of(options: &Options, began: Instant) {
     }
 }
 
-/// Divides the bytes that a client has requested; the last piece may be shorter.
+/// Divides the bytes that a client has requested into pieces. The last piece may be shorter.
 pub struct Pieces {
     rest: Option<u64>,
 }

@@ -17,15 +17,15 @@ pub struct Options {
     pub gso: bool,
     pub pacing: bool,
     pub qlog: Option<PathBuf>,
-    /// Number of worker threads. With 0, everything runs on the first thread.
+    /// Number of worker threads. If this is 0, everything runs on the first thread.
     pub threads: usize,
-    /// Bytes to request. With 0, data without end.
+    /// Number of bytes to request. 0 requests data without end.
     pub bytes: u64,
     pub seconds: Option<Duration>,
 }
 
 impl Options {
-    /// Parses a command line; the first congestion control is the default.
+    /// Parses a command line. The first of `controls` is the default congestion control.
     pub fn read(
         mut words: impl Iterator<Item = String>,
         controls: &[&str],

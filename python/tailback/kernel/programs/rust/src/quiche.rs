@@ -1,12 +1,13 @@
 //! An endpoint that uses quiche. Its congestion controls are `cubic`, `reno` and `bbr2`, and only
-//! `bbr2` is paced. It does not set ECN, and each system call sends one datagram.
+//! `bbr2` is paced. The endpoint does not set ECN, and each system call sends one datagram.
 //!
 //! The server writes as much as the stream accepts, as quiche's own server does. quiche fills its
 //! window to the last byte, even if it sends a small datagram (its issue 1400). If this program
-//! held back bytes to avoid that, quiche would consider itself limited by the application.
+//! held back bytes to avoid such datagrams, quiche would treat the connection as
+//! application-limited.
 //!
-//! quiche has no sockets and no timers. Here one task sends and receives the datagrams of all
-//! connections.
+//! quiche has no sockets and no timers. In this program, one task sends and receives the datagrams
+//! of all connections.
 
 use std::fs::File;
 use std::io::{BufWriter, ErrorKind};
@@ -85,7 +86,7 @@ fn any_id() -> Result<[u8; MAX_CONN_ID_LEN], Failure> {
 struct Peer {
     connection: Connection,
     next: Box<[u8; DATAGRAM]>,
-    /// Length, departure time and destination of the waiting datagram.
+    /// Length, send time and destination of the waiting datagram.
     late: Option<(usize, Instant, SocketAddr)>,
 }
 
@@ -99,7 +100,8 @@ impl Peer {
     }
 
     fn take(&mut self, datagram: &mut [u8], info: RecvInfo) {
-        // Datagrams of other connections are dropped; errors show when the connection closes.
+        // quiche drops datagrams of other connections. Ignore errors here, because they are handled
+        // when the connection closes.
         let _ = self.connection.recv(datagram, info);
     }
 
@@ -176,12 +178,12 @@ struct Answer {
     peer: Peer,
     asked: Vec<u8>,
     pieces: Option<Pieces>,
-    /// Bytes of the current piece that are not written yet.
+    /// Number of bytes of the current piece that are not written yet.
     piece: usize,
 }
 
 impl Answer {
-    /// Reads the request, and writes as much of it as fits.
+    /// Reads the request, and writes as much of the requested data as the stream accepts.
     fn work(&mut self, zeros: &[u8]) -> Result<(), Failure> {
         if !self.peer.connection.is_established() {
             return Ok(());
@@ -201,7 +203,7 @@ impl Answer {
             if self.piece == 0 {
                 self.piece = pieces.next().unwrap_or(0);
             }
-            // After the last piece, end the stream. This may happen repeatedly without effect.
+            // After the last piece, end the stream. To end it more than once has no effect.
             let end = self.piece == 0;
             let sent = self
                 .peer

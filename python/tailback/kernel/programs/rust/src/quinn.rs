@@ -1,4 +1,5 @@
-//! An endpoint of quinn: congestion control `cubic`, `newreno` or `bbr`. It paces always.
+//! An endpoint that uses quinn, with congestion control `cubic`, `newreno` or `bbr`. quinn always
+//! paces.
 
 #[path = "quinn/plain.rs"]
 mod plain;

@@ -126,8 +126,8 @@ async fn fetch(options: Options) -> Result<(), Failure> {
     };
     let told = tell(&options, got, began, complete);
     connection.close(0_u32.into());
-    // Without this wait, the server would not receive the close, and would send probes that nobody
-    // answers.
+    // Without this wait, the server would not receive the close of the connection, and would send
+    // probes that are never answered.
     client.wait_idle().await?;
     told
 }
