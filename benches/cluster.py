@@ -1,6 +1,6 @@
 """Measures the cost of a cluster with two workers, and prints the table of docs/how-to/cluster.md.
 
-It runs every scenario of `l4s-battery`, a set that comes with tailback, on a Dask cluster
+The script runs every scenario of `l4s-battery`, a set that comes with tailback, on a Dask cluster
 of two processes. Each run is shortened to a tenth of its duration, with one seed. The script also
 measures how long it takes to store many runs that end at the same time, and to merge two folders of
 results. From the measured processor time it estimates how long the whole set `l4s-battery` would

@@ -7,7 +7,7 @@ scenario with itself, with other seeds, so every flagged difference is false.
 Runs are stored in `results` and reused. Each pair compares five (or ten) seeds with five (or ten)
 other seeds. The sweep has enough seeds for 200 pairs of five, so that no seed is in two pairs.
 `l4s-battery` has fewer seeds, which are shuffled again when all of them have been used. The table
-compares two methods: that of Benjamini and Hochberg over all differences, and that of
+compares two methods: the method of Benjamini and Hochberg over all differences, and the method of
 `tailback.comparison.families`. For each method it has the number of pairs in which any difference
 is flagged, and the largest number of flags in one pair. To measure power, the script makes the
 variant's values 10 % larger at one sweep point, and counts the pairs in which this change is

@@ -28,7 +28,7 @@ LEAST_MISSES = 0.1
 
 CACHES = ("--D1=32768,8,64", "--LL=1048576,16,64")
 """The simulated data caches: size in bytes, associativity, and line size in bytes. They are fixed,
-because callgrind would otherwise simulate those of the machine."""
+because callgrind would otherwise simulate the caches of the machine."""
 
 # The runs are long enough that start-up is below 1 %, and short enough for valgrind.
 DURATIONS = {

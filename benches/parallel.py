@@ -3,7 +3,7 @@ delays.
 
 Each network runs once on one core, and once divided into two parts on two cores. Times include the
 time to build the network. The script checks that both runs send the same packets. Each line is the
-median of five runs. It needs two idle cores."""
+median of five runs. The script needs two idle cores."""
 
 from __future__ import annotations
 

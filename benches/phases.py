@@ -7,9 +7,9 @@
 
 Without jitter, packets reach a full FIFO at fixed offsets from the times at which packets leave it.
 The round-trip times modulo the transmission time of a packet decide which flow's packets are
-dropped. For each X and `host_jitter`, the first table has the ratio of the two flows' rates. It
-also has the change of this ratio from each X to the next. Without phase effects, this change is
-small.
+dropped. For each X and `host_jitter`, the first table has the ratio of the two flows' rates. The
+first table also has the change of this ratio from each X to the next X. Without phase effects, this
+change is small.
 
 The other tables compare the drop-tail rows of published measurements with the simulator, for the
 same values of jitter. FILE is a CSV of the rows that the authors of PAM 2025 published, with the
@@ -256,7 +256,7 @@ def main() -> None:
     parser.add_argument("--cost", action="store_true", help="instructions, by valgrind")
     parser.add_argument("--seeds", type=int, default=3, metavar="N", help="seeds a point")
     args = parser.parse_args()
-    # Suppress the warning about phase effects, because they are measured here.
+    # Suppress the warning about phase effects, because this script measures them.
     warnings.simplefilter("ignore", ScenarioWarning)
     if args.cost:
         cost()

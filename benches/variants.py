@@ -59,7 +59,7 @@ def profile(tool: str, folder: Path) -> Path:
 
 
 def timed(runner: Path, case: str) -> tuple[float, int]:
-    """Run a case with one build. Return its CPU seconds and packets."""
+    """Run a case with one build of the runner. Return its CPU seconds and packets."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
     command = [str(runner), str(HERE / f"{case}.toml"), SECONDS[case]]
     told = subprocess.run(command, check=True, capture_output=True, text=True).stdout

@@ -258,8 +258,8 @@ def as_json(evaluations: Iterable[Mapping[str, Any]], *, quick: bool) -> str:
 
 
 def row(section: SectionResult) -> dict[str, Any]:
-    """Return the object of a section: that of `evaluate --json`, with the number of seeds and the
-    command."""
+    """Return the object of a section as in `evaluate --json`, with the number of seeds and the
+    command added."""
     words = shlex.split(section.command)
     seeds = int(words[words.index("--seeds") + 1]) if "--seeds" in words else None
     return {**section.to_dict(), "seeds": seeds, "command": section.command}

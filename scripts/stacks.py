@@ -59,8 +59,7 @@ SEEDS = 5
 CLOSE = 0.02
 """Largest relative difference of the times of a transfer that is considered agreement."""
 TIMERS = ("exact", "tokio")
-"""Kinds of timers of the stack. The first is its default, which the page compares with the
-second."""
+"""Kinds of timers of the stack. The page compares the default (the first) with the second."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +72,8 @@ class Meeting:
     guest: tuple[float, float, float]
     """Throughput of quinn, throughput of TCP, and mean queue delay, in the guest."""
     here: Mapping[str, tuple[float, float, float]]
-    """The same three values in the simulator, by kind of timers."""
+    """Throughput of quinn, throughput of TCP, and mean queue delay in the simulator, by kind of
+    timers."""
     half: Mapping[str, float]
     """Half of the 95 % interval of a throughput in the simulator, by kind of timers. It is the
     larger of the intervals of both throughputs."""

@@ -1,4 +1,4 @@
-"""Draws published values by hashes of their names, so that nobody can select those with good
+"""Draws published values by hashes of their names, so that nobody can select values with good
 results.
 
 A table in the repository has the results of the drawn values, so that a diff shows if they change.

@@ -108,7 +108,7 @@ def run(which: Sequence[str], engine: str, out: Path) -> dict[Case, Observed]:
 def trace(series: pl.DataFrame) -> Trace:
     """Return the rows of a run's series from the first ACK of data, one for each microsecond.
 
-    Keep the last row of each microsecond, and leave out rows that repeat the previous one."""
+    Keep the last row of each microsecond, and leave out rows that equal the previous row."""
     quantities = ["acked_bytes", "cwnd", "ssthresh", "in_flight", "ca_state", "alpha"]
     wide = (
         series.filter(pl.col("quantity").is_in(quantities))

@@ -1,4 +1,4 @@
-"""Finds which modules of a Rust crate use which others, for tests of their dependencies.
+"""Finds which modules of a Rust crate use which other modules, for tests of their dependencies.
 
 A module that names an item declared in its folder's root (`mod.rs`) does not depend on a sibling.
 If the root only re-exports the item with `use`, the module depends on the module that declares the

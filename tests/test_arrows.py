@@ -103,8 +103,9 @@ OFFERED = {
 }
 """Imports that are allowed inside methods of lower folders.
 
-They are for reports of a comparison, and for figures, reports, explanations and evaluations of
-results. They are also for the versions of engines, with which the versions in results are compared.
+The allowed imports are for reports of a comparison, and for figures, reports, explanations and
+evaluations of results. One import is for comparing the versions in results with the installed
+engines.
 """
 
 

@@ -38,7 +38,7 @@ class Fake:
 
 def as_published(factor: float = 1.0) -> list[points.CcafctEntry]:
     """Return values of every published row with made-up measurements. Completion times beside a
-    competitor are `factor` times the published ones."""
+    competitor are `factor` times the published completion times."""
     known = layout.published()
     results = []
     for row in ROWS:
@@ -60,7 +60,7 @@ def test_rows_of_the_source() -> None:
 
 def test_harm_of_the_source_is_the_one_here() -> None:
     """Compute the published harm from the published times. Published times have only one decimal,
-    hence the tolerance."""
+    so the comparison needs a tolerance."""
     known = layout.published()
     for row, column in known:
         if not column.endswith("_harm"):

@@ -47,8 +47,8 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def evaluated(monkeypatch: pytest.MonkeyPatch, store: Path) -> Callable[..., Evaluation]:
-    """Return a function that evaluates a "program" whose packets are those of a TCP flow with this
-    congestion control. `log` converts the flow's qlog to that of the program."""
+    """Return a function that evaluates a "program" whose packets are the packets of a TCP flow with
+    this congestion control. `log` converts the flow's qlog to the qlog of the program."""
 
     def call(cc: str, *parts: str, log: Doctor | None = None, out: Path = store) -> Evaluation:
         def played(jobs: Sequence[Job], _: RunOptions) -> list[Results]:

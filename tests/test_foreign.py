@@ -290,7 +290,7 @@ main()
 def test_bombs_take_little_memory(tmp_path: Path) -> None:
     """Files of 10 MB unpack to gigabytes of text, and as Python objects to 20 times as much."""
     (tmp_path / "good.flent.gz").write_bytes(measured())
-    # Blocks after a full flush are independent, so a file can repeat one.
+    # Blocks after a full flush are independent, so a file can repeat a block.
     packer = zlib.compressobj(9, wbits=31)
     head = packer.compress(b"") + packer.flush(zlib.Z_FULL_FLUSH)
     block = packer.compress(bytes(16 << 20)) + packer.flush(zlib.Z_FULL_FLUSH)

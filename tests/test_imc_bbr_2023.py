@@ -63,9 +63,9 @@ class Fake:
 
 
 def as_published(off: float = 0.0, cc: str = "") -> list[points.ImcEntry]:
-    """Return values of every published row. Measured goodputs are the published ones, or made up if
-    none is published. The argument `off` raises the goodputs of `cc`, as a share of the link's
-    rate."""
+    """Return values of every published row. Measured goodputs equal the published goodputs, or are
+    made up if no goodput is published. The argument `off` raises the goodputs of `cc`, as a share
+    of the link's rate."""
     known = layout.published()
     results = []
     for row in ROWS:
@@ -84,8 +84,8 @@ def test_rows_of_the_source() -> None:
     known = layout.published()
     assert len(known) == 384
     assert set(known) <= set(ROWS)
-    # The package has published values for half of the bottlenecks, the same ones for each kernel
-    # and congestion control.
+    # The package has published values for half of the bottlenecks, and for the same half with each
+    # kernel and congestion control.
     assert len(layout.published_places()) == 64
     assert {row for row in ROWS if row.place in layout.published_places()} == set(known)
 

@@ -76,8 +76,8 @@ def test_windows_grow_by_acks_or_by_segments(tmp_path: Path) -> None:
     """Windows that grow half as fast get half as many drops.
 
     With delayed ACKs, a window grows by half a segment per round trip if the sender counts ACKs,
-    and by one if it counts segments. Linux sends more than one ACK for two segments, so the engines
-    are compared without delayed ACKs."""
+    and by one segment if the sender counts segments. Linux sends more than one ACK for two
+    segments, so the engines are compared without delayed ACKs."""
     drops = {}
     for growth in ("acks", "segments"):
         text = SCENARIO.replace('{ name = "dctcp", version = "paper-2014" }', '"reno"')

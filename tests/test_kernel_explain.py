@@ -1,4 +1,4 @@
-"""Tests explanations of runs on real Linux. They use Linux's tcp_info."""
+"""Tests explanations of runs on real Linux. The explanations use Linux's tcp_info."""
 
 from __future__ import annotations
 

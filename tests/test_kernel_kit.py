@@ -74,7 +74,7 @@ def test_deb822_sources_are_read() -> None:
         "http://second.example.org/debian",
     ]
     assert entries[1].suites == ("bookworm", "bookworm-updates")
-    # An apt source with Debian's key is preferred to one without a key, in any order.
+    # An apt source with Debian's key is preferred to a source without a key, in any order.
     assert (
         apt.choose_mirror([*apt.parse_list(ONE_LINE), *entries]) == "http://deb.debian.org/debian"
     )

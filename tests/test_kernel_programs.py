@@ -160,7 +160,8 @@ def test_what_programs_find_and_leave(tmp_path: Path) -> None:
     )
     listed = [line for line in said if line in ("tools", "notes.txt")]
     assert listed == ["notes.txt", "tools"] * 2
-    # The shell is process 2 of five. Three of the others are the commands that count the processes.
+    # The shell is process 2 of five. Three of the other processes are the commands that count the
+    # processes.
     number, processes = map(int, said[-3].split())
     assert (number, processes) == (2, 5)
     assert said[-2:] == ["CapEff:\t00000000000425fb", "NoNewPrivs:\t1"]

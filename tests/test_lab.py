@@ -764,8 +764,8 @@ def test_the_examples_of_the_gallery_are_valid() -> None:
 
 
 def test_a_stored_run_is_its_scenario_again() -> None:
-    """Most runs of a sweep can be written as a scenario. Others, such as those with traces, must be
-    rejected."""
+    """Most runs of a sweep can be written as a scenario. Other runs, such as runs with traces, must
+    be rejected."""
     rejected = []
     for name, text in scenarios().items():
         point = _native.load(text.encode(), name, folder=guard.HERE).points[0]

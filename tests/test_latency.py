@@ -62,7 +62,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> tailback.Results:
 
 
 def test_delay_of_a_source_is_that_of_its_route(found: tailback.Results) -> None:
-    """The queue is at the second link, so the delay must be that of the second link."""
+    """The queue is at the second link, so the delay must be the delay of the second link."""
     summary = found.points[0].summary
     game, ping, video = summary["traffic"]
     first, second = summary["queues"]["up"], summary["queues"]["down"]
@@ -78,7 +78,7 @@ def test_delay_of_a_source_is_that_of_its_route(found: tailback.Results) -> None
     assert ping["rtt_ms"]["mean"] == pytest.approx(
         ping["one_way_delay_ms"]["mean"] + 10.196, rel=0.02
     )
-    # The delay of a media frame is that of its slowest datagram.
+    # The delay of a media frame is the delay of its slowest datagram.
     frames = video["frames"]
     assert frames["delay_ms"]["p50"] > 10
     assert frames["delay_ms"]["max"] <= video["one_way_delay_ms"]["max"]

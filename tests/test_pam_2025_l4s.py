@@ -175,7 +175,7 @@ def test_the_scenarios_are_valid(aqm: str) -> None:
 
 
 def test_cells_of_several_flows() -> None:
-    """Rates are sums over a side's flows. Round-trip times are those of its first flow."""
+    """Rates are sums over a side's flows. The round-trip times are the RTTs of its first flow."""
     row = PamRow(10, "FIFO", 1.0, "cubic", "ecn", 2, 5)
     cells = dict(zip(COLUMNS, (40.0, 50.0, 12.0, 13.0), strict=True))
     assert points.values(row, Fake(row, cells).summary) == pytest.approx(cells)

@@ -87,7 +87,7 @@ def test_only_a_run_with_programs_has_words_for_them(kernel_kit: Kit) -> None:
     start = "time-travel-start=1767225540000000000"
     expected = {start, *(guest.PROGRAM_WORDS if kernel_kit.lets_time_pass else ())}
     assert {*words} - {*plain} == expected
-    # These words of the boot line must follow the one that chooses the clock.
+    # These words of the boot line must follow the word that chooses the clock.
     assert words.index("time-travel=inf-cpu") < words.index(start)
     assert not any("tt-" in word for word in guest.boot_words(kernel_kit, 64, 1, "real", given))
 

@@ -15,7 +15,7 @@ VERSION = tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))["work
 ]
 RECIPE = yaml.safe_load((ROOT / "packaging/conda/recipe.yaml").read_text(encoding="utf-8"))
 CONDA_NAMES = {"typst": "typst-py"}
-"""Packages whose name in conda-forge is not that of Python's index."""
+"""Packages whose name in conda-forge differs from their name in Python's index."""
 
 
 def requirement(text: str) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""Checks that only one function in Python and one in Rust remove folders by name."""
+"""Checks that only one function in Python and one function in Rust remove folders by name."""
 
 from __future__ import annotations
 

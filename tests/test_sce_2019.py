@@ -206,7 +206,7 @@ def made_up(
     answer: Callable[[TableId, int, float, float], float], wanted: Sequence[TableId]
 ) -> list[pts.SceEntry]:
     """Return the values of synthetic runs. `answer` returns the measured value for each published
-    one."""
+    value."""
     setups = tuple(dict.fromkeys(table.setup for table in wanted))
     batches = pts.plan(pts.every(setups), seeds=1)
     fields = {"throughput_mbit": "throughput_mbit", "tcp_rtt_ms": "srtt_ms_mean"}

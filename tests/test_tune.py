@@ -107,7 +107,7 @@ def test_the_front_is_what_nothing_beats(tuned: Tuned, tmp_path: Path) -> None:
         measured = point.tried.measured
         limit = str(point.values["bottleneck.queue.limit"])
         assert measured.value("delay_ms.mean") == pytest.approx(found[limit][0])
-    # Along the Pareto front, the first objective gets worse and the second gets better.
+    # Along the Pareto front, the first objective gets worse and the second objective gets better.
     delays = [point.tried.measured.value("delay_ms.mean") for point in tuned.front]
     shares = [point.tried.measured.value("utilisation") for point in tuned.front]
     assert delays == sorted(delays)

@@ -198,7 +198,7 @@ def test_noise_is_counted_beside_and_never_instead() -> None:
 
 
 def test_the_kernel_is_compared_with_itself() -> None:
-    """Two seeds are compared with two others, and the difference is scaled to five seeds."""
+    """Two seeds are compared with two other seeds, and the difference is scaled to five seeds."""
     found = measure([10.0] * 5, [9.0, 11.0, 50.0, 12.0, 14.0])
     assert found.own_noise == pytest.approx(3 * math.sqrt(2 / 5) / 19.2)
     assert measure([10.0], [9.0]).own_noise is None

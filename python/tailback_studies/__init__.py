@@ -35,4 +35,4 @@ STUDIES = Studies(
     },
     batteries=dict.fromkeys(BATTERIES, "tailback_studies.batteries.side_by_side:run_named"),
 )
-"""The studies that this package adds. To register an experiment, add a line here."""
+"""The studies that this package adds. To register an experiment, add a line to `experiments`."""

@@ -111,7 +111,7 @@ def exhibit(
 
 
 def _short(value: float | None) -> float | int | None:
-    """Round a value to three significant digits, which is what the page shows."""
+    """Round a value to three significant digits, as the page shows it."""
     if value is None or math.isnan(value):
         return None
     rounded = float(f"{value:.3g}")

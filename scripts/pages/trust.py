@@ -17,7 +17,7 @@ from tailback_studies.reproduction.judges import FILE, Judge, from_csv
 from tailback_studies.reproduction.shown import blind_columns, size
 
 VALIDATION = ("validation", "The simulator against Linux")
-"""The folder and title of evidence other than published experiments."""
+"""The folder and title of the evidence that is not a published experiment."""
 
 WORST = 3
 """Number of misses in the summary."""
@@ -132,8 +132,8 @@ def _verdict(judges: Sequence[Judge]) -> str:
 
 
 def _failing(judged: Iterable[Judged]) -> list[tuple[Judged, Judge]]:
-    """Return the criteria that are not met, those with the smallest share of scenarios within the
-    limit first."""
+    """Return the criteria that are not met. Criteria with the smallest share of scenarios within
+    the limit come first."""
     failing = [
         (page, judge)
         for page in judged

@@ -178,14 +178,14 @@ OF_A_MANIFEST: dict[str, Callable[[dict[str, Any]], object]] = {
 
 
 def _other_run(run: Path) -> None:
-    """Replace the contents of a run's folder with those of the sweep's other run."""
+    """Replace the contents of a run's folder with the contents of the sweep's other run."""
     others = [p for p in run.parent.iterdir() if p.name != run.name and not p.name.startswith(".")]
     shutil.rmtree(run)
     shutil.copytree(others[0], run)
 
 
 def _other_timing(run: Path) -> None:
-    """Replace the wall times of a run with those of the sweep's other run."""
+    """Replace the wall times of a run with the wall times of the sweep's other run."""
     others = [p for p in run.parent.iterdir() if p.name != run.name and not p.name.startswith(".")]
     shutil.copy(others[0] / "timing.json", run / "timing.json")
 

@@ -214,7 +214,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     found = {}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
-        # `run` moves damaged folders here, so their contents vary.
+        # `run` moves damaged folders to this folder, so its contents vary.
         if "/.damaged" in name or name.startswith("runs/.damaged"):
             continue
         if path.is_symlink() or not (path.is_dir() or path.is_file()):

@@ -150,7 +150,7 @@ class _Notebook:
 
     def update(self, what: str, fraction: float) -> None:
         now = time.monotonic()
-        # Store the text for `close`, even if this update comes too early to be shown.
+        # Store the text for `close`, even if the text comes too early to be shown.
         self._said = what
         if now - self._since < PATIENCE_S or now - self._last < 0.25:
             return

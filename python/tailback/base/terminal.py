@@ -21,7 +21,8 @@ from tailback.base.foreign import shown
 def prepare() -> None:
     """Make stdout and stderr escape characters that their encoding does not have, instead of
     raising an error."""
-    # Python sets a stream to None if the caller closed it. Discard everything printed there.
+    # Python sets a stream to None if the caller closed it. Discard everything printed to such a
+    # stream.
     if sys.stdout is None:
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     if sys.stderr is None:

@@ -35,7 +35,7 @@ class Document:
 
     def path(self, line: int, column: int) -> str:
         """Return the path of the value at this line and column (both from 1), such as
-        `flows[1].cc`. Return an empty text if no value is there."""
+        `flows[1].cc`. Return an empty text if no value is at this place."""
         inside = [
             (end - start, path)
             for at, start, end, path in self._places

@@ -56,8 +56,8 @@ class Verdict:
     baseline: str
     answer: Answer
     bounds: tuple[float | None, float | None] = (None, None)
-    """Lower and upper confidence bound of the difference. They are shares of the baseline if the
-    threshold is in percent.
+    """Lower and upper confidence bound of the difference. Both bounds are shares of the baseline if
+    the threshold is in percent.
     """
     seeds: int | None = None
     """Estimated number of seeds that could decide the compared quantity. None if the compared

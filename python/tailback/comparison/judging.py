@@ -129,9 +129,9 @@ def _of_both(
     columns: Sequence[VariantResults],
     readings: Sequence[Readings],
 ) -> Cell | None:
-    """Return the compared quantity of a metric that compares two results, such as harm. It has a
-    value for each variant except the baseline. It has no test, because the throughputs or delays
-    from which it is computed have compared quantities of their own.
+    """Return the compared quantity of a metric that compares two results, such as harm. This
+    compared quantity has a value for each variant except the baseline. It has no test, because the
+    throughputs or delays behind the metric are compared quantities of their own.
 
     Thresholds apply to the difference from 0."""
     base = readings[0]

@@ -201,7 +201,7 @@ class Comparison:
 
     @property
     def baseline(self) -> VariantResults:
-        """The first variant, with which the others are compared."""
+        """The first variant, with which all other variants are compared."""
         return self.variants[0]
 
     @property

@@ -52,7 +52,7 @@ def refuse_other_points(labels: Sequence[str], planned: Sequence[dict[Key, list[
 
 
 def refuse_mixed_axes(variants: Sequence[Variant], loaded: Sequence[_native.Scenario]) -> None:
-    """Raise `InputError` if a key that one variant sets is swept in another."""
+    """Raise `InputError` if one variant sets a key that another variant sweeps."""
     axes = [{path for axis in case.axes for path in axis} for case in loaded]
     for variant in variants:
         for path in variant.sets:

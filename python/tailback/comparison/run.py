@@ -40,7 +40,7 @@ def compare(
     variant. `metrics` names the metrics to compare (see `tailback list metrics`). Each sweep point
     has 10 seeds unless the scenario or `seeds` sets a number. `baseline` is a file that `tailback
     baseline` has written. If it is given, every variant is compared with the file, and runs with
-    the file's seeds. All other keywords are those of `tailback.run`.
+    the file's seeds. All other keywords are the same as in `tailback.run`.
     """
     chosen = RunOptions.of(**options)
     base = kept_baseline.read(Path(baseline)) if baseline is not None else None
@@ -141,8 +141,8 @@ def load_one(
 
 
 def _of_variant(one: _native.Diagnostic, variant: Variant) -> _native.Diagnostic:
-    """If an error names the option `--set`, name the option `--variant` instead, which the user
-    typed."""
+    """If an error names the option `--set`, name `--variant` instead, because the user typed this
+    option."""
     if one.option is None:
         return one
     return one.at(f"--variant {variant.name}:{one.place.removeprefix('--set ')}")

@@ -335,8 +335,8 @@ class Against(Asked):
 
 @dataclass(frozen=True, kw_only=True)
 class AgainstThroughput(Against):
-    """Compares the throughput of the tested algorithm's flows with that of the reference's
-    flows."""
+    """Compares the throughput of the tested algorithm's flows with the throughput of the
+    reference's flows."""
 
     measure: str = (
         "CUBIC's throughput minus the tested algorithm's, divided by the larger of the two"

@@ -83,7 +83,7 @@ def total_mbit(name: str) -> Callable[[Run], float | None]:
 
 
 def lost_share(run: Run) -> float | None:
-    """Return the drops at the bottleneck divided by the packets that arrived there."""
+    """Return the drops at the bottleneck divided by the packets that arrived at the bottleneck."""
     queue = run.summary["queues"]["bottleneck"]
     arrived = queue["packets"] + queue["drops"]
     return queue["drops"] / arrived if arrived else None

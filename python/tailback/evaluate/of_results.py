@@ -49,7 +49,7 @@ def suite_and_subject(
     if kind == "flow":
         value = table["flows"][number].get("cc", name)
     else:
-        # The second link of `both_directions` has the queue of the first.
+        # The second link of `both_directions` has the same queue as the first link.
         first = canonical["links"][number]["name"].removesuffix(".back")
         place = table["bottleneck"] if "bottleneck" in table else table["links"][first]
         value = place.get("queue", name)
@@ -72,7 +72,7 @@ def _subject(name: str, options: Mapping[str, object]) -> str:
 
 
 def _number(kind: str, known: list[str], wanted: str | None) -> int:
-    """Return the position of a flow or link. Without a name, return the only one."""
+    """Return the position of a flow or link. Without a name, return the only flow or link."""
     several = list(dict.fromkeys(known))
     if wanted is None:
         if len(several) != 1:

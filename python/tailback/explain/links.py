@@ -22,8 +22,8 @@ SEVERAL = (
     *("drr", "hhf", "pfifo_fast", "prio", "sfq"),
 )
 """Queue disciplines that consist of several queues. The disciplines in the second line exist only
-in Linux. The smallest delay over all packets does not show a standing queue in one of them, because
-the other queues are empty most of the time.
+in Linux. In such a discipline, the smallest delay over all packets does not show a standing queue
+in one of the queues, because the other queues are empty most of the time.
 """
 
 DROPS = (

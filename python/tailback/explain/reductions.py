@@ -124,7 +124,7 @@ def _sentence(group: dict[str, Any], reason: str) -> str:
             text += f", from {first} to {last}"
             step = "; median step"
         else:
-            # `account.json` lists only the first reductions, and counts the later ones.
+            # `account.json` lists only the first reductions, and counts the later reductions.
             several = f"; medians of the first {group['listed']}, from {first} up to {last}"
             text += several if group["listed"] > 1 else f"; the first at {first}"
             step = ", step"

@@ -1,5 +1,5 @@
-"""Finds facts that only the series of a run shows: an AQM's state over time, and which of two flows
-leads in each second."""
+"""Finds facts that only the series of a run shows: an AQM's state over time, and the faster of two
+flows in each second."""
 
 from __future__ import annotations
 

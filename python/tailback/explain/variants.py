@@ -108,8 +108,8 @@ def _facts(explanation: Explanation, coarse: bool) -> Iterator[tuple[Key, float]
 
 
 def differing(runs: Mapping[str, Sequence[Mapping[Key, float]]]) -> list[Reason]:
-    """Return the quantities in which some variant differs from the first. `runs` maps each variant
-    to the output of `facts` for each seed.
+    """Return the quantities in which some variant differs from the first variant. `runs` maps each
+    variant to the output of `facts` for each seed.
     """
     base, *others = runs
     keys = dict.fromkeys(key for seeds in runs.values() for run in seeds for key in run)

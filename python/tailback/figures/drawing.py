@@ -1,6 +1,6 @@
 """Draws the figures of a report in separate processes while the report is made.
 
-Drawing takes most of the time of a report. It holds the interpreter's lock, so threads of one
+Drawing takes most of the time of a report. Drawing holds the interpreter's lock, so threads of one
 process could not draw in parallel. An SVG depends neither on the process that draws it, nor on the
 figures that this process drew before.
 """
@@ -83,7 +83,7 @@ class Drawing:
 
 @contextmanager
 def drawing(jobs: int | None = None) -> Iterator[Drawing]:
-    """Draw figures with at most this many processes. The default is one for each core."""
+    """Draw figures with at most this many processes. The default is one process for each core."""
     made = Drawing(machine.cores() if jobs is None else jobs)
     try:
         yield made

@@ -366,7 +366,7 @@ def _rate_at(rate: int | Mapping[str, Any], at: int) -> float:
 
 
 def _computed(test: str, streams: Sequence[_Stream]) -> dict[str, list[float | None]]:
-    """Compute the series that Flent derives from those of the flows: sums and means."""
+    """Compute the series that Flent derives from the series of the flows: sums and means."""
     if test in (SINGLE, BIDIRECTIONAL):
         return {}
     series: dict[str, list[float | None]] = {}

@@ -28,8 +28,8 @@ MAX_PROBLEMS = 20
 """The largest number of problems to report for one file."""
 
 MAX_TOGETHER = 256 << 20
-"""The size limit in bytes of all compared files when unpacked. It applies to their sum, because all
-files are in memory at the same time."""
+"""The size limit in bytes of all compared files when unpacked. The limit applies to the sum of the
+sizes, because all files are in memory at the same time."""
 
 MAX_SECONDS = 1e12
 """The largest time in seconds. With larger values, sums of times would lose their milliseconds."""
@@ -97,7 +97,7 @@ class DataFile:
 
     def _samples(self, flow: str) -> Iterator[Sample]:
         """Yield the samples of a flow in order of time. A sample without a duration begins where
-        the previous one ends."""
+        the previous sample ends."""
         last: float | None = None
         for row in self.raw[flow]:
             value = row.get("val")

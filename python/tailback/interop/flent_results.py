@@ -155,8 +155,8 @@ def read_sources(paths: Sequence[Path]) -> list[FlentSource]:
 
 
 def _strangers(source: FlentSource) -> list[str]:
-    """Return an error for each file whose test or flows differ from those of the folder's first
-    file."""
+    """Return an error for each file whose test or flows differ from the test and flows of the
+    folder's first file."""
     first = source.files[0]
     return [
         f"{file.path}: {file.test} with {', '.join(file.flows)}; expected {first.test} with "

@@ -82,7 +82,7 @@ def build(
     programs to `origin`. A Debian kernel always gets this patch if the patch applies. `extra` lists
     modules as `NAME=DIR` or `DIR`. `programs` lists tailback's own programs by name. If only
     modules or programs are requested, they are built for the current guest kernel, or for the guest
-    kernel of `release`. The built guest kernel becomes the current one, except with
+    kernel of `release`. The built guest kernel becomes the current guest kernel, except with
     `release`.
     """
     if origin is not None and release is not None:

@@ -106,10 +106,9 @@ def run(
     `workplace / "results"`.
 
     `agent` is the program that the guest runs as its first process, or its path. `places` maps
-    files of this machine into the guest, for the programs that the scenario runs there. Raises
-    `GuestFailed` with the last lines of the console, `InputError` if nothing would protect this
-    machine's files, and `Cancelled`. Every process of the guest has ended when the function
-    returns.
+    files of this machine into the guest, for the programs of the scenario. Raises `GuestFailed`
+    with the last lines of the console, `InputError` if nothing would protect this machine's files,
+    and `Cancelled`. Every process of the guest has ended when the function returns.
     """
     for name in ("job", "results"):
         (workplace / name).mkdir()
@@ -221,8 +220,8 @@ def environment(kit: Kit, seed: int) -> dict[str, str]:
         "LC_ALL": "C",
         "TAILBACK_SEED": str(seed),
         "LD_PRELOAD": str(kit.library.resolve()),
-        # The kernel looks for a folder for its memory file, and checks this path first. It never
-        # writes there, because the launcher passes it an open memory file.
+        # The kernel looks for a folder for its memory file, and checks this path first. The kernel
+        # never writes to this path, because the launcher passes it an open memory file.
         "TMPDIR": "/",
     }
 

@@ -2,7 +2,7 @@
 does not have.
 
 The tables in this module declare all differences between releases. To support another release, add
-it here.
+it to these tables.
 """
 
 from __future__ import annotations

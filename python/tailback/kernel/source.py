@@ -182,7 +182,7 @@ def tree_files(tree: Path) -> Iterator[str]:
 
 
 def left_out(relative: str) -> bool:
-    """Return whether a file belongs to a part of the kernel that is left out here."""
+    """Return whether a file belongs to a part of the kernel that this module leaves out."""
     for endings, places in NEVER_FOR_UML.items():
         if relative.endswith(endings):
             return any(relative.startswith(place + "/") for place in places)

@@ -3,7 +3,7 @@ several runs.
 
 Metrics are computed from summaries, series and histograms. They do not depend on the engine.
 `recorded` makes a metric of each field that the summary's declarations mark as a metric. To add a
-metric that needs a computation, write a module here and add a line to `_COMPUTED`.
+metric that needs a computation, write a module in this folder and add a line to `_COMPUTED`.
 """
 
 from __future__ import annotations

@@ -88,7 +88,8 @@ def between(metric: Metric, base: Readings, other: Readings, *, paired: bool) ->
 
 
 def by_pair(metric: Metric, base: Readings, other: Readings) -> dict[int, float]:
-    """Compute a metric that compares two results for each seed that has a value in both."""
+    """Compute a metric that compares two results, for each seed that has a value in both
+    results."""
     assert metric.of_two is not None
     a, b = values(base), values(other)
     found = {seed: metric.of_two.between(a[seed], b[seed]) for seed in b if seed in a}

@@ -1,4 +1,5 @@
-"""Metric: throughput of one group of flows or programs, divided by that of another group."""
+"""Metric: throughput of one group of flows or programs, divided by the throughput of another
+group."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -20,7 +21,8 @@ def mean_throughput(summary: Mapping[str, Any], group: str) -> float | None:
 
 
 def ratio(summary: Mapping[str, Any], one: str, other: str) -> float | None:
-    """Return the mean throughput of one group of flows or programs divided by that of another."""
+    """Return the mean throughput of one group of flows or programs, divided by the mean throughput
+    of another group."""
     above, below = mean_throughput(summary, one), mean_throughput(summary, other)
     return above / below if above is not None and below else None
 

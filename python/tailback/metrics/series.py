@@ -41,7 +41,7 @@ means."""
 
 
 def held(quantity: str) -> Held:
-    """Return "state" if a sample is valid until the next one, or "each" if every sample counts
+    """Return "state" if a sample is valid until the next sample, or "each" if every sample counts
     once."""
     return "each" if _EACH.fullmatch(quantity) else "state"
 

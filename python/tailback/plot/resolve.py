@@ -254,7 +254,7 @@ class _Search:
         kind = kind or self._kind(recorded)
         down = None
         if not kind.coloured:
-            # In a heat map one of y and colour is a key, the other the quantity.
+            # In a heat map, one of `y` and `color` is a key, and the other is the quantity.
             if self._is_key(y):
                 y, down = color, self._key(str(y), "--y")
             elif self._is_key(color):

@@ -137,7 +137,7 @@ def config(points: float, weight: float = 1.0) -> dict[str, Any]:
             "anchor": "start",
             "offset": 0.6 * title,
         },
-        # The last number below a panel must not touch the first one below the next panel.
+        # The last number below a panel must not touch the first number below the next panel.
         "facet": {"spacing": round(max(8.0, 8 + 2.5 * (title - 8 * POINT)), 2)},
     }
 

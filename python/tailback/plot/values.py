@@ -69,7 +69,7 @@ class Value:
 
 
 def numbers(plan: PlotPlan, quantity: PlotQuantity) -> list[Value]:
-    """Return the numbers of all flows, links or classes that have one."""
+    """Return the numbers of all flows, links or classes that have a number."""
     return [
         Value(place, reading.value)
         for place, reading in readings(plan, quantity)

@@ -36,7 +36,7 @@ def merged(engine: str, plugins: Iterable[str]) -> str:
     for text in plugins:
         own = _packages(text)
         for one in own:
-            # Crates by path have no source, and need no entry here.
+            # Crates by path have no source, and need no entry in the merged file.
             if "\nsource = " in one.text and one.line not in kept:
                 kept[one.line] = one
                 whole.append((one, own))

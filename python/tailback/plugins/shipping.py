@@ -20,7 +20,7 @@ SHIPPED = Path(__file__).resolve().parent / "sources"
 
 
 def copy_to(target: Path = SHIPPED) -> None:
-    """Copy the sources of a checkout into a folder, and remove other files there."""
+    """Copy the sources of a checkout into a folder, and remove other files from this folder."""
     wanted = {path.relative_to(CHECKOUT) for path in _sources()}
     for path in [path for path in target.rglob("*") if path.is_file()]:
         if path.relative_to(target) not in wanted:

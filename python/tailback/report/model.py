@@ -279,7 +279,7 @@ class Report:
 
 
 def summarise(cells: Sequence[TableCell]) -> list[dict[str, Any]]:
-    """Summarise how far measured values are from published ones, by quantity, for `summary` in
+    """Summarise how far measured values are from published values, by quantity, for `summary` in
     `reproduce --json`."""
     groups: dict[str, list[TableCell]] = {}
     for cell in cells:

@@ -59,7 +59,8 @@ def to_pdf(report: Report, svgs: Mapping[str, str] | None = None) -> bytes:
         (root / "report.typ").write_bytes(template)
         (root / "report.json").write_text(json.dumps(_data(report, svgs)), encoding="utf-8")
         for name, svg in svgs.items():
-            # The PDF contains text rather than outlines if the font is the one used for layout.
+            # The PDF contains text rather than outlines if the font is the font that was used for
+            # layout.
             (root / f"{name}.pdf").write_bytes(vl_convert.svg_to_pdf(svg))
         # typst's type annotations do not describe these options.
         compiler: Any = typst.compile

@@ -1,5 +1,5 @@
 """Adds the laboratory to reports: a page that runs scenarios in the browser. Links next to figures
-open their scenarios there."""
+open their scenarios in the laboratory."""
 
 from __future__ import annotations
 

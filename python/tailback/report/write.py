@@ -66,7 +66,7 @@ def write(
 ) -> Path:
     """Write the report into `folder`, and remove the files of an older report from that folder.
 
-    The files are written beside the folder and moved there at the end, so that a report is either
+    The files are written beside the folder and moved into it at the end, so that a report is either
     complete or absent. The files are not synced to the disk, because the report can be made from
     the runs again after a power failure. `pdf` decides whether to write report.pdf (default: only
     within `also_pdf`). `jobs` is the number of processes that draw (default: one for each core).

@@ -37,7 +37,7 @@ def run(
 ) -> Results:
     """Run a scenario and its sweep.
 
-    `set` maps paths to values that replace those of the scenario. All other keywords are optional,
+    `set` maps paths to values that replace the scenario's values. All other keywords are optional,
     and every function that runs scenarios has them. Defaults are in brackets:
 
     - `seeds`: number of seeds of every sweep point [the scenario's number];
@@ -66,8 +66,8 @@ def sweep(
     """Run a scenario at every sweep point of a grid such as `{"path.rtt": ["10ms", "80ms"], ...}`.
     The last key varies fastest.
 
-    The grid replaces the scenario's own sweep, including its number of seeds. The keywords are
-    those of `run`.
+    The grid replaces the scenario's own sweep, including its number of seeds. The keywords are the
+    same as in `run`.
     """
     paths = arguments.table("grid", grid, "of paths and lists of values")
     axes = {path: arguments.values(f"grid, {path}", values) for path, values in paths.items()}
@@ -75,7 +75,7 @@ def sweep(
 
 
 def run_many(batch: Sequence[Job], **options: Unpack[RunKeywords]) -> list[Results]:
-    """Run many scenarios together, with one progress bar. The keywords are those of `run`.
+    """Run many scenarios together, with one progress bar. The keywords are the same as in `run`.
 
     A job's own number of seeds takes precedence over the keyword `seeds`.
     """

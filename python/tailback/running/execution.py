@@ -82,7 +82,7 @@ def run_loaded(
         }
         for scenario, runner in zip(loaded, runners, strict=True)
     ]
-    # Write the index of the requested sweep last, so that `latest` means this sweep and not one
+    # Write the index of the requested sweep last, so that `latest` means this sweep and not a sweep
     # without a competitor.
     indexes = [_index(one) for by_name in absent for one in by_name.values()]
     indexes += [_index(one, by_name) for one, by_name in zip(loaded, absent, strict=True)]

@@ -208,7 +208,7 @@ def remove(what: RemovalPlan) -> None:
     if not paths:
         return
     # The end of the block deletes everything together, in compiled code. If this process is killed
-    # before, a later process deletes the rest.
+    # before, a later process deletes the remaining folders.
     with folders.scratch(what.root) as scratch:
         for number, path in enumerate(paths):
             os.rename(path, scratch / str(number))

@@ -165,7 +165,7 @@ class Results:
         """Open the runs that a sweep's index names."""
         beside: dict[str, Run] = {}
         # Earlier versions may have stored a sweep point twice, as 20ms and as 0.02s, so keep only
-        # the first.
+        # the first entry.
         stored: dict[tuple[points.Key, int], layout.PointRef] = {}
         for point in index.points:
             stored.setdefault((points.point_key(point), point.seed), point)
@@ -336,7 +336,7 @@ class Results:
         measured time. The columns are the parameters, seed, run_id, flow, link, quantity, n (number
         of samples), mean, p1, p25, p50, p75, p99, min, max.
 
-        A sample is valid until the next one. The mean of the rows of `series()` is therefore
+        A sample is valid until the next sample. The mean of the rows of `series()` is therefore
         different: rows are denser while a window changes.
         """
         import polars as pl
@@ -522,7 +522,7 @@ class Results:
         by RFC 7928.
 
         The algorithm has the options that it had in `run` [default: the first run]. Without `flow`
-        and `link`, the run must have a single flow. The other arguments are those of
+        and `link`, the run must have a single flow. The other arguments are the same as in
         `tailback evaluate`. The runs are stored beside these results.
         """
         from tailback.evaluate import of_results
@@ -657,7 +657,7 @@ def _refuse_others(path: Path, index: layout.Index, root: Path) -> None:
 
 def _say_version(path: Path, index: layout.Index) -> None:
     """Warn if the installed engine has another version than the results."""
-    # Imported here, because `running` builds on `store`.
+    # Import this late, because `running` builds on `store`.
     from tailback.running import engines
 
     if here := engines.unlike(index.engine, index.engine_version):
@@ -687,7 +687,7 @@ def open_run(path: Path | str) -> Results:
     run = Run({}, {}, manifest["seed"], run_id, path)
     title = index.title if index else ""
     if index and point:
-        # Add the swept values, which distinguish the run from others of its sweep.
+        # Add the swept values, which distinguish the run from the other runs of its sweep.
         title = ", ".join([title, *(f"{key} = {value}" for key, value in point.labels.items())])
     return Results(
         id=run_id,

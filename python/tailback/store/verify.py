@@ -99,7 +99,7 @@ def verify(root: Path, *, progress: bool | None = None) -> Verified:
 
 def _entries(house: Path, damages: list[str]) -> Iterator[Path]:
     """Yield the entries of `runs`, `sweeps` or another subfolder, except unfinished and damaged
-    ones."""
+    entries."""
     if not os.path.lexists(house):
         return
     if house.is_symlink() or not house.is_dir():

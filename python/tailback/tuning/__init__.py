@@ -49,7 +49,7 @@ def tune(
     unchanged scenario run with `unseen` seeds that the search did not use.
 
     The same `seed` gives the same result with any number of `jobs`. An interrupted search resumes.
-    The other keywords are those of `tailback.run`. This function needs `tailback[tune]`.
+    The other keywords are the same as in `tailback.run`. This function needs `tailback[tune]`.
     """
     return tune_asked(
         scenario,

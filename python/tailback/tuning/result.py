@@ -86,7 +86,7 @@ class Point:
         return "better" if goal.gain(difference.absolute) > 0 else "worse"
 
     def why_open(self, goal: Goal) -> str | None:
-        """Return why the answer is "open", or None if the answer is another one."""
+        """Return why the answer is "open", or None if the answer is not "open"."""
         if self.answer(goal) != "open":
             return None
         found = self.difference(goal)
@@ -112,9 +112,9 @@ class Point:
 Standing = Literal["better", "no_worse", "same", "worse", "open"]
 """How a point compares with the defaults.
 
-`better` means better in every goal. `no_worse` means better in some goals and equal in the others.
-`same` means equal in all goals, and `worse` means worse in some goal. `open` means undecided in
-some goal, and worse in no goal.
+`better` means better in every goal. `no_worse` means better in some goals and equal in all other
+goals. `same` means equal in all goals, and `worse` means worse in some goal. `open` means undecided
+in some goal, and worse in no goal.
 """
 
 

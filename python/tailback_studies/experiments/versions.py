@@ -101,7 +101,7 @@ class Versions(Experiment):
     base: Mapping[str, Any]
     """Values that every version has, by path."""
     setup: Sequence[tuple[str, str, str]]
-    """Rows of the set-up: item, value here, and origin."""
+    """Rows of the set-up: item, value in these runs, and origin."""
     pairs: Sequence[tuple[str, str]] = ()
     """Pairs of versions to compare in addition to the baseline: a version, and its reference."""
     text: str = ""

@@ -34,8 +34,8 @@ class Entry:
     """The measured values, one for each seed."""
 
     def error(self, kind: str) -> float | None:
-        """Return the measured minus the published value. `kind`, one of `KINDS`, is what the
-        difference is relative to."""
+        """Return the measured minus the published value. `kind`, one of `KINDS`, says what the
+        difference is divided by."""
         return self.cell.relative if kind == "relative" else self.cell.error
 
     def size(self, kind: str) -> float | None:

@@ -45,8 +45,8 @@ class Judge:
     within: int | None = None
     """Number of values within the limit."""
     within_or_chance: int | None = None
-    """Number of values that are within the limit, or outside only because of noise. It needs five
-    seeds."""
+    """Number of values that are within the limit, or outside only because of noise. Counting these
+    values needs five seeds."""
     blind: int = 0
     """Number of held-out values, which were not used until the set-up was frozen."""
     blind_median: float | None = None

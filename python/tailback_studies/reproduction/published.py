@@ -208,8 +208,8 @@ class _Room:
         return fits
 
     def add_section(self, section: Section, shown: set[int]) -> None:
-        """Add the texts and tables of a section until one does not fit. Shorten tables to the rows
-        that fit."""
+        """Add the texts and tables of a section until a text or table does not fit. Shorten tables
+        to the rows that fit."""
         heading = f"## {section.title}"
         for block in section.blocks:
             # Skip the line about a table's runs, such as seeds and duration. The page of the

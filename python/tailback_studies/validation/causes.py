@@ -62,7 +62,7 @@ def explain(
     stored: bool = False,
 ) -> list[Cause]:
     """Return the cause of each miss. Run neighbours of the scenarios, and store their runs with the
-    others."""
+    scenarios' runs."""
     causes = [_alone(miss) for miss in misses]
     left = {m.cell.id: m.cell for m, c in zip(misses, causes, strict=True) if c is None}
     near = neighbours(list(left.values()), ran, options, stored=stored)
@@ -149,8 +149,8 @@ def neighbours(
     """Measure the neighbours of some scenarios. `rtts` has their round-trip times relative to the
     scenario's.
 
-    They have as many seeds as the scenarios unless `seeds` is given. `stored` uses only stored
-    runs."""
+    The neighbours have as many seeds as the scenarios unless `seeds` is given. `stored` uses only
+    stored runs."""
     if not cells:
         return {}
     runners = [engines.get(name) for name in grid.ENGINES]

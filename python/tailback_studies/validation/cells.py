@@ -1,8 +1,8 @@
 """Compares both engines in each scenario of the grid. A scenario (`Cell`) is a combination of
 flows, queue, rate and RTT.
 
-Every number is a mean over seeds. Its noise is the half-width of the 95 % confidence interval of
-the difference of the engines' means (Welch).
+Every number is a mean over seeds. The noise of a number is the half-width of the 95 % confidence
+interval of the difference of the engines' means (Welch).
 
 The error of a competing flow is relative to its fair share, which is the link's rate divided by the
 number of flows. Identical flows, which the scenario does not distinguish, are compared one by one

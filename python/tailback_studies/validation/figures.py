@@ -74,8 +74,8 @@ def heats(made: Validation) -> Iterator[ReportFigure]:
 
 
 def _groups(cells: Sequence[Cell]) -> list[list[Cell]]:
-    """Group the scenarios by queue. Two queues share a group if one was run at all rates and RTTs
-    of the other, or if each was run at only one rate and RTT."""
+    """Group the scenarios by queue. Two queues share a group if one queue was run at all rates and
+    RTTs of the other queue, or if each of them was run at only one rate and RTT."""
     groups: list[list[Cell]] = []
     for queue in dict.fromkeys(cell.queue for cell in cells):
         members = [cell for cell in cells if cell.queue == queue]
@@ -124,8 +124,8 @@ def _rows(cells: Sequence[Cell]) -> pl.DataFrame:
 
 
 def _at(cell: Cell) -> tuple[float, float]:
-    """Return the rate and the round-trip time of a scenario for the figure's axes. Both are 0 if
-    the queue has only one rate and RTT."""
+    """Return the rate and the round-trip time of a scenario for the figure's axes. Rate and
+    round-trip time are 0 if the queue has only one rate and RTT."""
     return (0.0, 0.0) if cell.queue in FIXED else (cell.rate_bit, cell.rtt_s)
 
 

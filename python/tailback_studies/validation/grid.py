@@ -98,7 +98,8 @@ WEIGHTED = (("reno",), ("dctcp",), ("reno", "dctcp"), ("cubic", "dctcp"), ("reno
 TWINS = (("reno", "reno"), ("cubic", "cubic"))
 # 2, 8 and 64 flows, for fair queues.
 FAIR = (("reno", "cubic"), ("cubic",) * 8, ("reno",) * 32 + ("cubic",) * 32)
-# Flows for coupled single or dual queues, which mark DCTCP's packets and drop those of other flows.
+# Flows for coupled single or dual queues, which mark DCTCP's packets and drop packets of other
+# flows.
 COUPLED = (
     *ALONE,
     *(("dctcp",), ("reno", "dctcp"), ("cubic", "dctcp")),
@@ -241,8 +242,8 @@ class GridBatch:
     """Number of scenarios to measure."""
 
     def pairs(self) -> list[tuple[list[Run], list[Run]]]:
-        """Return the runs of each complete scenario: those of the simulator, and those of the
-        kernel."""
+        """Return the runs of each complete scenario: the runs of the simulator, then the runs of
+        the kernel."""
         groups = {
             name: {point_key(r[0]): r for r in results.groups() if len(r) == self.seeds}
             for name, results in self.results.items()

@@ -220,7 +220,7 @@ def misses(cells: Sequence[Cell]) -> list[Miss]:
         for limit in LIMITS:
             beyond = limit.misses(cell)
             if beyond:
-                # Prefer a measure beyond noise to a larger one within noise.
+                # Prefer a measure beyond noise to a larger measure within noise.
                 worst = max(beyond, key=lambda m: (not m.inside_noise, abs(m.error)))
                 breaches.append(Miss(cell, limit, worst, len(beyond)))
     return sorted(breaches, key=lambda miss: (-miss.size, miss.cell.id, miss.limit.quantity))

@@ -77,7 +77,7 @@ def _scenario() -> Iterator[str]:
         yield "| key | type | default | meaning |"
         yield "|---|---|---|---|"
         for name, value in node["properties"].items():
-            # A key that has its own section is not listed here.
+            # Leave out a key that has its own section.
             if name in elsewhere or (not place and name in SECTION_NAMES):
                 continue
             default = f"`{_toml(value['default'])}`" if "default" in value else ""

@@ -34,7 +34,7 @@ SINGULAR = {
 }
 """What an entry of each registry is called in a sentence."""
 SUITES = {"cc": "cc", "aqm": "queue"}
-"""The suite of `tailback evaluate` for each registry that has one."""
+"""The suite of `tailback evaluate` for each registry that has a suite."""
 
 TESTED = (
     "Every {singular} in tailback passes the same conformance tests "
@@ -91,7 +91,8 @@ def _against_linux(kind: str, name: str) -> Iterator[str]:
 
 
 def _pages() -> list[str]:
-    """Return the pages of the validation: that of the whole grid, then those of single families."""
+    """Return the pages of the validation: first the page of the whole grid, then the pages of
+    single families."""
     some = sorted(file.name for file in EVIDENCE.glob(f"validation-*{RESULTS}"))
     return ["validation", *(name.removesuffix(RESULTS) for name in some)]
 

@@ -343,8 +343,8 @@ def _tables(
 
 def _harms(results: Results) -> list[TableQuantity]:
     """Return a column for each competitor whose harm is measured with runs in which the competitor
-    is absent. The column shows the harm that the competitor does to the throughput of the
-    others."""
+    is absent. The column shows how much the competitor harms the throughput of all other flows and
+    sources."""
     names = harm.competitors(run.without for run in results.points)
     metric = find("harm.throughput", "flow")
     return [TableQuantity(f"harm by {line(name)}", harm.by(metric, name)) for name in names]

@@ -372,7 +372,7 @@ BY_STATES = ("A.5",)
 """The cases among `JUDGES` that are observable only if a qlog names BBR's states."""
 
 OF_APPLICATION = ("A.2", "A.6", "A.7", "A.11", "A.20", "A.22")
-"""The cases that limit what the application writes."""
+"""The cases in which the scenario limits what the application writes."""
 
 
 def unobservable(case: Case) -> str:

@@ -22,8 +22,8 @@ def _marks_per_round(run: Run) -> float | None:
 
 
 def _near_over_far(run: Run) -> float | None:
-    """Return the ratio of the throughput of the flow with the short RTT to that of the flow with
-    the long RTT."""
+    """Return the throughput of the flow with the short RTT divided by the throughput of the flow
+    with the long RTT."""
     near, far = (measures.total_mbit(name)(run) for name in ("subject", "far"))
     return near / far if near is not None and far else None
 

@@ -1,7 +1,7 @@
 """The five experiments of nsperf (github.com/google/bbr), written for the second version of BBR.
 
 nsperf publishes figures but no thresholds, so the authors of tailback chose the margins. Paths,
-sweeps and times are those of nsperf. Where nsperf starts flows one by one, tailback starts them at
+sweeps and times are as in nsperf. Where nsperf starts flows one by one, tailback starts them at
 random times within the same period.
 """
 
@@ -17,8 +17,8 @@ LOSS = 0.02
 worse."""
 
 _FEW = 5
-"""Number of seeds on paths of 1 Gbit/s. Few seeds suffice there, because runs differ little, and
-each takes a long time."""
+"""Number of seeds on paths of 1 Gbit/s. Few seeds suffice on these paths, because runs differ
+little, and each run takes a long time."""
 
 
 def _drops(reference: str) -> dict[str, Any]:

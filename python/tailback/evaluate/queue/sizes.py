@@ -10,8 +10,8 @@ from tailback.store.results import Run
 
 
 def small_over_large(run: Run) -> float | None:
-    """Return the mean goodput of flows with small packets divided by that of flows with large
-    packets."""
+    """Return the mean goodput of flows with small packets divided by the mean goodput of flows with
+    large packets."""
     small, large = (
         mean(at(flow, "throughput_mbit") for flow in named(run, name))
         for name in ("small", "large")

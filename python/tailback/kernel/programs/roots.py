@@ -263,8 +263,8 @@ def _plain_mode(path: Path) -> None:
 
 @contextlib.contextmanager
 def _lock(cache: Path, steps: Steps) -> Iterator[None]:
-    """Let only one process unpack packages into root file systems. A second process waits, and
-    then uses the result of the first.
+    """Let only one process unpack packages into root file systems. A second process waits, and then
+    uses the result of the first process.
     """
     cache.mkdir(parents=True, exist_ok=True)
     with (cache / "lock").open("w", encoding="utf-8") as file:

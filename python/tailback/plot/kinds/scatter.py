@@ -1,5 +1,5 @@
-"""Draws one metric against another: a dot for each combination of swept values, with confidence
-intervals of both."""
+"""Draws one metric against another metric: a dot for each combination of swept values, with
+confidence intervals of both metrics."""
 
 from __future__ import annotations
 

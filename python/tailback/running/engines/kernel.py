@@ -218,7 +218,7 @@ class Kernel:
                 memory_bytes=finished.memory_bytes,
                 numbers=readings,
             )
-            # Warn only about programs here, because the manifest contains the other warnings.
+            # The manifest already contains the other warnings, so warn only about programs.
             for text in about_programs:
                 warnings.warn(f"run {point.run_id}: {text}", ScenarioWarning, stacklevel=1)
         except OSError as error:
@@ -287,7 +287,7 @@ class Kernel:
         if roots:
             added += [*roots, *guest.PROGRAM_WORDS]
         more = f".{_digest(added)[:8]}" if added else ""
-        # In real time the version differs, so that results never replace those in virtual time.
+        # In real time the version differs, so that results never replace results in virtual time.
         clock = "-realtime" if self.clock == "real" else ""
         return f"{self.kit.version}+{_digest(parts)[:16]}{more}{clock}"
 

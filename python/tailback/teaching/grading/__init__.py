@@ -4,7 +4,7 @@
     grades.frame()
 
 Submissions are untrusted. A submission cannot name files or plugins, and its estimated cost is
-limited. An invalid submission does not affect the grades of others.
+limited. An invalid submission does not affect the grades of other submissions.
 """
 
 from __future__ import annotations

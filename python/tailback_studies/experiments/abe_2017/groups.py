@@ -15,8 +15,8 @@ SEEDS = 30
 RTTS = (20, 80, 160, 320)
 BETAS = (0.7, 0.75, 0.8, 0.85, 0.9)
 QUICK_BETAS = (0.7, 0.85)
-#: Pairs of competing groups: congestion control of the group with ABE, that of the group without
-#: ABE, and the queue.
+#: Pairs of competing groups: congestion control of the group with ABE, congestion control of the
+#: group without ABE, and the queue.
 CASES = (
     ("cubic", "reno", "pie"),
     ("cubic", "cubic", "pie"),

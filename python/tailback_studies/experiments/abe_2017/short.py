@@ -56,21 +56,21 @@ class ShortPoint:
 
 @dataclass(frozen=True)
 class Steps:
-    """How many reductions a flow makes after slow start until its window fits. It fits if the path
-    can hold it with a queue at its target delay.
+    """How many reductions a flow makes after slow start until its window fits. The window fits if
+    the path can hold it with a queue at its target delay.
     """
 
     cc: str
     queue: str
     rtt_ms: float
     beta: float
-    #: Window at the first reduction, divided by what fits into the path and the queue at its
-    #: target.
+    #: Window at the first reduction, divided by the window that fits into the path and the queue at
+    #: its target.
     overshoot: Estimate
     steps: Estimate
     most: int
-    #: Number of runs whose window at the first reduction is at most twice what fits. `within`
-    #: counts those of them that need at most `bound` reductions.
+    #: Number of runs whose window at the first reduction is at most twice the window that fits.
+    #: `within` counts the runs among them that need at most `bound` reductions.
     bounded: int
     within: int
 

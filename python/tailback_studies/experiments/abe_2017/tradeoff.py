@@ -13,8 +13,8 @@ from tailback_studies.experiments.abe_2017 import enter, layout
 
 RTT_MS = 80.0
 SEEDS = 3
-#: Number of seeds for runs in which a flow enters. These runs need more seeds than others, because
-#: their times vary most.
+#: Number of seeds for runs in which a flow enters. These runs need more seeds than other runs,
+#: because their times vary most.
 ENTER_SEEDS = 6
 QUEUES = ("pie", "codel", "fq_codel", "cake", "dualpi2")
 QUICK_QUEUES = ("pie", "fq_codel")
@@ -36,7 +36,7 @@ class TradeoffPoint:
     cc: str
     queue: str
     beta: float
-    #: Throughput of the flow alone, relative to that with the standard factor, minus one.
+    #: Throughput of the flow alone, divided by its throughput with the standard factor, minus one.
     gain: float
     #: Share of its throughput that a standard flow loses to a competitor with ABE.
     loss: float

@@ -55,6 +55,6 @@ def published() -> Mapping[tuple[CcafctRow, str], float]:
 
 @cache
 def published_rtts() -> tuple[int, ...]:
-    """Return the round-trip times that have published values here."""
+    """Return the round-trip times that have published values in this package."""
     held = {row.rtt_ms for row, _ in published()}
     return tuple(rtt for rtt in RTTS_MS if rtt in held)

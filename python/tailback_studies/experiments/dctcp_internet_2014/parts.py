@@ -17,8 +17,7 @@ PARTS: tuple[str, ...] = (
     "bdp",
     "ablation",
 )
-"""The parts. They are every figure and table of the paper, and three parts that the paper does not
-have."""
+"""The parts: every figure and table of the paper, and three parts that the paper does not have."""
 
 BEYOND = ("readings", "bdp", "ablation")
 """Parts that the paper does not have. On the kernel engine, they run only if the user names

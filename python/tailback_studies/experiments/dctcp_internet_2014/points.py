@@ -216,9 +216,9 @@ def _quick(made: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def near_equal_share(document: dict[str, Any], m: float, most: int) -> dict[str, Any]:
-    """Return the scenario with at most `most` values of DCTCP's marking threshold, near the one
-    that gives both flows equal rates. The largest is about 2.4 times Min_Thresh_Reno if that is
-    BDP/8, and 1.6 times if it is BDP."""
+    """Return the scenario with at most `most` values of DCTCP's marking threshold, near the
+    threshold that gives both flows equal rates. The largest is about 2.4 times Min_Thresh_Reno if
+    that is BDP/8, and 1.6 times if it is BDP."""
     top = 1.6 + 0.9 * (1.0 - m)
     values = document["sweep"]["zip"][0][f"{ECN}.min"]
     near = [k for k in values if bdp_size(k) <= top * m + FRAME / BDP]
@@ -243,11 +243,11 @@ def _ablation_bases(*, quick: bool) -> dict[str, dict[str, Any]]:
 
 
 def table(points: Iterable[Any]) -> pl.DataFrame:
-    """Return a frame with a row for each run: its parameters and what the figures need.
+    """Return a frame with a row for each run: its parameters and the numbers that the figures need.
 
     The column ratio is Reno's throughput divided by the mean throughput of the DCTCP flows. For two
-    Reno flows, it is the first flow's throughput divided by the second's. The column occupancy is
-    the mean queue in bytes.
+    Reno flows, it is the first flow's throughput divided by the second flow's throughput. The
+    column occupancy is the mean queue in bytes.
     """
     rows: list[dict[str, Any]] = []
     for run in points:

@@ -29,7 +29,7 @@ GROUPS: Mapping[str, tuple[Run, ...]] = {
 #: does not state, one at a time.
 READINGS = "readings"
 PARTS: tuple[str, ...] = (*GROUPS, READINGS)
-#: Number of seeds of each run. `--quick` uses one.
+#: Number of seeds of each run. `--quick` uses one seed.
 SEEDS = 5
 
 
@@ -112,7 +112,7 @@ class DualPi2(Reproduction):
         return [run for run in runs if run in published_runs()] if request.quick else runs
 
     def _on_linux(self, runs: Sequence[Run], request: Request) -> OnLinux:
-        """Separate the runs that Linux can execute from the others. Raise an error if Linux can
+        """Separate the runs that Linux can execute from all other runs. Raise an error if Linux can
         execute none of the runs."""
         from tailback_studies.experiments.dualpi2_2022 import on_linux, points
 

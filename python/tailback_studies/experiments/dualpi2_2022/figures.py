@@ -1,4 +1,4 @@
-"""Draws the published statistics and ratios beside the measured ones."""
+"""Draws the published statistics and ratios beside the measured statistics and ratios."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Decides which runs Linux can execute, with which kernel module, and why it cannot execute the
-others."""
+other runs."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ _COUPLED = _on("dualpi2", MIXED)
 
 def _short(run: Run) -> bool:
     """Return whether this run has Prague with the shortest RTT beside a flow in C. The delay of C's
-    queue is unexplained there."""
+    queue in such a run is unexplained."""
     return _COUPLED(run) and run.rtt_ecn == min(RTTS_ECN) and run.rtt_nonecn > 0
 
 
@@ -100,8 +100,8 @@ CHANGES: tuple[Read, ...] = (
         lambda run: run.active != run.active_by_class,
     ),
 )
-"""Readings that undo corrections. Each undoes one correction, except one that undoes all of
-them."""
+"""Readings that undo corrections. Each reading undoes one correction, except the reading that
+undoes all of them."""
 
 TRIED: tuple[Read, ...] = (
     Reading(

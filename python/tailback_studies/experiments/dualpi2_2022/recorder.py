@@ -56,7 +56,7 @@ def recorded(buckets: pl.DataFrame) -> dict[str, float | None]:
 @cache
 def _parts(lower: int, width: int) -> tuple[int, int, float]:
     """Return the two recorded delays of a bucket, and the share of the bucket that rounds to the
-    larger one."""
+    larger delay."""
     low, high = cut(lower), cut(lower + width - 1)
     return low, high, 1.0 if low == high else (lower + width - (high << UNIT_BITS)) / width
 

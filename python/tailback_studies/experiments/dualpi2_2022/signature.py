@@ -27,7 +27,8 @@ QS = ("qs_ecn_mean", "qs_nonecn_mean")
 
 @dataclass(frozen=True)
 class Signature:
-    """Which queue (L or C) is at the target in an overload run, in the publication and here."""
+    """Which queue (L or C) is at the target in an overload run, in the publication and in the
+    measurement."""
 
     run: Run
     published: str | None

@@ -21,7 +21,7 @@ from tailback_studies.reproduction.judges import Judge, judge
 #: comparison, the publication's own trials of BBR differ by 0.15 % and 0.4 %, and the results of
 #: its kernels 4.15 and 5.15 differ by 0.2 % and 0.8 %.
 MEDIAN, P90 = 0.005, 0.02
-#: Share of the gains whose sign must not be opposite to the published one.
+#: Share of the gains whose sign must not be opposite to the published sign.
 SIGNS = 0.95
 
 
@@ -50,7 +50,7 @@ GOODPUTS: tuple[ErrorsBelow[ImcEntry], ...] = tuple(
 @dataclass(frozen=True)
 class SameSigns(CellsWithin[ImcEntry]):
     """A goal for the signs of BBR's gain: at most a share of the measured signs may be opposite to
-    the published ones."""
+    the published signs."""
 
     @property
     def text(self) -> str:

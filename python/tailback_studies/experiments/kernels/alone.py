@@ -46,7 +46,7 @@ def ack_jobs(kernels: Sequence[str], seeds: int) -> list[Job]:
 
 
 def compared(kernels: Sequence[str], results: Sequence[Results]) -> Comparison:
-    """Compare each kernel with the first one."""
+    """Compare each kernel with the first kernel."""
     columns = [
         VariantResults(
             kernel, found.engine, found.version, {}, found, seeds_by_point(found.points), kernel

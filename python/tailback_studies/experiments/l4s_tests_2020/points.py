@@ -14,8 +14,9 @@ from tailback_studies.experiments.l4s_tests_2020.layout import DEFECTS, L4sRow, 
 from tailback_studies.reproduction.entries import Entry as BaseEntry
 from tailback_studies.reproduction.sources import scenario, set_value
 
-#: Options of congestion controls in the publication's kernel tree. Its Prague does not scale its
-#: increase with the RTT. Fractional changes of its window add up until they reach a whole segment.
+#: Options of congestion controls in the publication's kernel tree. Prague in this tree does not
+#: scale its increase with the RTT. Fractional changes of its window add up until they reach a whole
+#: segment.
 CCS: Mapping[str, Mapping[str, Any]] = {"prague": {"rtt_scaling": "off", "window": "carry"}}
 
 #: The publication's queues. Other options have tc's defaults.

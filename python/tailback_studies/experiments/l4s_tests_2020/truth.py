@@ -98,8 +98,8 @@ def twins() -> list[tuple[str, float]]:
 
 
 def noise(pairs: Sequence[tuple[str, float]], queue: str = "") -> Noise | None:
-    """Return the median and 90th percentile of the differences in `pairs`: those of `queue`, or all
-    if `queue` is empty."""
+    """Return the median and 90th percentile of the differences in `pairs`: the differences of
+    `queue`, or all differences if `queue` is empty."""
     gaps = [gap for where, gap in pairs if queue in ("", where)]
     middle, high = median(gaps), nearest_rank(gaps, 0.9)
     return None if middle is None or high is None else Noise(len(gaps), middle, high)

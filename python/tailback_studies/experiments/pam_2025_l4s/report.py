@@ -94,7 +94,7 @@ def _listed(
 def report(
     entries: Sequence[PamEntry], extra: Sequence[Section], made: Facts, *, quick: bool
 ) -> Report:
-    """Return the report of the experiment. `extra` has further sections, such as the one on
+    """Return the report of the experiment. `extra` has further sections, such as the section on
     alternative set-ups."""
     return Report(
         name="",

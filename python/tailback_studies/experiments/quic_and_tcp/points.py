@@ -143,7 +143,7 @@ def _tcp(run: Summary) -> float:
 
 
 def _other(run: Summary) -> Summary:
-    """Return the competitor's results: the program's, or those of the second flow."""
+    """Return the competitor's results: the results of the program, or of the second flow."""
     found: Summary = run["programs"][0] if run.get("programs") else run["flows"][1]
     return found
 

@@ -48,7 +48,7 @@ Place = tuple[float, float]
 class SceVariant:
     """Changes to the scenario files."""
 
-    #: Options by congestion control, which replace those in the scenario file.
+    #: Options by congestion control, which replace the options in the scenario file.
     ccs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     #: Options of Cake in every mode.
     queue: Mapping[str, Any] = field(default_factory=dict)

@@ -113,8 +113,8 @@ def _pair(
 
 
 def _out(found: Mapping[str, Sequence[SceEntry]], reading: str) -> str:
-    """Return the errors with the set-up and with the alternative, by group, over values that were
-    run with both."""
+    """Return the errors with the set-up and with the alternative, by group, over the values that
+    were run with both set-ups."""
     before, changed = _pair(found, reading)
     groups = ((title, arrow(before, changed, kind, own)) for title, kind, own in COLUMNS)
     return "; ".join(f"{title}: {text}" for title, text in groups if text is not None)

@@ -63,8 +63,8 @@ def ablation(builder: Builder) -> Section | None:
 
 
 def ablation_row(frame: pl.DataFrame | None, row: str) -> list[dict[str, float]] | None:
-    """Return for each seed the parameter at which both flows have equal rates, and the utilisation
-    and queue there."""
+    """Return for each seed the parameter at which both flows have equal rates, with the utilisation
+    and queue at this parameter."""
     if frame is None:
         return None
     if row == "slope-0.5":
