@@ -1,4 +1,5 @@
-//! Links. Each has a queue, a rate that may change over time, and delay and loss after the queue.
+//! Links. Each link has a queue, a rate that may change over time, and delay and loss after the
+//! queue.
 
 use tailback_record::Cause;
 
@@ -65,7 +66,8 @@ pub struct Link {
 
 /// A schedule of marks and drops, and how far it has been applied.
 struct Scheduled {
-    /// Packet numbers, ascending. True if the packet is dropped, false if it is marked.
+    /// Packet numbers in ascending order. The flag is true if the packet is dropped, and false if
+    /// it is marked.
     due: Vec<(u64, bool)>,
     /// Number of entries of `due` that have been applied.
     done: usize,
@@ -250,7 +252,7 @@ impl Link {
         (i32::from(packet.len) + self.overhead).max(1) as u32
     }
 
-    /// Returns when the transmission of a frame that begins now ends.
+    /// Returns the end of a frame's transmission that begins now.
     #[inline]
     fn slot_end(&mut self, now: Time, len: u32) -> Time {
         match self.constant {

@@ -139,7 +139,7 @@ impl Network {
         self.links[link].queue.flows(&self.plan.flow_info());
     }
 
-    /// Counts all packets that entered the network by their location.
+    /// Counts all packets that entered the network, separately for each location.
     pub fn census(&self) -> Census {
         let waiting = self
             .pipes

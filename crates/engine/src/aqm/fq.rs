@@ -129,7 +129,7 @@ pub const ENTRY: Entry<Build> = Entry {
 const FROM_SENDER: &str = "fq would measure the delay from the sender on, as packets keep their \
      departure time within a guest";
 
-/// Does not name a counter of marks, because the kernel's counter also includes packets that cannot be
+/// Names no counter of marks, because the kernel's counter also includes packets that cannot be
 /// marked.
 const KERNEL: Qdisc = Qdisc {
     kinds: &["fq"],

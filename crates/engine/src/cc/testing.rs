@@ -56,8 +56,8 @@ pub struct Stack {
 }
 
 impl Stack {
-    /// Returns a connection with a window of `cwnd` segments, whose sending was limited by the
-    /// window so far.
+    /// Returns a connection with a window of `cwnd` segments. So far, the window has limited
+    /// sending.
     pub fn new(cwnd: u32) -> Stack {
         Stack {
             conn: Conn {

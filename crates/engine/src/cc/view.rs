@@ -31,7 +31,7 @@ impl CaState {
 }
 
 /// How many of a sender's segments are in each state (names as in Linux's `tcp_sock`). Only the
-/// scoreboard changes them.
+/// scoreboard changes these numbers.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Flight {
     /// Number of the first unacknowledged segment.

@@ -62,9 +62,10 @@ impl Network {
         self.ends.get(number as usize)
     }
 
-    /// Prefetches data of three coming packets. Each of the packets is at another of the three
-    /// prefetches. `links` is the number of links that the packets still have to pass before they
-    /// can reach an end: 1 from a queue, 0 from a pipe.
+    /// Prefetches data of three coming packets. Each of the packets is at a different step: `far`
+    /// at the first of the three prefetches, `next` at the last. `links` is the number of links
+    /// that the packets still have to pass before they can reach an end: 1 from a queue, 0 from a
+    /// pipe.
     #[inline(never)]
     fn look(&self, [far, near, next]: [&Packet; 3], links: usize) {
         fetch::all(&self.ends[far.flow as usize]);

@@ -507,8 +507,8 @@ fn link_pipes(plan: &Plan, seed: u64, pipes: &mut Pipes) -> Vec<Option<u32>> {
         .map(|link| {
             let more = More::of(link, seed);
             if !link.impairments.is_empty() {
-                // A link with impairments needs no pipe, because the buffer behind them (`Pen`)
-                // applies the delay.
+                // A link with impairments needs no pipe, because the buffer behind the impairments
+                // (`Pen`) applies the delay.
                 None
             } else if more.jitter.is_some() || more.slots.is_some() {
                 Some(pipes.own(link.delay, more))

@@ -183,8 +183,8 @@ impl Impaired {
         self.pen.len() + held.sum::<u64>()
     }
 
-    /// Returns when a packet that enters the link's delay now will have passed it, with jitter and
-    /// slots.
+    /// Returns when a packet that leaves the queue now will have passed the link's delay, jitter
+    /// and slots.
     fn due(&mut self, now: Time, len: u16) -> Time {
         let due = now + self.delay;
         let Some(more) = &mut self.more else {

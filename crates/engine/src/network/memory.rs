@@ -61,7 +61,7 @@ impl Memory {
         }
     }
 
-    /// Stores the values of a flow's sender, once the flow is done.
+    /// If a flow is done, stores the values of its sender. Later calls have no effect.
     pub fn store_flow(&mut self, number: usize, sender: &Sender) {
         if sender.is_done() && !self.senders[number].stored {
             self.senders[number].stored = true;

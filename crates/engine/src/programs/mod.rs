@@ -80,7 +80,7 @@ fn address(options: &Options, host: &str) -> String {
     }
 }
 
-/// Returns a client's side. It starts with the entry.
+/// Returns a client's side. The client starts when its entry starts.
 fn client(run: Vec<String>) -> Option<SidePlan> {
     Some(SidePlan {
         run,

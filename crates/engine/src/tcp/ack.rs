@@ -246,7 +246,8 @@ impl Sender {
     }
 
     /// Processes an ACK of a part of a segment. The window grows only if growth counts ACKs, as in
-    /// RFC 5681 without byte counting. (In Linux 3.2, only ACKs of whole segments grew it.)
+    /// RFC 5681 without byte counting. (In Linux 3.2, the window grew only with ACKs of whole
+    /// segments.)
     #[cold]
     fn on_partial_ack(&mut self, ack: u64, port: &mut impl Port) {
         let flight = self.board.flight;

@@ -45,7 +45,7 @@ impl Sender {
             let rtt = self.handshake.rtt(packet, now);
             self.take_rtt_sample(rtt, rtt);
         } else {
-            // Without a timestamp, a retransmitted SYN gives no RTT sample. Take the RTT to be 1 s.
+            // Without a timestamp, a retransmitted SYN gives no RTT sample, so use an RTT of 1 s.
             let flight = &self.board.flight;
             self.rtt.sample(Time::from_secs(1), flight.una, flight.nxt);
             self.conn.srtt = self.rtt.srtt();

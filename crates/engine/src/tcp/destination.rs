@@ -31,8 +31,8 @@ impl Destination {
             self.srtt_us = 0;
             return;
         }
-        // A larger RTT replaces the stored one. A smaller RTT moves it by an eighth of the
-        // difference.
+        // A larger RTT replaces the stored one. A smaller RTT reduces the stored RTT by an eighth
+        // of the difference.
         self.srtt_us = match self.srtt_us.checked_sub(srtt) {
             None | Some(0) => srtt,
             Some(less) => self.srtt_us - (less >> 3),

@@ -124,7 +124,7 @@ impl EcnSender {
         self.queue_cwr = self.on && self.accurate.is_none();
     }
 
-    /// Records that a reduction was undone, so no CWR must be sent.
+    /// Records that a reduction was undone, so that CWR is not sent.
     pub fn withdraw_cwr(&mut self) {
         self.queue_cwr = false;
     }

@@ -69,9 +69,9 @@ impl Handshake {
         self.retransmits == 0 || timestamps
     }
 
-    /// Returns whether lost SYNs reduce the initial window to one segment. For RFC 5681 section 3.1
-    /// one lost SYN is enough, but Linux requires more than one (`tcp_init_transfer`). The SYNs
-    /// count as not lost if the SYN-ACK answers the first one.
+    /// Returns whether lost SYNs reduce the initial window to one segment. According to RFC 5681
+    /// section 3.1, one lost SYN is enough, but Linux requires more than one (`tcp_init_transfer`).
+    /// The SYNs count as not lost if the SYN-ACK answers the first one.
     pub fn lost_syns(&self, syn_ack: &Packet, timestamps: bool) -> bool {
         self.retransmits > 1 && !(timestamps && syn_ack.sent == self.first_sent)
     }

@@ -9,6 +9,6 @@ pub trait Port {
 }
 
 /// Number of bytes by which the header of a SYN or SYN-ACK is longer than the header of other
-/// packets. Its options are MSS, SACK permitted and window scale, besides the timestamps of all
-/// packets.
+/// packets. In addition to the timestamps of all packets, it has the options MSS, SACK permitted
+/// and window scale.
 pub(super) const SYN_EXTRA: u16 = 8;

@@ -143,7 +143,7 @@ mod tests {
 
     /// Every operation gives the right result for every set of numbers below [`WINDOW`]. A set has
     /// only one representation as ranges, so this also holds after several operations. The
-    /// operations only compare numbers, so it holds for any base.
+    /// operations only compare numbers, so the result holds for any base.
     #[test]
     fn every_operation_in_every_state() {
         let below = |n: u64| (1_u32 << n) - 1;

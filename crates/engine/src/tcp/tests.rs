@@ -282,8 +282,9 @@ fn joined_segments_are_paced_together() {
     assert_eq!(gaps_at(50, ms(2)), (30, 20 * 66_667));
 }
 
-/// Linux `tcp_check_sack_reordering` measures how many segments arrive before an earlier segment.
-/// Linux `tcp_may_raise_cwnd`: if this reordering degree exceeds three, SACKs increase the window.
+/// Linux `tcp_check_sack_reordering` measures the reordering degree: the largest number of later
+/// segments that arrived before a segment. Linux `tcp_may_raise_cwnd`: if this degree exceeds
+/// three, SACKs increase the window.
 #[test]
 fn the_degree_of_reordering_is_the_largest_distance() {
     let mut wire = Wire::default();

@@ -16,14 +16,14 @@ pub(super) enum Distribution {
     Wifi { collisions: f64 },
 }
 
-/// Where a normal distribution is cut, in standard deviations.
+/// The number of standard deviations at which a normal distribution is truncated.
 const CUT: f64 = 3.0;
 
 /// Smallest tail probability used, so that no delay is infinite.
 const LEAST_TAIL: f64 = 1e-16;
 
-/// Mean number of collisions of a packet on a busy Wi-Fi channel, given that it collides. The next
-/// constant is the time that each collision takes, ms.
+/// Mean number of collisions of a packet on a busy Wi-Fi channel, if the packet collides at all.
+/// The next constant is the time that each collision takes, ms.
 const COLLISIONS: f64 = 12.0;
 const COLLISION_MS: f64 = 7.5;
 

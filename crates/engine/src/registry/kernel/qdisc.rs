@@ -54,7 +54,8 @@ pub struct QueueStandIn {
 pub enum Order {
     /// Packets of all flows leave in the order of arrival, as in a single queue.
     Arrival,
-    /// As [`Order::Arrival`] if this option has this value and no packet has a class of its own.
+    /// As [`Order::Arrival`] if this option has this value and no packet has a class of its own,
+    /// otherwise as [`Order::Flows`].
     ArrivalIf(&'static str, &'static str),
     /// Packets of a flow leave in the order of arrival.
     Flows,

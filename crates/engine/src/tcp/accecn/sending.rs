@@ -132,7 +132,7 @@ mod tests {
     use crate::plan::AccEcnOption;
     use crate::units::Time;
 
-    /// The rules of RFC 9768 appendix A.2 with Linux's choices, for segments of 1000 bytes.
+    /// Tests the rules of RFC 9768 appendix A.2 with Linux's choices, for segments of 1000 bytes.
     #[test]
     fn wraps_by_table() {
         // Each row has the arguments of `marked` without `mss`, and the expected number of marks.

@@ -163,7 +163,7 @@ fn acks_are_split_where_sce_marks_begin_and_end() {
         ]
     );
     // With `SplitDelayed`, the ACK for the packets before a change counts as one of the two
-    // segments that trigger the next ACK. It does not stop the delayed-ACK timer.
+    // segments that trigger the next ACK. This ACK does not stop the delayed-ACK timer.
     assert_eq!(
         echoes(EcnEcho::Sticky, SceEcho::SplitDelayed, &packets),
         [
