@@ -1,5 +1,5 @@
-"""Measures the CPU time and wall time of `[[programs]]` in a guest, for every ready-made program,
-and of a TCP flow for comparison.
+"""Measures the CPU time and wall time of every ready-made program (`[[programs]]`) in a guest, and
+of a TCP flow for comparison.
 
 Each case runs alone until it ends, at 20 Mbit/s and 20 ms with fq_codel and ECN. Fast programs also
 run at 100 Mbit/s. The CPU time is the time of the guest with all its processes. The wall time is

@@ -29,8 +29,8 @@ root_doc = "index"
 nitpicky = True
 show_warning_types = True
 # The build works offline, so it cannot link to other projects' documentation (intersphinx). Ignore
-# references to names of other projects, and to classes of tailback by module, because pages list
-# them under their public names.
+# references to names of other projects. Also ignore references to tailback's classes by module,
+# because pages list them under their public names.
 nitpick_ignore_regex = [
     ("py:.*", r"(?!tailback\.)\w+(\.\w+)*"),
     ("py:.*", r"tailback\.[a-z_.]+\.[A-Z]\w+"),

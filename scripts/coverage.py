@@ -4,10 +4,10 @@
 
 Runs the Rust tests with LLVM's counters of coverage (`-C instrument-coverage`). Branches need `-Z
 coverage-options=branch`, which stable Rust accepts with RUSTC_BOOTSTRAP. The script needs
-llvm-profdata and llvm-cov of rustc's LLVM release: from rustup's component, from PATH, or from
-Debian packages, which it unpacks into target/llvm. `--lines` also prints the lines that no test
-reaches, and the branches that no test takes. For a branch, it prints line, column and the value
-that the condition never had."""
+llvm-profdata and llvm-cov of rustc's LLVM release. It takes them from rustup's component, from
+PATH, or from Debian packages, which it unpacks into target/llvm. `--lines` also prints the lines
+that no test reaches, and the branches that no test takes. For a branch, it prints line, column and
+the value that the condition never had."""
 
 from __future__ import annotations
 

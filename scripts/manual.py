@@ -27,7 +27,7 @@ def main(share: Path) -> None:
     """Write manual pages and completions."""
     manual = share / "man" / "man1"
     manual.mkdir(parents=True, exist_ok=True)
-    # Load all commands, because the pages are made from a group's `commands`, and our commands are
+    # Load all commands, because the pages are made from a group's `commands`. Our commands are
     # otherwise loaded only when they are first used.
     context = click.Context(cli)
     for name in cli.list_commands(context):

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Tests that take too long for `make test`: `make soak`, or sh scripts/soak.sh SECONDS.
-# The swarm gets half of the time, the fuzz targets a quarter, and the readers in Python and
-# the store the rest. Seeds and inputs are new every time. The script prints findings with
-# their seed or file, and then exits with status 1.
+# Tests that take too long for `make test`: `make soak`, or sh scripts/soak.sh SECONDS. The
+# swarm gets half of the time, and the fuzz targets a quarter. The readers in Python and the
+# store share the remaining quarter. Seeds and inputs are new every time. The script prints
+# findings with their seed or file, and then exits with status 1.
 set -u
 cd "$(dirname "$0")/.."
 seconds=${1:-3600}

@@ -1,5 +1,5 @@
 """Checks that a change of the code does not change results. It hashes the results of a fixed set of
-scenarios in the simulator, and their jobs for guests of the kernel engine.
+scenarios in the simulator, and the jobs of these scenarios for guests of the kernel engine.
 
 `python tests/guard.py` prints the differences. `--update` writes the tables. Use `--update` only if
 results are meant to change, and mention this in the changelog ("Results changed")."""

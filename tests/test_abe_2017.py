@@ -265,8 +265,8 @@ def test_cubic_gains_less_than_newreno(tmp_path: Path) -> None:
 
 
 def test_utilisation_of_cells_drawn_by_hash(tmp_path: Path) -> None:
-    """Compare one flow with the formula, and with the formula applied cycle by cycle, in cases that
-    meet the formula's assumptions and cases that do not."""
+    """Compare one flow with the formula, and with the formula applied cycle by cycle. Some of the
+    cases meet the formula's assumptions, and the others do not."""
     planned = single.plan(layout.KERNEL_PARTS, quick=False, seeds=1, engine="sim")
     every = [
         (setup, job, rtt, beta)

@@ -50,7 +50,7 @@ def test_tails_are_exact_where_there_is_a_closed_form(size: float) -> None:
 
 def test_numbers_are_those_of_the_textbooks_formulas() -> None:
     # The expected values follow from the sums of Abramowitz and Stegun, 26.7.3, for four degrees of
-    # freedom, and from Welch's formula in fractions.
+    # freedom. They also follow from Welch's formula in fractions.
     base, other = [1.0, 2.5, 2.0, 4.0, 3.1], [1.4, 3.1, 1.9, 4.9, 3.3]
     same, apart = paired(base, other), unpaired(base, other[:4])
     assert same is not None

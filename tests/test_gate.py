@@ -42,8 +42,8 @@ def drawn(seed: int, n: int, rise: float, spread: float, *, paired: bool = True)
 
 @pytest.mark.parametrize("paired", [True, False])
 def test_at_the_bound_each_answer_is_wrong_as_often_as_the_level_says(paired: bool) -> None:
-    """If a metric rises by exactly the bound of 10 %, "exceeds" and "holds" are each wrong in 5 %
-    of the tests."""
+    """If a metric rises by exactly the bound of 10 %, the answers "exceeds" and "holds" are each
+    wrong in 5 % of the tests."""
     found = [drawn(i, 8, 0.10, 1, paired=paired).against(0.10, relative=True) for i in range(2000)]
     for said in ([one.more() for one in found], [one.less() for one in found]):
         # Three standard deviations of the share in 2000 draws are 1.5 %.

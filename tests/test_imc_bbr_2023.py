@@ -255,8 +255,9 @@ DRAWN = {
     "5.13.12/bbr2/10000kB/100Mbit/50ms": 1.49,
     "4.15/cubic/100kB/10Mbit/75ms": 0.11,
 }
-"""Recorded errors of rows with one seed, in percent of the link's rate. A hash selects among the
-rows of up to 100 Mbit/s, which take little time, so that rows with large errors are included."""
+"""Recorded errors of rows with one seed, in percent of the link's rate. A hash selects the rows, so
+that rows with large errors are included. All of them have at most 100 Mbit/s, because such rows
+take little time."""
 MORE = 0.5
 """The largest allowed growth of an error, percentage points."""
 

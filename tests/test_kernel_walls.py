@@ -207,7 +207,7 @@ def sleepers(programs: Path) -> list[str]:
 def test_nothing_of_the_machine_is_reached(
     programs: Path, machine: Machine, without: list[str], mode: str
 ) -> None:
-    """Landlock and namespaces must each confine file access without the other, and the system call
+    """Landlock and namespaces must each confine file access without the other. The system call
     filter must also work if it allows ptrace."""
     status, said = launch(programs, machine, without, "confined", None, mode)
     assert status == 0, said

@@ -49,8 +49,8 @@ def in_node(file: Path) -> bytes:
 
 
 def skip_unless_built(files: Sequence[Path], folders: Sequence[str], command: str) -> None:
-    """Skip the test if a file is missing or older than the Rust sources in these folders, or if
-    node is missing."""
+    """Skip the test if node is missing, or if a file is missing or older than the Rust sources in
+    these folders."""
     for file in files:
         if not file.exists():
             pytest.skip(f"{file.name} is not built; run: {command}")

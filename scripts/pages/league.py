@@ -1,5 +1,5 @@
-"""Writes docs/evidence/league.md, the matrix of all algorithms and sections, the page of each
-algorithm and QUIC stack, and docs/evidence/programs.md, the summary of the stacks. The data are in
+"""Writes docs/evidence/league.md (the matrix of all algorithms and sections), the page of each
+algorithm and QUIC stack, and docs/evidence/programs.md (the summary of the stacks). The data are in
 docs/evidence/league.json, which `scripts/league.py` writes.
 
 The pages are short. The site adds tables of every section (`pages.verdicts`), which read the same

@@ -1,5 +1,5 @@
-"""Extends Sphinx: shows results of experiments as pages with sortable tables, and removes links to
-folders of the sources, which the site does not contain."""
+"""Extends Sphinx. It shows results of experiments as pages with sortable tables. It also removes
+links to folders of the sources, which the site does not contain."""
 
 from __future__ import annotations
 

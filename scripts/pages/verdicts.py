@@ -1,7 +1,8 @@
 """Extends Sphinx: shows the verdicts of the league as sortable tables, with links to scenarios.
 
-The directive `verdicts` takes an algorithm in the syntax of `tailback evaluate`, for a table of its
-sections, or a suite (`cc`, `queue`), for a matrix of sections and algorithms."""
+The directive `verdicts` takes an algorithm in the syntax of `tailback evaluate`, and shows a table
+of its sections. It also takes a suite (`cc`, `queue`), and shows a matrix of sections and
+algorithms."""
 
 from __future__ import annotations
 

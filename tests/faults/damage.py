@@ -2,10 +2,10 @@
 
     .venv/bin/python tests/faults/damage.py [--every N] [--json]
 
-No command may print a traceback. `run` must repeat damaged runs and give correct results. Every
-other command must give its usual output if it does not need the damaged file, or end with an error
-that names the damaged path. `verify` must find all damage. No command may touch a file outside the
-folder of results.
+No command may print a traceback. `run` must repeat damaged runs and give correct results. Any other
+command must give its usual output if it does not need the damaged file. Otherwise it must end with
+an error that names the damaged path. `verify` must find all damage. No command may touch a file
+outside the folder of results.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Runs commands while tests disturb them, and checks the results.
 
-A command runs in a fork of this process, which has already imported tailback, so it takes only a
-few hundredths of a second. The command works in a copy of a folder that was prepared for it."""
+A command runs in a fork of this process. The process has already imported tailback, so a command
+takes only a few hundredths of a second. The command works in a copy of a folder that was prepared
+for it."""
 
 from __future__ import annotations
 

@@ -134,7 +134,7 @@ def shown(text: object) -> str:
 
 def line(text: object) -> str:
     """Escape text like `shown`, and put it on one line, because text after a line break could look
-    like a message of tailback."""
+    like a message from tailback."""
     return shown(text).replace("\n", "\\n").replace("\t", "\\t")
 
 

@@ -116,8 +116,7 @@ class _Bar:
 
 class _Lines:
     """Prints progress as lines if stderr is not a terminal. The wait before the first line starts
-    with the first batch and not again with each later batch, because many short batches together
-    may take long."""
+    once, with the first batch, because many short batches may take long together."""
 
     started: float | None = None
     last = 0.0

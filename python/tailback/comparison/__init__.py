@@ -7,9 +7,10 @@ discovery rate is controlled over all differences together. To control it, the d
 divided into families, one for each sweep point.
 
 `variants` parses requested variants and `run` runs them; `stored` reads stored results. `judging`
-then computes the compared quantities (one metric of one object at one sweep point, for all
-variants) and their differences, `families` flags differences, and `model.Comparison` has the
-result. `gate` tests the differences against the `thresholds` of `--fail-if`."""
+then computes the compared quantities and their differences. (A compared quantity is one metric of
+one object at one sweep point, for all variants.) `families` flags differences, and
+`model.Comparison` has the result. `gate` tests the differences against the `thresholds` of
+`--fail-if`."""
 
 from tailback.comparison.model import Comparison
 from tailback.comparison.run import compare, run_variants

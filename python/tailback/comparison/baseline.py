@@ -122,7 +122,7 @@ def _rounded(value: float | None) -> float | None:
 
 def _text(point: Mapping[str, Any]) -> str:
     """Return a sweep point as JSON with a line for each quantity of each object, so that a diff
-    shows which of them changed."""
+    shows the changed quantities."""
     head = ", ".join(f"{json.dumps(k)}: {json.dumps(v)}" for k, v in point.items() if k != "cells")
     cells = ",\n".join(f"   {json.dumps(cell)}" for cell in point["cells"])
     return f'  {{{head}, "cells": [\n{cells}\n  ]}}'

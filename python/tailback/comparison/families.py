@@ -2,15 +2,15 @@
 on each other.
 
 All quantities of one sweep point come from the same runs. If chance gives a flow more throughput,
-its RTT and the queue's delay and marks change with it, while another flow's throughput falls. All
-quantities of a sweep point are therefore one family of tests, and the first test is whether any of
-them differs. Because correlations have both signs, this test uses the method of Benjamini and
-Yekutieli (2001), which is valid under any dependence. (Its p value is Simes's p value times 1 + 1/2
-+ ... + 1/n; see Hommel 1983.) The method of Benjamini and Hochberg (1995) then chooses the families
-that have a difference. In each chosen family, the method of Benjamini and Yekutieli chooses the
-differences, at a lower level: the level times the share of chosen families. Benjamini and Bogomolov
-(2014, J. R. Stat. Soc. B 76) have shown that this keeps the expected share of false discoveries,
-averaged over the chosen families, below the level."""
+its RTT and the queue's delay and marks change with its throughput, while another flow's throughput
+falls. All quantities of a sweep point are therefore one family of tests. The first test is whether
+any quantity of the family differs. Because correlations have both signs, this test uses the method
+of Benjamini and Yekutieli (2001), which is valid under any dependence. (Its p value is Simes's p
+value times 1 + 1/2 + ... + 1/n; see Hommel 1983.) The method of Benjamini and Hochberg (1995) then
+chooses the families that have a difference. In each chosen family, the method of Benjamini and
+Yekutieli chooses the differences, at a lower level: the level times the share of chosen families.
+Benjamini and Bogomolov (2014, J. R. Stat. Soc. B 76) have shown that this keeps the expected share
+of false discoveries, averaged over the chosen families, below the level."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ def false_discovery(ps: Sequence[float | None], families: Sequence[Hashable]) ->
 
 def _level(p: float, q: float, ordered: Sequence[float]) -> float:
     """Return the smallest level at which a difference is flagged. Two conditions hold at this
-    level: its family is chosen (`q` is the family's q value), and its adjusted p value `p` is below
-    the level times the share of chosen families. `ordered` has the q values of all families of
-    tests."""
+    level. The difference's family is chosen (`q` is the family's q value), and the adjusted p value
+    `p` of the difference is below the level times the share of chosen families. `ordered` has the q
+    values of all families of tests."""
     n = len(ordered)
     chosen = bisect_right(ordered, q)
     while chosen < n:

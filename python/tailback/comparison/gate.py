@@ -10,7 +10,7 @@ quantities are tested. If neither test is significant, the quantity is undecided
 undecided if the baseline has a value and the variant does not.
 
 `until_told` adds seeds and repeats the tests. A test that is repeated often enough becomes
-significant by chance. The number of tests is therefore fixed beforehand, each test has twice the
+significant by chance. The number of tests is therefore fixed beforehand. Each test has twice the
 seeds of the previous test, and the tests divide the level among them.
 """
 

@@ -1,8 +1,8 @@
 """Decides which flow of a variant corresponds to which flow of the baseline. It matches sources,
 programs, links and classes in the same way.
 
-Objects with the same name correspond. If baseline and variant have the same number of objects
-without a match, these are matched by their order in the file. (The default name of a flow is its
+Objects with the same name correspond. The objects without a match are matched by their order in the
+file, if baseline and variant have the same number of them. (The default name of a flow is its
 congestion control, which a variant may change.) Classes are matched by name alone."""
 
 from __future__ import annotations

@@ -38,8 +38,8 @@ MARGIN = 0.05
 """Largest relative harm that counts as no worse."""
 
 DELAY = 1 / 3
-"""Largest increase of the delay of the tested algorithm's own queue that counts as no worse, as a
-share of the larger delay. A share of 1/3 corresponds to an increase by half."""
+"""Largest increase of the queue delay caused by the tested algorithm alone that counts as no worse,
+as a share of the larger delay. A share of 1/3 corresponds to an increase by half."""
 
 PERFORMANCE = 0.2
 """Largest loss of the tested algorithm's own throughput, relative to the reference, that counts as
@@ -350,7 +350,7 @@ class AgainstThroughput(Against):
 @dataclass(frozen=True, kw_only=True)
 class HarmTo(Asked):
     """Harm of the tested algorithm to incumbents (existing congestion controls or traffic), minus
-    the harm that incumbents do to each other, computed for each seed."""
+    the harm that incumbents do to each other. The difference is computed for each seed."""
 
     measure: str
     value: Measure

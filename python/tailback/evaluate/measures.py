@@ -14,8 +14,8 @@ Part = Mapping[str, Any]
 
 
 def named(run: Run, name: str) -> list[Part]:
-    """Return the flows or programs that one table of the scenario defines: with the name `subject`,
-    those called `subject`, or `subject/1`, `subject/2` etc."""
+    """Return the flows or programs that one table of the scenario defines. For the name `subject`,
+    these are called `subject`, or `subject/1`, `subject/2` etc."""
     return [one for one in senders(run) if one["name"].partition("/")[0] == name]
 
 
@@ -45,14 +45,14 @@ def total(values: Iterable[float | None]) -> float | None:
 
 
 def of_flows(name: str, path: str) -> Callable[[Run], float | None]:
-    """Return a function of a run: the mean over the flows with this name of the number at `path` in
-    their summaries."""
+    """Return a measure: the number at `path` in the summaries of the flows with this name, averaged
+    over these flows."""
     return lambda run: mean(at(flow, path) for flow in named(run, name))
 
 
 def of_traffic(name: str, path: str) -> Callable[[Run], float | None]:
-    """Return a function of a run: the mean over the sources with this name of the number at `path`
-    in their summaries."""
+    """Return a measure: the number at `path` in the summaries of the sources with this name,
+    averaged over these sources."""
 
     def value(run: Run) -> float | None:
         parts = run.summary["traffic"]

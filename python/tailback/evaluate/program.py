@@ -64,9 +64,9 @@ class ProgramSubject:
 def read(file: str, request: Request) -> ProgramSubject:
     """Return the program of a file.
 
-    Raises `InputError` with every error of the file and its place: errors that the scenario
-    validator reports for the engine, tables other than `[[programs]]`, and keys that tailback sets
-    itself in each section.
+    Raises `InputError` with every error of the file and its place. Errors are those that the
+    scenario validator reports for the engine, tables other than `[[programs]]`, and keys that
+    tailback itself sets in each section.
     """
     path = Path(file)
     if not file:

@@ -53,9 +53,9 @@ class Subject:
 def resolve(kind: Literal["cc", "aqm"], request: Request) -> Subject:
     """Return the tested algorithm of a request, with its reference.
 
-    Raises `InputError` for a name that neither the registry nor a plugin has, and for an option
-    that the algorithm does not have. With the kernel engine, an unknown name is assumed to be an
-    algorithm that only the kernel has.
+    Raises `InputError` for a name that neither the registry nor a plugin has. Also raises it for an
+    option that the algorithm does not have. With the kernel engine, an unknown name is assumed to
+    be an algorithm that only the kernel has.
     """
     texts = [request.name, *([] if request.against is None else [request.against])]
     are_programs = [text.startswith(PREFIX) for text in texts]

@@ -235,8 +235,8 @@ def _warned(run: StoredRun) -> list[str]:
     if not found:
         return []
     index = found[0]
-    # The sweep's index does not say which sweep point a warning is about, so for several sweep
-    # points the sentence says only "a point of this sweep".
+    # The sweep's index does not say which sweep point a warning is about. If there are several
+    # sweep points, the sentence says only "a point of this sweep".
     one = len({tuple(point.labels.items()) for point in index.points}) == 1
     where = "the scenario" if one else "a point of this sweep"
     return [f"{where} is unusual: {text.partition('; expected ')[0]}" for text in index.warnings]

@@ -60,8 +60,8 @@ def of(
     # Earlier versions recorded only an average over time.
     over_time = minima["sum_ns"] / windows if windows else None
     least = minima.get("of_a_packet_ns", over_time)
-    # The mean delay also includes packets after the last complete window, which the minima do not
-    # include, so it may be the lower of the two.
+    # The mean delay may be lower than the mean of the minima, because only the mean delay includes
+    # packets after the last complete window.
     standing = min(least / 1e6, mean) if least is not None and mean is not None else None
     held = recorded["held_byte_s"]
     whole = sum(held.values())

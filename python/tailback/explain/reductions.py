@@ -80,7 +80,7 @@ def _group(reason: str, count: int, before: int, listed: list[dict[str, Any]]) -
 
 def restored(groups: list[dict[str, Any]], reasons: tuple[str, ...]) -> tuple[int, int]:
     """For the reductions with these reasons, return how many windows returned to their earlier size
-    before the next reduction, and for how many reductions this is known."""
+    before the next reduction. Also return for how many reductions this is known."""
     own = [group for group in groups if group["reason"] in reasons]
     return sum(group["restored"] for group in own), sum(group["followed"] for group in own)
 

@@ -104,8 +104,8 @@ def _helper() -> subprocess.Popen[str] | None:
     script = Path(__file__).with_name("drawer.py")
     if not sys.executable or not script.is_file():
         return None
-    # -P keeps the script's folder off the import path, because modules in that folder have the
-    # names of other packages.
+    # -P keeps the script's folder off the import path, because modules in that folder have the same
+    # names as other packages.
     command = [sys.executable, "-P", str(script), export.VEGA_LITE]
     try:
         return subprocess.Popen(

@@ -73,8 +73,8 @@ def grid(
 class Tables:
     """A figure of several tables that differ only in their names and data.
 
-    It replaces Altair's own concatenation, which copies and joins every part of every table several
-    times and takes as long as drawing the tables.
+    It replaces Altair's own concatenation. Altair copies and joins every part of every table
+    several times, which takes as long as drawing the tables.
     """
 
     table: Chart

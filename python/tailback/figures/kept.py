@@ -1,7 +1,7 @@
 """Keeps drawn figures in the user's cache folder, so that a report that is made again does not draw
-the same figures again.
+them again.
 
-Drawing takes most of the time of a report from stored runs. A figure follows from its
+Drawing takes most of the time of a report from stored runs. A figure depends only on its
 specification, the versions of tailback and of the drawing library, and the installed fonts and
 their settings. The cache has a file for each combination of these. Each file begins with a hash of
 the rest of the file, so a file that was only partly written is ignored. The cache folder belongs to

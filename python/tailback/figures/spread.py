@@ -1,8 +1,8 @@
 """Draws statistics of a quantity for several versions: a column for each version, a row for each
 setting.
 
-A thin line goes from the 1st to the 99th percentile, a thick line from the 25th to the 75th, and a
-point marks the mean. The panels of a row have the same axes.
+A thin line extends from the 1st to the 99th percentile, and a thick line from the 25th to the 75th.
+A point marks the mean. The panels of a row have the same axes.
 
 This module builds the specification itself, because Altair takes seconds for so many panels.
 """

@@ -30,7 +30,8 @@ def partner(sender: Sender, run: Run) -> Partner:
     """Return the flow or program of a run to which a log belongs.
 
     The function tries, in this order, the folder of the program that wrote the file, the title of
-    the log, the name of the file, the run's only program, and the run's only flow.
+    the log, and the name of the file. Then it tries the run's only program, and the run's only
+    flow.
 
     Raises `InputError` with the possible names if none of these identifies a sender.
     """

@@ -105,8 +105,8 @@ def values(dot_config: str) -> dict[str, str]:
 
 
 def refused(fragments: Sequence[Fragment], final: Mapping[str, str]) -> dict[str, list[str]]:
-    """Return, by fragment, the options that have another value in the finished .config than in the
-    fragment, such as "CONFIG_X=m (is y)".
+    """Return the options whose value in the finished .config differs from the fragment's value, by
+    fragment. Each is a text such as "CONFIG_X=m (is y)".
 
     If several fragments set an option, only the last one is checked.
     """

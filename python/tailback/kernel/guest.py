@@ -54,8 +54,8 @@ interrupted. The processor's counter shows virtual time to programs.
 """
 
 END_S = 10.0
-"""Seconds of wall time within which a kernel must end after it has closed its console, and its
-processes after they were killed."""
+"""Seconds of wall time within which a kernel must end after it has closed its console. Also the
+time within which its processes must end after they were killed."""
 
 MEMORY = re.compile(r"memory|oom", re.IGNORECASE)
 

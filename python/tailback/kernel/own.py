@@ -37,8 +37,8 @@ def names(version: str | None = None) -> tuple[str, ...]:
 def add(folder: Path, *, jobs: int, steps: Steps) -> None:
     """Build the parts that are missing, damaged or older than their sources.
 
-    If a module does not compile for an older kernel, the guest kernel is built without it, and
-    scenarios that need it are rejected before boot.
+    If a module does not compile for an older kernel, the guest kernel is built without it.
+    Scenarios that need the module are then rejected before boot.
     """
     path = folder / kit.MANIFEST
     facts = manifest.read(path, manifest.KIT)

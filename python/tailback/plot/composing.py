@@ -3,7 +3,7 @@ network.
 
 Altair can compose only charts without a configuration. A figure's configuration has its fonts and
 sizes, so this module moves it to the composed chart. Altair's own pages load their scripts from the
-network, so a notebook gets an image instead, and a saved page contains the scripts.
+network. A notebook therefore gets an image instead, and a saved page contains the scripts.
 """
 
 from __future__ import annotations

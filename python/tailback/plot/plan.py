@@ -184,8 +184,8 @@ class Kind:
     default: str
     """The name of the quantity to draw by default."""
     x: Literal["key", "name", "quantity", "none"] = "none"
-    """What the horizontal axis shows: a key, preferably with numbers ("key") or with names
-    ("name"), a quantity, or something that the user cannot choose ("none").
+    """What the horizontal axis shows. "key" is a key, preferably with numbers, "name" a key,
+    preferably with names, and "quantity" a quantity. With "none", the user cannot choose.
     """
     over_time: bool = False
     up: str = ""

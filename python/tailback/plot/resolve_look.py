@@ -1,5 +1,5 @@
-"""Converts the settings of a figure that do not concern its data to the units of its axes, and
-checks them against the figure."""
+"""Converts the settings of a figure that do not concern its data to the units of the figure's axes.
+Also checks that the settings fit the figure."""
 
 from __future__ import annotations
 

@@ -70,8 +70,9 @@ def write(
     complete or absent. The files are not synced to the disk, because the report can be made from
     the runs again after a power failure. `pdf` decides whether to write report.pdf (default: only
     within `also_pdf`). `jobs` is the number of processes that draw (default: one for each core).
-    With `lab`, figures of the simulator link to the laboratory, and its page is added to the report
-    (default: if the page is built, and not within `without_lab`). Returns the path of index.html.
+    With `lab`, figures of the simulator link to the laboratory, and the laboratory's page is added
+    to the report. By default this is done if the page is built, except within `without_lab`.
+    Returns the path of index.html.
 
     Raises `InputError` if the folder contains files that do not belong to an older report.
     """

@@ -4,7 +4,7 @@ The engine writes runs (crates/record). This module writes the indexes of sweeps
 sweeps.
 Every run folder is complete, because it appears in one step.
 
-The id that a file gives for its run or sweep is trusted only if it equals the name of the file's
+A file gives the id of its run or sweep. This id is trusted only if it equals the name of the file's
 folder. A folder of results contains no links, and its files name no paths.
 """
 

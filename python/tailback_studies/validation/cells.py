@@ -6,10 +6,11 @@ interval of the difference of the engines' means (Welch).
 
 The error of a competing flow is relative to its fair share, which is the link's rate divided by the
 number of flows. Identical flows, which the scenario does not distinguish, are compared one by one
-and also sorted by throughput: the slowest quarter on one engine with the slowest quarter on the
-other. If a hash assigns flows to queues, the seed decides which flows share a queue and are slow,
-so only sorted flows can agree. Single sorted flows are too noisy. Even in the simulator alone, the
-mean throughput of the fourth-slowest flow differs by 20 % between two small sets of seeds."""
+and also sorted by throughput. Sorting compares, for example, the slowest quarter on one engine with
+the slowest quarter on the other engine. If a hash assigns flows to queues, the seed decides which
+flows share a queue and are slow. Only sorted flows can then agree. Single sorted flows are too
+noisy. Even in the simulator alone, the mean throughput of the fourth-slowest flow differs by 20 %
+between two small sets of seeds."""
 
 from __future__ import annotations
 
@@ -256,8 +257,8 @@ def _throughput(flow: int) -> Callable[[Summary], float | None]:
 
 
 def _in_order(flows: Sequence[int], part: int, parts: int) -> Callable[[Summary], float | None]:
-    """Return a function that sorts these flows by throughput, slowest first, divides them into
-    `parts` parts, and returns the mean of one part."""
+    """Return a function that sorts these flows by throughput, slowest first, and divides them into
+    `parts` parts. It returns the mean of one part."""
     first, last = (len(flows) * end // parts for end in (part, part + 1))
 
     def value(summary: Summary) -> float:

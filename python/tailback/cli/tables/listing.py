@@ -125,8 +125,8 @@ def _only_stacks(registry: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _engines_of_program(name: str, registry: dict[str, Any]) -> str:
-    """Return the engines that run a kind of program, with the folder to pass to `--with` if the
-    stack is not compiled into the engine."""
+    """Return the engines that run a kind of program. If the stack is not compiled into the engine,
+    add the folder to pass to `--with`."""
     [folder] = [one["folder"] for one in registry["adapters"] if one["name"] == name] or [""]
     if any(entry["name"] == name for entry in registry["stacks"]):
         folder = ""

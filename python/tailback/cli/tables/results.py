@@ -173,8 +173,8 @@ def show(results: Results) -> None:
 
 
 def _notes(groups: Sequence[Sequence[Run]]) -> list[str]:
-    """Return notes for the user: about means that leave out some seeds, and about sweep points
-    whose results do not depend on the seed."""
+    """Return notes for the user, about means that leave out some seeds and about sweep points whose
+    results do not depend on the seed."""
     notes = []
     if any(_unfinished(group) for group in groups):
         notes.append(
@@ -235,8 +235,8 @@ def show_where(results: Results, reused: int, runs: int) -> None:
     named = f": {', '.join(ids)}" if len(ids) <= FEW else ""
     usual = results.root == layout.DEFAULT
     terminal.err(f"sweep {results.root / 'sweeps' / results.id}, {count}{named}")
-    # Commands without the name of a sweep or run use the latest sweep in the usual folder, or its
-    # run if it has only one.
+    # Without the name of a sweep or run, commands use the latest sweep in the usual folder, or its
+    # run if the sweep has only one run.
     run = "" if len(ids) == 1 else f" {ids[0]}"
     sweep = ""
     if not usual:
@@ -246,7 +246,7 @@ def show_where(results: Results, reused: int, runs: int) -> None:
 
 def _warnings(results: Results) -> list[str]:
     """Return the warnings of the guests' kernels in the order of the runs, each with the number of
-    runs that gave it."""
+    runs that had this warning."""
     counts: dict[str, int] = {}
     for run in results.points if results.engine == "kernel" else ():
         for text in (run.manifest.get("environment") or {}).get("warnings", ()):

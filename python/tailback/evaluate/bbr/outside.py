@@ -20,8 +20,8 @@ FULL = 0.95
 """The link counts as full if it carries at least this share of its rate."""
 
 SLOWER = 0.8
-"""If the program sends at less than this share of the delivery rate, over one RTT of the empty
-path, sending counts as slower than the delivery."""
+"""Sending counts as slower than the delivery if the program sends at less than this share of the
+delivery rate over one RTT of the empty path."""
 
 FEW_FRAMES = 3
 """Frames that may be in a queue that counts as empty."""
@@ -120,8 +120,8 @@ GAIN = "sending rate divided by delivery rate in DRAIN"
 GAIN_STEP = 0.05
 """How much the ratio of two measured rates may differ from the pacing gain."""
 PAUSE = 0.2
-"""The smallest ratio that counts as DRAIN. Versions 1 and 2 of BBR have the smallest pacing gain in
-DRAIN, 0.35, so a sender with a smaller ratio has paused."""
+"""The smallest ratio that counts as DRAIN. The smallest pacing gain of any version of BBR in DRAIN
+is 0.35 (versions 1 and 2). A sender with a smaller ratio has therefore paused."""
 
 
 def drain(seen: Seen) -> Finding:
@@ -365,8 +365,8 @@ JUDGES: Mapping[str, Judge] = {
 """The cases that can be decided for a program, each with the function that decides it."""
 
 SIDES: Mapping[str, str] = {"A.5": "at most"}
-"""Whether a value must be at most or at least its bound to pass, for cases in which this differs
-from `Case.side`."""
+"""Whether a value must be at most or at least its bound to pass, for the cases in which a program
+needs another side than `Case.side`."""
 
 BY_STATES = ("A.5",)
 """The cases among `JUDGES` that are observable only if a qlog names BBR's states."""

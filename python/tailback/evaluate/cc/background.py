@@ -12,8 +12,8 @@ from tailback.evaluate.criteria import AgainstThroughput, HarmTo
 _SCENARIO = "5.2.1-background.toml"
 
 QUICK_SEEDS = 30
-"""Three times as many seeds as in most sections. How two flows share a short buffer differs so much
-between seeds that ten seeds leave an interval wider than the margin."""
+"""Three times as many seeds as in most sections. The shares of two flows in a short buffer differ
+much between seeds, so ten seeds would leave an interval wider than the margin."""
 
 CRITERIA = (
     HarmTo(

@@ -16,8 +16,8 @@ RATE_MBIT = 2.0
 
 
 def _growth(run: Run) -> float | None:
-    """Return the largest window divided by the window that the rule allows, which is twice the
-    largest amount of data in flight.
+    """Return the largest window divided by the window that the rule allows. The rule allows twice
+    the largest amount of data in flight.
 
     If the congestion control estimates a rate, return its mean estimate divided by twice the
     application's rate.

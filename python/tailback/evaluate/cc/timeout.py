@@ -37,9 +37,9 @@ def _flight_after_outage(run: Run) -> float | None:
 
 
 def _arrived_after_outage(run: Run) -> float | None:
-    """Return how many full datagrams arrive within one and a half round trips from the first
-    datagram with data after the outage. These are the datagrams that the sender had in flight in
-    the first round trip."""
+    """Return how many full datagrams arrive within one and a half round trips after the outage,
+    counted from the first datagram with data. These are the datagrams that the sender had in flight
+    in the first round trip."""
     delivered = measures.series(run, "delivered_bytes")
     before = measures.last_before(delivered, BACK_S)
     first = _first_data(delivered)
@@ -51,8 +51,8 @@ def _arrived_after_outage(run: Run) -> float | None:
 
 def _first_data(delivered: Sequence[tuple[float, float]]) -> float | None:
     """Return when the first datagram with data arrived after the outage. An ACK that the sender
-    itself sends between two probes does not count, because it does not tell the sender that the
-    outage is over."""
+    sends between two probes does not count, because the sender does not yet know that the outage is
+    over."""
     before = measures.last_before(delivered, BACK_S)
     if before is None:
         return None

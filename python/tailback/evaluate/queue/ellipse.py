@@ -1,9 +1,9 @@
 """Draws the ellipses of RFC 7928 section 2.7: goodput against queue delay.
 
-Each point represents one second. Its coordinates are the mean queue delay divided by the smallest
-round trip, and the payload that the flows delivered in order. An ellipse is a contour of the
-two-dimensional Gaussian with the points' mean and covariance. It encloses 68 % of the Gaussian's
-probability.
+Each point represents one second. The coordinates of a point are the mean queue delay divided by the
+smallest round trip, and the payload that the flows delivered in order. An ellipse is a contour of
+the two-dimensional Gaussian with the points' mean and covariance. It encloses 68 % of the
+Gaussian's probability.
 """
 
 from __future__ import annotations

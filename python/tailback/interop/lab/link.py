@@ -43,8 +43,8 @@ def of_runs(runs: Sequence[Run]) -> str | None:
     """Return the fragment of an address that opens these runs of one sweep, or None if the first
     run cannot be written as a scenario.
 
-    The scenario has a sweep that gives all these runs, or, if no such sweep can be written, gives
-    only the first run.
+    The scenario has a sweep that gives all these runs. If no such sweep can be written, the
+    scenario gives only the first run.
     """
     first = runs[0]
     canonical = first.manifest["canonical"]

@@ -79,7 +79,7 @@ def _go(folder: str) -> BuildRecipe:
 def _rust(folder: str, name: str, **more: Any) -> BuildRecipe:
     words = ("cargo", "build", "--release", "--locked", "--target", TARGET)
     # AWS-LC makes the keys of s2n-quic. Without this variable, AWS-LC would derive randomness from
-    # 150,000 readings of the processor's counter, and the guest's kernel would have to answer each
+    # 150,000 readings of the processor's counter. The guest's kernel would have to answer each
     # reading.
     return BuildRecipe(
         folder,

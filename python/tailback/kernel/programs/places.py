@@ -1,8 +1,8 @@
 """Maps files of this machine to paths in a guest that runs programs.
 
-Each package root, container image and folder of a scenario becomes a link in the workplace of the
-run, called a place. The guest mounts the places read-only under /programs (root.INIT). Single files
-are copied into an additional place, because hostfs can mount only folders.
+In the workplace of the run, each package root, container image and folder of a scenario becomes a
+link, which is called a place. The guest mounts the places read-only under /programs (root.INIT).
+Single files are copied into an additional place, because hostfs can mount only folders.
 """
 
 from __future__ import annotations

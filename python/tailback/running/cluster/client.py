@@ -219,8 +219,8 @@ class _Batch:
             run.run_id,
             run.scenario.engine_version,
         )
-        # Dask would return the earlier result for a known key, and a client of another version may
-        # have sent the same run.
+        # Use a new key for each attempt, because Dask would return the earlier result for a known
+        # key. A client of another version may also have sent the same run.
         key = f"run-{run.run_id}-{uuid.uuid4().hex[:12]}"
         future = self._client.submit(worker.play, order, key=key, pure=False)
         self._out[run.run_id] = (run, future)

@@ -53,8 +53,8 @@ def fixed_point(min_ratio: float, bdp: float = 20.8333) -> float:
     """Return the Max_Prob_DCTCP at which the windows W_DCTCP = 1/p and W_Reno = 0.87/sqrt(p) are
     equal.
 
-    It assumes an increase of half a packet per RTT, marks with the probability of the slope, a
-    Min_Thresh_Reno of one BDP, slopes of a width of 2 BDP, and a full pipe (2 W = BDP + q).
+    Assumptions: an increase of half a packet per RTT, marks with the probability of the slope, a
+    Min_Thresh_Reno of one BDP, slopes 2 BDP wide, and a full pipe (2 W = BDP + q).
     """
     width, max_reno = 2.0, 0.1
     low, high = 1.0, 3.0

@@ -88,8 +88,8 @@ def tail(
     frame: pl.DataFrame, *, facet: str, facets: Sequence[str], x_title: str, columns: int = 3
 ) -> Chart:
     """Plot the percentage of packets (column percent) whose queue delay exceeds each delay (column
-    value), in a small chart for each facet. Rows whose column `whose` is "published" are drawn as
-    single percentiles."""
+    value). Each facet has its own small chart. Rows whose column `whose` is "published" are drawn
+    as single percentiles."""
     colour = alt.Color(
         "series:N", scale=alt.Scale(range=CATEGORIES), legend=alt.Legend(title=None, orient="top")
     )

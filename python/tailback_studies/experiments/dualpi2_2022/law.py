@@ -23,8 +23,8 @@ class Law:
     p_c: float
     #: The mean of p squared, from samples every second. None without samples.
     square: float | None
-    #: Relative half-width of the ratio's 95 % confidence interval, from the counts of marks and
-    #: drops, and from the samples of p if these are used.
+    #: Relative half-width of the ratio's 95 % confidence interval. It is computed from the counts
+    #: of marks and drops, and from the samples of p if they are used.
     noise: float
     published: float | None
 

@@ -1,9 +1,10 @@
 """Rounds queue delays like the publication's recorder.
 
 The queue writes each packet's delay into the IP header in 11 bits. The delay is rounded down to
-units of 2^15 ns. At 256 units or more, it is a float of 7 binary digits, and is rounded down again
-(`testbed_add_metrics`, `int2fl` of the publication's `testbed.h` and `numbers.h`). The reader
-converts the delay to microseconds and also rounds it down (`qdelay_decode`).
+units of 2^15 ns. At 256 units or more, the delay is stored as a float of 7 binary digits, and is
+rounded down again (`testbed_add_metrics`, `int2fl` of the publication's `testbed.h` and
+`numbers.h`). The reader converts the delay to microseconds and also rounds it down
+(`qdelay_decode`).
 """
 
 from __future__ import annotations

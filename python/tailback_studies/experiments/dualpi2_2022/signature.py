@@ -61,8 +61,8 @@ def signatures(entries: Iterable[DualPi2Entry]) -> list[Signature]:
 
 
 def at_target(q_l: float, q_c: float) -> str:
-    """Return "L" or "C", whichever queue has a mean delay within 20 % of the target of 15 ms, if
-    the other queue's mean delay is below 2.5 ms. Otherwise return "neither".
+    """Return the queue ("L" or "C") whose mean delay is within 20 % of the target of 15 ms, if the
+    other queue's mean delay is below 2.5 ms. Otherwise return "neither".
     """
     for name, held, other in (("L", q_l, q_c), ("C", q_c, q_l)):
         if 12 <= held <= 18 and other < 2.5:

@@ -33,8 +33,8 @@ class Counted(Protocol):
 
 
 def prepare(row: ImcRow, scenario: dict[str, Any]) -> None:
-    """If the kernel's iperf also counts the data left in the queue, lengthen the run until a full
-    queue would have drained, and record series."""
+    """If the kernel's iperf also counts the data left in the queue, record series, and lengthen the
+    run until a full queue would have drained."""
     if row.kernel not in COUNTS_THE_QUEUE:
         return
     # Add half a second for a sample after the longest queue has drained.

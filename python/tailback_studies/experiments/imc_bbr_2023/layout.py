@@ -56,8 +56,8 @@ class ImcRow:
 
     @property
     def offloads_decide(self) -> bool:
-        """Whether segmentation offloads determine the result: CUBIC loses throughput if the buffer
-        holds only one or two of the large packets that offloads produce."""
+        """Whether segmentation offloads determine the result. They do if the buffer holds only one
+        or two of their large packets, because CUBIC then loses throughput."""
         place = self.place
         return self.cc == "cubic" and place.buffer_kb == 100 and place.rate_mbit > SLOW_MBIT
 

@@ -1,7 +1,7 @@
 """Repeats runs of two published experiments on an old and on a new kernel.
 
-Of the runs that unpatched Linux supports, this module takes those whose names have the smallest
-hashes, so that nobody can choose runs with good results."""
+This module takes the runs whose names have the smallest hashes, among the runs that unpatched Linux
+supports. Nobody can thus choose runs with good results."""
 
 from __future__ import annotations
 

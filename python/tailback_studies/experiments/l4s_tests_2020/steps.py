@@ -128,8 +128,8 @@ def traces(results: Sequence[Results], quantity: str) -> pl.DataFrame:
 
 
 def after_the_step(trace: pl.DataFrame, rtt_ms: int) -> tuple[float, float]:
-    """Return the largest smoothed RTT after the rate fell, ms, and for how long it was more than
-    twice the base RTT, s."""
+    """Return the largest smoothed RTT after the rate fell, ms, and the time in s during which it
+    was more than twice the base RTT."""
     later = trace.filter(pl.col("time_s") >= STEP_S)
     over = later.filter(pl.col("value") > 2 * rtt_ms)
     return float(later["value"].max() or 0.0), over.height * BIN_S  # type: ignore[arg-type]

@@ -85,8 +85,8 @@ class Met:
     runs: int
     """Number of runs of this pair at this bottleneck."""
     ended_s: tuple[float, ...]
-    """Times in s at which the stack gave up, one for each run in which it gave up. The numbers
-    above do not include these runs.
+    """Times in s at which the stack gave up, for each run in which it gave up. The numbers above do
+    not include these runs.
     """
 
 

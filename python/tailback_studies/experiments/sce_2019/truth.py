@@ -110,8 +110,8 @@ def _any(_rate: float) -> bool:
 def noise(quantity: str, kind: str, rates: Callable[[float], bool] = _any) -> dict[str, float]:
     """Return the noise of the published values.
 
-    CUBIC and Reno do not respond to SCE, so for them the two modes with a shared queue repeat one
-    experiment, and its two results differ only by noise."""
+    CUBIC and Reno do not respond to SCE. For them, the two modes with a shared queue therefore
+    repeat one experiment, whose two results differ only by noise."""
     known = published()
     gaps = []
     for table in TABLES.values():
