@@ -27,7 +27,7 @@ pub struct Diagnostic {
     message: String,
     /// What was expected, if known.
     expected: Option<String>,
-    /// The nearest valid name, if one is near.
+    /// The most similar valid name, if a valid name is similar enough.
     nearest: Option<String>,
     /// How to correct the error, as an imperative.
     help: Option<String>,

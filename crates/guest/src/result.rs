@@ -20,9 +20,9 @@ pub struct GuestResult {
 /// The environment of the run in the guest: kernel, tools and settings.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Environment {
-    /// `uname -r`.
+    /// Output of `uname -r`.
     pub kernel: String,
-    /// `tc -V`.
+    /// Output of `tc -V`.
     pub iproute2: String,
     /// Every queue discipline, as `tc -d qdisc show` prints it: the namespace, and the text.
     pub qdiscs: Vec<(String, String)>,

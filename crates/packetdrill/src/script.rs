@@ -65,7 +65,7 @@ pub struct Segment {
     pub ack: Option<u32>,
     /// Window field, not scaled, if the script states it.
     pub win: Option<u32>,
-    /// Urgent pointer, if the script has one.
+    /// Urgent pointer, if the script states it.
     pub urgent: Option<u32>,
     /// TCP options. `None` if the script has no list of options.
     pub options: Option<Vec<TcpOption>>,

@@ -239,8 +239,8 @@ fn refuse_link(folder: &Path) -> io::Result<()> {
     ))
 }
 
-/// Opens the file that a process locks to get exclusive use of a folder: the folder itself, or on
-/// Windows, which cannot open folders, a file in it.
+/// Opens the file that a process locks to get exclusive use of a folder. This is the folder itself.
+/// On Windows, which cannot open folders, it is a file in the folder.
 fn lock_of(folder: &Path) -> io::Result<File> {
     if cfg!(windows) {
         let mut options = File::options();

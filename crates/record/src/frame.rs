@@ -179,7 +179,7 @@ impl Options {
         if self.len + whole > self.room {
             return false;
         }
-        // All bytes are initially NOPs, so the padding needs no write.
+        // All bytes are NOPs at the beginning, so the padding does not have to be written.
         self.len += whole;
         self.bytes[self.len - option.len()..self.len].copy_from_slice(option);
         true

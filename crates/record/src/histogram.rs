@@ -111,8 +111,8 @@ impl std::fmt::Debug for Histogram {
     }
 }
 
-/// Returns block and slot of a value. Block 0 holds 0..1024, block b > 0 holds 1024 * 2^(b-1) ..
-/// 1024 * 2^b in steps of 2^(b-1).
+/// Returns block and slot of a value. Block 0 contains the values 0..1024. Block b > 0 contains
+/// 1024 * 2^(b-1) .. 1024 * 2^b in steps of 2^(b-1).
 #[inline]
 fn slot(value: u64) -> (usize, usize) {
     if value < SUB as u64 {

@@ -38,7 +38,7 @@ pub struct Outcome {
     pub data_packets: u64,
     /// Number of calendar events processed.
     pub events: u64,
-    /// Packet counts of the capture, if the run has one.
+    /// Packet counts of the capture, if the run has a capture.
     pub packets: Option<PacketCount>,
     /// True if packets were not captured. In that case everything that is computed from packets is
     /// missing: RTTs, delays, backlogs, and drops and marks by flow and cause. Drops and marks of
@@ -175,7 +175,7 @@ pub struct TrafficOutcome {
     pub frames: Option<Box<FrameOutcome>>,
     /// Load times of items that need several connections, such as web pages, ns.
     pub loads: Histogram,
-    /// Results of the test of responsiveness, if the source runs one.
+    /// Results of the test of responsiveness, if the source runs such a test.
     pub responsiveness: Option<Box<ResponsivenessOutcome>>,
     /// The measurements of requests, if the source makes requests.
     pub completions: Option<Completions>,

@@ -120,7 +120,7 @@ pub struct TupleOutcome {
 /// How a side of a program ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ended {
-    /// Exit status. After signal n, it is 128 + n.
+    /// Exit status. If signal n ended the program, 128 + n.
     pub status: i32,
     /// When the side ended, ns.
     pub at_ns: u64,

@@ -16,9 +16,9 @@ impl SeriesId {
 /// Identifies a series: a flow or source, a link, and a quantity.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeriesKey {
-    /// The flow or traffic source, if the series belongs to one.
+    /// The flow or traffic source to which the series belongs, if any.
     pub flow: Option<String>,
-    /// The link, if the series belongs to one.
+    /// The link to which the series belongs, if any.
     pub link: Option<String>,
     /// The quantity, with its unit as suffix if it has one, e.g. `cwnd` (segments), `srtt_ns`,
     /// `backlog_bytes`, `drop.overflow` (an event).

@@ -44,8 +44,8 @@ impl Stat {
     /// Returns the statistics of some numbers. No number may be NaN.
     pub fn of(mut values: Vec<f64>) -> Stat {
         let n = values.len() as f64;
-        // Compute these before sorting, so that the values are added in the order in which they
-        // were measured.
+        // Compute the mean and the standard deviation before the values are sorted, so that the
+        // values are added in the order in which they were measured.
         let mean = ratio(values.iter().sum(), n);
         let stddev = mean.and_then(|mean| {
             let squares: f64 = values.iter().map(|v| (v - mean) * (v - mean)).sum();
@@ -191,7 +191,8 @@ mod tests {
         // Of four values, the 25th percentile is the first, because its rank is exactly 1.
         let stat = Stat::of(vec![4.0, 3.0, 2.0, 1.0]);
         assert_eq!([stat.p25, stat.p50, stat.p75], [1.0, 2.0, 3.0].map(Some));
-        // Of 101 values, the 1st percentile is the second value. Of 100, it is the first value.
+        // Of 101 values, the 1st percentile is the second value. Of 100 values, it is the first
+        // value.
         let stat = Stat::of((1..=101).map(f64::from).collect());
         assert_eq!([stat.p1, stat.p99], [Some(2.0), Some(100.0)]);
         let stat = Stat::of((1..=100).map(f64::from).collect());

@@ -69,7 +69,8 @@ fn wrong<B>(entry: &'static Entry<B>, build: impl FnOnce(&Options)) -> Option<St
 /// Timeout for the check of a plugin's congestion control, which calls every hook once.
 const PROBE_TIME: Duration = Duration::from_secs(20);
 
-/// Returns an error if a congestion control wraps a built-in one without forwarding every hook.
+/// Returns an error if a congestion control wraps a built-in congestion control without forwarding
+/// every hook.
 fn forgetful(entry: &'static Entry<cc::Build>) -> Option<String> {
     let (tell, told) = mpsc::channel();
     // Use a thread with a timeout, because a hook may never return, and the module is not loaded

@@ -94,8 +94,8 @@ fn estimate_unchanged(plan: &Plan) -> u64 {
         bytes = bytes.saturating_add(each.saturating_mul(source.count));
     }
 
-    // Segments in flight are those that paths and queues can hold, limited by the receive windows,
-    // plus an initial window for each flow.
+    // At most as many segments are in flight as paths and queues can hold, limited by the receive
+    // windows, plus an initial window for each flow.
     let rtt = plan.flows.iter().map(|flow| flow.rtt).max();
     let links_hold = plan.links.iter().map(|link| {
         let behind = link.delay + link.longest_impairment();

@@ -223,7 +223,8 @@ fn mean_window(control: &Algorithm, family: Family, signals: Signals, rtt: Time)
         return (marks.min(losses), beta);
     }
     let p = signals.all();
-    // LEDBAT grows its window by its gain in each round trip, Reno by one segment.
+    // LEDBAT grows its window by its gain in each round trip, and Reno grows its window by one
+    // segment.
     let gain = factor("gain").unwrap_or(1.0);
     let aimd = libm::sqrt(gain * (1.0 + beta) / (2.0 * (1.0 - beta) * p));
     if family != Family::Cubic {

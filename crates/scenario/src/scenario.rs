@@ -19,13 +19,13 @@ pub struct Scenario {
     pub title: String,
     /// The engine for which the scenario was loaded.
     pub engine: EngineKind,
-    /// Version of the engine, or all versions if sweep points have different ones.
+    /// Version of the engine, or all versions if sweep points have different versions.
     pub engine_version: String,
     /// Id of the sweep: a hash of the ids of its runs.
     pub id: String,
     /// Axes of the sweep, slowest first, without the seeds.
     pub axes: Vec<Axis>,
-    /// The runs. The seeds vary fastest, then the last axis.
+    /// The runs. The seeds vary fastest, and then the values of the last axis.
     pub points: Vec<Point>,
     /// The assertions to check after the runs.
     pub asserts: Vec<Assert>,
@@ -35,7 +35,7 @@ pub struct Scenario {
     pub source: Arc<Source>,
 }
 
-/// What a scenario was read from. Reading it again gives the same scenario.
+/// What a scenario was read from. If it is read again, the result is the same scenario.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Source {
     /// The file's content.

@@ -209,8 +209,9 @@ fn written(options: &[Opt]) -> String {
     text
 }
 
-/// Tests for every registry entry that a scenario with all options set to their defaults has the
-/// same run id as one without options, and that unknown options are rejected.
+/// Tests two rules for every registry entry. A scenario in which all options are set to their
+/// defaults must have the same run id as a scenario without options. Unknown options must be
+/// rejected.
 #[test]
 fn every_registry_entry() {
     let scenario = |queue: &str, cc: &str, traffic: &str| {

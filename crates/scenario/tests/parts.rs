@@ -1,4 +1,4 @@
-//! Tests that a run gives the same results on several cores as on one.
+//! Tests that a run on several cores has the same results as a run on one core.
 
 use std::sync::Arc;
 use std::thread;

@@ -1399,8 +1399,8 @@ fn named_paths_are_complete() {
     }
 }
 
-/// Tests that a scenario with a built-in network path is the same run as one with the path's keys
-/// written out, and that keys of the scenario override the keys of the path.
+/// Tests that a scenario with a built-in network path gives the same run as a scenario with the
+/// path's keys written out. Keys of the scenario must override keys of the path.
 #[test]
 fn a_named_path_stands_for_keys_that_are_not_written() {
     let written = r#"

@@ -26,7 +26,8 @@ pub enum Error {
     },
     /// These entries of `[[programs]]` have no endpoints.
     Unattached(Vec<String>),
-    /// The scenario has this number of entries, but a [`crate::Bottleneck`] needs exactly one.
+    /// The scenario has this number of entries of `[[programs]]`, but a [`crate::Bottleneck`] needs
+    /// exactly one entry.
     Entries(usize),
     /// An endpoint made a mistake that would keep the run from ending, or would fill the memory.
     Fault {

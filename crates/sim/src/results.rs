@@ -166,8 +166,8 @@ impl Results {
         link.cloned().unwrap_or_else(|| self.unknown(name))
     }
 
-    /// Returns times and values of a time series: of a flow or of endpoints, such as `cwnd` or
-    /// `delivered_bytes`, or of a link, such as `backlog_bytes`. The series is empty if the
+    /// Returns times and values of a time series. A flow or endpoints have series such as `cwnd` or
+    /// `delivered_bytes`, and a link has series such as `backlog_bytes`. The series is empty if the
     /// scenario did not record it.
     ///
     /// # Panics

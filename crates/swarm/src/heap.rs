@@ -11,8 +11,8 @@ pub struct Heap;
 
 thread_local! {
     /// Number of bytes that this thread has allocated now, and the maximum of this number since
-    /// [`reset`]. If a thread frees memory that another thread allocated, its count can become
-    /// negative.
+    /// [`reset`]. A thread's count can become negative if the thread frees memory that another
+    /// thread allocated.
     static NOW: Cell<i64> = const { Cell::new(0) };
     static MOST: Cell<i64> = const { Cell::new(0) };
 }

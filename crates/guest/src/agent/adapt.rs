@@ -2,8 +2,8 @@
 //!
 //! tc sets the flag `adaptive` in `TCA_RED_FLAGS` (since 5.7), and Linux accepts and prints it. But
 //! `__red_change` starts the timer only if the flag is also set in `struct tc_red_qopt`, and tc
-//! does not set it there. So the agent reads the queue's options and sets them again, with the
-//! flags copied to `struct tc_red_qopt`.
+//! does not set it there. The agent therefore reads the queue's options and sets them again, with
+//! the flags copied to `struct tc_red_qopt`.
 
 use std::io;
 

@@ -117,7 +117,7 @@ fn request(local: (IpAddr, u16), remote: (IpAddr, u16)) -> [u8; HEADER + REQUEST
     request[1] = libc::IPPROTO_TCP as u8;
     request[2] = 1 << (INET_DIAG_INFO - 1);
     request[4..8].copy_from_slice(&u32::MAX.to_ne_bytes());
-    // struct inet_diag_sockid: ports, addresses, interface, cookie (none).
+    // The fields of struct inet_diag_sockid are ports, addresses, interface and cookie (none).
     request[8..10].copy_from_slice(&local.1.to_be_bytes());
     request[10..12].copy_from_slice(&remote.1.to_be_bytes());
     for (at, address) in [(12, local.0), (28, remote.0)] {

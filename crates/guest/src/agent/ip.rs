@@ -143,7 +143,7 @@ impl Requests {
 
     fn address(&mut self, address: Ipv4Addr, device: &str) -> Option<()> {
         let index = self.index(device)?;
-        // struct ifaddrmsg: family, prefix, flags, scope (universe), device.
+        // The fields of struct ifaddrmsg are family, prefix, flags, scope (universe) and device.
         let mut body = vec![libc::AF_INET as u8, 32, 0, 0];
         body.extend(index.to_ne_bytes());
         put(&mut body, IFA_LOCAL, &address.octets());
@@ -154,8 +154,8 @@ impl Requests {
 
     fn route(&mut self, to: Ipv4Addr, device: &str, rest: &[&str]) -> Option<()> {
         let index = self.index(device)?;
-        // struct rtmsg: family, prefixes, TOS, table (main), protocol (boot), scope (link),
-        // type (unicast), flags.
+        // The fields of struct rtmsg are family, prefixes, TOS, table (main), protocol (boot),
+        // scope (link), type (unicast) and flags.
         let mut body = vec![libc::AF_INET as u8, 32, 0, 0, 254, 3, 253, 1, 0, 0, 0, 0];
         put(&mut body, RTA_DST, &to.octets());
         let mut metrics = Vec::new();

@@ -14,7 +14,7 @@
 //! | `tcp` | TCP sockets and their information |
 //! | `diag`, `crowd` | socket information from the kernel, for one flow or for many flows together |
 //! | `capture` | captures of packets before and after the queues, and the measurements derived from them |
-//! | `ring`, `frame` | rings of captured packets; their parsing |
+//! | `ring`, `frame` | rings of captured packets; parsing of captured packets |
 //! | `taps` | measurements of programs, from the packets at their hosts |
 //! | `gates` | which frames from hosts of programs the kernel accepts |
 //! | `wire` | packets that were lost on the wire after a link |

@@ -62,7 +62,7 @@ fn message(line: &str, index: impl FnOnce(&str) -> io::Result<i32>) -> Option<io
     };
     let own = handle(own)?;
     Some(index(device).map(|index| {
-        // struct tcmsg: family, padding, device, handle, parent, info.
+        // The fields of struct tcmsg are family, padding, device, handle, parent and info.
         let mut body = vec![0; 4];
         body.extend(index.to_ne_bytes());
         body.extend(own.to_ne_bytes());

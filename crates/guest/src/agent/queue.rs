@@ -215,7 +215,8 @@ impl Queue {
         let slot = waiting.packet.slot;
         let (entered, len) = (waiting.packet.time_ns, waiting.packet.len);
         self.newest_out_ns = self.newest_out_ns.max(entered);
-        // If the queue may reorder packets, it is unknown which packets were in front of this one.
+        // If the queue may reorder packets, it is unknown which packets were in front of this
+        // packet.
         if entered >= self.warmup_ns && keeps_order {
             let before = self.bytes_out - waiting.bytes_out;
             self.meter.note_backlog(before + u64::from(len));
@@ -268,7 +269,8 @@ impl Queue {
             return self.lose(&passed, seen_ns);
         };
         let name = (passed.packet.lane, passed.packet.key);
-        // Packets with the same lane and key cannot be distinguished, so discard the earlier one.
+        // Packets with the same lane and key cannot be distinguished, so discard the earlier
+        // packet.
         if let Some(other) = overtaken.insert(name, passed) {
             self.lose(&other, seen_ns);
         }
@@ -538,7 +540,7 @@ mod tests {
         red.enter(packet(110, 0, 2, 2));
         red.leave(packet(120, 0, 1, CE));
         red.leave(packet(130, 0, 2, CE));
-        // Two more packets are marked on arrival, of which one still waits at the end.
+        // Two more packets are marked on arrival. One of them still waits at the end.
         red.enter(packet(900, 0, 3, 2));
         red.enter(packet(910, 2, 3, 2));
         red.leave(packet(990, 0, 3, CE));

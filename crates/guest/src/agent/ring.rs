@@ -95,7 +95,7 @@ impl Ring {
         };
         socket.set(libc::SOL_PACKET, PACKET_RX_RING, &request)?;
         let size = blocks * BLOCK;
-        // SAFETY: a new mapping of the ring just made, with the ring's size.
+        // SAFETY: this makes a new mapping of the ring, with the ring's size.
         let memory = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
@@ -141,12 +141,13 @@ impl Ring {
                 }
                 let word = |at: usize| slot.add(at).cast::<u32>().read();
                 let half = |at: usize| slot.add(at).cast::<u16>().read();
-                // struct tpacket2_hdr: status, len, snaplen, mac, net, sec, nsec, ...
+                // The fields of struct tpacket2_hdr are status, len, snaplen, mac, net, sec, nsec
+                // and others.
                 let (len, kept) = (word(4), word(8));
                 let start = usize::from(half(12));
                 let time_ns = u64::from(word(16)) * 1_000_000_000 + u64::from(word(20));
-                // struct sockaddr_ll, which follows tpacket2_hdr: family, protocol, ifindex,
-                // hatype, pkttype
+                // struct sockaddr_ll follows tpacket2_hdr. Its fields are family, protocol,
+                // ifindex, hatype and pkttype.
                 let device = word(32 + 4) as i32;
                 let kind = slot.add(32 + 10).read();
                 let kept = (kept as usize).min(SLOT.saturating_sub(start));

@@ -192,7 +192,7 @@ fn run_tool(tool: Tool, lines: &[String], place: &str) -> Result<(), String> {
         .map_err(|e| format!("{program}: {e}"))?;
     if let Some(mut stdin) = child.stdin.take() {
         let text = lines.join("\n") + "\n";
-        // If the tool stops reading, its error output has the reason.
+        // Ignore the result: if the tool stops reading, its error output states the reason.
         let _ = stdin.write_all(text.as_bytes());
     }
     let output = child
@@ -229,7 +229,7 @@ pub fn batch_output(tool: Tool, words: &[&str], lines: &[String]) -> Result<Stri
         .spawn()
         .map_err(|e| format!("{program}: {e}"))?;
     if let Some(mut stdin) = child.stdin.take() {
-        // If the tool stops reading, its error output has the reason.
+        // Ignore the result: if the tool stops reading, its error output states the reason.
         let _ = stdin.write_all((lines.join("\n") + "\n").as_bytes());
     }
     let output = child

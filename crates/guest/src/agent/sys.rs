@@ -26,7 +26,7 @@ fn c_string(text: &str) -> io::Result<CString> {
 pub fn mount(source: &str, target: &str, kind: &str, options: &str) -> io::Result<()> {
     let (source, target) = (c_string(source)?, c_string(target)?);
     let (kind, options) = (c_string(kind)?, c_string(options)?);
-    // SAFETY: four C strings that outlive the call.
+    // SAFETY: all four arguments are C strings that outlive the call.
     check(unsafe {
         libc::mount(
             source.as_ptr(),
@@ -41,7 +41,8 @@ pub fn mount(source: &str, target: &str, kind: &str, options: &str) -> io::Resul
 
 pub fn bind_mount(source: &str, target: &str) -> io::Result<()> {
     let (source, target) = (c_string(source)?, c_string(target)?);
-    // SAFETY: two C strings that outlive the call; a bind mount does not read the other arguments.
+    // SAFETY: both strings are C strings that outlive the call. A bind mount does not read the
+    // other arguments.
     check(unsafe {
         libc::mount(
             source.as_ptr(),
@@ -55,20 +56,20 @@ pub fn bind_mount(source: &str, target: &str) -> io::Result<()> {
 }
 
 pub fn new_network() -> io::Result<()> {
-    // SAFETY: takes no pointer.
+    // SAFETY: the call takes no pointer.
     check(unsafe { libc::unshare(libc::CLONE_NEWNET) })?;
     Ok(())
 }
 
 pub fn enter(namespace: &File) -> io::Result<()> {
-    // SAFETY: a descriptor that is open, and no pointer.
+    // SAFETY: the descriptor is open, and the call takes no pointer.
     check(unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) })?;
     Ok(())
 }
 
 pub fn load_module(file: &File, parameters: &str) -> io::Result<()> {
     let parameters = c_string(parameters)?;
-    // SAFETY: an open descriptor and a C string that outlives the call.
+    // SAFETY: the descriptor is open, and the C string outlives the call.
     let result = unsafe {
         libc::syscall(
             libc::SYS_finit_module,
@@ -82,7 +83,7 @@ pub fn load_module(file: &File, parameters: &str) -> io::Result<()> {
 }
 
 pub fn power_off() -> ! {
-    // SAFETY: takes no pointer. No code runs after it.
+    // SAFETY: the call takes no pointer. No code runs after it.
     unsafe {
         libc::sync();
         libc::reboot(libc::RB_POWER_OFF);
@@ -93,7 +94,7 @@ pub fn power_off() -> ! {
 }
 
 fn clock(which: libc::clockid_t) -> u64 {
-    // SAFETY: zeroed is a valid timespec, and the call writes into it.
+    // SAFETY: a timespec of zeros is valid, and the call writes into it.
     let time = unsafe {
         let mut time: libc::timespec = zeroed();
         libc::clock_gettime(which, &mut time);
@@ -117,7 +118,7 @@ pub struct Timer(OwnedFd);
 
 impl Timer {
     pub fn new() -> io::Result<Timer> {
-        // SAFETY: takes no pointer; the descriptor is new and owned.
+        // SAFETY: the call takes no pointer. The descriptor that it returns is new and owned.
         let fd = check(unsafe {
             libc::timerfd_create(
                 libc::CLOCK_MONOTONIC,
@@ -130,7 +131,7 @@ impl Timer {
 
     /// Sets the timer to a time of the monotonic clock.
     pub fn set(&self, at_ns: u64) -> io::Result<()> {
-        // SAFETY: plain data, valid when zeroed; the pointers outlive the call.
+        // SAFETY: the structure is plain data and valid when zeroed. The pointers outlive the call.
         unsafe {
             let mut spec: libc::itimerspec = zeroed();
             // A time of zero would disarm the timer.
@@ -171,7 +172,7 @@ pub const EDGE: u32 = libc::EPOLLET as u32;
 
 impl Poll {
     pub fn new() -> io::Result<Poll> {
-        // SAFETY: takes no pointer; the descriptor is new and owned.
+        // SAFETY: the call takes no pointer. The descriptor that it returns is new and owned.
         let fd = check(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
         // SAFETY: the descriptor is new and owned, as stated above.
         Ok(Poll(unsafe { OwnedFd::from_raw_fd(fd) }))
@@ -218,7 +219,7 @@ pub struct Socket(OwnedFd);
 impl Socket {
     pub fn new(family: i32, kind: i32, protocol: i32) -> io::Result<Socket> {
         let kind = kind | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
-        // SAFETY: takes no pointer; the descriptor is new and owned.
+        // SAFETY: the call takes no pointer. The descriptor that it returns is new and owned.
         let fd = check(unsafe { libc::socket(family, kind, protocol) })?;
         // SAFETY: the descriptor is new and owned, as stated above.
         Ok(Socket(unsafe { OwnedFd::from_raw_fd(fd) }))
@@ -229,7 +230,7 @@ impl Socket {
     }
 
     pub fn block(&self) -> io::Result<()> {
-        // SAFETY: takes no pointer.
+        // SAFETY: the call takes no pointer.
         check(unsafe { libc::fcntl(self.fd(), libc::F_SETFL, libc::O_RDWR) })?;
         Ok(())
     }
@@ -268,7 +269,7 @@ impl Socket {
 
     pub fn bind(&self, address: Ipv4Addr, port: u16) -> io::Result<()> {
         let name = ipv4(address, port);
-        // SAFETY: an address of this size that outlives the call.
+        // SAFETY: the address has this size, and outlives the call.
         check(unsafe {
             libc::bind(
                 self.fd(),
@@ -280,7 +281,7 @@ impl Socket {
     }
 
     pub fn bind_packets(&self) -> io::Result<()> {
-        // SAFETY: plain data, valid when zeroed; it outlives the call.
+        // SAFETY: the structure is plain data and valid when zeroed. It outlives the call.
         unsafe {
             let mut name: libc::sockaddr_ll = zeroed();
             name.sll_family = libc::AF_PACKET as u16;
@@ -297,7 +298,7 @@ impl Socket {
     /// Starts to connect. For TCP, the connection is established later.
     pub fn connect(&self, address: Ipv4Addr, port: u16) -> io::Result<()> {
         let name = ipv4(address, port);
-        // SAFETY: an address of this size that outlives the call.
+        // SAFETY: the address has this size, and outlives the call.
         let result = check(unsafe {
             libc::connect(
                 self.fd(),
@@ -313,14 +314,15 @@ impl Socket {
 
     /// Listens. Up to `backlog` connections may wait to be accepted.
     pub fn listen(&self, backlog: i32) -> io::Result<()> {
-        // SAFETY: takes no pointer.
+        // SAFETY: the call takes no pointer.
         check(unsafe { libc::listen(self.fd(), backlog) })?;
         Ok(())
     }
 
     pub fn peer_port(&self) -> io::Result<u16> {
         let mut length = size_of::<libc::sockaddr_in>() as libc::socklen_t;
-        // SAFETY: plain data, valid when zeroed; the data and its length outlive the call.
+        // SAFETY: the structure is plain data and valid when zeroed. The structure and its length
+        // outlive the call.
         let name = unsafe {
             let mut name: libc::sockaddr_in = zeroed();
             let pointer = (&raw mut name).cast();
@@ -343,7 +345,8 @@ impl Socket {
 
     /// Accepts the next connection. Its socket is non-blocking.
     pub fn accept(&self) -> io::Result<Socket> {
-        // SAFETY: the pointers for the address are null; the descriptor is new and owned.
+        // SAFETY: the pointers for the address are null. The descriptor that the call returns is
+        // new and owned.
         let fd = check(unsafe {
             libc::accept4(
                 self.fd(),
@@ -357,20 +360,20 @@ impl Socket {
     }
 
     pub fn finish(&self) -> io::Result<()> {
-        // SAFETY: takes no pointer.
+        // SAFETY: the call takes no pointer.
         check(unsafe { libc::shutdown(self.fd(), libc::SHUT_WR) })?;
         Ok(())
     }
 
     pub fn send_file(&self, file: &File, bytes: usize) -> io::Result<Option<usize>> {
         let mut offset = 0;
-        // SAFETY: open descriptors; the offset outlives the call.
+        // SAFETY: the descriptors are open, and the offset outlives the call.
         let n = unsafe { libc::sendfile(self.fd(), file.as_raw_fd(), &mut offset, bytes) };
         some_unless_blocked(n)
     }
 
     pub fn send(&self, bytes: &[u8]) -> io::Result<Option<usize>> {
-        // SAFETY: a buffer of this length.
+        // SAFETY: the buffer has this length.
         let n = unsafe { libc::send(self.fd(), bytes.as_ptr().cast(), bytes.len(), 0) };
         some_unless_blocked(n)
     }
@@ -379,7 +382,7 @@ impl Socket {
     /// Returns `None` if the buffer is full.
     pub fn send_record(&self, bytes: &[u8]) -> io::Result<Option<usize>> {
         let flags = libc::MSG_EOR;
-        // SAFETY: a buffer of this length.
+        // SAFETY: the buffer has this length.
         let n = unsafe { libc::send(self.fd(), bytes.as_ptr().cast(), bytes.len(), flags) };
         some_unless_blocked(n)
     }
@@ -411,8 +414,8 @@ impl Socket {
             iov_base: buffer.as_mut_ptr().cast(),
             iov_len: buffer.len(),
         };
-        // SAFETY: plain data, valid when zeroed; all buffers outlive the calls. The kernel writes
-        // whole control messages.
+        // SAFETY: the structures are plain data and valid when zeroed. All buffers outlive the
+        // calls. The kernel writes whole control messages.
         unsafe {
             let mut header: libc::msghdr = zeroed();
             header.msg_iov = &raw mut part;
@@ -439,7 +442,7 @@ impl Socket {
 
     /// Reads a message, such as a netlink message.
     pub fn receive(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        // SAFETY: a buffer of this length.
+        // SAFETY: the buffer has this length.
         let n = unsafe { libc::recv(self.fd(), buffer.as_mut_ptr().cast(), buffer.len(), 0) };
         if n < 0 {
             return Err(io::Error::last_os_error());
@@ -455,7 +458,7 @@ impl Socket {
         };
         let mut parts: Vec<libc::iovec> = buffers.chunks_mut(size).map(part).collect();
         let header = |part: &mut libc::iovec| {
-            // SAFETY: plain data, valid when zeroed.
+            // SAFETY: the structure is plain data and valid when zeroed.
             let mut header: libc::mmsghdr = unsafe { zeroed() };
             header.msg_hdr.msg_iov = part;
             header.msg_hdr.msg_iovlen = 1;
@@ -464,7 +467,7 @@ impl Socket {
         let mut headers: Vec<libc::mmsghdr> = parts.iter_mut().map(header).collect();
         let count = headers.len() as libc::c_uint;
         let pointer = headers.as_mut_ptr();
-        // SAFETY: `count` headers that outlive the call; no timeout.
+        // SAFETY: there are `count` headers, which outlive the call, and no timeout.
         let n = unsafe { libc::recvmmsg(self.fd(), pointer, count, 0, std::ptr::null_mut()) };
         let n = check(n)? as usize;
         Ok(headers[..n].iter().map(|h| h.msg_len as usize).collect())
@@ -493,7 +496,7 @@ fn some_unless_blocked(n: isize) -> io::Result<Option<usize>> {
 }
 
 fn ipv4(address: Ipv4Addr, port: u16) -> libc::sockaddr_in {
-    // SAFETY: plain data, valid when zeroed.
+    // SAFETY: the structure is plain data and valid when zeroed.
     let mut name: libc::sockaddr_in = unsafe { zeroed() };
     name.sin_family = libc::AF_INET as u16;
     name.sin_port = port.to_be();
@@ -502,7 +505,7 @@ fn ipv4(address: Ipv4Addr, port: u16) -> libc::sockaddr_in {
 }
 
 pub fn send_netlink(socket: &Socket, message: &[u8]) -> io::Result<()> {
-    // SAFETY: plain data, valid when zeroed; pointers outlive the call.
+    // SAFETY: the structure is plain data and valid when zeroed. The pointers outlive the call.
     let n = unsafe {
         let mut name: libc::sockaddr_nl = zeroed();
         name.nl_family = libc::AF_NETLINK as u16;
@@ -521,7 +524,7 @@ pub fn send_netlink(socket: &Socket, message: &[u8]) -> io::Result<()> {
 
 pub fn device_index(name: &str) -> io::Result<i32> {
     let name = c_string(name)?;
-    // SAFETY: a C string that outlives the call.
+    // SAFETY: the C string outlives the call.
     match unsafe { libc::if_nametoindex(name.as_ptr()) } {
         0 => Err(io::Error::last_os_error()),
         n => Ok(n as i32),
@@ -532,8 +535,8 @@ pub fn device_index(name: &str) -> io::Result<i32> {
 pub fn ethtool(device: &str, command: u32, value: u32) -> io::Result<u32> {
     let socket = Socket::new(libc::AF_INET, libc::SOCK_DGRAM, 0)?;
     let mut words = [command, value];
-    // SAFETY: plain data, valid when zeroed. The name is cut so that its terminator fits, and the
-    // words outlive the call that reads and writes them.
+    // SAFETY: the structure is plain data and valid when zeroed. The name is cut so that its
+    // terminator fits, and the words outlive the call that reads and writes them.
     unsafe {
         let mut request: libc::ifreq = zeroed();
         for (to, from) in request.ifr_name.iter_mut().take(15).zip(device.bytes()) {
@@ -547,7 +550,8 @@ pub fn ethtool(device: &str, command: u32, value: u32) -> io::Result<u32> {
 
 /// Creates a file of zeros in memory.
 pub fn zeros(bytes: usize) -> io::Result<File> {
-    // SAFETY: a C string literal; the descriptor is new and owned.
+    // SAFETY: the name is a C string literal. The descriptor that the call returns is new and
+    // owned.
     let file = unsafe {
         let fd = check(libc::memfd_create(c"payload".as_ptr(), libc::MFD_CLOEXEC))?;
         File::from(OwnedFd::from_raw_fd(fd))

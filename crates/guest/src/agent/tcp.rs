@@ -63,8 +63,8 @@ pub struct Info {
     pub srtt_us: u32,
     pub cwnd: u32,
     pub ssthresh: u32,
-    /// Segments in flight: those sent, minus those acknowledged, sacked or lost, plus those
-    /// retransmitted.
+    /// Number of segments in flight: sent segments minus acknowledged, sacked and lost segments,
+    /// plus retransmitted segments.
     pub in_flight: u32,
     pub retransmits: u32,
     pub timeouts: u16,

@@ -14,8 +14,8 @@ pub const SENDER_RING: u64 = 4;
 pub const REQUEST_LISTENER: u64 = 5;
 pub const REQUEST_CLIENT: u64 = 6;
 pub const REQUEST_SERVER: u64 = 7;
-/// The exit of the program with this index. The next kind is a program's output, with twice the
-/// index, plus one for standard error.
+/// The exit of the program with this index. The next kind is a program's output. Its index is twice
+/// the program's index, plus 1 for standard error.
 pub const PROGRAM_EXIT: u64 = 8;
 pub const PROGRAM_OUTPUT: u64 = 9;
 /// Both ends of a source whose receiving end echoes or reports. The index is that of the source.

@@ -1,5 +1,5 @@
-//! A wire after a link, which loses packets. Compares the packets that enter the wire with those
-//! that leave it, to find the lost ones.
+//! A wire after a link, which loses packets. To find the lost packets, compares the packets that
+//! enter the wire with the packets that leave it.
 //!
 //! The wire keeps the order of packets, even if it has delay and jitter. A packet that a later
 //! packet overtakes must therefore have been lost. The queue discipline decided to lose it when the

@@ -161,8 +161,8 @@ impl Modules {
         }
     }
 
-    /// Returns the modules in loading order. If a module has several files, the last one gets the
-    /// parameters. The others are dependencies.
+    /// Returns the modules in loading order. If a module has several files, the last file gets the
+    /// parameters. The other files are its dependencies.
     pub fn list(self) -> Vec<Module> {
         let mut list = Vec::new();
         for chosen in self.0 {

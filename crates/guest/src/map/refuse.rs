@@ -28,7 +28,7 @@ impl Refusals {
         }
     }
 
-    /// Gives all refusals the same path.
+    /// Replaces the path of every refusal by one path.
     pub fn name(&mut self, path: &str) {
         for refusal in &mut self.0 {
             path.clone_into(&mut refusal.path);

@@ -112,7 +112,8 @@ impl Stage {
 
 /// Returns the netems after a link, in the order in which packets pass them. Serialisation and
 /// jitter need separate netems, because a netem that serialises would space out packets that the
-/// jitter has bunched. Slots need a third netem, because a slot holds packets after their delay.
+/// jitter has bunched. Slots need a third netem, because packets must wait for a slot after their
+/// delay.
 pub(super) fn stages(link: &LinkPlan, seed: u64, changes: Vec<WireChange>) -> Vec<Stage> {
     let wire = (link.mode == LinkMode::Wire).then(|| (link.rate.nominal(), link.overhead));
     let jittered = link.jitter > Time::ZERO;

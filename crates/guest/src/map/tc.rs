@@ -130,8 +130,8 @@ pub(super) fn queue(
     qdisc
 }
 
-/// Returns the arguments of `tc qdisc change` for the options that differ. Rejects a value that is
-/// written as the absence of an argument, because tc would keep the old value.
+/// Returns the arguments of `tc qdisc change` for the options that differ. Rejects a new value that
+/// is expressed by the absence of an argument, because tc would then keep the old value.
 pub(super) fn changed(
     path: &str,
     old: &LinkPlan,

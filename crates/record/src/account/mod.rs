@@ -132,11 +132,12 @@ pub struct SlowStart {
     pub srtt_ns: u64,
     /// The smallest RTT until then, ns.
     pub min_rtt_ns: u64,
-    /// Segments lost through the overshoot: those lost until slow start ended, plus those in flight
-    /// at that time and lost later.
+    /// Number of segments lost through the overshoot: segments lost until slow start ended, plus
+    /// segments that were in flight at that time and were lost later.
     pub lost: u64,
-    /// Whether `lost` is final: the recovery ended, or all segments in flight at the end of slow
-    /// start were acknowledged, before the end of the run.
+    /// Whether `lost` is final. It is final if one of two things happened before the end of the
+    /// run: the recovery ended, or all segments in flight at the end of slow start were
+    /// acknowledged.
     pub settled: bool,
 }
 

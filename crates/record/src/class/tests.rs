@@ -112,8 +112,8 @@ fn definitions() {
         [rate.p1, rate.p25, rate.p50, rate.p75, rate.p99],
         [0.0, 0.0, 0.4, 0.8, 3.2].map(Some)
     );
-    // The windows of `l` are 400 kB/s x (2 + 10) ms, 0, and 100 kB/s x (2.5 + 10) ms. Those of
-    // `late` are 0 and 50 kB/s x (2.5 + 20) ms.
+    // The windows of `l` are 400 kB/s x (2 + 10) ms, 0, and 100 kB/s x (2.5 + 10) ms. The windows
+    // of `late` are 0 and 50 kB/s x (2.5 + 20) ms.
     let window = samples.window_bytes;
     assert_eq!((window.n, window.max), (5, Some(4_800.0)));
     assert_eq!([window.p50, window.p75], [Some(1_125.0), Some(1_250.0)]);

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::request::{FileLoader, Found};
 
-/// The files read so far, or the errors of reading them.
+/// For each path so far, the file or folder that was found, or the error.
 #[derive(Default)]
 pub(crate) struct Files(HashMap<String, Result<Found, String>>);
 

@@ -64,14 +64,14 @@ fn table(def: &'static TableDef, prefix: &str, found: &mut Vec<KeyPath>) {
         }
         match key.kind {
             KeyKind::Table(inner) => table(inner, &format!("{path}."), found),
-            // Items of this list do not have names, so a path selects one by its index.
+            // Items of this list do not have names, so a path selects an item by its index.
             KeyKind::List(inner) if !named(inner) => {
                 table(inner, &format!("{path}[0]."), found);
             }
             KeyKind::Map(inner) | KeyKind::List(inner) => {
                 table(inner, &format!("{path}.NAME."), found);
             }
-            // Assertions do not have names, so a path selects one by its index.
+            // Assertions do not have names, so a path selects an assertion by its index.
             KeyKind::Asserts => table(&Assert::TABLE, &format!("{path}[0]."), found),
             // The keys of `[sweep]` and of `set` are themselves paths of other keys, so do not list
             // them.

@@ -71,7 +71,7 @@ impl Reader<'_> {
             };
             let time = self.plain("steps", Kind::Time { min: Time::ZERO }, at, Bdp::Nowhere);
             let value = match rate.string().map(parse_rate) {
-                // Later steps may have a rate of 0 (an outage), but not the first one.
+                // Later steps may have a rate of 0 (an outage), but the first step may not.
                 Some(Ok(Rate(0))) if !steps.is_empty() => Some(Value::Rate(Rate(0))),
                 _ => self.plain("steps", Kind::Rate, rate, Bdp::Nowhere),
             };

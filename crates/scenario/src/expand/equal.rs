@@ -1,4 +1,4 @@
-//! Finds points of a sweep that describe the same run, which would then be counted twice.
+//! Finds points of a sweep that describe the same run, because this run would be counted twice.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;

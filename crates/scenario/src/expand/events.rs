@@ -20,7 +20,8 @@ use crate::read::{Item, Node, Path, Problem, Span, Toml, listed, shorten};
 /// The largest number of events.
 const MOST: usize = 1_000;
 
-/// The keys of a link that may change. The first three are values, and the others have options.
+/// The keys of a link that may change. The first three keys have plain values, and the other keys
+/// have options.
 const KEYS: [&str; 8] = [
     "rate",
     "delay",

@@ -73,7 +73,7 @@ pub(super) fn grafted<'n>(
     Ok(at(&tree, path).unwrap_or(value).clone())
 }
 
-/// Returns the value at a path, if there is one.
+/// Returns the value at a path, or `None` if the path has no value.
 pub(super) fn at<'n>(tree: &'n Node, path: &Path) -> Option<&'n Node> {
     path.0
         .iter()

@@ -374,7 +374,7 @@ fn senders(plan: &Plan) -> impl Iterator<Item = (&'static str, (&str, u64))> {
     flows.chain(programs).chain(sources)
 }
 
-/// Returns whether a name is that of a sender or of one of its copies.
+/// Returns whether a name is the name of a sender, or of one of its copies.
 fn includes((own, count): (&str, u64), name: &str) -> bool {
     let Some((all, one)) = name.split_once('/') else {
         return own == name;

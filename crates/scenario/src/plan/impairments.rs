@@ -9,7 +9,7 @@ use crate::read::Item;
 /// The largest number of impairments of a link. Each may duplicate packets.
 const MAX_IMPAIRMENTS: usize = 8;
 
-/// Reads the impairments of a link in order. Omits those with errors.
+/// Reads the impairments of a link in order. Omits impairments with errors.
 pub(super) fn read(reader: &mut Reader<'_>, item: &Item, bdp: Bdp) -> Vec<ImpairmentPlan> {
     let def = &ImpairmentPlan::TABLE;
     let list = item.node.array().filter(|list| !list.is_empty());

@@ -15,7 +15,7 @@ use crate::read::{Item, Problem, Span};
 #[derive(Default)]
 pub(super) struct Links {
     pub plans: Vec<LinkPlan>,
-    /// The copy in the other direction of each link that has one.
+    /// For each link that has a copy in the other direction, this copy.
     pub twin: HashMap<u32, u32>,
     /// Whether a link was omitted because of an error.
     pub broken: bool,
@@ -25,9 +25,9 @@ pub(super) struct Links {
     pub bdp: Vec<Bdp>,
     /// The name in `[links]` of each link. `None` for `[bottleneck]`.
     pub origin: Vec<Option<String>>,
-    /// The position at which each link is declared. A link and its copy have the same one.
+    /// The position at which each link is declared. A link and its copy have the same position.
     pub declared: Vec<Span>,
-    /// For each link, the position of its queue's name, and those of the queue's options.
+    /// For each link, the position of its queue's name, and the positions of the queue's options.
     pub queues: Vec<(Span, Vec<(String, Span)>)>,
 }
 
@@ -210,7 +210,7 @@ fn read_slots(reader: &mut Reader<'_>, item: &Item) -> Option<SlotsPlan> {
     Some(slots)
 }
 
-/// Returns the position of a queue's name, and those of its options.
+/// Returns the position of a queue's name, and the positions of its options.
 fn places(queue: Option<&Item>, link: Span) -> (Span, Vec<(String, Span)>) {
     let table = queue.and_then(|item| item.node.table());
     let options = table.map_or(&[][..], |table| &table.0);

@@ -92,8 +92,8 @@ fn fills(flows: &[&FlowPlan], limit: Limit) -> bool {
     }
 }
 
-/// Returns whether slower links on the routes of these flows limit them to less than this link
-/// carries.
+/// Returns whether slower links on the routes of these flows limit the flows to less than the rate
+/// of this link.
 fn limited_elsewhere(flows: &[&FlowPlan], number: u32, links: &Links) -> bool {
     let rate = |link: u32| {
         let link = links.plans.get(link as usize);

@@ -62,7 +62,7 @@ pub(super) fn of_trace(reader: &mut Reader<'_>, rate: &Item) -> Vec<ImpairmentPl
     impairments.collect()
 }
 
-/// Returns the impairments for the short forms of a link. Omits those with errors.
+/// Returns the impairments for the short forms of a link. Omits impairments with errors.
 pub(super) fn read(reader: &mut Reader<'_>, link: &Fields<'_>, bdp: Bdp) -> Vec<ImpairmentPlan> {
     let mut impairments = Vec::new();
     for (key, def, kind, names) in FORMS {

@@ -15,7 +15,7 @@ pub struct Diagnostic {
     pub message: String,
     /// What was expected, if known.
     pub expected: Option<String>,
-    /// The nearest valid name, if one is near.
+    /// The most similar valid name, if a valid name is similar enough.
     pub nearest: Option<String>,
     /// How to correct the error, as an imperative.
     pub help: Option<String>,

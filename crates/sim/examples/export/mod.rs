@@ -1,7 +1,7 @@
 //! Exports two C functions, for hosts without an operating system. `run` calls `simulate` of the
 //! example and returns the length of the results; `results` returns their address.
-//! `tests/test_sim_wasm.py` compares the results of WebAssembly with those of this machine, byte by
-//! byte.
+//! `tests/test_sim_wasm.py` checks that the WebAssembly build and the native build return the same
+//! bytes.
 
 // The names of exported functions must be unique, which the compiler cannot check.
 #![allow(unsafe_code)]

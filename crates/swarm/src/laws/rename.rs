@@ -256,8 +256,8 @@ impl Names {
         }
     }
 
-    /// Returns the new name of a flow, source or link. The old name may also be that of a member of
-    /// a group of flows, or of the return direction of a link.
+    /// Returns the new name of a flow, source or link. The old name may also be the name of a
+    /// member of a group of flows, or of the return direction of a link.
     fn of(&self, kind: Kind, name: &str) -> String {
         let (all, mark) = match kind {
             Kind::End => (&self.ends, '/'),

@@ -1,4 +1,4 @@
-//! Parses packetdrill scripts, and runs those that are valid.
+//! Parses packetdrill scripts, and runs the valid scripts.
 
 pub(super) fn read(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else {

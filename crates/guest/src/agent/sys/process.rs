@@ -97,8 +97,8 @@ impl Child {
 
     /// Sends a signal to the process, unless it has ended.
     pub fn signal(&self, signal: libc::c_int) {
-        // SAFETY: takes no pointer. Nothing has waited for the child yet, so its process id cannot
-        // belong to another process.
+        // SAFETY: the call takes no pointer. Nothing has waited for the child yet, so its process
+        // id cannot belong to another process.
         unsafe { libc::kill(self.pid, signal) };
     }
 
@@ -125,7 +125,7 @@ fn wait(pid: libc::pid_t, options: libc::c_int) -> io::Result<Option<(libc::pid_
 /// Acts as the first process of a PID namespace: runs one program, forwards SIGTERM to it, and
 /// reaps orphaned processes. Returns the program's exit status.
 pub fn first(run: impl FnOnce() -> i32) -> io::Result<i32> {
-    // SAFETY: plain data that the calls initialise; every pointer outlives its call.
+    // SAFETY: the calls initialise the plain data, and every pointer outlives its call.
     let (waited, old) = unsafe {
         let mut waited: libc::sigset_t = std::mem::zeroed();
         let mut old: libc::sigset_t = std::mem::zeroed();
@@ -139,11 +139,11 @@ pub fn first(run: impl FnOnce() -> i32) -> io::Result<i32> {
         ))?;
         (waited, old)
     };
-    // SAFETY: one thread, as above.
+    // SAFETY: this process has only one thread, so it may fork.
     let program = check(unsafe { libc::fork() })?;
     if program == 0 {
-        // SAFETY: restores the previous mask, and the default action of the signal that Rust
-        // ignores but programs expect.
+        // SAFETY: the calls restore the previous mask, and the default action of the signal that
+        // Rust ignores but programs expect.
         unsafe {
             libc::sigprocmask(libc::SIG_SETMASK, &raw const old, std::ptr::null_mut());
             libc::signal(libc::SIGPIPE, libc::SIG_DFL);
@@ -153,10 +153,10 @@ pub fn first(run: impl FnOnce() -> i32) -> io::Result<i32> {
     // If the program closes these descriptors, this process must not keep them open.
     to_null(&[0, 1, 2])?;
     loop {
-        // SAFETY: an initialised set; the call returns no further information.
+        // SAFETY: the set is initialised. The call returns no further information.
         let signal = unsafe { libc::sigwaitinfo(&raw const waited, std::ptr::null_mut()) };
         if signal == libc::SIGTERM {
-            // SAFETY: takes no pointer. Nothing has waited for the program yet.
+            // SAFETY: the call takes no pointer. Nothing has waited for the program yet.
             unsafe { libc::kill(program, libc::SIGTERM) };
         }
         while let Ok(Some((pid, status))) = wait(-1, libc::WNOHANG) {
@@ -169,10 +169,10 @@ pub fn first(run: impl FnOnce() -> i32) -> io::Result<i32> {
 
 /// Runs a function in a process with mounts of its own. Returns its exit status when it has ended.
 pub fn apart(run: impl FnOnce() -> i32) -> io::Result<i32> {
-    // SAFETY: one thread.
+    // SAFETY: this process has only one thread, so it may fork.
     let child = check(unsafe { libc::fork() })?;
     if child == 0 {
-        // SAFETY: takes no pointer; the process ends here.
+        // SAFETY: the call takes no pointer, and the process ends here.
         unsafe {
             let alone = libc::unshare(libc::CLONE_NEWNS) == 0;
             libc::_exit(if alone { run() } else { 1 })
@@ -182,17 +182,17 @@ pub fn apart(run: impl FnOnce() -> i32) -> io::Result<i32> {
 }
 
 pub fn to_null(fds: &[RawFd]) -> io::Result<()> {
-    // SAFETY: a C string literal.
+    // SAFETY: the path is a C string literal.
     let null = check(unsafe { libc::open(c"/dev/null".as_ptr(), libc::O_RDWR) })?;
     for fd in fds {
-        // SAFETY: takes no pointer.
+        // SAFETY: the call takes no pointer.
         check(unsafe { libc::dup2(null, *fd) })?;
     }
     Ok(())
 }
 
 pub fn close_others() -> io::Result<()> {
-    // SAFETY: takes no pointer; the caller has not opened other descriptors yet.
+    // SAFETY: the call takes no pointer. The caller has not opened other descriptors yet.
     let result = unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, 0) };
     check(result as libc::c_int)?;
     Ok(())
@@ -201,7 +201,7 @@ pub fn close_others() -> io::Result<()> {
 /// Makes a pipe. Returns its reading end, which does not block, and its writing end.
 pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     let mut ends = [-1; 2];
-    // SAFETY: room for two descriptors, which are new and owned.
+    // SAFETY: the array has room for two descriptors, which are new and owned.
     unsafe {
         check(libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC))?;
         check(libc::fcntl(ends[0], libc::F_SETFL, libc::O_NONBLOCK))?;
@@ -219,7 +219,7 @@ pub fn mount(
 ) -> io::Result<()> {
     let (source, target) = (c_string(source)?, c_string(target)?);
     let (kind, options) = (c_string(kind)?, c_string(options)?);
-    // SAFETY: four C strings that outlive the call.
+    // SAFETY: all four arguments are C strings that outlive the call.
     check(unsafe {
         libc::mount(
             source.as_ptr(),
@@ -235,8 +235,8 @@ pub fn mount(
 /// Makes a folder the root. Everything outside of it becomes unreachable.
 pub fn change_root(root: &str) -> io::Result<()> {
     std::env::set_current_dir(root)?;
-    // SAFETY: C string literals. With the same folder for both, the old root is mounted over the
-    // new root.
+    // SAFETY: all paths are C string literals. With the same folder for both, the old root is
+    // mounted over the new root.
     unsafe {
         let here = c".".as_ptr();
         check(libc::syscall(libc::SYS_pivot_root, here, here) as libc::c_int)?;
@@ -247,7 +247,7 @@ pub fn change_root(root: &str) -> io::Result<()> {
 
 pub fn device(path: &str, major: u32, minor: u32) -> io::Result<()> {
     let path = c_string(path)?;
-    // SAFETY: a C string that outlives the call.
+    // SAFETY: the C string outlives the call.
     unsafe {
         let number = libc::makedev(major, minor);
         check(libc::mknod(path.as_ptr(), libc::S_IFCHR | 0o666, number))?;
@@ -258,7 +258,7 @@ pub fn device(path: &str, major: u32, minor: u32) -> io::Result<()> {
 }
 
 pub fn set_host_name(name: &str) -> io::Result<()> {
-    // SAFETY: a buffer of this length that outlives the call.
+    // SAFETY: the buffer has this length, and outlives the call.
     check(unsafe { libc::sethostname(name.as_ptr().cast(), name.len()) })?;
     Ok(())
 }
@@ -268,7 +268,7 @@ pub fn limit(resource: libc::__rlimit_resource_t, most: u64) -> io::Result<()> {
         rlim_cur: most,
         rlim_max: most,
     };
-    // SAFETY: a limit that outlives the call.
+    // SAFETY: the limit outlives the call.
     check(unsafe { libc::setrlimit(resource, &raw const limit) })?;
     Ok(())
 }
@@ -285,8 +285,8 @@ pub fn keep_capabilities(kept: &[u32]) -> io::Result<()> {
     const VERSION_3: u32 = 0x2008_0522;
     let bits: u64 = kept.iter().map(|bit| 1 << bit).sum();
     for bit in (0..64).filter(|bit| bits & (1 << bit) == 0) {
-        // SAFETY: takes no pointer. A capability that this kernel does not know does not have to be
-        // dropped.
+        // SAFETY: the call takes no pointer. A capability that this kernel does not know does not
+        // have to be dropped.
         if unsafe { libc::prctl(libc::PR_CAPBSET_DROP, bit, 0, 0, 0) } != 0 {
             break;
         }
@@ -318,7 +318,8 @@ pub fn execute(path: &str, words: &[String], environment: &[String]) -> io::Erro
             pointers
         };
         let (words, environment) = (pointers(&words), pointers(&environment));
-        // SAFETY: C strings, and lists of C strings that end with null. All outlive the call.
+        // SAFETY: the arguments are C strings, and lists of C strings that end with null. All of
+        // them outlive the call.
         check(unsafe { libc::execve(path.as_ptr(), words.as_ptr(), environment.as_ptr()) })?;
         Ok(())
     };

@@ -293,7 +293,7 @@ fn tcp_is_what_is_acknowledged_in_order_whatever_wraps() {
         taps.pass(&ack(flag::ACK, 1), 150 * MS, Some(160 * MS));
         taps.pass(&segment(flag::ACK, 1, 1, 1000), 210 * MS, Some(220 * MS));
         taps.pass(&ack(flag::ACK, 1001), 230 * MS, Some(240 * MS));
-        // The next segment is lost, so the one after it waits for the retransmission.
+        // The next segment is lost, so the segment after it waits for the retransmission.
         taps.pass(&segment(flag::ACK, 1001, 2, 1000), 310 * MS, None);
         taps.pass(&segment(flag::ACK, 2001, 2, 1000), 311 * MS, Some(321 * MS));
         taps.pass(&ack(flag::ACK, 1001), 331 * MS, Some(341 * MS));

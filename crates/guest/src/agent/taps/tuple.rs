@@ -41,7 +41,7 @@ struct Stream {
 impl Stream {
     fn sends(&mut self, frame: &Frame, at_ns: u64) {
         if frame.flags & flag::SYN != 0 {
-            // A new connection uses the ports of an earlier one.
+            // A new connection uses the ports of an earlier connection.
             if self.own_first.is_some_and(|first| first != frame.seq) {
                 self.segments = RttTracker::default();
             }
@@ -140,9 +140,11 @@ pub struct Record {
     pub arrived: u64,
     pub delay: Histogram,
     pub counts: Counts,
-    /// When the first packet with payload was sent and the last one arrived, ns.
+    /// When the first packet with payload was sent, and when the last packet with payload arrived,
+    /// ns.
     pub payload: Option<(u64, u64)>,
-    /// When the first packet was sent and the last one arrived, with or without payload, ns.
+    /// When the first packet was sent, and when the last packet arrived, with or without payload,
+    /// ns.
     any: Option<(u64, u64)>,
     /// Payload that arrived at the receiver's host and at the sender's host, bytes.
     delivered: [u64; 2],

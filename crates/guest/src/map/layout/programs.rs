@@ -1,8 +1,8 @@
 //! The hosts of programs: a sender's host and a receiver's host for each entry in `[[programs]]`,
 //! with IPv4 and IPv6.
 //!
-//! An entry may have only one program and name a host of another entry as the other end of its
-//! route.
+//! An entry may have a program on only one of its hosts. It may then use a host of another entry as
+//! the other end of its route.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -311,11 +311,13 @@ fn sysctls<'a>(ecn: bool, control: &'a str, kit: &Kits<'_>) -> Vec<(&'static str
         ("net/ipv6/conf/default/accept_ra", "0"),
         ("net/ipv6/conf/all/accept_dad", "0"),
         ("net/ipv6/conf/default/accept_dad", "0"),
-        // 2, Linux's default, means that a host uses ECN only if the other end requests it.
+        // The value 2, which is Linux's default, means that a host uses ECN only if the other end
+        // requests ECN.
         ("net/ipv4/tcp_ecn", if ecn { "1" } else { "2" }),
         ("net/ipv4/tcp_congestion_control", control),
         ("net/ipv4/tcp_no_metrics_save", "1"),
-        // Linux's defaults, which would otherwise depend on the guest's memory.
+        // These are Linux's defaults. They are set here because they would otherwise depend on the
+        // guest's memory.
         ("net/ipv4/tcp_rmem", "4096 131072 6291456"),
         ("net/ipv4/tcp_wmem", "4096 16384 4194304"),
         ("net/ipv4/ping_group_range", "0 2147483647"),
