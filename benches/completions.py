@@ -108,8 +108,8 @@ HEAD = """\
 ## Why the times may differ
 
 The suite runs QUIC in picoquic, and its packets have no Ethernet header. In tailback TCP sends 1448
-bytes in frames of 1514. QUIC's handshake also contains that of TLS; TCP's handshake takes one round
-trip.
+bytes in frames of 1514. QUIC's handshake also contains the TLS handshake; TCP's handshake takes one
+round trip.
 
 | path | other reasons |
 |---|---|

@@ -285,7 +285,7 @@ PARTS = {
     "lots": Part(
         "Links side by side",
         "links",
-        "Ten thousand flows of `1 Mbit/s`, distributed over the links.",
+        "Ten thousand flows of `1 Mbit/s` are distributed over the links.",
         lots,
     ),
     "rtts": Part(
@@ -297,12 +297,17 @@ PARTS = {
         "Web traffic, with a new connection for each request, uses two thirds of the link rate.",
         web,
     ),
-    "rates": Part("Rates", "rate, Mbit/s", "A hundred CUBIC flows with an RTT of `1 ms`.", rates),
+    "rates": Part(
+        "Rates",
+        "rate, Mbit/s",
+        "A hundred CUBIC flows with an RTT of `1 ms` share the link.",
+        rates,
+    ),
     "recorded": Part("What is recorded", "", "CUBIC through CoDel.", recorded),
     "entries": Part(
         "Rates that change",
         "entries",
-        "One CUBIC flow on a link whose rate changes around `100 Mbit/s`.",
+        "One CUBIC flow crosses a link whose rate changes around `100 Mbit/s`.",
         entries,
     ),
 }

@@ -53,7 +53,7 @@ that ends slow start: {runs} runs of the simulator, {seeds} seeds for each set-u
 
 ![Time until 90 % of the rate, overshoot and loss of five slow starts](start-up/start-up.svg)
 
-- *Overshoot* is the largest amount in flight, divided by what the path holds: the bandwidth-delay
+- *Overshoot* is the largest amount of data in flight, divided by the sum of the bandwidth-delay
   product and the buffer.
 - *Loss* is the share of the packets that the queue dropped.
 - *Time* is the number of round-trip times until the flow delivers 90 % of the rate during one

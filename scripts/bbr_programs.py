@@ -44,9 +44,10 @@ of each case. A case fails if one of its seeds fails.
 CAUSES = """\
 Causes, as far as the sources of quinn-proto 0.11.19 and quiche 0.30.0 show them:
 
-- **They implement other versions.** quinn's BBR follows version 1 of BBR as in Google's QUICHE, and
-  quiche's follows version 2. The draft describes version 3, so a failure is a difference from the
-  draft and not always a bug. quiche's gain in DRAIN (A.3) is one of these differences.
+- **The stacks implement other versions of BBR.** quinn's BBR follows version 1 as in Google's
+  QUICHE, and quiche's BBR follows version 2. The draft describes version 3, so a failure is a
+  difference from the draft and not always a bug. quiche's gain in DRAIN (A.3) is one of these
+  differences.
 - **quinn begins with PROBE_RTT (A.1, A.12).** `is_min_rtt_expired` returns true as long as no
   PROBE_RTT has taken place. So the first ACK that is not application-limited ends STARTUP, and
   PROBE_RTT begins, with a window of `0.75` of the estimated BDP.
@@ -54,7 +55,8 @@ Causes, as far as the sources of quinn-proto 0.11.19 and quiche 0.30.0 show them
   But quinn's pacer ignores this rate and paces at `1.25` windows per smoothed RTT. So the
   window alone limits the rate, and behind a policer the window is more than two BDPs.
 - **PROBE_RTT comes every `10 s` (A.10)** in both stacks, as in older versions of BBR. quinn's first
-  PROBE_RTT is at the start, which is too early, and the run ends before its second one.
+  PROBE_RTT is at the start, which is too early for this case, and the run ends before the second
+  PROBE_RTT.
 - We did not search for the cause of quiche's failure in A.14.
 """
 

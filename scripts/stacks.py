@@ -399,7 +399,8 @@ def _both_engines(out: Path) -> Iterator[str]:
     yield (
         "\nThe CPU time of the kernel engine includes the boot of the guest, and depends on what "
         "else the machine does. The 99th percentile of the delay of the download alone is from "
-        "the end of slow start, when the queue is longest. Its difference is not explained: other "
+        "the end of slow start, when the queue is longest. The difference between the engines is "
+        "not explained: other "
         'seeds, `gso = false` and `timers = "tokio"` change it little.\n'
     )
 
@@ -518,10 +519,10 @@ def _causes(found: Compared, out: Path, jobs: int | None) -> Iterator[str]:
         close = sum(value <= half.close_mbit for value in values)
         yield f"| {name} | {close} | {max(values):.1f} |"
     yield (
-        f"\nFrom {MORE_SEEDS} seeds of the simulator follows an interval for the guest's mean. "
-        f"If both engines have the same distribution, it contains the mean of {SEEDS} seeds in the "
-        "guest with a probability of `95 %`. The "
-        f"guest's mean is outside in {len(outside)} of {len(own)} scenarios; by chance it would be "
+        f"\nThe mean of {MORE_SEEDS} seeds of the simulator gives an interval for the guest's mean. "
+        "If both engines have the same distribution, this interval contains the mean of "
+        f"{SEEDS} seeds in the guest with a probability of `95 %`. The "
+        f"guest's mean is outside this interval in {len(outside)} of {len(own)} scenarios; by chance it would be "
         f"in about {len(own) / 20:.0f}. The next table has these scenarios, simulated "
         f"with one change of the set-up at a time, each with {MORE_SEEDS} seeds.\n"
     )
@@ -539,11 +540,11 @@ def _causes(found: Compared, out: Path, jobs: int | None) -> Iterator[str]:
         )
     yield (
         "\nNo change explains all of these scenarios. The differences that remain are not "
-        "explained. In a "
-        "drop-tail queue it matters in which order the packets of two flows arrive while it is "
-        "full ([phase effects](../reference/measurements.md#phase-effects-at-a-fifo)). On the "
-        "kernel engine a program spends virtual time for each reading of the clock. tailback warns "
-        "about this time, which may vary the order.\n"
+        "explained. While a drop-tail queue is full, the order in which the packets of two flows "
+        "arrive decides which packets it drops ([phase "
+        "effects](../reference/measurements.md#phase-effects-at-a-fifo)). On the kernel engine a "
+        "program spends virtual time for each reading of the clock. This time may change the "
+        "order. tailback warns about it.\n"
     )
 
 
@@ -596,8 +597,8 @@ def _speed() -> Iterator[str]:
     yield (
         "`python benches/stacks.py` measures data packets per CPU second of a run. Each stack "
         "transfers `200 MB` alone over `100 Mbit/s`, `20 ms` and fq_codel: quinn with encryption "
-        "and ECN, smoltcp without. The table has the fastest of three runs. valgrind counted the "
-        "instructions over `20 MB`.\n"
+        "and ECN, smoltcp without either. The table has the fastest of three runs. valgrind "
+        "counted the instructions over `20 MB`.\n"
     )
     yield "| stack | data packets per CPU second | goal | instructions per data packet |"
     yield "|---|--:|--:|--:|"

@@ -280,11 +280,11 @@ ssthresh, the congestion state or alpha changes.
 In most scenarios the receiver acknowledges every segment (`tcp.delack = false`), so that only the
 sender's response is compared. The scenarios with random losses and "Delayed ACKs" have Linux's
 default: ACKs are delayed once the receive window has stopped growing. The short scenarios with
-random losses end before the window stops growing. When it stops growing depends on how much data
-the receiving application leaves in the buffer, which the simulator does not model. So after that
-time the traces of "Delayed ACKs" differ between the engines, which is a known deviation. On paths
-with random losses the round-trip times are multiples of the kernel engine's clock tick, so that an
-ACK falls into the same jiffy on both engines.
+random losses end before the window stops growing. The time at which it stops depends on how much
+data the receiving application leaves in the buffer, which the simulator does not model. So after
+that time the traces of "Delayed ACKs" differ between the engines, which is a known deviation. On
+paths with random losses the round-trip times are multiples of the kernel engine's clock tick, so
+that an ACK falls into the same jiffy on both engines.
 """
 
 LAWS_HEAD = """
@@ -327,7 +327,7 @@ def write_page(out: Path) -> None:
         "|---|--:|--:|--:|--:|",
         f"| {', '.join(sorted(kernels))} | {len(pairs)} | {equal} | {total} | {kept} |",
         "",
-        "![Congestion windows of both engines over each other](response.svg)",
+        "![Congestion windows of both engines, drawn over each other](response.svg)",
         "",
         "| scenario | | rows | first difference | largest: cwnd | time |",
         "|---|---|--:|--:|--:|--:|",

@@ -53,8 +53,8 @@ SHOWN = (
     ),
     Shown(
         "satellite",
-        "A long path loses a packet now and then. CUBIC treats each loss as congestion and "
-        "needs minutes to grow back; BBR follows the rate at which its data arrives.",
+        "A long path loses a packet now and then. CUBIC treats each loss as congestion, and its "
+        "window needs minutes to grow back; BBR follows the rate at which its data arrives.",
         ("flow-throughput-mbit",),
     ),
     Shown(

@@ -397,10 +397,10 @@ in the kernel engine, and are compared with Linux's CUBIC.
 
 STACKS_HEAD = """\
 Which sections of RFC 9743 do QUIC stacks meet with their own congestion controls? By default,
-quic-go has NewReno, and the others have CUBIC. `{command}` measured the stacks on {dates} with
+quic-go uses NewReno, and the others use CUBIC. `{command}` measured the stacks on {dates} with
 `tailback evaluate cc program=FILE`. [The evaluation of every algorithm](league.md) has each of
 their values. [A program](../how-to/evaluate.md#a-program) is compared with CUBIC over TCP on the
-same engine. The kernel engine runs three seeds, so more sections are undecided there than in the
+same engine. The kernel engine runs three seeds, so it leaves more sections undecided than the
 simulator.
 """
 
@@ -408,9 +408,9 @@ PROBES = """\
 ## Two bounds of rising loss
 
 By RFC 9743 section 5.1.1, a congestion control should reduce its rate to one packet per round trip,
-and then wait longer and longer. The section is for every transport, so tailback applies the bound
-of one packet to QUIC too. RFC 9002 section 6.2.4 lets a QUIC sender send two datagrams at each
-probe timeout. The table has the verdict with each bound.
+and then wait longer and longer. The section applies to every transport, so tailback applies the
+bound of one packet to QUIC too. RFC 9002 section 6.2.4 lets a QUIC sender send two datagrams at
+each probe timeout. The table has the verdict with each bound.
 """
 
 TABLES = {

@@ -197,10 +197,10 @@ def _criteria_page(evidence: Path, found: Sequence[Judged]) -> str:
 _HOW = """
 A criterion limits the errors of a group of comparisons with published numbers or with Linux. The
 column *within* counts comparisons within the limit. The column *within or chance* also counts
-comparisons that may exceed the limit by chance. A comparison may do so if the published value lies
-within the 95 % prediction interval for one more run of the simulator. The interval needs five
-seeds. The column *held out* counts comparisons with values that nobody used before the set-up was
-frozen. A dash means that the criterion has no such number.
+comparisons that may exceed the limit by chance. This is possible if the published value lies within
+the 95 % prediction interval for one more run of the simulator. The interval needs five seeds. The
+column *held out* counts comparisons with values that nobody used before the set-up was frozen. A
+dash means that the criterion has no such number.
 """
 
 _NOISE = """

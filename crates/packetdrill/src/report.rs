@@ -12,8 +12,8 @@ pub type Row = (String, Judged);
 const KNOWN: &[(&str, &str)] = &[(
     "tcp_accecn_sack_space_grab",
     "An ACK of the simulator has room for three SACK blocks, or for two and the AccECN option. \
-     Linux fits three and the option if there are no timestamps, as here. The simulator sends the \
-     option with the next ACK that has fewer blocks",
+     Linux has room for three blocks and the option if there are no timestamps, as here. The \
+     simulator sends the option with the next ACK that has fewer blocks",
 )];
 
 const WORDS: [&str; 4] = ["pass", "runs", "FAIL", "n/a"];
@@ -144,8 +144,8 @@ source tree (`tools/testing/selftests/net/packetdrill`). A test keeps it current
 The repository has no copy of the scripts.
 
 packetdrill can test a TCP in a shared library (`--so_filename`), but the Debian releases used here
-do not package packetdrill. `crates/packetdrill` is therefore a small new interpreter of its
-language, which drives the simulator's sender and receiver.
+do not package packetdrill. `crates/packetdrill` is therefore a small new interpreter of
+packetdrill's language, which drives the simulator's sender and receiver.
 
 | compared | not compared |
 |---|---|

@@ -61,8 +61,8 @@ def combinations(gathered: Gathered, facts: Facts) -> list[ReportFigure]:
             name,
             f"Normalised rate and window per flow, 40 Mbit/s, 10 ms: {what}",
             "Rate of each flow in each second, divided by the fair share (link rate / number of "
-            "flows). Its window is divided by the window that each flow would have if all windows "
-            f"were equal. {RANKED}",
+            "flows). The flow's window is divided by the window that each flow would have if all "
+            f"windows were equal. {RANKED}",
             facts,
         )
     return out

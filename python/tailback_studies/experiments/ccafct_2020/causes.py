@@ -21,8 +21,9 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "a request",
-        "uses an idle connection, or the first that becomes free while it opens a new one. When a "
-        "response is complete, connections without a request are closed",
+        "uses an idle connection. If all are busy, it opens a new one, but uses a connection that "
+        "becomes free before. When a response is complete, connections without a request are "
+        "closed",
         "the publication uses Go's HTTP client, and closes idle connections after each response; "
         "in tailback, the ACK that completes the handshake carries the request",
     ),

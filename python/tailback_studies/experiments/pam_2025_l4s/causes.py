@@ -93,7 +93,7 @@ NOT_RUN: tuple[tuple[str, int | None, str], ...] = (
     (
         "rows of BBRv2, with or without L4S",
         900,
-        "tailback has no BBRv2 with L4S; the others are not set up",
+        "tailback has no BBRv2 with L4S; the rows without L4S are not set up",
     ),
     ("rows with Prague's ECN fallback", None, "published.csv does not contain them"),
 )

@@ -35,9 +35,9 @@ HOW = (
     "itself (`too many gaps in received data`). A table counts these runs, and all other numbers "
     "exclude them; this rule was added after the first runs. quiche was added later, with its "
     "default congestion control and with BBRv2 (`--part beside-20-quiche`, "
-    "[quic-and-tcp-quiche.md](quic-and-tcp-quiche.md)). Its default control takes much CPU time, "
-    "because quiche then sends small datagrams. TCP flows negotiate ECN, and queues that support "
-    "ECN mark packets. Every segment and every datagram is a separate packet in the queue."
+    "[quic-and-tcp-quiche.md](quic-and-tcp-quiche.md)). quiche's default control takes much CPU "
+    "time, because quiche then sends small datagrams. TCP flows negotiate ECN, and queues that "
+    "support ECN mark packets. Every segment and every datagram is a separate packet in the queue."
 )
 
 
@@ -241,7 +241,7 @@ def _harm(name: str, met: Sequence[Met], facts: Facts) -> Table:
         "Harm is the share of throughput that the Linux flow loses when the stack replaces a "
         "second Linux flow (median over RTTs; negative: gain). "
         f"Flows compete in {shared}; other queues isolate them. "
-        "Marks and drops are those of the stack's packets."
+        "The table counts marks and drops of the stack's packets only."
     )
     return Table(f"{name}-harm", "Harm", columns, rows, caption, facts)
 

@@ -19,16 +19,16 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
         "netem, half in each direction, plus 0.9 ms for the test bed",
         "stated; the 0.9 ms are inferred from the publication's RTTs",
     ),
-    ("ECN", "negotiated by all", "stated"),
+    ("ECN", "negotiated by all flows", "stated"),
     (
         "receive buffers",
         "tuned by Linux, starting at 128 KiB",
-        "defaults of its kernels; the RTTs at low rates confirm them",
+        "defaults of the publication's kernels; the RTTs at low rates confirm them",
     ),
     (
         "slow start",
         "ends at 10 segments, as if ssthresh were remembered from the last test",
-        "default of its kernels; the value is inferred and the same in all runs",
+        "default of the publication's kernels; the value is inferred and the same in all runs",
     ),
     (
         "ESCE",
