@@ -303,7 +303,7 @@ PARTS = {
         "A hundred CUBIC flows with an RTT of `1 ms` share the link.",
         rates,
     ),
-    "recorded": Part("What is recorded", "", "CUBIC through CoDel.", recorded),
+    "recorded": Part("What is recorded", "", "CUBIC flows pass a link with CoDel.", recorded),
     "entries": Part(
         "Rates that change",
         "entries",
@@ -439,7 +439,7 @@ def said(part: Part, row: Row) -> str:
 def write(found: Mapping[Part, Sequence[Row]], command: str) -> None:
     from tailback.figures import export
 
-    page = ["# As a scenario grows", "", f"`{command}`", ""]
+    page = ["# As a scenario grows", "", f"`{command}` writes this page.", ""]
     page += [
         f"Measured on {date.today():%d %B %Y} on a machine with {cpu_count()} cores"
         f" ({processor()}). Each row is the fastest of three runs."

@@ -54,8 +54,8 @@ Causes, as far as the sources of quinn-proto 0.11.19 and quiche 0.30.0 show them
 - **quinn does not pace at its rate (A.17).** BBR computes a pacing rate and writes it to the qlog.
   But quinn's pacer ignores this rate and paces at `1.25` windows per smoothed RTT. So the
   window alone limits the rate, and behind a policer the window is more than two BDPs.
-- **PROBE_RTT comes every `10 s` (A.10)** in both stacks, as in older versions of BBR. quinn's first
-  PROBE_RTT is at the start, which is too early for this case, and the run ends before the second
+- **PROBE_RTT comes every `10 s` (A.10)** in both stacks, as in older versions of BBR. The first
+  PROBE_RTT of quinn is at the start, too early for this case, and the run ends before the second
   PROBE_RTT.
 - We did not search for the cause of quiche's failure in A.14.
 """

@@ -519,10 +519,12 @@ def _causes(found: Compared, out: Path, jobs: int | None) -> Iterator[str]:
         close = sum(value <= half.close_mbit for value in values)
         yield f"| {name} | {close} | {max(values):.1f} |"
     yield (
-        f"\nThe mean of {MORE_SEEDS} seeds of the simulator gives an interval for the guest's mean. "
+        f"\nThe mean of {MORE_SEEDS} seeds of the simulator gives an interval for the guest's "
+        "mean. "
         "If both engines have the same distribution, this interval contains the mean of "
         f"{SEEDS} seeds in the guest with a probability of `95 %`. The "
-        f"guest's mean is outside this interval in {len(outside)} of {len(own)} scenarios; by chance it would be "
+        f"guest's mean is outside this interval in {len(outside)} of {len(own)} scenarios; by "
+        "chance it would be "
         f"in about {len(own) / 20:.0f}. The next table has these scenarios, simulated "
         f"with one change of the set-up at a time, each with {MORE_SEEDS} seeds.\n"
     )

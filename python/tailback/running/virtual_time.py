@@ -305,8 +305,8 @@ All numbers on this page come from one run of that command.
 
 The same kernel, agent and scenarios run on both clocks. Virtual time stops while any code computes,
 and jumps to the next timer when all processes wait. In real time (`--engine kernel-realtime`) the
-clock is the machine's. tailback never mixes results of the two engines: the version of the engine
-`kernel-realtime` ends in `-realtime`.
+guest uses the machine's clock. tailback never mixes results of the two engines: the version of the
+engine `kernel-realtime` ends in `-realtime`.
 
 ## Results
 

@@ -35,8 +35,8 @@ HOW = (
     "itself (`too many gaps in received data`). A table counts these runs, and all other numbers "
     "exclude them; this rule was added after the first runs. quiche was added later, with its "
     "default congestion control and with BBRv2 (`--part beside-20-quiche`, "
-    "[quic-and-tcp-quiche.md](quic-and-tcp-quiche.md)). quiche's default control takes much CPU "
-    "time, because quiche then sends small datagrams. TCP flows negotiate ECN, and queues that "
+    "[quic-and-tcp-quiche.md](quic-and-tcp-quiche.md)). The default control of quiche takes much "
+    "CPU time, because quiche then sends small datagrams. TCP flows negotiate ECN, and queues that "
     "support ECN mark packets. Every segment and every datagram is a separate packet in the queue."
 )
 
