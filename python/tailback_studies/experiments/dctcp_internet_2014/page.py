@@ -38,7 +38,8 @@ JUDGED = (
 
 LEAD = (
     "One Reno and one DCTCP flow share a queue that drops Reno's packets and marks DCTCP's. This "
-    "page compares the results with Table I of \u201cUsing Data Center TCP (DCTCP) in the Internet\u201d (2014)."
+    "page compares the results with Table I of \u201cUsing Data Center TCP (DCTCP) in the "
+    "Internet\u201d (2014)."
 )
 
 
