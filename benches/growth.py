@@ -1,7 +1,7 @@
 """Measures the cost of a packet and of a flow as a scenario grows, and makes the tables and figures
 of the docs.
 
-Each point of a figure is the fastest of three `tailback run` commands, or a single one with
+Each point of a figure is the fastest of three `tailback run` commands, or of a single command with
 --quick. The time is the CPU time of the simulation alone, divided by the data packets of its TCP
 senders. Memory is the peak of the whole process, including Python and writing the results. The
 column "all" has the CPU time of the whole process, and "set up" has the CPU time of a run that ends

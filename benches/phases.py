@@ -202,8 +202,8 @@ def compare(rows: Sequence[Published], seeds: int, jitters: Sequence[Jitter]) ->
         for row in rows:
             stored = [rates(run.summary, row.scenario) for run in next(results)]
             means = [sum(column) / len(stored) for column in zip(*stored, strict=True)]
-            # One congestion control's excess is the other's deficit, so both errors are equal.
-            # Count one for each row.
+            # The excess of one congestion control is the deficit of the other, so both errors are
+            # equal. Count one error for each row.
             differences = [abs(a - b) for a, b in zip(means, row.rates, strict=True)]
             for group in ("all", row.kind):
                 errors[group, jitter].append(sum(differences) / 2 / row.rate_mbit)

@@ -153,8 +153,8 @@ def test_the_planned_set_up() -> None:
 
 
 def test_every_scenario_is_valid() -> None:
-    """Check the published rows that Linux can run, by queue and congestion control, and those of S2
-    to S4."""
+    """Check the published rows that Linux can run, by queue and congestion control, and the runs of
+    S2 to S4."""
     some: dict[Any, dict[str, Any]] = {}
     for row in layout.ROWS:
         some.setdefault((row.table, row.queue, row.flows[1].cc), points.made(row))

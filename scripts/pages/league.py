@@ -223,8 +223,8 @@ class Subject:
 
     @cached_property
     def bad(self) -> list[Row]:
-        """The sections that the algorithm fails or in which it is worse, those farthest beyond
-        their bound first."""
+        """The sections that the algorithm fails or in which it is worse. The sections farthest
+        beyond their bound come first."""
         return sorted((r for r in self.rows if r.is_bad), key=lambda r: -(r.ratio or 0.0))
 
     @cached_property

@@ -17,7 +17,7 @@ def where_full(error: OSError) -> str:
     """Return ` (DISK)` if the error reports a full disk, otherwise an empty text.
 
     DISK is the mount point of the full disk. If the error has no path, DISK lists the full disks
-    among those that this process writes to."""
+    among the disks that this process writes to."""
     text = _IN_TEXT.match(str(error))
     if error.errno not in FULL and not (error.errno is None and text):
         return ""

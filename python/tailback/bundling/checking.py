@@ -273,7 +273,7 @@ def _points(index: bytes) -> dict[str, str]:
 
 
 def _values(name: str, there: bytes, here: bytes) -> list[str] | None:
-    """List the values that differ between two versions of a JSON file, except those that depend on
+    """List the values that differ between two versions of a JSON file, except values that depend on
     the engine's version.
 
     Returns `None` if the file is not one of the known JSON files.

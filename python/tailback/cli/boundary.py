@@ -156,8 +156,8 @@ def _show_warning(
     file: TextIO | None = None,  # noqa: ARG001 (`warnings` passes it)
     line: str | None = None,
 ) -> None:
-    """Print a warning without the Python file and line, because it is about a scenario or stored
-    results."""
+    """Print a warning without the Python file and line, because the warning is about a scenario or
+    stored results."""
     if issubclass(category, ScenarioWarning | DamageWarning | VersionWarning):
         found = message.args[0] if isinstance(message, Warning) and message.args else message
         complaints.warn(

@@ -162,7 +162,8 @@ def load_with_seeds(
 
 
 def _says_seeds(loaded: _native.Scenario) -> bool:
-    """Return whether the file or a `--set` value sets the number of seeds, even if it is 1."""
+    """Return whether the file or a `--set` value sets the number of seeds, even if the number is
+    1."""
     return "seeds" in json.loads(loaded.sweep)
 
 

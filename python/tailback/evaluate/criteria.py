@@ -322,8 +322,8 @@ class Against(Asked):
         return self.decided(found, measure, self.margin, points, results, name)
 
     def loss(self, new: float | None, old: float | None) -> float | None:
-        """Return how much worse the tested algorithm's value is than the reference's, or None if a
-        value is missing."""
+        """Return how much worse the tested algorithm's value is than the reference's value, or None
+        if a value is missing."""
         if new is None or old is None:
             return None
         loss = new - old if self.better == "less" else old - new

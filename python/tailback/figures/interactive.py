@@ -74,8 +74,8 @@ def _channels(view: Spec, unit: Spec) -> Spec:
 
 
 def _titles(spec: Spec) -> dict[str, str]:
-    """Return the titles of fields from all panels, because in a column of panels only the last has
-    an x title."""
+    """Return the titles of fields from all panels, because in a column of panels only the last
+    panel has an x title."""
     titles: dict[str, str] = {}
     for view in _views(spec):
         for unit in _units(view):

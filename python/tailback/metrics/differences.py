@@ -51,7 +51,7 @@ def paired(base: Sequence[float], other: Sequence[float]) -> Difference | None:
     Return `None` if there are no runs.
 
     A t test needs differences that vary. If all n differences are equal but not 0, the p value is
-    that of a sign test, 2^(1 - n).
+    the value of a sign test, 2^(1 - n).
     """
     n = len(base)
     if n != len(other):

@@ -90,9 +90,9 @@ Judge = Callable[[Seen], Finding]
 
 PLATEAU = "rounds at the full rate before the sender slows, difference from 3.5"
 ROUNDS, OFF = 3.5, 1.0
-"""STARTUP ends after the round that sets the baseline of the delivery rate and three rounds without
-growth. Packets do not show where a round begins, so the count may be off by half a round at either
-end."""
+"""STARTUP ends after four rounds: one round that sets the baseline of the delivery rate, and three
+rounds without growth. Packets do not show where a round begins, so the count may be off by half a
+round at either end."""
 
 
 def plateau(seen: Seen) -> Finding:
@@ -336,7 +336,8 @@ def growth(seen: Seen) -> Finding:
 
 
 def policed(seen: Seen) -> Finding:
-    """A.17: pass if few packets are lost and the flow gets its tokens in the last 5 s."""
+    """A.17: pass if few packets are lost and the flow gets the rate of the tokens in the last 5
+    s."""
     p = seen.packets
     since, last = p.index(a17.SETTLED_S), len(p.times) - 1
     drops = p.lost(p.times[since], p.times[last])
@@ -376,7 +377,8 @@ OF_APPLICATION = ("A.2", "A.6", "A.7", "A.11", "A.20", "A.22")
 
 
 def unobservable(case: Case) -> str:
-    """Return why the packets of a program cannot decide a case, or an empty text if they can."""
+    """Return why the packets of a program cannot decide a case, or an empty text if the packets can
+    decide it."""
     if case.id in JUDGES:
         return ""
     if case.id in OF_APPLICATION:

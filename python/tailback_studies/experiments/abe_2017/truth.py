@@ -275,8 +275,8 @@ def _cubic_gains_less(points: Sequence[single.SinglePoint]) -> AbeVerdict | None
 
 
 def delay_gaps(points: Sequence[single.SinglePoint]) -> list[tuple[single.SinglePoint, float]]:
-    """Return the points with ABE, and by how much their median queue delay in ms exceeds that
-    without ABE."""
+    """Return the points with ABE, and by how much their median queue delay in ms exceeds the median
+    delay without ABE."""
     standard = {(p.setup, p.rtt_ms): p.delay["p50"] for p in points if p.standard}
     out = []
     for p in points:

@@ -13,7 +13,7 @@ from tailback_studies.experiments.dctcp_internet_2014 import points as pts
 
 def staircase_rows(means: pl.DataFrame, m: float) -> pl.DataFrame:
     """Return the means as rows of a step curve. Each row is at the left edge of its step, and the
-    last is repeated at the right edge."""
+    last row is repeated at the right edge."""
     edges = [pts.staircase(k, m) for k in means["k"].to_list()]
     rows = means.with_columns(pl.Series("x", [max(low, 1.0) for low, _ in edges]))
     last = rows.tail(1).with_columns(pl.lit(edges[-1][1]).alias("x"))

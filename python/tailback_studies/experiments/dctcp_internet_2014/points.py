@@ -227,8 +227,8 @@ def near_equal_share(document: dict[str, Any], m: float, most: int) -> dict[str,
 
 
 def _ablation_bases(*, quick: bool) -> dict[str, dict[str, Any]]:
-    """Return the scenarios of the ablation, by row of its table. Two are rows of Table I near equal
-    rates, and one is a slope with Min_Thresh_DCTCP = BDP/2."""
+    """Return the scenarios of the ablation, by row of its table. Two of them are rows of Table I
+    near equal rates, and one is a slope with Min_Thresh_DCTCP = BDP/2."""
     small = scenario("fig5-m0.125")
     large = scenario("fig5-m1")
     small["sweep"]["zip"] = [steps(range(3, 10, 2) if quick else range(3, 10))]

@@ -103,7 +103,7 @@ def _signed(entry: DualPi2Entry, kind: str) -> str | None:
 
 
 def all_cells(entries: Sequence[DualPi2Entry]) -> str:
-    """Return all measured values as CSV, including those without a published value."""
+    """Return all measured values as CSV, including values without a published value."""
     head = ("archive", "case", "column", "unit", "published", "measured")
     rows: list[Sequence[object]] = [
         (*head, "difference", "relative", "n", "ci95", "tolerance", "within", "blind")

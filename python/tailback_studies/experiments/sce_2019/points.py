@@ -223,7 +223,7 @@ def stock(setup: SceSetup) -> bool:
 def entries(
     tables: Iterable[TableId], batches: Sequence[SceBatch], runs: Sequence[Iterable[Any]]
 ) -> list[SceEntry]:
-    """Return the measured values of these tables, in the order of the publication, including those
+    """Return the measured values of these tables, in the order of the publication, including values
     without a published value."""
     by_place: dict[tuple[SceSetup, Place], list[dict[str, Any]]] = {}
     for batch, results in zip(batches, runs, strict=True):
