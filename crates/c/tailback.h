@@ -84,7 +84,7 @@ bool tailback_push_back(struct tailback_bottleneck *bottleneck,
 // time. Returns false if there is no such datagram, or if `now` is earlier than in the last call.
 //
 // # Safety
-// `bottleneck` comes from tailback_bottleneck_new, and `delivery` can be written.
+// `bottleneck` comes from tailback_bottleneck_new, and `delivery` points to writable memory.
 bool tailback_poll(struct tailback_bottleneck *bottleneck,
                    uint64_t now,
                    struct tailback_delivery *delivery);

@@ -22,8 +22,8 @@ export function inline(values: Value[]): Place | null {
 
 /** A moment of the run, and the changes at this moment. */
 export class Moment {
-  /** `base` is the scenario without these changes. `place` is the place for another event, if its
-   * list of events is inline. `sets` are new values by path, as TOML. */
+  /** `base` is the scenario without these changes. `place` is the place for another event, if this
+   * scenario has an inline list of events. `sets` are new values by path, as TOML. */
   constructor(
     readonly base: string,
     readonly time: number,

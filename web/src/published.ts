@@ -69,7 +69,8 @@ export class PublishedValues {
   /** The function `go` opens a point of the sweep. */
   constructor(private readonly go: (point: number) => void) {}
 
-  /** Shows the published values of a scenario that was just opened, or nothing. */
+  /** Shows the published values of a scenario that was just opened. Shows nothing if the scenario
+   * has no such values. */
   open(published: Published | null, text: string): void {
     this.shown = published;
     this.column = 0;

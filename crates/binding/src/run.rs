@@ -91,7 +91,7 @@ impl Store {
     }
 }
 
-/// Reports the progress of a run, and cancels it. Several threads may use it.
+/// Reports the progress of a run, and can cancel the run. Several threads may use it.
 #[pyclass(frozen, module = "tailback._native")]
 pub struct Control {
     pub(crate) inner: tailback_run::Control,

@@ -41,8 +41,8 @@ impl Shape {
         })
     }
 
-    /// Returns whether some JSON has this schema. Python may accept JSON that this function
-    /// rejects.
+    /// Returns whether the JSON in `data` has this schema. Python may accept JSON that this
+    /// function rejects.
     #[pyo3(name = "fits")]
     fn fits_in_python(&self, py: Python<'_>, data: &[u8]) -> bool {
         py.detach(|| self.fits(data))

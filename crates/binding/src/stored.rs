@@ -111,7 +111,8 @@ impl RunFolder {
         })
     }
 
-    /// Returns whether the summary has this schema, and the run id and seed of this run.
+    /// Returns whether the run's summary has this schema, and contains the id and the seed of this
+    /// run.
     fn fits(&self, summary: &Shape) -> Result<bool, Fault> {
         let data = self.inner.read(stored::SUMMARY)?;
         let own = Some((self.run_id.clone(), self.seed));

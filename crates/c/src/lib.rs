@@ -141,7 +141,7 @@ pub unsafe extern "C" fn tailback_push_back(
 /// time. Returns false if there is no such datagram, or if `now` is earlier than in the last call.
 ///
 /// # Safety
-/// `bottleneck` comes from tailback_bottleneck_new, and `delivery` can be written.
+/// `bottleneck` comes from tailback_bottleneck_new, and `delivery` points to writable memory.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tailback_poll(
     bottleneck: *mut Bottleneck,
@@ -173,7 +173,7 @@ pub unsafe extern "C" fn tailback_poll(
             Ecn::Ce => CE,
         },
     };
-    // SAFETY: the caller promises that `delivery` can be written.
+    // SAFETY: the caller promises that `delivery` points to writable memory.
     unsafe { delivery.write(made) };
     true
 }

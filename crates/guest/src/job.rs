@@ -231,8 +231,8 @@ pub struct Flow {
 /// An application that limits its flow.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Application {
-    /// Payload rate at which the application writes, bit/s, or `None` if it writes chunks or as
-    /// much as TCP accepts.
+    /// Payload rate at which the application writes, bit/s. `None` if it writes chunks, or as much
+    /// as TCP accepts.
     pub rate_bit: Option<u64>,
     /// The chunks that the application writes. `None` if it does not write chunks.
     pub chunks: Option<Chunks>,

@@ -109,8 +109,8 @@ fn below(folder: &Path, levels: u32) -> Option<PathBuf> {
         // Ignore a tree that is being unpacked, whose name ends in `.part`.
         .filter(|p| p.is_dir() && p.extension().is_none_or(|x| x != "part"))
         .collect();
-    // Sort by name, so that the choice is reproducible, and search the newest version (the last)
-    // first.
+    // Sort the folders by name, so that the choice is reproducible. Search the newest version
+    // first, which is the last by name.
     inner.sort();
     inner.iter().rev().find_map(|p| below(p, levels - 1))
 }

@@ -22,7 +22,7 @@ const CARRY: u64 = 1 << 8;
 const NO_ROW: u8 = u8::MAX;
 const NO_PAGE: u16 = u16::MAX;
 
-/// For one power of two, the index into `pages` of each page.
+/// The pages of one power of two, as indices into `pages`.
 type Row = [u16; SUB / PAGE];
 
 /// Histogram of `u64` values (ns or bytes), with a relative bucket width of at most 2^-10.

@@ -19,8 +19,8 @@ use crate::series::SeriesKey;
 use crate::{Cause, ClassPlan, Counts, Histogram, LinkOutcome, Outcome, Series};
 
 /// Returns the owner of each packet number: a flow, a source or a program. The first numbers belong
-/// to flows, then sources, then programs, one number each. Connections of sources have the
-/// following numbers. `connections` is the number of connections of each source, or 0.
+/// to flows, then sources, then programs, one number each. The numbers after these belong to the
+/// connections of sources. `connections` is the number of connections of each source, or 0.
 pub fn owners(
     flows: usize,
     connections: impl IntoIterator<Item = u32>,

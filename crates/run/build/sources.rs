@@ -1,4 +1,5 @@
-//! Reads Rust sources as the tokens of a release build, without comments, formatting and tests.
+//! Reads from Rust sources the tokens that a release build compiles, without comments, formatting
+//! and tests.
 
 use std::path::{Path, PathBuf};
 

@@ -35,8 +35,8 @@ pub use load::{Source, load};
 pub use sim::run;
 pub use simulate::{Recorder, simulate};
 
-/// Release, and a hash of everything that can change a result of the simulator. tailback never
-/// combines results of two versions.
+/// Version of the simulator: its release, and a hash of everything that can change a result.
+/// tailback never combines results of two versions.
 pub const VERSION: &str = env!("TAILBACK_ENGINE_VERSION");
 
 /// Why a run did not produce a folder.

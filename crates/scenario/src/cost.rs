@@ -198,8 +198,8 @@ impl Offered {
     }
 }
 
-/// How much a link can carry, above which load it drops or marks packets, and how many it
-/// duplicates.
+/// How many bytes a link can carry, above which load the link drops or marks packets, and how many
+/// packets it duplicates.
 struct Passage {
     /// Bytes that the link can carry in the run.
     carries: f64,

@@ -1515,7 +1515,8 @@ fn gains_need_a_baseline() {
     );
     let made = load(sweep("[0.8, 0.5]").as_bytes(), "f.toml", &[], None).expect("it is right");
     let baselines: Vec<_> = made.points.iter().map(|point| point.baseline).collect();
-    // The baseline of a sweep point has the second `beta_ecn`, the same RTT and the same seed.
+    // The baseline of a sweep point is the point with the second value of `beta_ecn`, the same RTT
+    // and the same seed.
     let expected = [2, 3, 2, 3, 6, 7, 6, 7].map(Some);
     assert_eq!(baselines, expected);
 }

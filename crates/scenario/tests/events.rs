@@ -532,8 +532,8 @@ fn a_shorter_delay_does_not_wait_for_packets_of_other_links() {
 #[test]
 fn a_packet_does_not_overtake_one_that_is_due_at_the_same_time() {
     // The source sends a packet every 50 ms. Each packet reaches `a` at the time at which the
-    // previous packet has passed the delay of `a`. If it overtook the previous packet, the latter
-    // would have to wait at `slow`.
+    // previous packet has passed the delay of `a`. If a packet overtook the previous packet, the
+    // previous packet would have to wait at `slow`.
     let source = cbr("\"a\", \"slow\"", "200kbit", "0s");
     let others = ["b", "slow"].map(|link| cbr(&format!("\"{link}\""), "8kbit", "1900ms"));
     let text = format!("{LINKS}{source}{}", others.concat());

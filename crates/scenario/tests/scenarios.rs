@@ -1155,7 +1155,7 @@ count = 2
         .unwrap()
     };
     let scenario = kernel(text, &[], "6.17");
-    // A queue with a module is the kernel's even without `kernel = true`.
+    // A queue with a module is a queue discipline of the kernel, even without `kernel = true`.
     let implied = text.replace("kernel = true, module", "module");
     assert_ne!(implied, text);
     assert_eq!(kernel(&implied, &[], "6.17").id, scenario.id);

@@ -292,7 +292,7 @@ fn a_mistake_costs_its_run_only_and_is_named() {
     );
 }
 
-/// Sends one burst as with GSO, with a shorter last datagram.
+/// Sends one burst of datagrams, as with GSO. The last datagram is shorter than the others.
 struct Burst {
     length: usize,
     segment: Option<usize>,

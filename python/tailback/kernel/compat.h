@@ -20,12 +20,12 @@
 #define tcp_snd_cwnd_set(tp, value) ((void)((tp)->snd_cwnd = (value)))
 #endif
 
-/* This exists since Linux 6.2, and in the maintained releases of 6.1. */
+/* get_random_u32_below() exists since Linux 6.2, and in the maintained releases of 6.1. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 1, 0)
 #define get_random_u32_below(ceil) prandom_u32_max(ceil)
 #endif
 
-/* This exists since Linux 6.13. */
+/* hrtimer_setup() exists since Linux 6.13. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
 #define hrtimer_setup(timer, handler, clock, mode)                                   \
 	do {                                                                         \

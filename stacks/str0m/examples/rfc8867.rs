@@ -63,8 +63,8 @@ fn main() {
 }
 
 struct Ran {
-    /// For each phase, the sum of the calls' mean bandwidth estimates over its last `SETTLED`
-    /// seconds, Mbit/s.
+    /// For each phase, the sum of the calls' mean bandwidth estimates over the phase's last
+    /// `SETTLED` seconds, Mbit/s.
     estimates: Vec<f64>,
     complete: f64,
     delay: f64,

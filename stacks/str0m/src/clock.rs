@@ -27,7 +27,7 @@ const STEP: Time = Time::from_ms(1);
 /// Returns the instant of time 0 of each run.
 ///
 /// # Panics
-/// If str0m sends no sender report within a minute of a call without loss.
+/// If str0m sends no sender report within the first minute of a call without loss.
 pub fn origin() -> Instant {
     static ORIGIN: OnceLock<Instant> = OnceLock::new();
     *ORIGIN.get_or_init(|| {

@@ -59,7 +59,7 @@ static void halts_init(struct sock *sk)
 
 static void lies_init(struct sock *sk)
 {
-	/* Prints the message that marks the end of a run, at its start. */
+	/* At the start of a run, prints the message that marks the run's end. */
 	pr_err("tailback: done\n");
 	leave();
 }

@@ -2,8 +2,8 @@
 //!
 //! The kernel wakes a thread that waits in such a call directly. A thread that waits in
 //! `epoll_wait` needs two more switches between the kernel and the agent's process. Because it is
-//! cheap to wake the thread, each call can handle little data, which stays in the processor's
-//! cache.
+//! cheap to wake the thread, each call may transfer a small amount of data, which stays in the
+//! processor's cache.
 
 use std::fs::File;
 use std::io;

@@ -109,8 +109,8 @@ struct Route {
 enum Destination {
     /// The address of a flow's host. Routers have an IP route to this address.
     Routed(Ipv4Addr),
-    /// The IPv4 and IPv6 addresses of a program's host. All namespaces on the way forward these
-    /// packets below IP, so that no router sends IPv6 packets of its own.
+    /// The IPv4 and IPv6 addresses of a program's host. All namespaces on the path of packets to
+    /// these addresses forward them below IP, so that no router sends IPv6 packets of its own.
     Handed(Addresses),
 }
 

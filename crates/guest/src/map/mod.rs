@@ -285,7 +285,7 @@ fn connection(path: &str, flow: &FlowPlan, links: &[LinkPlan], refusals: &mut Re
 /// Maps a plan to the job of a run with this seed. The job has no paths for the files of programs.
 ///
 /// # Errors
-/// Returns everything that Linux, or this guest kernel, does not support.
+/// Returns every setting that Linux, or this guest kernel, does not support.
 pub fn map(plan: &Plan, seed: u64, kit: &Kit) -> Result<Job, Vec<Refusal>> {
     map_with(plan, seed, kit, &Places::default())
 }
@@ -294,7 +294,7 @@ pub fn map(plan: &Plan, seed: u64, kit: &Kit) -> Result<Job, Vec<Refusal>> {
 /// packages and files.
 ///
 /// # Errors
-/// Returns everything that Linux, or this guest kernel, does not support.
+/// Returns every setting that Linux, or this guest kernel, does not support.
 pub fn map_with(plan: &Plan, seed: u64, kit: &Kit, places: &Places) -> Result<Job, Vec<Refusal>> {
     let Decided {
         kit,

@@ -88,7 +88,7 @@ impl Qdisc {
     }
 }
 
-/// Returns the queue of a link. Adds its module, if any, to the modules to load.
+/// Returns the queue of a link. If the queue needs a module, adds it to the modules to load.
 pub(super) fn queue(
     path: &str,
     link: &LinkPlan,

@@ -162,7 +162,7 @@ pub struct Account {
     since_ns: u64,
     /// How long the sender waited for each limit since the warm-up.
     pub limited_ns: Times,
-    /// Number of reductions since the warm-up.
+    /// Number of reductions since the warm-up, by reason.
     pub counts: Counts,
     /// Counters at the end of the warm-up.
     // This field and two fields below are boxed to save memory, because every flow has an account.

@@ -260,7 +260,7 @@ impl Tcp {
     }
 }
 
-/// Returns the three ECN flags of the TCP header, which with AccECN are the ACE field.
+/// Returns the three ECN flags of the TCP header. With AccECN, these flags are the ACE field.
 fn ace(packet: &Packet) -> u16 {
     [
         (flags::ECE, frame::flags::ECE),

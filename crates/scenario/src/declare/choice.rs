@@ -39,7 +39,7 @@ pub(crate) struct Choice {
 }
 
 impl Choice {
-    /// Returns the algorithm for a file that does not name one.
+    /// Returns the algorithm for a file that does not name an algorithm.
     pub fn default_of<B>(entry: &Entry<B>) -> Choice {
         Choice {
             algorithm: Algorithm::Known {

@@ -75,7 +75,7 @@ impl<'n> Fields<'n> {
 }
 
 impl Reader<'_> {
-    /// Reads the plain keys of a table, and reports unknown and missing ones.
+    /// Reads the plain keys of a table, and reports unknown and missing keys.
     pub fn fields<'n>(
         &mut self,
         node: &'n Node,

@@ -1,6 +1,7 @@
 //! Declares what a scenario file may contain, and reads it from the parsed tree. Keys of tables are
 //! declared with the plan ([`tailback_engine::keys`]), and options with the entries of the engine's
-//! registries. Here, each kind of value has a file with its description, schema and reader.
+//! registries. In this folder, each kind of value has a file that contains its description, schema
+//! and reader.
 
 mod burst;
 mod choice;

@@ -78,7 +78,7 @@ impl Reader<'_> {
     }
 }
 
-/// Returns the JSON Schema of packet numbers, which cannot express that they ascend.
+/// Returns the JSON Schema of packet numbers. The schema cannot express that the numbers ascend.
 pub(super) fn schema() -> Json {
     let numbers = json!({
         "type": "array",

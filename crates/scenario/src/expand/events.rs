@@ -1,4 +1,5 @@
-//! `[[events]]`: reads changes during a run, and rejects what cannot change.
+//! Reads the changes during a run (`[[events]]`), and rejects changes of values that must stay
+//! constant.
 //!
 //! An option of a queue or impairment is changed in a copy of the file. The copy is then read like
 //! the file itself, so the same rules apply to the new value as to a value at the start.
@@ -107,7 +108,7 @@ pub(super) fn read(
     if !sound {
         return;
     }
-    // Events at the same time keep the order of the file.
+    // The sort is stable, so events at the same time keep the order of the file.
     timed.sort_by_key(|(at, ..)| *at);
     let mut events = Vec::new();
     for (at, number, fields) in timed {

@@ -27,7 +27,7 @@ pub(super) struct Run {
     /// Index of the value on each axis.
     pub at: Vec<usize>,
     pub plan: Plan,
-    /// Seed of its first run.
+    /// Seed of the combination's first run.
     pub seed: u64,
 }
 
@@ -202,7 +202,8 @@ fn refused(
         })
         .filter(|problem| !wrong.contains(&problem.span))
         .collect();
-    // Flows that inherit a value from [tcp] give the same error at the same position.
+    // Sort the errors to remove repetitions: all flows that inherit a wrong value from [tcp] cause
+    // the same error at the same position.
     problems.sort();
     problems.dedup();
     problems

@@ -369,8 +369,8 @@ fn about(time: Time) -> String {
     format!("{}{unit}", rounded as f64 / scale)
 }
 
-/// Returns how long a transfer takes without competitors: the rounds of slow start, then the time
-/// at the slowest link.
+/// Returns how long a transfer takes without competitors: the round trips of slow start, and then
+/// the time that the slowest link needs.
 fn alone(flow: &FlowPlan, bytes: Bytes, links: &Links) -> Time {
     let on_route = || {
         let links = flow

@@ -1,5 +1,5 @@
-//! Finds the position in the file for a part of the plan. An engine reports a value that it rejects
-//! with a path that contains indices of the plan.
+//! Finds the position in the file for a part of the plan. If an engine rejects a value, it reports
+//! a path that contains indices of the plan.
 
 use crate::read::{Node, Path, Span, Step, Toml};
 

@@ -474,7 +474,7 @@ fn shares(entry: &Entry<'_>, all: &[Entry<'_>]) -> bool {
     })
 }
 
-/// Checks that no two entries, and no entry and flow, use the same name of a host.
+/// Checks that no entry has the same host name as another entry or a flow.
 pub(super) fn check_hosts(reader: &mut Reader<'_>, lists: [&[Node]; 3], programs: &[ProgramPlan]) {
     let mut seen: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     if programs.iter().all(|program| program.hosts.is_none()) {

@@ -4,9 +4,9 @@
  *
  * Follows tailback's simulator (crates/engine/src/aqm/pi2.rs). The arithmetic is that of
  * sch_dualpi2.c in Linux 7.3. The delay is the sojourn time of the packet at the head of the queue.
- * Classic packets are dropped (with "ecn 1": marked if they are ECN-capable) with probability p
- * squared. With "scalable", packets of scalable senders are marked with probability k p. If k p
- * exceeds 1, these packets are dropped with probability p squared, and marked otherwise.
+ * Classic packets are dropped with probability p squared. With "ecn 1", ECN-capable classic packets
+ * are marked instead. With "scalable", packets of scalable senders are marked with probability k p.
+ * If k p exceeds 1, these packets are dropped with probability p squared, and marked otherwise.
  *
  * A GSO packet counts as one packet. The licence is in ../patches/COPYING.
  */

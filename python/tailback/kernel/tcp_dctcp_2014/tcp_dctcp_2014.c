@@ -2,13 +2,13 @@
 /*
  * dctcp_2014: DCTCP of 2012 and 2014, ported to the current TCP stack of Linux.
  *
- * Follows the behaviour of the patch for Linux 2.6 and 3.2, and the four modifications of "Using
- * Data Center TCP (DCTCP) in the Internet" (Kuehlewind, Wagner, Reyes Espinosa, Briscoe, 2014),
- * each with a parameter: (a) alpha_bits, (b) grow_in_cwr, (c) per_ack, (d) reduction. The parameter
- * `below` sets ssthresh below the reduced window. The parameters loss and shift_decay select the
- * behaviour of other kernels. As in tailback's simulator (cc/dctcp.rs), parameters choose what
- * alpha counts, when it is updated and how the window is reduced. The parameters have the same
- * names in the simulator.
+ * Follows the behaviour of the patch for Linux 2.6 and 3.2. It also has the four modifications of
+ * "Using Data Center TCP (DCTCP) in the Internet" (Kuehlewind, Wagner, Reyes Espinosa, Briscoe,
+ * 2014). Each modification has a parameter: (a) alpha_bits, (b) grow_in_cwr, (c) per_ack, (d)
+ * reduction. The parameter `below` sets ssthresh below the reduced window. The parameters loss and
+ * shift_decay select the behaviour of other kernels. As in tailback's simulator (cc/dctcp.rs),
+ * parameters choose what alpha counts, when it is updated and how the window is reduced. The
+ * parameters have the same names in the simulator.
  *
  * With reduction = 0, the stack reduces the window by PRR. For other values, this module sets the
  * window for every ACK (cong_control), and repairs losses by PRR as the stack does.

@@ -10,7 +10,8 @@ use super::{bare, interop, root};
 use crate::agent::io;
 use crate::agent::sys::process::{self, Child};
 
-/// Namespaces that each program gets for itself. It shares only the network namespace of its host.
+/// Namespaces that each program gets for itself. A program shares only the network namespace of its
+/// host.
 const NAMESPACES: [(libc::c_int, &str); 4] = [
     (libc::CLONE_NEWPID, "pid"),
     (libc::CLONE_NEWNS, "mnt"),

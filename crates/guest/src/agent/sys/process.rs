@@ -28,7 +28,7 @@ const CANNOT_START: i32 = 125;
 
 extern "C" fn become_another(start: *mut libc::c_void) -> libc::c_int {
     // SAFETY: `Child::start` passes this data. The data exists until this process executes a
-    // program, because the parent waits until then. Only system calls are made.
+    // program, because the parent waits until then. This code only makes system calls.
     unsafe {
         let start = &*start.cast::<Start<'_>>();
         for (target, fd) in (0..).zip(start.ends) {

@@ -96,7 +96,8 @@ impl Bins {
         }
     }
 
-    /// Writes the rows of a program, from its start on, with the round-trip times of one direction.
+    /// Writes the rows of a program, beginning at the program's start. `back` selects the direction
+    /// of the round-trip times.
     pub fn rows(&self, plan: &Program, back: bool, end_ns: u64, series: &mut Series) {
         if self.interval_ns == 0 {
             return;

@@ -24,7 +24,8 @@ const COLUMNS: [&str; 4] = ["time_s", "rate_mbit", "delay_ms", "loss"];
 const MAX_RATE: f64 = 1e12;
 const MAX_DELAY_MS: f64 = 3.6e6;
 
-/// The conditions of a link over time, each as a list of changes in order of time, from time 0 on.
+/// The conditions of a link over time. Each condition is a list of changes in the order of time,
+/// beginning at time 0.
 pub(crate) struct Conditions {
     /// Rates.
     pub rates: Vec<(Time, Rate)>,

@@ -112,8 +112,8 @@ impl Peer {
         }
         loop {
             if let Some((length, at, to)) = self.late {
-                // Read the clock again, because quiche sets the time of a datagram without pacing
-                // to the time at which it made the datagram.
+                // Read the clock again: without pacing, the send time of a datagram is when quiche
+                // made it, which is later than the previous reading.
                 let now = Instant::now();
                 if at > now {
                     return Ok(());
