@@ -32,7 +32,7 @@ typedef struct tailback_delivery {
   uint64_t at;
   // Whether the datagram arrived. If not, a link dropped it.
   bool arrived;
-  // Whether the datagram went to the sender, along the return path.
+  // Whether the datagram was sent to the sender, along the return path.
   bool back;
   // The ECN field of the datagram on arrival.
   uint8_t ecn;

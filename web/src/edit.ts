@@ -63,7 +63,7 @@ export function parent(path: string): string {
   return path.replace(/\.?[^.[\]]+$/, "");
 }
 
-/** Returns the algorithm that a table configures, if it configures one. */
+/** Returns the algorithm that a table configures, or null if it configures no algorithm. */
 export function algorithmAt(values: Value[], table: string): string | null {
   for (const word of ["aqm", "name", "kind"]) {
     const found = values.find((value) => value.path === `${table}.${word}`);

@@ -110,7 +110,7 @@ function parsed(text: string): unknown {
 
 let groups = FIRST_GROUP;
 
-/** Reads a file. Throws an error with a message for the user if it cannot be drawn. */
+/** Reads a file. Throws an error with a message for the user if the file cannot be drawn. */
 export async function read(file: File): Promise<Foreign> {
   const found = await parsedFile(file);
   const known = new Map<string, number>();

@@ -111,8 +111,8 @@ seen.jumped = await page.locator(".player output").textContent();
 seen.firstEvent = await page.locator(".log tbody tr button").first().textContent();
 await page.context().close();
 
-// Open a link. It contains a scenario, and the page warns if another version of the engine made the
-// link.
+// Open a link. The link contains a scenario. The page warns if another version of the engine made
+// the link.
 const linked = await open(single + seen.link);
 seen.linked = await ran(linked);
 seen.linkedText = await linked.locator("textarea").inputValue();
@@ -302,8 +302,8 @@ for (const [time, place] of [["3333", "300"], ["5000", "200"]]) {
 seen.fixedOption = await listed.getByLabel("bottleneck.queue.flows", { exact: true }).isDisabled();
 seen.inlined = inlined;
 seen.inlinedToml = await listed.locator("textarea").inputValue();
-// This slider is rejected, because the minimum of RED exceeds its maximum. It moves back, although
-// it is still in use.
+// This slider is rejected, because the minimum of RED exceeds its maximum. The slider moves back,
+// although it is still in use.
 await write(listed, first.replace('aqm = "fifo", limit = "1bdp"', 'aqm = "red", limit = "400000b", avpkt = "1000b", min = "50000b", max = "150000b"'));
 await ran(listed, inlined);
 await listed.getByLabel("A slider changes").selectOption("live");

@@ -130,7 +130,8 @@ impl Control {
         self.inner.progress(fraction);
     }
 
-    /// Returns the congestion control of a plugin that is executing now, and the name of its hook.
+    /// Returns the plugin's congestion control that is executing at this moment, and the name of
+    /// its hook.
     #[getter]
     fn at_work(&self) -> Option<(&'static str, &'static str)> {
         self.inner.at_work()

@@ -130,7 +130,7 @@ impl<'a> Fit<'a> {
         }
     }
 
-    /// Returns the [`Fit`] of a value inside this one, or an error if it exceeds the permitted
+    /// Returns the [`Fit`] of a value inside this value, or an error if it exceeds the permitted
     /// depth or number of values.
     fn inner<E: Error>(&self, node: &'a Node) -> Result<Fit<'a>, E> {
         let left = self.left.get().checked_sub(1);

@@ -1,4 +1,5 @@
-/* Sends ten datagrams at once through DualPI2 at 1 Mbit/s. Prints the arrival time and the ECN field of each. */
+/* Sends ten datagrams at once through DualPI2 at 1 Mbit/s. Prints the arrival time and the ECN
+ * field of each datagram. */
 #include <inttypes.h>
 #include <stdio.h>
 

@@ -33,7 +33,7 @@ pub struct Delivery {
     pub at: u64,
     /// Whether the datagram arrived. If not, a link dropped it.
     pub arrived: bool,
-    /// Whether the datagram went to the sender, along the return path.
+    /// Whether the datagram was sent to the sender, along the return path.
     pub back: bool,
     /// The ECN field of the datagram on arrival.
     pub ecn: u8,

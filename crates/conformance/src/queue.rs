@@ -315,7 +315,7 @@ impl Bench {
                 inside.make_contiguous()[..=index].rotate_right(1);
             }
         }
-        // All packets before this one in the list were dropped.
+        // All packets before this packet in the list were dropped.
         let before = loop {
             let (seq, ecn) = inside.pop_front().unwrap_or_else(|| {
                 panic!("{}: packet {} out of order or twice", self.name, packet.seq)
@@ -452,8 +452,8 @@ pub fn serves_a_long_overload(entry: &'static Entry<Build>) {
     }
 }
 
-/// Every option must have a unique name and documentation. Completing options with defaults must
-/// not change complete options.
+/// Every option must have a unique name and documentation. If defaults are added to complete
+/// options, the options must not change.
 pub fn is_documented(entry: &'static Entry<Build>) {
     fn documented(entry: &str, opts: &[Opt]) {
         for (i, opt) in opts.iter().enumerate() {

@@ -434,7 +434,8 @@ pub struct Link {
     /// Capacity of the queue. The agent uses it to distinguish drops by a full buffer from drops by
     /// the algorithm.
     pub limit: Limit,
-    /// Times in ns from which the queue has another capacity, in order.
+    /// Changes of the queue's capacity: the time of each change, ns, and the new capacity, in
+    /// order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<(u64, Limit)>,
     /// Whether the algorithm drops packets as they arrive or as they leave.

@@ -7,7 +7,7 @@ use crate::verdict::{Category, Judged, Verdict};
 /// A script's name (without `.pkt`) and its verdict.
 pub type Row = (String, Judged);
 
-/// Kernel scripts that fail for a known reason, and that reason. The module comment of the
+/// Kernel scripts that fail for a known reason, each with its reason. The module comment of the
 /// simulator's TCP lists each of these deviations from Linux.
 const KNOWN: &[(&str, &str)] = &[(
     "tcp_accecn_sack_space_grab",

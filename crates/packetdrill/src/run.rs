@@ -401,7 +401,8 @@ impl Run<'_> {
         }
     }
 
-    /// Returns the next packet that the simulator sends, or `None` if it sends none until `latest`.
+    /// Returns the next packet that the simulator sends, or `None` if it sends no packet until
+    /// `latest`.
     fn next_sent(&mut self, latest: Time) -> Option<Sent> {
         let host = self.host.as_mut()?;
         while host.out.is_empty() && host.deadline() <= latest {
@@ -426,7 +427,8 @@ impl Run<'_> {
         let flags = if sent.ace.is_some() {
             ace
         } else {
-            // If an expected packet becomes several segments, only the first one has the CWR flag.
+            // If an expected packet becomes several segments, only the first segment has the CWR
+            // flag.
             let cwr = packet.has('W') == sent.cwr || (at > packet.start && !sent.cwr);
             cwr && packet.has('E') == sent.ece
         };

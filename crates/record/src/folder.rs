@@ -38,7 +38,7 @@ use crate::{Outcome, summary::Summary, table};
 /// What identifies a run, written to `manifest.json`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Manifest<'a> {
-    /// Hash of the canonical scenario, the seed and the engine version, which identifies the run.
+    /// Id of the run: a hash of the canonical scenario, the seed and the engine version.
     pub run_id: &'a str,
     /// Engine, e.g. `sim`.
     pub engine: &'a str,

@@ -7,7 +7,7 @@
 //! A run with a hundred thousand flows has at least a hundred thousand histograms, so each
 //! histogram must use little memory. A bucket is a counter of one byte. A page of 64 buckets fills
 //! a cache line and is allocated when its first value is recorded. When a bucket reaches 256
-//! values, the 256 are added to a separate list and the bucket restarts at 0.
+//! values, the number 256 is added to a separate list, and the bucket restarts at 0.
 
 use serde::{Deserialize, Serialize};
 

@@ -80,8 +80,8 @@ struct Details {
 struct ProgramDelays {
     /// Number of the first program among the owners.
     first: usize,
-    /// Queue delays of each program, ns. `None` unless packets of its sender, but not of its
-    /// receiver, pass this link.
+    /// Queue delays of each program, ns. `None` if packets of the program's receiver pass this
+    /// link, or if packets of its sender do not.
     delays: Vec<Option<Histogram>>,
 }
 

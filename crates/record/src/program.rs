@@ -75,7 +75,7 @@ pub struct ProgramOutcome {
     /// Measurements of all packets of the entry.
     pub measures: Measures,
     /// Measurements of each 5-tuple, in the order of their first packets. If there are more than
-    /// [`MAX_TUPLES`], the last entry sums up all others.
+    /// [`MAX_TUPLES`], the last entry sums up all other 5-tuples.
     pub tuples: Vec<TupleOutcome>,
     /// Exit status and end time of the sender's and of the receiver's program. `None` if the
     /// program was still running, or if the side runs no program.

@@ -2,7 +2,7 @@
 //!
 //! The last line of a sealed object is `"sha256"`, the SHA-256 of every byte before that line. If
 //! the file was truncated or a bit changed, the seal does not match. The seal detects damage, but
-//! not forgery, because anyone can compute it.
+//! not forgery, because anyone can compute a seal.
 
 use std::io::{self, Read, Write};
 

@@ -104,8 +104,8 @@ impl Series {
         self.value.extend(other.value.iter().take(room));
     }
 
-    /// Appends the rows of a series with the same keys. The caller must ensure that they do not
-    /// exceed [`MAX_ROWS`].
+    /// Appends the rows of a series with the same keys. The caller must ensure that the rows of
+    /// both series do not exceed [`MAX_ROWS`].
     pub fn append_rows(&mut self, other: Series) {
         self.key.extend(other.key);
         self.time_ns.extend(other.time_ns);

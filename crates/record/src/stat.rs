@@ -188,7 +188,7 @@ mod tests {
         );
         // The squared deviations are 400, 100, 0, 100 and 400. Their sum divided by 4 is 250.
         assert_eq!(stat.stddev, Some(250_f64.sqrt()));
-        // Of four values, the 25th percentile is the first, because its rank is exactly 1.
+        // Of four values, the 25th percentile is the first value, because its rank is exactly 1.
         let stat = Stat::of(vec![4.0, 3.0, 2.0, 1.0]);
         assert_eq!([stat.p25, stat.p50, stat.p75], [1.0, 2.0, 3.0].map(Some));
         // Of 101 values, the 1st percentile is the second value. Of 100 values, it is the first

@@ -192,7 +192,7 @@ struct Owner<'a> {
     quantity: &'a str,
 }
 
-/// A non-empty bucket. Up to a million of them are in memory at the same time.
+/// A non-empty bucket. Up to a million buckets are in memory at the same time.
 struct Bucket {
     lower: u64,
     count: u64,

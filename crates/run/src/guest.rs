@@ -1,5 +1,5 @@
-//! Stores the result of a guest as a run folder. Called after the guest has ended; the caller boots
-//! and monitors it.
+//! Stores the result of a guest as a run folder. The caller boots and monitors the guest, and calls
+//! this module after the guest has ended.
 
 use std::collections::BTreeMap;
 use std::io;

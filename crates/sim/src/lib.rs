@@ -5,7 +5,7 @@
 //! | you have | use |
 //! |---|---|
 //! | a transport stack that does no I/O, such as quinn-proto, smoltcp or your own | [`Simulation`]: implement [`Endpoint`], attach both sides to an entry of the scenario, run it, assert on [`Results`] |
-//! | a test harness with its own loop and clock | [`Bottleneck`]: push datagrams, poll what arrives or is dropped |
+//! | a test harness with its own loop and clock | [`Bottleneck`]: push datagrams, poll which of them arrive or are dropped |
 //!
 //! A scenario is TOML that describes a path, queues and competing traffic. tailback's documentation
 //! describes its keys. Errors contain line and column, and advice on what to do.

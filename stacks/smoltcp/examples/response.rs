@@ -104,7 +104,8 @@ fn packets(results: &Results) -> (f64, f64) {
     (packets, measured.delivered_bytes as f64 / packets)
 }
 
-/// Returns the window before the second loss, and in the fourth round trip after it.
+/// Returns the window before the second loss, and the window in the fourth round trip after this
+/// loss.
 fn around_the_second_loss(rounds: &[f64]) -> (f64, f64) {
     // The first loss ends slow start. Then the window grows until the second loss.
     let falls = |at: &usize| rounds[at + 4] < 0.85 * rounds[*at];

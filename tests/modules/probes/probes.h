@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * System calls that malicious code in a guest could make to the host's kernel
- * directly. A kernel module makes them inside a guest, and plain.c makes them
- * in an ordinary process of the host.
+ * System calls that malicious code in a guest could make to the host's kernel directly. A kernel
+ * module makes these calls inside a guest, and plain.c makes them in an ordinary process of the
+ * host.
  *
  * Each probe returns the result of the host's kernel: a number below 0 is an error, any other
- * number a success. PROBE_SAY(name, result) prints it, and PROBE(name) is the name of a parameter
- * that the includer defines.
+ * number a success. PROBE_SAY(name, result) prints the result, and PROBE(name) is the name of a
+ * parameter that the includer defines.
  */
 
 

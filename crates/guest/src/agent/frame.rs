@@ -135,7 +135,8 @@ fn ipv6(ip: &[u8]) -> Option<Network> {
     Some(network)
 }
 
-/// Parses an Ethernet frame. Returns `None` if it is too short or not IP.
+/// Parses an Ethernet frame. Returns `None` if the frame is too short, or does not contain an IP
+/// packet.
 pub fn parse(bytes: &[u8]) -> Option<Frame> {
     let ip = bytes.get(ETHERNET..)?;
     let network = match half(bytes, 12)? {

@@ -122,7 +122,8 @@ pub struct Queue {
     pub notes: Vec<Note>,
     warmup_ns: u64,
     limit: Limit,
-    /// Times in ns from which the queue has another capacity, in order.
+    /// Changes of the queue's capacity: the time of each change, ns, and the new capacity, in
+    /// order.
     limits: Vec<(u64, Limit)>,
     drops_at: DropsAt,
     /// Whether the queue drops only if the buffer is full.

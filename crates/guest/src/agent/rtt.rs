@@ -53,8 +53,8 @@ impl RttTracker {
         });
     }
 
-    /// Records that an ACK has reached the sender. Returns the RTT if it newly acknowledges data
-    /// that was sent only once.
+    /// Records that an ACK has reached the sender. Returns the RTT if the ACK newly acknowledges
+    /// data that was sent only once.
     pub fn acknowledged(&mut self, ack: u32, sack: &Sack, at_ns: u64) -> Option<u64> {
         let (mut acked, mut sacked, mut again) = (None, None, false);
         while let Some(segment) = self.segments.front().copied() {

@@ -20,8 +20,8 @@ pub struct Statistics {
     pub sent_packets: u32,
     /// Bytes sent since the qdisc was created.
     pub sent_bytes: u64,
-    /// Packets marked CE since the qdisc was created. `None` if it does not count marks, or if the
-    /// position of the counter is unknown.
+    /// Packets marked CE since the qdisc was created. `None` if the qdisc does not count marks, or
+    /// if the position of the counter is unknown.
     pub marks: Option<u32>,
     /// Sampled internal values (gauges), in the order of the registry.
     pub gauges: [Option<f64>; MOST_GAUGES],

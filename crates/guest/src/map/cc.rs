@@ -28,8 +28,8 @@ pub(super) fn stand_in<'a>(
     })
 }
 
-/// Returns the kernel's name of a flow's congestion control. Adds its module and the module's
-/// parameters to the modules to load.
+/// Returns the kernel's name of a flow's congestion control. Adds the congestion control's module,
+/// with the module's parameters, to the modules to load.
 pub(super) fn control(
     path: &str,
     flow: &FlowPlan,

@@ -1485,7 +1485,7 @@ fn a_factor_for_marks_is_a_module_of_ours() {
     let (name, module) = of("cubic", &set);
     assert_eq!(name, "cubic_abe");
     assert_eq!(module.expect("a module").1, "beta_ecn=870 hystart=0");
-    // With its standard backoff, CUBIC is Linux's, not a module.
+    // With the standard backoff, Linux's own CUBIC is used, not a module.
     let (name, module) = of("cubic", &[("beta_ecn", Value::Float(0.7))]);
     assert_eq!(name, "cubic");
     assert_eq!(module.expect("a module").0, "/modules/tcp_cubic.ko");

@@ -103,8 +103,8 @@ fn definitions() {
     assert!(near(l.delay_ms.stddev, 9.8_f64.sqrt()));
 
     let samples = l.samples.as_ref().expect("samples");
-    // Flow `l` sends 400 kB, 0 and 100 kB in the three intervals. Flow `late`, from 2 s on, sends 0
-    // and 50 kB.
+    // Flow `l` sends 400 kB, 0 and 100 kB in the three intervals. Flow `late`, which starts at 2 s,
+    // sends 0 and 50 kB in the last two intervals.
     let rate = samples.rate_mbit;
     assert_eq!((rate.n, rate.max), (5, Some(3.2)));
     assert!((rate.mean.expect("five") - (3.2 + 0.8 + 0.4) / 5.0).abs() < 1e-12);

@@ -123,7 +123,8 @@ impl Reader<'_> {
         found
     }
 
-    /// Finds the transport stack for a kind of programs, or reports that the simulator needs one.
+    /// Finds the transport stack for a kind of programs, or reports that the simulator needs a
+    /// transport stack.
     pub fn stack(&mut self, kind: &str, span: Span) -> Option<View> {
         let stacks = entries(Registry::Stacks);
         let found = stacks.iter().find(|stack| stack.name == kind).copied();

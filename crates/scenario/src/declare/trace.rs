@@ -114,7 +114,7 @@ impl Traces {
             let hash = String::new();
             return Ok(Trace { traced, hash });
         };
-        // If another name refers to the same content, share it.
+        // If another name refers to the same content, share the content.
         let hash = hash(times);
         let mut known = self.traces.values().flatten();
         let known = known.find(|trace| trace.hash == hash);

@@ -48,7 +48,7 @@ fn standard(plan: &Plan) -> Plan {
     plan
 }
 
-/// Returns the index of each run's baseline, if it needs and has one.
+/// Returns the index of each run's baseline, or `None` if the run needs no baseline or has none.
 pub(crate) fn baselines(runs: &[Run], traces: &Traces) -> Vec<Option<usize>> {
     let departs: Vec<bool> = runs.iter().map(|run| departs(&run.plan)).collect();
     if !departs.contains(&true) {

@@ -10,8 +10,8 @@ use crate::read::{Item, Node, Problem, Span, Table, Toml, parse};
 /// Tables whose keys a built-in network path sets.
 const TABLES: [&str; 2] = ["path", "bottleneck"];
 
-/// Inserts the keys of the built-in network path into the tree of a sweep point. Errors in them are
-/// reported at the path's name.
+/// Inserts the keys of the built-in network path into the tree of a sweep point. Errors in these
+/// keys are reported at the position of the path's name.
 pub(super) fn apply(tree: &mut Node, reader: &mut Reader<'_>) {
     let Toml::Table(root) = &mut tree.value else {
         return;

@@ -326,7 +326,7 @@ fn has(plan: &Plan, on: On, name: &str) -> bool {
 }
 
 /// Returns the names of the flows, links or classes. If there are many flows, returns only the
-/// first.
+/// first names.
 fn names(plan: &Plan, on: On) -> Vec<String> {
     match on {
         On::Flow => {

@@ -273,8 +273,9 @@ pub(super) fn hosts(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<[Str
     Some([sender.to_owned(), receiver.to_owned()])
 }
 
-/// Checks that a flow or source starts before the end of the run and before it stops. Warns if its
-/// random start may be too late for this, or if it only runs outside the measured time.
+/// Checks that a flow or source starts before the end of the run and before it stops. Warns if a
+/// random start may be too late for this, or if the flow or source only runs outside the measured
+/// time.
 pub(super) fn times(reader: &mut Reader<'_>, fields: &Fields<'_>, context: &Context<'_>) {
     let start = fields.time("start").unwrap_or_default();
     let stop = fields.time("stop");

@@ -1,5 +1,5 @@
-//! Reads the links, and copies them to the return direction where needed. A link and its copy for
-//! the other direction belong together.
+//! Reads the links, and copies them to the return direction where needed. Also stores which link is
+//! the copy of which.
 
 use std::collections::{HashMap, HashSet};
 

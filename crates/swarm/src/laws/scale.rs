@@ -302,7 +302,7 @@ fn check(scenario: &Table, _seed: u64, limits: &Limits) -> Check {
 }
 
 /// Returns whether a timer of a flow may have fired: the flow retransmitted a segment, or an ACK
-/// was so late that a probe may have left. A probe leaves after two smoothed round-trip times and
+/// was so late that a probe may have left. A probe is sent after two smoothed round-trip times and
 /// two jiffies.
 fn timed(flow: &FlowOutcome) -> bool {
     let shortest = flow.rtt.buckets().next().map_or(0, |(lower, _, _)| lower);

@@ -650,7 +650,7 @@ static int dualpi2_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ex
 	q->alpha = scale_gain(q, q->o.alpha);
 	q->beta = scale_gain(q, q->o.beta);
 	q->ecn_mask = q->o.any_ect ? INET_ECN_ECT_1 | INET_ECN_ECT_0 : INET_ECN_ECT_1;
-	/* Only the version of Linux has a memory limit by default. */
+	/* Only Linux's version has a memory limit by default. */
 	memory = q->o.version == LINUX ? 2 * q->o.limit * mtu_of(sch) : U32_MAX;
 	if (q->o.memlimit != NO_NUMBER)
 		memory = q->o.memlimit;

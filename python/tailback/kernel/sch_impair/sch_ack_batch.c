@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ack_batch: holds ACKs and releases them together, either all of them or only the newest of
+ * ack_batch: holds ACKs and releases them together, either all of them or only the newest ACK of
  * each flow.
  *
  * Follows tailback's simulator (crates/engine/src/impairments/ack_batch.rs). A batch is released

@@ -2,9 +2,10 @@
 /*
  * police: drops or marks packets that exceed a rate and a burst, without a buffer.
  *
- * Follows tailback's simulator (crates/engine/src/impairments/police.rs): with the same arithmetic
- * in whole nanoseconds. Linux has a policer as an action (act_police), but that policer cannot
- * mark, and is not in the configuration of tailback's kernels. Packets that pass are not delayed.
+ * Follows tailback's simulator (crates/engine/src/impairments/police.rs), and uses the same
+ * arithmetic in whole nanoseconds. Linux has a policer as an action (act_police), but that policer
+ * cannot mark, and is not in the configuration of tailback's kernels. Packets that pass are not
+ * delayed.
  *
  * A GSO packet counts as one packet. The licence is in ../patches/COPYING.
  */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * pi2: the controller of DualPI2 over one queue (De Schepper et al., CoNEXT 2016).
+ * pi2: the controller of DualPI2 for a single queue (De Schepper et al., CoNEXT 2016).
  *
  * Follows tailback's simulator (crates/engine/src/aqm/pi2.rs). The arithmetic is that of
  * sch_dualpi2.c in Linux 7.3. The delay is the sojourn time of the packet at the head of the queue.

@@ -2,18 +2,16 @@
 /*
  * wred: one FIFO with two RED curves, chosen by the ECN field of a packet.
  *
- * Follows "Using Data Center TCP (DCTCP) in the Internet" (Kuehlewind, Wagner,
- * Reyes Espinosa, Briscoe, 2014), section IV: one curve marks ECN-capable
- * packets, the other drops all other packets, and both use the average length
- * of the whole queue. The decision is that of Linux's RED (include/net/red.h):
- * the first packet after the average enters the band between min and max passes
- * and starts a count. With "uniformise linux", a packet is marked or dropped
- * once count * probability reaches a random number, which is drawn again after
- * each mark or drop.
+ * Follows section IV of "Using Data Center TCP (DCTCP) in the Internet" (Kuehlewind, Wagner, Reyes
+ * Espinosa, Briscoe, 2014). One curve marks ECN-capable packets, and the other curve drops all
+ * other packets. Both curves use the average length of the whole queue. Packets are selected as in
+ * Linux's RED (include/net/red.h). When the average enters the band between min and max, the next
+ * packet passes and starts a count. With "uniformise linux", a packet is marked or dropped once
+ * count * probability reaches a random number, which is drawn again after each mark or drop.
  *
  * Deviations from Linux's RED:
- * - The weight is any fraction with 32 binary digits, not only a power of two. With 1, the average
- *   is the current queue length. Averages have 24 binary digits after the point.
+ * - The weight is any fraction with 32 binary digits, not only a power of two. With a weight of 1,
+ *   the average is the current queue length. Averages have 24 binary digits after the point.
  * - Queue lengths are in bytes or packets. The gaps between marks may also be geometric ("none"),
  *   or like those of ns-2's option wait_ ("wait"). gentle and include_arriving are options.
  * - For an idle time, the average is multiplied by (1 - weight) for each packet that could have
@@ -131,7 +129,7 @@ static u64 part(u64 x, u32 span, u64 of)
 	return share >= ONE ? of : share * of >> 32;
 }
 
-/* Returns the probability without the shaping of gaps, as a fraction of ONE. */
+/* Returns the probability before the rule for gaps is applied, as a fraction of ONE. */
 static u64 probability(const struct curve *c)
 {
 	u64 min = (u64)c->min << AVG_DIGITS, max = (u64)c->max << AVG_DIGITS;

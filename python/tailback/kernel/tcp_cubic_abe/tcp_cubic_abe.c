@@ -45,7 +45,8 @@ static int hystart __read_mostly = 1;
 module_param(hystart, int, 0444);
 MODULE_PARM_DESC(hystart, "leave slow start on a train of ACKs or on delay");
 
-/* Eighths of a window to acknowledge per segment of the Reno-friendly window. */
+/* How many eighths of a window must be acknowledged for each segment by which the Reno-friendly
+ * window grows. */
 static u32 friendly_scale __read_mostly;
 
 struct cubic_abe {
@@ -151,12 +152,14 @@ static void cubic_abe_tx_start(struct sock *sk)
 	}
 }
 
-/* compat.h defines this for kernels in which it is one of several events. */
+/* compat.h defines this macro for kernels in which the start of a transmission is one of several
+ * events. */
 #ifdef TAILBACK_TX_START_EVENT
 TAILBACK_TX_START_EVENT(cubic_abe_tx_start)
 #endif
 
-/* Segments to acknowledge per segment of increase, according to the curve. */
+/* Returns how many segments must be acknowledged for each segment of growth, according to the
+ * curve. */
 static u32 by_curve(struct cubic_abe *ca, u32 cwnd, u32 acked, u32 now)
 {
 	u64 t;
@@ -186,7 +189,7 @@ static void update(struct cubic_abe *ca, u32 cwnd, u32 acked)
 	ca->acked += acked;
 	if (ca->last_cwnd == cwnd && (s32)(now - ca->last_time) <= HZ / 32)
 		return;
-	/* The curve depends on the time, the Reno-friendly window on ACKs. */
+	/* The curve depends on the time, and the Reno-friendly window depends on ACKs. */
 	if (!ca->epoch_start || now != ca->last_time) {
 		ca->last_cwnd = cwnd;
 		ca->last_time = now;
@@ -249,7 +252,8 @@ static void cubic_abe_set_state(struct sock *sk, u8 state)
 	}
 }
 
-/* Time that bursts may add to a train of ACKs: four largest bursts at the pacing rate. */
+/* Time that bursts may add to a train of ACKs: four of the largest bursts, sent at the pacing rate.
+ * */
 static u32 burst_us(const struct sock *sk)
 {
 	unsigned long rate = READ_ONCE(sk->sk_pacing_rate);

@@ -3,15 +3,15 @@
  * reno_abe: Reno with a separate reduction factor for ECN-Echo (ABE, RFC 8511).
  *
  * Linux calls ssthresh() before it changes the congestion state, and does not
- * pass the reason of the reduction. This module assumes ECN-Echo if the current
- * ACK carries that flag, which in_ack_event() has stored, and no segment is
- * marked lost. A timeout marks segments lost before it calls ssthresh(). One
- * case is misclassified: a loss that a tail loss probe has repaired, if its ACK
- * also carries ECN-Echo.
+ * pass the reason of the reduction. This module assumes that ECN-Echo is the
+ * reason if the current ACK carries this flag and no segment is marked lost.
+ * in_ack_event() has stored the flag. A timeout marks segments as lost before
+ * it calls ssthresh(). One case is misclassified: a loss that a tail loss probe
+ * has repaired, if its ACK also carries ECN-Echo.
  *
  * Everything else is as in Linux's Reno: the reduction starts from cwnd and
- * follows PRR. It happens once per window, even if a loss follows in the same
- * window.
+ * follows PRR. A reduction happens once per window, even if a loss follows in
+ * the same window.
  */
 #include <linux/math64.h>
 #include <linux/module.h>

@@ -184,7 +184,8 @@ impl Taps {
         let entry = &mut self.entries[key.0 as usize];
         entry.tuples += 1;
         if self.tuples.len() >= MOST_TUPLES {
-            // Too many 5-tuples, so use an existing one of the same program and protocol.
+            // There are too many 5-tuples, so use an existing 5-tuple of the same program and
+            // protocol.
             let same = |t: &Tuple| t.program == key.0 && t.protocol == frame.protocol;
             return self.tuples.iter().rposition(same).unwrap_or(0) as u32;
         }
@@ -458,7 +459,7 @@ fn over(plan: &Program, ends: [Option<Ended>; 2]) -> Option<u64> {
     ends?.into_iter().max()
 }
 
-/// Returns the links that packets of one direction pass, and those that packets of the other
+/// Returns the links that packets of one direction pass, and the links that packets of the other
 /// direction pass.
 trait Ways {
     fn ways(&self, back: bool) -> [&[usize]; 2];

@@ -244,8 +244,8 @@ fn datagrams_of_both_families_are_counted_by_their_hosts() {
         assert_eq!(program.completion_ns, Some(320 * MS));
         assert!(program.rtt_estimated);
         let (rtt, delay) = (&program.rtt, &program.delay);
-        // The first round-trip time is 20 ms + 4 ms. The second is 20 ms + 2 ms forward + 1 ms
-        // back.
+        // The first round-trip time is 20 ms + 4 ms. The second round-trip time is 20 ms + 2 ms
+        // forward + 1 ms back.
         assert_eq!((rtt.count(), rtt.sum()), (2, 47 * u128::from(MS)));
         assert_eq!((delay.count(), delay.sum()), (2, 6 * u128::from(MS)));
         let [tuple] = all[0].tuples.as_slice() else {

@@ -261,8 +261,8 @@ impl Layout {
 
 /// Returns the tc filters of a device: they apply `action` to accepted packets and drop all others.
 /// They compare addresses, protocol and hardware address. A packet with a wrong hardware address
-/// must be dropped here. Its destination would drop it anyway, but only after it has loaded the
-/// links.
+/// must be dropped here. The destination would drop such a packet anyway, but only after the packet
+/// has used capacity of the links.
 pub(super) fn passes(gate: &Gate, action: &str) -> Vec<String> {
     let device = &gate.device.name;
     let [a, b, c, d, e, f] = HARDWARE_ADDRESS;
