@@ -70,8 +70,8 @@ struct cubic_abe {
 	bool ece;		/* the current ACK carries ECN-Echo */
 };
 
-/* First approximations of cube roots, minus ten, by the leading 8 to 63 of a number. The table
- * is copied from Linux, because its rounding errors affect the curve.
+/* First approximations of cube roots, minus ten. The index is the number's leading digits (8 to 63)
+ * minus 8. The table is copied from Linux, because its rounding errors affect the curve.
  */
 static const u8 roots[56] = {
 	123, 129, 134, 138, 143, 147, 151, 156, 157, 161, 164, 168, 170, 173,
@@ -88,7 +88,8 @@ static u32 cube_root(u64 a)
 	if (digits < 7) {
 		u64 root = 0;
 
-		/* Rounded: (root + 1/2)^3 > a, without the fraction. */
+		/* Round to the nearest root: compare (root + 1/2)^3 with a, both times 8 to avoid
+		 * fractions. */
 		while (root < 4 && (2 * root + 1) * (2 * root + 1) * (2 * root + 1) <= 8 * a)
 			root++;
 		return root;
