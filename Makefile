@@ -15,8 +15,8 @@ unexport PYTHONHOME
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_QUIET := 1
 
-# `make soak` runs random input and kills for an hour, nightly. SOAK_SECONDS=N sets
-# another duration.
+# `make soak` tests with random input and killed commands, for an hour by default.
+# SOAK_SECONDS=N sets another duration.
 SOAK_SECONDS ?= 3600
 
 .PHONY: build wheel wheels cross-wheels wheel-arm targets test-arm test-windows test-wasm deb demo test soak coverage mutants bench bench-kernel bench-lab lab header msrv packages recipes docs pages fmt lint

@@ -88,7 +88,8 @@ class Measured:
 
 
 def measure(case: Case, scale: float) -> Measured:
-    """Run a case once. If a case has several guests, its wall time is that of the slowest."""
+    """Run a case once. If a case has several guests, its wall time is the wall time of the slowest
+    guest."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "case.toml"
         text = SCENARIO.format(

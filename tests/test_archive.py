@@ -133,7 +133,7 @@ def test_a_run_that_another_sweep_needs_stays(root: Path, command: Command) -> N
 def test_what_no_sweep_names_goes_and_age_and_version_choose_sweeps(root: Path) -> None:
     later, earlier = ids(root)
     assert archive.plan(root).runs == []
-    # The sweeps are dated 2001 and 2033, so only the first is more than a day old.
+    # The sweeps are dated 2001 and 2033, so only the first sweep is more than a day old.
     assert [one.index.id for one in archive.plan(root, older_days=1).sweeps] == [earlier]
     version = archive.kept(root)[0].index.engine_version
     assert archive.plan(root, versions={"sim": {version}}).sweeps == []

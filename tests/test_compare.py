@@ -111,7 +111,7 @@ def test_what_has_no_spread_has_no_interval() -> None:
     assert constant is not None
     assert constant.absolute == pytest.approx(0.1)
     assert (constant.ci95, constant.p) == (None, 2 / 32)
-    # Of the 20 ways to choose 3 of 6 values, two are as extreme.
+    # Of the 20 ways to choose 3 of 6 values, two give a difference as large as this one.
     apart = unpaired([1.0, 1.0, 1.0], [2.0, 2.0, 2.0])
     assert apart is not None
     assert (apart.ci95, apart.p) == (None, 0.1)

@@ -1,4 +1,4 @@
-"""Tests a few commands with failing file system calls, and a few that are killed.
+"""Tests a few commands with failing file system calls, and a few commands that are killed.
 
 tests/faults/inject.py and tests/faults/kill.py test all commands.
 """

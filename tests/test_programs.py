@@ -391,8 +391,8 @@ def test_a_root_is_unpacked_once_and_whole(shelf: Shelf) -> None:
     root = roots.get(["hello"], QUIET)
     top = root.path
     assert root.packages == {"busybox-static": "1", "ca-certificates": "1", "hello": "1"}
-    # All files are installed below /usr, except those in /etc. Set-uid bits and documentation are
-    # removed.
+    # All files are installed below /usr, except the files in /etc. Set-uid bits and documentation
+    # are removed.
     assert (top / "usr/bin/hello").stat().st_mode & 0o7777 == 0o755
     assert (top / "etc/hello.conf").read_text() == "y\n"
     assert not (top / "usr/share/doc").exists()

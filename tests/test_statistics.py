@@ -75,7 +75,7 @@ def test_one_run_has_a_difference_and_no_interval() -> None:
 def test_values_without_spread_are_told_by_their_number() -> None:
     found = unpaired((2.0,) * 3, (3.0,) * 4)
     assert found is not None
-    # Of the 35 ways to choose 3 of 7 values, 2 are as extreme.
+    # Of the 35 ways to choose 3 of 7 values, 2 give a difference as large as this one.
     assert found.p == pytest.approx(2 / 35)
     assert (found.absolute, found.relative, found.ci95) == (1.0, 0.5, None)
     same = unpaired((2.0,) * 3, (2.0,) * 4)

@@ -229,8 +229,8 @@ class Subject:
 
     @cached_property
     def better(self) -> list[Row]:
-        """The sections in which the algorithm is better than the reference, the largest advantage
-        first."""
+        """The sections in which the algorithm is better than the reference. The largest advantage
+        comes first."""
         return sorted((r for r in self.rows if r.is_better), key=lambda r: r.ratio or 0.0)
 
     @cached_property

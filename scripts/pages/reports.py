@@ -1,5 +1,5 @@
-"""Publishes the reports of experiments in the site. The reports are those that `tailback reproduce`
-wrote to `results/reports` before the site is built."""
+"""Publishes the reports of experiments in the site. `tailback reproduce` writes the reports to
+`results/reports` before the site is built."""
 
 from __future__ import annotations
 

@@ -211,7 +211,7 @@ def _wait(child: int, until: float) -> int:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """Return every file in a folder except those that always differ, and every empty folder."""
+    """Return every file in a folder except files that always differ, and every empty folder."""
     found = {}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
@@ -230,7 +230,8 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def afterwards(made: Prepared) -> list[str]:
-    """Return the errors that a disturbance left in the folder, and those of the next command."""
+    """Return the errors that a disturbance left in the folder, and the errors of the next
+    command."""
     wrong = []
     before = run(lambda: tailback(["verify"]), made.work)
     # The disturbed command must have stored either nothing or complete results.

@@ -1,8 +1,8 @@
 """Makes temporary folders and removes folders. No other module removes folders.
 
 A name from a file must never determine which folder is deleted. Callers of `remove` therefore pass
-a second folder, `inside`. If the folder to remove is not below it, `remove` raises an error and
-deletes nothing."""
+a second folder, `inside`. If the folder to remove is not below `inside`, `remove` raises an error
+and deletes nothing."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def remove(folder: Path, *, inside: Path) -> None:
 def scratch(parent: Path) -> Iterator[Path]:
     """Yield a folder in `parent` that only this process uses. It is removed after the block.
 
-    A caller that wants to keep a file or folder from it renames it to another place. A killed
-    process leaves its folder in `parent`, and the next process that calls this function removes it.
+    A caller that wants to keep a file or folder moves it out of this folder. A killed process
+    leaves its folder in `parent`, and the next process that calls this function removes it.
     """
     made = _native.Scratch(parent)
     try:

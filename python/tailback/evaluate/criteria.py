@@ -109,8 +109,8 @@ class Asked:
     unobservable: str = ""
     """Why the section cannot observe a program, as a full sentence. Empty if the section can."""
     of_programs: Mapping[str, Any] = field(default_factory=dict)
-    """Attributes that replace the section's own if the tested algorithm is a program, such as
-    `value`."""
+    """Attributes, such as `value`, that replace the section's own attributes if the tested
+    algorithm is a program."""
     logged: Callable[[Run], str] | None = None
     """Returns a sentence about a program's qlog of a run, or an empty text."""
     needs_ect: bool = False

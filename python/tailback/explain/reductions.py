@@ -72,7 +72,7 @@ def _group(reason: str, count: int, before: int, listed: list[dict[str, Any]]) -
         "to": median([reduction["to"] for reduction in matches]),
         "undone": sum(reduction.get("undone", False) for reduction in matches),
         # `restored` counts the reductions after which the window grew back to its old size.
-        # `followed` counts the reductions for which this is known.
+        # `followed` counts the reductions for which the run shows whether it grew back.
         "followed": len(again),
         "restored": sum(after >= WHOLE * window for window, after in again),
     }
@@ -80,7 +80,7 @@ def _group(reason: str, count: int, before: int, listed: list[dict[str, Any]]) -
 
 def restored(groups: list[dict[str, Any]], reasons: tuple[str, ...]) -> tuple[int, int]:
     """For the reductions with these reasons, return how many windows returned to their earlier size
-    before the next reduction. Also return for how many reductions this is known."""
+    before the next reduction. Also return for how many of the reductions this is known."""
     own = [group for group in groups if group["reason"] in reasons]
     return sum(group["restored"] for group in own), sum(group["followed"] for group in own)
 

@@ -72,7 +72,7 @@ def described(quantity: str) -> tuple[str, Any]:
 
 def facts(found: Explanation, *, coarse: bool = False) -> dict[Key, float]:
     """Return the numbers in a run's explanation that are compared between variants. With `coarse`,
-    return only those that Linux also reports, because a variant ran on the kernel engine."""
+    return only the numbers that Linux also reports, because a variant ran on the kernel engine."""
     return dict(_facts(found, coarse))
 
 

@@ -49,7 +49,7 @@ KERNEL_REASONS = REASONS | {
     "rack": "a loss (fast recovery)",
     "ece": "CE marks (CWR)",
 }
-"""The reasons for the kernel engine. There tcp_info shows only the congestion state."""
+"""The reasons for the kernel engine. On this engine, tcp_info shows only the congestion state."""
 
 LOSSES = ("dupthresh", "rack", "rack_timer", "probe", "timeout")
 UNDONE = ("undo_dsack", "undo_original")

@@ -1,7 +1,7 @@
 """Draws curves over a parameter. Each series has a line and a confidence band. Published values can
 be added as points.
 
-Several quantities over the same axis become panels under one another (`panels`).
+Several quantities over the same axis are drawn in panels, one below the other (`panels`).
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ properties.
 
 @dataclass(frozen=True)
 class Walls:
-    """The layers of isolation that the launcher could set up, and those it could not."""
+    """The layers of isolation that the launcher could set up, and the layers that it could not."""
 
     missing: dict[str, str]
     """The layers of isolation that could not be set up, each with its reason."""

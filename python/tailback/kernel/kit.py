@@ -73,7 +73,8 @@ HASHED = (
 
 @dataclass(frozen=True)
 class Kit:
-    """A built kernel with its root file system, and the user's modules that replace its own."""
+    """A built kernel with its root file system, and the user's modules that replace the kernel's
+    own modules."""
 
     path: Path
     """Folder of the guest kernel in tailback's cache."""

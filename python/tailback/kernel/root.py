@@ -20,7 +20,8 @@ PACKAGES = ("libc6", "iproute2", "busybox-static")
 """The packages with the programs that the guest runs. Further libraries are dependencies of
 iproute2."""
 
-# Matches the libraries that iproute2 depends on, except those that it needs only for installation.
+# Matches the libraries that iproute2 depends on, except libraries that it needs only for
+# installation.
 LIBRARY = re.compile(
     r"lib(?!debian-installer|c-gconv|newt|readline|slang|textwrap)(?!.*-bin).*\d.*|zlib1g"
 )

@@ -1,5 +1,5 @@
 """Finds the files that a program left in a run's folder: `programs/NAME/SIDE`. The subfolder `out`
-holds the files that the program wrote to its output folder.
+contains the files that the program wrote to its output folder.
 """
 
 from __future__ import annotations

@@ -40,8 +40,8 @@ class Facts:
     reruns: Sequence[Rerun] = field(default=(), repr=False, compare=False)
 
     def lines(self, said: Mapping[str, str] | None = None) -> list[tuple[str, str]]:
-        """Return the known facts as pairs of label and text, without those that are equal in
-        `said`."""
+        """Return the known facts as pairs of label and text, without facts that have the same text
+        in `said`."""
         known = self._known()
         return [line for line in known if (said or {}).get(line[0]) != line[1]]
 

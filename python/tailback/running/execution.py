@@ -146,8 +146,8 @@ def stored(loaded: Sequence[_native.Scenario], root: Path) -> list[Results]:
 def _open(
     root: Path, loaded: Sequence[_native.Scenario], *, read_only: bool
 ) -> _native.Store | None:
-    """Open the store for writing. Return None if it must not or cannot be written, but contains
-    every run."""
+    """Open the store for writing. If the store must not or cannot be written, check that it
+    contains every run, and return None."""
     refused: OSError | None = None
     if not read_only:
         try:
@@ -186,8 +186,8 @@ def _missing(
     root: Path,
     cores: int,
 ) -> list[Planned]:
-    """Return the runs that are not stored, each once. The longest come first, so that all threads
-    finish at about the same time.
+    """Return the runs that are not stored, each once. The longest runs come first, so that all
+    threads finish at about the same time.
 
     Each process orders runs of equal cost differently, so that two processes running the same sweep
     share the work.

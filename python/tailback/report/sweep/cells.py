@@ -66,7 +66,7 @@ _ABOUT = {
 
 
 def tables(groups: Sequence[Sequence[Run]], facts: Facts) -> list[Block]:
-    """Return a table each for the flows, links, classes and so on of the runs."""
+    """Return a separate table for each kind of part: flows, links, classes and so on."""
     made = (_table(groups, what, facts) for what in _SHOWN)
     return [table for table in made if table is not None]
 

@@ -1,8 +1,8 @@
 """Describes a scenario so that another process can read it again.
 
-A loaded scenario is an object of the compiled module, which cannot be sent. This module sends its
-source instead: text, replaced values, and traces. The receiver checks that it gets the same run
-ids.
+A loaded scenario cannot be sent, because it is an object of the compiled module. This module sends
+the scenario's source instead: text, replaced values, and traces. The receiver checks that it gets
+the same run ids.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ SEEDS = 5
 
 #: Smallest bandwidth-delay product in segments for which the formula is trusted. The formula
 #: ignores the round trip of a reduction, and ACKs for two segments. Together they cost about two
-#: segments of window. If the product is smaller, this is more than 2 percentage points of
+#: segments of window. If the product is smaller, two segments are more than 2 percentage points of
 #: utilisation.
 LEAST_PATH = 100.0
 #: Cycles count as equal if the standard deviation of the windows at reductions is at most this

@@ -186,8 +186,8 @@ def over_rtts(
 def in_poster_range(
     by_beta: dict[float, groups.GroupPoint],
 ) -> list[tuple[groups.GroupPoint, float]]:
-    """Return the points whose backoff factor is in the poster's range. Each comes with the distance
-    of its throughput ratio from the poster's range of ratios."""
+    """Return the points whose backoff factor is in the poster's range. Each point comes with the
+    distance of its throughput ratio from the poster's range of ratios."""
     low, high = groups.POSTER_RATIO
     out = []
     for beta, p in sorted(by_beta.items()):

@@ -86,7 +86,7 @@ def thin(made: dict[str, Any], keep: Callable[[dict[str, Any]], bool]) -> dict[s
 
 
 def every(made: dict[str, Any], step: int) -> dict[str, Any]:
-    """Return a scenario with every `step`-th step of its zipped axes, and the last."""
+    """Return a scenario with every `step`-th step of its zipped axes, and the last step."""
     count = len(next(iter(made["sweep"]["zip"][0].values())))
     wanted = iter([i % step == 0 or i == count - 1 for i in range(count)])
     return thin(made, lambda _row: next(wanted))

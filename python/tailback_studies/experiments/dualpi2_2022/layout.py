@@ -117,7 +117,7 @@ class Run:
     rtt_nonecn: int
     #: Number of TCP flows in each class.
     flows: int = 1
-    #: UDP rate in the class with ECN and in the other class, Mbit/s of payload.
+    #: UDP rate in the class with ECN and in the class without ECN, Mbit/s of payload.
     udp: tuple[int, int] = (0, 0)
 
     @property

@@ -67,7 +67,7 @@ def jobs(seeds: int = SEEDS) -> dict[str, list[Job]]:
 def measured(
     entries: Sequence[L4sEntry], results: Mapping[str, Sequence[Results]]
 ) -> dict[str, list[L4sEntry]]:
-    """Return the values measured with the set-up, and those measured with each alternative
+    """Return the values measured with the set-up, and the values measured with each alternative
     value."""
     found = {
         reading.id: points.entries(rows_of(reading), results[reading.id]) for reading in READINGS

@@ -89,7 +89,7 @@ def jobs() -> dict[str, list[Job]]:
 
 
 def measured(results: Mapping[str, Sequence[Results]]) -> dict[str, list[PamEntry]]:
-    """Return the values measured with the set-up, and those measured with each alternative
+    """Return the values measured with the set-up, and the values measured with each alternative
     value."""
     found = {r.id: points.entries(rows_of(r), results[r.id]) for r in READINGS}
     return {BASELINE: points.entries(rows_of(READINGS[0]), results[BASELINE]), **found}

@@ -158,8 +158,8 @@ def _scenario(
     document = scenario(__package__, setup.kind)
     queue = {"aqm": "cake", "tins": "besteffort", **_QUEUES[setup.mode]}
     if stock:
-        # Turn SCE off, which Linux does not have. This changes little without an SCE flow. Remove
-        # TCP's settings, because receive buffers in the guest have a fixed size.
+        # Turn SCE off, because Linux does not support SCE. This changes little without an SCE flow.
+        # Remove TCP's settings, because receive buffers in the guest have a fixed size.
         queue["sce"] = "off"
         del document["tcp"]
     document["bottleneck"]["queue"] = {
