@@ -16,7 +16,7 @@ PLACE = REFERENCE / "evaluation.md"
 SOURCES = "../../python/tailback/evaluate"
 
 HEAD = """\
-# Sections that evaluate tests
+# The sections that `tailback evaluate` tests
 
 [tailback evaluate](../how-to/evaluate.md) tests a congestion control or a queue by the sections of
 RFC 9743 and RFC 7928 that a simulation can decide. `--part SECTION` tests only one section. To run
@@ -40,8 +40,9 @@ runs the scenario with the other algorithm in place of the tested algorithm.
 
 PARTS = """ ## Tests of congestion controls from other sources
 
-`tailback evaluate cc NAME --part nsperf` runs the five experiments of nsperf. `--part L4S` tests
-the requirements of RFC 9331 for L4S congestion controls. Without `--part`, tailback skips both.
+`tailback evaluate cc NAME --part nsperf` runs the five experiments of nsperf, a benchmark in
+github.com/google/bbr. `--part L4S` tests the requirements of RFC 9331 for L4S congestion controls.
+Without `--part`, tailback skips both.
 
 | section | question | what decides | scenario |
 |---|---|---|---|

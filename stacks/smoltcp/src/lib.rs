@@ -1,5 +1,5 @@
-//! smoltcp, unmodified, as endpoints of tailback's simulator. One TCP socket connects and sends,
-//! and the other TCP socket listens and reads.
+//! Unmodified smoltcp provides the endpoints of a connection in tailback's simulator. One TCP
+//! socket connects and sends, and the other TCP socket listens and reads.
 //!
 //! ```
 //! use tailback_sim::Simulation;

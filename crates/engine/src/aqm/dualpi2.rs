@@ -237,7 +237,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "tshift",
-            doc: "Head start of L: the scheduler \"ts-fifo\" treats packets of L as if they had arrived this much earlier (default: 40ms). \"wrr-counter\" can use it in addition to its counter (default: none).",
+            doc: "Head start of L: the scheduler \"ts-fifo\" treats packets of L as if they had arrived this much earlier (default: 40ms). The scheduler \"wrr-counter\" can use this head start in addition to its counter (default: none).",
             kind: Kind::Time { min: Time::ZERO },
             default: None,
             tc: None,

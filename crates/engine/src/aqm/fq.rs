@@ -5,10 +5,11 @@
 //! belong to a socket, so fq does not pace them. fq distinguishes flows by the lowest bits of a
 //! hash of each packet's addresses and ports (`orphan_mask`). New flows, which have just become
 //! active, are served before old flows. A flow may send while its credit, in bytes, is above 0. The
-//! credit is `initial_quantum` at first, and grows by `quantum` in each round. A flow that becomes
-//! active again keeps its credit. If it was inactive for longer than `refill_delay`, its credit is
-//! raised to at least one quantum. A packet that would exceed `flow_limit` or `limit` is dropped on
-//! arrival. Packets that waited longer than `ce_threshold` are marked as they leave.
+//! credit is `initial_quantum` at first, and grows by `quantum` in each round of the scheduler. A
+//! flow that becomes active again keeps its credit. If it was inactive for longer than
+//! `refill_delay`, its credit is raised to at least one quantum. A packet that would exceed
+//! `flow_limit` or `limit` is dropped on arrival. Packets that waited longer than `ce_threshold`
+//! are marked as they leave.
 //!
 //! While no flow has packets in its own queue, up to eight packets wait in a common FIFO
 //! (`fast_path`, in Linux since 6.7). These packets leave before all others, and are never marked.
@@ -73,7 +74,7 @@ pub const ENTRY: Entry<Build> = Entry {
         bytes(
             "quantum",
             256,
-            "Bytes that a flow may send in one round; default: two of the largest frames (3028 bytes).",
+            "Bytes that a flow may send in one round of the scheduler; default: two of the largest frames (3028 bytes).",
             "quantum BYTES",
         ),
         bytes(
@@ -84,7 +85,7 @@ pub const ENTRY: Entry<Build> = Entry {
         ),
         Opt {
             name: "refill_delay",
-            doc: "A flow without packets in the queue for longer than this may send at least one quantum when its next packet arrives.",
+            doc: "A flow that has had no packets in the queue for longer than this time may send at least one quantum when its next packet arrives.",
             kind: Kind::Time { min: Time::ZERO },
             default: Some("40ms"),
             tc: None,

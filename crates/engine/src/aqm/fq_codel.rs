@@ -55,7 +55,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "drop_batch",
-            doc: "Largest number of packets dropped at once when the queue is full.",
+            doc: "Largest number of packets that are dropped at once when the queue is full.",
             kind: Kind::Int {
                 min: 1,
                 max: 65_536,

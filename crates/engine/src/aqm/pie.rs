@@ -17,10 +17,10 @@
 //! `version = "linux-3.14"` is PIE as in Linux before 2019: target 20 ms, tupdate 30 ms and burst
 //! allowance 100 ms. It computes the delay from the estimated departure rate, and drops packets
 //! independently of each other (Bernoulli trials). Its gains are divided by 8 while the probability
-//! is below 1 %, and by 2 while it is below 10 %. The probability decays by 2 % and has 32 bits.
-//! Its arithmetic overflows as in that kernel. As a result, the first decay reduces any probability
-//! above 1.02 % to less than 1.02 %. A change of the probability by more than one half has the
-//! wrong sign.
+//! is below 1 %, and by 2 while it is below 10 %. The probability has 32 bits, and its decay in an
+//! update is 2 % instead of 1/64. Its arithmetic overflows as in that kernel. As a result, the
+//! first decay reduces any probability above 1.02 % to less than 1.02 %. A change of the
+//! probability by more than one half has the wrong sign.
 //!
 //! As in Linux, the timer counts jiffies, and each update comes one jiffy later than `tupdate`: by
 //! default every 16 ms. Linux makes the first update 0.5 s after the queue is set up. In tailback,

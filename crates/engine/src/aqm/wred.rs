@@ -38,7 +38,7 @@ const CLASS: &[Opt] = &[
 /// The registry entry of `wred`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "wred",
-    doc: "One FIFO with two RED curves: the first marks ECN-capable packets, the second drops all others.",
+    doc: "One FIFO with two RED curves: one marks ECN-capable packets, the other drops packets that are not ECN-capable.",
     follows: "Kuehlewind et al. 2014, section IV (RED as in Linux 7.3 sch_red)",
     options: &[
         red::LIMIT,

@@ -65,20 +65,20 @@ pub const ENTRY: Entry<Build> = Entry {
         ),
         number(
             "loss_threshold",
-            "Share of the data in flight whose loss ends a probe for bandwidth. It is rounded down to a multiple of 1/256.",
+            "Share of the data in flight whose loss ends a probe for bandwidth. The value is rounded down to a multiple of 1/256.",
             (0.004, 0.9),
             "0.02",
         ),
         number(
             "beta",
-            "Factor by which a round with losses multiplies bw_lo and inflight_lo. 1 - beta is rounded down to a multiple of 1/256.",
+            "Factor by which a round trip with losses multiplies bw_lo and inflight_lo. 1 - beta is rounded down to a multiple of 1/256.",
             (0.1, 0.99),
             "0.7",
         ),
         options::HEADROOM,
         whole(
             "startup_losses",
-            "Number of ACKs with losses, within one round of recovery, that end STARTUP. 0: losses never end STARTUP.",
+            "Number of ACKs with losses, within one round trip of recovery, that end STARTUP. 0: losses never end STARTUP.",
             (0, 15),
             "8",
         ),

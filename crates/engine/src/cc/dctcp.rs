@@ -10,12 +10,12 @@
 //! - alpha is a 10-bit fixed-point number, and becomes 0 when it would fall below 16/1024; section
 //!   3.3 step 6 uses real numbers. The window shrinks by (cwnd * alpha) >> 11 segments. So with an
 //!   alpha below 98/1024, a window of 21 segments does not shrink at all.
-//! - PRR reduces the window in the course of a round, not at once (section 3.3 step 9), and the
-//!   window does not grow in that round.
+//! - PRR reduces the window in the course of a round trip, not at once (section 3.3 step 9), and
+//!   the window does not grow in that round trip.
 //!
 //! Deviations from Linux: every version computes alpha from delivered segments. Kernels before 5.5
-//! and the original patch used acknowledged bytes; the two differ during loss recovery. After a
-//! spurious reduction, every version restores the same values as current Linux.
+//! and the original patch used acknowledged bytes; the two measures differ during loss recovery.
+//! After a spurious reduction, every version restores the same values as current Linux.
 //!
 //! The paper leaves three points open, which tailback decides as follows. In the moving average of
 //! modification (c), each ACK counts as 0 or 1, depending on its ECN-Echo, however many segments it
@@ -42,7 +42,7 @@ pub const ENTRY: Entry<Build> = Entry {
     options: &[
         Opt {
             name: "version",
-            doc: "Version of DCTCP from which the options below take their defaults: a kernel, the patch for Linux 2.6 and 3.2, or the paper of 2014 (the patch with modifications (a) to (d)). For the last two, also set tcp.growth = \"acks\".",
+            doc: "Version of DCTCP from which the options below take their defaults: a kernel, the patch for Linux 2.6 and 3.2, or the paper of 2014 (the patch with modifications (a) to (d)). For the patch and the paper, also set tcp.growth = \"acks\".",
             kind: Kind::Word(&[
                 "linux-7.3",
                 "linux-5.2",
@@ -93,21 +93,21 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "normalise",
-            doc: "With update = \"ack\": whether the weight of an ACK is g times its share of the segments in flight, so that all ACKs of a round together have a weight of about g.",
+            doc: "With update = \"ack\": whether the weight of an ACK is g times its share of the segments in flight, so that all ACKs of a round trip together have a weight of about g.",
             kind: Kind::Bool,
             default: Some("false"),
             tc: None,
         },
         Opt {
             name: "loss",
-            doc: "Response to a loss: \"halve\" the window, also if marks have already reduced it in the same round (Linux since 5.1); \"reno\": halve it, except in a round in which marks have reduced it; \"alpha\": reduce the window as on marks (Linux before 5.1); \"none\". The default depends on version.",
+            doc: "Response to a loss: \"halve\" the window, also if marks have already reduced it in the same round trip (Linux since 5.1); \"reno\": halve it, except in a round trip in which marks have reduced it; \"alpha\": reduce the window as on marks (Linux before 5.1); \"none\". The default depends on version.",
             kind: Kind::Word(&["halve", "reno", "alpha", "none"]),
             default: None,
             tc: None,
         },
         Opt {
             name: "reduction",
-            doc: "How marks reduce the window: by PRR (\"prr\"), at once (\"immediate\", the patch), or at once and again with each ECN-Echo of the round (\"progressive\", modification (d)). The default depends on version.",
+            doc: "How marks reduce the window: by PRR (\"prr\"), at once (\"immediate\", the patch), or at once and again with each ECN-Echo of the round trip (\"progressive\", modification (d)). The default depends on version.",
             kind: Kind::Word(&["prr", "immediate", "progressive"]),
             default: None,
             tc: None,
@@ -121,14 +121,14 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "cut",
-            doc: "When to reduce the window by alpha/2. \"echo\": in rounds with ECN-Echo. \"round\": in every round, even without marks (later SCE kernels). \"round-ssthresh\": like \"round\", but ssthresh is reduced as well.",
+            doc: "When to reduce the window by alpha/2. \"echo\": in round trips with ECN-Echo. \"round\": in every round trip, even without marks (later SCE kernels). \"round-ssthresh\": like \"round\", but ssthresh is reduced as well.",
             kind: Kind::Word(&["echo", "round", "round-ssthresh"]),
             default: Some("echo"),
             tc: None,
         },
         Opt {
             name: "grow_in_cwr",
-            doc: "Whether the window may grow in the round of a reduction (modification (b)). If the reduction rounds to zero segments, the window then also keeps its progress towards the next increase. Not possible with reduction = \"prr\"; default: false, or true in the paper.",
+            doc: "Whether the window may grow in the round trip of a reduction (modification (b)). If the reduction rounds to zero segments, the window then also keeps its progress towards the next increase. Not possible with reduction = \"prr\"; default: false, or true in the paper.",
             kind: Kind::Bool,
             default: None,
             tc: None,

@@ -90,7 +90,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "rtt_transition",
-            doc: "Rounds after slow start until RTT scaling begins; default: 500, or 4 in version 0.7.",
+            doc: "Number of round trips after slow start until RTT scaling begins; default: 500, or 4 in version 0.7.",
             kind: Kind::Int {
                 min: 0,
                 max: 1_000_000,
@@ -100,7 +100,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "g",
-            doc: "Weight of the newest round in alpha, the moving average of the fraction of marked segments; a power of two.",
+            doc: "Weight of the newest round trip in alpha, the moving average of the fraction of marked segments; a power of two.",
             kind: Kind::Float {
                 min: 1.0 / 1024.0,
                 max: 1.0,

@@ -1,8 +1,9 @@
 //! Loss in bursts by the model of Gilbert and Elliott, as in Linux `sch_netem`.
 //!
 //! A channel is good or bad. At each packet, a good channel turns bad with probability `p`, and a
-//! bad channel turns good with probability `r`. Packets that arrive in the good state are lost with
-//! one probability, packets that arrive in the bad state with another.
+//! bad channel turns good with probability `r`. A packet that arrives in the good state is lost
+//! with probability `good_loss`, and a packet that arrives in the bad state with probability
+//! `bad_loss`.
 //!
 //! Gilbert's simpler model loses every packet in the bad state and no packet in the good state. It
 //! has two parameters: the mean loss, and the mean length of a burst in packets. The bad state then

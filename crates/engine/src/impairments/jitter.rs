@@ -52,7 +52,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "mean",
-            doc: "Mean of the delay. Has no effect with \"half_normal\" and \"quantiles\".",
+            doc: "Mean of the delay. This option has no effect with \"half_normal\" and \"quantiles\".",
             kind: Kind::Time { min: Time(1) },
             default: Some("5ms"),
             tc: None,

@@ -16,12 +16,12 @@ keys! {
         /// New values, by path as in [sweep]: { "bottleneck.rate" = "10Mbit",
         /// "bottleneck.queue.target" = "2ms" }. These values may change: a link's rate, delay and
         /// loss, options of its queue, and options of its impairments. A rate may change only if
-        /// the scenario sets it to a constant. A multiple of the bdp refers to the rate at the
-        /// start. A packet in transmission continues at the new rate. A new delay applies to
-        /// packets that leave the queue later, and packets keep their order. If a limit of a queue
-        /// shrinks, the queue drops packets from its head, as in Linux. But `fifo`, `step`, `red`
-        /// and `wred` keep all queued packets, and `cake` drops packets when the next packet
-        /// arrives. In Linux, `red` discards all queued packets instead.
+        /// the scenario sets it to a constant. A size in bdp, such as 0.5bdp, refers to the rate at
+        /// the start of the run. A packet in transmission continues at the new rate. A new delay
+        /// applies to packets that leave the queue later, and packets keep their order. If a limit
+        /// of a queue shrinks, the queue drops packets from its head, as in Linux. But `fifo`,
+        /// `step`, `red` and `wred` keep all queued packets, and `cake` drops packets when the next
+        /// packet arrives. In Linux, `red` discards all queued packets instead.
         key set = key(KeyKind::Changes);
         /// Names of flows and sources that start at this time. Their own `start` must be later than
         /// this time, and has no effect. The random delay of start_jitter is not added.

@@ -179,8 +179,8 @@ keys! {
         /// Lower limit of the retransmission timeout.
         min_rto: Time = time(Time::from_ms(1)).default("200ms");
         /// Number of segments that one delayed ACK covers, unless the timer for delayed ACKs fires
-        /// first. With true, it covers two segments, as in Linux. With false, it covers one. With a
-        /// larger number, the receiver sends stretch ACKs.
+        /// first. With true, it covers two segments, as in Linux. With false, it covers one
+        /// segment. With a larger number, the receiver sends stretch ACKs.
         delack: Delack = plain(Kind::BoolOrInt { min: 1, max: 64 }).default("true")
             .kernel(Only(&["true", "false"]), "Linux acknowledges every second segment at least");
         /// Whether TCP's timestamp option is in use.

@@ -30,8 +30,8 @@ keys! {
         stop: Option<Time> = ANY_TIME;
         /// Payload to send; default: no limit.
         bytes: Option<Bytes> = BYTES;
-        /// Payload rate at which the application writes, one segment at a time. Data that TCP
-        /// cannot send yet waits. Default: the application writes as much as TCP accepts.
+        /// Payload rate at which the application writes, one segment at a time. Data waits until
+        /// TCP can send it. Default: the application writes as much as TCP accepts.
         rate: Option<Rate> = plain(Kind::Rate);
         /// The application writes chunks of data: at equal intervals ("every"), or one for each
         /// request of the receiver ("think"). The results of the flow then include the time that
@@ -77,7 +77,7 @@ keys! {
         /// Think time: when a chunk has arrived, the receiver waits this long and then requests the
         /// next chunk on the same connection. The first chunk is sent at once.
         think: Option<Time> = ANY_TIME;
-        /// Payload of a request; only with "think".
+        /// Payload of a request, bytes; only with "think".
         request: u16 = int(1, 1_400).default("100");
     }
 }

@@ -60,7 +60,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "backwards",
-            doc: "Whether the receiver's host sends, in the reverse direction.",
+            doc: "Whether the receiver's host sends to the sender's host, in the reverse direction.",
             kind: Kind::Bool,
             default: Some("false"),
             tc: None,

@@ -54,7 +54,7 @@ const CUT: f64 = 0.9;
 /// The registry entry of `video`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "video",
-    doc: "Video of a call: frames of varying size, including key frames, at a given frame rate and at a fixed or adaptive bitrate. Measures the delay of frames, how many are late, and stalls.",
+    doc: "Video of a call: frames of varying size, including key frames, at a given frame rate and at a fixed or adaptive bitrate. Measures the delay of frames, the number of late frames, and stalls.",
     follows: "RFC 8593, section 5; key frames of draft-huitema-ccwg-c4-test",
     options: &[
         Opt {
@@ -107,7 +107,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: SIZES,
-            doc: "Sizes of the frames in order, bytes; a list, or a file with one size per line. After the last size, the first one follows again. Default: sizes are random.",
+            doc: "Sizes of the frames in order, bytes; a list, or a file with one size per line. After the last size, the list starts again. Default: sizes are random.",
             kind: Kind::List(&Kind::Int {
                 min: 1,
                 max: LARGEST as i64,

@@ -38,7 +38,7 @@ pub const FLOWS: Opt = Opt {
 /// Option: the bytes that a flow may send per turn.
 pub const QUANTUM: Opt = Opt {
     name: "quantum",
-    doc: "Bytes that a flow may send in one round; default: the largest frame (1514 bytes).",
+    doc: "Bytes that a flow may send in one round of the scheduler; default: the largest frame (1514 bytes).",
     kind: Kind::Int {
         min: 256,
         max: 1 << 20,

@@ -52,7 +52,7 @@ pub const ENTRY: Entry<Build> = Entry {
         ),
         number(
             "yield_gain",
-            "Gain of the pacing rate in the next phase, which drains the queue that the probe has built.",
+            "Gain of the pacing rate in the phase of PROBE_BW after the probe, which drains the queue that the probe has built.",
             (0.1, 1.0),
             "0.75",
         ),

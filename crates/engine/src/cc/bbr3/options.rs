@@ -36,7 +36,7 @@ pub(in crate::cc) const PROBE_WAIT_RANDOM: Opt = time(
 );
 pub(in crate::cc) const PROBE_ROUNDS: Opt = whole(
     "probe_rounds",
-    "Largest number of round trips between two probes; it never exceeds the target of data in flight, in segments.",
+    "Largest number of round trips between two probes. This number is also limited to the target of data in flight, in segments.",
     (1, 250),
     "63",
 );
@@ -105,13 +105,13 @@ pub(in crate::cc) const ECN_THRESHOLD: Opt = number(
 );
 pub(in crate::cc) const ECN_FACTOR: Opt = number(
     "ecn_factor",
-    "Fraction of alpha by which a round with marks reduces inflight_lo.",
+    "Fraction of alpha by which a round trip with marks reduces inflight_lo.",
     (0.0, 1.0),
     "0.3333",
 );
 pub(in crate::cc) const ECN_ALPHA_GAIN: Opt = number(
     "ecn_alpha_gain",
-    "Weight of the latest round in alpha, which is the moving average of the share of marked packets.",
+    "Weight of the latest round trip in alpha, which is the moving average of the share of marked packets.",
     (0.005, 1.0),
     "0.0625",
 );
