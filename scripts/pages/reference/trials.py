@@ -110,11 +110,16 @@ def _by_the_standards(suite: str, name: str) -> Iterator[str]:
     """Yield the links to the verdicts of the entry, with and without options."""
     subjects = league.League.read(EVIDENCE).named(name, suite)
     links = [f"[{one.title}](../../evidence/{league.FOLDER}/{one.slug}.md)" for one in subjects]
-    if links:
-        standards = "RFC 9743" if suite == "cc" else "RFC 7928"
+    standards = "RFC 9743" if suite == "cc" else "RFC 7928"
+    if len(links) == 1:
         yield (
-            f"These pages have the verdict of `tailback evaluate` for each section of {standards}: "
-            f"{', '.join(links)}.\n"
+            f"The page {links[0]} has the verdict of `tailback evaluate` for each section of "
+            f"{standards}.\n"
+        )
+    elif links:
+        yield (
+            f"These pages have the verdicts of `tailback evaluate` for each section of "
+            f"{standards}: {', '.join(links)}.\n"
         )
 
 

@@ -146,7 +146,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         time(
             "max_rtt",
-            "Largest expected round-trip time. As in tc, it determines target, tupdate, alpha and beta together with typical_rtt.",
+            "Largest expected round-trip time. As in tc, this option and typical_rtt together determine target, tupdate, alpha and beta.",
             Time::from_us(1),
         ),
         time(

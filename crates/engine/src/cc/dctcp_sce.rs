@@ -19,7 +19,7 @@ pub const ENTRY: Entry<Build> = Entry {
     options: &[
         Opt {
             name: "response",
-            doc: "Segments by which each segment acknowledged with ESCE shrinks the window.",
+            doc: "Number of segments by which each segment acknowledged with ESCE shrinks the window.",
             kind: Kind::Float { min: 0.0, max: 4.0 },
             default: Some("0.5"),
             tc: None,

@@ -104,8 +104,8 @@ keys! {
         kind: &'static str => key(KeyKind::Word(Registry::Impairments)).required();
         /// All options of the impairment's kind.
         options: Options;
-        /// Which packets the impairment affects. "acks": TCP segments without payload. "data": all
-        /// other packets.
+        /// Which packets the impairment affects. "acks": pure ACKs of TCP. "data": all other
+        /// packets.
         only: Concerns = Concerns::KEY.default("all");
         /// Start and end of each period in which the impairment acts, in order: [["2s", "4s"],
         /// ["10s", "11s"]]. Default: it always acts.

@@ -11,7 +11,7 @@
 //!   first interval, it sends a pair every 100 ms.
 //! * Goodput and responsiveness are averaged over 4 intervals. Goodput or responsiveness is stable
 //!   when the standard deviation of its last 4 averages is below 5 % of the current average. The
-//!   test ends when both are stable.
+//!   test ends when goodput and responsiveness are both stable.
 //! * The slowest 5 % of the foreign probes and of the self probes in the last 4 intervals are
 //!   ignored. For each kind of probe, 60 s are divided by the mean time of an exchange. RPM is the
 //!   mean of these two values.
