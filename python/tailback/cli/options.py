@@ -192,9 +192,8 @@ _cores_option = click.option(
     default=1,
     metavar="N",
     help=(
-        "Cores for each run of the simulator [default: 1]. A run uses several cores only if links "
-        "with a delay divide its network into parts. The results do not "
-        "depend on N."
+        "Number of cores for each run of the simulator [default: 1]. A run uses several cores only "
+        "if links with a delay divide its network into parts. The results do not depend on N."
     ),
 )
 out_option = click.option(

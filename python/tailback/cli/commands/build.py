@@ -16,7 +16,7 @@ from tailback.cli.options import count_type, for_this_command
     cls=Command,
     examples=(
         ("build --with my-cc", "compile a plugin"),
-        ("build --with my-cc --test", "run its tests too"),
+        ("build --with my-cc --test", "compile a plugin and run its tests"),
     ),
 )
 @click.option(

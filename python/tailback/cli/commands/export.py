@@ -30,7 +30,7 @@ from tailback.errors import InputError
     "name",
     required=True,
     metavar="FORMAT",
-    help="csv, flent, pcapng, qlog or qlog-0.3.",
+    help="Format of the file: csv, flent, pcapng, qlog or qlog-0.3.",
 )
 @click.option(
     "--out",

@@ -23,7 +23,7 @@ def kernel() -> None:
 @kernel.command(
     examples=(
         ("kernel build", "build Debian's newest kernel"),
-        ("kernel build --release 6.1", "build another kernel beside it"),
+        ("kernel build --release 6.1", "build another kernel beside the newest"),
     )
 )
 @click.option(
@@ -120,7 +120,7 @@ def build(
     "list",
     examples=(
         ("kernel list", "list the guest kernels"),
-        ("kernel list --json", "print them as JSON, with their contents"),
+        ("kernel list --json", "print the guest kernels and their contents as JSON"),
     ),
 )
 @json_option
@@ -161,8 +161,8 @@ def list_kits(as_json: bool) -> int:
 
 @kernel.command(
     examples=(
-        ("kernel info", "show version, modules and programs of the guest kernel"),
-        ("kernel info --json", "print them as JSON"),
+        ("kernel info", "show the version, modules and programs of the guest kernel"),
+        ("kernel info --json", "print this information as JSON"),
     )
 )
 @json_option
@@ -250,7 +250,10 @@ def clock(
 @kernel.command(
     examples=(
         ("kernel show first.toml", "print the commands that the guest runs"),
-        ("kernel show first.toml --set bottleneck.queue=codel", "print them for another queue"),
+        (
+            "kernel show first.toml --set bottleneck.queue=codel",
+            "print the commands for another queue",
+        ),
     )
 )
 @click.argument("file")

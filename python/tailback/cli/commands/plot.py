@@ -27,7 +27,8 @@ def _scale_option(axis: str) -> Callable[[click.decorators.FC], click.decorators
         show_default=True,
         metavar="SCALE",
         help=(
-            "linear, log, free (a separate scale for each panel) or auto (chosen from the values)."
+            "Scale of the axis: linear, log, free (a separate scale for each panel) or auto "
+            "(chosen from the values)."
         ),
     )
 
@@ -136,8 +137,8 @@ def _scale_option(axis: str) -> Callable[[click.decorators.FC], click.decorators
     default="paper",
     show_default=True,
     metavar="STYLE",
-    help="paper or slides. With slides, figures have thick lines, large letters and an aspect "
-    "ratio of 16:9.",
+    help="Style of the figure: paper or slides. With slides, figures have thick lines, large "
+    "letters and an aspect ratio of 16:9.",
 )
 @click.option("--title", default="", metavar="TEXT", help="Title above the figure.")
 @click.option("--from", "begin", metavar="TIME", help="Start of the time axis, e.g. 2s.")

@@ -27,7 +27,7 @@ def results() -> None:
     "list",
     examples=(
         ("results list", "list the sweeps in the folder results"),
-        ("results list --json", "print them as JSON"),
+        ("results list --json", "print the list as JSON"),
     ),
 )
 @out_option
@@ -50,7 +50,7 @@ def list_(out: Path | None, as_json: bool) -> int:
     "show",
     examples=(
         ("results show", "print the table of the latest sweep"),
-        ("results show latest --json", "print all its numbers as JSON"),
+        ("results show latest --json", "print all numbers of the latest sweep as JSON"),
     ),
 )
 @click.argument("name", metavar="[SWEEP]", default="latest", shell_complete=sweep_ids)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     cls=Command,
     examples=(
         ("reproduce dctcp-internet-2014 --quick", "take a first look at an experiment"),
-        ("reproduce sce-2019 --part table-25", "run one table of it"),
+        ("reproduce sce-2019 --part table-25", "run one table of an experiment"),
     ),
 )
 @click.argument("name", shell_complete=experiment_names)
