@@ -1,5 +1,5 @@
 //! Copies of CUBIC and CoDel that test `tailback evaluate`. Some copies have one deliberate bug,
-//! which the evaluation must find. For the other copies, it must not report a bug.
+//! which the evaluation must find. In the other copies, it must not find a bug.
 
 use tailback_engine::crates::Registry;
 

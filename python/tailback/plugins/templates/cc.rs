@@ -1,9 +1,9 @@
 //! A congestion control: slow start, then growth by `increase` segments per round trip. A loss or a
 //! mark reduces the window to `beta` times its size.
 //!
-//! Its hooks are those of Linux's `tcp_congestion_ops`. The stack around it works like Linux's: it
-//! finds losses, retransmits and reduces the window. See `tailback_engine::cc::CongestionControl`
-//! for the hooks that this file does not use.
+//! It has the hooks of Linux's `tcp_congestion_ops`. As in Linux, the TCP stack finds losses,
+//! retransmits and reduces the window. See `tailback_engine::cc::CongestionControl` for the hooks
+//! that this file does not use.
 
 use tailback_engine::cc::{Build, CongestionControl, Signal, View, Window};
 use tailback_engine::crates::Registry;

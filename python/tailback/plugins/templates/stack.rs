@@ -1,9 +1,8 @@
 //! A transport stack that sends datagrams, with additive increase and multiplicative decrease. The
 //! receiver acknowledges each datagram. Replace this code by your own stack.
 //!
-//! A stack does no I/O and reads no clock. It uses no random numbers except those that follow from
-//! its seed. The network passes datagrams and the time to the stack, and asks for the datagrams to
-//! send.
+//! A stack does no I/O and reads no clock. Its random numbers must follow from its seed. The
+//! network passes datagrams and the time to the stack, and asks for the datagrams to send.
 
 use std::collections::BTreeMap;
 

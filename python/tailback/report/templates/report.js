@@ -31,7 +31,7 @@
   }
 
   // Shows Vega's own tooltips for points and cells, but not for curves, because Vega's tooltip of a
-  // curve is that of its first point.
+  // curve always shows the first point of the curve.
   function tooltip(handler, event, item, value) {
     var curve = item && item.mark && item.mark.marktype === "line";
     overMark = Boolean(value) && typeof value === "object" && !curve;

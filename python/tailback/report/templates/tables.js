@@ -1,7 +1,7 @@
 (function () {
   "use strict";
   // If a table is wider than the page, its first columns stay visible when it is scrolled sideways.
-  // If it is narrower, its heading stays at the top of the window.
+  // If the table is narrower, its heading stays at the top of the window.
   function settle() {
     document.querySelectorAll(".scroll").forEach(function (box) {
       var table = box.querySelector("table");

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-// A server that sends as much as a client asks for, over QUIC by quic-go, and the client.
+// A QUIC server and client that use quic-go. The server sends as many bytes as the client requests.
 //
 //	transfer server ADDRESS:PORT [-no-ecn] [-no-gso] [-qlog DIR]
 //	transfer client ADDRESS:PORT [-bytes N] [-seconds S] [-no-ecn] [-no-gso] [-qlog DIR]
 //
 // The client opens a stream and writes the number of bytes that it wants, as 8 bytes in
-// big-endian order. 0 asks for a transfer without end. The client prints what it received as a
+// big-endian order. 0 requests data without end. The client prints what it received as a
 // line of JSON, and also writes that line to $OUT/result.json.
 //
 // quic-go always uses NewReno, because its interface has no option for the congestion control. It
@@ -39,7 +39,7 @@ import (
 
 const (
 	protocol = "tailback"
-	// The receiver must never be the limit: 64 MiB are a BDP of 3.4 Gbit/s at 160 ms.
+	// The receiver must not limit the rate: 64 MiB is the BDP of 3.4 Gbit/s at 160 ms.
 	window = 64 << 20
 	chunk  = 1 << 18
 )

@@ -2,9 +2,8 @@
 //! `bbr2` is paced. The endpoint does not set ECN, and each system call sends one datagram.
 //!
 //! The server writes as much as the stream accepts, as quiche's own server does. quiche fills its
-//! window to the last byte, even if it sends a small datagram (its issue 1400). If this program
-//! held back bytes to avoid such datagrams, quiche would treat the connection as
-//! application-limited.
+//! window to the last byte, even if the last datagram is then small. If this program held back
+//! bytes to avoid small datagrams, quiche would treat the connection as application-limited.
 //!
 //! quiche has no sockets and no timers. In this program, one task sends and receives the datagrams
 //! of all connections.
@@ -203,7 +202,7 @@ impl Answer {
             if self.piece == 0 {
                 self.piece = pieces.next().unwrap_or(0);
             }
-            // After the last piece, end the stream. To end it more than once has no effect.
+            // After the last piece, end the stream. Ending it again has no effect.
             let end = self.piece == 0;
             let sent = self
                 .peer
