@@ -126,7 +126,7 @@ def count(found: Values, n: int, in_pairs: bool) -> list[str]:
             _p(test, values[a, i], 1.1 * values[b, i]) if changed[i] else p
             for i, p in enumerate(ps)
         ]
-        # If each difference is a family of tests of its own, the two-stage method equals the method
+        # If each difference is the only test of its family, the two-stage method equals the method
         # of Benjamini and Hochberg.
         for name, groups in (("plain", [str(i) for i in range(len(ps))]), ("families", families)):
             alarms[name].append(sum(_flagged(ps, groups)))

@@ -69,8 +69,8 @@ def run(
 
 
 def respond(name: str, params: dict[str, Any], seed: int) -> FakeRun:
-    """Return a plausible run of a sweep point. Where flows share equally in the paper, they do so
-    in this run, with some noise."""
+    """Return a plausible run of a sweep point. Flows that share equally in the paper also share
+    equally in this run, with some noise."""
     noise = random.Random(f"{name}{params}{seed}").gauss(0, 0.03)
     if "ecn.min" in str(params) and ("step" in name or name == "fig6"):
         k = pts.bdp_size(params[f"{pts.ECN}.min"])

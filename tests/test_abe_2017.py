@@ -79,8 +79,8 @@ def test_ratios_at_equal_probability_are_the_reference_s_table() -> None:
     cubic = [round(predict.ratio("cubic", beta), 2) for beta in betas]
     assert reno == [1.37, 1.53, 1.73, 2.03, 2.52]
     assert cubic == [1.0, 1.05, 1.11, 1.20, 1.33]
-    # With random marks and a backoff factor of 1/2, the constant is that of Ott, Kemperman and
-    # Mathis's square-root law.
+    # With random marks and a backoff factor of 1/2, the constant equals the constant in the
+    # square-root law of Ott, Kemperman and Mathis.
     assert predict.random_constant(0.5) == pytest.approx(1.3098, abs=1e-4)
 
 

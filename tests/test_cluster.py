@@ -24,7 +24,7 @@ MANY = LONG + "\n[sweep]\nseeds = 8\n"
 
 
 class Cluster:
-    """A scheduler and workers. Each is a process. Nothing restarts a process that dies."""
+    """A scheduler and workers, each of which is a process. Nothing restarts a process that dies."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -24,7 +24,7 @@ from test_metrics import SCENARIO
 Json = Mapping[str, Any]
 
 LEAVES = ("text", "identity", "count", "number", "causes", "numbers")
-"""Kinds of fields that have no inner fields, except for statistics. Each may be `optional`."""
+"""Kinds of fields that have no inner fields, except for statistics. Each kind may be `optional`."""
 
 
 @pytest.fixture(scope="module")

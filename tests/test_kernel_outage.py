@@ -1,5 +1,5 @@
-"""Tests a rate of 0 on the kernel engine. No packet may leave or get lost, and the rate must return
-immediately."""
+"""Tests a rate of 0 on the kernel engine. During the outage, no packet may leave or get lost.
+Afterwards, the link must send at its full rate immediately."""
 
 from __future__ import annotations
 

@@ -296,7 +296,7 @@ def test_the_page_runs_from_a_file_and_from_a_server(seen: dict[str, Any]) -> No
 
 
 def test_charts_without_time_agree_with_a_native_run(seen: dict[str, Any], tmp_path: Path) -> None:
-    """The plotted distribution and samples are those of the native run."""
+    """The plotted distribution and samples equal the distribution and samples of the native run."""
     (wait, share), (flight, rate), (same, rtt) = (
         [float(number) for number in re.findall(r"[\d.]+", text.replace(" ms", ""))]
         for text in seen["under"]

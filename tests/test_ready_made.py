@@ -57,7 +57,7 @@ def test_downloads_and_probes_agree_with_the_packets(tmp_path: Path) -> None:
         {"sender": 0, "receiver": None},
         {"sender": 0, "receiver": 0},
     ]
-    # Delivered bytes include TLS and its handshake. These are a few kB that curl does not count.
+    # Delivered bytes include TLS and its handshake. TLS adds a few kB that curl does not count.
     assert 2_000_000 < http["delivered_bytes"] < 2_020_000
     assert http["results"]["seconds"] == pytest.approx(http["completion_s"], abs=0.05)
     # Both hosts share a clock and the queue has no other traffic, so each direction takes half of

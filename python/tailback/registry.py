@@ -48,7 +48,7 @@ def is_dual(entry: Mapping[str, Any]) -> bool:
 
 
 def stand_ins() -> dict[str, str | None]:
-    """Return tailback's kernel modules for algorithms that Linux does not have. Each has the first
-    Linux release for which it compiles, or None if it compiles for all."""
+    """Return tailback's kernel modules for algorithms that Linux does not have. Each module has the
+    first Linux release for which it compiles, or None if it compiles for all releases."""
     found = [own for kind in ("cc", "aqm") for e in entries(kind) for own in e.get("stand_ins", [])]
     return {own["module"]: own.get("since") for own in found}

@@ -1,4 +1,5 @@
-"""Mutation testing of a sample. It finds small changes to the sources that no test detects.
+"""Tests a random sample of mutants. A mutant that survives is a small change to the sources that no
+test detects.
 
     PYTHONPATH=scripts python3 -m mutants [MODULE ...] [--seed N] [--sample N] [--again]
 

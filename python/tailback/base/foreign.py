@@ -32,8 +32,8 @@ MAX_DEPTH = 64
 """The largest depth of lists and tables in JSON."""
 
 MAX_VALUES = 4_000_000
-"""The largest number of lists, tables and values in a JSON file. Each needs about 100 bytes of
-memory."""
+"""The largest number of lists, tables and values in a JSON file. A list, table or value needs about
+100 bytes of memory."""
 
 
 def read(path: Path, *, limit: int = MAX_BYTES) -> bytes:

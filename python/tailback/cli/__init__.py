@@ -3,6 +3,6 @@ commands."""
 
 import gc
 
-# Run the garbage collector less often, because commands create few reference cycles. This comes
-# before all other imports, because the collector also runs while modules are loaded.
+# Run the garbage collector less often, because commands create few reference cycles. This setting
+# comes before all other imports, because the collector also runs while modules are loaded.
 gc.set_threshold(50_000)

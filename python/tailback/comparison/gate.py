@@ -281,7 +281,8 @@ def _cases(comparison: Comparison, threshold: Threshold) -> list[_Case]:
 
 
 def _same_runs(comparison: Comparison) -> set[tuple[Any, str]]:
-    """Return each sweep point and variant with the same runs as the baseline."""
+    """Return the pairs of sweep point and variant whose runs are the same as the baseline's
+    runs."""
     pairs = set()
     for params, (first, *others) in comparison.points():
         ids = [run.run_id for run in first]

@@ -64,8 +64,8 @@ class ProgramSubject:
 def read(file: str, request: Request) -> ProgramSubject:
     """Return the program of a file.
 
-    Raises `InputError` with every error of the file and its place. Errors are those that the
-    scenario validator reports for the engine, tables other than `[[programs]]`, and keys that
+    Raises `InputError` with every error of the file and its place. An error is a value that the
+    scenario validator rejects for the engine, a table other than `[[programs]]`, or a key that
     tailback itself sets in each section.
     """
     path = Path(file)

@@ -12,7 +12,8 @@ from tailback.errors import InputErrors
 from tailback.evaluate.model import Evaluation, Request
 
 SUITES = ("cc", "queue", "bbr")
-"""The packages of the suites, in this folder. Each has the functions `evaluate` and `sections`."""
+"""The packages of the suites, in this folder. Each package has the functions `evaluate` and
+`sections`."""
 
 
 class Suite(Protocol):

@@ -48,7 +48,8 @@ def cdf(
     width: int = WIDTH,
     height: int = 260,
 ) -> Chart:
-    """Draw a curve for each distribution. The frames are those that `cumulative` returns."""
+    """Draw a curve for each distribution. `distributions` has frames that `cumulative` has
+    returned."""
     frame = pl.concat(
         [d.with_columns(pl.lit(name).alias("series")) for name, d in distributions.items()]
     )

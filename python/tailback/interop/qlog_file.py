@@ -55,7 +55,8 @@ class _Packets:
     seen: set[str] = field(default_factory=set)
     """Names of the events that the log contains."""
     has_acks: bool = False
-    """Whether the log records which packets were acknowledged. Some logs leave out frames."""
+    """Whether the log records which packets were acknowledged. Some logs leave out the frames with
+    this information."""
 
     def add(self, now: float, name: str, data: Mapping[str, Any]) -> None:
         kind = name.rpartition(":")[2]

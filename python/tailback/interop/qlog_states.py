@@ -1,9 +1,9 @@
 """Finds the congestion states of a sender, with the names of qlog.
 
-For BBR, the states are those of BBR's state machine, such as DRAIN. Other senders have the states
-of RFC 9002: slow start, congestion avoidance and recovery. With `record.series = "acks"`, they are
-derived from the congestion state and the window at each ACK. With other recordings, only the end of
-the first slow start is known.
+For BBR, the states are the states of BBR's state machine, such as DRAIN. Other senders have the
+states of RFC 9002: slow start, congestion avoidance and recovery. With `record.series = "acks"`,
+they are derived from the congestion state and the window at each ACK. With other recordings, only
+the end of the first slow start is known.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Builds the parts of a guest kernel whose sources belong to tailback.
 
-These are the launcher, the preloaded library, and kernel modules. One module marks and drops
+These parts are the launcher, the preloaded library, and kernel modules. One module marks and drops
 packets by a schedule, another holds packets back during an outage, and two implement impairments
 that netem does not have. The other modules are congestion controls and queue disciplines that Linux
 does not have, or has with fewer options.

@@ -28,7 +28,7 @@ from tailback.metrics.statistics import Estimate, estimate
 _COMPUTED = (throughput, gain, ratio, completion, requests, classes, harm)
 
 METRICS: tuple[Metric, ...] = tuple(
-    # A computed metric replaces the field's metric at the same path, and keeps its position.
+    # A computed metric replaces the field's metric with the same path, and takes its position.
     {
         (metric.on, metric.path): metric
         for metrics in (recorded.METRICS, *(module.METRICS for module in _COMPUTED))

@@ -41,7 +41,7 @@ class Rerun:
 
 
 def of(named: Iterable[tuple[str, Results]]) -> tuple[Rerun, ...]:
-    """Return the runs that the laboratory can repeat, which are those of the simulator."""
+    """Return the simulator's runs, because the laboratory can repeat only these runs."""
     simulated = [(name, results) for name, results in named if results.engine == "sim"]
     names = [name for name, _ in simulated]
     return tuple(

@@ -199,8 +199,8 @@ def _runs(root: Path) -> Iterator[str]:
 
 
 def remove(what: RemovalPlan) -> None:
-    """Delete the planned sweeps and runs. Each is renamed first, so that it disappears in one
-    step."""
+    """Delete the planned sweeps and runs. Each folder is renamed first, so that it disappears in
+    one step."""
     paths = [one.path for one in what.sweeps]
     paths += [layout.run_path(what.root, run_id) for run_id in what.runs]
     for path in paths:

@@ -89,7 +89,8 @@ class Bound:
     limit: float
 
     def violation(self, value: float) -> float:
-        """Return by how much a value violates the bound. This is 0 or less if the bound holds."""
+        """Return by how much a value violates the bound. The result is 0 or less if the bound
+        holds."""
         return self.limit - value if self.least else value - self.limit
 
 

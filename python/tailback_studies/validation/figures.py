@@ -32,7 +32,8 @@ REPRESENTATIVE = (
     ("pie", ("cubic",), 10e6, 0.1),
     ("codel-ecn", ("cubic", "dctcp"), 50e6, 0.04),
 )
-"""Cells whose traces are always drawn. Each has its queue, flows, rate and round-trip time."""
+"""Scenarios whose traces are always drawn. Each item is a queue, flows, a rate and a round-trip
+time."""
 
 MOST_TRACES = 4
 """Largest number of flows of a scenario whose windows are drawn."""

@@ -31,7 +31,7 @@ def figures(groups: Sequence[Sequence[Run]], facts: Facts) -> list[Block]:
     if len(groups) < 2:
         chosen = {"": groups[0][0]} if groups else {}
     else:
-        # Often neither end of a sweep shows what the sweep is about, such as the best target.
+        # Often neither end of a sweep shows the result of interest, such as the best target.
         middle = {"middle": groups[len(groups) // 2][0]} if len(groups) > 2 else {}
         chosen = {"first": groups[0][0], **middle, "last": groups[-1][0]}
     made = [_figure(run, n, which, facts) for n, (which, run) in enumerate(chosen.items(), 1)]

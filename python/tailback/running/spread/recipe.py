@@ -25,8 +25,8 @@ class ScenarioRecipe:
     seeds: int | None
     engine: str
     files: tuple[tuple[str, bytes], ...]
-    """The files that the scenario names. Each has a path relative to the scenario's folder, and its
-    content."""
+    """The files that the scenario names. Each file has a path relative to the scenario's folder,
+    and its content."""
 
 
 def of(scenario: _native.Scenario, engine: str) -> ScenarioRecipe:

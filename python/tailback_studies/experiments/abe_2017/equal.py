@@ -17,7 +17,7 @@ PERIODS = {"reno": (1000, 50, 300), "cubic": (10_000, 200, 900)}
 QUICK_PERIODS = {"reno": (1000, 50, 120), "cubic": (10_000, 200, 400)}
 #: Number of random mark schedules.
 RANDOM = 5
-#: Number of marks in a schedule. This is enough for the fastest flow.
+#: Number of marks in a schedule. This number is enough for the fastest flow.
 MARKS = 4000
 
 

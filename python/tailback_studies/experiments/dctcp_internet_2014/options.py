@@ -105,8 +105,9 @@ DECLARED: tuple[tuple[str, str, Basis, str], ...] = (
     ("fraction F of one ACK", "0 or 1", "default", "the paper updates alpha on every ACK"),
 )
 
-#: Combinations of the open settings, called readings. Each is compared with all of Table I and with
-#: formula (3). Figures use the first reading. A quick run includes the readings marked `True`.
+#: Combinations of the open settings, called readings. Each reading is compared with all of Table I
+#: and with formula (3). Figures use the first reading. A quick run includes the readings marked
+#: `True`.
 READINGS: tuple[tuple[str, str, dict[str, Any], bool], ...] = (
     ("taken", "the reading of this report", {}, True),
     (
@@ -166,8 +167,8 @@ READINGS: tuple[tuple[str, str, dict[str, Any], bool], ...] = (
 #: clock is used.
 CLOCKS = ("taken", "idle-100", "idle-500", "avpkt", "idle-1500", "idle-hold")
 
-#: Alternatives to single settings of the chosen reading. Each is tried on two rows of Table I and
-#: on a slope.
+#: Alternatives to single settings of the chosen reading. Each alternative is tried on two rows of
+#: Table I and on a slope.
 OPTIONS: tuple[Option, ...] = (
     Option("uniformised", "RED gaps uniformised as in Linux", _LINUX_RED),
     Option("wait", "RED gaps as ns-2's wait", _WAIT),

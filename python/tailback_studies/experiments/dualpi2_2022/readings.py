@@ -1,5 +1,5 @@
-"""Runs the experiment with alternatives ("readings"). Each changes one parameter of the set-up, and
-a table shows how the errors change.
+"""Runs the experiment with alternatives ("readings"). Each alternative changes one parameter of the
+set-up, and a table shows how the errors change.
 
 `CHANGES` undoes corrections of the set-up one at a time, and then all together. The publication's
 files had made these corrections necessary. `TRIED` varies details that the publication does not

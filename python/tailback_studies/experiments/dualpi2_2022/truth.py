@@ -111,7 +111,8 @@ GOALS: tuple[CellsWithin[DualPi2Entry], ...] = (
 
 
 def judged(entries: Iterable[DualPi2Entry]) -> list[DualPi2Entry]:
-    """Return copies of the values. Each has the tolerance that the goal for its quantity sets."""
+    """Return copies of the values. Each copy has the tolerance that the goal for its quantity
+    sets."""
     return goals.with_tolerances(GOALS, entries)
 
 

@@ -15,8 +15,8 @@ from tailback_studies.reproduction.experiment import Findings, Found, Reproducti
 
 #: The parts: one for each kernel of the publication.
 PARTS: tuple[str, ...] = tuple(KERNELS)
-#: Number of seeds of each published row. One is enough, because the five trials of the publication
-#: differ little.
+#: Number of seeds of each published row. One seed is enough, because the five trials of the
+#: publication differ little.
 SEEDS = 1
 #: The kernel of the publication whose congestion controls are also in today's Linux.
 TODAY = "5.15"

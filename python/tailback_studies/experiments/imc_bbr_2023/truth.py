@@ -68,7 +68,8 @@ SIGN_GOAL = SameSigns(
 
 
 def judged(entries: Iterable[ImcEntry]) -> list[ImcEntry]:
-    """Return copies of the values. Each has the tolerance that the goal for its quantity sets."""
+    """Return copies of the values. Each copy has the tolerance that the goal for its quantity
+    sets."""
     return goals.with_tolerances([SIGN_GOAL], entries)
 
 

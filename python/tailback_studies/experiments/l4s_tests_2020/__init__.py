@@ -9,7 +9,7 @@ from tailback_studies.experiments.l4s_tests_2020.causes import NOT_RUN
 from tailback_studies.experiments.l4s_tests_2020.layout import ROWS, L4sRow, published_names
 from tailback_studies.reproduction.experiment import Findings, Found, Reproduction, Request, Study
 
-#: The publication's scenarios. Each is a part of the experiment that a user can request.
+#: The publication's scenarios. Each scenario is a part of the experiment that a user can request.
 TABLES: tuple[str, ...] = ("s1", "s2", "s3", "s4", "s6")
 #: A part of the experiment that is not in the publication. It varies details that the publication
 #: does not state, one at a time.

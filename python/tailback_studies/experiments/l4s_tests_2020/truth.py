@@ -43,7 +43,8 @@ S6_GOAL = CellsWithin[L4sEntry](
 
 
 def judged(entries: Iterable[L4sEntry]) -> list[L4sEntry]:
-    """Return copies of the values. Each has the tolerance that the goal for its quantity sets."""
+    """Return copies of the values. Each copy has the tolerance that the goal for its quantity
+    sets."""
     return goals.with_tolerances([S6_GOAL], entries)
 
 

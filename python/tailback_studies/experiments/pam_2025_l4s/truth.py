@@ -26,7 +26,8 @@ from tailback_studies.reproduction.judges import Judge, Noise, judge
 RATE_MEDIAN, RATE_P90 = 0.015, 0.06
 #: Limits for the relative errors of smoothed round-trip times. For comparison, median and 90th
 #: percentile of the publication's standard deviations over trials are 1.9 and 5.3 %. In addition,
-#: the base RTT of its test bed is 0.1 to 0.5 ms above netem's delay. This is 1 to 5 % of 10 ms.
+#: the base RTT of its test bed is 0.1 to 0.5 ms above netem's delay. This difference is 1 to 5 % of
+#: 10 ms.
 SRTT_MEDIAN, SRTT_P90 = 0.04, 0.15
 #: Published rates of two sides count as equal if they differ by fewer standard deviations than
 #: this.
