@@ -52,7 +52,7 @@ CASES = (
     Case(
         *("c4-satellite", 100, 7.4),
         "The suite gives C4 the window and RTT of an earlier connection. The flows in the table "
-        "start without them. With both (Careful Resume), CUBIC needs {resumed} s.",
+        "start without them. If both are given (Careful Resume), CUBIC needs {resumed} s.",
     ),
     Case(
         "low-and-up", 7, 7.9, "BBRv3 probes for a higher rate every 2 to 3 s, BBRv1 every 8 RTTs."
@@ -79,8 +79,8 @@ CASES = (
         "wifi-fade",
         10,
         6.2,
-        "At the full rate, TCP's frames alone take only 0.1 s less than the limit; 0.2 s of "
-        "this is for headers.",
+        "At the full rate, TCP's frames alone take only 0.1 s less than the limit; headers take "
+        "0.2 s of this time.",
     ),
     Case("suspension", 10, 5.4),
 )
@@ -184,7 +184,7 @@ def page(seeds: int) -> str:
     runs += len(resumed) + len(early)
     known = {
         "resumed": _time(resumed[-1]),
-        "early": "Jitter ends CUBIC's HyStart early; without it the worst run needs "
+        "early": "Jitter ends CUBIC's HyStart early; without HyStart the worst run needs "
         f"{_time(early[-1])} s.",
     }
     kept = ", ".join(f"{within[cc]} ({cc})" for cc in CCS)

@@ -100,11 +100,11 @@ CAUSES: Mapping[str, Mapping[str, str]] = {
             "7.6), so no timeout resets its window."
         ),
         "5.2.2": (
-            "the CUBIC of quiche 0.30.0 takes a loss for spurious if fewer than a fifth of the "
+            "the CUBIC of quiche 0.30.0 treats a loss as spurious if fewer than a fifth of the "
             "window's packets are lost, and then restores the window. In a qlog it restores nearly "
             "every window. A full FIFO and CoDel drop fewer packets, so queues stay full. "
-            'With `control = "reno"`, which restores nothing, frames arrive in time. 5.1.4 and '
-            "5.2.3 are no worse then, and the queue of `fq_codel` stays short."
+            'With `control = "reno"`, which restores nothing, frames arrive in time. Then 5.1.4 '
+            "and 5.2.3 are no worse, and the queue of `fq_codel` stays short."
         ),
         "7.1-ce": "quiche does not support ECN.",
     },

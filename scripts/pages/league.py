@@ -378,12 +378,12 @@ HEAD = """\
 Which requirements of the standards does an algorithm meet? This page has the verdicts of [`tailback
 evaluate`](../how-to/evaluate.md) for every congestion control and queue of the simulator, and for
 [QUIC stacks](programs.md). `{command}` measured them{quick} on {dates}. Each algorithm and stack
-also has its own page, which begins with the results farthest beyond their bounds. It lists the
-value, scenario and seeds for each section of the standard, and the engine with its version. The
-data are in [league.json]({data}).
+also has its own page, which begins with the results farthest beyond their bounds. Such a page
+lists the value, scenario and seeds for each section of the standard, and the engine with its
+version. The data are in [league.json]({data}).
 
 A verdict holds for one scenario and one margin: the distance that a value may have from its
-reference. Where the RFC gives no margin, tailback sets one. The verdicts are not a ranking.
+reference. Where the RFC gives no margin, tailback sets the margin. The verdicts are not a ranking.
 
 In the large tables, ✓ is *pass* or *no worse*, ? is *undecided*, – is *not observable*, and · is
 *not run*. A cell shows the measured value of a section, and links to the section's row on the page
@@ -391,8 +391,8 @@ of the algorithm. Click a heading to sort by the value divided by its bound.
 """
 
 STACKS_LEAD = """\
-The next table has [QUIC stacks](programs.md). quinn runs in the simulator. The others run on Linux
-in the kernel engine, and are compared with Linux's CUBIC.
+The next table has [QUIC stacks](programs.md). quinn runs in the simulator. The other stacks run on
+Linux in the kernel engine, and are compared with Linux's CUBIC.
 """
 
 STACKS_HEAD = """\

@@ -60,9 +60,9 @@ def combinations(gathered: Gathered, facts: Facts) -> list[ReportFigure]:
             draw,
             name,
             f"Normalised rate and window per flow, 40 Mbit/s, 10 ms: {what}",
-            "Rate of each flow in each second, divided by the fair share (link rate / number of "
-            "flows). The flow's window is divided by the window that each flow would have if all "
-            f"windows were equal. {RANKED}",
+            "The figure shows the rate of each flow in each second, divided by the fair share "
+            "(link rate / number of flows). The flow's window is divided by the window that each "
+            f"flow would have if all windows were equal. {RANKED}",
             facts,
         )
     return out

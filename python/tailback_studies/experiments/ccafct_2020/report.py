@@ -190,5 +190,5 @@ def _figure(entries: Sequence[CcafctEntry], run_facts: Facts) -> list[Block]:
         columns=3,
         width=220,
     )
-    caption = "Completion times of the requests of a run, published and measured."
+    caption = "The figure shows completion times of the requests of a run, published and measured."
     return [ReportFigure("times", "Completion times", chart, caption, run_facts)]

@@ -263,7 +263,7 @@ def _maps(entries: Sequence[ImcEntry], run_facts: Facts) -> Iterator[ReportFigur
         )
         title = f"Gain of BBR over CUBIC, buffer of {BUFFER_WORDS[buffer]}"
         caption = (
-            "How much larger the goodput of BBR is than that of CUBIC, in percent; the colour "
-            f"scale ends at {100 * limit:g} %. White: no published value is available."
+            "The map shows by how many percent the goodput of BBR exceeds the goodput of CUBIC; "
+            f"the colour scale ends at {100 * limit:g} %. White: no published value is available."
         )
         yield ReportFigure(f"gain-{buffer}", title, chart, caption, run_facts)

@@ -157,9 +157,9 @@ def shares(entries: Sequence[L4sEntry], run_facts: Facts) -> list[Block]:
         within=100 * truth.S1_P90,
     )
     caption = (
-        "Share of the link of each flow in the tests S1 (two flows, different round-trip times). "
-        "On the solid line the measured share equals the published one; the dashed lines are the "
-        "limit for the 90th percentile of the error."
+        "The figure shows each flow's share of the link in the tests S1 (two flows, different "
+        "round-trip times). On the solid line the measured share equals the published one; the "
+        "dashed lines are the limit for the 90th percentile of the error."
     )
     return [ReportFigure("s1", "S1: share of the link", chart, caption, run_facts)]
 

@@ -117,11 +117,10 @@ def _alone(fetched: Sequence[Fetched], facts: Facts) -> list[Table]:
                 f"A transfer alone at {link.rate_mbit} Mbit/s",
                 columns,
                 rows,
-                "Time is from the first to the last byte of payload, with half of a 95 % "
-                "interval over the seeds. Queue is the mean queueing delay. ECN-capable is the "
-                "sender's lowest share of ECN-capable packets over RTTs. Empty: no seed "
-                "delivered every "
-                f"byte within `{points.FETCH_S} s`.",
+                "Time is from the first to the last payload byte (± half of the 95 % interval). "
+                "Queue is the mean queueing delay. ECN-capable is the sender's lowest share of "
+                "ECN-capable packets over RTTs. Empty: no seed delivered every byte within "
+                f"`{points.FETCH_S} s`.",
                 facts,
             )
         )

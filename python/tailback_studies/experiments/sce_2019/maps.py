@@ -70,11 +70,14 @@ def _map(group: str, quantity: str, entries: Sequence[SceEntry], facts: Facts) -
         columns=3 if single else 5,
     )
     over = (
-        "Measured less published, over Cake's rate"
+        "measured minus the published value, divided by Cake's rate"
         if shared
-        else "Measured divided by published value, minus one"
+        else "measured divided by the published value, minus one"
     )
-    caption = f"{over}, in percent; errors above {100 * limit:g} % have the same colour."
+    caption = (
+        f"The figure shows the {over}, in percent; errors above {100 * limit:g} % have the same "
+        "colour."
+    )
     figure_id = f"error-{group}-{quantity.replace('_', '-')}"
     return ReportFigure(figure_id, f"Error of the {WORDS[quantity]}", chart, caption, facts)
 
