@@ -1,10 +1,19 @@
 //! Records every packet at every link, if the plan requires packet captures. The caller takes the
-//! records while the run is paused ([`crate::network::Network::take_packets`]).
+//! records while the run is paused ([`crate::network::Network::take_packets`]). With the feature
+//! `pcapng`, `PacketWriter` writes them in Wireshark's format.
+
+#[cfg(feature = "pcapng")]
+mod headers;
+#[cfg(feature = "pcapng")]
+mod writer;
 
 use tailback_record::Seen;
 
 use crate::packet::Packet;
 use crate::units::Time;
+
+#[cfg(feature = "pcapng")]
+pub use writer::PacketWriter;
 
 /// A packet at a link.
 #[derive(Clone, Copy, Debug)]

@@ -239,6 +239,11 @@ impl Network {
         true
     }
 
+    /// Stops recording packets at a link.
+    pub fn stop_recording_packets(&mut self, link: usize) {
+        self.links[link].sink.stop_recording_packets();
+    }
+
     /// Moves the packets recorded since the last call to the end of `out`, in the order of time.
     /// Packets of the same nanosecond are in the order of the links. Call this between calls of
     /// [`Network::advance`], and after the last of them. Each call must handle so few events that

@@ -68,6 +68,11 @@ impl<W: Write> PacketCapture<W> {
         self.file.packet(interface, time_ns, len, bytes, comment)
     }
 
+    /// Returns the writer. What it has received so far is always a complete file.
+    pub fn get_ref(&self) -> &W {
+        &self.file.writer
+    }
+
     /// Completes the file. Returns the writer and the number of packets.
     pub fn finish(self) -> io::Result<(W, PacketCount)> {
         Ok((self.file.finish()?, self.count))

@@ -9,6 +9,7 @@ use tailback_engine::packet::Ecn;
 use tailback_engine::units::Time;
 use tailback_record::Cause;
 
+use crate::capture::Recording;
 use crate::error::Error;
 use crate::results::Results;
 use crate::simulation::Simulation;
@@ -59,6 +60,7 @@ pub struct Bottleneck {
     events: VecDeque<Event>,
     arrived: Vec<Arrival>,
     dropped: Vec<Dropped>,
+    recording: Option<Recording>,
     /// Number of datagrams returned as events.
     out: u64,
     /// Time to which the network has advanced.
@@ -121,7 +123,7 @@ impl Bottleneck {
     /// # Errors
     /// If the scenario does not have exactly one entry of `[[programs]]`.
     pub fn new(simulation: Simulation) -> Result<Bottleneck, Error> {
-        let (plan, seed) = simulation.into_plan();
+        let (plan, seed, capture) = simulation.into_parts();
         if plan.program_count() != 1 {
             return Err(Error::Entries(plan.program_count()));
         }
@@ -131,8 +133,10 @@ impl Bottleneck {
         plan.duration = ENDLESS;
         plan.record.statistics = Time::ZERO;
         let links = plan.links.iter().map(|link| link.name.clone()).collect();
-        let mut network = Network::new(&Arc::new(plan), seed);
+        let plan = Arc::new(plan);
+        let mut network = Network::new(&plan, seed);
         network.open_entry(ENTRY);
+        let recording = Recording::begin(&capture, &plan, &mut network);
         Ok(Bottleneck {
             network,
             links,
@@ -140,6 +144,7 @@ impl Bottleneck {
             events: VecDeque::new(),
             arrived: Vec::new(),
             dropped: Vec::new(),
+            recording,
             out: 0,
             now: Time::ZERO,
         })
@@ -213,7 +218,19 @@ impl Bottleneck {
     /// Returns the measurements until `now`, of the datagrams, the links and the competing traffic.
     pub fn finish(mut self, now: Time) -> Results {
         self.advance(now);
-        Results::new(self.network.finish(), self.seed, Default::default())
+        let recorded = self.recording.map(Recording::finish);
+        Results::new(
+            self.network.finish(),
+            self.seed,
+            Default::default(),
+            recorded,
+        )
+    }
+
+    /// Returns the packets captured until now as a pcapng file, or `None` if the simulation
+    /// captures nothing ([`Simulation::capture`]).
+    pub fn pcapng(&self) -> Option<&[u8]> {
+        self.recording.as_ref().map(Recording::bytes)
     }
 
     /// Runs the network up to a time.
@@ -225,6 +242,9 @@ impl Bottleneck {
         }
         self.now = now;
         self.network.advance_until(now);
+        if let Some(recording) = &mut self.recording {
+            recording.take(&mut self.network);
+        }
         self.network
             .take_arrivals(ENTRY, &mut self.arrived, &mut self.dropped);
         let known = self.events.len();

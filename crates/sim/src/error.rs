@@ -24,6 +24,13 @@ pub enum Error {
         /// The names of all entries.
         known: Vec<String>,
     },
+    /// No link, or no flow, entry or other traffic, has this name of a [`crate::Capture`].
+    Captured {
+        /// The name that does not exist.
+        name: String,
+        /// The names of all links, or of all flows, other traffic and entries.
+        known: Vec<String>,
+    },
     /// These entries of `[[programs]]` have no endpoints.
     Unattached(Vec<String>),
     /// The scenario has this number of entries of `[[programs]]`, but a [`crate::Bottleneck`] needs
@@ -73,6 +80,11 @@ impl fmt::Display for Error {
                     known => write!(f, "use one of {}", known.join(", ")),
                 }
             }
+            Error::Captured { name, known } => write!(
+                f,
+                "there is no \"{name}\" to capture; use one of {}",
+                known.join(", ")
+            ),
             Error::Unattached(names) => write!(
                 f,
                 "no endpoints are attached to {}; call `Simulation::attach`",

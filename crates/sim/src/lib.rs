@@ -38,11 +38,13 @@
 //! seed and endpoints give the same results on every platform, including `wasm32-unknown-unknown`.
 
 mod bottleneck;
+mod capture;
 mod error;
 mod results;
 mod simulation;
 
 pub use bottleneck::{Bottleneck, Event, Outcome};
+pub use capture::Capture;
 pub use error::Error;
 pub use results::Results;
 pub use simulation::Simulation;
@@ -55,7 +57,7 @@ pub use tailback_engine::units::Time;
 pub use tailback_record::summary::{
     FlowSummary, ProgramSummary, QueueSummary, Summary, TrafficSummary,
 };
-pub use tailback_record::{Cause, Stat};
+pub use tailback_record::{Cause, PacketCount, Stat};
 pub use tailback_scenario::{Diagnostic, Place};
 
 /// The examples of the README, which are run as tests.

@@ -5,8 +5,12 @@ use std::fmt;
 
 use tailback_engine::endpoint::{Endpoint, Side};
 use tailback_engine::units::Time;
-use tailback_record::Outcome;
-use tailback_record::summary::{ProgramSummary, QueueSummary, Summary};
+use tailback_record::summary::{
+    FlowSummary, ProgramSummary, QueueSummary, Summary, TrafficSummary,
+};
+use tailback_record::{Outcome, PacketCount};
+
+use crate::capture::Recorded;
 
 /// The results of a run. The measured time begins at the end of the warm-up.
 ///
@@ -16,6 +20,7 @@ pub struct Results {
     outcome: Outcome,
     seed: u64,
     endpoints: BTreeMap<String, [Option<Box<dyn Endpoint>>; 2]>,
+    pcapng: Option<Vec<u8>>,
 }
 
 impl fmt::Debug for Results {
@@ -26,14 +31,17 @@ impl fmt::Debug for Results {
 
 impl Results {
     pub(crate) fn new(
-        outcome: Outcome,
+        mut outcome: Outcome,
         seed: u64,
         endpoints: BTreeMap<String, [Option<Box<dyn Endpoint>>; 2]>,
+        recorded: Option<Recorded>,
     ) -> Results {
+        outcome.packets = recorded.as_ref().map(|(_, count)| *count);
         Results {
             outcome,
             seed,
             endpoints,
+            pcapng: recorded.map(|(bytes, _)| bytes),
         }
     }
 
@@ -136,6 +144,28 @@ impl Results {
         }
     }
 
+    /// Returns the summary of a flow, such as percentiles of its RTT.
+    ///
+    /// # Panics
+    /// If the flow does not exist.
+    #[track_caller]
+    pub fn flow(&self, name: &str) -> FlowSummary<'_> {
+        let flows = self.summary().flows;
+        let flow = flows.iter().find(|flow| flow.name == name);
+        flow.unwrap_or_else(|| self.unknown(name))
+    }
+
+    /// Returns the summary of other traffic.
+    ///
+    /// # Panics
+    /// If the source of traffic does not exist.
+    #[track_caller]
+    pub fn traffic(&self, name: &str) -> TrafficSummary {
+        let sources = self.summary().traffic.into_iter();
+        let mut sources = sources.filter(|source| source.name == name);
+        sources.next().unwrap_or_else(|| self.unknown(name))
+    }
+
     /// Returns the measurements of the endpoints of an entry.
     ///
     /// # Panics
@@ -200,6 +230,33 @@ impl Results {
         let rows = rows.filter(|((key, _), _)| **key as usize == place);
         rows.map(|((_, time), value)| (Time(*time), *value))
             .collect()
+    }
+
+    /// Returns the captured packets as a pcapng file, or `None` if the simulation captured nothing
+    /// ([`crate::Simulation::capture`]).
+    pub fn pcapng(&self) -> Option<&[u8]> {
+        self.pcapng.as_deref()
+    }
+
+    /// Returns the number of packets in the capture, and of packets that exceeded its size limit.
+    /// Returns `None` if the simulation captured nothing.
+    pub fn captured(&self) -> Option<PacketCount> {
+        self.outcome.packets
+    }
+
+    /// Removes and returns the output files of an endpoint with their names, such as a qlog
+    /// ([`Endpoint::take_files`]).
+    ///
+    /// # Panics
+    /// If the entry does not exist.
+    #[track_caller]
+    pub fn take_files(&mut self, name: &str, side: Side) -> Vec<(String, Vec<u8>)> {
+        if !self.endpoints.contains_key(name) {
+            self.unknown(name)
+        }
+        let sides = self.endpoints.get_mut(name);
+        let endpoint = sides.and_then(|sides| sides[side as usize].as_mut());
+        endpoint.map_or_else(Vec::new, |endpoint| endpoint.take_files())
     }
 
     /// Returns the sending endpoint of an entry in its final state.

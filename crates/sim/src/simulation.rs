@@ -10,6 +10,7 @@ use tailback_engine::network::Network;
 use tailback_engine::plan::Plan;
 use tailback_scenario::{Diagnostic, Override, Request, load_request};
 
+use crate::capture::{Capture, Recording};
 use crate::error::Error;
 use crate::results::Results;
 
@@ -21,6 +22,7 @@ pub struct Simulation {
     plan: Arc<Plan>,
     seed: u64,
     warnings: Vec<Diagnostic>,
+    capture: Capture,
     attached: BTreeMap<usize, [Box<dyn Endpoint>; 2]>,
 }
 
@@ -72,6 +74,7 @@ impl Simulation {
             plan: Arc::clone(&point.plan),
             seed: point.seed,
             warnings: scenario.warnings,
+            capture: Capture::all(),
             attached: BTreeMap::new(),
         })
     }
@@ -113,8 +116,20 @@ impl Simulation {
         Ok(self)
     }
 
-    pub(crate) fn into_plan(self) -> (Arc<Plan>, u64) {
-        (self.plan, self.seed)
+    /// Captures packets ([`Results::pcapng`]). Without this call, a simulation captures nothing,
+    /// unless the scenario has `packets = true` in `[record]`. Then it captures all packets.
+    ///
+    /// # Errors
+    /// If a name in `capture` does not exist.
+    pub fn capture(mut self, capture: Capture) -> Result<Simulation, Error> {
+        capture.check(&self.plan)?;
+        Arc::make_mut(&mut self.plan).record.packets = true;
+        self.capture = capture;
+        Ok(self)
+    }
+
+    pub(crate) fn into_parts(self) -> (Arc<Plan>, u64, Capture) {
+        (self.plan, self.seed, self.capture)
     }
 
     /// Returns the names of the entries of `[[programs]]`.
@@ -144,8 +159,12 @@ impl Simulation {
         for (place, sides) in self.attached {
             network.attach(place, sides);
         }
+        let mut recording = Recording::begin(&self.capture, &self.plan, &mut network);
         loop {
             let goes_on = network.advance(SLICE);
+            if let Some(recording) = &mut recording {
+                recording.take(&mut network);
+            }
             if let Some(fault) = network.endpoint_fault() {
                 return Err(Error::Fault {
                     name: names[fault.entry].clone(),
@@ -161,7 +180,9 @@ impl Simulation {
         let entries = names.iter().enumerate();
         let endpoints = entries.map(|(place, name)| (name.clone(), network.detach(place)));
         let endpoints = endpoints.collect();
-        Ok(Results::new(network.finish(), self.seed, endpoints))
+        let outcome = network.finish();
+        let recorded = recording.map(Recording::finish);
+        Ok(Results::new(outcome, self.seed, endpoints, recorded))
     }
 }
 

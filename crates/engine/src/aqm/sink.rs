@@ -107,6 +107,11 @@ impl Sink {
         self.capture = Some(Box::new(Capture { link, packets }));
     }
 
+    /// Stops recording packets, and discards the records.
+    pub fn stop_recording_packets(&mut self) {
+        self.capture = None;
+    }
+
     /// Moves the records of packets to the end of `out`.
     pub fn take_packets(&mut self, out: &mut Vec<PacketEvent>) {
         if let Some(capture) = &mut self.capture {

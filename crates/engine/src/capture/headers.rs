@@ -7,14 +7,15 @@
 //! packets are written as UDP, and then to the simultaneous connections of the sources. Some header
 //! fields have no value in the simulator; comments below state which values are written.
 
-use tailback_engine::cc::{EcnNeed, ecn};
-use tailback_engine::packet::{Packet, flags};
-use tailback_engine::plan::{Algorithm, FlowPlan, Plan, ProgramPlan, TcpPlan, TrafficPlan};
-use tailback_engine::tcp::accecn::{self, Counters};
-use tailback_engine::tcp::ecn_echo::EcnEcho;
-use tailback_engine::tcp::receiver::Receiver;
-use tailback_engine::units::{Bytes, Time};
 use tailback_record::frame::{self, Envelope, Host, Options, Segment};
+
+use crate::cc::{EcnNeed, ecn};
+use crate::packet::{Packet, flags};
+use crate::plan::{Algorithm, FlowPlan, Plan, ProgramPlan, TcpPlan, TrafficPlan};
+use crate::tcp::accecn::{self, Counters};
+use crate::tcp::ecn_echo::EcnEcho;
+use crate::tcp::receiver::Receiver;
+use crate::units::{Bytes, Time};
 
 /// Port of the first flow. Later flows and other traffic have the ports after it.
 const FIRST_PORT: u32 = 5001;
@@ -291,7 +292,7 @@ mod tests {
         let all = conversations(&plan);
         assert_eq!(all.len(), plan.owners().len());
         let program = all.last().expect("a program");
-        let mut packet = Packet::new(3, 1200, tailback_engine::packet::Ecn::Ect0);
+        let mut packet = Packet::new(3, 1200, crate::packet::Ecn::Ect0);
         packet.flags = flags::DATAGRAM;
         let mut frame = Vec::new();
         assert_eq!(program.headers(&packet, &mut frame), 1200 - 42);
