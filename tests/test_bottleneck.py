@@ -45,6 +45,22 @@ def test_datagrams_wait_for_one_another_and_are_marked() -> None:
     }
 
 
+def test_packets_are_captured_if_the_scenario_records_them() -> None:
+    assert tb.Bottleneck(SCENARIO).pcapng() is None
+    bottleneck = tb.Bottleneck(SCENARIO + "[record]\npackets = true\n")
+    for handle in range(10):
+        bottleneck.push(0, 1208, "ect1", handle)
+    before = bottleneck.pcapng()
+    deliveries(bottleneck)
+    after = bottleneck.pcapng()
+    assert before is not None
+    assert after is not None
+    assert after.startswith(before)
+    # 20 packets: each datagram arrives at the queue and leaves it. A block has 32 bytes besides the
+    # 42 bytes of headers and 2 bytes of padding.
+    assert len(after) - len(before) == 20 * (32 + 44)
+
+
 def test_drops_have_a_cause_and_a_link() -> None:
     bottleneck = tb.Bottleneck(SCENARIO.replace('"dualpi2"', '{ aqm = "fifo", limit = "3p" }'))
     for handle in range(6):

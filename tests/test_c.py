@@ -23,6 +23,8 @@ queue = "dualpi2"
 rtt = "10ms"
 [[programs]]
 name = "mine"
+[record]
+packets = true
 """
 
 
@@ -36,7 +38,8 @@ def test_a_program_in_c_measures_the_same(tmp_path: Path) -> None:
     libraries = [target / "release/libtailback_c.a", "-lpthread", "-ldl", "-lm"]
     words = ["gcc", "-Wall", "-Wextra", "-Werror", "-o", str(program), str(C / "examples/ten.c")]
     subprocess.run([*words, *map(str, libraries)], check=True)
-    said = subprocess.run([program], capture_output=True, text=True, check=True).stdout
+    capture = tmp_path / "ten.pcapng"
+    said = subprocess.run([program, capture], capture_output=True, text=True, check=True).stdout
     bottleneck = tb.Bottleneck(SCENARIO)
     for handle in range(10):
         bottleneck.push(0, 1208, "ect1", handle)
@@ -47,6 +50,7 @@ def test_a_program_in_c_measures_the_same(tmp_path: Path) -> None:
     lines = [tuple(map(int, line.split())) for line in said.splitlines()]
     assert [(handle, at, FIELDS[ecn]) for handle, at, ecn in lines] == found
     assert len(found) == 10
+    assert capture.read_bytes() == bottleneck.pcapng()
 
 
 def test_the_header_is_that_of_the_sources() -> None:

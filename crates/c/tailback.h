@@ -95,6 +95,14 @@ bool tailback_poll(struct tailback_bottleneck *bottleneck,
 // `bottleneck` comes from tailback_bottleneck_new.
 uint64_t tailback_next(const struct tailback_bottleneck *bottleneck);
 
+// Returns the packets captured until now as a pcapng file, and writes its length to `length`. The
+// file is valid until the next call with this bottleneck. If the scenario does not have
+// `packets = true` in [record], returns NULL.
+//
+// # Safety
+// `bottleneck` comes from tailback_bottleneck_new, and `length` can be written.
+const uint8_t *tailback_pcapng(const struct tailback_bottleneck *bottleneck, size_t *length);
+
 #ifdef __cplusplus
 }  // extern "C"
 #endif  // __cplusplus

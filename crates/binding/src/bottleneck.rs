@@ -3,6 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 use tailback_sim::{Bottleneck as Inner, Ecn, Error, Outcome, Side, Time};
 
 use crate::diagnostic::Diagnostic;
@@ -168,5 +169,12 @@ impl Bottleneck {
     fn next(&self) -> Option<u64> {
         let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         inner.next().map(|time| time.ns())
+    }
+
+    /// Returns the packets captured until now as a pcapng file, or None if the scenario does not
+    /// have `packets = true` in [record].
+    fn pcapng<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
+        let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        inner.pcapng().map(|file| PyBytes::new(py, file))
     }
 }

@@ -189,6 +189,25 @@ pub unsafe extern "C" fn tailback_next(bottleneck: *const Bottleneck) -> u64 {
     inner.next().map_or(u64::MAX, Time::ns)
 }
 
+/// Returns the packets captured until now as a pcapng file, and writes its length to `length`. The
+/// file is valid until the next call with this bottleneck. If the scenario does not have
+/// `packets = true` in [record], returns NULL.
+///
+/// # Safety
+/// `bottleneck` comes from tailback_bottleneck_new, and `length` can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tailback_pcapng(
+    bottleneck: *const Bottleneck,
+    length: *mut usize,
+) -> *const u8 {
+    // SAFETY: the caller promises a bottleneck.
+    let Bottleneck(inner) = unsafe { &*bottleneck };
+    let file = inner.pcapng();
+    // SAFETY: the caller promises that `length` can be written.
+    unsafe { length.write(file.map_or(0, <[u8]>::len)) };
+    file.map_or(std::ptr::null(), <[u8]>::as_ptr)
+}
+
 fn send(
     Bottleneck(inner): &mut Bottleneck,
     now: u64,
