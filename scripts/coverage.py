@@ -75,7 +75,8 @@ def table(files: Iterable[Mapping[str, object]], *, lines: bool) -> None:
 
 
 def _first_test(path: Path) -> int:
-    """Return the line at which a file's tests begin. The coverage of these lines is not counted."""
+    """Return the line at which a file's tests begin. The coverage of the tests themselves is not
+    counted."""
     lines = path.read_text().splitlines()
     for number, (line, behind) in enumerate(pairwise(lines), 1):
         # `#[cfg(test)] mod tests;` is in another file.

@@ -13,8 +13,8 @@ case "$*" in *-windows-gnu*)
     fi ;;
 esac
 
-# Build a copy of the sources, because a wheel contains every file below python/, and the guest
-# of the kernel engine runs only on Linux on x86-64.
+# Build from a copy of the sources, to which the guest is not added. A wheel contains every
+# file below python/, but the guest of the kernel engine runs only on Linux on x86-64.
 mkdir -p "$tree" dist
 git ls-files -z --cached --others --exclude-standard |
     xargs -0 cp --no-dereference --parents -t "$tree"

@@ -11,9 +11,9 @@ after each algorithm, so that the same command resumes after an interruption. Wi
 `--part`, all other results stay as they are.
 
 The files of the stacks are in scripts/programs. The kernel engine needs `tailback kernel build`,
-and `tailback kernel build --program NAME` for each stack. Without them, the stacks keep their
-results.
-`scripts/generate.py --quick` writes the pages again from the data, without runs.
+and `tailback kernel build --program NAME` for each stack. Without these programs, the stacks keep
+their earlier results. `scripts/generate.py --quick` writes the pages again from the data, without
+runs.
 """
 
 from __future__ import annotations
@@ -180,7 +180,8 @@ def read() -> dict[str, Any]:
 
 
 def unavailable(one: Entrant) -> str:
-    """Return why a stack cannot run: the kernel or its program is not built. Empty if it can."""
+    """Return why a stack cannot run: the kernel or its program is not built. Empty if the stack can
+    run."""
     try:
         kit.current()
         built.find(one.label)

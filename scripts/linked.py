@@ -33,7 +33,7 @@ class Module:
     exports: frozenset[str]
     """The names of the functions that it exports, without the underscore of macOS."""
     unplaced: tuple[str, ...] = ()
-    """The symbols that may come from any library. Only macOS has them."""
+    """The symbols that may come from any library. Only modules for macOS have such symbols."""
     oldest: tuple[int, int] | None = None
     """The oldest version of macOS that loads it."""
     signed: bool = True

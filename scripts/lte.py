@@ -1,7 +1,7 @@
 """Writes the named path `lte`. Its rate varies like the rate of a cellular link.
 
-It is an example without a published source. The rate, in packets of 1500 B a second, is a Brownian
-motion between 0 and 1000. Once at 0, the rate stays 0 for one second on average."""
+The path is an example without a published source. The rate, in packets of 1500 B a second, is a
+Brownian motion between 0 and 1000. Once at 0, the rate stays 0 for one second on average."""
 
 from __future__ import annotations
 

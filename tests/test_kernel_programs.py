@@ -174,7 +174,7 @@ def test_what_programs_find_and_leave(tmp_path: Path) -> None:
         times = [float(ms) for ms in re.findall(r"time=([\d.]+)", text)]
         # The round trip passes a link of 10 ms in each direction, and path.rtt adds 20 ms.
         assert times == pytest.approx([40, 40], abs=1), text
-    # One program exits after SIGTERM. The other ignores it and is killed.
+    # One program exits after SIGTERM. The other program ignores SIGTERM and is killed.
     asked = programs["asked"]
     assert asked["status"] == {"sender": 0, "receiver": 137}
     assert asked["exit_s"]["sender"] == pytest.approx(1.0, abs=0.05)

@@ -109,7 +109,8 @@ def test_verdicts_of_a_subject(found: League) -> None:
     # Reno does not send ECT(1), so RFC 9331 does not apply to it.
     assert (reno.bad, reno.counts["fail"], reno.counts["undecided"]) == ([], 0, 1)
     assert [row.id for row in reno.better] == ["5.1"]
-    # The first value is a fifth of its lower bound, 0.05. The second is ten times its upper bound.
+    # The first value is a fifth of its lower bound, 0.05. The second value is ten times its upper
+    # bound.
     assert [(row.id, row.ratio) for row in bbr3.bad] == [("5.2", 10.0), ("5.1", 5.0)]
     assert bbr3.better == []
     assert (reno.slug, bbr3.slug, bbr3.short) == ("reno", "bbr3-06", "bbr3 06")

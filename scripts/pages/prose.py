@@ -3,7 +3,8 @@
 Numbers in prose need no source if they are in a table or `console` block of the page, in inline
 code, or in a name (RFC 9331, Linux 7.3, Figure 5, a year). A page with other numbers must name the
 command that prints them, the date of the measurement, and the machine or version. Every page of
-docs/evidence must do so, too. Pages of docs/reference contain definitions and no measurements."""
+docs/evidence must name these facts, too. Pages of docs/reference contain definitions and no
+measurements."""
 
 from __future__ import annotations
 

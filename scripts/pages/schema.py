@@ -30,8 +30,8 @@ def text() -> str:
 def hoist(schema: Schema) -> Schema:
     """Return an equivalent schema with repeated parts under `$defs`.
 
-    The first pass ignores annotations when it compares parts. The second includes them, for parts
-    that are too short without them."""
+    The first pass ignores annotations when it compares parts. The second pass includes annotations,
+    for parts that are too short without them."""
     return _hoisted(_hoisted(schema, ANNOTATIONS), ())
 
 

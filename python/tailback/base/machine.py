@@ -27,7 +27,8 @@ READ_AT_ONCE = (
     | getattr(os, "O_CLOEXEC", 0)
     | getattr(os, "O_BINARY", 0)
 )
-"""Flags that open a file for reading bytes. Opening a pipe does not wait for its writer."""
+"""Flags that open a file for reading bytes. With these flags, opening a pipe does not wait for its
+writer."""
 
 
 def check_for_kernel_engine() -> None:

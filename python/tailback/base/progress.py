@@ -85,7 +85,8 @@ class _View(Protocol):
     """The interface of every display of progress: terminal, lines or notebook."""
 
     def update(self, what: str, fraction: float) -> None:
-        """Show the finished share. `what` describes it in words, such as "3/12 runs"."""
+        """Show the finished share. `what` describes the finished work in words, such as "3/12
+        runs"."""
 
     def close(self) -> None:
         """End the display, whether the work succeeded or not."""

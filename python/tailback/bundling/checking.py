@@ -190,9 +190,9 @@ def _unpacked(path: Path) -> dict[str, bytes]:
 def _compared(
     about: AboutBundle, files: Mapping[str, bytes], results: Results, version: str
 ) -> tuple[int, list[BundleDifference], list[str]]:
-    """Compare the files of each run with those of the bundle, in the order of the sweep. After each
-    run follow its repetitions in which one competitor is absent. tailback computes harm from these
-    repetitions.
+    """Compare the files of each run with the files in the bundle, in the order of the sweep. After
+    each run follow its repetitions in which one competitor is absent. tailback computes harm from
+    these repetitions.
 
     Returns the number of files compared, the differences, and the files that differ only in the
     version.

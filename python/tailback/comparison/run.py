@@ -39,8 +39,8 @@ def compare(
     first variant is the baseline. The keys `engine` and `kernel` choose the engine and kernel of a
     variant. `metrics` names the metrics to compare (see `tailback list metrics`). Each sweep point
     has 10 seeds unless the scenario or `seeds` sets a number. `baseline` is a file that `tailback
-    baseline` has written. If it is given, every variant is compared with the file, and runs with
-    the file's seeds. All other keywords are the same as in `tailback.run`.
+    baseline` has written. With a baseline file, every variant is compared with the file, and runs
+    with the file's seeds. All other keywords are the same as in `tailback.run`.
     """
     chosen = RunOptions.of(**options)
     base = kept_baseline.read(Path(baseline)) if baseline is not None else None

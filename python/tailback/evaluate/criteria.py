@@ -107,7 +107,8 @@ class Asked:
     queue.
     """
     unobservable: str = ""
-    """Why the section cannot observe a program, as a full sentence. Empty if the section can."""
+    """Why the section cannot observe a program, as a full sentence. Empty if the section can
+    observe a program."""
     of_programs: Mapping[str, Any] = field(default_factory=dict)
     """Attributes, such as `value`, that replace the section's own attributes if the tested
     algorithm is a program."""

@@ -4,7 +4,8 @@ A section may have several sweep points, such as rates or buffers. With k sweep 
 interval has the level 1 - 0.05/k (Bonferroni). In at least 95 % of cases, all k intervals then
 contain the true means. The deciding sweep point is the one with the largest mean among the sweep
 points above the limit. If no sweep point is above the limit, the undecided sweep point with the
-largest mean decides. If none is undecided, the sweep point with the largest mean decides.
+largest mean decides. If no sweep point is undecided either, the sweep point with the largest mean
+decides.
 """
 
 from __future__ import annotations

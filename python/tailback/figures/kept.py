@@ -3,9 +3,9 @@ them again.
 
 Drawing takes most of the time of a report from stored runs. A figure depends only on its
 specification, the versions of tailback and of the drawing library, and the installed fonts and
-their settings. The cache has a file for each combination of these. Each file begins with a hash of
-the rest of the file, so a file that was only partly written is ignored. The cache folder belongs to
-the user, and `export` keeps its scripts there, too.
+their settings. The cache has a file for each combination of these inputs. Each file begins with a
+hash of the rest of the file, so a file that was only partly written is ignored. The cache folder
+belongs to the user, and `export` keeps its scripts there, too.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from tailback import __version__
 from tailback.figures import export
 
 MAX_BYTES = 256 << 20
-"""Largest size of all files. If they are larger, the oldest are deleted until half is left."""
+"""Largest total size of the files, bytes. If the total is larger, the oldest files are deleted
+until half of this size is left."""
 
 _FONTS = (
     "/usr/share/fonts",

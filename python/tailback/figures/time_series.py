@@ -69,7 +69,7 @@ def time_series(
 ) -> Chart:
     """Draw values over time in seconds. `frame` has the columns time_s, value and `series`.
 
-    `events` has the columns time_s and `series`. Each of its rows is a drop or mark, drawn as a
+    `events` has the columns time_s and `series`. Each row of `events` is a drop or mark, drawn as a
     tick under the curves. `event_order` is the order of the series among the ticks. With `rows`,
     every series has its own panel."""
     domain: dict[str, Any] = {"domain": list(x_domain)} if x_domain else {}

@@ -1,8 +1,8 @@
 """Presents a qlog file as results, so that it can be compared with a run on the same path.
 
 A file counts as one run. Throughput counts acknowledged data. If the log lists the frames of
-packets, only stream data counts, otherwise whole packets. Values that the log does not contain are
-missing.
+packets, only stream data counts, otherwise whole packets count. Values that the log does not
+contain are missing.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 For BBR, the states are the states of BBR's state machine, such as DRAIN. Other senders have the
 states of RFC 9002: slow start, congestion avoidance and recovery. With `record.series = "acks"`,
-they are derived from the congestion state and the window at each ACK. With other recordings, only
-the end of the first slow start is known.
+the states of RFC 9002 are derived from the congestion state and the window at each ACK. With other
+recordings, only the end of the first slow start is known.
 """
 
 from __future__ import annotations

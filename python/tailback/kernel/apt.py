@@ -285,8 +285,8 @@ Acquire::Retries "3";
         """Return these packages and all packages that apt would install with them, each as
         NAME=VERSION.
 
-        apt takes the newest version of each package. If these are not compatible with each other,
-        the versions of one suite are preferred, because they fit together.
+        apt takes the newest version of each package. If these versions are not compatible with each
+        other, the versions of one suite are preferred, because they fit together.
 
         Raises `CommandFailed` for packages that do not exist or are not compatible with each other.
         """

@@ -34,7 +34,8 @@ FAILURE = re.compile(
     r"Kernel panic|Out of memory|\bBUG\b[: !]|\bOops\b"
     r"|general protection fault|stack is corrupted|KASAN|scheduling while atomic"
 )
-"""Matches lines that a kernel prints when it fails. A failure makes its measurements invalid."""
+"""Matches lines that a kernel prints when it fails. A failure makes the measurements of the run
+invalid."""
 
 WARNING = re.compile(
     r"WARNING: |possible (circular|recursive|irq)\b.*\b(lock|detected)|inconsistent lock state"

@@ -44,7 +44,7 @@ KBUILD_VARIABLES = (
 
 
 class CommandFailed(TailbackError):
-    """Raised if a program exits with an error. `lines` is its whole output."""
+    """Raised if a program exits with an error. `lines` is the whole output of the program."""
 
     def __init__(self, message: str, lines: Sequence[str]) -> None:
         super().__init__(message)

@@ -90,7 +90,7 @@ class Samples:
 
     def against(self, limit: float, *, relative: bool, falls: bool = False) -> Contrast:
         """Return how far the variant lies above the baseline plus `limit`. If `falls` is true,
-        return how far it lies below.
+        return how far the variant lies below this value.
 
         `limit` is in the unit of the quantity, or with `relative` a share of the baseline.
         """

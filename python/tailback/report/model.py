@@ -1,5 +1,5 @@
 """Defines the contents of a report: sections, figures, tables. The writers (HTML, Markdown, PDF,
-CSV) determine how it looks."""
+CSV) determine how a report looks."""
 
 from __future__ import annotations
 
@@ -247,9 +247,9 @@ class Report:
     def common(self) -> dict[str, str]:
         """Return the facts to print once at the top of the report, by label.
 
-        For each label, this is the report's own text, or else the text that most figures and tables
-        share. The other figures and tables print their own text. A fact that only some figures and
-        tables have is left out.
+        For each label, the common text is the report's own text, or else the text that most figures
+        and tables share. The other figures and tables print their own text. A fact that only some
+        figures and tables have is left out.
         """
         known = [
             dict(block.facts.lines())

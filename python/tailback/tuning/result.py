@@ -27,8 +27,8 @@ CERTAIN = 0.05
 this level."""
 
 FEWEST = math.floor(1 - math.log2(CERTAIN)) + 1
-"""The smallest number of seeds with which such a difference is certain. The p value of the sign
-test is 2^(1 - n)."""
+"""The smallest number of seeds with which a difference that is the same for each seed is certain.
+The p value of the sign test is 2^(1 - n)."""
 
 Answer = Literal["better", "worse", "same", "open"]
 

@@ -35,7 +35,7 @@ class GridQueue:
     """The queue's name. It is the file's name without the suffix, unless the file belongs to
     another queue."""
     ecn: bool | str
-    """Whether the queue marks. If so, its flows negotiate ECN. If this is the name of a congestion
+    """Whether the queue marks. If so, its flows negotiate ECN. If `ecn` is the name of a congestion
     control, only flows of that congestion control negotiate ECN."""
     mixes: tuple[tuple[str, ...], ...]
     """The sets of congestion controls that compete in the queue."""

@@ -16,8 +16,8 @@ seconds."""
 
 
 DATAGRAM_BYTES = 1472
-"""The largest UDP payload of a packet. RFC 9002 section 7.2 sets the initial window to ten of
-them."""
+"""The largest UDP payload of a packet. RFC 9002 section 7.2 sets the initial window to ten such
+packets."""
 
 DATA_BYTES = 1000
 """A datagram with data has at least this many bytes, because a sender fills the datagrams of a bulk

@@ -85,8 +85,8 @@ BATTERY = (
         bound=3.0,
     ),
 )
-"""The grid of rates and RTTs of `l4s-battery`. The scenario file contains it for
-`tailback run`."""
+"""The grid of rates and RTTs of `l4s-battery`. The scenario file contains this grid for `tailback
+run`."""
 
 CRITERIA = (
     _Dual(

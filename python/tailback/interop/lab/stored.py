@@ -1,8 +1,8 @@
 """Writes the scenario of a stored run as TOML.
 
 A run stores the parsed and normalised values of its scenario (the canonical scenario), not the
-file. The module therefore parses the TOML that it wrote, and rejects the run if the parsed values
-differ.
+file. This module writes TOML from these values, and parses the TOML again. It rejects the run if
+the parsed values differ.
 """
 
 from __future__ import annotations

@@ -22,8 +22,8 @@ PROGRAMS = Path(__file__).parent / "programs.patch"
 """The patch that lets programs (`[[programs]]`) run in virtual time."""
 
 OPTIONS = ("--strip=1", "--batch", "--forward", "--fuzz=0", "--no-backup-if-mismatch")
-"""The arguments of `patch`. It then asks no questions, and applies a change only where it fits
-exactly."""
+"""The arguments of `patch`. With these arguments, `patch` asks no questions, and applies a change
+only where it fits exactly."""
 
 
 def sha256() -> str:

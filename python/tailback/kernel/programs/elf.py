@@ -47,8 +47,8 @@ class Damaged(ValueError):
 
 
 def read(path: Path) -> Elf | None:
-    """Read an ELF file, or return None if the file has another format. Raises
-    `Damaged` if it is invalid, and `OSError`."""
+    """Read an ELF file, or return None if the file has another format. Raises `Damaged` if the file
+    is invalid, and `OSError` if it cannot be read."""
     with path.open("rb") as file:
         if file.read(4) != MAGIC:
             return None

@@ -159,7 +159,7 @@ def _logs(run: Run, name: str) -> Iterator[tuple[str, qlog.Trace, Any]]:
 def _date_s(run: Run, plan: Mapping[str, Any]) -> float:
     """Return the date at time 0 on the clock that the program reads, seconds since 1970.
 
-    In a guest this is later than the date of the scenario, because the guest prepares the run
+    In a guest, time 0 is later than the date of the scenario, because the guest prepares the run
     first. Runs of earlier versions did not record it.
     """
     guest = (run.manifest.get("environment") or {}).get("guest") or {}

@@ -250,7 +250,7 @@ class Kernel:
     @cached_property
     def _agent(self) -> bytes:
         """Return the content of the agent, the guest's first process. Raise an error if it differs
-        from the build. The guest then runs exactly this content.
+        from the build. The guest runs exactly this content.
         """
         try:
             agent = AGENT.read_bytes()

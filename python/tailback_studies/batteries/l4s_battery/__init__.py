@@ -36,7 +36,7 @@ _QUICK_ON_KERNEL: Mapping[str, tuple[object, ...]] = {
     "traffic.C-udp.rate": ("50Mbit", "100Mbit"),
 }
 """The steps of each axis that a quick run on Linux keeps. On Linux, a UDP datagram costs as much
-computing time as ten TCP packets, so these are fewer steps."""
+computing time as ten TCP packets, so a quick run on Linux keeps fewer steps."""
 _QUICK_FLOWS_ON_KERNEL = ((1, 1), (5, 5), (2, 8), (8, 2))
 _QUICK_FLOWS = ((1, 1), (2, 2), (5, 5), (10, 10), (2, 8), (8, 2))
 

@@ -22,7 +22,7 @@ class Abe2017(Reproduction):
     parts: Sequence[str] = tuple(PARTS)
 
     def study(self, request: Request) -> Study:
-        """Plan the runs of the requested parts of the experiment. On Linux, leave out those that
+        """Plan the runs of the requested parts of the experiment. On Linux, leave out runs that
         only the simulator can run."""
         if request.engine != "sim":
             request = replace(request, parts=kernel_only(request.parts, request.named, self.name))

@@ -11,7 +11,7 @@ from tailback_studies.experiments.abe_2017 import enter, equal, groups, short, s
 from tailback_studies.reproduction.experiment import Found, Request
 
 Plans = Mapping[str, Sequence[tuple[Any, Job]]]
-"""The jobs of each plan. Each job has its point."""
+"""The jobs of each plan. Each job is paired with its point."""
 
 
 @dataclass(frozen=True)

@@ -70,10 +70,10 @@ def utilisation_by_cycles(
     windows in segments at the measured reductions. Each cycle grows from beta times one window to
     the next window.
 
-    This includes details of Linux that the formula leaves out. During the round trip of a
-    reduction, the window is reduced and does not grow. ACKs for two segments lengthen a round trip
-    by one segment's time. CUBIC has windows of whole segments, fast convergence (if `fast`), and
-    Reno-friendly growth.
+    The computation includes details of Linux that the formula leaves out. During the round trip of
+    a reduction, the window is reduced and does not grow. ACKs for two segments lengthen a round
+    trip by one segment's time. CUBIC has windows of whole segments, fast convergence (if `fast`),
+    and Reno-friendly growth.
     """
     bdp += 1
     work = _Work()

@@ -36,7 +36,7 @@ def judges(entries: Sequence[CcafctEntry]) -> list[Judge]:
 
 
 def summary(entries: Sequence[CcafctEntry]) -> list[dict[str, Any]]:
-    """Return `summary` of `reproduce --json`. The errors by quantity come first, then those by
+    """Return `summary` of `reproduce --json`. The errors by quantity come first, then the errors by
     goal."""
     return goals.summary(entries, verdicts(entries))
 

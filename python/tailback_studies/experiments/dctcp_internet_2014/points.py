@@ -217,8 +217,8 @@ def _quick(made: Mapping[str, Any]) -> dict[str, Any]:
 
 def near_equal_share(document: dict[str, Any], m: float, most: int) -> dict[str, Any]:
     """Return the scenario with at most `most` values of DCTCP's marking threshold, near the
-    threshold that gives both flows equal rates. The largest is about 2.4 times Min_Thresh_Reno if
-    that is BDP/8, and 1.6 times if it is BDP."""
+    threshold that gives both flows equal rates. The largest value is about 2.4 times
+    Min_Thresh_Reno if Min_Thresh_Reno is BDP/8, and 1.6 times if it is one BDP."""
     top = 1.6 + 0.9 * (1.0 - m)
     values = document["sweep"]["zip"][0][f"{ECN}.min"]
     near = [k for k in values if bdp_size(k) <= top * m + FRAME / BDP]

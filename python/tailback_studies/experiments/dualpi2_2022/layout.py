@@ -122,16 +122,16 @@ class Run:
 
     @property
     def active_by_class(self) -> tuple[int, int]:
-        """Number of TCP flows that were not idle, in the class with ECN and in the other class. In
-        an overload run, these numbers depend on the class of the UDP flow."""
+        """Number of TCP flows that were not idle, in the class with ECN and in the class without
+        ECN. In an overload run, these numbers depend on the class of the UDP flow."""
         if self.archive.kind == MIXED:
             return self.flows, self.flows
         return ACTIVE["L" if self.udp[0] else "C"]
 
     @property
     def active(self) -> tuple[int, int]:
-        """Number of TCP flows that were not idle, in the class with ECN and in the other class. For
-        the runs in `ACTIVE_IN`, this differs from `active_by_class`."""
+        """Number of TCP flows that were not idle, in the class with ECN and in the class without
+        ECN. For the runs in `ACTIVE_IN`, these numbers differ from `active_by_class`."""
         counted = ACTIVE_IN.get(self.udp) if self.archive.ccs[1] == "cubic" else None
         return counted or self.active_by_class
 

@@ -229,8 +229,8 @@ def unit(column: str) -> str:
 def values(
     case: DualPi2Case, stored: DualPi2Stored, *, recorder: bool = True
 ) -> dict[str, float | None]:
-    """Return the value of each column of a published row, computed from one run. It is None if the
-    run did not measure it."""
+    """Return the value of each column of a published row, computed from one run. A value is None if
+    the run did not measure it."""
     classes = {entry["name"]: entry for entry in stored.summary["classes"]}
     out: dict[str, float | None] = {}
     for side, name in zip(("ecn", "nonecn"), case.classes, strict=True):

@@ -1,5 +1,5 @@
-"""Decides in which class (L or C) the queue delay is at DualPI2's target in overload. By design it
-is L if UDP overloads L, and C otherwise."""
+"""Decides in which class (L or C) the queue delay is at DualPI2's target in overload. By design,
+this class is L if UDP overloads L, and C otherwise."""
 
 from __future__ import annotations
 

@@ -186,8 +186,8 @@ def note(row: L4sRow) -> str:
 
 
 def values(row: L4sRow, summary: Mapping[str, Any]) -> dict[str, float | None]:
-    """Return the value of each column of a published row, computed from one run. It is None if the
-    run did not measure it."""
+    """Return the value of each column of a published row, computed from one run. A value is None if
+    the run did not measure it."""
     rates = [flow["throughput_mbit"] for flow in summary["flows"]]
     first, second = rates
     made = None

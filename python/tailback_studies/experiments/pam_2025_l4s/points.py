@@ -118,7 +118,7 @@ def job(row: PamRow, *, seeds: int) -> Job:
 
 def values(row: PamRow, summary: Mapping[str, Any]) -> dict[str, float | None]:
     """Return the columns of a published row from one run: the rates of both sides, and the mean
-    smoothed RTT of the first flow of each side. It is None if the run did not measure it."""
+    smoothed RTT of the first flow of each side. A value is None if the run did not measure it."""
     flows = summary["flows"]
     sides = (flows[: row.n_prague], flows[row.n_prague :])
     rates = [_total([flow["throughput_mbit"] for flow in side]) for side in sides]
