@@ -61,9 +61,9 @@ whose runs are shorter and cover fewer seeds and settings than the page of the e
 ERRORS = """\
 ## Errors and differences
 
-A value here is a number of a publication, such as an entry of a table. Each percentage is a median
-or a 90th percentile over all values of one part of an experiment. Errors are relative to the
-published values. If a publication has only figures, only the difference between Linux and the
+On this page, a value is a number of a publication, such as an entry of a table. Each percentage is
+a median or a 90th percentile over all values of one part of an experiment. Errors are relative to
+the published values. If a publication has only figures, only the difference between Linux and the
 simulator is known.
 """
 
@@ -337,7 +337,10 @@ def measured(folders: Iterable[Path]) -> str:
             versions.setdefault(manifest["engine"], set()).add(whole)
     sim, kernel = (", ".join(sorted(versions.get(engine, ()))) for engine in ENGINES)
     today = datetime.now(UTC).date()
-    return f"Printed on {today:%-d %B %Y}. Simulator `{sim}`, Linux `{kernel}`.\n"
+    return (
+        f"The page was printed on {today:%-d %B %Y}, with the simulator `{sim}` and Linux "
+        f"`{kernel}`.\n"
+    )
 
 
 def costs(out: Path, engine: str) -> Iterator[float]:

@@ -451,7 +451,10 @@ def _half(found: Compared) -> Iterator[str]:
     yield f"### All competing flows {at}\n"
     yield from _table(meetings)
     yield f"### Transfers alone {at}\n"
-    yield f"Time in s until `{BYTES[half.link.rate_mbit] // 10**6} MB` have arrived.\n"
+    yield (
+        "The table has the time in s until "
+        f"`{BYTES[half.link.rate_mbit] // 10**6} MB` have arrived.\n"
+    )
     yield "| queue | RTT, ms | guest | simulator | error | timers as with tokio |"
     yield "|---|--:|--:|--:|--:|--:|"
     for one in found.transfers:
@@ -524,8 +527,8 @@ def _causes(found: Compared, out: Path, jobs: int | None) -> Iterator[str]:
         "If both engines have the same distribution, this interval contains the mean of "
         f"{SEEDS} seeds in the guest with a probability of `95 %`. The "
         f"guest's mean is outside this interval in {len(outside)} of {len(own)} scenarios; by "
-        "chance it would be "
-        f"in about {len(own) / 20:.0f}. The next table has these scenarios, simulated "
+        f"chance it would be outside in about {len(own) / 20:.0f}. The next table has these "
+        "scenarios, simulated "
         f"with one change of the set-up at a time, each with {MORE_SEEDS} seeds.\n"
     )
     yield "| queue | RTT, ms | beside | guest: quinn / TCP, Mbit/s | " + " | ".join(CHANGES) + " |"
@@ -545,8 +548,8 @@ def _causes(found: Compared, out: Path, jobs: int | None) -> Iterator[str]:
         "explained. While a drop-tail queue is full, the order in which the packets of two flows "
         "arrive decides which packets it drops ([phase "
         "effects](../reference/measurements.md#phase-effects-at-a-fifo)). On the kernel engine a "
-        "program spends virtual time for each reading of the clock. This time may change the "
-        "order. tailback warns about it.\n"
+        "program spends virtual time for each reading of the clock. This time, about which "
+        "tailback prints a warning, may change the order.\n"
     )
 
 
