@@ -172,8 +172,8 @@ def compare(
         )
     if isinstance(seeds, Auto) and not thresholds:
         raise InputError(
-            "--seeds auto: without --fail-if, nothing decides how many seeds are "
-            "enough; add --fail-if"
+            "--seeds auto: without --fail-if, nothing decides how many seeds are enough; expected "
+            "--fail-if too"
         )
     # --read-only forbids writing to the folder of results, so write a report only to a folder that
     # the user named.
@@ -309,7 +309,7 @@ def _refuse_lacking(base: VariantResults, file: Path, names: tuple[str, ...]) ->
         quantities = [m.of_two.quantity if m.of_two else m for m in select([name])]
         if not any(f"{metric.on}.{metric.path}" in has for metric in quantities):
             raise InputError(
-                f"{file}: does not have {name}; expected one of {', '.join(has)}, or the file "
+                f"{file}: {name} was not kept; expected one of {', '.join(has)}, or the file "
                 "written again with --metric"
             )
 

@@ -178,8 +178,8 @@ def _notes(groups: Sequence[Sequence[Run]]) -> list[str]:
     notes = []
     if any(_unfinished(group) for group in groups):
         notes.append(
-            "finished: runs in which the transfer finished; >: lower bound of the mean over all "
-            "seeds, since some transfers had not finished"
+            "finished: runs in which the transfer finished; >: the mean over all seeds is larger, "
+            "since some transfers had not finished"
         )
     alike = sum(_same_in_every_seed(group) for group in groups)
     if alike:
