@@ -398,9 +398,9 @@ def _both_engines(out: Path) -> Iterator[str]:
     yield row("CPU time, s", "beside", cpu)
     yield (
         "\nThe CPU time of the kernel engine includes the boot of the guest, and depends on what "
-        "else the machine does. The 99th percentile of the delay of the download alone is from "
-        "the end of slow start, when the queue is longest. The difference between the engines is "
-        "not explained: other "
+        "else the machine does. If the download runs alone, the queue delay reaches its 99th "
+        "percentile at the end of slow start, when the queue is longest. The difference between "
+        "the engines is not explained: other "
         'seeds, `gso = false` and `timers = "tokio"` change it little.\n'
     )
 
