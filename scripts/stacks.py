@@ -505,7 +505,7 @@ def _causes(found: Compared, out: Path, jobs: int | None) -> Iterator[str]:
     yield f"## Why results at {half.link.rate_mbit} Mbit/s differ\n"
     yield (
         "Most differences are chance. A run measures "
-        f"`{half.link.seconds - half.link.warmup_s} s`, in which a window completes only few "
+        f"`{half.link.seconds - half.link.warmup_s} s`, in which a window completes only a few "
         "cycles from one loss to the next. So the result of a run depends on the time at "
         "which the flows "
         f"start, which the seed varies. The table compares {SEEDS} seeds of the "

@@ -298,9 +298,9 @@ the formulas for these reasons:
 
 - Reno: ACKs are delayed, and a reduction takes a round trip in which the window does not grow.
 - CUBIC: the curve is flat near the last maximum. Linux rounds the target of the curve to whole
-  segments. So the window reaches the last maximum, and its next loss, before the exact curve would.
-  Fast convergence also applies if the window at a loss is only one segment lower than at the last
-  loss.
+  segments. So the window reaches the last maximum earlier than on the exact curve, and the next
+  loss comes earlier too. Fast convergence also applies if the window at a loss is only one segment
+  lower than at the last loss.
 - DCTCP: windows are whole segments. A reduction by alpha W/2 is rounded down to whole segments. A
   reduction takes a round trip. It also resets to zero the count of acknowledged segments towards
   the next increase (`tcp_init_cwnd_reduction`). If every n-th packet is marked, the reduction
