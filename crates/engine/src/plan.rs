@@ -77,7 +77,7 @@ keys! {
         timer_phase: Option<Time> = ANY_TIME;
         /// The link, if there is only one. Its name is "bottleneck".
         key bottleneck = key(KeyKind::Table(&LinkPlan::TABLE));
-        /// With several links, each has a table [links.NAME] instead of [bottleneck].
+        /// With several links, each link has a table [links.NAME] instead of [bottleneck].
         // In the plan, the links of the forward direction come first, then their copies in the
         // return direction.
         links: Vec<LinkPlan> => key(KeyKind::Map(&LinkPlan::TABLE));

@@ -12,7 +12,7 @@
 //! - The increase is 1/cnt per acknowledged segment, where cnt = cwnd / (target - cwnd) is an
 //!   integer and at least 2. The target is not limited to 1.5 cwnd (section 4.2).
 //! - W_est always grows with alpha = 3 (1 - beta)/(1 + beta). Section 4.3 sets alpha to 1 once
-//!   W_est reaches cwnd_prior. For this, set the option `friendly_alpha_one`.
+//!   W_est reaches cwnd_prior. To follow section 4.3, set the option `friendly_alpha_one`.
 //! - After a spurious reduction, only the window is restored, not W_max and the epoch (section
 //!   4.9).
 //! - Slow start ends by HyStart (with ACK trains and delays) instead of HyStart++. The option

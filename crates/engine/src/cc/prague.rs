@@ -159,14 +159,14 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "mode",
-            doc: "What additive increase and reductions apply to, once RTT scaling has begun and a mark was seen: the \"window\", the \"rate\", or the rate if the window has at most four packets (\"switch\"). Default: \"window\", or \"switch\" in version 0.7. Version 0.6 has only \"window\".",
+            doc: "What additive increase and reductions apply to, once RTT scaling has begun and a mark was seen: the \"window\", the \"rate\", or the rate if the window has at most four packets (\"switch\"). Default: \"window\", or \"switch\" in version 0.7. Version 0.6 supports only \"window\".",
             kind: Kind::Word(&["window", "rate", "switch"]),
             default: None,
             tc: None,
         },
         Opt {
             name: "swing",
-            doc: "By how many 128ths the pacing rate is higher in the first half of a virtual RTT and lower in the second half, if increase and reductions apply to the rate. Default: 0, or 4 in version 0.7. Version 0.6 has only 0.",
+            doc: "By how many 128ths the pacing rate is higher in the first half of a virtual RTT and lower in the second half, if increase and reductions apply to the rate. Default: 0, or 4 in version 0.7. Version 0.6 supports only 0.",
             kind: Kind::Int { min: 0, max: 126 },
             default: None,
             tc: None,

@@ -145,13 +145,13 @@ keys! {
         /// least length/rate later (htb, Cake). "wire": a packet leaves when its transmission ends.
         mode: LinkMode = LinkMode::KEY.named("link").default("shaper");
         /// How many bytes a shaper may send at once after an idle time: the depth of its token
-        /// bucket. On the kernel engine, it sets both the `burst` and the `cburst` of htb's class
-        /// (`quantum` and `mpu` do not matter for a single class). Tokens arrive at the link's
-        /// rate, up to this depth. A packet may leave if the number of tokens is not negative, and
-        /// uses as many tokens as it has bytes. So after an idle time, burst/length + 1 packets of
-        /// this length leave back to back. "tc": the default burst of tc. It is 1600 B (an MTU),
-        /// plus the bytes that the link sends in 1 ns (one tick of the kernel's timer). Below 8
-        /// Gbit/s, the sum is 1600 B. With a burst of 0, a packet always leaves at least
+        /// bucket. On the kernel engine, this key sets both the `burst` and the `cburst` of htb's
+        /// class (`quantum` and `mpu` do not matter for a single class). Tokens arrive at the
+        /// link's rate, up to this depth. A packet may leave if the number of tokens is not
+        /// negative, and uses as many tokens as it has bytes. So after an idle time, burst/length +
+        /// 1 packets of this length leave back to back. "tc": the default burst of tc. It is 1600 B
+        /// (an MTU), plus the bytes that the link sends in 1 ns (one tick of the kernel's timer).
+        /// Below 8 Gbit/s, the sum is 1600 B. With a burst of 0, a packet always leaves at least
         /// length/rate after the packet before it. The largest allowed burst is 4 GB, or the bytes
         /// that the link sends in 60 s at its lowest rate, if they are fewer. A burst is not
         /// allowed with link = "wire", with a rate from a trace, or with Cake, which shapes to the
