@@ -158,12 +158,52 @@ def test_the_hash_is_that_of_what_is_compiled(shelf: Path, tmp_path: Path) -> No
     shutil.copytree(shelf / "my-cc", folder)
     before = crate.read(folder)
     assert before.digest == crate.read(shelf / "my-cc").digest
-    for aside in ("tests/x.rs", "README.md", "target/x", "results/x", "Cargo.lock", ".git/HEAD"):
+    beside = ("README.md", "scenario.toml", "base.tailback.json", "LICENSE", "runs/notes.txt")
+    for aside in (*beside, "tests/x.rs", "target/x", "results/x", "Cargo.lock", ".git/HEAD"):
         (folder / aside).parent.mkdir(exist_ok=True)
         (folder / aside).write_text("other", encoding="utf-8")
     assert crate.read(folder) == before
     (folder / "src" / "lib.rs").write_text("// other\n", encoding="utf-8")
     assert crate.read(folder).digest != before.digest
+
+
+@pytest.mark.parametrize(
+    ("source", "file"),
+    [
+        ('const A: &[u8] = include_bytes!("../keys/a.der");', "keys/a.der"),
+        ('const A: &str = include_str!("../tests/a.txt");', "tests/a.txt"),
+        ('const A: &str = include_str!("../../shared/a.txt");', "../shared/a.txt"),
+        (
+            'const A: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/a.txt"));',
+            "a.txt",
+        ),
+        ('include_dir!("$CARGO_MANIFEST_DIR/pages");', "pages/deep/a.html"),
+        ("include!(table!());", "table.txt"),
+        ('#[template(path = "a.html")] struct A;', "templates/a.html"),
+    ],
+)
+def test_the_hash_has_what_a_source_includes(
+    shelf: Path, tmp_path: Path, source: str, file: str
+) -> None:
+    folder = tmp_path / "my-cc"
+    shutil.copytree(shelf / "my-cc", folder)
+    with (folder / "src/lib.rs").open("a", encoding="utf-8") as lib:
+        lib.write(source)
+    path = folder / file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("one", encoding="utf-8")
+    before = crate.read(folder).digest
+    path.write_text("other", encoding="utf-8")
+    assert crate.read(folder).digest != before
+
+
+def test_with_a_build_script_every_file_is_part_of_the_hash(shelf: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "my-cc"
+    shutil.copytree(shelf / "my-cc", folder)
+    (folder / "build.rs").write_text("fn main() {}\n", encoding="utf-8")
+    before = crate.read(folder).digest
+    (folder / "scenario.toml").write_text("other", encoding="utf-8")
+    assert crate.read(folder).digest != before
 
 
 def test_crates_by_their_paths_are_part_of_it(shelf: Path, tmp_path: Path) -> None:

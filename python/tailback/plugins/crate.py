@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import tomllib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -12,14 +11,11 @@ from typing import Any
 
 from tailback.base import foreign
 from tailback.errors import InputError
-from tailback.plugins import sources
+from tailback.plugins import compiled, sources
 from tailback.store.versions import PLUGIN_NAME
 
 MANIFEST = "Cargo.toml"
 HOW = "`tailback new --crate cc my-cc` begins one"
-
-APART = ("target", "tests", "benches", "examples", "results", "Cargo.lock")
-"""Parts of a plugin's folder that are not compiled into the library."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +56,9 @@ def read(folder: Path) -> Crate:
         )
     table = _table(path)
     package = table.get("package")
-    name = package.get("name") if isinstance(package, dict) else None
+    if not isinstance(package, dict):
+        package = {}
+    name = package.get("name")
     if not isinstance(name, str) or not PLUGIN_NAME.fullmatch(name):
         raise InputError(f"{shown}/{MANIFEST}: expected [package] with a name")
     if "workspace" in table:
@@ -70,7 +68,7 @@ def read(folder: Path) -> Crate:
         )
     total = hashlib.sha256()
     for one in _parts(folder.resolve(), set()):
-        for relative, data in _files(one):
+        for relative, data in compiled.files(one, _table(one / MANIFEST)):
             total.update(f"{relative}\0{hashlib.sha256(data).hexdigest()}\n".encode())
         total.update(b"\n")
     lock = _lock(folder, table)
@@ -145,17 +143,3 @@ def _dependencies(table: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     for some in wanted:
         if isinstance(some, dict):
             yield from some.items()
-
-
-def _files(folder: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield the path and content of each source file of a plugin, sorted."""
-    for base, inner, names in os.walk(folder):
-        at = Path(base).relative_to(folder)
-        top = at == Path()
-        inner[:] = sorted(n for n in inner if not n.startswith(".") and not (top and n in APART))
-        for name in sorted(names):
-            path = Path(base, name)
-            if name.startswith(".") or (top and name in APART) or name.endswith(".md"):
-                continue
-            if path.is_file():
-                yield str(at / name), foreign.read(path)
