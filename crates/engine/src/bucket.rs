@@ -1,24 +1,26 @@
-//! The token bucket of a shaper. It limits how many bytes may leave at once after an idle time.
+//! The token bucket of a shaper. It limits how many bytes may leave at once after the link was
+//! idle.
 //!
-//! The bucket follows Linux 7.3 `sch_htb` without hysteresis, with one class whose rate equals its
-//! ceiling. `burst` and `cburst` are then the same bucket. A token is one nanosecond of
-//! transmission at the rate. A packet may leave if the number of tokens is not negative
-//! (`htb_class_mode`). The packet then uses the tokens for its length. Idle time adds tokens up to
-//! the depth of the bucket (`htb_accnt_tokens`). So after an idle time, up to `burst`/length + 1
-//! packets leave at once. With a depth of 0, each packet waits until the transmission time of the
-//! packet before it has passed.
+//! The bucket follows Linux 7.3 `sch_htb` without hysteresis. It models one htb class whose rate
+//! equals its ceiling. For such a class, `burst` and `cburst` are the same bucket. A token is the
+//! right to transmit for one nanosecond at the rate. A packet may leave if the number of tokens is
+//! not negative (`htb_class_mode`). The packet then consumes as many tokens as its transmission
+//! takes nanoseconds. Idle time adds tokens up to the depth of the bucket (`htb_accnt_tokens`). So
+//! after an idle time, up to `burst` / (packet length) + 1 packets leave at once. With a depth of
+//! 0, each packet waits until the previous packet's transmission time has passed.
 //!
 //! If the rate changes while a packet waits for tokens, tokens accrue at the new rate. In contrast,
 //! htb keeps the departure time that it computed at the old rate. While the rate of a link is 0,
-//! the link gains tokens as if it were idle. Linux htb does not support a rate of 0.
+//! the link gains tokens just as an idle link does. Linux htb does not support a rate of 0.
 
 use crate::plan::RatePlan;
 use crate::rate::{Cursor, steps_end, steps_end_bits};
 use crate::units::{Bytes, Rate, Time};
 
-/// Returns the burst that tc (`q_htb.c`) computes for a class without a burst: 1600 bytes plus the
-/// rate divided by the kernel's timer frequency. `/proc/net/psched` states 1 GHz for
-/// high-resolution timers, so the second part is 0 below 8 Gbit/s.
+/// Returns the burst that tc (`q_htb.c`) computes for a class without a configured burst. This
+/// burst is 1600 bytes plus the rate divided by the kernel's timer frequency. With high-resolution
+/// timers, `/proc/net/psched` reports a frequency of 1 GHz. The rate divided by 1 GHz is then less
+/// than one byte below 8 Gbit/s, so tc adds nothing.
 pub fn tc_burst(rate: Rate) -> Bytes {
     const MTU: u64 = 1_600;
     const HZ: u64 = 1_000_000_000;
@@ -36,13 +38,14 @@ pub(crate) struct Bucket {
     burst: Bytes,
     /// Tokens, ns.
     tokens: i64,
-    /// The time for which tokens were last added. It is in the future while the number of tokens is
-    /// negative.
+    /// The time up to which tokens have been added. This time is in the future while the number of
+    /// tokens is negative.
     at: Time,
-    /// The current step of a rate that changes in steps.
+    /// Index of the step that the rate has reached, if the rate changes in steps.
     step: Cursor,
-    /// When the last packet left, and how many tokens were missing then, in bit/s x ns. A change of
-    /// the rate changes how long it takes until the missing tokens have accrued.
+    /// When the last packet left, and how many tokens were missing at that time (in bit/s x ns).
+    /// The bucket stores these values because a rate change changes how long the missing tokens
+    /// take to accrue.
     owed: (Time, u128),
 }
 
@@ -58,13 +61,13 @@ impl Bucket {
         }
     }
 
-    /// Records a packet that was sent at `since` without a call of [`Bucket::take`].
+    /// Records a packet that left at `since` but was not passed to [`Bucket::take`].
     pub fn note(&mut self, since: Time, len: u32) {
         self.owed = (since, bits(len));
     }
 
-    /// Called after the steps of the rate have changed. Returns when the next packet may leave, or
-    /// `None` if no tokens are missing.
+    /// Computes the waiting time again after the steps of the rate have changed. Returns when the
+    /// next packet may leave, or `None` if no tokens are missing.
     pub fn again(&mut self, steps: &[(Time, Rate)]) -> Option<Time> {
         let (since, owed) = self.owed;
         if owed == 0 {
@@ -78,8 +81,8 @@ impl Bucket {
         Some(until)
     }
 
-    /// Takes the tokens for a packet of `len` bytes that leaves now (`link = "wire"`: begins to
-    /// leave now). Returns when the next packet may leave.
+    /// Takes the tokens for a packet of `len` bytes that leaves now. With `link = "wire"`, the
+    /// packet begins to leave now. Returns when the next packet may leave.
     #[inline(never)]
     pub fn take(&mut self, rate: &RatePlan, now: Time, len: u32) -> Time {
         let (step, current) = match rate {
@@ -121,8 +124,8 @@ fn bits(len: u32) -> u128 {
     u128::from(len) * 8 * 1_000_000_000
 }
 
-/// Returns a burst as a time at the rate, in ticks of 64 ns as in tc. (Older versions of tc count
-/// in whole microseconds.)
+/// Returns how long a burst takes at the rate, rounded to ticks of 64 ns as in tc. (Older versions
+/// of tc count in whole microseconds.)
 fn depth(burst: Bytes, rate: Rate) -> Time {
     const TICK: u64 = 64;
     let time = rate.time_for(burst.0).min(MOST_GATHERED);
@@ -157,7 +160,7 @@ mod tests {
         assert_eq!(at_once(0, 1_514), (1, Time(1_211_200)));
         assert_eq!(at_once(1_600, 1_514), (2, Time(2 * 1_211_200 - 1_280_000)));
         assert_eq!(at_once(1_513, 1_514).0, 1);
-        // Tokens of exactly zero are enough for a second packet.
+        // A packet may leave when exactly zero tokens are left.
         assert_eq!(at_once(1_600, 1_600), (2, Time(1_280_000)));
         assert_eq!(at_once(15_140, 1_514).0, 11);
     }
@@ -167,12 +170,12 @@ mod tests {
         let mut bucket = Bucket::new(Bytes(1_600));
         let start = Time::from_secs(1);
         assert_eq!(bucket.take(&RATE, start, 1_514), start);
-        // Tokens for 68.8 us are left. After another 100 us there are tokens for 168.8 us, 1042.4
-        // us less than the packet's 1211.2 us.
+        // 68.8 us worth of tokens are left. After another 100 us the bucket holds 168.8 us worth of
+        // tokens. The packet needs 1211.2 us, so 1042.4 us are missing.
         let later = start + Time(100_000);
         let next = bucket.take(&RATE, later, 1_514);
         assert_eq!(next, later + Time(1_211_200 - 168_800));
-        // A minute later the bucket is full. It does not hold more than its depth.
+        // A minute later the bucket is full. The bucket never holds more tokens than its depth.
         let minute = next + Time::from_secs(60);
         assert_eq!(bucket.take(&RATE, minute, 1_514), minute);
         assert!(bucket.take(&RATE, minute, 1_514) > minute);

@@ -1,23 +1,23 @@
 //! The event calendar. Each component has at most one pending entry. Entries are ordered by time
 //! and, at equal times, by component number.
 //!
-//! Packets wait in the FIFOs of links and pipes, so the calendar holds a few entries per link and
-//! one per endpoint, not one per packet. Nearly all events belong to the first few components,
-//! which are pipes and links. Their entries are in an array, which the calendar scans. All other
-//! entries are in an indexed 4-ary heap.
+//! Packets wait in the FIFOs of links and pipes. So the calendar does not hold one entry per
+//! packet, but a few entries per link and one per endpoint. Nearly all events belong to the first
+//! few components, which are pipes and links. Their entries are in an array, which the calendar
+//! scans. All other entries are in an indexed 4-ary heap.
 
 pub(crate) mod order;
 
 use crate::units::Time;
 use order::Order;
 
-/// Number of a component. Of components that are due at the same time, the lowest number comes
-/// first.
+/// Number of a component. If several components are due at the same time, the component with the
+/// lowest number comes first.
 pub type Component = u32;
 
 const ABSENT: u32 = u32::MAX;
 const ARITY: usize = 4;
-/// Largest number of components in the array. The cost of a scan is proportional to their number.
+/// Largest number of components in the array. The cost of a scan is proportional to this number.
 const SCANNED: usize = 8;
 const FEW: usize = 4;
 /// Number of bits for the number of a component in the array.
@@ -26,16 +26,17 @@ const DIGITS: u32 = SCANNED.ilog2();
 /// Finds the component that is due next.
 #[derive(Clone, Debug)]
 pub struct Calendar {
-    /// Time and number of each component in the array, packed as in `heap`, but into 64 bits, so
-    /// times must be below 73 years. `u64::MAX` if the component is not due.
+    /// Time and number of each component in the array. They are packed as in `heap`, but into 64
+    /// bits, so times must be below 73 years. `u64::MAX` if the component is not due.
     scanned: [u64; SCANNED],
     width: usize,
     /// Whether the array has at most [`FEW`] components, so that a scan reads only `FEW` entries.
     few: bool,
-    /// Time and component number of each entry, packed into one integer that gives their order.
+    /// Time and component number of each entry, packed into one integer. Comparing these integers
+    /// orders the entries.
     heap: Vec<u128>,
-    /// When the first entry of `heap` is due, ns, or `u64::MAX` if the heap is empty. The calendar
-    /// stores it here because every event reads it.
+    /// When the first entry of `heap` is due (in ns), or `u64::MAX` if the heap is empty. The
+    /// calendar stores it here because every event reads it.
     first: u64,
     /// Position of each component in `heap`, or `ABSENT`.
     place: Vec<u32>,
@@ -43,7 +44,7 @@ pub struct Calendar {
     pub(crate) order: Option<Box<Order>>,
 }
 
-/// The time of an entry that is not due. It is later than the end of every run.
+/// The time that marks a component without an entry. It is later than the end of every run.
 pub(crate) const NOT_DUE: Time = Time(u64::MAX >> DIGITS);
 
 #[inline]
@@ -57,8 +58,8 @@ fn component_of(entry: u128) -> Component {
 }
 
 impl Calendar {
-    /// Creates a calendar for components 0..n. The first `busy` components are those that usually
-    /// have an entry. The time of an entry must be below `NOT_DUE` or equal to [`Time::NEVER`].
+    /// Creates a calendar for components 0..n. Components below `busy` usually have an entry. The
+    /// time of an entry must be below `NOT_DUE` or equal to [`Time::NEVER`].
     pub fn new(components: usize, busy: usize) -> Calendar {
         Calendar {
             scanned: [u64::MAX; SCANNED],
@@ -254,7 +255,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Entries are returned in the order of time, and of component number at equal times.
+        /// Entries are returned in the order of time. At equal times they are returned in the order
+        /// of component number.
         #[test]
         fn pops_in_total_order(
             busy in 0usize..10,
@@ -284,8 +286,8 @@ mod tests {
         }
     }
 
-    /// Tries every sequence of five operations on two components in the array and three in the
-    /// heap, at three points in time, with both lengths of a scan.
+    /// Tries every sequence of five operations at three points in time. Two of the components are
+    /// in the array and three are in the heap. Both lengths of a scan are tried.
     #[test]
     fn every_short_sequence() {
         fn go(components: [Component; 5], calendar: &Calendar, model: [u64; 5], left: u32) {

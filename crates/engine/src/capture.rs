@@ -22,7 +22,7 @@ pub struct PacketEvent {
     pub time: Time,
     /// Index of the link in the plan.
     pub link: u32,
-    /// What the link did with the packet.
+    /// What happened to the packet at the link.
     pub seen: Seen,
     /// The packet as it was at that time.
     pub packet: Packet,

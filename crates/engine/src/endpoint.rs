@@ -1,10 +1,10 @@
-//! Endpoints: the trait through which the network runs a transport stack from outside tailback,
-//! such as QUIC. The stack runs in virtual time.
+//! Endpoints: the trait through which the network runs a transport stack that is not part of
+//! tailback, such as QUIC. The stack runs in virtual time.
 //!
 //! Endpoints are attached to both ends of an entry of `[[programs]]`
 //! ([`crate::network::Network::attach`]). An endpoint exchanges datagrams with its peer and asks
-//! the network to wake it. It does no I/O, reads no clock and draws no random numbers of its own.
-//! So the same calls always give the same results.
+//! the network to call it at given times. It must not do I/O, read a clock or draw random numbers
+//! of its own. As a result, the same calls always give the same results.
 
 use std::any::Any;
 
@@ -14,11 +14,11 @@ use crate::units::Time;
 /// Bytes that a frame adds to the payload of a UDP datagram over IPv4: Ethernet 14, IP 20, UDP 8.
 pub const UDP_IPV4: u16 = 42;
 
-/// An end of one or more connections.
+/// An endpoint handles one end of one or more connections.
 ///
 /// The network calls [`Endpoint::wake`] once when the entry starts, and then at each time that
-/// [`Endpoint::next`] returns. After each `wake` and each `receive` the network calls `transmit`
-/// until it returns `None`, and then `next`.
+/// [`Endpoint::next`] returns. After each call of `wake` or `receive`, the network calls `transmit`
+/// until `transmit` returns `None`. Then it calls `next`.
 pub trait Endpoint: Any + Send {
     /// Starts the endpoint on the first call. Later calls handle timers that are due.
     fn wake(&mut self, now: Time);
@@ -30,24 +30,25 @@ pub trait Endpoint: Any + Send {
     /// nothing to send now.
     fn transmit(&mut self, now: Time, datagram: &mut Vec<u8>) -> Option<Transmit>;
 
-    /// Returns when to call [`Endpoint::wake`] next. A time in the past means that the network
-    /// calls it at once. `None` means that the endpoint waits for a datagram.
+    /// Returns when to call [`Endpoint::wake`] next. If this time is in the past, the network calls
+    /// `wake` at once. `None` means that the endpoint waits for a datagram.
     fn next(&mut self) -> Option<Time>;
 
-    /// Returns whether the endpoint's work is done. This side of the entry ends when `is_done`
-    /// first returns true. The endpoint is still woken and receives datagrams after that.
+    /// Returns whether the endpoint's work is done. The program on this side of the entry ends when
+    /// `is_done` first returns true. After that, the network still wakes the endpoint and delivers
+    /// datagrams to it.
     fn is_done(&self) -> bool {
         false
     }
 
-    /// Returns the state of the endpoint's sender, for its time series. Called at every record
-    /// interval.
+    /// Returns the state of the endpoint's sender, which tailback records as a time series. Called
+    /// at every record interval.
     fn state(&self) -> EndpointState {
         EndpointState::default()
     }
 
-    /// Returns numbers that the endpoint counts itself, such as its goodput. They appear in the
-    /// `results` of its entry. Called once, after the run.
+    /// Returns values that the endpoint itself has measured, such as its goodput. They appear in
+    /// the `results` of the endpoint's entry. Called once, after the run.
     fn numbers(&self) -> Vec<(&'static str, f64)> {
         Vec::new()
     }
@@ -58,8 +59,9 @@ pub trait Endpoint: Any + Send {
         Vec::new()
     }
 
-    /// Returns the bytes that a frame adds to the datagram. Links and queues count these bytes,
-    /// too. If the stack's datagrams are IP packets, this is 14, the Ethernet header.
+    /// Returns how many header bytes a frame adds to the datagram. Links and queues count these
+    /// header bytes, too. If the stack's datagrams are complete IP packets, return 14, the length
+    /// of the Ethernet header.
     fn header_bytes(&self) -> u16 {
         UDP_IPV4
     }
@@ -70,8 +72,9 @@ pub trait Endpoint: Any + Send {
 pub struct Transmit {
     /// The ECN field of each datagram.
     pub ecn: Ecn,
-    /// The size of each datagram in bytes, if the buffer holds several datagrams, as with GSO. The
-    /// last datagram may be shorter. `None` if the buffer holds one datagram.
+    /// The size of each datagram in bytes, if the buffer holds several datagrams, as with GSO
+    /// (generic segmentation offload). The last datagram may be shorter. `None` if the buffer holds
+    /// one datagram.
     pub segment_size: Option<usize>,
 }
 
@@ -117,28 +120,28 @@ impl Side {
     }
 }
 
-/// A mistake of an endpoint that the network has detected. After a mistake, the network neither
-/// wakes the endpoint nor delivers datagrams to it.
+/// A fault of an endpoint that the network has detected. After a fault, the network neither wakes
+/// the endpoint nor delivers datagrams to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EndpointFault {
     /// Index of the entry in `[[programs]]`.
     pub entry: usize,
-    /// The side whose endpoint made the mistake.
+    /// The side whose endpoint is at fault.
     pub side: Side,
-    /// Time of the mistake.
+    /// When the fault was detected.
     pub at: Time,
-    /// The kind of mistake.
+    /// The kind of fault.
     pub kind: FaultKind,
 }
 
-/// A kind of mistake that an endpoint can make.
+/// A kind of fault that an endpoint can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultKind {
-    /// The endpoint asked to be woken this many times within a millisecond.
+    /// Within one millisecond, the endpoint asked to be woken this many times.
     Spins(u32),
-    /// The endpoint sent this many datagrams within a millisecond.
+    /// Within one millisecond, the endpoint sent this many datagrams.
     Floods(u32),
-    /// The datagrams of the endpoint's entry that are in the network have this many bytes in total.
+    /// The payloads of the entry's datagrams in the network have this many bytes in total.
     Fills(u64),
 }
 

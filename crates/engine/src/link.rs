@@ -33,38 +33,39 @@ pub struct Link {
     /// Index of the pipe that delays packets after the link, if any.
     pub pipe: Option<u32>,
     rate: RatePlan,
-    /// The rate, if it is constant and the shaper has no burst.
+    /// The rate, if it never changes and the shaper has no burst. Otherwise `None`.
     constant: Option<Rate>,
     step: Cursor,
     mode: LinkMode,
-    /// Whether the link is a shaper, so that a packet leaves when its transmission begins.
+    /// Whether the link is a shaper. A shaper releases a packet when the packet's transmission
+    /// begins.
     plain: bool,
     bucket: Bucket,
     overhead: i32,
     count_in_service: bool,
-    /// Whether packets may be lost or pass impairments after the queue.
+    /// Whether packets may be lost after the queue or pass through impairments there.
     pub impaired: bool,
     /// Probability of loss after the queue, and the random stream for it.
     loss: Option<(f64, Stream)>,
     /// Marks and drops that the scenario schedules by packet number.
     scheduled: Option<Box<Scheduled>>,
-    /// Whether the link is sending, or the queue has set a time before which it releases no packet.
-    /// The link is then not served when a packet arrives.
+    /// True while the link is transmitting, or while the queue holds its packets until a known
+    /// time. An arriving packet then causes the link to be served only if `held` is true.
     busy: bool,
-    /// Whether the queue has set a time before which it releases no packet. An arriving packet may
-    /// change this time.
+    /// Whether the queue holds its packets until a known time. An arriving packet may change this
+    /// time.
     held: bool,
     /// On a wire: the packet in transmission. On a trace: a partly sent packet with its remaining
     /// bytes.
     in_service: Option<(Packet, u32)>,
-    /// On a trace: the number of delivery opportunities used.
+    /// On a trace: how many delivery opportunities have passed or are in use.
     opportunity: u64,
-    /// The length and transmission time of the last frame, so that the next frame of equal length
-    /// needs no division. On a trace: how many bytes of the opportunity are used.
+    /// The length and transmission time of the last frame. If the next frame has the same length,
+    /// the link needs no division. On a trace: how many bytes of the opportunity are used.
     slot: (u32, Time),
 }
 
-/// A schedule of marks and drops, and how far it has been applied.
+/// A schedule of marks and drops, and the position up to which it has been applied.
 struct Scheduled {
     /// Packet numbers in ascending order. The flag is true if the packet is dropped, and false if
     /// it is marked.
@@ -88,9 +89,9 @@ impl Scheduled {
         })
     }
 
-    /// Counts a packet and applies the schedule to it. Returns whether the packet is dropped. If a
-    /// mark is scheduled for a packet that is not ECN-capable, the packet is dropped, as a queue
-    /// would drop it.
+    /// Counts a packet and checks whether the schedule marks or drops it. Returns whether the
+    /// packet is dropped. If the schedule marks a packet that is not ECN-capable, the packet is
+    /// dropped, as a queue would do.
     #[inline(never)]
     fn drops(&mut self, packet: &mut Packet, now: Time, sink: &mut Sink) -> bool {
         if packet.payload == 0 {
@@ -155,8 +156,8 @@ impl Link {
         !self.busy || self.held
     }
 
-    /// Serves the link. Call this at the time returned by the last call, and when a packet arrives
-    /// at an idle link. A packet that leaves is written to `packet`.
+    /// Serves the link. Call this at the time that the previous call returned, and when a packet
+    /// arrives at an idle link. A packet that leaves is written to `packet`.
     #[inline]
     pub fn serve(&mut self, now: Time, packet: &mut Packet) -> Next {
         if !self.plain {
@@ -168,7 +169,7 @@ impl Link {
         }
     }
 
-    /// Serves a link with the mode `wire`, or with a rate from a trace.
+    /// Serves a link whose mode is `wire` or whose rate comes from a trace.
     #[inline(never)]
     fn serve_other(&mut self, now: Time, packet: &mut Packet) -> Next {
         if matches!(self.rate, RatePlan::Trace(_)) {
@@ -184,8 +185,8 @@ impl Link {
             // begins.
             (Some((leaves, _)), begun) => {
                 *packet = leaves;
-                // If no transmission begins, the link is served again at once. It then finds the
-                // queue empty, or the queue releases no packet yet.
+                // If no transmission begins, the link is served again at once. The queue is then
+                // empty, or it does not release a packet yet.
                 Next::Leaves(begun.unwrap_or(now))
             }
             (None, Ok(end)) => Next::Wait(end),
@@ -204,8 +205,9 @@ impl Link {
             return Err(Next::Wait(until));
         }
         let end = match self.queue.dequeue(now, &mut self.sink, packet) {
-            // The queue itself shapes to the link's rate, so it determines when the transmission
-            // ends. Behind such a queue, only a wire computes transmission times of its own.
+            // The queue itself shapes traffic to the link's rate, so the queue determines when the
+            // transmission ends. In the mode `wire`, the link computes the transmission time
+            // itself, even after such a queue.
             Dequeue::Until(next) if self.mode == LinkMode::Shaper => next.clamp(now, NOT_DUE),
             Dequeue::Packet | Dequeue::Until(_) => {
                 let len = self.charged(packet);
@@ -252,7 +254,7 @@ impl Link {
         (i32::from(packet.len) + self.overhead).max(1) as u32
     }
 
-    /// Returns the end of a frame's transmission that begins now.
+    /// Returns when the transmission of a frame ends that begins now.
     #[inline]
     fn slot_end(&mut self, now: Time, len: u32) -> Time {
         match self.constant {
@@ -266,15 +268,15 @@ impl Link {
         }
     }
 
-    /// Serves a trace like Mahimahi. At each opportunity up to 1504 bytes leave. If the queue
-    /// becomes empty, the unused bytes of the opportunity are lost. A packet may need several
-    /// opportunities.
+    /// Serves a trace of delivery opportunities as Mahimahi does. At each opportunity, the link
+    /// sends up to 1504 bytes. If the queue becomes empty, the unused bytes of the opportunity are
+    /// lost. A packet may need several opportunities.
     fn serve_trace(&mut self, now: Time, packet: &mut Packet) -> Next {
         let RatePlan::Trace(times) = &self.rate else {
             unreachable!("only called for traces")
         };
-        // The link was idle at the opportunities before now. There may be millions of them, so skip
-        // them all at once.
+        // The link was idle during the opportunities before now. There may be millions of them, so
+        // skip them all at once.
         let mut opportunity = self.opportunity;
         if opportunity_time(times, opportunity) < now {
             opportunity = opportunities_until(times, now - Time(1));
@@ -328,7 +330,7 @@ impl Link {
         }
     }
 
-    /// Decides at random whether a packet is lost after the queue, and counts the loss.
+    /// Decides at random whether a packet is lost after the queue. If so, counts the loss.
     #[inline]
     pub fn loses(&mut self, packet: &Packet, now: Time) -> bool {
         let Some((probability, stream)) = &mut self.loss else {
@@ -346,9 +348,9 @@ impl Link {
         u64::from(self.in_service.is_some())
     }
 
-    /// Changes the rate from `now` on. `due` is the time at which the link would be served next.
-    /// Returns the time at which it is served next instead, if this time changes. A packet in
-    /// transmission continues at the new rate. The rate must not come from a trace.
+    /// Changes the rate from `now` on. `due` is the time at which the link would have been served
+    /// next at the old rate. If this time changes, returns the new time. A packet in transmission
+    /// continues at the new rate. Do not call this for a link whose rate comes from a trace.
     pub fn change_rate(&mut self, rate: Rate, now: Time, due: Option<Time>) -> Option<Time> {
         let mut steps = match &mut self.rate {
             RatePlan::Steps(steps) => std::mem::take(steps),
@@ -371,9 +373,10 @@ impl Link {
             return None;
         }
         match (again, due) {
-            // A queue that itself shapes has set the end of the slot, which does not change.
+            // The queue itself shapes traffic and has determined when the transmission ends. This
+            // time does not change.
             (None, Some(_)) => None,
-            // The link was stopped, so serve it now.
+            // The rate was 0 so far, so serve the link now.
             (None, None) => Some(now),
             (Some(again), _) => {
                 self.sink.change_end(again);
@@ -382,8 +385,8 @@ impl Link {
         }
     }
 
-    /// Changes the probability of loss behind the queue. `stream` creates the random stream if the
-    /// link did not lose packets before.
+    /// Changes the probability of loss after the queue. `stream` creates the random stream if the
+    /// link had no random loss so far.
     pub fn change_loss(&mut self, probability: f64, stream: impl FnOnce() -> Stream) {
         self.impaired = true;
         match &mut self.loss {
@@ -392,7 +395,8 @@ impl Link {
         }
     }
 
-    /// Changes options of the queue. `options` are complete.
+    /// Changes options of the queue. `options` holds every option, including options that do not
+    /// change.
     pub fn change_queue(&mut self, options: &Options, mtu: u32, now: Time) {
         let rate = match &self.rate {
             RatePlan::Steps(steps) => steps[self.step.at(steps, now)].1,
@@ -402,7 +406,7 @@ impl Link {
             .change(options, &Setting { rate, mtu, now }, &mut self.sink);
     }
 
-    /// Returns the rate over the whole run so far.
+    /// Returns the link's rate as a function of time, from the start of the run.
     pub fn rate(&self) -> &RatePlan {
         &self.rate
     }

@@ -4,18 +4,18 @@
 //! |---|---|
 //! | `build` | builds an idle network from a plan |
 //! | `events` | what each component does when it is due |
-//! | `ahead` | prefetches memory for the next packets |
+//! | `ahead` | prefetches the memory that the next packets will need |
 //! | `applications` | applications of flows: their writes and requests |
 //! | `chunks` | the chunks of a connection |
 //! | `connections` | both ends of TCP connections of flows and sources |
 //! | `sources` | traffic sources, which send datagrams or open connections |
-//! | `datagrams` | the receiving ends of sources: echoes, frames, reports |
+//! | `datagrams` | the receiving ends of sources, which echo datagrams, assemble frames and send reports |
 //! | `loads` | connections of sources that never end, and requests on these connections |
 //! | `pipe` | constant delays with optional jitter |
 //! | `impaired` | links with impairments |
 //! | `live` | changes of links, flows and sources during the run |
 //! | `parts` | divides one run among several cores |
-//! | `slots` | slots after a link, in which packets may leave |
+//! | `slots` | time slots after a link; packets may leave only in a slot |
 //! | `sampling` | time series and samples |
 //! | `endpoints` | endpoints of programs: what they send and receive |
 //! | `outcome` | the results of a run |
@@ -68,8 +68,8 @@ use pipe::Pipe;
 use sampling::Flow;
 use sources::Traffic;
 
-/// Counts packets by where they are. Drops are counted only after the warm-up, so the counts add up
-/// only without a warm-up.
+/// Counts the packets by their current location. Drops during the warm-up are not counted. So the
+/// counts add up only if the run has no warm-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Census {
     /// Packets that endpoints have put into the network.
@@ -78,7 +78,7 @@ pub struct Census {
     pub ended: u64,
     /// Packets in pipes, in queues and in transmission.
     pub inside: u64,
-    /// Packets that queues dropped, or that were lost after them.
+    /// Packets that queues dropped, and packets that were lost after a queue.
     pub dropped: u64,
 }
 
@@ -98,8 +98,8 @@ pub struct Network {
     links: Vec<Link>,
     impaired: Vec<Option<Box<Impaired>>>,
     link_samplers: Vec<LinkSampler>,
-    /// The two endpoints of each flow, traffic source and connection slot, by the number that
-    /// packets carry.
+    /// The two endpoints of each flow, traffic source and connection slot. The index is the number
+    /// that packets carry.
     ends: Vec<Ends>,
     flows: Vec<Flow>,
     traffic: Vec<Traffic>,
@@ -109,8 +109,8 @@ pub struct Network {
     events: u64,
     data_packets_before_warmup: u64,
     every_change: bool,
-    /// Whether the network must record a flow's state, or store it for later connections, each time
-    /// the flow's sender acts.
+    /// Whether the network does extra work each time a flow's sender acts. It then records the
+    /// flow's state, or stores it for later connections.
     follows_flows: bool,
     /// The values that hosts store about destinations (RTT, ssthresh, reordering). `None` if they
     /// remember nothing.
@@ -129,8 +129,8 @@ pub struct Network {
 }
 
 impl Network {
-    /// Replaces the queue of a link. Meant for queues that are not registered, and for tests. Call
-    /// this before the run.
+    /// Replaces the queue of a link. Intended for tests and for queues that are not registered.
+    /// Call this before the run.
     pub fn replace_queue(&mut self, link: usize, queue: Box<dyn Queue>) {
         self.links[link].queue = queue;
         self.links[link]
@@ -139,7 +139,7 @@ impl Network {
         self.links[link].queue.flows(&self.plan.flow_info());
     }
 
-    /// Counts all packets that entered the network, separately for each location.
+    /// Counts all packets that have entered the network, by their current location.
     pub fn census(&self) -> Census {
         let waiting = self
             .pipes
@@ -171,7 +171,7 @@ impl Network {
         self.links[link].queue.backlog()
     }
 
-    /// Returns the time of the event handled last.
+    /// Returns the time of the event that was handled last.
     pub fn now(&self) -> Time {
         self.now
     }
@@ -244,10 +244,10 @@ impl Network {
         self.links[link].sink.stop_recording_packets();
     }
 
-    /// Moves the packets recorded since the last call to the end of `out`, in the order of time.
-    /// Packets of the same nanosecond are in the order of the links. Call this between calls of
-    /// [`Network::advance`], and after the last of them. Each call must handle so few events that
-    /// the recorded packets fit into memory.
+    /// Appends to `out` the packets that were recorded since the last call, in the order of time.
+    /// Packets that were recorded in the same nanosecond are in the order of the links. Call this
+    /// between calls of [`Network::advance`], and once more after the last call of it. Let each
+    /// call of `advance` handle so few events that the recorded packets fit into memory.
     pub fn take_packets(&mut self, out: &mut Vec<PacketEvent>) {
         let before = out.len();
         for link in &mut self.links {

@@ -23,8 +23,8 @@ impl Ecn {
     }
 }
 
-/// What queues may know about a flow: its host numbers, and the DSCP of its packets in both
-/// directions.
+/// What queues may know about a flow: the numbers of its two hosts, and the DSCP that its packets
+/// carry in both directions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlowInfo {
     /// Number of the host that sends data.
@@ -45,19 +45,19 @@ pub mod flags {
     pub const ECE: u16 = 4;
     /// TCP Congestion Window Reduced.
     pub const CWR: u16 = 8;
-    /// Echo of SCE (the former NS bit).
+    /// Echo of an SCE mark (in the former NS bit).
     pub const ESCE: u16 = 16;
-    /// The segment was sent before.
+    /// The segment is a retransmission.
     pub const RETRANSMIT: u16 = 32;
-    /// The same bit as [`RETRANSMIT`], but on an ACK from a receiver that divides ACKs: the ACK
-    /// acknowledges only a part of a segment. The sender must not treat it as a duplicate ACK.
+    /// This is the same bit as [`RETRANSMIT`], but on an ACK from a receiver that divides ACKs. The
+    /// ACK acknowledges only a part of a segment. The sender must not treat it as a duplicate ACK.
     pub const PARTIAL: u16 = RETRANSMIT;
     /// The first SACK block is a D-SACK (RFC 2883).
     pub const DSACK: u16 = 64;
     /// A datagram, not TCP.
     pub const DATAGRAM: u16 = 128;
-    /// Bit 2 of Accurate ECN's ACE field, the former NS bit. `CWR` and `ECE` are bits 1 and 0 (RFC
-    /// 9768 section 3.2.2).
+    /// Bit 2 of the ACE field of Accurate ECN. This bit was formerly the NS bit. `CWR` is bit 1 and
+    /// `ECE` is bit 0 of this field (RFC 9768 section 3.2.2).
     pub const AE: u16 = ESCE;
     /// The bits of the ACE field.
     pub const ACE: u16 = AE | CWR | ECE;
@@ -65,24 +65,25 @@ pub mod flags {
     /// [`super::Packet::sack`] and in [`super::Packet::ect0`].
     pub const ACCECN: u16 = 256;
     /// The packet is an ACK whose timestamp is newer than that of the previous ACK. Only hosts that
-    /// write their own timestamps set this flag. Such an ACK reports marks even if it reports
-    /// nothing else (Linux `FLAG_TS_PROGRESS`). The simulator's receivers do not send such ACKs.
+    /// write the current time into each ACK's timestamp set this flag. The sender reads the marks
+    /// that such an ACK reports even if the ACK reports nothing else (Linux `FLAG_TS_PROGRESS`).
+    /// The simulator's receivers do not send such ACKs.
     pub const NEWER: u16 = 512;
-    /// The packet is an ACK with payload, with which the receiver requests more data.
+    /// The packet is an ACK with payload. By this payload, the receiver requests more data.
     pub const REQUEST: u16 = 1024;
     /// A queue on the path has cleared the packet's DSCP.
     pub const WASHED: u16 = 1 << 12;
     /// The packet is in a tunnel, and [`super::Packet::ecn`] is the ECN field of the outer header.
     pub const TUNNELLED: u16 = 1 << 11;
-    /// The two bits for the ECN field of the inner header, while the packet is in a tunnel.
+    /// The two bits that hold the ECN field of the inner header while the packet is in a tunnel.
     pub const INNER: u16 = 3 << 13;
-    /// Set by DualPI2 on arrival if the step threshold applies to the packet. It has no meaning
-    /// outside the queue.
+    /// DualPI2 sets this flag on arrival if the step threshold applies to the packet. It has no
+    /// meaning outside the queue.
     pub const NOTED: u16 = 1 << 15;
 }
 
-/// A SACK block of `len` segments. It begins `offset` segments after the cumulative
-/// acknowledgement, and is empty if `len` is 0. A D-SACK may be below the cumulative
+/// A SACK block of `len` segments. The block begins `offset` segments after the cumulative
+/// acknowledgement. If `len` is 0, there is no block. A D-SACK block may lie below the cumulative
 /// acknowledgement. Its offset then wraps around.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sack {
@@ -92,8 +93,8 @@ pub struct Sack {
     pub len: u32,
 }
 
-/// A packet. Sequence numbers count segments, not bytes, because a retransmitted segment always has
-/// the same boundaries as before.
+/// A packet. Sequence numbers count segments, not bytes. This is possible because a retransmitted
+/// segment has the same boundaries as the original segment.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet {
     /// In a queue: when the packet was enqueued (set by the link before
@@ -110,8 +111,8 @@ pub struct Packet {
     pub sack: [Sack; 3],
     /// In an ACK with [`flags::ACCECN`]: the third counter of the AccECN option, for ECT(0).
     pub ect0: u32,
-    /// Index of the packet's two endpoints. They belong to a flow, to a traffic source, or to a
-    /// slot for a source's connections ([`crate::plan::Plan::owners`]).
+    /// Index of the packet's two endpoints. The index of a flow, of a traffic source, or of a slot
+    /// for a source's connections ([`crate::plan::Plan::owners`]).
     pub flow: u32,
     /// Frame length in bytes, to which the link's rate applies.
     pub len: u16,
@@ -121,7 +122,7 @@ pub struct Packet {
     pub flags: u16,
     /// ECN field.
     pub ecn: Ecn,
-    /// Number of links of the route that the packet has passed.
+    /// How many links of its route the packet has passed.
     pub hop: u8,
 }
 

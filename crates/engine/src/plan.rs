@@ -59,21 +59,22 @@ keys! {
         /// The Linux kernel that runs the scenario; kernel engine only. A guest kernel is a Linux
         /// kernel that you have built for this engine (`tailback kernel list`). Name the guest
         /// kernel by its release ("6.1", "6.1.176") or by the beginning of its hash. If several
-        /// guest kernels match, tailback takes the one in use, or else the one that was built last.
-        /// Default: the guest kernel in use.
+        /// guest kernels match, tailback uses the one that is in use. If none of them is in use,
+        /// tailback uses the one that was built last. The default is the guest kernel in use.
         kernel: Option<String> => TEXT;
-        /// Each flow's start is delayed by a random time, uniform from 0 to this value; default:
-        /// path.rtt.
+        /// Each flow's start is delayed by a random time, uniform from 0 to this value. The default
+        /// is `path.rtt`.
         start_jitter: Time = ANY_TIME;
         /// Random delay that each host adds to a packet, uniform from 0 to this value. Packets keep
-        /// their order. The value must be below the transmission time of a packet at the slowest
-        /// link. With a FIFO, use nine tenths of this time. Without jitter, the phases in which
-        /// packets arrive at a FIFO may determine the rates of the flows.
+        /// their order. The value must be less than the time that the slowest link needs to
+        /// transmit a packet. At a FIFO, use nine tenths of this transmission time. Without jitter,
+        /// the exact times at which packets arrive at a FIFO may determine which flow is how fast.
         host_jitter: Time = ANY_TIME.default("0s");
-        /// How long the timers of every host have run when the run begins. This determines when
-        /// their ticks of 1 ms occur. Default: a random time for each host, drawn from the seed, so
-        /// that equal flows do not time out at the same instant. Simulator only, because hosts of
-        /// the kernel engine share the ticks of one kernel.
+        /// For how long every host has been running when the run begins. This time determines when
+        /// the host's timer ticks of 1 ms occur. By default, each host has a random time that is
+        /// drawn from the seed. Otherwise, timeouts of equal flows would occur at the same instant.
+        /// Only the simulator supports this key. On the kernel engine, all hosts share the ticks of
+        /// one kernel.
         timer_phase: Option<Time> = ANY_TIME;
         /// The link, if there is only one. Its name is "bottleneck".
         key bottleneck = key(KeyKind::Table(&LinkPlan::TABLE));
@@ -85,32 +86,33 @@ keys! {
         key path = key(KeyKind::Table(&PathKeys::TABLE));
         /// The TCP stack of all flows.
         key tcp = key(KeyKind::Table(&TcpPlan::TABLE));
-        /// What is recorded.
+        /// Which data tailback records.
         record: RecordPlan => key(KeyKind::Table(&RecordPlan::TABLE));
         /// TCP flows.
         flows: Vec<FlowPlan> => key(KeyKind::List(&FlowPlan::TABLE));
         /// Traffic besides flows: unresponsive UDP, or short TCP connections.
         traffic: Vec<TrafficPlan> => key(KeyKind::List(&TrafficPlan::TABLE));
         /// Unmodified programs on the kernel engine, or transport stacks in the simulator. Each
-        /// entry has its own two hosts, a sender and a receiver. Packets of the sender's host pass
-        /// the route, and packets of the receiver's host take the reverse direction. A ready-made
-        /// program is selected by `kind`; write its options beside these keys.
+        /// entry has its own two hosts, a sender and a receiver. Packets of the sender's host
+        /// follow the route. Packets of the receiver's host take the reverse direction. A
+        /// ready-made program is selected by `kind`; write its options beside these keys.
         programs: Vec<ProgramPlan> => key(KeyKind::List(&ProgramPlan::TABLE));
         /// Changes during the run: of links and their queues, and of the times at which flows and
         /// sources start and stop.
         events: Vec<EventPlan> => key(KeyKind::List(&EventPlan::TABLE)).since("0.2");
-        /// Whether hosts leave segmentation to their interfaces, see [`PathKeys`].
+        /// Whether hosts leave segmentation to their network interfaces (see [`PathKeys`]).
         offloads: bool;
-        /// Folders of plugins, relative to this file. Plugins are crates with your own algorithms,
-        /// and the engine is compiled with them. The id of a run depends on the content of the
-        /// plugins, not on this key.
-        // The program that calls the engine is compiled with the plugins.
+        /// Folders of plugins, relative to this file. A plugin is a crate with your own algorithms,
+        /// which is compiled into the engine. The id of a run depends on the content of the
+        /// plugins, not on the paths in this key.
+        // The calling program already contains the plugins.
         key with = key(KeyKind::Folders);
-        /// Runs the scenario with every combination of the listed values. Each key of this table is
-        /// the path of a key of the scenario (such as "bottleneck.rate") with a list of values. A
-        /// combination is called a sweep point, and runs with every seed. The last key varies
-        /// fastest. Keys in [[sweep.zip]] do not vary independently: their lists have equal length
-        /// and advance together.
+        /// Runs the scenario with every combination of the listed values. Each key in this table is
+        /// the path of a scenario key, such as "bottleneck.rate". Its value is a list of values for
+        /// that key. Each combination is called a sweep point. Every sweep point runs with every
+        /// seed. From one sweep point to the next, the key that is written last changes first. Keys
+        /// in [[sweep.zip]] do not vary independently. Their lists must have equal length, and the
+        /// n-th values of all lists are used together.
         key sweep = key(KeyKind::Sweep);
         /// A condition on a metric. If it does not hold, the run fails.
         key assert = key(KeyKind::Asserts);
@@ -144,7 +146,7 @@ impl Plan {
         group::members(&self.traffic)
     }
 
-    /// Returns whether any host remembers destinations.
+    /// Returns whether any host stores values about destinations for later connections.
     pub fn remembers(&self) -> bool {
         let sources = self.traffic.iter().filter_map(|s| s.connections.as_ref());
         let stacks = self.flows.iter().map(|flow| &flow.tcp);
@@ -163,12 +165,12 @@ impl Plan {
         group::count(&self.traffic)
     }
 
-    /// Returns each entry of programs, with groups expanded.
+    /// Returns each entry of `[[programs]]`, with groups expanded.
     pub fn each_program(&self) -> impl Iterator<Item = Member<'_, ProgramPlan>> {
         group::members(&self.programs)
     }
 
-    /// Returns the number of entries of programs.
+    /// Returns the number of entries of `[[programs]]`, with groups expanded.
     pub fn program_count(&self) -> usize {
         group::count(&self.programs)
     }
@@ -219,8 +221,8 @@ impl Plan {
         here
     }
 
-    /// Adds the delays of the links of both routes to `rtt`. The sum does not include queueing or
-    /// serialisation.
+    /// Returns `rtt` plus the delays of all links on the two routes. The sum does not include
+    /// queueing or serialisation.
     pub fn rtt_over(&self, rtt: Time, route: &[u32], back: &[u32]) -> Time {
         let links = route.iter().chain(back);
         let links = links.filter_map(|link| self.links.get(*link as usize));
@@ -234,7 +236,7 @@ impl Plan {
     }
 }
 
-/// A pair of hosts: the properties that all flows and sources on them share.
+/// A pair of hosts, with the properties that all flows and sources on these hosts share.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Hosts {
     /// Base round-trip time.
@@ -243,9 +245,10 @@ pub struct Hosts {
     pub route: Vec<u32>,
     /// Links that ACKs pass, in order.
     pub back: Vec<u32>,
-    /// Settings of the TCP stack that apply to the whole host. `None` for a source that is not TCP.
+    /// Settings of the TCP stack that apply to the whole host. `None` if only traffic sources
+    /// without TCP use the hosts.
     pub stack: Option<HostStack>,
-    /// The name of the flow, if only one flow uses this pair of hosts.
+    /// The name of the flow, if no other flow uses this pair of hosts.
     pub alone: Option<String>,
     /// Size of the longest IP packet, bytes.
     pub mtu: u32,
@@ -266,11 +269,12 @@ pub struct HostStack {
     pub initial_cwnd: u32,
     /// Lower limit of the retransmission timeout.
     pub min_rto: Time,
-    /// Number of segments that a delayed ACK covers.
+    /// After how many segments the receiver sends a delayed ACK.
     pub delack: Delack,
-    /// Whether the host remembers destinations, and whether it remembers their ssthresh.
+    /// Whether the host stores values about destinations for later connections, and whether these
+    /// values include ssthresh.
     pub metrics_save: [bool; 2],
-    /// Whether TCP joins segments before the interface separates them.
+    /// Whether TCP joins segments into large packets, which the network interface splits again.
     pub joins: bool,
 }
 
@@ -292,8 +296,8 @@ impl HostStack {
 /// Returns the host jitter that desynchronises flows at a FIFO. It is 0.9 times the transmission
 /// time of a packet at the slowest link, rounded down to two digits.
 ///
-/// With much less jitter, flows stay synchronised (`benches/phases.py`). With more, jitter would
-/// reorder packets that the link has spaced.
+/// If the jitter is much smaller, flows stay synchronised (`benches/phases.py`). If the jitter is
+/// larger, it reorders packets that the link has spaced.
 pub fn spreading_jitter(packet: Time) -> Time {
     let most = (packet.0 / 10 * 9).max(1);
     let unit = 10u64.pow(most.ilog10().saturating_sub(1));
@@ -305,11 +309,12 @@ fn frame_of(tcp: &TcpPlan) -> u32 {
 }
 
 impl Plan {
-    /// Returns the pairs of hosts, and the index of the pair of each flow and then of each source.
+    /// Returns all pairs of hosts. Also returns which pair each flow uses, followed by which pair
+    /// each source uses.
     ///
     /// Flows and sources use the same pair of hosts if the scenario gives their hosts the same
-    /// names. Without names, they do so if they have the same round-trip time, route and host
-    /// settings. The kernel engine assigns hosts in the same way.
+    /// names. If the hosts have no names, flows and sources with the same round-trip time, route
+    /// and host settings use the same pair. The kernel engine assigns hosts in the same way.
     pub fn hosts(&self) -> (Vec<Hosts>, Vec<usize>) {
         let jittered = self.host_jitter > Time::ZERO;
         let of_flow = |flow: &FlowPlan, alone| Hosts {
@@ -371,8 +376,9 @@ impl Plan {
         meter::owners(self.flow_count(), limits, self.program_count())
     }
 
-    /// Returns the rate and round-trip time that a source's connection would have alone on the
-    /// path: the nominal rate of the slowest link, and the base round-trip time plus link delays.
+    /// Returns the rate and round-trip time that a source's connection would have if it were alone
+    /// on the path. The rate is the nominal rate of the slowest link. The round-trip time is the
+    /// base round-trip time plus link delays.
     pub fn alone(&self, source: &TrafficPlan) -> (Rate, Time) {
         self.alone_over(source.rtt, &source.route, source.back().unwrap_or_default())
     }
@@ -386,8 +392,9 @@ impl Plan {
         (rate.unwrap_or_default(), self.rtt_over(rtt, route, back))
     }
 
-    /// Returns host numbers and DSCP for each packet number ([`Plan::owners`]). Hosts with the same
-    /// name have the same number. Each pair of hosts without names has numbers of its own.
+    /// Returns the host numbers and the DSCP that belong to each packet number ([`Plan::owners`]).
+    /// Hosts with the same name have the same number. Each pair of hosts without names has numbers
+    /// of its own.
     pub fn flow_info(&self) -> Vec<FlowInfo> {
         let (pairs, of) = self.hosts();
         let mut named = BTreeMap::new();

@@ -1,6 +1,6 @@
 //! Named paths. Each path sets the rate, delay and other properties of a link and a path, and cites
-//! the source of these numbers. `[path] profile = "wifi-bad"` adds the keys from the file
-//! `wifi-bad`. Keys that the scenario itself sets have priority.
+//! the source of these numbers. For example, `[path] profile = "wifi-bad"` adds the keys from the
+//! file `wifi-bad`. If the scenario itself sets one of these keys, the scenario's value is used.
 //!
 //! A file begins with two comments: the first describes the path, and the second gives the source
 //! of its numbers.

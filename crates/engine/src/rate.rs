@@ -1,4 +1,4 @@
-//! Link rates that may change over time, and how long a link needs for a number of bytes.
+//! Link rates that may change over time, and how long a link needs to send a number of bytes.
 
 use std::sync::Arc;
 
@@ -12,11 +12,12 @@ pub(crate) const OPPORTUNITY: u32 = 1504;
 pub enum RatePlan {
     /// The rate never changes.
     Constant(Rate),
-    /// Steps: times, ascending from 0, each with the rate that applies from then on. A rate of 0
-    /// stops the link.
+    /// Rate steps: each entry is a time and the rate that applies from this time on. Times ascend
+    /// from 0. A rate of 0 stops the link.
     Steps(Vec<(Time, Rate)>),
-    /// Delivery opportunities of 1504 bytes each (Mahimahi), ascending. They repeat after the last
-    /// opportunity. There may be millions, so copies of the plan share them.
+    /// The times of delivery opportunities of 1504 bytes each (Mahimahi), in ascending order. The
+    /// list repeats after the last opportunity. The list may have millions of entries, so copies of
+    /// the plan share it.
     Trace(Arc<[Time]>),
 }
 
@@ -27,8 +28,8 @@ impl Default for RatePlan {
 }
 
 impl RatePlan {
-    /// Returns the rate that congestion controls and queues are configured with: the rate of the
-    /// first step, or the mean of the trace.
+    /// Returns the rate that is passed to congestion controls and queues. This is the rate of the
+    /// first step, or the mean rate of the trace.
     pub fn nominal(&self) -> Rate {
         match self {
             RatePlan::Constant(rate) => *rate,
@@ -74,12 +75,12 @@ impl RatePlan {
     }
 }
 
-/// Returns the length of a trace before it repeats, ns.
+/// Returns the time after which a trace repeats, in ns.
 fn period(times: &[Time]) -> u64 {
     times.last().map_or(1, |t| t.0.max(1))
 }
 
-/// Returns how many delivery opportunities a repeating trace has up to and including a time.
+/// Returns how many delivery opportunities of a repeating trace occur up to and including a time.
 pub(crate) fn opportunities_until(times: &[Time], until: Time) -> u64 {
     let period = period(times);
     let whole = until.0 / period * times.len() as u64;
@@ -93,8 +94,8 @@ pub(crate) fn opportunity_time(times: &[Time], n: u64) -> Time {
     Time(n / len * period) + times.get((n % len) as usize).copied().unwrap_or(Time(1))
 }
 
-/// The current step of a link's rate. There may be millions of steps, but time never goes back, so
-/// the cursor only moves forward.
+/// Index of the step that a link's rate has reached. There may be millions of steps. But time never
+/// goes back, so the cursor only moves forward.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Cursor(usize);
 
@@ -111,13 +112,13 @@ impl Cursor {
     }
 }
 
-/// Returns the end of a frame's transmission that begins now, in the step `index`.
+/// Returns when the transmission of a frame ends that begins now, in the step `index`.
 pub(crate) fn steps_end(steps: &[(Time, Rate)], index: usize, now: Time, len: u32) -> Time {
     steps_end_bits(steps, index, now, u128::from(len) * 8 * 1_000_000_000)
 }
 
-/// Returns when the rest of a frame has been sent. `left` is the number of remaining bits times
-/// 10^9. The result is exact.
+/// Returns when the remaining bits of a frame have been sent. `left` is the number of these bits,
+/// multiplied by 10^9. The result is exact.
 pub(crate) fn steps_end_bits(
     steps: &[(Time, Rate)],
     mut index: usize,

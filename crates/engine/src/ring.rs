@@ -1,9 +1,9 @@
 //! A first-in, first-out queue in a ring whose length is a power of two. Pipes and queues store
-//! packets in it. `VecDeque` is slower, because it compares indices where this ring applies a mask,
-//! and because it removes an element through an `Option`.
+//! their packets in such a ring. `VecDeque` is slower for two reasons. It compares indices where
+//! this ring applies a mask, and it returns a removed element in an `Option`.
 
-/// Smallest number of slots for which memory is freed. For smaller rings, copying costs more than
-/// the memory saves.
+/// Smallest number of slots for which memory is freed. For smaller rings, copying the elements
+/// costs more than the freed memory is worth.
 const LARGE: usize = if cfg!(test) { 8 } else { 1 << 14 };
 
 #[derive(Clone, Debug)]
@@ -62,7 +62,7 @@ impl<T: Copy> Ring<T> {
             .get(self.head.wrapping_add(last) & (self.slots.len() - 1))
     }
 
-    /// Returns the element at this distance behind the oldest.
+    /// Returns the element that is `place` positions behind the oldest.
     #[inline]
     pub fn get(&self, place: usize) -> Option<&T> {
         if place >= self.len {
@@ -76,7 +76,8 @@ impl<T: Copy> Ring<T> {
         (0..self.len).map_while(|place| self.get(place))
     }
 
-    /// Removes an element. Removing moves all earlier elements, so it is fast only near the head.
+    /// Removes the element at a position and returns it. All elements before it move by one
+    /// position, so removal is fast only near the head.
     pub fn remove(&mut self, place: usize) -> Option<T> {
         let mut removed = *self.get(place)?;
         let mask = self.slots.len() - 1;
@@ -99,7 +100,8 @@ impl<T: Copy> Ring<T> {
         self.len += 1;
     }
 
-    /// Doubles a full ring and appends an element. The oldest element moves to the beginning.
+    /// Doubles a full ring and appends an element. In the new ring, the oldest element is at index
+    /// 0.
     #[cold]
     #[inline(never)]
     fn grow(&mut self, element: T) {
@@ -113,8 +115,8 @@ impl<T: Copy> Ring<T> {
         self.len += 1;
     }
 
-    /// Frees memory after a burst, if the ring has many slots and more than three quarters of them
-    /// are unused.
+    /// Frees memory after a burst. It acts only if the ring has many slots and more than three
+    /// quarters of them are unused.
     pub fn relax(&mut self) {
         let slots = self.slots.len();
         if slots < LARGE || self.len > slots / 4 {

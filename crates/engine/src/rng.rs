@@ -1,10 +1,10 @@
 //! Named random streams.
 //!
-//! Every component that needs random numbers has a stream of its own, whose seed is derived from
-//! the run's seed, the component's name and the purpose. So adding a flow does not change the draws
-//! of other flows. The generator is PCG (XSL 128/64, `rand_pcg::Pcg64`). Its seed is derived by
-//! SplitMix64 over the name's bytes. Distributions use integer arithmetic or `libm`, so that every
-//! platform draws the same numbers.
+//! Every component that needs random numbers has its own stream. The stream's seed is derived from
+//! the run's seed, the component's name and the purpose. So adding a flow does not change the
+//! random numbers of other flows. The generator is PCG (XSL 128/64, `rand_pcg::Pcg64`). The
+//! generator's seed is computed by SplitMix64 from the bytes of the name. Distributions use integer
+//! arithmetic or `libm`, so that every platform draws the same numbers.
 
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::Rng;
@@ -35,7 +35,8 @@ impl Stream {
         Stream(Pcg64::new(wide(1), wide(2)))
     }
 
-    /// Creates a separate stream for one of many short-lived children of a component.
+    /// Creates a separate stream for a short-lived child of a component. A component may have many
+    /// such children.
     pub fn fork(&mut self) -> Stream {
         let mut wide = || u128::from(self.bits()) << 64 | u128::from(self.bits());
         Stream(Pcg64::new(wide(), wide()))
@@ -53,7 +54,8 @@ impl Stream {
         (self.bits() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// Returns true with probability `p`. Draws exactly once for every value of `p`.
+    /// Returns true with probability `p`. For every value of `p`, it draws exactly one number, so
+    /// that later draws do not depend on `p`.
     #[inline]
     pub fn chance(&mut self, p: f64) -> bool {
         self.uniform() < p
@@ -71,8 +73,9 @@ impl Stream {
         -libm::log(1.0 - self.uniform())
     }
 
-    /// Draws from the normal distribution with mean 0 and variance 1 (Box and Muller 1958). The
-    /// method gives two numbers and needs two draws. The second number is not used.
+    /// Draws from the normal distribution with mean 0 and variance 1 (method of Box and Muller,
+    /// 1958). The method turns two uniform random numbers into two normal ones. Only the first
+    /// normal number is used.
     pub fn normal(&mut self) -> f64 {
         let radius = libm::sqrt(2.0 * self.exponential());
         radius * libm::cos(std::f64::consts::TAU * self.uniform())

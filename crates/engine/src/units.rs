@@ -1,4 +1,5 @@
-//! Time (ns), Bytes and Rate (bit/s) as newtypes, and parsers for their notation in tc.
+//! Time (ns), Bytes and Rate (bit/s) as newtypes, and parsers for the notation that tc uses for
+//! them.
 //!
 //! As in tc(8), `kbit` is 1000 bit/s, `kibit` is 1024 bit/s and `kb` is 1024 bytes. In addition, a
 //! number followed by `p` is a number of packets.
@@ -11,7 +12,7 @@ use std::ops::{Add, AddAssign, Sub};
 pub struct Time(pub u64);
 
 impl Time {
-    /// The time at which a run starts.
+    /// The time at which every run starts.
     pub const ZERO: Time = Time(0);
     /// A time later than all events.
     pub const NEVER: Time = Time(u64::MAX);
@@ -54,7 +55,7 @@ impl Time {
 
 impl Add for Time {
     type Output = Time;
-    /// Returns the sum, but at most [`Time::NEVER`].
+    /// Returns the sum. If the sum overflows, returns [`Time::NEVER`].
     fn add(self, other: Time) -> Time {
         Time(self.0.saturating_add(other.0))
     }
@@ -89,7 +90,8 @@ impl fmt::Display for Time {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Bytes(pub u64);
 
-/// A rate in whole bit/s. Rates come from the user, never from a division.
+/// A rate in whole bit/s. A rate is always a number that the user wrote, never the result of a
+/// division.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Rate(pub u64);
 
@@ -104,7 +106,7 @@ impl Rate {
         }
     }
 
-    /// Returns the number of whole bytes that this rate carries in a time.
+    /// Returns how many whole bytes a link of this rate sends in this time.
     pub const fn bytes_in(self, time: Time) -> u64 {
         (self.0 as u128 * time.0 as u128 / 8_000_000_000) as u64
     }
@@ -133,7 +135,7 @@ pub enum Size {
     Bdp(f64),
 }
 
-/// The error of a parser: what it expected.
+/// The error of a parser. It states what the parser expected.
 pub type ParseError = &'static str;
 
 /// Splits "1.5ms" into 1.5 and "ms". The number is finite and not negative.

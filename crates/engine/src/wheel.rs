@@ -1,14 +1,14 @@
 //! When Linux's timers fire (`kernel/time/timer.c`, HZ 1000). The clock of the timer wheel is the
-//! jiffy, and a timer never fires early. A timer that is set far ahead fires at the next multiple
-//! of 8, 64, ... jiffies.
+//! jiffy, and a timer never fires early. A timer that is set far ahead fires at a multiple of 8,
+//! 64, ... jiffies.
 //!
-//! The wheel works as in Linux 4.8 and later. With windows that grow as in Linux 3.2 (`tcp.growth =
-//! "acks"`), timers fire when they are due.
+//! The wheel works as in Linux 4.8 and later. If the window grows as in Linux 3.2 (`tcp.growth =
+//! "acks"`), timers fire exactly when they are due.
 //!
-//! Each host has its own [`WheelPhase`]: how long the host had been running when the run began. The
-//! phase determines when jiffies begin, and which jiffies are multiples of 8. If all hosts had the
-//! same phase, the timers of many flows would fire at the same instant, in the order of the
-//! scenario file. The first flows would then always find space in a short queue.
+//! Each host has its own [`WheelPhase`]. This is how long the host had been running when the run
+//! began. The phase determines when jiffies begin, and which jiffies are multiples of 8. If all
+//! hosts had the same phase, the timers of many flows would fire at the same instant, in the order
+//! of the scenario file. The first flows would then always find space in a short queue.
 
 use crate::plan::{Growth, TcpPlan};
 use crate::rng::Stream;
@@ -16,7 +16,7 @@ use crate::units::Time;
 
 /// A jiffy, ns.
 const JIFFY: u64 = 1_000_000;
-/// A level of the wheel has 64 slots. This is the largest index of a slot.
+/// A level of the wheel has 64 slots. This is the largest index of a slot in a level.
 const LEVEL: u64 = 63;
 /// A slot of a level is `1 << COARSER` times as long as a slot of the level below.
 const COARSER: u32 = 3;
@@ -59,18 +59,18 @@ impl TimerClock {
         }
     }
 
-    /// Returns this clock with the phase `phase`.
+    /// Returns a copy of this clock with the phase `phase`.
     pub fn at_phase(self, phase: WheelPhase) -> TimerClock {
         TimerClock { phase, ..self }
     }
 
-    /// Returns whether timers fire at the ticks of the wheel, and so later than they are due.
+    /// Returns whether timers fire at the ticks of the wheel, which is later than they are due.
     #[inline]
     pub fn is_coarse(self) -> bool {
         self.coarse
     }
 
-    /// Returns when a timer of this host fires if it is set at `set` and due at `due`.
+    /// Returns when a timer of this host fires that is set at `set` and due at `due`.
     #[cold]
     pub fn fires(self, set: Time, due: Time) -> Time {
         let phase = Time(self.phase.0);
@@ -88,7 +88,7 @@ pub fn fires(set: Time, due: Time) -> Time {
     while after >= LEVEL << shift && shift < COARSEST {
         shift += COARSER;
     }
-    // Add one jiffy, because part of the current jiffy had passed at `set`.
+    // Add one jiffy, because the timer was set in the middle of a jiffy.
     Time((((expires >> shift) + 1) << shift) * JIFFY)
 }
 
@@ -125,8 +125,8 @@ mod tests {
                 let due = set + Time::from_ms(after_ms);
                 let fires = fires(set, due);
                 assert!(fires > due, "{set} {due}");
-                // The timer is on a level only if it is set for more than 63 slots of the level
-                // below. A slot of that level is an eighth as long.
+                // A timer is in a level only if its interval is longer than 63 slots of the level
+                // below. A slot of the level below is an eighth as long as a slot of this level.
                 let slot = after_ms * JIFFY * 8 / LEVEL;
                 assert!(fires.since(due).ns() <= slot + 2 * JIFFY, "{set} {due}");
             }

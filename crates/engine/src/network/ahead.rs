@@ -1,9 +1,10 @@
 //! Prefetches the memory that the next packets will need while the network handles earlier packets.
 //!
-//! To find the two ends of a packet, the processor reads the table entry, then the connection, and
-//! then data that the connection stores elsewhere. The address for each read is in the data of the
-//! previous read. So each packet is prefetched three times before its turn. With at most [`MANY`]
-//! connections, all of this data is in the caches anyway, so nothing is prefetched.
+//! To find the two ends of a packet, the processor makes three reads in turn. It reads the table
+//! entry, then the connection, and then data that the connection stores elsewhere. The address of
+//! each read is known only after the previous read. So each packet has three prefetches before it
+//! is handled. With at most [`MANY`] connections, all of this data is in the caches anyway, so the
+//! network does not prefetch.
 
 use tailback_record::fetch;
 
@@ -12,11 +13,12 @@ use super::connections::Ends;
 use crate::calendar::Component;
 use crate::packet::{Packet, flags};
 
-/// Number of connections above which data is prefetched. The L1 and L2 caches hold only a few
-/// hundred connections.
+/// Number of connections above which data is prefetched. The L1 and L2 caches together hold only a
+/// few hundred connections.
 const MANY: usize = 2048;
 
-/// How many packets ahead each of the three prefetches is issued.
+/// A prefetch is issued this many packets before the packet is handled. There are three prefetches
+/// for each packet.
 pub const PLACES: [usize; 3] = [12, 8, 4];
 
 impl Network {
@@ -62,10 +64,10 @@ impl Network {
         self.ends.get(number as usize)
     }
 
-    /// Prefetches data of three coming packets. Each of the packets is at a different step: `far`
-    /// at the first of the three prefetches, `next` at the last. `links` is the number of links
-    /// that the packets still have to pass before they can reach an end: 1 from a queue, 0 from a
-    /// pipe.
+    /// Issues one prefetch for each of three packets that will be handled soon. Each packet is at a
+    /// different one of the three prefetches: `far` is at the first prefetch, `near` at the second
+    /// and `next` at the last. `links` is the number of links that the packets still have to pass
+    /// before they can reach an end. It is 1 for packets in a queue, and 0 for packets in a pipe.
     #[inline(never)]
     fn look(&self, [far, near, next]: [&Packet; 3], links: usize) {
         fetch::all(&self.ends[far.flow as usize]);
@@ -76,8 +78,8 @@ impl Network {
         } else {
             &ends.path.route
         };
-        // Prefetch the connection only if the packet's path ends here. For other packets the table
-        // entry is enough.
+        // Prefetch the connection only if the packet reaches its end next. For other packets,
+        // prefetching the table entry is enough.
         if usize::from(near.hop) + links >= hops.len()
             && let Some(connection) = &ends.connection
         {

@@ -1,8 +1,9 @@
 //! Applications of flows. They write data, hold data back and request chunks. An application has
-//! one entry in the calendar. The same entry also stops the flow.
+//! one entry in the calendar. The same calendar entry also stops the flow.
 //!
-//! A request is an ACK with payload. Until the answer begins to arrive, the receiver repeats the
-//! request after a timeout. The timeout depends on the round-trip time of the handshake.
+//! A request is an ACK with payload, which the receiver sends. Until the answer begins to arrive,
+//! the receiver repeats the request after a timeout. The timeout depends on the round-trip time of
+//! the handshake.
 
 use super::Network;
 use super::connections::{Acting, End, Opener};
@@ -33,8 +34,8 @@ pub(super) fn of_flow(flow: &FlowPlan, mss: u64) -> Option<Box<Application>> {
 }
 
 impl Network {
-    /// Lets the application of a flow write and request what is due, or stops the flow if it ends
-    /// now.
+    /// Lets a flow's application write and request the data that is due. If the flow ends now,
+    /// stops the flow.
     pub(super) fn run_application(&mut self, id: Component, number: usize) {
         let now = self.now;
         let stop = self.flows[number].stop.unwrap_or(Time::NEVER);

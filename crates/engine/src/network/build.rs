@@ -75,15 +75,16 @@ impl Network {
     /// Builds the network of a plan for the run of a seed.
     ///
     /// # Panics
-    /// Panics if the plan contains an algorithm that is not registered or that only the kernel has,
-    /// or if options are incomplete. A plan from a scenario that was validated for the simulator
-    /// does not cause this panic.
+    /// Panics if the simulator does not have one of the plan's algorithms, or if options are
+    /// incomplete. If a scenario was validated for the simulator, its plan does not cause this
+    /// panic.
     pub fn new(plan: &Arc<Plan>, seed: u64) -> Network {
         Network::numbered_from(plan, seed, 0)
     }
 
     /// Does the same as [`Network::new`], but the first segment of every connection has the number
-    /// `first_segment`. The results do not depend on this number. Tests of long flows check this.
+    /// `first_segment`. This number does not affect the results. Tests of long flows check that it
+    /// does not.
     ///
     /// # Panics
     /// Panics for the same reasons as [`Network::new`].
@@ -137,8 +138,8 @@ impl Network {
             ids,
             calendar: Calendar::new(
                 ids.changes as usize + 1,
-                // The calendar expects an event for each pipe, link and pen at most times, and one
-                // per round-trip time for each timer.
+                // At most times, each pipe, link and pen has an entry in the calendar. Each timer
+                // has an event about once per round-trip time.
                 ids.queue_timers as usize,
             ),
             pipes,
@@ -221,8 +222,8 @@ impl Network {
 #[derive(Default)]
 struct Pipes {
     all: Vec<Pipe>,
-    /// Indices of the pipes without jitter and slots, by their delay. Packets with the same delay
-    /// share a pipe.
+    /// Indices of the pipes without jitter and without slots, by their delay. All packets with the
+    /// same delay share such a pipe.
     constant: BTreeMap<Time, u32>,
 }
 
@@ -260,8 +261,8 @@ fn paths(plan: &Plan, seed: u64, pipes: &mut Pipes) -> Vec<Path> {
             if plan.host_jitter == Time::ZERO {
                 return pipes.constant(delay);
             }
-            // Jitter keeps only the packets of one host in order, so flows with jitter cannot share
-            // a pipe.
+            // With jitter, only packets of the same host stay in order. So flows with jitter cannot
+            // share a pipe.
             let stream = Stream::new(seed, &name(), purpose);
             let more = More {
                 jitter: Some((plan.host_jitter, stream)),
@@ -302,7 +303,7 @@ fn paths(plan: &Plan, seed: u64, pipes: &mut Pipes) -> Vec<Path> {
     paths
 }
 
-/// Builds the entries of programs. Their endpoints are attached later.
+/// Builds the entries of `[[programs]]`. Their endpoints are attached later.
 fn endpoints(first: u32, plan: &Plan, seed: u64, series: &mut Series) -> Endpoints {
     let recorded = plan.record.series != SeriesMode::Off;
     let entries = (first..).zip(plan.each_program()).map(|(number, member)| {
@@ -314,7 +315,7 @@ fn endpoints(first: u32, plan: &Plan, seed: u64, series: &mut Series) -> Endpoin
     Endpoints::new(entries.collect())
 }
 
-/// Returns the registry entry of the chosen algorithm, and its options.
+/// Returns the registry entry of the algorithm that the plan selects, and the algorithm's options.
 fn known<'a, B>(
     entries: &'static [&'static Entry<B>],
     chosen: &'a Algorithm,
@@ -372,14 +373,14 @@ fn build_link(
     Link::new(plan, (entry.build)(options, context), sink, loss)
 }
 
-/// Returns whether a program's data passes this link, and the packets of the reverse direction do
+/// Returns whether a program's data passes this link, while its packets of the reverse direction do
 /// not.
 fn passes_once(program: &ProgramPlan, link: u32) -> bool {
     program.route.contains(&link) && !program.back.contains(&link)
 }
 
-/// Returns the timer phases of the two hosts of a flow or source, drawn from the hosts' names or,
-/// without names, from the flow's name.
+/// Draws the timer phases of the two hosts of a flow or source. Each draw depends on the host's
+/// name or, if the host has no name, on the flow's name.
 fn wheel_phases(
     plan: &Plan,
     seed: u64,
@@ -507,8 +508,8 @@ fn link_pipes(plan: &Plan, seed: u64, pipes: &mut Pipes) -> Vec<Option<u32>> {
         .map(|link| {
             let more = More::of(link, seed);
             if !link.impairments.is_empty() {
-                // A link with impairments needs no pipe, because the buffer behind the impairments
-                // (`Pen`) applies the delay.
+                // A link with impairments has a pen, which is a buffer behind the impairments. The
+                // pen applies the delay, so the link needs no pipe.
                 None
             } else if more.jitter.is_some() || more.slots.is_some() {
                 Some(pipes.own(link.delay, more))

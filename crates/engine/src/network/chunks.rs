@@ -31,7 +31,7 @@ pub(super) struct Asks {
     think: Time,
     pub payload: u16,
     min_rto: Time,
-    /// When to request the next chunk, or to repeat the last request.
+    /// When the receiver next requests a chunk, or repeats its last request.
     pub due: Time,
     /// How many times the next chunk has been requested.
     pub times: u32,
@@ -75,9 +75,9 @@ impl Chunks {
         self.started += u64::from(now >= self.warmup);
     }
 
-    /// Records the chunks that are complete once `segments` segments have arrived in total.
-    /// Schedules the request for the next chunk. Returns the number of segments that completes the
-    /// next chunk.
+    /// Records the chunks that are complete once `segments` segments have arrived in total. If a
+    /// chunk is complete, schedules the request for the next chunk. Returns how many segments must
+    /// have arrived when the next chunk is complete.
     #[cold]
     pub fn arrive(&mut self, segments: u64, now: Time, calendar: &mut Calendar) -> u64 {
         while (self.arrived + 1) * self.segments <= segments {
@@ -97,8 +97,8 @@ impl Chunks {
             asks.times = 0;
             asks.due = if over { Time::NEVER } else { now + asks.think };
             if let (Some(application), false) = (self.application, over) {
-                // The application sends a request only if it is due, so scheduling it too early is
-                // harmless.
+                // The application sends a request only if the request is due, so it is harmless to
+                // schedule the application too early.
                 calendar.schedule(application, now);
             }
         }
@@ -133,7 +133,8 @@ impl Chunks {
 }
 
 impl Asks {
-    /// Returns the time until a request is repeated, if the handshake took `rtt`.
+    /// Returns how long the receiver waits before it repeats a request, if the handshake took
+    /// `rtt`.
     pub fn timeout(&self, rtt: Time) -> Time {
         let first = rtt + Time(2 * rtt.ns()).max(self.min_rto);
         Time(first.ns() << self.times.min(MOST_DOUBLINGS))

@@ -1,23 +1,25 @@
-//! TCP connections with both ends. Either end may open a connection.
+//! TCP connections, including both of their ends. Either end may open a connection.
 //!
-//! A packet carries one number, the index in a table of [`Ends`]. Each flow has an entry in the
-//! table, which holds its connection for the whole run. Each traffic source has an entry, whose
-//! number its datagrams carry. A source that opens connections also has a fixed number of slots at
-//! the end of the table. So every other table with the same index (such as the per-flow counters of
-//! a queue) has its full size from the start.
+//! Each packet carries one number, which is an index into a table of [`Ends`]. Each flow has an
+//! entry in the table, which holds its connection for the whole run. Each traffic source also has
+//! an entry, and the source's datagrams carry the entry's number. A source that opens connections
+//! also has a fixed number of slots at the end of the table. So other tables with the same index,
+//! such as the per-flow counters of a queue, have their full size from the start.
 //!
-//! A slot is used again, but not before the last packet of its previous connection has left the
-//! network. So a number never denotes two connections at the same time, and neither packets nor
-//! results need to distinguish connections that used the same slot. The calendar may still have an
-//! entry of the previous connection. When this entry is due, the end of the next connection finds
-//! its own deadline in the future, and does nothing.
+//! A connection may use a slot again, but only after the last packet of the slot's previous
+//! connection has left the network. So a number never denotes two connections at the same time.
+//! Neither packets nor results need to distinguish connections that used the same slot. The
+//! calendar may still have an entry for a timer of the slot's previous connection. When this entry
+//! is due, the slot's new connection finds that its own deadline is later, and does nothing.
 //!
-//! Data always goes from sender to receiver. The sender of a flow is the client, which connects. If
-//! the receiver requests data, it is the client. The client's SYN comes first, and the server's SYN
-//! serves as the SYN-ACK. The client's answer to this SYN is both the ACK and the request. So the
-//! times, the packets and the retransmissions of a handshake are the same as in Linux, except that
-//! the third packet is 8 bytes longer. A lost SYN is sent again as in Linux. A server that has
-//! answered a SYN does not answer a duplicate of this SYN before the server's timer fires.
+//! Data always goes from sender to receiver. The client is the end that opens the connection. In a
+//! flow, this is normally the sender. If the receiver requests data, the receiver is the client.
+//! The client's SYN comes first, and the server's SYN serves as the SYN-ACK. The client answers
+//! this SYN with a packet that is both the ACK of the handshake and the request. So the times,
+//! packets and retransmissions of a handshake are the same as in Linux. The only difference is that
+//! the third packet is 8 bytes longer. A lost SYN is sent again as in Linux. If the client repeats
+//! a SYN that the server has already answered, the server waits for its own timer before it answers
+//! again.
 
 use std::sync::Arc;
 
@@ -47,11 +49,11 @@ pub(super) enum End {
 
 #[derive(Clone, Copy)]
 pub(super) enum Opener {
-    /// A flow, which keeps the entry for the whole run.
+    /// A flow, which uses the table entry for the whole run.
     Flow,
     /// The traffic source with this index.
     Traffic(u32),
-    /// The entry of programs with this index.
+    /// The entry of `[[programs]]` with this index.
     Program(u32),
 }
 
@@ -61,8 +63,8 @@ pub(super) struct Path {
     pub route: Arc<[u32]>,
     /// Links that ACKs pass.
     pub back: Arc<[u32]>,
-    /// Pipe of each [`End`]: the sender's is before the first link, and the receiver's is before
-    /// the first link of the ACKs.
+    /// The pipe of each [`End`]. The sender's pipe is before the first link of the route. The
+    /// receiver's pipe is before the first link of the return path.
     pub pipes: [u32; 2],
 }
 
@@ -72,10 +74,10 @@ pub(super) struct Ends {
     pub path: Path,
     /// Calendar component of the timer of each [`End`].
     pub timers: [Component; 2],
-    /// Time of each timer's entry in the calendar.
+    /// When each timer's entry in the calendar is due.
     pub armed: [Time; 2],
-    /// When each end next needs to act. This is a copy, so that the connection need not be read
-    /// from memory. The calendar may hold an earlier time.
+    /// When each end next needs to act. This is a copy of the value in the connection, so that the
+    /// network need not read the connection from memory. The calendar may hold an earlier time.
     pub due: [Time; 2],
     /// Packets that the ends have put into the network.
     pub entered: u64,
@@ -86,7 +88,7 @@ pub(super) struct Ends {
 }
 
 impl Ends {
-    /// Returns the connection of a flow, which exists for the whole run.
+    /// Returns the connection of a flow. A flow has a connection during the whole run.
     pub fn of_flow(&self) -> &Connection {
         let connection = self.connection.as_ref();
         connection.expect("the slot of a flow is never free")
@@ -113,14 +115,13 @@ pub(super) struct Connection {
     pub bytes: Option<u64>,
     pub mss: u64,
     pub first: u64,
-    /// The transfer, or the current chunk, is complete once all segments below this number have
-    /// arrived.
+    /// The transfer (or the current chunk) is complete once all segments with numbers below this
+    /// one have arrived.
     pub goal: u64,
     /// When the last byte was delivered.
     pub completed: Option<Time>,
     pub chunks: Option<Box<Chunks>>,
-    /// The current request, if the source keeps the connection open until the end of the run (step
-    /// `Load`).
+    /// The current request, if the connection stays open until the end of the run (step `Load`).
     pub asked: Option<Box<Asked>>,
     /// The requests of a connection that serves several requests, one after the other.
     pub turns: Option<Box<Turns>>,
@@ -272,8 +273,8 @@ impl Connection {
     }
 }
 
-/// The connection of an end that acts now, and the data that it needs. Every packet needs the port
-/// in memory, but not the other fields, so the port is a separate field.
+/// The connection of an end that acts now, and what the end needs in order to act. Handling any
+/// packet reads the port, but not always the other fields. So the port is a separate field.
 pub(super) struct Acting<'a> {
     pub connection: &'a mut Connection,
     pub port: Access<'a>,
@@ -296,8 +297,8 @@ pub(super) struct Entry<'a> {
 }
 
 impl Entry<'_> {
-    /// Moves the calendar entry if the new deadline is earlier. If the deadline is later, the entry
-    /// stays and is moved when it is due.
+    /// Moves the calendar entry if the new deadline is earlier. If the new deadline is later, the
+    /// entry stays where it is. It is moved when it is due.
     #[inline]
     pub fn rearm(self, deadline: Time, calendar: &mut Calendar) {
         *self.due = deadline;
@@ -307,8 +308,8 @@ impl Entry<'_> {
         }
     }
 
-    /// Moves the calendar entry, which is due now, to the next deadline. This is one operation,
-    /// whereas removing and adding the entry would be two.
+    /// Moves the calendar entry, which is due now, to the end's next deadline. Moving the entry is
+    /// one operation, whereas removing it and adding it again would be two.
     fn settle(self, deadline: Time, calendar: &mut Calendar) {
         *self.due = deadline;
         *self.armed = deadline;
@@ -317,7 +318,8 @@ impl Entry<'_> {
 }
 
 impl Ends {
-    /// Returns what an end needs to act. Returns `None` if the entry has no connection.
+    /// Returns the connection and what an end needs in order to act. Returns `None` if the entry
+    /// has no connection.
     #[inline]
     pub fn acting<'a>(
         &'a mut self,
@@ -344,8 +346,8 @@ impl Ends {
         })
     }
 
-    /// Handles a calendar entry that is due. If the end's deadline is later, moves the entry to the
-    /// deadline and returns true.
+    /// Handles an end's calendar entry that is due. If the end's deadline is later than now, moves
+    /// the entry to the deadline and returns true.
     #[inline]
     fn waits(&mut self, end: End, now: Time, calendar: &mut Calendar) -> bool {
         let due = self.due[end as usize];
@@ -359,7 +361,7 @@ impl Ends {
 }
 
 impl Network {
-    /// Delivers a packet to the receiving end of its path.
+    /// Delivers a data packet to the receiving end of its path.
     #[inline(never)] // keeps `arrive` short
     pub(super) fn deliver_data(&mut self, packet: &Packet) {
         let now = self.now;
@@ -469,7 +471,8 @@ impl Network {
     pub(super) fn run_sender(&mut self, number: usize) {
         let now = self.now;
         let ends = &mut self.ends[number];
-        // Skip the sender if its deadline is later, unless every change is recorded.
+        // If the sender's deadline is later, there is nothing to record unless every change is
+        // recorded.
         if !self.every_change && ends.waits(End::Sender, now, &mut self.calendar) {
             return;
         }

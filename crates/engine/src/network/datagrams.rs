@@ -1,9 +1,9 @@
 //! The receiving ends of datagram sources. They echo datagrams, assemble frames, and report to the
 //! source which datagrams have arrived.
 //!
-//! Both ends of a source are stored together, so a datagram carries only numbers: the number of its
-//! frame or request, its index in the frame, and its own number. The content of a report is stored
-//! here under the number of its datagram.
+//! The two ends of a source are stored together, so a datagram needs to carry only numbers. These
+//! are the number of its frame or request, its index in the frame, and its own number. The content
+//! of a report is not in its datagram. It is stored here under the number of the datagram.
 
 use std::collections::VecDeque;
 
@@ -33,10 +33,11 @@ pub(super) enum Far {
 
 pub(super) struct Echoes {
     requests: Frames,
-    /// ECN field of the datagrams that echo requests.
+    /// ECN field of the datagrams that answer requests.
     ecn: Ecn,
     warmup: Time,
-    /// When the receiving end answered each request. The first item is for request number `first`.
+    /// When the receiving end answered each request whose echo has not come back. The first item is
+    /// for request number `first`.
     turned: VecDeque<Time>,
     first: u64,
     back: Histogram,
@@ -68,7 +69,7 @@ impl Reports {
         }
     }
 
-    /// Counts a datagram. Returns the report's number if a report is due.
+    /// Counts a datagram that has arrived. Returns the report's number if a report is due.
     fn arrive(&mut self, packet: &Packet, now: Time) -> Option<u64> {
         let (number, len) = (packet.sack[0].len, u64::from(packet.len));
         let delay = now.since(packet.sent);
@@ -123,7 +124,8 @@ impl Far {
         !matches!(self, Far::Sink)
     }
 
-    /// Records that a frame or request is sent in this many datagrams, and returns its number.
+    /// Records that a frame or request is sent in this many datagrams, and returns the number of
+    /// the frame or request.
     pub fn capture(&mut self, datagrams: u32, bytes: u64, now: Time) -> u64 {
         match self {
             Far::Sink => 0,
@@ -182,7 +184,7 @@ impl Echoes {
         {
             self.back.record(now.since(*turned).ns());
         }
-        // Requests that are answered or lost are not needed any more.
+        // Times of requests that are answered or lost are not needed any more.
         while self.first < self.requests.first_open() {
             self.turned.pop_front();
             self.first += 1;
@@ -191,7 +193,7 @@ impl Echoes {
 }
 
 impl Network {
-    /// Sends one datagram of a source. The datagram belongs to a frame or is a request.
+    /// Sends one datagram of a source. The datagram is a request or belongs to a frame.
     pub(super) fn send_datagram(
         &mut self,
         index: usize,

@@ -1,9 +1,9 @@
 //! Programs in the simulator: entries of `[[programs]]` whose datagrams come from endpoints, or
 //! from the caller of the network.
 //!
-//! Packets have 64 bytes, so payloads are stored elsewhere ([`Payloads`]). The packet of a datagram
-//! carries the number of its payload in place of a sequence number. Packets from the receiver's
-//! side are datagrams, and take the same path as ACKs.
+//! A packet has only 64 bytes, so payloads are stored separately ([`Payloads`]). In the packet of a
+//! datagram, the field for the sequence number holds the number of the payload. Packets from the
+//! receiver's side are datagrams too, but they take the path of ACKs.
 
 mod payloads;
 
@@ -21,14 +21,15 @@ use payloads::Payloads;
 
 /// The limits on wake-ups and datagrams apply to each interval of this length.
 const WINDOW: Time = Time(1_000_000);
-/// The largest number of wake-ups of an endpoint within [`WINDOW`]: one every 20 ns.
+/// The largest number of times that an endpoint may be woken within [`WINDOW`], which is once every
+/// 20 ns.
 const MAX_WAKES: u32 = 50_000;
-/// The largest number of datagrams of an endpoint within [`WINDOW`].
+/// The largest number of datagrams that an endpoint may send within [`WINDOW`].
 const MAX_DATAGRAMS: u32 = 200_000;
-/// The largest number of an entry's payload bytes in the network.
+/// The largest number of payload bytes that an entry may have in the network.
 const MAX_PAYLOAD: u64 = 256 << 20;
-/// Size of the longest IP datagram, bytes. Longer datagrams are dropped, as with the flag "don't
-/// fragment".
+/// Size of the longest IP datagram, bytes. Longer datagrams are dropped, as if they had the flag
+/// "don't fragment".
 const MTU: usize = 1500;
 const ETHERNET: usize = 14;
 
@@ -49,29 +50,32 @@ pub(super) struct Entry {
     /// endpoints receive the datagrams.
     arrivals: Option<Vec<Arrival>>,
     sampler: Option<ProgramSampler>,
-    /// Packets that the sender's side has sent since the warm-up, by ECN field.
+    /// For each value of the ECN field, the number of packets that the sender's side has sent since
+    /// the warm-up.
     sent: [u64; 4],
-    /// Number of packets of the sender's side that arrived since the warm-up.
+    /// Number of packets from the sender's side that have arrived since the warm-up.
     received: u64,
-    /// Payload bytes that have arrived at the receiver's side and at the sender's side. `base` has
-    /// the values at the end of the warm-up.
+    /// Number of payload bytes that have arrived at the receiver's side and at the sender's side.
+    /// `base` holds the same numbers at the end of the warm-up.
     delivered: [u64; 2],
     base: [u64; 2],
-    /// When the first datagram was sent. `last` is when the last datagram arrived.
+    /// When the first datagram was sent. `last` is the time when the last datagram arrived.
     first: Option<Time>,
     last: Time,
     too_long: u64,
     /// One-way delay of the last datagram that the receiver's side sent.
     back: Option<Time>,
-    /// Round-trip times. Each datagram that has arrived at the receiver's side since the warm-up
-    /// adds one value: its one-way delay plus the one-way delay of the last datagram in the other
-    /// direction. This is the round-trip time if both ends answer at once.
+    /// Round-trip times. For each datagram that arrives at the receiver's side after the warm-up,
+    /// tailback adds one value. The value is the datagram's one-way delay plus the one-way delay of
+    /// the last datagram in the other direction. If both ends answer at once, this sum is the
+    /// round-trip time.
     rtt: Histogram,
-    /// The numbers that the endpoints have counted, stored when the endpoints are detached.
+    /// The values that the endpoints themselves have measured. They are stored here when the
+    /// endpoints are detached.
     numbers: Vec<(String, Option<f64>)>,
 }
 
-/// The endpoint on one side of an entry, and its limits.
+/// The endpoint on one side of an entry, with the counts for its limits.
 #[derive(Default)]
 struct Attached {
     endpoint: Option<Box<dyn Endpoint>>,
@@ -179,7 +183,7 @@ impl Endpoints {
         }
     }
 
-    /// Begins the measurement, at the end of the warm-up.
+    /// Begins the measurement. Called at the end of the warm-up.
     pub fn end_warmup(&mut self) {
         for entry in &mut self.entries {
             entry.base = entry.delivered;
@@ -214,8 +218,9 @@ impl Entry {
         }
     }
 
-    /// Adds the numbers that the entry's endpoints have counted, unless `to` already has the name.
-    /// The receiver's side comes first, because it counts the data that has arrived.
+    /// Adds the values that the entry's endpoints have measured. Skips a name that `to` already
+    /// has. The receiver's side comes first, so its values have priority. It measures the data that
+    /// has arrived.
     fn add_numbers(&self, to: &mut Vec<(String, Option<f64>)>) {
         let ends = self.sides.iter().rev();
         let own = ends.filter_map(|side| side.endpoint.as_ref());
@@ -261,7 +266,7 @@ impl Entry {
         let [delivered, back] = [0, 1].map(|at| self.delivered[at] - self.base[at]);
         let first = self.first.filter(|_| over.is_some());
         let from = self.start.max(warmup);
-        // A transfer's time is measured until its last data arrives, as for a flow.
+        // As for a flow, the time of a transfer ends when its last data arrives.
         let completed = first.map(|_| self.last).or(over);
         let to = [self.stop, completed].into_iter().flatten();
         let to = to.fold(end, Time::min).max(from);
@@ -328,14 +333,15 @@ impl Network {
         [sender.endpoint.take(), receiver.endpoint.take()]
     }
 
-    /// Returns the first mistake of an endpoint, or `None`. After a mistake, the results are not
-    /// valid for the scenario.
+    /// Returns the first fault that the network has detected in an endpoint, or `None`. After a
+    /// fault, the results are not valid for the scenario.
     pub fn endpoint_fault(&self) -> Option<EndpointFault> {
         self.endpoints.as_ref()?.fault
     }
 
-    /// Opens an entry for the caller. From then on, the caller sends the entry's datagrams
-    /// ([`Network::send`]) and takes the datagrams that arrive ([`Network::take_arrivals`]).
+    /// Opens an entry so that the caller takes the role of its endpoints. From then on, the caller
+    /// sends the entry's datagrams ([`Network::send`]) and takes the datagrams that arrive
+    /// ([`Network::take_arrivals`]).
     ///
     /// # Panics
     /// Panics if the plan has no such entry.
@@ -400,7 +406,7 @@ impl Network {
         self.pipes[access as usize].push(packet, now, access, &mut self.calendar);
     }
 
-    /// Wakes an endpoint at the time that it requested.
+    /// Wakes an endpoint whose requested time has come.
     pub(super) fn run_endpoint(&mut self, id: Component) {
         let place = (id - self.ids.endpoints) as usize;
         self.turn(place / 2, ENDS[place % 2], None);
@@ -441,8 +447,8 @@ impl Network {
         self.turn(entry, end, Some(packet));
     }
 
-    /// Lets an endpoint act: gives it a datagram, or wakes it if `packet` is `None`. Then sends the
-    /// endpoint's datagrams.
+    /// Lets an endpoint act. Passes it the datagram in `packet`, or wakes it if `packet` is `None`.
+    /// Then sends the datagrams that the endpoint has ready.
     fn turn(&mut self, entry: usize, end: End, packet: Option<&Packet>) {
         let now = self.now;
         let id = self.ids.endpoints + 2 * entry as u32 + end as u32;
@@ -456,11 +462,11 @@ impl Network {
             return;
         };
         let here = &mut endpoints.entries[entry];
-        // After an endpoint's mistake the run ends soon, and its results are not used.
+        // After an endpoint's fault the run ends soon, and its results are not used.
         let over = here.is_over(now) || endpoints.fault.is_some();
         let side = &mut here.sides[end as usize];
-        // While the endpoint acts, it is moved out of its table, because sending needs the whole
-        // network.
+        // While the endpoint acts, it is moved out of its table, because sending a datagram borrows
+        // the whole network.
         let endpoint = side.endpoint.take().filter(|_| !over);
         let Some(mut endpoint) = endpoint else {
             if let Some(packet) = packet {
@@ -561,15 +567,15 @@ impl Network {
             here.too_long += 1;
             return endpoints.payloads.put_spare(payload);
         }
-        // Both casts fit, because the longest frame has 1514 bytes.
+        // Both casts are lossless, because the longest frame has 1514 bytes.
         let mut packet = Packet::new(here.number, len as u16, ecn);
         packet.payload = payload.len() as u16;
         packet.seq = endpoints.payloads.put(payload);
         self.enter(entry, end, packet);
     }
 
-    /// Releases the payloads of packets that links have dropped. Also adds the dropped datagrams of
-    /// one entry to the list in `wanted`.
+    /// Releases the payloads of the packets that links have dropped. `wanted` names an entry and a
+    /// list. The entry's dropped datagrams are appended to the list.
     fn reclaim(&mut self, mut wanted: Option<(usize, &mut Vec<Dropped>)>) {
         let Some(endpoints) = &mut self.endpoints else {
             return;

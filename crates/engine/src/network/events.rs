@@ -6,15 +6,16 @@ use crate::link::Next;
 use crate::packet::{Ecn, Packet, flags};
 use crate::units::Time;
 
-/// Ranges of component numbers. Simultaneous events are handled in the order of these numbers.
+/// Ranges of component numbers. Simultaneous events are handled in the order of component numbers.
 #[derive(Clone, Copy)]
 pub(super) struct Ids {
-    /// The first link. The numbers below this number belong to pipes.
+    /// The first link. All numbers below this one belong to pipes.
     pub links: u32,
-    /// Pens: the buffers behind links with impairments. There is one for each link, or none if no
-    /// link has impairments. Nearly all events belong to pipes, links and pens.
+    /// Pens: the buffers of links with impairments, after the queue. There is one for each link, or
+    /// none if no link has impairments. Nearly all events belong to pipes, links and pens.
     pub pens: u32,
-    /// The first pen that is in use: `pens`, or `late_pens` if no link had impairments at first.
+    /// The number of the first pen that is in use. This is `pens`, or `late_pens` if no link had
+    /// impairments at the start.
     pub used_pens: u32,
     pub queue_timers: u32,
     pub rate_changes: u32,
@@ -29,9 +30,10 @@ pub(super) struct Ids {
     pub slots: u32,
     /// Endpoints of programs. Each entry has a sender and then a receiver.
     pub endpoints: u32,
-    /// Pens of links that get impairments through a change during the run, one for each link.
+    /// Pens of links that get impairments only during the run. Each link has one.
     pub late_pens: u32,
-    /// Changes during the run. They come after everything else that happens at the same time.
+    /// Scheduled changes during the run. A change is applied after all other events at the same
+    /// time.
     pub changes: u32,
 }
 
@@ -128,8 +130,8 @@ impl Network {
                     let (impaired, pipe) = (here.impaired, here.pipe);
                     self.calendar.schedule(id, again);
                     self.look_into_queue(link);
-                    // Call `leave_link` only here, because the compiler does not inline it if there
-                    // is a second call.
+                    // Call `leave_link` only here. If there is a second call, the compiler does not
+                    // inline it.
                     if !impaired || self.goes_on(link, &mut packet) {
                         self.leave_link(&mut packet, pipe);
                     }
@@ -143,8 +145,8 @@ impl Network {
         }
     }
 
-    /// Moves a packet from a link to the pipe after it or, if the link has no pipe, to the next
-    /// link or its end.
+    /// Moves a packet that leaves a link. The packet enters the pipe after the link. If the link
+    /// has no pipe, the packet moves to the next link or to its end.
     #[inline]
     fn leave_link(&mut self, packet: &mut Packet, pipe: Option<u32>) {
         packet.hop += 1;

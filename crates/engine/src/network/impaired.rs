@@ -1,5 +1,5 @@
-//! What happens to packets after the queue of a link with impairments: delay, impairments, and a
-//! buffer that orders packets by time.
+//! What happens to packets after the queue of a link with impairments. The packets pass the link's
+//! delay and its impairments, and then a buffer that orders them by time.
 
 mod pen;
 
@@ -23,28 +23,28 @@ use pen::Pen;
 
 pub(super) struct Impaired {
     delay: Time,
-    /// Jitter and slots of the link itself. Also set if the delay has changed, so that packets keep
-    /// their order.
+    /// The link's own jitter and slots. This is also set if the delay has changed during the run,
+    /// because packets must keep their order.
     more: Option<More>,
-    /// When the last packet passes the link's delay, jitter and slots; later packets must not
-    /// overtake it.
+    /// When the last packet passes the link's delay, jitter and slots. Later packets must not
+    /// overtake this packet.
     last: Time,
     steps: Vec<Step>,
-    /// Number of impairments that hold packets now.
+    /// How many impairments hold packets now.
     holding: usize,
     pen: Pen,
     /// Time of this link's entry in the calendar. [`Time::NEVER`] if it has no entry.
     entered: Time,
 }
 
-/// An impairment, and the packets and times to which it applies.
+/// An impairment, with the packets and times to which it applies.
 struct Step {
     impairment: Box<dyn Impairment>,
     /// Whether the impairment holds packets now. Only an impairment that holds packets can release
-    /// packets and has a deadline.
+    /// packets, and only such an impairment has a deadline.
     holds: bool,
     concerns: Concerns,
-    /// The intervals in which the impairment acts, without those that are over. `None` means that
+    /// The intervals in which the impairment acts. Past intervals are removed. `None` means that
     /// the impairment always acts.
     during: Option<VecDeque<(Time, Time)>>,
 }
@@ -81,7 +81,7 @@ impl Step {
     }
 }
 
-/// What an impairment has decided about a packet.
+/// The result of passing a packet through an impairment.
 enum Met {
     /// The impairment does not affect the packet.
     Passes,
@@ -91,7 +91,7 @@ enum Met {
     Ends,
 }
 
-/// Parts of the network that impairments may change.
+/// The parts of the network that impairments may change.
 struct Surroundings<'a> {
     sink: &'a mut Sink,
     ends: &'a mut [Ends],
@@ -122,7 +122,8 @@ impl Impaired {
         }))
     }
 
-    /// Returns a pen without delay and impairments, for a link whose packets passed a pipe so far.
+    /// Returns a pen without delay and without impairments. It serves a link whose packets passed
+    /// through a pipe so far.
     pub fn without_delay() -> Box<Impaired> {
         Box::new(Impaired {
             delay: Time::ZERO,
@@ -144,25 +145,27 @@ impl Impaired {
         });
     }
 
-    /// Takes over a packet from the link's pipe. The packet leaves the pen when it would have left
-    /// the pipe.
+    /// Takes over a packet from the link's pipe. The packet leaves the pen at the time at which it
+    /// would have left the pipe.
     pub fn take_packet(&mut self, packet: &Packet) {
         let mut packet = *packet;
-        // `hop` counts a link when the packet enters the link's pipe. With a pen, it counts the
-        // link only when the packet leaves the pen.
+        // For a pipe, a packet's `hop` already counts the link when the packet enters the pipe. For
+        // a pen, `hop` counts the link only when the packet leaves the pen.
         packet.hop -= 1;
         self.last = packet.stamp;
         self.pen.push(packet.stamp, &packet);
     }
 
-    /// Changes the delay of packets that leave the queue from now on. Packets keep their order.
+    /// Changes the delay of packets that leave the queue from now on. Packets still leave in the
+    /// order in which they left the queue.
     pub fn change_delay(&mut self, delay: Time) {
         self.more.get_or_insert_default();
         self.delay = delay;
     }
 
-    /// Changes the options of an impairment. `options` are complete. Held packets may leave at other
-    /// times from then on, so the calendar entry `id` of the link moves.
+    /// Changes the options of an impairment. `options` holds every option, including options that
+    /// do not change. Held packets may then leave at other times, so the link's calendar entry `id`
+    /// is moved.
     pub fn change_options(
         &mut self,
         place: usize,
@@ -183,8 +186,8 @@ impl Impaired {
         self.pen.len() + held.sum::<u64>()
     }
 
-    /// Returns when a packet that leaves the queue now will have passed the link's delay, jitter
-    /// and slots.
+    /// Returns the time at which a packet that leaves the queue now has passed the link's delay,
+    /// jitter and slots.
     fn due(&mut self, now: Time, len: u16) -> Time {
         let due = now + self.delay;
         let Some(more) = &mut self.more else {
@@ -195,12 +198,12 @@ impl Impaired {
         self.last
     }
 
-    /// Passes a packet through all impairments. Returns whether the packet goes on at once.
+    /// Passes a packet through all impairments. Returns whether the packet moves on at once.
     #[inline(always)] // inline, because it has one caller
     fn enter(&mut self, packet: &mut Packet, way: &mut Way, around: &mut Surroundings<'_>) -> bool {
         for place in 0..self.steps.len() {
-            // An impairment holds packets. Some may be released with this packet, so handle all of
-            // them in order.
+            // An impairment holds packets. The impairment may release some of these packets
+            // together with this packet, so handle all of them in order.
             if self.holding > 0 {
                 self.pass(place, *packet, *way, around);
                 return false;
@@ -218,7 +221,7 @@ impl Impaired {
                 }
             }
         }
-        // Packets in the pen that are due now arrived earlier, so they leave first.
+        // Packets in the pen that are due now left the queue earlier, so they leave the pen first.
         if way.due <= around.now && self.pen.due() > around.now {
             return true;
         }
@@ -226,7 +229,7 @@ impl Impaired {
         false
     }
 
-    /// Passes a packet through the impairments with index `place` and above.
+    /// Passes a packet through the impairment with index `place` and all impairments after it.
     #[inline(never)]
     fn pass(
         &mut self,
@@ -327,7 +330,8 @@ impl Impaired {
 
 impl Network {
     /// Handles a packet that leaves a link with losses or impairments. Returns whether the packet
-    /// goes on at once. If not, the packet is lost, held or in the pen.
+    /// moves on at once. If not, the packet is lost, or an impairment holds it, or it is in the
+    /// pen.
     #[inline(never)]
     pub(super) fn goes_on(&mut self, link: u32, packet: &mut Packet) -> bool {
         let (now, index) = (self.now, link as usize);

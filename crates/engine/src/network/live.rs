@@ -1,11 +1,11 @@
-//! Changes while a run goes on: of links, their queues and impairments, and of the times at which
-//! flows and sources start and stop.
+//! Changes that are applied while the run goes on. They affect links with their queues and
+//! impairments, and the times at which flows and sources start and stop.
 //!
-//! Changes of the scenario and changes from outside ([`Network::change`]) wait in one list and are
-//! applied by the same code. So a run that was changed from outside has the same results as a
-//! scenario that contains the changes as `[[events]]`.
+//! Changes from the scenario and changes from outside ([`Network::change`]) are in one list, and
+//! the same code applies them. So a change from outside has the same effect on the results as an
+//! entry of `[[events]]` in the scenario.
 //!
-//! A change is applied after everything else that happens at the same time.
+//! A change is applied after all other events at the same time.
 
 use super::Network;
 use super::build::mtu;
@@ -18,8 +18,8 @@ use crate::rng::Stream;
 use crate::units::Time;
 
 impl Network {
-    /// Adds changes to a run that has not ended. They are applied at the time of the event, or now
-    /// if this time is past.
+    /// Adds changes to a run that has not ended. The change is applied at the time of the event, or
+    /// now if this time has passed.
     pub fn change(&mut self, event: EventPlan) {
         let at = event.at.max(self.now);
         let place = self.changes.partition_point(|waiting| waiting.at <= at);
@@ -33,7 +33,7 @@ impl Network {
         self.await_change();
     }
 
-    /// Returns the number of events that are not yet applied.
+    /// Returns the number of changes that are not yet applied.
     pub fn waiting_changes(&self) -> usize {
         self.changes.len()
     }
@@ -44,7 +44,8 @@ impl Network {
         self.calendar.move_to(self.ids.changes, next);
     }
 
-    /// Applies changes that are due, or releases packets of a pen that was added during the run.
+    /// Handles a calendar entry that belongs to a change or to a pen that was added during the run.
+    /// Applies the change or releases packets from the pen.
     #[cold]
     #[inline(never)]
     pub(super) fn run_late(&mut self, component: Component) {
@@ -103,10 +104,10 @@ impl Network {
         }
     }
 
-    /// Moves the delay of a link from its pipe to a pen, unless the link already has a pen. The
-    /// link's packets in the pipe move too, so that later packets leave after them. The pipe may
-    /// also hold packets of other links and of hosts with the same delay. These packets stay in the
-    /// pipe.
+    /// Moves the delay of a link from the link's pipe to a pen. Does nothing if the link already
+    /// has a pen. Packets of this link that are in the pipe move to the pen too, so that they leave
+    /// before later packets. The pipe may also hold packets of other links or hosts with the same
+    /// delay. These packets stay in the pipe.
     fn move_to_pen(&mut self, link: u32) {
         let index = link as usize;
         let here = &mut self.links[index];
@@ -140,7 +141,7 @@ impl Network {
         self.impaired[index] = Some(impaired);
     }
 
-    /// Starts a flow or source that has not started.
+    /// Starts a flow or source now, if it has not started.
     fn start_now(&mut self, owner: u32) {
         let now = self.now;
         let Some(source) = owner.checked_sub(self.flows.len() as u32) else {
@@ -162,7 +163,7 @@ impl Network {
         self.calendar.schedule(self.ids.sources + source, now);
     }
 
-    /// Stops a flow or source.
+    /// Stops a flow or source now.
     fn stop_now(&mut self, owner: u32) {
         let now = self.now;
         let Some(source) = owner.checked_sub(self.flows.len() as u32) else {

@@ -10,7 +10,7 @@ impl Network {
         self.traffic[index].loads_at.extend(slot);
     }
 
-    /// Lets a source request `bytes` bytes on its connection number `load`.
+    /// Makes a source request `bytes` bytes on its connection number `load`.
     pub(super) fn ask(&mut self, index: usize, load: u32, bytes: u64) {
         let now = self.now;
         let Some(&slot) = self.traffic[index].loads_at.get(load as usize) else {

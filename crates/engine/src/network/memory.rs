@@ -18,7 +18,7 @@ struct Remembering {
     pair: usize,
     metrics: bool,
     ssthresh: bool,
-    /// Whether the flow has stored its values. It does so once, when it closes.
+    /// Whether the flow has stored its values. A flow stores its values once, when it closes.
     stored: bool,
 }
 
@@ -45,7 +45,7 @@ impl Memory {
         }))
     }
 
-    /// Gives the stored values to a sender that is about to connect.
+    /// Passes the stored values to a sender that is about to connect.
     pub fn recall(&self, number: usize, sender: &mut Sender) {
         let of = &self.senders[number];
         if of.metrics {

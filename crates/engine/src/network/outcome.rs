@@ -1,4 +1,5 @@
-//! The results of a run, from the end of the warm-up to the end of the run.
+//! Collects the results of a run, which cover the time from the end of the warm-up to the end of
+//! the run.
 
 use tailback_record::account::{Account, Limit};
 use tailback_record::{Completions, FlowOutcome, Measured, Outcome, TrafficOutcome};
@@ -11,7 +12,7 @@ use crate::traffic::largest;
 use crate::units::Time;
 
 impl Network {
-    /// Begins the measurement, at the end of the warm-up.
+    /// Begins the measurement. Called at the end of the warm-up.
     pub(super) fn end_warmup(&mut self) {
         for (flow, ends) in self.flows.iter_mut().zip(&self.ends) {
             flow.base_bytes = ends.of_flow().delivered_bytes();

@@ -1,26 +1,26 @@
 //! Runs one simulation on several cores. The results are identical, byte by byte, to the results on
 //! one core.
 //!
-//! The network is cut at links that have delay. An event on one side of a cut affects the other
-//! side only after the delay of the link. So every part may run ahead of the others by the smallest
-//! of these delays, called the window. Each part has the whole network in memory, but simulates
-//! only its own components, which are links and connections. A connection belongs to the part that
-//! owns the first link of its data. Only this part counts packets on its links and connections.
-//! Each part has a copy of every pipe. The copy holds the packets that leave the pipe in this part.
-//! At the end of each window, each part sends to each other part the packets that leave a pipe in
-//! that part. The receiving part sorts these packets into the order that they would have on one
-//! core (`calendar::order`).
+//! The network is divided at links that have a delay. An event in one part affects another part
+//! only after the delay of the link between them. So every part may run ahead of the others by up
+//! to the smallest of these delays. This time is called the window. Each part has the whole network
+//! in memory, but simulates only its own links and connections. A connection belongs to the part
+//! that owns the first link on the route of its data. Only the owning part counts the packets on a
+//! link or connection. Each part has a copy of every pipe. The copy holds the packets that leave
+//! the pipe in this part. At the end of each window, each part sends packets to the other parts. A
+//! packet goes to the part in which it leaves its pipe. The receiving part sorts these packets into
+//! the order that they would have on one core (`calendar::order`).
 //!
 //! | file | what |
 //! |---|---|
-//! | `meeting` | synchronises parts between windows |
+//! | `meeting` | synchronises the parts at the end of each window |
 //! | `play` | runs one part, and assembles the whole network |
 //!
-//! The network is not cut at a link whose delay varies. Nor is it cut on the routes of connections
-//! that traffic sources open. A slot of a source is used again when its last packet has left the
-//! network, but this packet may be in another part. A run uses one core if it records packets, if
-//! links or flows change during the run, if it records more rows than it keeps, or if hosts remember
-//! destinations.
+//! The network is not divided at a link whose delay varies. Nor is it divided on the routes of
+//! connections that traffic sources open. The reason is that a source may use a slot again only
+//! after the slot's last packet has left the network. But this packet may be in another part. A run
+//! uses only one core in any of these cases: it records packets; links or flows change during the
+//! run; hosts remember destinations; it records more rows than it keeps.
 
 mod meeting;
 mod play;
@@ -33,7 +33,7 @@ use crate::units::Time;
 pub use meeting::{Ended, Meeting};
 pub(super) use play::Part;
 
-/// Largest allowed work of a part, as a multiple of an equal share.
+/// The largest work that a part may have, as a multiple of an equal share.
 const UNEVEN: f64 = 1.4;
 
 /// The part that each link and each connection belongs to.
@@ -43,17 +43,17 @@ pub struct Split {
     /// The part of each flow or connection. The index is the number that its packets carry.
     ends: Arc<[u16]>,
     parts: usize,
-    /// How far each part may run ahead of the others: the window.
+    /// How far each part may run ahead of the others. This time is called the window.
     window: Time,
 }
 
 impl Split {
-    /// Cuts the network of a plan into this many parts of about equal work. Returns `None` if this
-    /// is not possible.
+    /// Divides the network of a plan into this many parts with about equal work. Returns `None` if
+    /// this is not possible.
     pub fn of(plan: &Plan, parts: usize) -> Option<Split> {
         let rtts = plan.flows.iter().map(|flow| flow.rtt);
         let mut rtts = rtts.chain(plan.traffic.iter().map(|source| source.rtt));
-        // A pipe without delay would leave no time to hand packets to another part.
+        // A pipe without delay would leave no time to pass packets to another part.
         let zero = rtts.any(|rtt| rtt.ns() < 2);
         let most = plan.links.len().min(usize::from(u16::MAX));
         if parts < 2
@@ -69,8 +69,8 @@ impl Split {
         let mut delays: Vec<Time> = (plan.links.iter()).filter_map(constant_delay).collect();
         delays.sort_unstable();
         delays.dedup();
-        // Among the delays of the links, find the longest window for which the parts have about
-        // equal work.
+        // Each delay of a link is a candidate for the window. Use the longest one for which the
+        // parts have about equal work.
         delays.into_iter().rev().find_map(|window| {
             let mut sets = joined(plan, window);
             let links = even(plan, &mut sets, parts)?;
@@ -83,7 +83,7 @@ impl Split {
                 .iter()
                 .map(|owner| {
                     let root = sets.find(plan.links.len() + groups[*owner as usize]);
-                    // Connections that pass no link may be in any part.
+                    // A connection that passes no link may be in any part.
                     links.get(sets.least[root]).copied().unwrap_or_default()
                 })
                 .collect();
@@ -107,17 +107,17 @@ impl Split {
     }
 }
 
-/// Returns the delay after a link, if it is above 0 and does not vary.
+/// Returns the delay after a link, or `None` if this delay is 0 or varies.
 fn constant_delay(link: &LinkPlan) -> Option<Time> {
     let constant = link.jitter == Time::ZERO && link.slots.is_none() && link.impairments.is_empty();
     (constant && link.delay > Time::ZERO).then_some(link.delay)
 }
 
-/// A union-find structure of the links, and groups of flows and sources, that must be in one part.
-/// Groups are numbered after the links.
+/// A union-find structure. Its elements are the links and the groups of flows and sources. All
+/// elements of a set must be in one part. The numbers of groups follow the numbers of links.
 struct Sets {
     above: Vec<usize>,
-    /// The lowest link number in each set, by the root of the set.
+    /// For each set, the lowest number of its links. The index is the root of the set.
     least: Vec<usize>,
 }
 
@@ -137,8 +137,8 @@ impl Sets {
     }
 }
 
-/// Returns which links and groups must be in one part if all links with at least this delay are
-/// cut.
+/// Returns which links and groups must be in one part if the network is divided at all links with
+/// at least this delay.
 fn joined(plan: &Plan, window: Time) -> Sets {
     let links = plan.links.len();
     let nodes = links + plan.flows.len() + plan.traffic.len();
@@ -174,9 +174,9 @@ fn joined(plan: &Plan, window: Time) -> Sets {
     sets
 }
 
-/// Assigns a part to each link. Parts have about equal work. The sets are in the order of their
-/// first links in the file. This is mostly the order in the network, so that neighbouring links
-/// stay together. A link's work is proportional to its rate.
+/// Assigns a part to each link. All parts get about equal work. The sets are in the order of their
+/// first links in the file. The order in the file mostly matches the order in the network, so
+/// neighbouring links usually end up in the same part. A link's work is proportional to its rate.
 fn even(plan: &Plan, sets: &mut Sets, parts: usize) -> Option<Vec<u16>> {
     let links = plan.links.len();
     let mut work = vec![0.0; links];

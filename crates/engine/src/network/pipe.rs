@@ -22,7 +22,8 @@ pub(super) struct Pipe {
 /// Properties of a pipe besides its constant delay.
 #[derive(Default)]
 pub(super) struct More {
-    /// The largest random delay, and the random stream for it. Packets keep their order.
+    /// The upper limit of the random delay, and the random stream that draws it. Packets keep their
+    /// order.
     pub jitter: Option<(Time, Stream)>,
     pub slots: Option<Slots>,
     /// The state of this part's copy, if the run is divided into parts.
@@ -32,7 +33,7 @@ pub(super) struct More {
 /// One part's copy of a pipe, with the packets that leave the pipe in this part.
 #[derive(Default)]
 pub(super) struct OfPart {
-    /// The key of each packet in the pipe, which decides its place among simultaneous events.
+    /// The key of each packet in the pipe. Keys decide the order of simultaneous events.
     pub keys: VecDeque<Key>,
     /// Whether other parts send packets into this copy.
     pub meets: bool,
@@ -42,8 +43,8 @@ pub(super) struct OfPart {
 }
 
 impl OfPart {
-    /// Stores the key of a packet that enters the pipe. Returns false if the packet must wait for
-    /// the end of the window.
+    /// Stores the key of a packet that enters the pipe. Returns false if the packet enters the pipe
+    /// only at the end of the window.
     #[inline(never)]
     fn keeps(&mut self, packet: &Packet, calendar: &mut Calendar) -> bool {
         if let Some(order) = &mut calendar.order {
@@ -69,8 +70,8 @@ impl More {
         }
     }
 
-    /// Returns when a packet of this length leaves. Without jitter and slots it would leave at
-    /// `stamp`.
+    /// Returns when a packet of this length leaves. `stamp` is the time at which it would leave
+    /// without jitter and slots.
     #[inline(never)]
     pub fn leaves(&mut self, mut stamp: Time, len: u16, last: Option<Time>) -> Time {
         if let Some((most, stream)) = &mut self.jitter {
@@ -112,7 +113,8 @@ impl Pipe {
     }
 }
 
-/// Access of an endpoint to its pipe, the calendar and the counters, to send packets.
+/// Access of an endpoint to its pipe, the calendar and the counters. The endpoint needs them to
+/// send packets.
 pub(super) struct Access<'a> {
     pub pipe: &'a mut Pipe,
     pub id: Component,

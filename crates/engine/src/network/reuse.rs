@@ -1,12 +1,14 @@
 //! Connections that serve several requests of a source, one after the other, as in HTTP/1.1.
 //!
 //! The code follows the transport of Go's `net/http`. A request uses an idle connection if there is
-//! one. Otherwise it opens a new connection. The request is then served by the first connection
-//! that is ready: the new one, or one that becomes idle in the meantime. In the second case, the
-//! new connection serves the oldest waiting request. If no request waits, the new connection stays
-//! idle. A connection keeps its congestion control and its window from one request to the next.
+//! one. Otherwise it opens a new connection. The first connection that is ready then serves the
+//! request. This is either the new connection or a connection that becomes idle in the meantime. If
+//! a connection that became idle serves the request, the new connection serves the oldest waiting
+//! request. If no request waits, the new connection stays idle. A connection keeps its congestion
+//! control and its window from one request to the next.
 //!
-//! A lost request is repeated after one second. Linux repeats it after the retransmission timeout.
+//! A lost request is repeated after one second. In contrast, Linux repeats it after the
+//! retransmission timeout.
 
 use tailback_record::Completion;
 
@@ -23,8 +25,8 @@ const AGAIN: Time = Time(1_000_000_000);
 const REQUEST: u16 = 100;
 
 impl Connection {
-    /// Lets the server answer a request that has arrived. `with_handshake` tells whether the
-    /// request came with the last packet of the handshake.
+    /// Lets the server answer a request that has arrived. `with_handshake` is true if the request
+    /// arrived with the last packet of the handshake.
     pub(super) fn answer(&mut self, with_handshake: bool, now: Time, port: &mut Access<'_>) {
         if let Some(turns) = &mut self.turns
             && let Some(current) = &mut turns.current
@@ -32,8 +34,8 @@ impl Connection {
             && self.sender.is_established()
             && current.sent.take().is_some()
         {
-            // A request is sent only after the previous answer is complete, so this answer begins a
-            // new segment.
+            // A request is sent only after the previous answer is complete. So this answer begins
+            // with a new segment.
             self.goal = self.sender.flight().nxt + current.bytes.div_ceil(self.mss);
             self.sender.write(current.bytes, now, port);
         }
@@ -46,7 +48,7 @@ impl Connection {
     }
 
     /// Sends the current request again if it has not arrived. Returns false if the client is not
-    /// connected yet, so that its SYN must be repeated.
+    /// connected yet. The client must then repeat its SYN instead.
     pub(super) fn repeats_request(&mut self, now: Time, port: &mut Access<'_>) -> bool {
         let Some(turns) = self.turns.as_mut().filter(|turns| turns.is_connected) else {
             return false;
@@ -65,7 +67,7 @@ impl Connection {
 
 impl Network {
     /// Requests `bytes` bytes for a source on an idle or a new connection. When an answer is
-    /// complete, connections that have been idle for the time `idle` are closed.
+    /// complete, closes all connections that have been idle for the time `idle`.
     pub(super) fn request(&mut self, index: usize, bytes: u64, idle: Time) {
         let now = self.now;
         let measured = u64::from(now >= self.plan.warmup);
@@ -115,7 +117,7 @@ impl Network {
         }
     }
 
-    /// Updates the client of a connection after a packet has arrived. `completed` tells whether the
+    /// Updates the client of a connection after a packet has arrived. `completed` is true if the
     /// packet carried the last byte of an answer.
     pub(super) fn after_packet(&mut self, index: usize, packet: &Packet, completed: bool) {
         let (now, slot) = (self.now, packet.flow);
@@ -130,7 +132,7 @@ impl Network {
         };
         if packet.has(flags::SYN) && !turns.is_connected {
             turns.is_connected = true;
-            // The client's ACK of the SYN-ACK has already been sent, and carries the request.
+            // The client has already sent the ACK of the SYN-ACK, and this ACK carries the request.
             match connections.pool.take(turns.opened_for) {
                 Some(waiting) => turns.begin(&waiting, now, true),
                 None => connections.pool.unused.push((slot, now)),
@@ -151,8 +153,8 @@ impl Network {
             && !current.with_handshake
             && let Some(sent) = current.sent
         {
-            // The packet is a repeated SYN, or part of the previous answer, so the current request
-            // may still be lost.
+            // The packet is a repeated SYN or belongs to the previous answer. So the current
+            // request may still be lost.
             connection.syn_due = sent + AGAIN;
             let acting = ends.acting(End::Receiver, &mut self.pipes, now, &mut self.calendar);
             if let Some(end) = acting {

@@ -1,4 +1,5 @@
-//! Series and samples: values that are recorded at every record interval, or at every change.
+//! Series and samples: values that the simulator records at every record interval, or at every
+//! change.
 
 use tailback_record::{FlowSampler, FlowState, LinkState, SenderSamples};
 
@@ -24,7 +25,7 @@ pub(super) struct Flow {
 
 impl Network {
     /// Records the state of a sender after an ACK, or after one of the sender's timers has fired.
-    /// If only windows are recorded, skips windows that have not changed.
+    /// If only the window is recorded, does nothing while the window has not changed.
     pub(super) fn record_change(&mut self, index: usize) {
         let (flow, now) = (&mut self.flows[index], self.now.ns());
         let Some(sampler) = &mut flow.sampler else {

@@ -1,24 +1,24 @@
 //! Delay in slots, as on a link that sends in bursts (Wi-Fi, cellular). Packets wait, and some of
 //! them leave together when a slot begins.
 //!
-//! Follows the slots of Linux 7.3 `sch_netem` (`netem_dequeue`, `get_slot_next`). When a packet
-//! becomes the first in the queue, netem checks the current slot. If this slot begins before the
-//! packet's own delay has passed, netem replaces it with a slot that begins a random gap from now.
-//! The packet leaves once its own delay has passed and its slot has begun. When a slot is full,
-//! netem schedules the next slot. A gap must not be shorter than the delay, because otherwise each
-//! arrival would schedule a new slot. With this restriction, the simulator can compute the
-//! departure time of a packet when the packet arrives.
+//! This delay follows the slots of Linux 7.3 `sch_netem` (`netem_dequeue`, `get_slot_next`). When a
+//! packet becomes the first in the queue, netem checks the current slot. If this slot begins before
+//! the packet's own delay has passed, netem replaces the slot. The new slot begins a random gap
+//! from now. The packet leaves once its own delay has passed and its slot has begun. When a slot is
+//! full, netem schedules the next slot. A gap must not be shorter than the packets' own delay.
+//! Otherwise each arrival would schedule a new slot. With this restriction, the simulator can
+//! compute the departure time of a packet when the packet arrives.
 
 use crate::plan::SlotsPlan;
 use crate::rng::Stream;
 use crate::units::Time;
 
-/// The times at which a link may send (slots), and how full the current one is.
+/// The times at which a link may send (slots), and how full the current slot is.
 pub(super) struct Slots {
     plan: SlotsPlan,
     stream: Stream,
     next: Time,
-    /// Packets and bytes that can still leave in the slot.
+    /// How many packets and bytes may still leave in the slot.
     packets_left: u64,
     bytes_left: u64,
     last: Time,
@@ -89,13 +89,13 @@ mod tests {
     fn a_packet_waits_for_a_slot_that_begins_after_its_delay() {
         let mut slots = slots(800, 800, 2, 0);
         let start = Time::from_secs(1);
-        // The previous slot has passed, so the next slot begins one gap from now.
+        // The previous slot is over, so the next slot begins one gap from now.
         assert_eq!(slots.leaves(start, 1_514), start + US(800));
-        // The slot begins before the packet's delay ends, so netem schedules another slot when the
+        // The slot begins before the packet's delay ends. So netem schedules another slot when the
         // packet becomes the first in the queue.
         assert_eq!(slots.leaves(start + US(700), 1_514), start + US(1_600));
-        // Three packets wait. A slot takes two packets, so the third packet leaves in the next
-        // slot.
+        // Three packets wait. At most two packets leave in a slot, so the third packet leaves in
+        // the next slot.
         let mut slots = self::slots(800, 800, 2, 0);
         let left: Vec<Time> = (0..3).map(|_| slots.leaves(start, 1_514)).collect();
         assert_eq!(left, [800, 800, 1_600].map(|us| start + US(us)));

@@ -1,9 +1,10 @@
 //! Traffic sources, which send datagrams or open connections.
 //!
-//! Each connection of a source uses a slot, which identifies its packets as a port would. The slot
-//! that has been free for the longest time is used first, just as hosts reuse ports. A queue that
-//! hashes flows then spreads the connections over its buckets. A slot whose packets are still in
-//! the network is not used until the last of them has left.
+//! Each connection of a source uses a slot. The slot's number identifies the connection's packets,
+//! as a port would. A new connection uses the slot that has been free for the longest time. Hosts
+//! choose ports in the same way. If a queue hashes flows, it then spreads the connections over its
+//! buckets. A slot whose packets are still in the network is not used until the last of these
+//! packets has left.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -37,20 +38,20 @@ pub(super) struct Traffic {
     pub sent_packets: u64,
     pub received_packets: u64,
     pub received_bytes: u64,
-    /// One-way delays of datagrams, ns.
+    /// One-way delays of datagrams, in ns.
     pub one_way: Histogram,
     pub far: Far,
     /// Slots of the source's connections that never end (step `Load`).
     pub loads_at: Vec<u32>,
-    /// Whether the source waits until a connection is complete.
+    /// Whether the source does nothing until a connection is complete.
     pub waits: bool,
-    /// Durations of loads, each of which uses several connections, ns.
+    /// Durations of page loads, in ns. A page load uses several connections.
     pub loads: Histogram,
     /// Connections that the source opens. `None` if it sends datagrams.
     pub connections: Option<Connections>,
 }
 
-/// The connections that a source opens: their settings, and their results.
+/// The connections that a source opens, with their settings and results.
 pub(super) struct Connections {
     pub group: usize,
     pub places: Places,
@@ -60,9 +61,9 @@ pub(super) struct Connections {
     /// Waiting requests and idle connections, if connections serve several requests.
     pub pool: Pool,
     pub phases: [WheelPhase; 2],
-    /// Closed connections. A new connection reuses the memory of a closed one and continues its
-    /// statistics. They are boxed like the connections in use, so that only the box moves between
-    /// the lists.
+    /// Closed connections. Closed connections. A new connection reuses the memory of a closed
+    /// connection and continues its statistics. Like the connections in use, they are boxed. So
+    /// only the box moves between the lists.
     #[allow(clippy::vec_box)]
     pub spare: Vec<Box<Connection>>,
     pub started: u64,
@@ -73,10 +74,12 @@ pub(super) struct Connections {
 /// The slots of a source, and which of them are free.
 pub(super) struct Places {
     pub slots: Range<u32>,
-    /// When each slot became free, as a serial number, or [`TAKEN`] while it has a connection.
+    /// A serial number that shows when each slot became free, or [`TAKEN`] while the slot has a
+    /// connection.
     free: Vec<u64>,
     gone: Vec<u64>,
-    /// Free slots without packets in the network: the value from `free`, and the slot's number.
+    /// Free slots whose packets have all left the network. Each entry holds the value from `free`
+    /// and the slot's number.
     ready: BinaryHeap<Reverse<(u64, u32)>>,
     turn: u64,
 }
@@ -84,7 +87,7 @@ pub(super) struct Places {
 const TAKEN: u64 = u64::MAX;
 
 impl Places {
-    /// Creates free slots, which are taken in ascending order.
+    /// Creates free slots. They are used in ascending order.
     pub fn new(slots: Range<u32>) -> Places {
         let turns = 0..slots.len() as u64;
         Places {
@@ -96,7 +99,8 @@ impl Places {
         }
     }
 
-    /// Takes the slot without packets in the network that has been free for the longest time.
+    /// Among the free slots without packets in the network, takes the slot that has been free for
+    /// the longest time.
     fn take(&mut self) -> Option<u32> {
         let Reverse((_, slot)) = self.ready.pop()?;
         self.free[(slot - self.slots.start) as usize] = TAKEN;
@@ -114,8 +118,8 @@ impl Places {
         self.look(slot, ends);
     }
 
-    /// Adds a free slot to `ready` once none of its packets are in the network. Every packet that
-    /// entered the network has then reached an end or was dropped.
+    /// Adds a free slot to `ready` once none of its packets are in the network. This is the case
+    /// when every packet that entered the network has reached an end or was dropped.
     fn look(&mut self, slot: u32, ends: &Ends) {
         let place = (slot - self.slots.start) as usize;
         if self.free[place] != TAKEN && ends.entered == ends.ended + self.gone[place] {
@@ -135,7 +139,7 @@ impl Traffic {
 }
 
 impl Network {
-    /// Lets a source act until its next event lies in the future.
+    /// Lets a source act until its next event is later than now.
     pub(super) fn run_source(&mut self, id: Component, index: usize) {
         let now = self.now;
         loop {
@@ -166,7 +170,7 @@ impl Network {
         }
     }
 
-    /// Receives a packet of a source at the end of its route. `completed` tells whether the packet
+    /// Receives a packet of a source at the end of its route. `completed` is true if the packet
     /// carried the last byte of a connection or request.
     pub(super) fn received(&mut self, index: usize, packet: &Packet, completed: bool) {
         let traffic = &mut self.traffic[index];
@@ -198,7 +202,7 @@ impl Network {
         }
     }
 
-    /// Records that all bytes of a request of a source have arrived, and tells the source.
+    /// Records that all bytes of a source's request have arrived, and notifies the source.
     pub(super) fn complete(&mut self, index: usize, begun: Time, completion: &Completion) {
         let traffic = &mut self.traffic[index];
         if let Some(connections) = &mut traffic.connections
@@ -227,8 +231,8 @@ impl Network {
         Some(slot)
     }
 
-    /// Takes a slot for a new connection. If no slot is free, counts a refused connection and tells
-    /// the source.
+    /// Takes a slot for a new connection. If no slot is free, counts a refused connection and
+    /// notifies the source.
     pub(super) fn slot_or_refuse(&mut self, index: usize) -> Option<u32> {
         let slot = self.take_slot(index);
         if slot.is_none() {
@@ -281,7 +285,8 @@ impl Network {
         self.connect_receiver(slot as usize);
     }
 
-    /// Takes the slot without packets in the network that has been free for the longest time.
+    /// Among the free slots without packets in the network, takes the slot that has been free for
+    /// the longest time.
     fn take_slot(&mut self, index: usize) -> Option<u32> {
         let path = &self.ends[self.traffic[index].number as usize].path;
         for link in path.route.iter().chain(path.back.iter()) {
@@ -310,7 +315,7 @@ impl Network {
         }
     }
 
-    /// Closes a connection and frees its slot, if all of its data was acknowledged.
+    /// If all data of a connection was acknowledged, closes the connection and frees its slot.
     pub(super) fn close_if_done(&mut self, index: usize, number: usize) {
         let source = self.traffic[index].number as usize;
         let over = |connection: &mut Box<Connection>| connection.sender.is_done();
@@ -360,7 +365,8 @@ mod tests {
         places.put(5, &ends(2, 2));
         places.put(4, &ends(5, 3));
         assert_eq!((places.take(), places.take()), (Some(5), None));
-        // Two packets of slot 4 are in the network. One is dropped, and one reaches its end.
+        // Two packets of slot 4 are in the network. One of them is dropped, and the other reaches
+        // its end.
         places.gone(4, &ends(5, 3));
         assert_eq!(places.take(), None);
         places.look(4, &ends(5, 4));

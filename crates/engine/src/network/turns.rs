@@ -1,5 +1,5 @@
-//! State of connections that serve several requests (used by `reuse`). Some of the state belongs to
-//! one connection, and some to all connections of a source.
+//! State of connections that serve several requests. The module `reuse` uses it. Some of the state
+//! belongs to one connection, and some to all connections of a source.
 
 use std::collections::VecDeque;
 
@@ -9,10 +9,10 @@ use crate::units::Time;
 #[derive(Default)]
 pub(super) struct Pool {
     pub waiting: VecDeque<Waiting>,
-    /// The slot of each idle connection, and the time at which it became idle. The latest is at the
-    /// end.
+    /// The slot of each idle connection, and the time at which it became idle. The connection that
+    /// became idle last is at the end.
     pub unused: Vec<(u32, Time)>,
-    /// Number of requests so far. It is also the number of the next request.
+    /// Number of requests so far. The next request gets this number.
     pub requests: u64,
 }
 
@@ -23,7 +23,7 @@ pub(super) struct Waiting {
 }
 
 pub(super) struct Turns {
-    /// The number of the request that opened the connection.
+    /// The number of the request for which the connection was opened.
     pub opened_for: u64,
     /// Whether the client has received the answer to its SYN.
     pub is_connected: bool,
@@ -41,8 +41,8 @@ pub(super) struct Current {
 }
 
 impl Pool {
-    /// Removes and returns the waiting request with this number or, if another connection serves
-    /// it, the oldest waiting request.
+    /// Removes and returns the waiting request with this number. If another connection serves this
+    /// request, removes and returns the oldest waiting request instead.
     pub fn take(&mut self, number: u64) -> Option<Waiting> {
         let own = self.waiting.iter().position(|w| w.number == number);
         self.waiting.remove(own.unwrap_or(0))

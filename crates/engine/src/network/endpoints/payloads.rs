@@ -1,6 +1,7 @@
 //! A slab with the payloads of the datagrams in the network. It reuses slots and buffers.
 
-/// Number of slots in use at which the payloads of dropped packets are first released.
+/// When this many slots are in use, the payloads of dropped packets are released for the first
+/// time.
 const FIRST_LOOK: usize = 1024;
 
 pub(super) struct Payloads {
@@ -8,7 +9,7 @@ pub(super) struct Payloads {
     free: Vec<u32>,
     spare: Vec<Vec<u8>>,
     bytes: u64,
-    /// Number of slots in use at which the payloads of dropped packets are next released.
+    /// When this many slots are in use, the payloads of dropped packets are released next.
     look_at: usize,
 }
 
@@ -40,14 +41,13 @@ impl Payloads {
         self.places.len() - self.free.len()
     }
 
-    /// Returns whether so many slots are in use that the payloads of dropped packets should be
-    /// released.
+    /// Returns whether enough slots are in use to release the payloads of dropped packets now.
     pub fn is_due(&self) -> bool {
         self.in_use() >= self.look_at
     }
 
-    /// Call this after releasing the payloads of dropped packets. The next release is due when
-    /// twice as many slots are in use.
+    /// Call this after releasing the payloads of dropped packets. The next release is due when the
+    /// number of slots in use has doubled.
     pub fn reclaimed(&mut self) {
         self.look_at = FIRST_LOOK.max(2 * self.in_use());
     }

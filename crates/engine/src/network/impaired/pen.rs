@@ -1,5 +1,5 @@
-//! The buffer after a link with impairments, called the pen. Packets leave it in the order of
-//! their departure times, which may differ from the order of arrival.
+//! The pen is the buffer after a link with impairments. Packets leave the pen in the order of their
+//! departure times. This order may differ from the order in which they arrived.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -9,15 +9,17 @@ use crate::ring::Ring;
 use crate::units::Time;
 
 /// Packets, ordered by the time at which they leave ([`Packet::stamp`]). Packets that leave at the
-/// same time keep the order in which they came.
+/// same time keep the order in which they arrived.
 pub(super) struct Pen {
-    /// Packets that leave in the order in which they came. Nearly all packets are here, because a
-    /// queue is faster than a heap.
+    /// Packets that leave in the order in which they arrived. Nearly all packets are here, because
+    /// a queue is faster than a heap.
     ordered: Ring<Packet>,
-    /// Packets that leave before a packet in `ordered` that came earlier. If two packets leave at
-    /// the same time, the packet in `ordered` came first and leaves first.
+    /// Packets that leave earlier than a packet in `ordered` that arrived before them. If packets
+    /// in both lists leave at the same time, the packet in `ordered` arrived first and leaves
+    /// first.
     overtaking: BinaryHeap<Reverse<Overtaking>>,
-    /// Number of packets put into `overtaking` so far, which breaks ties.
+    /// Number of packets put into `overtaking` so far. It orders packets that leave at the same
+    /// time.
     arrivals: u64,
     /// When the next packet leaves. [`Time::NEVER`] if the pen is empty.
     due: Time,

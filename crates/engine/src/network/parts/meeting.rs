@@ -1,4 +1,4 @@
-//! Synchronises parts between windows with a barrier, and exchanges their packets.
+//! Synchronises the parts with a barrier at the end of each window, and exchanges their packets.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -17,8 +17,8 @@ pub enum Ended {
     Done,
     /// The caller asked the run to stop.
     Stopped,
-    /// The order of simultaneous events is ambiguous, or the run records more rows than it keeps.
-    /// The run must be repeated on one core.
+    /// Simultaneous events have an ambiguous order, or the run records more rows than it keeps. The
+    /// run must be repeated on one core.
     Whole,
     /// Another part panicked.
     Broken,
@@ -31,23 +31,23 @@ pub(super) struct Sent {
     pub key: Key,
 }
 
-/// How many times a waiting part checks for the others before it yields the processor.
+/// How often a waiting part checks whether the others have arrived before it yields the processor.
 const SPINS: u32 = 1 << 12;
 
 pub(super) const GOES_ON: u8 = 0;
 pub(super) const STOPPED: u8 = 1;
 pub(super) const UNORDERED: u8 = 2;
 
-/// A barrier and mailboxes for the parts of a run. There are two sets of mailboxes, used in turn,
-/// because slower parts may still read those of the previous window.
+/// A barrier and mailboxes for the parts of a run. There are two sets of mailboxes, which are used
+/// alternately. Slower parts may still read the mailboxes of the previous window.
 pub struct Meeting {
     window: Time,
     arrived: AtomicUsize,
     turn: AtomicUsize,
     broken: AtomicBool,
     halt: [AtomicU8; 2],
-    /// The time of each part's next event, for each of the two sets. `rows` is the number of rows
-    /// that each part has recorded.
+    /// When the next event of each part is due. There is one list for each of the two sets. `rows`
+    /// is the number of rows that each part has recorded.
     next: [Vec<AtomicU64>; 2],
     rows: [Vec<AtomicU64>; 2],
     /// Packets from each part to each other part.
@@ -90,8 +90,8 @@ impl Meeting {
         self.next[0].len()
     }
 
-    /// Publishes the state of this part, and waits for the states of all parts. Returns when the
-    /// next window begins, or why the run ends.
+    /// Publishes the state of this part, and waits until all parts have published theirs. Returns
+    /// when the next window begins, or the reason why the run ends.
     pub(super) fn meet(&self, side: usize, own: usize, says: &Says) -> Result<Time, Ended> {
         self.next[side][own].store(says.next.ns(), Ordering::Release);
         self.rows[side][own].store(says.rows as u64, Ordering::Release);
@@ -117,7 +117,7 @@ impl Meeting {
         Ok(next.min().map_or(Time::NEVER, Time))
     }
 
-    /// Waits until all parts have arrived. Returns false if a part has ended early.
+    /// Waits until all parts have reached the barrier. Returns false if a part has ended early.
     fn wait(&self) -> bool {
         let turn = self.turn.load(Ordering::Acquire);
         if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.parts() {
@@ -158,11 +158,11 @@ impl Drop for Present<'_> {
 }
 
 pub(super) struct Says {
-    /// Time of the part's next event, or of the first arrival of a packet that it has sent,
-    /// whichever is earlier.
+    /// When the part's next event is due, or when the first packet arrives that the part has sent.
+    /// The earlier of the two times counts.
     pub next: Time,
     /// Number of rows that the part has recorded.
     pub rows: usize,
-    /// [`GOES_ON`], or the reason why the part ends.
+    /// [`GOES_ON`] if the part continues, or else the reason why it ends.
     pub halt: u8,
 }

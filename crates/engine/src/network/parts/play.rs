@@ -18,7 +18,7 @@ pub(in crate::network) struct Part {
     own: u16,
     links: Arc<[u16]>,
     ends: Arc<[u16]>,
-    /// Pipes into which other parts also send packets that leave in this part.
+    /// Pipes that hold packets from several parts. The packets leave in this part.
     meeting: Vec<u32>,
     /// The index of each pipe in `meeting`.
     place: Vec<u32>,
@@ -26,8 +26,8 @@ pub(in crate::network) struct Part {
     out: Vec<Vec<Sent>>,
     /// When the first packet in `out` leaves its pipe.
     sent: Time,
-    /// Two scratch lists for each pipe in `meeting`: its packets so far, and the packets that
-    /// another part has sent.
+    /// Two scratch lists for each pipe in `meeting`. One holds the packets that the pipe has so
+    /// far, and the other holds the packets that another part has sent.
     lists: [Vec<Entering>; 2],
     merged: Entering,
 }
@@ -36,12 +36,12 @@ pub(in crate::network) struct Part {
 type Entering = Vec<(Packet, Key)>;
 
 impl Split {
-    /// Runs a part to the end of the run. After every window, it synchronises with the other parts
-    /// and calls `look` with the current time. `look` returns whether the run continues.
+    /// Runs a part to the end of the run. After every window, synchronises with the other parts and
+    /// calls `look` with the current time. `look` returns whether the run is to continue.
     ///
     /// # Panics
-    /// Panics for the same reasons as [`Network::new`], and if the engine panics. The other parts
-    /// then end as well.
+    /// Panics for the same reasons as [`Network::new`], and if the engine panics. If it panics, the
+    /// other parts end as well.
     pub fn play(
         &self,
         plan: &Arc<Plan>,
@@ -144,7 +144,7 @@ impl Network {
         }
     }
 
-    /// Handles a packet that moves from a link into a pipe. If the packet leaves the pipe in
+    /// Handles a packet that moves from a link into a pipe. If the packet will leave the pipe in
     /// another part, adds it to the list for that part and returns true.
     #[inline(never)]
     pub(in crate::network) fn crosses(&mut self, packet: &Packet, pipe: u32) -> bool {
@@ -246,8 +246,8 @@ impl Network {
         }
     }
 
-    /// Hands the collected packets to the other parts. Returns the time of this part's next event
-    /// or of the first of these packets, whichever is earlier.
+    /// Passes the collected packets to the other parts. Returns when this part's next event is due,
+    /// or when the first of these packets leaves its pipe, whichever is earlier.
     fn hand_over(&mut self, meeting: &Meeting, side: usize, own: usize) -> Time {
         let mut next = self.calendar.peek().map_or(Time::NEVER, |(time, _)| time);
         let Some(part) = &mut self.part else {
@@ -260,7 +260,8 @@ impl Network {
             .enumerate()
             .filter(|(_, out)| !out.is_empty())
         {
-            // The receiver has emptied this mailbox, so the swap gives back an empty list.
+            // The receiving part has emptied this mailbox, so after the swap `out` is an empty
+            // list.
             swap(&mut *meeting.mail(side, own, to), out);
         }
         for pipe in &part.meeting {
@@ -271,8 +272,8 @@ impl Network {
         next
     }
 
-    /// Merges packets from other parts into this part's pipes. Returns false if their order is
-    /// ambiguous.
+    /// Merges packets from other parts into this part's pipes. Returns false if the order of these
+    /// packets is ambiguous.
     fn take_over(&mut self, meeting: &Meeting, side: usize, own: usize) -> bool {
         let Some(part) = &mut self.part else {
             return true;
@@ -314,7 +315,7 @@ impl Network {
                     pipe.packets.push_back(packet);
                     copy.keys.push_back(key);
                 }
-                // Swap the lists, so that both vectors are reused.
+                // Swap the lists, so that the memory of both is reused.
                 swap(list, &mut copy.own);
             }
         }
@@ -322,7 +323,7 @@ impl Network {
     }
 
     /// Assembles the whole network from its parts at the end of a run. `self` is the first part.
-    /// After this, only [`Network::finish`] may be called, because no events are left.
+    /// Afterwards, call only [`Network::finish`], because no events are left.
     #[must_use]
     pub fn join(mut self, others: Vec<Network>) -> Network {
         for mut other in others {
