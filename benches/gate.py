@@ -115,7 +115,7 @@ def cases(out: Path) -> None:
         [cell] = made.cells
         relative = cell.differences[name].relative or 0.0
         ends = verdict.range_text()
-        more = f", about {verdict.seeds} seeds would" if verdict.seeds else ""
+        more = f"; about {verdict.seeds} seeds would be enough" if verdict.seeds else ""
         print(
             f"| {what} | `{limit}` | {seeds} | {100 * relative:+.1f} % | {ends} "
             f"| {NAMES[verdict.answer]}{more} | {status[verdict.answer]} |"
