@@ -110,8 +110,8 @@ keys! {
         /// Runs the scenario with every combination of the listed values. Each key in this table is
         /// the path of a scenario key, such as "bottleneck.rate". Its value is a list of values for
         /// that key. Each combination is called a sweep point. Every sweep point runs with every
-        /// seed. From one sweep point to the next, the key that is written last changes first. Keys
-        /// in [[sweep.zip]] do not vary independently. Their lists must have equal length, and the
+        /// seed. Sweep points are ordered so that the last key varies fastest. Keys in
+        /// [[sweep.zip]] do not vary independently. Their lists must have equal length, and the
         /// n-th values of all lists are used together.
         key sweep = key(KeyKind::Sweep);
         /// A condition on a metric. If it does not hold, the run fails.

@@ -8,27 +8,27 @@ use crate::registry::{Algorithm, Options, Value};
 use crate::units::{Rate, Time};
 
 keys! {
-    /// A change during the run. The simulator applies it after everything else that happens at the
-    /// same time.
+    /// A change during the run. The simulator applies it after all other events at the same time.
     pub struct EventPlan as "[[events]]" {
         /// When the change happens.
         at: Time = ANY_TIME.required();
-        /// New values, by path as in [sweep]: { "bottleneck.rate" = "10Mbit",
-        /// "bottleneck.queue.target" = "2ms" }. These values may change: a link's rate, delay and
-        /// loss, options of its queue, and options of its impairments. A rate may change only if
-        /// the scenario sets it to a constant. A size in bdp, such as 0.5bdp, refers to the rate at
-        /// the start of the run. A packet in transmission continues at the new rate. A new delay
-        /// applies to packets that leave the queue later, and packets keep their order. If a limit
-        /// of a queue shrinks, the queue drops packets from its head, as in Linux. But `fifo`,
-        /// `step`, `red` and `wred` keep all queued packets, and `cake` drops packets when the next
-        /// packet arrives. In Linux, `red` discards all queued packets instead.
+        /// New values, each with the path of its key as in [sweep]: { "bottleneck.rate" = "10Mbit",
+        /// "bottleneck.queue.target" = "2ms" }. The following may change: a link's rate, delay and
+        /// loss, options of its queue, and options of its impairments. The rate of a link may
+        /// change only if its initial rate is a constant. A size in bdp, such as 0.5bdp, is
+        /// computed from the rate at the start of the run. If a packet is in transmission, the rest
+        /// of it is sent at the new rate. A new delay applies to packets that leave the queue
+        /// later. Packets still keep their order. If an event reduces a queue's limit, the queue
+        /// drops packets from its head, as in Linux. There are exceptions: `fifo`, `step`, `red`
+        /// and `wred` keep all queued packets, and `cake` drops packets only when the next packet
+        /// arrives. Linux differs for `red`, where it discards all queued packets.
         key set = key(KeyKind::Changes);
-        /// Names of flows and sources that start at this time. Their own `start` must be later than
-        /// this time, and has no effect. The random delay of start_jitter is not added.
+        /// Names of flows and sources that start at this time. The `start` of such a flow or source
+        /// must be later than this time, and has no effect. start_jitter does not delay them.
         key start = key(KeyKind::Words);
         /// Names of flows and sources that stop at this time.
         key stop = key(KeyKind::Words);
-        /// What changes, in this order.
+        /// The changes, in the order in which they are applied.
         changes: Vec<Change>;
     }
 }
@@ -132,7 +132,7 @@ impl AsPart for Change {
     }
 }
 
-/// Returns complete options as plain data.
+/// Converts complete options to plain data.
 fn part_of(options: &Options) -> Part<'_> {
     let parts = options.iter();
     Part::Table(

@@ -1,12 +1,13 @@
-//! Groups of flows and sources. A table with the key `count` describes several equal members.
+//! Groups of flows and sources. A table with the key `count` describes several members with equal
+//! properties.
 //!
-//! A plan stores each group once. Members are numbered across all groups. The numbers of flows, of
-//! sources and of programs each begin at 0. Only this module computes these numbers, and the names
-//! of members.
+//! A plan stores each group once. Members are numbered continuously across groups. There are three
+//! such numberings, for flows, for sources and for programs. Each begins at 0. Only this module
+//! computes these numbers, and the names of members.
 
 use super::{FlowPlan, ProgramPlan, TrafficPlan};
 
-/// A table of the plan that describes several equal members.
+/// A table of the plan that describes one or more equal members.
 pub trait Group {
     /// Returns the common name of the members, and the number of members.
     fn named(&self) -> (&str, u64);
@@ -30,7 +31,7 @@ impl Group for ProgramPlan {
     }
 }
 
-/// One flow, source or entry of programs.
+/// One flow, one source or one entry of `[[programs]]`.
 pub struct Member<'a, T> {
     /// The group that the member belongs to.
     pub of: &'a T,

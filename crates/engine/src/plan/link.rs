@@ -1,5 +1,5 @@
-//! `[bottleneck]` and `[links.NAME]`: the rate of a link, its queue, and what happens to packets
-//! after the queue.
+//! `[bottleneck]` and `[links.NAME]`: the rate of a link, its queue, and the delays and losses that
+//! packets meet after the queue.
 
 use super::short_forms::{BurstLossForm, DelayForm, PolicerForm, ReorderForm};
 use crate::keys::Takes::{AtLeast, AtMost, Only};
@@ -13,12 +13,13 @@ use crate::units::{Bytes, Time};
 use crate::{impairments, keys, words};
 
 words! {
-    /// When a packet leaves a link.
+    /// When a packet leaves a link, relative to its transmission.
     pub enum LinkMode {
-        /// At the start of its slot. The next slot begins len/rate later (htb, Cake).
+        /// A packet leaves when its transmission begins. The next packet leaves at least
+        /// length/rate later (htb, Cake).
         #[default]
         Shaper = "shaper",
-        /// At the end of its slot.
+        /// A packet leaves when its transmission ends.
         Wire = "wire",
     }
 }
@@ -26,11 +27,12 @@ words! {
 keys! {
     /// Marks and drops of certain packets, independent of the queue.
     ///
-    /// TCP segments with payload are numbered from 1 as they arrive at the link, across all flows
-    /// and including retransmissions. ACKs and unresponsive traffic are not counted. Both lists
-    /// ascend, and no number is in both lists.
+    /// Packets are numbered from 1 in the order in which they arrive at the link. Only TCP segments
+    /// with payload are counted, of all flows and including retransmissions. Both lists are in
+    /// ascending order, and no number is in both lists.
     pub struct Schedule as "a schedule" {
-        /// Numbers of the packets to mark with CE. A packet that is not ECN-capable is dropped.
+        /// Numbers of the packets to mark with CE. If such a packet is not ECN-capable, it is
+        /// dropped.
         marks: Vec<u64>;
         /// Numbers of the packets to drop.
         drops: Vec<u64>;
@@ -38,7 +40,8 @@ keys! {
 }
 
 keys! {
-    /// Slots after a link: when they begin, and how many packets and bytes leave in each.
+    /// Time slots after a link. The fields say when slots begin, and how many packets and bytes
+    /// leave in each slot.
     pub struct SlotsPlan as "[slots]" {
         /// Shortest gap before a slot; it must be at least `delay`.
         min: Time = POSITIVE_TIME.required();
@@ -50,19 +53,19 @@ keys! {
         /// Largest number of bytes in a slot, including the packet that reaches this number;
         /// default: no limit.
         bytes: Bytes = BYTES.kernel(AtMost("2147483647b"), "netem has 31 bits for it");
-        /// Delay of each packet before it may leave in a slot (the `delay` of a netem that has a
-        /// `slot`).
+        /// Delay of each packet before it may leave in a slot. (In netem, this is the `delay` of a
+        /// qdisc with `slot`.)
         delay: Time = ANY_TIME.default("0s");
     }
 }
 
 words! {
-    /// The packets that an impairment affects.
+    /// Which packets an impairment affects.
     pub enum Concerns {
         /// All packets.
         #[default]
         All = "all",
-        /// Data: every packet that is not an ACK.
+        /// All packets that are not ACKs of TCP.
         Data = "data",
         /// ACKs of TCP.
         Acks = "acks",
@@ -98,7 +101,7 @@ impl AsPart for Windows {
 }
 
 keys! {
-    /// An impairment of a link, with the options of its kind as further keys.
+    /// An impairment of a link. The options of its kind are further keys of this table.
     pub struct ImpairmentPlan as "[[impairments]]" {
         /// The kind: the name of an impairment.
         kind: &'static str => key(KeyKind::Word(Registry::Impairments)).required();
@@ -117,7 +120,7 @@ impl ImpairmentPlan {
     /// Returns the registered entry of the impairment's kind.
     ///
     /// # Panics
-    /// Panics if the kind is not registered, which validation excludes.
+    /// Panics if the kind is not registered. Validation rejects such scenarios before.
     pub fn entry(&self) -> &'static Entry<impairments::Build> {
         let entry = find(impairments::ENTRIES, self.kind);
         entry.expect("a validated plan names registered impairments")
@@ -130,55 +133,57 @@ keys! {
         /// Name in results.
         name: String;
         /// Rate, counted in bytes of Ethernet frames (IP packet + 14 B): a constant, { steps =
-        /// [[time, rate], ...] } or { trace = "file" }. The file is a Mahimahi trace, or a CSV file
-        /// with the header time_s,rate_mbit,delay_ms,loss and a row for each change. The delay and
-        /// loss of the file apply before the link's impairments.
+        /// [[time, rate], ...] } or { trace = "file" }. The file is either a Mahimahi trace or a
+        /// CSV file. The CSV file has the header time_s,rate_mbit,delay_ms,loss and a row for each
+        /// change. If the file has a delay and a loss, they apply before the link's impairments.
         rate: RatePlan => key(KeyKind::Rate).required();
-        /// The queue discipline: its name, or { aqm = name, options }. On the kernel engine, module
-        /// = name runs the queue discipline of your own kernel module. Also on the kernel engine, {
-        /// aqm = name, kernel = true, args = "tc words" } selects a queue discipline of Linux that
-        /// the simulator does not have.
+        /// The queue discipline: its name, or { aqm = name, options }. On the kernel engine, a key
+        /// module = name in this table runs the queue discipline of your own kernel module. To run
+        /// a queue discipline of Linux that the simulator does not have, write { aqm = name, kernel
+        /// = true, args = "tc words" }.
         queue: Algorithm => entry(Registry::Aqm).default("fifo");
         /// A module of the guest kernel that replaces the queue discipline.
         module: Option<String>;
         /// "shaper": a packet leaves when its transmission begins, and the next packet leaves at
         /// least length/rate later (htb, Cake). "wire": a packet leaves when its transmission ends.
         mode: LinkMode = LinkMode::KEY.named("link").default("shaper");
-        /// How many bytes a shaper may send at once after an idle time: the depth of its token
-        /// bucket. On the kernel engine, this key sets both the `burst` and the `cburst` of htb's
-        /// class (`quantum` and `mpu` do not matter for a single class). Tokens arrive at the
-        /// link's rate, up to this depth. A packet may leave if the number of tokens is not
-        /// negative, and uses as many tokens as it has bytes. So after an idle time, burst/length +
-        /// 1 packets of this length leave back to back. "tc": the default burst of tc. It is 1600 B
-        /// (an MTU), plus the bytes that the link sends in 1 ns (one tick of the kernel's timer).
-        /// Below 8 Gbit/s, the sum is 1600 B. With a burst of 0, a packet always leaves at least
-        /// length/rate after the packet before it. The largest allowed burst is 4 GB, or the bytes
-        /// that the link sends in 60 s at its lowest rate, if they are fewer. A burst is not
-        /// allowed with link = "wire", with a rate from a trace, or with Cake, which shapes to the
-        /// rate itself.
+        /// The depth of the token bucket of a shaper, which limits how many bytes may leave at once
+        /// after the link was idle. On the kernel engine, this value becomes both the `burst` and
+        /// the `cburst` of the htb class. (The options `quantum` and `mpu` have no effect on a
+        /// single class.) The bucket gains tokens at the link's rate, up to this depth. A packet
+        /// may leave if the number of tokens is not negative. It then consumes as many tokens as it
+        /// has bytes. So after an idle time, burst / (packet length) + 1 packets leave back to
+        /// back. "tc" means the default burst of tc. This default is 1600 B (an MTU), plus the
+        /// bytes that the link sends in 1 ns (one tick of the kernel's timer). Below 8 Gbit/s, this
+        /// sum is 1600 B. With a burst of 0, a packet leaves at least length/rate after the
+        /// previous packet, where length is the length of the previous packet. The largest allowed
+        /// burst is 4 GB. If the link sends fewer bytes than this in 60 s at its lowest rate, the
+        /// limit is that number of bytes. A burst is not allowed with link = "wire" or with a rate
+        /// from a trace. It is not allowed with Cake either, because Cake itself shapes to the
+        /// rate.
         burst: Bytes => key(KeyKind::Burst).default("0b");
         /// Adds an independent copy of the link in the reverse direction. Results call the copy
         /// NAME.back.
         key both_directions = BOOL.default("false");
-        /// One-way delay after a packet has left the link. { steps = [[time, delay], ...] } changes
-        /// the delay during the run, as the impairment `delay` does.
+        /// One-way delay of packets after they have left the link. { steps = [[time, delay], ...] }
+        /// changes the delay during the run, as the impairment `delay` does.
         delay: Time = ANY_TIME.default("0s").or_table(&DelayForm::TABLE);
-        /// Random addition to the delay, uniform from 0 to this value; packets keep their order.
+        /// Random time that is added to the delay, uniform from 0 to this value. Packets keep their
+        /// order.
         jitter: Time = ANY_TIME.default("0s").kernel(AtMost("4s"), "netem has 32 bits for it");
-        /// Makes packets arrive in bursts, as some radio links do (netem's `slot`). After the link
-        /// and its delay, a packet waits for the next slot. When a slot begins, several packets
-        /// leave at once. The gap before the next slot is random. The gap begins when a slot is
+        /// Packets leave in bursts, as on some radio links (netem's `slot`). After the link and its
+        /// delay, a packet waits for the next slot. When a slot begins, several packets leave at
+        /// once. The gap before the next slot is random. The gap begins when the current slot is
         /// full. If a packet arrives and no slot is scheduled, the gap begins at this time.
         slots: Option<SlotsPlan> => key(KeyKind::Table(&SlotsPlan::TABLE));
         /// Probability that a packet is lost after it has left the queue. { gilbert = { p, r, good,
         /// bad } } loses packets in bursts, as the impairment `burst_loss` does.
         loss: f64 = float(0.0, 1.0).default("0").or_table(&BurstLossForm::TABLE);
-        /// Makes some packets arrive late: { probability, delay }, as the impairment `reorder`
-        /// does.
+        /// Some packets arrive late: { probability, delay }, as with the impairment `reorder`.
         key reorder = key(KeyKind::Table(&ReorderForm::TABLE)).since("0.2");
-        /// Probability that a packet is duplicated, as by the impairment `duplicate`.
+        /// Probability that a packet is duplicated, as with the impairment `duplicate`.
         key duplicate = float(0.0, 1.0).default("0").since("0.2");
-        /// Drops packets above a rate: { rate, burst }, as the impairment `police` does.
+        /// Drops packets that exceed a rate: { rate, burst }, as the impairment `police` does.
         key policer = key(KeyKind::Table(&PolicerForm::TABLE)).since("0.2");
         /// Bytes that are added to the length of each frame when its transmission time is computed.
         overhead: i32 = int(-256, 256).default("0")
@@ -191,10 +196,10 @@ keys! {
         /// { marks = [100, 200], drops = [300] }: the packets with these numbers are CE-marked or
         /// dropped before they enter the queue. A packet in `marks` that is not ECN-capable is
         /// dropped. The numbers count TCP segments with payload, from 1, in the order in which they
-        /// arrive at the link, over all flows and including retransmissions.
+        /// arrive at the link. All flows and all retransmissions are counted.
         schedule: Option<Schedule> => key(KeyKind::Schedule);
-        /// Other effects of the path on packets that have left the queue: bursts of loss, changing
-        /// delays, reordering and more. They act in the order in which the scenario lists them,
+        /// Further effects of the path on packets that have left the queue, such as bursts of loss,
+        /// changing delays and reordering. They act in the order in which the scenario lists them,
         /// after the link's own loss, delay, jitter and slots.
         impairments: Vec<ImpairmentPlan> => key(KeyKind::List(&ImpairmentPlan::TABLE)).since("0.2");
     }
@@ -207,7 +212,7 @@ impl LinkPlan {
         self.delay + slots.unwrap_or_default()
     }
 
-    /// Returns the longest time for which the link's impairments delay a packet.
+    /// Returns the longest time by which the link's impairments can delay a packet.
     pub fn longest_impairment(&self) -> Time {
         let impairments = self.impairments.iter();
         let times =

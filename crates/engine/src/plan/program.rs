@@ -1,4 +1,4 @@
-//! `[[programs]]`: unmodified programs. Each entry runs on two hosts of its own.
+//! `[[programs]]`: unmodified programs. Each entry has its own pair of hosts.
 
 use super::Algorithm;
 use crate::keys;
@@ -9,36 +9,40 @@ use crate::keys::{
 use crate::registry::{Options, Value};
 use crate::units::Time;
 
-/// The default date in guests, seconds since 1970: 2026-01-01.
+/// The date of guests at the start of the run if the scenario sets none, in seconds since 1970:
+/// 2026-01-01.
 pub const DATE: u64 = 1_767_225_600;
 
-/// Prefix of a file's path which means that the rest is the name of one of tailback's own programs.
+/// If the path of a file begins with this prefix, the rest of the path is the name of one of
+/// tailback's own programs.
 pub const BUILT: &str = "built:";
 
 keys! {
-    /// A pair of hosts and the unmodified programs that run on them, kernel engine only. In the
-    /// simulator, `kind` selects a transport stack that is compiled in, such as stacks/quinn.
-    /// Packets of the sender's host pass the route, and packets of the receiver's host take the
-    /// reverse direction. If an entry has a kind, write the options of the kind beside these keys.
+    /// Unmodified programs and the pair of hosts on which they run. Kernel engine only, except for
+    /// transport stacks. In the simulator, `kind` selects a transport stack that is compiled into
+    /// the engine, such as stacks/quinn. Packets of the sender's host follow the route. Packets of
+    /// the receiver's host take the reverse direction. If an entry has a kind, the options of this
+    /// kind are further keys of the entry.
     pub struct ProgramPlan as "[[programs]]" {
         /// A ready-made entry, which sets the programs of both sides; default: the keys sender and
         /// receiver set them.
         kind: &'static str => key(KeyKind::Word(Registry::Programs));
         /// Name in results; default: the kind, or the first word of the command, made unique.
         name: String => key(KeyKind::Name);
-        /// What runs on the sender's host: { run = ["program", "argument"], ready = "tcp:80" }.
+        /// The program on the sender's host: { run = ["program", "argument"], ready = "tcp:80" }.
         sender: Option<SidePlan> => key(KeyKind::Table(&SidePlan::TABLE));
-        /// What runs on the receiver's host, written as for the sender. You can leave out one of
-        /// the two sides; its host then runs no program. If the other side contacts a host of
-        /// another entry by a placeholder such as {NAME.sender}, the contacted host replaces the
-        /// host without a program.
+        /// The program on the receiver's host, in the same form as for the sender. You can leave
+        /// out one of the two sides. No program then runs on this side's host. The other side may
+        /// then refer to a host of another entry by a placeholder such as {NAME.sender}. In this
+        /// case, that host takes the place of the host without a program.
         receiver: Option<SidePlan> => key(KeyKind::Table(&SidePlan::TABLE));
-        /// Files and folders, relative to this file. Programs find them, read-only, in the folder
-        /// /files, which is part of their PATH. The working folder of each program has symbolic
-        /// links to them. The id of a run depends on their content.
+        /// Files and folders that the programs need, relative to the scenario file. Programs find
+        /// these files, read-only, in the folder /files. This folder is part of their PATH. The
+        /// working folder of each program has symbolic links to these files. The id of a run
+        /// depends on the content of the files.
         files: Vec<FilePlan> => key(KeyKind::Files);
-        /// Debian packages that the programs need. tailback adds the dependencies of these
-        /// packages.
+        /// Debian packages that the programs need. tailback also installs the packages on which
+        /// these packages depend.
         packages: Vec<String> => key(KeyKind::Words);
         /// Environment variables, { NAME = "value" }, in addition to PATH, HOME, OUT and LANG.
         env: Vec<[String; 2]> => key(KeyKind::Texts);
@@ -60,34 +64,35 @@ keys! {
         stop: Option<Time> = ANY_TIME;
         /// Base round-trip time; default: path.rtt.
         rtt: Time = POSITIVE_TIME;
-        /// Links that packets of the sender's host pass; default: the only link.
+        /// Links that packets of the sender's host pass, in order; default: the only link.
         route: Vec<u32> => key(KeyKind::Route);
-        /// Links that packets of the receiver's host pass. Default: the links of the route in
-        /// reverse order, in the reverse direction (NAME.back for each link NAME).
+        /// Links that packets of the receiver's host pass, in order. Default: the links of the
+        /// route in reverse order, in the reverse direction (NAME.back for each link NAME).
         back: Vec<u32> => key(KeyKind::Route);
-        /// The sender's packets take the reverse direction of the route, and the receiver's packets
-        /// take the forward direction.
+        /// With true, the sender's packets take the reverse direction of the route, and the
+        /// receiver's packets take the forward direction.
         key reverse = BOOL.default("false");
-        /// Host names of the sender and the receiver, which programs can resolve; default: "sender"
-        /// and "receiver".
+        /// Host names of the sender and the receiver. Programs can resolve these names to
+        /// addresses; default: "sender" and "receiver".
         hosts: Option<[String; 2]> => key(KeyKind::Hosts);
-        /// Differentiated services codepoint of all packets of both hosts for which the program
-        /// does not set one.
+        /// Differentiated services codepoint of the packets of both hosts. If a program sets a
+        /// codepoint itself, that codepoint is used.
         dscp: u8 = int(0, 63).default("0");
         /// The class of the entry, as for [[flows]]. A class may contain flows, traffic and
         /// programs. Default: no class.
         class: Option<String> => key(KeyKind::Class);
-        /// Expected exit status of programs that end on their own; any other status fails the run.
+        /// Expected exit status of programs that end on their own. The run fails if a program exits
+        /// with another status.
         expect: i32 = int(0, 255).default("0");
         /// The date that programs see at the start of the run, "2026-12-01" or
         /// "2026-12-01T12:00:00". All entries must have the same date. Default: 2026-01-01.
         date: u64 => key(KeyKind::Date);
-        /// Numbers to read from files that programs write to /out: { NAME = { file, path, scale }
-        /// }. The results include each number as results.NAME.
+        /// Numbers that tailback reads from files that programs write to /out: { NAME = { file,
+        /// path, scale } }. The results include each number as results.NAME.
         results: Vec<ResultPlan> => key(KeyKind::Map(&ResultPlan::TABLE));
-        /// Index of the entry whose host replaces the host without a program.
+        /// Index of the entry whose host takes the place of the host without a program.
         partner: Option<u32>;
-        /// If set, both sides get the environment of the QUIC interop runner.
+        /// If set, the programs of both sides get the environment of the QUIC interop runner.
         interop: Option<InteropPlan>;
         /// The options of the transport stack that the kind selects in the simulator.
         stack: Option<Options>;
@@ -95,24 +100,26 @@ keys! {
 }
 
 keys! {
-    /// What runs on a host.
+    /// The program that runs on one of the two hosts.
     pub struct SidePlan as "a side of [[programs]]" {
         /// The program and its arguments. The placeholders {sender}, {receiver}, {sender6} and
-        /// {receiver6} are addresses. For the hosts of another entry, write {NAME.sender} and so
-        /// on. The placeholder {duration} is the number of whole seconds from start to stop, or to
-        /// the end of the run if stop is not set. Write "{{" for a literal brace.
+        /// {receiver6} are replaced by the hosts' addresses. To get the addresses of another
+        /// entry's hosts, write {NAME.sender} and so on. The placeholder {duration} is replaced by
+        /// the number of whole seconds from start to stop. If stop is not set, it is the number of
+        /// whole seconds from start to the end of the run. Write "{{" for a literal brace.
         run: Vec<String> => key(KeyKind::Words);
-        /// Makes this side a server, which starts before the run. The run begins when the server is
-        /// ready. This key describes how tailback recognises that the server is ready: "tcp:PORT",
-        /// "udp:PORT", "stdout:TEXT" or a time such as "500ms".
+        /// Declares that this side is a server, which starts before the run begins. The run begins
+        /// when the server is ready. The value is the sign by which tailback recognises that the
+        /// server is ready: "tcp:PORT", "udp:PORT", "stdout:TEXT" or a time such as "500ms".
         ready: Option<Ready> => key(KeyKind::Ready);
         /// A folder, relative to this file, that becomes the root of the side's file system, in
-        /// place of Debian packages. It contains an unpacked container image, as "docker export" or
-        /// "umoci unpack" writes it. The id of a run depends on its content.
+        /// place of Debian packages. The folder contains an unpacked container image, as "docker
+        /// export" or "umoci unpack" writes it. The id of a run depends on the content of this
+        /// folder.
         root: Option<RootPlan> => key(KeyKind::Folder);
         /// The program's working folder; default: "/" if root is set, else "/work".
         cwd: Option<String> => TEXT;
-        /// Environment variables of this side, in addition to the variables of the entry.
+        /// Environment variables for the program on this side, in addition to the entry's `env`.
         env: Vec<[String; 2]> => key(KeyKind::Texts);
     }
 }
@@ -120,7 +127,7 @@ keys! {
 /// The root folder of one side.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RootPlan {
-    /// Path of the folder. It is not part of a run's identity.
+    /// Path of the folder. The path is not part of a run's identity.
     pub path: String,
     /// SHA-256 of the folder's content.
     pub hash: String,
@@ -165,7 +172,7 @@ keys! {
         name: String;
         /// Path of a JSON file below /out.
         file: String => TEXT.required();
-        /// Where the number is in the JSON: keys and indices, separated by dots.
+        /// The position of the number in the JSON file: keys and indices, separated by dots.
         path: String => TEXT.required();
         /// Factor by which the number is multiplied.
         scale: f64 = NUMBER.default("1");
@@ -177,7 +184,7 @@ keys! {
 pub struct FilePlan {
     /// Name of the file below `/files`.
     pub name: String,
-    /// Path of the file. It is not part of a run's identity.
+    /// Path of the file. The path is not part of a run's identity.
     pub path: String,
     /// SHA-256 of the content.
     pub hash: String,
@@ -211,9 +218,9 @@ pub enum Ready {
     Tcp(u16),
     /// A socket is bound to this UDP port of the host.
     Udp(u16),
-    /// The standard output of the server contains this text.
+    /// The server has written this text to its standard output.
     Stdout(String),
-    /// This much time has passed.
+    /// This much time has passed since the server was started.
     After(Time),
 }
 
@@ -235,8 +242,9 @@ impl ProgramPlan {
         [self.sender.as_ref(), self.receiver.as_ref()]
     }
 
-    /// If this entry uses a host of another entry in place of its own, returns the index of the
-    /// side without a program (0 for the sender's), and the index of the other entry.
+    /// Checks whether this entry uses a host of another entry in place of its own. If so, returns
+    /// the index of the side without a program (0 for the sender's) and the index of the other
+    /// entry.
     pub fn shared(&self) -> Option<(usize, usize)> {
         let side = usize::from(self.sender.is_some());
         self.partner.map(|entry| (side, entry as usize))

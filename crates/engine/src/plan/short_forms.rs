@@ -1,4 +1,4 @@
-//! Keys of a link that abbreviate one of its impairments.
+//! Keys of a link that are short forms of one of its impairments.
 
 use crate::keys;
 use crate::keys::{BYTES, KeyKind, POSITIVE_TIME, float, key, plain};
@@ -18,9 +18,9 @@ keys! {
 keys! {
     /// A Gilbert-Elliott channel. All values are probabilities per packet.
     pub struct GilbertForm as "gilbert" {
-        /// Probability that a good channel turns bad.
+        /// Probability that the channel changes from good to bad.
         key p = PROBABILITY.required();
-        /// Probability that a bad channel turns good.
+        /// Probability that the channel changes from bad to good.
         key r = PROBABILITY.required();
         /// Probability that a packet is lost in the good state.
         key good = PROBABILITY.default("0");
@@ -32,7 +32,7 @@ keys! {
 keys! {
     /// A delay that changes: a short form of the impairment `delay`.
     pub struct DelayForm as "delay" {
-        /// A list of times, each with the delay that applies from then on.
+        /// A list of times. Each time has the delay that applies from this time on.
         key steps = plain(Kind::Pairs(&Kind::Time { min: Time::ZERO })).required();
     }
 }
@@ -42,7 +42,7 @@ keys! {
     pub struct ReorderForm as "[reorder]" {
         /// Probability that a packet arrives late.
         key probability = PROBABILITY.required();
-        /// How much later the packet arrives.
+        /// How much later such a packet arrives.
         key delay = POSITIVE_TIME.required();
     }
 }
@@ -50,9 +50,9 @@ keys! {
 keys! {
     /// A policer: a short form of the impairment `police`.
     pub struct PolicerForm as "[policer]" {
-        /// Rate at which tokens arrive.
+        /// Rate at which the policer's bucket gains tokens.
         key rate = plain(Kind::Rate).required();
-        /// Largest number of tokens in the bucket, bytes.
+        /// Largest number of tokens in the bucket. One token is one byte.
         key burst = BYTES.required();
     }
 }

@@ -7,12 +7,14 @@ use crate::units::{Bytes, Time};
 use crate::{keys, words};
 
 words! {
-    /// Whether the window grows by acknowledged segments or by ACKs.
+    /// Whether the window grows with the number of acknowledged segments or with the number of
+    /// ACKs.
     pub enum Growth {
-        /// By acknowledged segments (Linux since about 3.15).
+        /// The window grows with acknowledged segments, as in Linux since about 3.15.
         #[default]
         Segments = "segments",
-        /// By ACKs. A window equal to ssthresh is still in slow start (Linux 3.2).
+        /// The window grows with ACKs, and a window equal to ssthresh is still in slow start, as in
+        /// Linux 3.2.
         Acks = "acks",
     }
 }
@@ -20,18 +22,18 @@ words! {
 words! {
     /// Whether and how packets are paced.
     pub enum Pacing {
-        /// Packets are paced only if the congestion control needs it.
+        /// TCP paces packets only if the congestion control requires it.
         #[default]
         Auto = "auto",
         /// Never.
         Off = "off",
-        /// Each segment is paced at Linux's pacing rate, as by the fq qdisc.
+        /// The fq qdisc paces each segment at TCP's pacing rate.
         Fq = "fq",
-        /// Bursts are paced, as by the fq qdisc if TCP joins segments (GSO). A burst has the
-        /// segments that the pacing rate sends in a millisecond, at least two.
+        /// The fq qdisc paces bursts, as it does if TCP joins segments (GSO). A burst has as many
+        /// segments as the pacing rate sends in a millisecond, but at least two.
         FqGso = "fq-gso",
-        /// Bursts are paced if the congestion control needs it: TCP joins segments and paces them
-        /// itself, and the interface separates them (GSO).
+        /// Bursts are paced if the congestion control requires it. TCP joins segments and paces the
+        /// joined packets itself. The network interface then separates the segments (GSO).
         Gso = "gso",
     }
 }
@@ -39,33 +41,33 @@ words! {
 words! {
     /// How a receiver reports SCE marks with the ESCE bit of its ACKs.
     pub enum SceReceiver {
-        /// `Split` if the sender's congestion control supports SCE, otherwise `Off`.
+        /// Means `Split` if the sender's congestion control supports SCE, and `Off` otherwise.
         #[default]
         Auto = "auto",
         /// The receiver does not report marks. It treats ECT(1) as ECT(0).
         Off = "off",
-        /// When marks begin or end, one ACK acknowledges the delayed segments. Another ACK follows
-        /// at once. It acknowledges the segment whose mark differs from the mark of the previous
-        /// segment.
+        /// When marks begin or end, the receiver sends two ACKs. The first ACK acknowledges the
+        /// delayed segments before the change. The second ACK follows at once. It acknowledges the
+        /// segment at which the change occurred.
         Split = "split",
-        /// As `Split`, but the second ACK is delayed as usual.
+        /// The receiver behaves as with `Split`, but delays the second ACK as usual.
         SplitDelayed = "split-delayed",
-        /// ACKs are sent as usual. The receiver sets ESCE so that ACKs with ESCE cover as many
+        /// The receiver sends ACKs as usual. It sets ESCE on so many ACKs that they cover as many
         /// segments as were marked.
         Dither = "dither",
     }
 }
 
 words! {
-    /// How the receiver of a flow with ECN reports CE to the sender.
+    /// How the receiver of a flow with ECN reports CE marks to the sender.
     pub enum EcnFeedback {
-        /// As the congestion control requires: by Accurate ECN, by an echo of each packet (DCTCP),
-        /// or as in RFC 3168.
+        /// The receiver uses the method that the congestion control requires. The methods are
+        /// Accurate ECN, an echo for each packet (DCTCP), and RFC 3168.
         #[default]
         Auto = "auto",
-        /// By Accurate ECN (RFC 9768), for every congestion control.
+        /// The receiver uses Accurate ECN (RFC 9768) with every congestion control.
         AccEcn = "accecn",
-        /// As in RFC 3168, because the receiver supports nothing else.
+        /// The receiver reports CE as in RFC 3168, because it does not support any other method.
         Rfc3168 = "rfc3168",
         /// The receiver does not report CE, because it does not support ECN.
         None = "none",
@@ -73,32 +75,35 @@ words! {
 }
 
 words! {
-    /// When a receiver with Accurate ECN sends its option (Linux `tcp_ecn_option`).
+    /// When a receiver with Accurate ECN sends the AccECN option (Linux `tcp_ecn_option`).
     pub enum AccEcnOption {
         /// The receiver never sends the option.
         Off = "off",
-        /// After CE and changes of the ECN field, and three times per round trip.
+        /// The receiver sends the option after CE marks, after changes of the ECN field, and three
+        /// times per round trip.
         Minimum = "minimum",
-        /// On every ACK with enough space, until ACKs with the option seem to get lost.
+        /// The receiver sends the option on every ACK with enough space, until ACKs with the option
+        /// seem to get lost.
         #[default]
         Full = "full",
-        /// On every ACK with enough space, even if ACKs with the option seem to get lost.
+        /// The receiver sends the option on every ACK with enough space, even if ACKs with the
+        /// option seem to get lost.
         Persist = "persist",
     }
 }
 
 words! {
-    /// How a receiver reports what has arrived: honestly, or with one of several faults.
+    /// Whether a receiver reports honestly what has arrived, or misbehaves in one of several ways.
     pub enum Conduct {
-        /// The receiver reports what has arrived.
+        /// The receiver reports correctly what has arrived.
         #[default]
         Honest = "honest",
         /// The receiver negotiates ECN but never reports CE.
         HidesCe = "hides-ce",
         /// The receiver acknowledges each segment in eight parts, with one ACK for each part.
         DividesAcks = "divides-acks",
-        /// The receiver acknowledges segments that have not arrived, up to the highest segment that
-        /// has arrived.
+        /// The receiver acknowledges everything up to the highest segment that has arrived, even if
+        /// earlier segments are missing.
         Optimistic = "optimistic",
     }
 }
@@ -109,13 +114,13 @@ words! {
         /// The buffer is large enough for the receive window from the start.
         #[default]
         Fixed = "fixed",
-        /// Linux tunes the buffer, which begins with 128 KiB, to the bytes that the application
-        /// reads in a round-trip time.
+        /// The buffer begins with 128 KiB. Linux then adapts it to the number of bytes that the
+        /// application reads in a round-trip time.
         Auto = "auto",
     }
 }
 
-/// Number of segments that one delayed ACK covers, from 1.
+/// After how many segments the receiver sends a delayed ACK, at least 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Delack(u8);
 
@@ -125,12 +130,12 @@ impl Delack {
     /// The receiver sends one ACK for two segments (RFC 9293 section 3.8.6.3), as Linux does.
     pub const ON: Delack = Delack(2);
 
-    /// Returns the number of segments that one ACK covers.
+    /// Returns after how many segments the receiver sends an ACK.
     pub const fn segments(self) -> u8 {
         self.0
     }
 
-    /// Returns whether an ACK may wait for another segment.
+    /// Returns whether an ACK may wait until another segment arrives.
     pub const fn delays(self) -> bool {
         self.0 > 1
     }
@@ -172,27 +177,29 @@ keys! {
     pub struct TcpPlan as "[tcp]" {
         /// Payload of a full segment, bytes.
         mss: u16 = int(64, 65_000).default("1448");
-        /// Bytes of headers in a frame: Ethernet 14, IP 20, TCP 32 with timestamps.
+        /// Bytes of headers in each frame: Ethernet 14, IP 20, TCP with timestamps 32.
         header: u16 = int(0, 512).default("66");
         /// Initial window, segments (RFC 6928).
         initial_cwnd: u32 = int(1, 100_000).default("10");
-        /// Lower limit of the retransmission timeout.
+        /// Shortest allowed retransmission timeout.
         min_rto: Time = time(Time::from_ms(1)).default("200ms");
-        /// Number of segments that one delayed ACK covers, unless the timer for delayed ACKs fires
-        /// first. With true, it covers two segments, as in Linux. With false, it covers one
-        /// segment. With a larger number, the receiver sends stretch ACKs.
+        /// After how many segments the receiver sends a delayed ACK. If the timer for delayed ACKs
+        /// fires first, the receiver sends the ACK then. With true, an ACK covers two segments, as
+        /// in Linux. With false, an ACK covers one segment. With a larger number, each ACK covers
+        /// that many segments (stretch ACKs).
         delack: Delack = plain(Kind::BoolOrInt { min: 1, max: 64 }).default("true")
             .kernel(Only(&["true", "false"]), "Linux acknowledges every second segment at least");
-        /// Whether TCP's timestamp option is in use.
-        // Without timestamps, retransmitted data gives no RTT samples, and spurious retransmissions
-        // are not detected. The option's bytes on the wire are part of `header`.
+        /// Whether TCP uses the timestamp option.
+        // Without timestamps, TCP neither gets RTT samples from retransmitted data nor detects
+        // spurious retransmissions. `header` already includes the bytes of this option.
         timestamps: bool = BOOL.default("true");
-        /// The largest window that the receiver offers, on either engine.
+        /// The largest window that the receiver offers. This applies on both engines.
         rwnd: Bytes = BYTES.default("32mb").kernel(AtMost("1gb"), "longer than a TCP window");
-        /// Whether and how packets are paced. "auto": only if the congestion control requests it.
-        /// "off": never. "fq": each segment, as the fq qdisc does. "fq-gso": groups of at least two
-        /// segments, as the fq qdisc does if TCP joins segments (GSO). "gso": such groups, but only
-        /// if the congestion control requests pacing. Each segment is a packet in every case.
+        /// Whether and how packets are paced. "auto": TCP paces packets only if the congestion
+        /// control requests it. "off": never. "fq": the fq qdisc paces each segment. "fq-gso": the
+        /// fq qdisc paces groups of at least two segments, as it does if TCP joins segments (GSO).
+        /// "gso": TCP paces such groups, but only if the congestion control requests pacing. In
+        /// every case, each segment is a packet of its own.
         pacing: Pacing = Pacing::KEY.default("auto")
             .kernel(Only(&["auto", "off", "fq", "gso"]), "the guest joins segments with path.offloads");
         /// Whether the window grows by the number of acknowledged segments, or by the number of
@@ -201,49 +208,52 @@ keys! {
         growth: Growth = Growth::KEY.default("segments");
         /// Whether the receiver acknowledges every segment at the start of a connection.
         quickack: bool = BOOL.default("true");
-        /// Initial ssthresh, segments: the window at which the first slow start ends. Linux before
-        /// 5.6 took this value from the last connection to the same host. With 0, slow start ends
-        /// only at a loss or mark.
+        /// Initial ssthresh, in segments. The first slow start ends when the window reaches this
+        /// value. Before version 5.6, Linux stored ssthresh for each destination and used it for
+        /// the next connection. With 0, the first slow start ends only at a loss or mark.
         initial_ssthresh: u32 = int(0, 1_000_000).default("0")
             .kernel(Only(&["0"]), "Linux no longer begins with an ssthresh that it remembers");
-        /// Whether a host remembers the RTT and the degree of reordering of a destination for later
-        /// connections, as Linux does (tcp_no_metrics_save = 0).
+        /// Whether a host stores the RTT and the degree of reordering of a destination. Later
+        /// connections then begin with these values, as in Linux (tcp_no_metrics_save = 0).
         metrics_save: bool = BOOL.default("false");
-        /// With metrics_save: whether the host also remembers ssthresh, as Linux did before 5.6
+        /// With metrics_save: whether the host also stores ssthresh, as Linux did before 5.6
         /// (tcp_no_ssthresh_metrics_save = 0).
         ssthresh_metrics_save: bool = BOOL.default("false");
         /// Size of the receiver's buffer. "fixed": large enough for rwnd from the start. "auto": as
         /// in Linux, the buffer grows with the bytes that the application reads in a round-trip
-        /// time. While the buffer grows, the receiver acknowledges every segment. With either
-        /// value, the receiver always offers a window of rwnd.
+        /// time. While the buffer grows, the receiver acknowledges every segment. With both values,
+        /// the receiver always offers a window of rwnd.
         rcvbuf: ReceiveBuffer = ReceiveBuffer::KEY.default("fixed")
             .kernel(Only(&["fixed"]), "the guest's receive buffers have a size that is set");
-        /// How the receiver reports SCE marks to the sender (ECT(1) where ECT(0) was sent).
-        /// "split": when marks begin or end, the receiver sends two ACKs at once: one for the
-        /// earlier segments, and one for the segment with the change. "split-delayed": like
-        /// "split", but the second ACK is delayed, as in some versions of the SCE kernels.
-        /// "dither": the receiver sets ESCE on so many ACKs that they cover as many segments as
-        /// were marked. "off": the receiver does not report marks. "auto": "split" if the
-        /// congestion control supports SCE, else "off".
+        /// How the receiver reports SCE marks to the sender. A packet has an SCE mark if it was
+        /// sent with ECT(0) and arrives with ECT(1). "split": when marks begin or end, the receiver
+        /// sends two ACKs at once. One is for the earlier segments, and the other is for the
+        /// segment at which the change occurred. "split-delayed": like "split", but the second ACK
+        /// is delayed, as in some versions of the SCE kernels. "dither": the receiver sets ESCE on
+        /// so many ACKs that they cover as many segments as were marked. "off": the receiver does
+        /// not report SCE marks. "auto": "split" if the congestion control supports SCE, else
+        /// "off".
         sce_receiver: SceReceiver = SceReceiver::KEY.default("auto")
             .kernel(Only(&["auto", "off"]), "Linux does not know of SCE");
-        /// How the receiver reports CE to the sender. "accecn": by Accurate ECN (RFC 9768).
-        /// "rfc3168": as in RFC 3168. "none": the receiver does not report CE, like a receiver
-        /// without ECN. "auto": as the congestion control requires, which is Accurate ECN for
-        /// prague, an echo of each packet for DCTCP, and RFC 3168 for all others. If a congestion
+        /// How the receiver reports CE marks to the sender. "accecn": by Accurate ECN (RFC 9768).
+        /// "rfc3168": as in RFC 3168. "none": the receiver does not report CE, as if it did not
+        /// support ECN. "auto": as the congestion control requires. This is Accurate ECN for
+        /// prague, an echo for each packet for DCTCP, and RFC 3168 for all others. If a congestion
         /// control needs Accurate ECN and the receiver does not support it, the flow runs without
         /// ECN.
         ecn_feedback: EcnFeedback = EcnFeedback::KEY.default("auto");
-        /// When the receiver sends the TCP option of Accurate ECN (4 to 12 bytes). "off": never.
-        /// "minimum": after CE and three times per round trip. "full": on every ACK, until ACKs
-        /// with the option seem to get lost. "persist": on every ACK. These are the values 0 to 3
-        /// of Linux's tcp_ecn_option.
+        /// When the receiver sends the TCP option of Accurate ECN, which has 4 to 12 bytes. "off":
+        /// never. "minimum": after CE marks and three times per round trip. "full": on every ACK,
+        /// until ACKs with the option seem to get lost. "persist": on every ACK, whether or not
+        /// such ACKs get lost. The four values of this key correspond to the values 0 to 3 of
+        /// Linux's tcp_ecn_option.
         accecn_option: AccEcnOption = AccEcnOption::KEY.default("full");
-        /// Whether the receiver reports correctly what arrives. A false report may be a bug, or an
-        /// attempt to get a higher rate. "honest": it reports correctly. "hides-ce": it negotiates
-        /// ECN and never reports CE. "divides-acks": it acknowledges a segment in eight parts.
-        /// "optimistic": it acknowledges missing segments as soon as a later one arrives, so that
-        /// the sender sees no loss; the lost data never arrives.
+        /// Whether the receiver reports correctly which segments and marks have arrived. A receiver
+        /// may report incorrectly because of a bug, or in order to get a higher rate. "honest": the
+        /// receiver reports correctly. "hides-ce": the receiver negotiates ECN but never reports
+        /// CE. "divides-acks": the receiver acknowledges each segment in eight parts. "optimistic":
+        /// the receiver acknowledges missing segments as soon as a later segment arrives. So the
+        /// sender sees no loss, and the lost data never arrives.
         receiver: Conduct = Conduct::KEY.default("honest").since("0.2")
             .kernel(Only(&["honest"]), "receivers of Linux are honest");
         /// Pacing rate in slow start (while cwnd is below half of ssthresh), percent of cwnd/srtt:

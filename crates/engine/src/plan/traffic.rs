@@ -1,4 +1,4 @@
-//! `[[flows]]` and `[[traffic]]`: senders of data.
+//! `[[flows]]` and `[[traffic]]`: the flows and traffic sources of a scenario.
 
 use super::{Algorithm, TcpPlan};
 use crate::keys;
@@ -13,10 +13,10 @@ keys! {
     pub struct FlowPlan as "[[flows]]" {
         /// Name in results; default: the congestion control's name, made unique (cubic, cubic-2).
         name: String => key(KeyKind::Name);
-        /// The congestion control: its name, or { name = ..., options }. On the kernel engine,
-        /// module = name runs the congestion control of your own kernel module. Also on the kernel
-        /// engine, { name = ..., kernel = true } selects a congestion control of Linux that the
-        /// simulator does not have.
+        /// The congestion control: its name, or { name = ..., options }. On the kernel engine, a
+        /// key module = name in this table runs the congestion control of your own kernel module.
+        /// To run a congestion control of Linux that the simulator does not have, write { name =
+        /// ..., kernel = true }.
         cc: Algorithm => entry(Registry::Cc).required();
         /// A module of the guest kernel that replaces the congestion control.
         module: Option<String>;
@@ -24,21 +24,21 @@ keys! {
         ecn: bool => BOOL;
         /// Number of copies of this entry. Several copies have the names NAME/1, NAME/2, ...
         count: u64 = COUNT.default("1");
-        /// When the flow connects; the random delay of start_jitter is added.
+        /// When the flow connects. start_jitter adds a random delay.
         start: Time = ANY_TIME.default("0s");
         /// The flow sends no new data from this time on.
         stop: Option<Time> = ANY_TIME;
         /// Payload to send; default: no limit.
         bytes: Option<Bytes> = BYTES;
-        /// Payload rate at which the application writes, one segment at a time. Data waits until
-        /// TCP can send it. Default: the application writes as much as TCP accepts.
+        /// Rate at which the application writes payload, one segment at a time. Written data waits
+        /// until TCP can send it. Default: the application writes as much as TCP accepts.
         rate: Option<Rate> = plain(Kind::Rate);
         /// The application writes chunks of data: at equal intervals ("every"), or one for each
-        /// request of the receiver ("think"). The results of the flow then include the time that
-        /// each chunk takes to arrive.
+        /// request of the receiver ("think"). The flow's results then include how long each chunk
+        /// takes to arrive.
         chunks: Option<Box<ChunksPlan>> => key(KeyKind::Table(&ChunksPlan::TABLE));
-        /// Start and end of each pause in which the application writes nothing, counted from the
-        /// start of the run, such as [["10s", "12s"]].
+        /// Pauses, each given by its start and end. In a pause, the application writes nothing.
+        /// Times count from the start of the run, as in [["10s", "12s"]].
         pause: Vec<[Time; 2]> => key(KeyKind::Pauses);
         /// Base round-trip time; default: path.rtt.
         rtt: Time = POSITIVE_TIME;
@@ -47,16 +47,17 @@ keys! {
         /// Links that the ACKs pass. Default: the links of the route in reverse order, in the
         /// reverse direction (NAME.back for each link NAME).
         back: Vec<u32> => key(KeyKind::Route);
-        /// Data takes the reverse direction of the route, and ACKs take the forward direction.
+        /// With true, data takes the reverse direction of the route, and ACKs take the forward
+        /// direction.
         key reverse = BOOL.default("false");
-        /// Names of the sending and of the receiving host. Flows that name the same host share it,
-        /// which matters to queues that distinguish hosts. Default: flows with the same round-trip
-        /// time, route and stack are on the same two hosts.
+        /// Names of the sending and of the receiving host. Flows that name the same host share this
+        /// host. This affects queues that distinguish hosts. Default: flows with the same
+        /// round-trip time, route and stack are on the same two hosts.
         hosts: Option<[String; 2]> => key(KeyKind::Hosts);
         /// Differentiated services codepoint of all packets of the flow, including ACKs.
         dscp: u8 = int(0, 63).default("0");
-        /// A name of your choice for a class of flows. The results also describe the class as a
-        /// whole, measured at the first link of its flows' routes. This link must be the same for
+        /// A name of your choice for a class of flows. The results then also describe the class as
+        /// a whole, measured at the first link of its flows' routes. This link must be the same for
         /// all flows of the class. Default: no class.
         class: Option<String> => key(KeyKind::Class);
         /// Keys of [tcp] with values for this flow only.
@@ -71,11 +72,11 @@ keys! {
         bytes: Bytes = BYTES.required();
         /// Number of chunks; default: no limit.
         count: Option<u64> = COUNT;
-        /// Time from one chunk to the next, whether or not earlier chunks have arrived. Set either
-        /// this key or "think".
+        /// Time from the start of one chunk to the start of the next, even if earlier chunks have
+        /// not arrived. Set either this key or "think".
         every: Option<Time> = time(Time(100_000));
-        /// Think time: when a chunk has arrived, the receiver waits this long and then requests the
-        /// next chunk on the same connection. The first chunk is sent at once.
+        /// Think time. When a chunk has arrived, the receiver waits this long before it requests
+        /// the next chunk on the same connection. The first chunk is sent at once.
         think: Option<Time> = ANY_TIME;
         /// Payload of a request, bytes; only with "think".
         request: u16 = int(1, 1_400).default("100");
@@ -98,33 +99,33 @@ keys! {
         start: Time = ANY_TIME.default("0s");
         /// The source sends no packet or request from this time on.
         stop: Option<Time> = ANY_TIME;
-        /// Base round-trip time, half of it before the first link; default: path.rtt.
+        /// Base round-trip time, half of which passes before the first link; default: path.rtt.
         rtt: Time = POSITIVE_TIME;
         /// Links that packets of the source pass; default: the only link.
         route: Vec<u32> => key(KeyKind::Route);
-        /// Packets of the source take the reverse direction of the route.
+        /// With true, packets of the source take the reverse direction of the route.
         key reverse = BOOL.default("false");
         /// Names of the sending and of the receiving host. Flows and sources that name the same
-        /// host share it, which matters to queues that distinguish hosts. Default: sources with the
-        /// same round-trip time, route and packet size are on the same two hosts.
+        /// host share this host. This affects queues that distinguish hosts. Default: sources with
+        /// the same round-trip time, route and packet size are on the same two hosts.
         hosts: Option<[String; 2]> => key(KeyKind::Hosts);
         /// Differentiated services codepoint of the source's packets.
         dscp: u8 = int(0, 63).default("0");
         /// The class of the source, as for [[flows]]. A class may contain flows, traffic and
         /// programs. Default: no class.
         class: Option<String> => key(KeyKind::Class);
-        /// Connections that the source opens. `None` if it sends datagrams.
+        /// The connections that the source opens. `None` if the source sends datagrams.
         connections: Option<Box<ConnectionsPlan>>;
-        /// Links that the receiver's echoes and reports pass. `None` if the receiver sends nothing
-        /// back.
+        /// Links that echoes and reports from the receiver pass. `None` if the receiver sends
+        /// nothing back.
         answers: Option<Vec<u32>>;
-        /// If the source opens connections: the congestion control of their servers, as for a flow.
+        /// For sources that open connections: the congestion control of the servers, as for a flow.
         key cc = entry(Registry::Cc).default("cubic").of_connections();
-        /// If the source opens connections: keys of [tcp] with values for these connections only.
+        /// For sources that open connections: keys of [tcp] with values for these connections only.
         key tcp = key(KeyKind::Table(&TcpPlan::TABLE)).of_connections();
-        /// If the source opens connections: links that requests and ACKs pass. For ping and video:
-        /// links that echoes and reports pass. Default: the links of the route in reverse order, in
-        /// the reverse direction (NAME.back for each link NAME).
+        /// For sources that open connections: links that requests and ACKs pass. For ping and
+        /// video: links that echoes and reports pass. Default: the links of the route in reverse
+        /// order, in the reverse direction (NAME.back for each link NAME).
         key back = key(KeyKind::Route).of_connections();
     }
 }
@@ -132,7 +133,7 @@ keys! {
 keys! {
     /// The TCP connections of a source.
     pub struct ConnectionsPlan as "connections" {
-        /// Congestion control of the servers.
+        /// Congestion control of the servers, which send the data.
         cc: Algorithm;
         /// A module of the guest kernel that replaces the congestion control.
         module: Option<String>;
@@ -142,14 +143,14 @@ keys! {
         back: Vec<u32>;
         /// Settings of the TCP stack at both ends.
         tcp: TcpPlan;
-        /// Largest number of connections at the same time.
+        /// Largest number of connections that may be open at the same time.
         limit: u32;
     }
 }
 
 impl TrafficPlan {
-    /// Returns the links that packets of the receiver pass, or `None` if the receiver does not send
-    /// any.
+    /// Returns the links that packets of the receiver pass, or `None` if the receiver sends no
+    /// packets.
     pub fn back(&self) -> Option<&[u32]> {
         match &self.connections {
             Some(connections) => Some(&connections.back),

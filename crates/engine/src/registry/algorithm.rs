@@ -1,5 +1,5 @@
-//! An algorithm that a scenario has chosen. The registry has an entry for it, or it exists only in
-//! the kernel.
+//! An algorithm that a scenario has chosen. Either the registry has an entry for it, or it exists
+//! only in the Linux kernel.
 
 use super::Options;
 
@@ -17,14 +17,14 @@ pub enum Algorithm {
     Kernel {
         /// Its name in the kernel.
         name: String,
-        /// Arguments that tc receives unchanged. Only queue disciplines have arguments. They may be
-        /// empty.
+        /// Arguments that are passed to tc unchanged. Only queue disciplines have arguments. They
+        /// may be empty.
         args: String,
     },
 }
 
 impl Default for Algorithm {
-    /// Returns a placeholder for use before the scenario is read.
+    /// Returns a placeholder that is used until the scenario has been read.
     fn default() -> Algorithm {
         Algorithm::Known {
             name: "",

@@ -30,11 +30,11 @@ pub struct Entry<B: 'static> {
     pub options: &'static [Opt],
     /// How the kernel engine runs the algorithm.
     pub kernel: Kernel,
-    /// Checks that need more than the options, such as the flow or the link.
+    /// Checks that need more information than the options, such as the flow or the link.
     pub rules: Rules,
     /// Fills in defaults that depend on other options, and rejects contradictory combinations. Runs
-    /// after every option has been read and the plain defaults are filled in. Use [`no_finish`] if
-    /// no option needs this.
+    /// after all options of the scenario have been read and the simple defaults have been filled
+    /// in. Use [`no_finish`] if no option needs this.
     pub finish: fn(&mut Options) -> Result<(), Vec<OptionError>>,
     /// The constructor.
     pub build: B,
@@ -48,9 +48,9 @@ pub fn no_finish(_: &mut Options) -> Result<(), Vec<OptionError>> {
 /// An error in an option, or in a combination of options.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OptionError {
-    /// The option that the error points at.
+    /// The option to which the error message points.
     pub option: &'static str,
-    /// What is wrong and what is expected.
+    /// Says what is wrong and what is expected.
     pub message: String,
 }
 
@@ -59,10 +59,10 @@ pub fn find<'a, B>(entries: &'a [&'static Entry<B>], name: &str) -> Option<&'a &
     entries.iter().find(|e| e.name == name)
 }
 
-/// Returns all options of an entry, as for a scenario that sets none of them.
+/// Returns the options that an entry has if the scenario sets none of them.
 ///
 /// # Panics
-/// Panics if the entry requires an option.
+/// Panics if the entry has an option without a default.
 pub fn complete_defaults<B>(entry: &Entry<B>) -> Options {
     let mut options = defaults(entry.options);
     (entry.finish)(&mut options).unwrap_or_else(|e| panic!("defaults of {}: {e:?}", entry.name));
@@ -74,8 +74,8 @@ mod tests {
     use super::*;
     use crate::units::Time;
 
-    /// Tests that options are unchanged after conversion to text and back. Options are sent to a
-    /// guest as text.
+    /// Tests that options stay the same if they are converted to text and back. Options are sent to
+    /// a guest as text.
     #[test]
     fn options_survive_as_texts() {
         for entry in crate::traffic::ENTRIES {

@@ -1,6 +1,6 @@
-//! Describes an algorithm as it exists in Linux (its kernel face): its name, its options, and the
-//! position of its statistics. Each algorithm's file contains its face as plain data and pure
-//! functions. The kernel engine and the reports use these faces.
+//! Describes how an algorithm appears in Linux (its kernel face). A face has the algorithm's name,
+//! its options, and the position of its statistics. Each algorithm's file contains its face, which
+//! consists of plain data and pure functions. The kernel engine and the reports use these faces.
 
 mod module;
 mod qdisc;
@@ -22,14 +22,15 @@ pub enum Kernel {
     Module(&'static Module),
     /// A traffic source. tailback's agent in the guest sends its packets.
     Agent,
-    /// Linux does not support the entry, and the kernel engine rejects it before boot. (A queue
-    /// that Linux does not support has a `Qdisc` with no `kinds` instead, because it must still
+    /// Linux does not support the algorithm, so the kernel engine rejects it before boot. (A queue
+    /// that Linux does not support has a `Qdisc` without `kinds` instead, because it must still
     /// declare its order of packets.)
     None,
 }
 
 impl Kernel {
-    /// Returns the kind in tc, or the name of the congestion control for sockets.
+    /// Returns the name by which tc selects the queue, or by which sockets select the congestion
+    /// control.
     pub fn name(&self) -> Option<&'static str> {
         match self {
             Kernel::Qdisc(qdisc) => qdisc.kinds.first().copied(),
@@ -38,23 +39,24 @@ impl Kernel {
         }
     }
 
-    /// Returns whether the kernel engine can run the algorithm with Linux's modules or tailback's.
+    /// Returns whether the kernel engine can run the algorithm, with modules of Linux or of
+    /// tailback.
     pub fn has(&self) -> bool {
         matches!(self, Kernel::Agent) || self.name().is_some()
     }
 }
 
-/// The value of the option `version` for the algorithm as in Linux 7.3, the version of the guest's
-/// kernel.
+/// The value of the option `version` that selects the algorithm of Linux 7.3, the version of the
+/// guest's kernel.
 pub const THIS_LINUX: &str = "linux-7.3";
 
-/// A 32-bit value in the kernel's statistics that is recorded as a time series.
+/// A 32-bit value in the kernel's statistics that tailback records as a time series.
 pub struct Gauge {
     /// Name of the series.
     pub series: &'static str,
-    /// Offset of the number in the statistics, bytes.
+    /// Offset of the value in the statistics, in bytes.
     pub at: usize,
-    /// How to convert the number.
+    /// How to convert the value.
     pub reading: Reading,
 }
 
@@ -65,7 +67,7 @@ pub enum Reading {
     Count,
     /// Convert every value except 0 to 1.
     Flag,
-    /// Treat the value as the numerator of a fraction with this denominator.
+    /// Divide the value by this number.
     Parts(f64),
 }
 
@@ -85,7 +87,7 @@ impl Gauge {
 /// An option that Linux does not support.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
-    /// The name of the option, or of another key of the same table.
+    /// The name of the option, or of another key in the same table.
     pub at: &'static str,
     /// What Linux does not support.
     pub message: String,

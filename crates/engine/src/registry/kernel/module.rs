@@ -7,22 +7,21 @@ use crate::registry::options::{Options, Value};
 pub struct Module {
     /// `tcp_congestion_ops.name`.
     pub name: &'static str,
-    /// The first Linux version with this congestion control. `None` if only a module that the user
-    /// provides has it.
+    /// The first Linux version with this congestion control. `None` if it exists only in a module
+    /// that the user provides.
     pub since: Option<&'static str>,
     /// Whether every kernel contains the congestion control.
     pub built_in: bool,
-    /// The value of the option `version` that selects the kernel's own algorithm, if the option
-    /// exists.
+    /// If the option `version` exists: the value that selects the kernel's own algorithm.
     pub version: Option<&'static str>,
     /// Options that the module supports. All other options must have their defaults.
     pub parameters: &'static [Parameter],
-    /// tailback's own module for options that Linux does not support.
+    /// tailback's own module for options that Linux's module does not support.
     pub stand_in: Option<StandIn>,
-    /// tailback's module with the kernel's algorithm, but with windows that grow by ACKs instead of
-    /// segments.
+    /// tailback's module whose windows grow with ACKs instead of segments. Otherwise it has the
+    /// kernel's algorithm.
     pub acks: Option<StandIn>,
-    /// Values reported in `TCP_CC_INFO` that are recorded as time series.
+    /// Values in `TCP_CC_INFO` that tailback records as time series.
     pub gauges: &'static [Gauge],
 }
 
@@ -32,21 +31,21 @@ pub struct Parameter {
     pub option: &'static str,
     /// The name of the parameter.
     pub name: &'static str,
-    /// Converts a value of the option to the parameter's number. An error has two texts: what is
-    /// wrong, and what is expected.
+    /// Converts a value of the option to the number that is passed as the parameter. An error
+    /// consists of two texts. The first says what is wrong, and the second says what is expected.
     pub spell: fn(&Value) -> Result<u64, (&'static str, &'static str)>,
 }
 
 /// One of tailback's own modules, for options that Linux does not support.
 pub struct StandIn {
-    /// An option that needs the module. Messages name this option.
+    /// The option because of which the module is needed. Messages name this option.
     pub option: &'static str,
     /// Returns whether these options require the module.
     pub needed: fn(&Options) -> bool,
-    /// Options that are parameters of this module, all of which are set. `None` if the module has
-    /// the same parameters as Linux's module.
+    /// Options that are parameters of this module. tailback sets all of them. `None` if the module
+    /// has the same parameters as Linux's module.
     pub parameters: Option<&'static [Parameter]>,
-    /// Parameters that make windows grow by ACKs. `None` if the module does not support this.
+    /// Parameters that make windows grow with ACKs. `None` if the module does not support this.
     pub growth_by_acks: Option<&'static str>,
     /// `tcp_congestion_ops.name` of the congestion control in the module.
     pub name: &'static str,
@@ -72,7 +71,7 @@ impl Module {
     }
 
     /// Returns tailback's module that must replace Linux's module for these options, if any. `acks`
-    /// means that windows grow by ACKs instead of segments.
+    /// means that windows grow with ACKs instead of segments.
     pub fn stand_in(&self, options: &Options, acks: bool) -> Option<&StandIn> {
         let for_options = self.stand_in.as_ref().filter(|own| (own.needed)(options));
         for_options.or_else(|| self.acks.as_ref().filter(|_| acks))
@@ -83,8 +82,8 @@ impl Module {
         self.stand_in.iter().chain(&self.acks)
     }
 
-    /// Returns module parameters for the options that differ from their defaults, and errors for
-    /// those that the module does not support.
+    /// Returns module parameters for the options that differ from their defaults. Also returns an
+    /// error for each such option that the module does not support.
     pub fn parameters(&self, options: &Options, defaults: &Options) -> (String, Vec<Refused>) {
         if let Some(own) = self.stand_in.as_ref().filter(|own| (own.needed)(options))
             && let Some(parameters) = own.parameters
@@ -95,7 +94,8 @@ impl Module {
         if let Some(version) = self.version
             && options.word("version") != version
         {
-            // Report only the version, because the defaults of the other options depend on it.
+            // Report only the version. The defaults of the other options depend on it, so errors
+            // about these options would be misleading.
             let message = format!(
                 "the kernel's {name} is not that of {}",
                 options.word("version")
@@ -119,7 +119,7 @@ impl Module {
         )
     }
 
-    /// Writes those options in `table` that `told` selects, in the form of module parameters. Every
+    /// Writes the options in `table` that `told` selects, in the form of module parameters. Every
     /// other option must have its default.
     fn spell(
         &self,
@@ -146,7 +146,7 @@ impl Module {
         }
         for (option, value) in options.iter() {
             let mapped = table.iter().any(|p| p.option == option);
-            // An unsupported version has already been reported.
+            // If the version is not supported, the error has already been reported.
             let decides = self.version.is_some() && option == "version";
             if mapped || decides || defaults.get(option) == Some(value) {
                 continue;
@@ -162,7 +162,7 @@ impl Module {
     }
 }
 
-/// Converts a fraction to a whole number, scaled so that 1 becomes `one`.
+/// Multiplies a fraction by `one`, and rounds the result to a whole number.
 pub fn digits(value: &Value, one: f64) -> Result<u64, (&'static str, &'static str)> {
     match value {
         Value::Float(part) => Ok(libm::round(part * one) as u64),

@@ -6,7 +6,7 @@ use crate::units::{Rate, Time};
 
 /// A queue discipline of Linux.
 pub struct Qdisc {
-    /// Kinds in tc, the usual one first. Empty if no Linux version has the queue discipline.
+    /// Kinds in tc, the usual one first. Empty if no version of Linux has the queue discipline.
     pub kinds: &'static [&'static str],
     /// The first Linux version with this queue discipline.
     pub since: Option<&'static str>,
@@ -14,30 +14,32 @@ pub struct Qdisc {
     pub built_in: bool,
     /// Other kinds whose modules this module needs.
     pub needs: &'static [&'static str],
-    /// The options in the order of tc's arguments, each with the function that writes it for tc.
+    /// The options in the order of tc's arguments. Each has the function that writes it in tc's
+    /// notation.
     pub words: &'static [(&'static str, Spell)],
-    /// Whether `tc qdisc change` needs all options, and not only those that change.
+    /// Whether `tc qdisc change` needs all options, or only the options that change.
     pub changes_whole: bool,
     /// The order in which `tc qdisc show` prints the options, if it differs from the order of
     /// `words`.
     pub shown: &'static [&'static str],
-    /// Which packets the queue never reorders.
+    /// Which packets the queue keeps in order.
     pub order: Order,
-    /// Whether packets are dropped when they leave, and not when they arrive.
+    /// Whether the queue drops packets when they leave, and not when they arrive.
     pub drops_at_dequeue: bool,
-    /// If this option has this value, packets are dropped on arrival, even if `drops_at_dequeue` is
-    /// true.
+    /// If this option has this value, the queue drops packets on arrival, even if
+    /// `drops_at_dequeue` is true.
     pub drops_on_arrival_if: Option<(&'static str, &'static str)>,
-    /// Whether packets are dropped only because the buffer is full.
+    /// Whether the queue drops packets only because its buffer is full.
     pub tail_drop: bool,
-    /// How to configure the rate, if the queue shapes to the link's rate itself.
+    /// How to configure the rate. Set if the queue itself shapes traffic to the link's rate.
     pub shaper: Option<&'static Shaper>,
     /// The qdisc's own statistics: `struct tc_KIND_xstats`.
     pub xstats: Xstats,
-    /// tailback's modules that provide the kind. The kernel engine loads the first module that the
-    /// options need.
+    /// tailback's modules that provide this queue discipline. The kernel engine loads the first of
+    /// these modules that the options need.
     pub stand_ins: &'static [QueueStandIn],
-    /// Kinds that tc does not know. tailback's agent passes their options to the kernel as text.
+    /// Kinds that tc does not know. For them, tailback's agent passes the options to the kernel as
+    /// text.
     pub texts: &'static [&'static str],
 }
 
@@ -49,50 +51,50 @@ pub struct QueueStandIn {
     pub needed: fn(&Options) -> bool,
 }
 
-/// Which packets a queue never reorders.
+/// Which packets a queue keeps in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Packets of all flows leave in the order of arrival, as in a single queue.
+    /// All packets leave in the order of arrival, as in a single queue.
     Arrival,
-    /// As [`Order::Arrival`] if this option has this value and no packet has a class of its own,
-    /// otherwise as [`Order::Flows`].
+    /// [`Order::Arrival`] if this option has this value and no packet has a class of its own,
+    /// otherwise [`Order::Flows`].
     ArrivalIf(&'static str, &'static str),
-    /// Packets of a flow leave in the order of arrival.
+    /// The packets of each flow leave in the order of arrival.
     Flows,
-    /// Packets of a flow that have the same ECN class leave in the order of arrival.
+    /// The packets of a flow that have the same ECN class leave in the order of arrival.
     Classes,
-    /// As [`Order::Classes`], or [`Order::None`] if this option is set.
+    /// [`Order::None`] if this option is set, otherwise [`Order::Classes`].
     ClassesUnless(&'static str),
     /// The queue may reorder any packets.
     None,
 }
 
-/// How to configure a queue that shapes to the link's rate.
+/// How to configure a queue that itself shapes traffic to the link's rate.
 pub struct Shaper {
-    /// Writes the rate.
+    /// Writes the rate in tc's notation.
     pub rate: fn(Rate) -> String,
     /// Writes the bytes that the link adds to each IP packet, including its link-layer header.
     pub overhead: fn(i32) -> String,
-    /// Checks the arguments of a queue on a link that adds this many bytes to a frame. The flag is
-    /// true if the queue must not split packets. Errors name keys of the link.
+    /// Checks a queue's arguments for a link that adds this many bytes to a frame. The flag is true
+    /// if the queue must not split packets. Errors refer to keys of the link.
     pub check: fn(&str, i32, bool) -> Vec<Refused>,
 }
 
 /// The statistics of a kind of qdisc.
 pub struct Xstats {
-    /// The first bytes of the structure, if a kind has several structures and these bytes
-    /// distinguish them.
+    /// The first bytes of the statistics. They are needed if a kind has several structures of
+    /// statistics, which these bytes distinguish.
     pub tag: &'static [u8],
-    /// Byte offsets of the 32-bit counters of packets marked CE. `Some(&[])` if the qdisc does not
-    /// mark. `None` if the number of marks is not known.
+    /// Byte offsets of the 32-bit counters that count packets marked with CE. `Some(&[])` if the
+    /// qdisc does not mark. `None` if the statistics do not show the number of marks.
     pub marks: Option<&'static [usize]>,
-    /// Values for time series.
+    /// Values that tailback records as time series.
     pub gauges: &'static [Gauge],
 }
 
 impl Qdisc {
-    /// The defaults for the fields of an entry: one FIFO queue for all flows, without options and
-    /// not in Linux.
+    /// The defaults for the fields of an entry. They describe a single FIFO queue for all flows,
+    /// without options and not supported by Linux.
     pub const DEFAULT: Qdisc = Qdisc {
         kinds: &[],
         since: None,
@@ -127,8 +129,8 @@ impl Qdisc {
         self.spell_only(options, rate, |_| true)
     }
 
-    /// Writes arguments of `tc qdisc change`: the options that differ, or all options if tc
-    /// requires this.
+    /// Writes arguments of `tc qdisc change`. These are the options that differ, or all options if
+    /// tc requires this.
     pub fn spell_changed(&self, old: &Options, new: &Options, rate: Rate) -> Spelled {
         self.spell_only(new, rate, |name| {
             self.changes_whole || old.get(name) != new.get(name)
@@ -156,14 +158,14 @@ impl Qdisc {
 pub struct Spelled {
     /// The kind in tc.
     pub kind: &'static str,
-    /// The arguments that follow the kind. They have no meaning if `refused` is not empty.
+    /// The arguments that follow the kind. Do not use them if `refused` is not empty.
     pub words: String,
     /// Options that tc or Linux does not support.
     pub refused: Vec<Refused>,
 }
 
-/// Writes a queue as `tc qdisc show` prints it. Options that only the simulator has follow in
-/// brackets. `options` need not be complete.
+/// Writes a queue as `tc qdisc show` prints it. Appends the options that exist only in the
+/// simulator, in brackets. `options` may be incomplete.
 pub fn show(name: &str, face: &Qdisc, known: &[Opt], options: &Options) -> String {
     let Some(kind) = face.kinds.first() else {
         let all = known
@@ -218,7 +220,8 @@ fn shown(value: &Value) -> String {
     }
 }
 
-/// Writes a time as tc prints it: 15ms, 500us, 1s. A time below a microsecond is in nanoseconds.
+/// Writes a time as tc prints it: 15ms, 500us, 1s. A time below a microsecond is written in
+/// nanoseconds.
 fn shown_time(time: Time) -> String {
     let ns = time.ns();
     for (unit, size) in [("s", 1e9), ("ms", 1e6), ("us", 1e3)] {
@@ -260,10 +263,10 @@ pub struct Words<'a> {
     /// Whether words are written as `tc qdisc show` prints them, rather than as tc accepts them.
     pub showing: bool,
     text: String,
-    /// Options that exist only in the simulator.
+    /// Options that exist only in the simulator, written as text.
     simulated: Vec<String>,
     refused: Vec<Refused>,
-    /// Whether the remaining options are skipped.
+    /// Whether the remaining options are to be skipped.
     decided: bool,
 }
 
@@ -362,13 +365,15 @@ pub fn micros(words: &mut Words<'_>, name: &'static str) {
     words.pair(name, &format!("{micros}us"));
 }
 
-/// Writes a flag that has a word for each state. `tc qdisc show` prints only the word for true.
+/// Writes a flag for which tc has one word for true and another word for false. `tc qdisc show`
+/// prints only the word for true.
 pub fn flag(words: &mut Words<'_>, name: &str, on: &str, off: &str) {
     let off = if words.showing { "" } else { off };
     either(words, name, on, off);
 }
 
-/// Writes a flag that has a word for each state. `tc qdisc show` prints both.
+/// Writes a flag for which tc has one word for true and another word for false. `tc qdisc show`
+/// prints either word.
 pub fn either(words: &mut Words<'_>, name: &str, on: &str, off: &str) {
     match words.options.get(name) {
         Some(Value::Bool(true)) => words.push(on),
@@ -377,14 +382,14 @@ pub fn either(words: &mut Words<'_>, name: &str, on: &str, off: &str) {
     }
 }
 
-/// Writes an option as its value, without its name.
+/// Writes only the value of an option, without its name.
 pub fn word(words: &mut Words<'_>, name: &'static str) {
     if let Some(Value::Word(word)) = words.options.get(name) {
         words.push(word);
     }
 }
 
-/// Writes an option as its value in tc's spelling, without its name.
+/// Writes only the value of an option, in tc's spelling and without its name.
 pub fn words(words: &mut Words<'_>, name: &str, spelled: &[(&str, &str)]) {
     if let Some(Value::Word(word)) = words.options.get(name)
         && let Some((_, tc)) = spelled.iter().find(|(ours, _)| ours == word)
@@ -393,7 +398,7 @@ pub fn words(words: &mut Words<'_>, name: &str, spelled: &[(&str, &str)]) {
     }
 }
 
-/// Rejects all values of an option but `way`, because Linux always behaves that way.
+/// Rejects every value of an option except `way`, because Linux always behaves as this value says.
 pub fn only(words: &mut Words<'_>, name: &'static str, way: Value, message: impl Into<String>) {
     let Some(value) = words.options.get(name) else {
         return;
@@ -422,11 +427,12 @@ pub fn impossible(
     }
 }
 
-/// Writes nothing for an option from which other options are computed; these are written instead.
+/// Writes nothing, because other options are computed from this option. The other options are
+/// written instead.
 pub fn derives(_: &mut Words<'_>, _: &'static str) {}
 
-/// Writes nothing for tc, because this option of the simulator has an effect only together with an
-/// option that is rejected.
+/// Writes nothing. The option exists only in the simulator, and has an effect only together with
+/// another option that is rejected.
 pub fn simulated(words: &mut Words<'_>, name: &'static str) {
     if words.showing
         && let Some(value) = words.options.get(name)
@@ -435,8 +441,8 @@ pub fn simulated(words: &mut Words<'_>, name: &'static str) {
     }
 }
 
-/// Checks the option `version`. Linux has one version of the algorithm. Any other version is
-/// rejected, and further options are not checked.
+/// Checks the option `version`. Linux has only one version of the algorithm. If another version is
+/// selected, rejects it and skips all further options.
 pub fn version(words: &mut Words<'_>, name: &'static str, linux: &'static str) {
     let message = format!("the kernel has only its own version of {}", words.kind);
     only(words, name, Value::Word(linux), message);
