@@ -60,7 +60,7 @@ SHOWN = (
     Shown(
         "cellular",
         "On a drive through a city the rate falls, and packets wait longer in the queue. The "
-        "first figure shows a FIFO, the second figure FQ-CoDel.",
+        "first figure shows a FIFO, and the second figure shows FQ-CoDel.",
         ("time-1", "time-3", "delay"),
     ),
     Shown(
@@ -78,7 +78,7 @@ This page shows scenarios that come with tailback, and figures of their reports.
 `tailback new NAME` prints a scenario, with a comment that says what to look at.
 `tailback new --list` lists all scenarios. `scripts/generate.py --page gallery` makes this page.
 In a report, click the legend to select curves, and point at a curve to see its values.
-The file `cells.csv` of a report has every number.
+The file `cells.csv` of a report contains every number of its figures.
 """
 
 
