@@ -5,14 +5,15 @@ use crate::units::{Bytes, Rate, Time};
 /// One option.
 #[derive(Debug)]
 pub struct Opt {
-    /// The name: tc's keyword with underscores.
+    /// The name in scenario files: tc's keyword, with underscores in place of spaces and hyphens.
     pub name: &'static str,
     /// What the option means, and its unit, in one sentence.
     pub doc: &'static str,
     /// Type and range.
     pub kind: Kind,
     /// Default, written as in a scenario file. If it is `None`, either [`super::Entry::finish`]
-    /// derives the default, or the option has no default. `doc` describes which is the case.
+    /// computes the default from other options, or the option has no default. `doc` says which of
+    /// the two is the case.
     pub default: Option<&'static str>,
     /// tc's name for the option, if the reference should show it.
     pub tc: Option<&'static str>,
@@ -107,9 +108,9 @@ pub enum Value {
 }
 
 impl Value {
-    /// Returns whether another value can replace this one without a change of the unit. Only sizes
-    /// and times have units. A table must keep its options, because an additional option could also
-    /// set a unit.
+    /// Returns whether another value can replace this value without a change of the unit. Only
+    /// sizes and times have units. For a table, the other value must have the same options, because
+    /// an additional option could also set a unit.
     pub fn same_unit(&self, other: &Value) -> bool {
         match (self, other) {
             (Value::Table(own), Value::Table(other)) => {
@@ -163,9 +164,9 @@ impl Options {
 
     /// Returns the value of an option, or `None` if it is not set.
     pub fn get(&self, name: &str) -> Option<&Value> {
-        // There are at most a dozen options, and nearly all names differ in length. So a linear
-        // search is faster than a binary search. This matters because sources build a connection
-        // for each request.
+        // There are at most a dozen options, and nearly all names have different lengths. So a
+        // linear search is faster than a binary search. The speed matters because a source creates
+        // a connection, with its options, for each request.
         let found = self.0.iter().find(|(n, _)| *n == name);
         found.map(|(_, value)| value)
     }
@@ -175,12 +176,12 @@ impl Options {
         self.0.iter().map(|(n, v)| (*n, v))
     }
 
-    /// Returns the value of a bool option that is set or has a default.
+    /// Returns the value of a bool option. The option must be set or have a default.
     ///
     /// # Panics
-    /// This and the other typed getters panic if the option is not set or has another type. A
-    /// constructor gets complete options with the types of its registry entry, so a panic is a bug
-    /// in the entry.
+    /// This getter and the other typed getters panic if the option is not set or has another type.
+    /// A constructor receives complete options, with the types that its registry entry declares. So
+    /// a panic is a bug in the entry.
     pub fn bool(&self, name: &str) -> bool {
         match self.get(name) {
             Some(Value::Bool(b)) => *b,
@@ -188,7 +189,7 @@ impl Options {
         }
     }
 
-    /// Returns a whole number that has a default.
+    /// Returns the value of an option that is a whole number and has a default.
     pub fn int(&self, name: &str) -> i64 {
         match self.get(name) {
             Some(Value::Int(i)) => *i,
@@ -196,7 +197,7 @@ impl Options {
         }
     }
 
-    /// Returns a number that has a default.
+    /// Returns the value of an option that is a number and has a default.
     pub fn float(&self, name: &str) -> f64 {
         match self.get(name) {
             Some(Value::Float(f)) => *f,
@@ -204,7 +205,7 @@ impl Options {
         }
     }
 
-    /// Returns a time that has a default.
+    /// Returns the value of an option that is a time and has a default.
     pub fn time(&self, name: &str) -> Time {
         match self.get(name) {
             Some(Value::Time(t)) => *t,
@@ -212,7 +213,7 @@ impl Options {
         }
     }
 
-    /// Returns a size in bytes that has a default.
+    /// Returns the value of an option that is a size in bytes and has a default.
     pub fn bytes(&self, name: &str) -> u64 {
         match self.get(name) {
             Some(Value::Bytes(b)) => b.0,
@@ -220,7 +221,8 @@ impl Options {
         }
     }
 
-    /// Returns a size in bytes that has no default. Returns `None` if it is not set.
+    /// Returns the value of an option that is a size in bytes and has no default. Returns `None` if
+    /// the option is not set.
     pub fn bytes_if_set(&self, name: &str) -> Option<u64> {
         match self.get(name)? {
             Value::Bytes(b) => Some(b.0),
@@ -228,7 +230,7 @@ impl Options {
         }
     }
 
-    /// Returns a word that has a default.
+    /// Returns the value of an option that is a word and has a default.
     pub fn word(&self, name: &str) -> &'static str {
         match self.get(name) {
             Some(Value::Word(w)) => w,
@@ -236,7 +238,7 @@ impl Options {
         }
     }
 
-    /// Returns a list, which must be set or have a default.
+    /// Returns the value of an option that is a list. The option must be set or have a default.
     pub fn list(&self, name: &str) -> &[Value] {
         match self.get(name) {
             Some(Value::List(list)) => list,
@@ -244,7 +246,8 @@ impl Options {
         }
     }
 
-    /// Returns times with values, which must be set or have a default.
+    /// Returns the value of an option that is a list of times with values. The option must be set
+    /// or have a default.
     pub fn pairs(&self, name: &str) -> &[(Time, Value)] {
         match self.get(name) {
             Some(Value::Pairs(pairs)) => pairs,
@@ -265,12 +268,12 @@ fn wrong(name: &str, found: Option<&Value>) -> ! {
     panic!("option {name} of this entry has no default or another type: {found:?}")
 }
 
-/// Returns the defaults in the declarations of the options. [`super::Entry::finish`] computes the
-/// other defaults.
+/// Returns the defaults that the declarations of the options contain. [`super::Entry::finish`]
+/// computes all other defaults.
 ///
 /// # Panics
-/// Panics if a default does not parse as its kind. The conformance tests build every entry, so
-/// users never see this panic.
+/// Panics if a default does not parse as its kind. The conformance tests build every entry and so
+/// check every default. Users never see this panic.
 pub fn defaults(options: &'static [Opt]) -> Options {
     let mut filled = Options::default();
     for opt in options {
@@ -285,9 +288,9 @@ pub fn defaults(options: &'static [Opt]) -> Options {
     filled
 }
 
-/// Parses the text of an option's value. Numbers and booleans are also accepted as text, so
-/// defaults and arguments of tc have the same syntax. Sizes in `bdp` are an error, because only the
-/// caller knows the path.
+/// Parses the text of an option's value. Numbers and booleans may also be written as text. So the
+/// defaults of options and the arguments of tc have the same syntax. Sizes in `bdp` are an error
+/// here, because they depend on the path, which only the caller knows.
 pub fn parse_word(kind: Kind, text: &str) -> Result<Value, String> {
     use crate::units::{Size, parse_rate, parse_size, parse_time};
     let number = || text.parse::<f64>().ok().filter(|f| f.is_finite());
@@ -350,7 +353,7 @@ pub fn parse_word(kind: Kind, text: &str) -> Result<Value, String> {
     Ok(value)
 }
 
-/// Describes an option's values in a message, if it accepts words and numbers.
+/// Describes in a message which values an option accepts, if these are words and numbers.
 pub fn word_or_int(words: &[&str], min: i64, max: i64) -> String {
     format!(
         "one of {}, or a whole number from {min} to {max}",
@@ -358,13 +361,13 @@ pub fn word_or_int(words: &[&str], min: i64, max: i64) -> String {
     )
 }
 
-/// Describes an option's values in a message, if it accepts true, false and numbers.
+/// Describes in a message which values an option accepts, if these are true, false and numbers.
 pub fn bool_or_int(min: i64, max: i64) -> String {
     format!("true, false, or a whole number from {min} to {max}")
 }
 
-/// Converts options to pairs of a name and a text, which [`read_texts`] parses. Options in tables
-/// have names such as "sizes.lognormal.p5".
+/// Converts each option to its name and a text. [`read_texts`] parses these pairs. An option in a
+/// table has a name with dots, such as "sizes.lognormal.p5".
 pub fn texts(options: &Options) -> Vec<(String, String)> {
     let texts = options.iter().flat_map(|(name, value)| match value {
         Value::Table(inner) => {
@@ -378,7 +381,7 @@ pub fn texts(options: &Options) -> Vec<(String, String)> {
     texts.collect()
 }
 
-/// Parses options from the pairs that [`texts`] returns.
+/// Parses the pairs that [`texts`] returns.
 pub fn read_texts(known: &'static [Opt], texts: &[(String, String)]) -> Result<Options, String> {
     let mut options = Options::default();
     let mut read = 0;

@@ -1,22 +1,21 @@
-//! Checks of an algorithm that need more than its own options: the flow that uses it, the link
-//! after a queue, or a sweep.
+//! Checks of an algorithm that need more than its own options. They also use the flow that uses the
+//! algorithm, the link after a queue, or a sweep.
 
 use super::options::Options;
 use crate::units::{Bytes, Rate};
 
-/// An algorithm's checks.
+/// The checks of one algorithm.
 pub struct Rules {
     /// Returns errors and warnings about a flow that uses this congestion control.
     pub checks: fn(&Chosen<'_>) -> Vec<Finding>,
-    /// Returns warnings about a queue's settings that do not suit the link after it.
+    /// Returns warnings about settings of a queue that do not suit the link after the queue.
     pub at_link: fn(&Placed<'_>) -> Vec<Finding>,
-    /// The standard response to congestion, to which a sweep compares other responses. `None` if
-    /// the algorithm has only one response.
+    /// The standard response to congestion. A sweep compares other responses with it. `None` if the
+    /// algorithm has only one response.
     pub standard: Option<Standard>,
 }
 
-/// How to recognise options that change the response to congestion, and how to restore the standard
-/// response.
+/// How to recognise options that change the response to congestion, and how to remove them.
 #[derive(Clone, Copy)]
 pub struct Standard {
     /// Returns whether these options change the response.
@@ -48,13 +47,13 @@ pub struct Chosen<'a> {
 pub struct Placed<'a> {
     /// All options of the queue.
     pub options: &'a Options,
-    /// The lowest rate of the link, ignoring outages (rate 0).
+    /// The lowest rate of the link, without times at which the rate is 0.
     pub rate: Rate,
     /// The longest frame on the link, bytes.
     pub frame: u32,
-    /// The bytes that the link may send at once after it was idle.
+    /// How many bytes the link may send at once after it was idle.
     pub burst: Bytes,
-    /// Whether any flow over the link negotiates ECN, and whether any flow sends ECT(1).
+    /// Whether any flow over the link negotiates ECN, and whether any of these flows sends ECT(1).
     pub ecn: [bool; 2],
 }
 

@@ -1,4 +1,4 @@
-//! A table of algorithms of one kind: tailback's, and those of plugins.
+//! A table of algorithms of one kind: tailback's own algorithms and those of plugins.
 
 use std::sync::OnceLock;
 
@@ -25,7 +25,7 @@ impl<B> Table<B> {
         self.all.get().map_or(self.shipped, Vec::as_slice)
     }
 
-    /// Returns tailback's own entries, without those of plugins.
+    /// Returns tailback's own entries, without the entries of plugins.
     pub fn shipped(&self) -> &'static [&'static Entry<B>] {
         self.shipped
     }
@@ -33,7 +33,8 @@ impl<B> Table<B> {
     /// Adds the entries of plugins.
     ///
     /// # Panics
-    /// Panics if it is called twice, because entries that have been looked up must not change.
+    /// Panics if it is called twice, because the entries must not change once they have been looked
+    /// up.
     pub(crate) fn add(&self, more: &[&'static Entry<B>]) {
         let all = self.shipped.iter().chain(more).copied().collect();
         assert!(self.all.set(all).is_ok(), "plugins are compiled in once");

@@ -1,27 +1,28 @@
 //! Accurate ECN (RFC 9768) as in Linux 7.3 (`include/net/tcp_ecn.h`, `tcp_accecn_process`,
 //! `tcp_options_fit_accecn`). The receiver counts the packets that arrived with CE, and the bytes
 //! that arrived with each ECN field. The ACE field of every ACK carries the lowest three bits of
-//! the packet counter, and an option carries 24 bits of each byte counter. The sender uses these
+//! the packet counter. A TCP option carries 24 bits of each byte counter. The sender uses these
 //! values to compute how many of its segments were marked.
 //!
-//! The L4S team's Linux 5.10, with which the team measured its results of 2022, has the same rules.
-//! That kernel also has the sysctl `tcp_ecn_unsafe_cep`, which tailback does not offer. With this
+//! The L4S team measured its results of 2022 with its own Linux 5.10, which has the same rules.
+//! That kernel also has the sysctl `tcp_ecn_unsafe_cep`, which tailback does not support. With this
 //! sysctl, the sender never assumes that the counter has wrapped, even if an ACK covers eight or
 //! more segments.
 //!
 //! Deviations:
-//! - The ACE field and option of data packets are not modelled, except for the space that they take
-//!   ([`of_sender`]). They would report the ECN fields of ACKs, which are not ECN-capable. (If
-//!   options seem to get lost, Linux uses this space for payload again.)
-//! - An ACK with three SACK blocks does not carry the option. (Linux sends an empty option, or
-//!   without timestamps a full one.)
+//! - The ACE field and the option of data packets are not modelled, except for the space that the
+//!   option takes ([`of_sender`]). They would report the ECN fields of ACKs, but ACKs are not
+//!   ECN-capable. (If options seem to get lost, Linux uses this space for payload again.)
+//! - An ACK with three SACK blocks does not carry the option. (Linux sends an option without
+//!   counters or, if timestamps are off, a full option.)
 //! - The SYN-ACK does not carry the option. A CE mark on the SYN is counted when its echo in the
 //!   handshake arrives.
-//! - CE on pure ACKs is not counted. (Linux counts it, but here no host acknowledges pure ACKs.)
-//! - An ACK that only reports a duplicate is always counted. (Linux counts it only if its
-//!   timestamp, in ms, is newer than that of the previous ACK.)
-//! - ECN stays on even if ECN packets seem to get lost in the handshake, unless
-//!   [`super::sender::Sender::ecn_fallback`] is set. (In the kernel engine's guests,
+//! - CE marks on pure ACKs are not counted. (Linux counts them, but here no host acknowledges pure
+//!   ACKs.)
+//! - The CE counter of an ACK that reports only a duplicate is always evaluated. (Linux evaluates
+//!   it only if the ACK's timestamp, in ms, is newer than that of the previous ACK.)
+//! - ECN stays on even if ECN packets seem to get lost in the handshake. The exception is a sender
+//!   with [`super::sender::Sender::ecn_fallback`]. (In the kernel engine's guests,
 //!   `tcp_ecn_fallback` is 0.)
 
 mod option;
@@ -36,13 +37,13 @@ use super::ecn_echo::EcnEcho;
 use crate::packet::{Ecn, flags};
 use crate::plan::{AccEcnOption, TcpPlan};
 
-/// Bytes of an option with all three counters, with padding.
+/// Length of an option with all three counters, including padding, in bytes.
 pub const OPTION_LEN: u16 = 12;
 
 /// Returns the TCP settings with the sender's segment size and header length. With Accurate ECN,
 /// each segment also carries the option, which takes space from the payload (Linux
-/// `tcp_established_options`, `tcp_current_mss`). With [`AccEcnOption::Minimum`], so few data
-/// segments carry the option that the payload is not reduced.
+/// `tcp_established_options`, `tcp_current_mss`). With [`AccEcnOption::Minimum`], the payload is
+/// not reduced, because few data segments carry the option.
 pub fn of_sender(tcp: &TcpPlan, echo: EcnEcho) -> TcpPlan {
     let each = matches!(
         tcp.accecn_option,
@@ -86,8 +87,9 @@ pub fn requests(syn: u16) -> bool {
     !matches!(ace(syn), 0 | 3)
 }
 
-/// Returns the ACE field with which a SYN-ACK accepts Accurate ECN, or with which an ACK answers
-/// that SYN-ACK. The field reports the ECN field of the answered packet (RFC 9768 tables 2 and 3).
+/// Returns the ACE field with which a SYN-ACK accepts Accurate ECN. An ACK that answers such a
+/// SYN-ACK uses the same values. The field reports with which ECN field the answered packet arrived
+/// (RFC 9768 tables 2 and 3).
 pub fn accepted(syn: Ecn) -> u16 {
     flags_of(match syn {
         Ecn::NotEct => 0b010,
@@ -97,7 +99,7 @@ pub fn accepted(syn: Ecn) -> u16 {
     })
 }
 
-/// What a SYN-ACK answers to a request for Accurate ECN.
+/// How a SYN-ACK answers a request for Accurate ECN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// ECN is not used.
@@ -147,7 +149,7 @@ mod tests {
         assert_eq!(answer(flags::ECE), Answer::Rfc3168);
     }
 
-    /// The option takes its bytes from the payload, so the frame length is unchanged.
+    /// The option takes its bytes from the payload, so the frame length stays the same.
     #[test]
     fn the_option_takes_its_room_from_the_payload() {
         let accurate = EcnEcho::Accurate {

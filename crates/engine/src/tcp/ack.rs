@@ -16,15 +16,18 @@ use crate::units::Time;
 #[derive(Default)]
 struct Covered {
     delivered: u32,
-    /// Segments newly acknowledged cumulatively, including those that were SACKed before.
+    /// Number of segments that the ACK acknowledges cumulatively, including segments that were
+    /// SACKed before.
     acked: u32,
-    /// Send times of the first and last newly acknowledged segment among those sent once.
+    /// Of the newly acknowledged segments that were sent only once: the send times of the first and
+    /// the last.
     acked_once: Option<(Time, Time)>,
-    /// Send times of the first and last newly SACKed segment among those sent once.
+    /// Of the newly SACKed segments that were sent only once: the send times of the first and the
+    /// last.
     sacked_once: Option<(Time, Time)>,
-    /// Whether a retransmitted segment was acknowledged, so that its RTT is ambiguous (Karn).
+    /// Whether the ACK acknowledges a retransmitted segment, so that the RTT is ambiguous (Karn).
     retransmitted: bool,
-    /// Lowest newly delivered segment that was sent only once.
+    /// The lowest segment that the ACK delivers and that was sent only once.
     lowest_original: Option<u64>,
     original_delivered: bool,
 }
@@ -55,8 +58,8 @@ impl Sender {
         self.on_other_ack(packet, port);
     }
 
-    /// Returns whether an ACK is plain. A plain ACK advances the window and may echo marks, while
-    /// no segment is lost or out of order.
+    /// Returns whether an ACK is plain. A plain ACK advances the window and may echo marks. It is
+    /// plain only while no segment is lost or out of order.
     #[inline]
     fn is_plain(&self, packet: &Packet) -> bool {
         let Flight { una, nxt, .. } = self.board.flight;
@@ -71,9 +74,9 @@ impl Sender {
             && !self.ecn.is_accurate()
     }
 
-    /// Processes a plain ACK. Does only those parts of [`Sender::on_other_ack`] that a plain ACK
-    /// needs (like Linux's header prediction). `REDUCES` means that the ACK echoes marks, or that
-    /// the window is being reduced.
+    /// Processes a plain ACK. Executes only those parts of [`Sender::on_other_ack`] that a plain
+    /// ACK needs (like Linux's header prediction). `REDUCES` means that the ACK echoes marks, or
+    /// that the window is being reduced.
     fn on_plain_ack<const REDUCES: bool>(&mut self, packet: &Packet, port: &mut impl Port) {
         let (ack, now) = (packet.seq, self.conn.now);
         let Echo { ece, esce } = match REDUCES {
@@ -245,9 +248,9 @@ impl Sender {
         self.note_if_done();
     }
 
-    /// Processes an ACK of a part of a segment. The window grows only if growth counts ACKs, as in
-    /// RFC 5681 without byte counting. (In Linux 3.2, the window grew only with ACKs of whole
-    /// segments.)
+    /// Processes an ACK that acknowledges a part of a segment. The window grows only if growth
+    /// counts ACKs, as in RFC 5681 without byte counting. (In Linux 3.2, only ACKs of whole
+    /// segments let the window grow.)
     #[cold]
     fn on_partial_ack(&mut self, ack: u64, port: &mut impl Port) {
         let flight = self.board.flight;
@@ -307,8 +310,8 @@ impl Sender {
 
     /// Returns whether an ACK restarts the retransmission timeout. The head is the first
     /// unacknowledged segment. A SACK restarts the timeout only if the SACKed segment was sent
-    /// before the head's last transmission. Otherwise, the SACK does not show whether the head was
-    /// delivered.
+    /// before the last transmission of the head. Otherwise, the SACK does not show whether the head
+    /// was delivered.
     #[inline(always)] // inline, because it has one caller
     fn rearms(&self, covered: &Covered) -> bool {
         covered.acked > 0
@@ -329,7 +332,7 @@ impl Sender {
     }
 
     /// With Accurate ECN, returns how many segments an ACK newly reports as marked. The ACK
-    /// delivers `segments` segments. If `dsack` is true, one of these is a duplicate.
+    /// delivers `segments` segments in total. If `dsack` is true, one of these is a duplicate.
     #[inline]
     fn accurate_ce(&mut self, packet: &Packet, segments: u32, dsack: bool) -> Option<u32> {
         let delivered = Delivered {
@@ -365,8 +368,8 @@ impl Sender {
         self.transmit(port);
     }
 
-    /// Processes an ACK while no segment is outstanding. A D-SACK in such an ACK may undo a
-    /// reduction, or answer a probe.
+    /// Processes an ACK that arrives while no segment is outstanding. A D-SACK in such an ACK may
+    /// undo a reduction, or answer a probe.
     #[cold]
     fn on_ack_of_nothing(&mut self, packet: &Packet, event: &mut Event, port: &mut impl Port) {
         if event.dsack || packet.has(flags::NEWER) {
@@ -411,7 +414,7 @@ impl Sender {
             CaState::Cwr | CaState::Recovery => {
                 self.reduce_window(news.delivered, event.advanced && news.losses == 0);
             }
-            // If the degree of reordering is high, SACKed segments also grow the window (Linux
+            // If the degree of reordering is high, SACKed segments also let the window grow (Linux
             // `tcp_may_raise_cwnd`).
             _ if news.acked > 0 || (event.sacked > 0 && sacks_count) => {
                 cc.cong_avoid(view, window, grow);
@@ -431,8 +434,8 @@ impl Sender {
                 .seq
                 .wrapping_add_signed(i64::from(blocks[0].offset as i32));
             self.recovery.dsacks += 1;
-            // If there are more duplicates than retransmissions, the path duplicates packets (Linux
-            // `tcp_dsack_seen`).
+            // If D-SACKs have reported more duplicates than there were retransmissions, the path
+            // duplicates packets (Linux `tcp_dsack_seen`).
             event.dsack = self.recovery.dsacks <= self.stats.retransmits;
             if event.dsack {
                 // If a segment was sent only once and is still outstanding, the path duplicated it
@@ -442,7 +445,7 @@ impl Sender {
                     self.recovery.undo.duplicate(seq);
                 }
                 event.dsack_of_probe = self.recovery.probe.high_seq == Some(seq + 1);
-                // A needless retransmission is also counted as delivered, because it has left the
+                // A needless retransmission also counts as delivered, because it has left the
                 // network.
                 covered.delivered += 1;
             }
@@ -518,7 +521,7 @@ impl Sender {
             self.stats.rtt.record((now - last).ns());
             return Some(now - last);
         }
-        // RFC 7323: an echoed timestamp gives an unambiguous RTT even for retransmitted data.
+        // RFC 7323: an echoed timestamp gives an unambiguous RTT, even for retransmitted data.
         if covered.acked > 0
             && event.advanced
             && let Some(echo) = event.echo.filter(|echo| *echo > Time::ZERO)

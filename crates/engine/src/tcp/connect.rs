@@ -45,7 +45,8 @@ impl Sender {
             let rtt = self.handshake.rtt(packet, now);
             self.take_rtt_sample(rtt, rtt);
         } else {
-            // Without a timestamp, a retransmitted SYN gives no RTT sample, so use an RTT of 1 s.
+            // If the SYN was retransmitted and there are no timestamps, the handshake gives no RTT
+            // sample. Use an RTT of 1 s.
             let flight = &self.board.flight;
             self.rtt.sample(Time::from_secs(1), flight.una, flight.nxt);
             self.conn.srtt = self.rtt.srtt();
@@ -57,12 +58,13 @@ impl Sender {
         self.transmit(port);
     }
 
-    /// Establishes the connection on the host that accepts it. `rtt` is the time from its SYN-ACK
-    /// to the ACK. (In simulated scenarios, senders always connect.)
+    /// Establishes the connection on the host that accepts the connection. `rtt` is the time from
+    /// its SYN-ACK to the ACK. (In simulated scenarios, senders never accept a connection. They
+    /// always connect.)
     pub fn establish(&mut self, now: Time, rtt: Time) {
         self.conn.now = now;
         self.handshake.phase = Phase::Established;
-        // Use at least 1 us, because 0 means that there is no sample.
+        // Use at least 1 us, because an RTT of 0 means that there is no sample.
         let rtt = rtt.max(Time::from_us(1));
         self.take_rtt_sample(rtt, rtt);
         self.init_transfer();
@@ -74,8 +76,8 @@ impl Sender {
         self.conn.delivered_ce = self.ecn.grant(third, self.ecn_fallback);
     }
 
-    /// With Accurate ECN, returns the bytes that the other end has reported as arrived with ECT(1),
-    /// CE and ECT(0).
+    /// With Accurate ECN, returns how many bytes arrived at the other end with ECT(1), CE and
+    /// ECT(0), as that end has reported.
     pub fn told_bytes(&self) -> Option<[u32; 3]> {
         self.ecn.arrived()
     }

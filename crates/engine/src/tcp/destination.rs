@@ -1,10 +1,11 @@
 //! Values that a host stores about a destination from one connection to the next.
 //!
-//! Follows Linux 7.3 `tcp_update_metrics` and `tcp_init_metrics`. A sender that is done stores its
-//! RTT, its ssthresh and the degree of reordering. The next sender to the same destination starts
-//! with these values. Deviations: values do not expire (in Linux, they expire after an hour).
-//! Values are stored when all data is acknowledged, not when the FIN exchange is over. `cwnd` is
-//! not stored, because Linux reads it only if a route locks it.
+//! This module follows Linux 7.3 `tcp_update_metrics` and `tcp_init_metrics`. A sender that is done
+//! stores its RTT, its ssthresh and the degree of reordering. The next sender to the same
+//! destination starts with these values. Deviations: values do not expire, whereas in Linux they
+//! expire after an hour. Values are stored when all data is acknowledged. Linux stores them when
+//! the FIN exchange is over. `cwnd` is not stored, because Linux uses a stored `cwnd` only if a
+//! route locks it.
 
 use super::rtt::Rtt;
 use super::sender::Sender;
@@ -17,7 +18,7 @@ pub struct Destination {
     srtt_us: u32,
     /// Slow start threshold, segments.
     ssthresh: u32,
-    /// Number of segments by which the path reorders.
+    /// Largest number of segments by which the path has reordered a segment.
     reordering: u32,
 }
 
@@ -27,7 +28,7 @@ impl Destination {
     pub fn update(&mut self, sender: &Sender, ssthresh: bool) {
         let srtt = sender.rtt.srtt_x8_us();
         if sender.rtt.backoff() > 0 || srtt == 0 {
-            // There is no RTT sample since the sender's last timeout.
+            // The sender has no RTT sample since its last timeout.
             self.srtt_us = 0;
             return;
         }
@@ -56,7 +57,7 @@ impl Destination {
         }
     }
 
-    /// Gives the stored values to a sender that has not connected yet. If `ssthresh` is true, the
+    /// Passes the stored values to a sender that has not connected yet. If `ssthresh` is true, the
     /// sender also gets the slow-start threshold.
     pub fn recall(&self, sender: &mut Sender, ssthresh: bool) {
         if ssthresh && self.ssthresh != 0 {
@@ -71,9 +72,9 @@ impl Destination {
 }
 
 impl Rtt {
-    /// After the handshake, uses the stored RTT for the retransmission timeout if it is larger than
-    /// the RTT of the handshake. The stored RTT applies until the first segment gives an RTT
-    /// sample.
+    /// After the handshake, computes the retransmission timeout from the stored RTT if that RTT is
+    /// larger than the RTT of the handshake. The stored RTT is used until the first segment gives
+    /// an RTT sample.
     pub(super) fn recall(&mut self) {
         let remembered = std::mem::take(&mut self.remembered_us);
         if remembered > self.srtt_us {
@@ -99,8 +100,8 @@ mod tests {
         sender
     }
 
-    /// The stored threshold is at least half of the window. A sender in slow start can only raise
-    /// it.
+    /// The threshold that is stored is at least half of the window. If the sender is in slow start,
+    /// the stored threshold can only rise.
     #[test]
     fn the_threshold_is_half_the_window_at_least() {
         let rtt = Time::from_ms(20);
@@ -142,8 +143,8 @@ mod tests {
         assert_eq!(known.srtt_us, 0);
     }
 
-    /// With a remembered RTT, the timeout is the RTT plus the larger of twice the RTT and the floor
-    /// (Linux `tcp_init_metrics`).
+    /// With a stored RTT, the timeout is the RTT plus the larger of two values: twice the RTT, and
+    /// the lower limit of the timeout (Linux `tcp_init_metrics`).
     #[test]
     fn a_remembered_rtt_sets_the_first_timeout() {
         let mut rtt = Rtt::new(Time::from_ms(200));

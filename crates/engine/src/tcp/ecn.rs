@@ -13,18 +13,18 @@ pub(super) struct Echo {
     pub esce: bool,
 }
 
-/// The negotiated kind of ECN, and the flags to send.
+/// The kind of ECN that was negotiated, and the flags to send.
 #[derive(Clone, Debug)]
 pub(super) struct EcnSender {
     on: bool,
-    /// Whether retransmissions and SYNs are also ECN-capable. This holds for congestion controls
-    /// that require ECN, and with Accurate ECN.
+    /// Whether retransmissions and SYNs are also ECN-capable. This is the case with Accurate ECN,
+    /// and with congestion controls that require ECN.
     always: bool,
     ect: Ecn,
     asks_accurate: bool,
-    /// Whether the congestion control needs more than ECN as in RFC 3168.
+    /// Whether the congestion control needs more feedback than ECN of RFC 3168 gives.
     needs_accurate: bool,
-    /// The state of Accurate ECN, once it is negotiated.
+    /// The state of Accurate ECN. `None` if it is not negotiated.
     accurate: Option<Box<Sending>>,
     /// Whether the next new data segment carries CWR.
     queue_cwr: bool,
@@ -54,18 +54,18 @@ impl EcnSender {
         }
     }
 
-    /// Records that this end has accepted Accurate ECN. `third` is the last packet of the
-    /// handshake. It reports with which ECN field the SYN-ACK arrived. The SYN-ACK was sent as
-    /// Not-ECT (Linux `tcp_accecn_third_ack`). ECN is turned off if the path has cleared the
-    /// report. With `fallback`, ECN is also turned off if the report contains a field that a queue
-    /// cannot have set. Returns the number of marked packets that have arrived.
+    /// Records that this end has accepted Accurate ECN. `third` is the third and last packet of the
+    /// handshake. This packet reports with which ECN field the SYN-ACK arrived. The SYN-ACK was
+    /// sent as Not-ECT (Linux `tcp_accecn_third_ack`). If the path has cleared the report, ECN is
+    /// turned off. With `fallback`, ECN is also turned off if the report contains a field that a
+    /// queue cannot have set. Returns the number of marked packets that have arrived.
     pub fn grant(&mut self, third: &Packet, fallback: bool) -> u64 {
         self.accurate = Some(Box::default());
         self.always = true;
         let pure = third.payload == 0;
         let valid = match accecn::ace(third.flags) {
             0 => false,
-            // The packet carries data or a value without a meaning, so it does not report an ECN
+            // The packet carries data, or its value has no meaning. So it does not report an ECN
             // field.
             1 | 5 | 7 => return 0,
             _ if !pure => return 0,
@@ -78,9 +78,9 @@ impl EcnSender {
         u64::from(valid && accecn::ace(third.flags) == 6)
     }
 
-    /// Processes the answer to the request for Accurate ECN (Linux `tcp_ecn_rcv_synack`). Returns
-    /// the number of marked segments that have arrived. Returns `None` if the congestion control
-    /// needs Accurate ECN and the other end does not grant it.
+    /// Processes the SYN-ACK's answer to the request for Accurate ECN (Linux `tcp_ecn_rcv_synack`).
+    /// Returns the number of marked segments that have arrived. Returns `None` if the congestion
+    /// control needs Accurate ECN and the other end does not support it.
     pub fn negotiate(&mut self, syn_ack: &Packet) -> Option<u64> {
         if !self.asks_accurate {
             return Some(0);
@@ -134,7 +134,7 @@ impl EcnSender {
         self.accurate.is_some()
     }
 
-    /// Reads the echo in an ACK. Accurate ECN has no echo, because it uses these flags as a
+    /// Reads the echo in an ACK. Accurate ECN has no echo, because it uses the same flags as a
     /// counter.
     #[inline]
     pub fn echo(&self, ack: &Packet) -> Echo {
@@ -145,8 +145,8 @@ impl EcnSender {
         }
     }
 
-    /// With Accurate ECN, returns how many segments an ACK newly reports as marked. `counted`
-    /// segments were already known to be marked. `delivered` describes the segments that the ACK
+    /// With Accurate ECN, returns how many segments an ACK newly reports as marked. It was already
+    /// known that `counted` segments were marked. `delivered` describes the segments that the ACK
     /// delivers.
     #[inline]
     pub fn marked(
@@ -160,8 +160,8 @@ impl EcnSender {
         Some(accurate.process(ack, delivered, counted, mss))
     }
 
-    /// With Accurate ECN, returns the bytes that the other end has reported as arrived with ECT(1),
-    /// CE and ECT(0).
+    /// With Accurate ECN, returns how many bytes arrived at the other end with ECT(1), CE and
+    /// ECT(0), as that end has reported.
     pub fn arrived(&self) -> Option<[u32; 3]> {
         self.accurate.as_ref().map(|accurate| accurate.bytes)
     }

@@ -9,28 +9,27 @@ use crate::plan::EcnFeedback;
 pub enum EcnEcho {
     /// The receiver does not echo CE, because ECN was not negotiated.
     None,
-    /// ECE is on every ACK after a CE mark, until a packet with CWR arrives (RFC 3168 section
+    /// Every ACK after a CE mark carries ECE, until a packet with CWR arrives (RFC 3168 section
     /// 6.1.3).
     Sticky,
-    /// ECE reports CE for each packet. An ACK is sent at once when CE starts or ends (RFC 8257
-    /// section 3.2).
+    /// ECE tells whether the acknowledged packet arrived with CE. An ACK is sent at once when CE
+    /// starts or ends (RFC 8257 section 3.2).
     PerPacket,
-    /// Like `PerPacket`, but packets with ECT(1) leave the echo unchanged, as in a kernel that
-    /// checks for SCE marks before CE marks.
+    /// Like `PerPacket`, but packets with ECT(1) do not change the echo. A kernel that checks for
+    /// SCE marks before CE marks behaves like this.
     PerPacketButEct1,
-    /// Every ACK carries counters (RFC 9768).
+    /// Every ACK carries the counters of Accurate ECN (RFC 9768).
     Accurate {
-        /// The codepoint of the ACKs.
+        /// The ECN codepoint with which the ACKs are sent.
         acks: Ecn,
-        /// Whether a change of CE makes the receiver first acknowledge the packets whose ACK is
-        /// delayed. DCTCP's receiver does this with every kind of feedback (Linux
-        /// `dctcp_cwnd_event`).
+        /// Whether the receiver acknowledges delayed packets first when CE starts or ends. DCTCP's
+        /// receiver does this with every kind of feedback (Linux `dctcp_cwnd_event`).
         splits: bool,
     },
 }
 
 impl EcnEcho {
-    /// Returns the echo for a connection.
+    /// Returns the kind of echo that a connection uses.
     pub fn of(ecn: bool, feedback: EcnFeedback, need: EcnNeed) -> EcnEcho {
         match (feedback, need) {
             _ if !ecn => EcnEcho::None,
@@ -65,7 +64,7 @@ mod tests {
     use super::*;
 
     /// A flow without ECN has no echo. A congestion control that needs Accurate ECN gets it, unless
-    /// the scenario sets `ecn_feedback` otherwise. DCTCP gets an echo of each packet.
+    /// the scenario sets `ecn_feedback` otherwise. DCTCP gets an echo for each packet.
     #[test]
     fn the_echo_of_each_feedback_and_need() {
         use CeEcho::{Precise, SceHoldsCe};

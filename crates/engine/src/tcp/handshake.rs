@@ -1,15 +1,16 @@
-//! The state of a handshake, and the RTT that it measures.
+//! The state of a handshake, and the RTT that the handshake measures.
 
 use super::rtt::{INITIAL_RTO, MAX_RTO};
 use super::timestamps;
 use crate::packet::Packet;
 use crate::units::Time;
 
-/// Number of SYN retransmissions whose timeout is not doubled (Linux `tcp_syn_linear_timeouts`).
+/// How often a SYN is retransmitted before the timeout begins to double (Linux
+/// `tcp_syn_linear_timeouts`).
 const SYN_LINEAR_TIMEOUTS: u32 = 4;
 
-/// Returns the timeout of a SYN that was retransmitted this many times. The first timeouts are not
-/// doubled (Linux `tcp_syn_linear_timeouts`, since 6.5).
+/// Returns the timeout of a SYN that has been retransmitted this many times. The first timeouts are
+/// not doubled (Linux `tcp_syn_linear_timeouts`, since 6.5).
 pub fn syn_timeout(retransmits: u32) -> Time {
     let doublings = retransmits.saturating_sub(SYN_LINEAR_TIMEOUTS);
     Time(INITIAL_RTO.ns() << doublings.min(7)).min(MAX_RTO)
@@ -50,7 +51,7 @@ impl Handshake {
         self.retransmits += 1;
     }
 
-    /// Returns the RTT from a SYN-ACK. If the SYN was retransmitted, the RTT is computed from the
+    /// Returns the RTT from a SYN-ACK. If the SYN was retransmitted, computes the RTT from the
     /// timestamp.
     pub fn rtt(&self, syn_ack: &Packet, now: Time) -> Time {
         match self.retransmits {
@@ -71,7 +72,7 @@ impl Handshake {
 
     /// Returns whether lost SYNs reduce the initial window to one segment. According to RFC 5681
     /// section 3.1, one lost SYN is enough, but Linux requires more than one (`tcp_init_transfer`).
-    /// The SYNs count as not lost if the SYN-ACK answers the first one.
+    /// If the SYN-ACK answers the first SYN, no SYN counts as lost.
     pub fn lost_syns(&self, syn_ack: &Packet, timestamps: bool) -> bool {
         self.retransmits > 1 && !(timestamps && syn_ack.sent == self.first_sent)
     }
@@ -88,8 +89,8 @@ mod tests {
         packet
     }
 
-    /// With Linux `tcp_syn_linear_timeouts` = 4, there are five timeouts of a second. Later
-    /// timeouts double, up to two minutes.
+    /// With Linux `tcp_syn_linear_timeouts` = 4, the first five timeouts last one second each. The
+    /// later timeouts double, up to two minutes.
     #[test]
     fn timeouts_of_a_syn() {
         let seconds = [1, 1, 1, 1, 1, 2, 4, 8, 16, 32, 64, 120, 120];

@@ -9,7 +9,7 @@ use super::states::Event;
 use crate::cc::{CaState, Control};
 
 impl Sender {
-    /// Records the limit that applies after the sender has sent all it may send.
+    /// Records which limit applies after the sender has sent everything that it may send.
     #[inline]
     pub fn note_limit(&mut self) {
         let limit = self.limit();
@@ -41,7 +41,7 @@ impl Sender {
         }
     }
 
-    /// Records a timeout: the sender has waited since its last packet.
+    /// Records a timeout, which means that the sender has been waiting since its last packet.
     pub(super) fn note_wait(&mut self) {
         let (sent, now) = (self.conn.last_sent.ns(), self.conn.now.ns());
         self.account.waited(sent, now);
@@ -49,8 +49,8 @@ impl Sender {
 
     /// Records that the window is being reduced from `from` to ssthresh.
     pub(super) fn account_reduction(&mut self, reason: Reason, from: u32) {
-        // Congestion controls that set the window themselves may reduce it at any time.
-        // `account_own` records such reductions.
+        // A congestion control that sets the window itself may reduce it at any time. `account_own`
+        // records such reductions.
         if self.needs.control != Control::Window {
             let (now, to) = (self.conn.now.ns(), self.window.ssthresh);
             self.account.reduced(now, reason, from, to);
@@ -68,7 +68,7 @@ impl Sender {
         } else if own && (event.ece || state == CaState::Cwr) {
             self.account_part(Reason::Ece, from);
         } else if own && state >= CaState::Recovery && self.account.limit != Limit::Recovery {
-            // The previous limit was not yet `Recovery`, so this is the first ACK in this recovery.
+            // The previous limit was not `Recovery`, so this ACK is the first one of a recovery.
             self.account_part(self.loss(), from);
         } else if own && self.window.cwnd <= from - from / 4 {
             self.account_step(Reason::Model, from);

@@ -3,43 +3,44 @@
 //! | file | what |
 //! |---|---|
 //! | [`sender`] | the sender as a whole, and transmission |
-//! | `connect`, `ack`, `timeouts` | how the sender handles a SYN-ACK, an ACK, a deadline |
+//! | `connect`, `ack`, `timeouts` | how the sender handles a SYN-ACK, an ACK and an expired deadline |
 //! | `states` | congestion states: reductions and their undoing (`tcp_fastretrans_alert`) |
 //! | [`handshake`], `timer`, `timestamps`, `pacing`, `ecn`, `send_queue` | parts of the sender |
-//! | `limit`, `slow_start` | for `explain`: what the sender waits for, how slow start ended |
+//! | `limit`, `slow_start` | data for `explain`: what the sender waits for, and how slow start ended |
 //! | `recovery`, `rack`, `prr`, `undo` | parts of loss recovery |
-//! | [`scoreboard`], [`rtt`], [`rate`] | sent segments, round-trip times, samples of the delivery rate |
+//! | [`scoreboard`], [`rtt`], [`rate`] | sent segments, the round-trip time, and samples of the delivery rate |
 //! | [`receiver`] | acknowledgement (quick, delayed, compressed SACKs) and ECN echo |
 //! | [`ecn_echo`], `receive_window`, `sack_blocks` | parts of the receiver |
 //! | [`accecn`], [`sce`] | Accurate ECN of both ends, and the receiver's echo of SCE |
 //! | [`ranges`] | sets of segments |
-//! | [`destination`] | what a host remembers from one connection to the next |
+//! | [`destination`] | values that a host stores from one connection to the next |
 //!
-//! Known deviations from Linux (docs/evidence/packetdrill.md lists the results of the kernel's
-//! packetdrill scripts with this code):
-//! - Sequence numbers count segments, which keep the boundaries of their first transmission.
-//!   Nagle's algorithm, urgent data, the limit of window scaling and the FIN exchange are not
-//!   implemented.
+//! Known deviations from Linux follow. (docs/evidence/packetdrill.md shows which of the kernel's
+//! packetdrill scripts this code passes.)
+//! - Sequence numbers count segments. A retransmitted segment has the same boundaries as its first
+//!   transmission. Nagle's algorithm, urgent data, the limit of window scaling and the FIN exchange
+//!   are not implemented.
 //! - The third packet of the handshake is the first data packet.
 //! - Offloads are off, so TSO autosizing, GRO and TCP small queues are not implemented. Pacing
-//!   spaces single segments, not bursts, except with `pacing = "gso"` or "fq-gso". A sender that is
-//!   not paced does not wait for a larger burst (Linux `tcp_tso_should_defer`).
+//!   spaces single segments and not bursts, except with `pacing = "gso"` or "fq-gso". A sender
+//!   without pacing does not wait until it can send a larger burst (Linux `tcp_tso_should_defer`).
 //! - The receive window is constant, because the receiving application reads data at once. The
 //!   sender does not probe a closed window.
-//! - SACK is always in use, so loss recovery never counts duplicate ACKs.
+//! - SACK is always in use, so loss recovery never needs to count duplicate ACKs.
 //! - ACKs of data that was never sent, or was acknowledged long ago, are ignored. (Linux answers
-//!   with a challenge ACK.)
+//!   such an ACK with a challenge ACK.)
 //! - A connection never gives up. (Linux gives up after 15 timeouts of data or 10 timeouts of a
 //!   SYN.) A connection uses ECN even if its SYN is lost. (Linux then connects without ECN.)
 //! - If the application limits sending, the window does not decay (`tcp_cwnd_application_limited`).
 //!   The window of an idle sender decays.
-//! - Without timestamps an ACK could carry four SACK blocks, but here it carries at most three.
-//! - If RACK or a timeout finds a tail loss probe lost, tailback ends the probe. Linux keeps some
-//!   stale state in this case.
+//! - Without timestamps, an ACK has space for four SACK blocks, but here it carries at most three.
+//! - If RACK or a timeout marks a tail loss probe as lost, tailback treats the probe as finished.
+//!   In this case, Linux keeps state of the probe that is out of date.
 //! - SACKs are compressed with Linux's defaults (`tcp_comp_sack_*`), which a scenario cannot
-//!   change. The delay is computed from the RTT of the handshake, without slack.
-//! - Only ECN-Echo and a loss repaired by a probe lead to CWR. In Linux, congestion in the host
-//!   also leads to CWR.
+//!   change. The delay of compressed SACKs is computed from the RTT of the handshake, without
+//!   slack.
+//! - Only ECN-Echo, and a loss that a probe has repaired, make the sender enter CWR. In Linux,
+//!   congestion inside the host also makes it enter CWR.
 
 pub mod accecn;
 mod ack;

@@ -4,32 +4,34 @@ use crate::cc::{View, Window};
 use crate::plan::{Pacing, TcpPlan};
 use crate::units::{Rate, Time};
 
-/// Number of data segments at the start of a connection that are not paced (`fq`'s initial quantum,
-/// in segments).
+/// How many data segments leave without pacing at the start of a connection (`fq`'s initial
+/// quantum, in segments).
 const UNPACED: u64 = 10;
-/// Bytes of the largest packet into which TCP joins segments (Linux `sk_gso_max_size` of a NIC).
+/// Length of the largest packet into which TCP joins segments, in bytes (Linux `sk_gso_max_size` of
+/// a NIC).
 const GSO_MAX: u64 = 65_536;
-/// If the RTT is short, a burst has additional bytes. These are halved for every 2^`RTT_LOG` us of
-/// RTT (`tcp_tso_rtt_log`).
+/// If the RTT is short, a burst has additional bytes. The number of additional bytes is halved for
+/// every 2^`RTT_LOG` us of RTT (`tcp_tso_rtt_log`).
 const RTT_LOG: u64 = 9;
-/// A rate in B/s shifted right by this many bits is about the number of bytes in a millisecond
+/// Shifting a rate in B/s right by this many bits gives about the number of bytes in a millisecond
 /// (`sk_pacing_shift`).
 const MILLISECOND: u32 = 10;
 
 #[derive(Clone, Debug)]
 pub(super) struct Pacer {
     on: bool,
-    /// Whether the congestion control sets the pacing rate itself.
+    /// Whether the congestion control itself sets the pacing rate.
     own_rate: bool,
     /// Whether segments leave in bursts, as if TCP joined them (GSO).
     joined: bool,
-    /// Pacing rates that the stack sets in early slow start and later, percent of cwnd/srtt.
+    /// The pacing rates in early slow start and later, in percent of cwnd/srtt. Used if the stack
+    /// sets the rate.
     ratios: [u32; 2],
     pub first: u64,
-    /// Earliest time at which the next packet may leave.
+    /// The earliest time at which the next packet may leave.
     pub until: Time,
-    /// Number of segments that may still leave in the current burst, and when the burst began. (In
-    /// Linux, these segments form one TSO segment.)
+    /// How many more segments may leave in the current burst, and when the burst began. (In Linux,
+    /// these segments form one TSO segment.)
     burst: (u32, Time),
 }
 
@@ -44,7 +46,7 @@ impl Pacer {
             own_rate,
             joined: matches!(plan.pacing, Pacing::FqGso | Pacing::Gso),
             ratios: match plan.pacing {
-                // Without a rate from the congestion control, packets are not paced.
+                // If the congestion control does not set a rate, packets are not paced.
                 Pacing::Auto | Pacing::Gso => [0, 0],
                 _ => [plan.pacing_ss_ratio, plan.pacing_ca_ratio],
             },
@@ -65,7 +67,8 @@ impl Pacer {
         self.until <= now || self.burst.0 > 0 && self.burst.1 == now
     }
 
-    /// Records that a packet with this payload leaves. `nxt` is the number of the next new segment.
+    /// Records that a packet with this payload leaves. `nxt` is the sequence number of the next new
+    /// segment.
     #[inline]
     pub fn sent(&mut self, now: Time, payload: u16, nxt: u64, window: &Window) {
         if self.on && window.pacing_rate > 0 {
@@ -77,12 +80,13 @@ impl Pacer {
     fn pace(&mut self, now: Time, payload: u16, nxt: u64, window: &Window) {
         // As with fq, the first segments leave without pacing.
         if nxt <= self.first + UNPACED && !(self.own_rate && window.pace_first) {
-            // The packet did not wait, so no lateness is carried over to the next gap.
+            // The packet did not wait for pacing, so its lateness does not shorten the next gap.
             self.until = now.max(self.until);
             return;
         }
-        // Linux `tcp_update_skb_after_send`, as in fq: the gap depends only on the payload. After a
-        // late packet, the next gap shrinks by at most half. Segments of a burst leave together.
+        // As in Linux `tcp_update_skb_after_send` and fq, the gap depends only on the payload. If a
+        // packet leaves late, the next gap is shortened, but by at most half. Segments of a burst
+        // leave together.
         let rate = Rate(window.pacing_rate.saturating_mul(8));
         let gap = rate.time_for(u64::from(payload));
         if self.burst.0 > 0 && self.burst.1 == now {
@@ -96,7 +100,7 @@ impl Pacer {
     }
 
     /// Linux `tcp_update_pacing_rate`: by default 2 cwnd/srtt in early slow start, and 1.2
-    /// cwnd/srtt later. A congestion control that needs pacing sets its own rate.
+    /// cwnd/srtt later. A congestion control that needs pacing sets the rate itself.
     #[inline]
     pub fn update_rate(&self, view: View<'_>, window: &mut Window) {
         let left_alone = self.own_rate && !window.paced_by_stack;
@@ -117,8 +121,8 @@ impl Pacer {
     }
 }
 
-/// Returns the number of segments in a burst (Linux `tcp_tso_autosize`). These are the segments
-/// that the rate sends in a millisecond, and more if the RTT is short.
+/// Returns the number of segments in a burst (Linux `tcp_tso_autosize`). A burst has as many
+/// segments as the rate sends in a millisecond, and more if the RTT is short.
 fn joined(pacing_rate: u64, view: View<'_>, least: u32) -> u32 {
     let halvings = (view.min_rtt.ns() / 1000) >> RTT_LOG;
     let short = GSO_MAX.checked_shr(halvings.min(64) as u32).unwrap_or(0);
@@ -190,8 +194,8 @@ mod tests {
         assert_eq!(updated(&joined, slow, 0), (7_240_000, 27));
     }
 
-    /// A congestion control with a rate of its own, such as BBR, is paced in bursts too, unless it
-    /// sets its bursts itself.
+    /// A congestion control with its own rate, such as BBR, is also paced in bursts, unless it sets
+    /// the length of bursts itself.
     #[test]
     fn joined_segments_follow_the_rate_of_the_control() {
         let burst = |pacing, least| {
@@ -218,8 +222,8 @@ mod tests {
         assert_eq!(updated(&unpaced, window(100, 50), 0), (0, 1));
     }
 
-    /// Linux `tcp_tso_autosize` with `tcp_tso_rtt_log` 9: the bytes that are added for a short RTT
-    /// are halved for every 512 us of RTT.
+    /// Linux `tcp_tso_autosize` with `tcp_tso_rtt_log` 9: a burst has additional bytes if the RTT
+    /// is short. Their number is halved for every 512 us of RTT.
     #[test]
     fn segments_are_joined_by_rate_and_rtt() {
         for (rate, min_rtt, segments) in [

@@ -1,4 +1,4 @@
-//! The interface of both ends of a connection to the network.
+//! The interface by which both ends of a connection send packets into the network.
 
 use crate::packet::Packet;
 
@@ -8,7 +8,7 @@ pub trait Port {
     fn send(&mut self, packet: Packet);
 }
 
-/// Number of bytes by which the header of a SYN or SYN-ACK is longer than the header of other
-/// packets. In addition to the timestamps of all packets, it has the options MSS, SACK permitted
-/// and window scale.
+/// By how many bytes the header of a SYN or SYN-ACK is longer than the header of other packets. In
+/// addition to the timestamps that all packets have, it has the options MSS, SACK permitted and
+/// window scale.
 pub(super) const SYN_EXTRA: u16 = 8;

@@ -22,9 +22,9 @@ impl Prr {
         self.out += 1;
     }
 
-    /// Returns the window after an ACK that delivered this many segments. Returns `None` if the
-    /// window does not change. `safe` means that the cumulative acknowledgement advanced and the
-    /// ACK did not show a loss.
+    /// Returns the window after an ACK that delivers this many segments. Returns `None` if the
+    /// window does not change. `safe` means that the ACK advances the cumulative acknowledgement
+    /// and does not show a loss.
     pub fn window(
         &mut self,
         delivered: u32,
@@ -54,8 +54,8 @@ impl Prr {
 mod tests {
     use super::*;
 
-    /// Returns a reduction from a window of 10 segments, with `delivered` and `out` segments so
-    /// far.
+    /// Returns a reduction that began at a window of 10 segments. So far, `delivered` segments were
+    /// delivered and `out` segments were sent.
     fn under_way(delivered: u32, out: u32) -> Prr {
         Prr {
             prior_cwnd: 10,
@@ -64,9 +64,9 @@ mod tests {
         }
     }
 
-    /// RFC 6937 section 3: above ssthresh, one segment is sent for every prior_cwnd / ssthresh
-    /// segments that are delivered. Below ssthresh, segments are sent until the window reaches
-    /// ssthresh.
+    /// RFC 6937 section 3: while the window is above ssthresh, one segment is sent for every
+    /// prior_cwnd / ssthresh delivered segments. Below ssthresh, segments are sent until the window
+    /// reaches ssthresh.
     #[test]
     fn in_proportion_above_ssthresh_and_bounded_below() {
         for (before, delivered, safe, in_flight, expected, why) in [

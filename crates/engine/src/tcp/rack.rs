@@ -14,24 +14,25 @@ const PERSIST: u32 = 16;
 
 #[derive(Clone, Debug)]
 pub(super) struct Rack {
-    /// Transmission time of the newest delivery, that is, of the delivered segment that was sent
-    /// last.
+    /// When the newest delivery was sent. The newest delivery is the delivered segment that was
+    /// sent last.
     sent: Time,
-    /// Number of the segment after the newest delivery. Breaks ties between equal transmission
-    /// times.
+    /// The sequence number after that of the newest delivery. If transmission times are equal, this
+    /// number decides which delivery is newer.
     end: u64,
     rtt: Time,
-    /// Whether a segment was delivered since losses were last detected.
+    /// Whether a segment has been delivered since losses were last detected.
     pub advanced: bool,
     pub reordering_seen: bool,
-    /// Largest number of segments that overtook a segment (Linux `reordering`). It is 3 before the
-    /// first reordering.
+    /// The largest number of later segments that have overtaken a segment so far (Linux
+    /// `reordering`). It is 3 before the first reordering.
     pub reordering: u32,
     /// Length of the reordering window, in quarters of the minimum RTT.
     pub steps: u32,
-    /// Number of recoveries until `steps` is reset to 1.
+    /// After how many more recoveries `steps` is reset to 1.
     persist: u32,
-    /// Number of the next new segment when a D-SACK last widened the reordering window.
+    /// The number of the next new segment at the time when a D-SACK last widened the reordering
+    /// window.
     dsack_round: u64,
 }
 
@@ -56,7 +57,7 @@ impl Rack {
     pub fn advance(&mut self, seq: u64, segment: &Segment, conn: &Conn) {
         let rtt = conn.now.since(segment.sent);
         if segment.flags & state::EVER_RETRANS != 0 && rtt < conn.min_rtt {
-            return; // the original may have been delivered, not the retransmission
+            return; // the original may have been delivered instead of the retransmission
         }
         self.advanced = true;
         self.rtt = rtt;
@@ -66,8 +67,8 @@ impl Rack {
         }
     }
 
-    /// Records that all segments below `end` were delivered. They were sent once and in order, and
-    /// the last of them was sent at `sent`.
+    /// Records that all segments below `end` were delivered. They were sent only once and in order.
+    /// The last of them was sent at `sent`.
     #[inline]
     pub fn advance_plain(&mut self, end: u64, sent: Time, now: Time) {
         self.advanced = true;
@@ -117,7 +118,7 @@ impl Rack {
         }
     }
 
-    /// Records the end of a recovery whose losses were real.
+    /// Records the end of a recovery in which segments were really lost.
     pub fn recovered(&mut self) {
         self.persist = self.persist.saturating_sub(1);
     }
@@ -127,8 +128,8 @@ impl Rack {
         self.persist = (self.persist + 1).min(PERSIST);
     }
 
-    /// Finds losses (RFC 8985 section 6.2 step 5; Linux `tcp_rack_detect_loss`). If further
-    /// segments may be lost, returns the time to wait before the next check.
+    /// Finds losses (RFC 8985 section 6.2 step 5; Linux `tcp_rack_detect_loss`). If more segments
+    /// may turn out to be lost, returns how long to wait before the next check.
     pub fn detect_loss(
         &self,
         conn: &Conn,
@@ -159,8 +160,8 @@ impl Rack {
         wait
     }
 
-    /// After a timeout, marks segments as lost: the first, and all others sent longer than an RTT
-    /// ago.
+    /// After a timeout, marks segments as lost. These are the first segment and all segments that
+    /// were sent more than an RTT ago.
     pub fn mark_on_timeout(
         &self,
         conn: &Conn,
@@ -192,7 +193,7 @@ mod tests {
         Time::from_ms(n)
     }
 
-    /// Returns ten segments sent at 100 ms, 101 ms, ..., with an RTT of 40 ms.
+    /// Returns ten segments that were sent at 100 ms, 101 ms, ..., with an RTT of 40 ms.
     fn board() -> (Scoreboard, Conn) {
         let mut board = Scoreboard::numbered_from(0);
         for at in 100..110 {
@@ -232,8 +233,9 @@ mod tests {
         }
     }
 
-    /// Linux `tcp_rack_update_reo_wnd`: the first D-SACK of a round adds a quarter of the minimum
-    /// RTT, up to 255 quarters. After 16 recoveries, the window is one quarter again.
+    /// Linux `tcp_rack_update_reo_wnd`: the first D-SACK of a round widens the window by a quarter
+    /// of the minimum RTT. The maximum is 255 quarters. After 16 recoveries, the window is one
+    /// quarter again.
     #[test]
     fn d_sacks_widen_it_once_a_round_for_sixteen_recoveries() {
         let (mut board, _) = board();
@@ -312,8 +314,9 @@ mod tests {
         assert_eq!(rack.reordering, 300, "Linux tcp_max_reordering");
     }
 
-    /// A segment is lost if it was sent before the newest delivery, and longer ago than the RTT
-    /// plus the window. A segment that is not yet old enough is checked again later.
+    /// A segment is lost if two conditions hold. It was sent before the newest delivery, and this
+    /// was longer ago than the RTT plus the window. If a segment was not sent long enough ago, it
+    /// is checked again later.
     #[test]
     fn losses_by_time() {
         let (mut board, mut conn) = board();
@@ -321,8 +324,8 @@ mod tests {
         board.sack(6, 7, |_, _| {});
         rack.advance(6, board.get(6), &conn);
         assert_eq!(rack.rtt, ms(34));
-        // The window is 10 ms, so the first segment is marked lost at 144 ms, and the sixth at 149
-        // ms.
+        // The window is 10 ms, so the first segment is marked as lost at 144 ms, and the sixth at
+        // 149 ms.
         conn.now = ms(146);
         assert_eq!(rack.detect_loss(&conn, &mut board, None), Some(ms(3)));
         assert_eq!(board.flight.lost_out, 3, "those sent at 100, 101 and 102");

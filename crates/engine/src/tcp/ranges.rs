@@ -1,5 +1,5 @@
-//! Sorted disjoint ranges of segment numbers. They describe the segments that a receiver has
-//! received out of order, or that the receiver has reported to the sender.
+//! Sorted disjoint ranges of segment numbers. They describe which segments a receiver has received
+//! out of order, or which of these it has reported to the sender.
 
 /// Disjoint, non-adjacent half-open ranges in ascending order. There is one range for each hole, so
 /// a sorted vector is enough.
@@ -32,7 +32,7 @@ impl Ranges {
     }
 
     /// Adds a range, and merges it with ranges that it touches. Returns the merged range. Calls
-    /// `fresh` for each part that was not in a range before.
+    /// `fresh` for each part of the added range that was in no range before.
     pub fn insert(&mut self, start: u64, end: u64, mut fresh: impl FnMut(u64, u64)) -> (u64, u64) {
         debug_assert!(start < end);
         // Most insertions touch the last ranges.
@@ -80,7 +80,7 @@ impl Ranges {
         }
     }
 
-    /// Removes and returns the end of the first range if it starts at or below `at`.
+    /// If the first range starts at or below `at`, removes it and returns its end.
     pub fn take_first_from(&mut self, at: u64) -> Option<u64> {
         match self.0.first() {
             Some(&(start, end)) if start <= at => {
@@ -122,10 +122,10 @@ mod tests {
         }
     }
 
-    /// Number of segment numbers in the exhaustive test.
+    /// How many segment numbers the exhaustive test uses.
     const WINDOW: u64 = 10;
 
-    /// Returns the ranges for a bit set whose lowest bit is the number `base`.
+    /// Returns the ranges that a bit set describes, whose lowest bit stands for the number `base`.
     fn of_bits(bits: u32, base: u64) -> Ranges {
         let mut ranges = Ranges::default();
         for at in (0..WINDOW).filter(|at| bits >> at & 1 != 0) {
@@ -141,9 +141,9 @@ mod tests {
         assert_eq!(ranges.0, of_bits(bits, base).0);
     }
 
-    /// Every operation gives the right result for every set of numbers below [`WINDOW`]. A set has
-    /// only one representation as ranges, so this also holds after several operations. The
-    /// operations only compare numbers, so the result holds for any base.
+    /// Checks that every operation gives the right result for every set of numbers below
+    /// [`WINDOW`]. A set has only one representation as ranges, so this also holds after several
+    /// operations. The operations only compare numbers, so the test holds for any base.
     #[test]
     fn every_operation_in_every_state() {
         let below = |n: u64| (1_u32 << n) - 1;

@@ -3,27 +3,27 @@
 //! github.com/google/bbr, it also records how many segments are in flight and lost when a segment
 //! is sent.
 //!
-//! This data is separate from the scoreboard, and exists only if the congestion control needs it
-//! ([`crate::cc::Needs`]). Other senders only test whether this data exists.
+//! This data is stored separately from the scoreboard. It exists only if the congestion control
+//! needs it ([`crate::cc::Needs`]). Otherwise, the sender only tests whether this data exists.
 //!
-//! Deviations: the ACK of a single small segment is not treated as probably delayed (Linux
-//! `FLAG_ACK_MAYBE_DELAYED`). Receivers do not renege on SACKs. A sender is application-limited
-//! when its application writes after the queue ran empty, as in Linux. A sender with a fixed number
-//! of bytes is never application-limited.
+//! Deviations: Linux treats the ACK of a single small segment as probably delayed
+//! (`FLAG_ACK_MAYBE_DELAYED`). tailback does not. Receivers do not renege on SACKs. As in Linux, a
+//! sender is application-limited if its send queue ran empty before the application's last write. A
+//! sender with a fixed number of bytes is never application-limited.
 
 use crate::cc::{Conn, LostSegment, RateSample, View};
 use crate::units::Time;
 
-/// Values of the connection when a segment was last sent.
+/// What is stored when a segment is sent: values of the connection at this time.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     delivered: u64,
     delivered_ce: u64,
     lost: u64,
-    /// Time of the last delivery before the segment was sent. `NEVER` once the segment itself is
-    /// delivered.
+    /// When the last delivery before the transmission of the segment occurred. `NEVER` once the
+    /// segment itself is delivered.
     delivered_at: Time,
-    /// When the first segment of the sample's interval was sent.
+    /// When the first segment in the sample's interval was sent.
     first_tx: Time,
     in_flight: u32,
     app_limited: bool,
@@ -39,7 +39,7 @@ const NOTHING: Sent = Sent {
     app_limited: false,
 };
 
-/// Of the segments that the current ACK has delivered so far, the one that was sent last.
+/// The segment that was sent last among those that the current ACK has delivered so far.
 #[derive(Clone, Copy, Debug)]
 struct Newest {
     sent: Sent,
@@ -47,17 +47,17 @@ struct Newest {
     send_us: u64,
 }
 
-/// Data for rate samples of one connection, stored for each segment in flight.
+/// The data for rate samples of one connection. It has an entry for each segment in flight.
 #[derive(Clone, Debug)]
 pub struct Rates {
     /// Values of segments by sequence number, as in the scoreboard's ring.
     ring: Vec<Sent>,
     mask: u64,
-    /// When the newest delivered segment was sent.
+    /// When the newest delivery was sent, that is, the delivered segment that was sent last.
     first_tx: Time,
     delivered_at: Time,
     newest: Option<Newest>,
-    /// Segments that loss detection has just found lost.
+    /// Segments that loss detection has just marked as lost.
     pub(super) marked: Vec<u64>,
 }
 
@@ -74,22 +74,23 @@ impl Default for Rates {
     }
 }
 
-/// Returns the time between two events, us. Like Linux, converts both ends of the interval to us.
+/// Returns the time between two events, us. Like Linux, converts both times to us before it
+/// subtracts.
 fn us_between(from: Time, to: Time) -> u64 {
     (to.ns() / 1000).saturating_sub(from.ns() / 1000)
 }
 
 impl Rates {
     /// Records that segment `seq` was sent now. `view` includes the segment. `alone` means that no
-    /// other segment is outstanding. `lost` is the number of segments found lost so far.
-    /// `app_limited` means that the application ran out of data in the current flight.
+    /// other segment is outstanding. `lost` is the number of segments that have been found lost so
+    /// far. `app_limited` means that the application ran out of data during the current flight.
     #[inline(never)]
     pub fn sent(&mut self, seq: u64, alone: bool, lost: u64, app_limited: bool, view: View<'_>) {
         let una = view.flight.una;
         if seq - una > self.mask {
             self.grow(una, seq);
         }
-        // Without outstanding segments, a new interval starts now.
+        // If no segments are outstanding, a new interval starts now.
         if alone {
             self.first_tx = view.now;
             self.delivered_at = view.now;
@@ -119,10 +120,10 @@ impl Rates {
         self.mask = mask;
     }
 
-    /// Records that a segment, last sent at `at`, was acknowledged or sacked. The ACK's sample is
-    /// computed from the segment that was sent last among those delivered.
-    // Functions that senders call are not inlined, so that senders without rate samples only
-    // execute one test.
+    /// Records that a segment was acknowledged or SACKed. Its last transmission was at `at`. The
+    /// ACK's sample is computed from the delivered segment that was sent last.
+    // The functions that senders call are not inlined. So a sender without rate samples spends only
+    // one test on them.
     #[inline(never)]
     pub fn delivered(&mut self, seq: u64, at: Time) {
         let slot = &mut self.ring[(seq & self.mask) as usize];
@@ -150,8 +151,9 @@ impl Rates {
     }
 
     /// Generates the sample of an ACK (Linux `tcp_rate_gen`). `conn` includes the ACK. `delivered`
-    /// is the number of segments that the ACK delivers, and `lost` is the number found lost so far.
-    /// Resets [`crate::cc::Window::app_limited`] once enough segments are delivered.
+    /// is the number of segments that the ACK delivers. `lost` is the number of segments that have
+    /// been found lost so far. Resets [`crate::cc::Window::app_limited`] once enough segments have
+    /// been delivered.
     #[inline(never)]
     pub fn generate(
         &mut self,
@@ -186,7 +188,8 @@ impl Rates {
         rate.app_limited = sent.app_limited;
         let ack_us = us_between(sent.delivered_at, conn.now);
         let interval = newest.send_us.max(ack_us);
-        // The interval is shorter than any round trip, so the retransmission was needless.
+        // The interval is shorter than any round trip. So the sample belongs to a retransmission
+        // that was needless.
         if conn.min_rtt != Time::NEVER && interval < conn.min_rtt.ns() / 1000 {
             return;
         }
@@ -246,8 +249,8 @@ mod tests {
 
     #[test]
     fn the_slower_of_sending_and_acknowledging_counts() {
-        // ACKs arrive over 20 ms, at half the rate of sending. The last of the 100 segments was
-        // sent 9.9 ms after the first one.
+        // ACKs arrive over 20 ms, at half the rate at which segments were sent. The last of the 100
+        // segments was sent 9.9 ms after the first one.
         let (mut rates, mut conn) = flight(100);
         let mut app_limited = 0;
         for seq in 0..100 {
@@ -259,7 +262,7 @@ mod tests {
         assert_eq!((sample.prior_delivered, sample.tx_in_flight), (0, 100));
 
         // The 90 segments of a second window were sent over 9 ms and are acknowledged together. The
-        // ACK phase is 60 ms long.
+        // ACKs arrive over 60 ms.
         for seq in 100..190 {
             conn.now = us(70_000 + 100 * (seq - 100));
             send(&mut rates, &conn, seq, 100, false);
@@ -309,7 +312,7 @@ mod tests {
         let lost = rates.lost(3, 2).expect("in flight");
         assert_eq!((lost.tx_in_flight, lost.lost), (4, 2));
         assert!(rates.lost(40, 2).is_none());
-        // An interval below the smallest RTT does not give a sample.
+        // An interval below the smallest RTT gives no sample.
         conn.min_rtt = us(100_000);
         rates.delivered(41, us(6_406));
         conn.delivered += 1;

@@ -1,22 +1,23 @@
-//! Growth of the receive window. ACKs report the window to the sender, and an ACK that announces a
-//! larger window is not delayed (Linux `tcp_grow_window`).
+//! Growth of the receive window. ACKs report the receive window to the sender. An ACK that
+//! announces a larger window is not delayed (Linux `tcp_grow_window`).
 
 use crate::plan::{Growth, ReceiveBuffer, TcpPlan};
 use crate::units::Time;
 
-/// Share of the receive buffer that Linux uses for payload, in 256ths. It is payload divided by
-/// `skb->truesize` for a full segment that was not merged with others. Before the first segment
-/// arrives, Linux uses half of the buffer.
+/// Share of the receive buffer that Linux uses for payload, in 256ths. It equals the payload
+/// divided by `skb->truesize`, for a full segment that was not merged with other segments. Before
+/// the first segment arrives, Linux assumes that half of the buffer is payload.
 const PAYLOAD_SHARE: u64 = 162;
 
-/// Returns for how many arriving segments the window grows at the start of the connection. The
-/// window begins as half of the receive buffer minus a segment. It grows by two segments for each
-/// segment that arrives, until it is [`PAYLOAD_SHARE`] of the buffer (`tcp_init_buffer_space`,
-/// `tcp_measure_rcv_mss`, `tcp_grow_window`). Not modelled: in Linux, the last steps are delayed
-/// while the buffer contains payload.
+/// Returns how many segments let the window grow at the start of the connection. At first, the
+/// window is half of the receive buffer minus a segment. With each arriving segment it grows by two
+/// segments, up to [`PAYLOAD_SHARE`] of the buffer (`tcp_init_buffer_space`, `tcp_measure_rcv_mss`,
+/// `tcp_grow_window`). Not modelled: in Linux, the last steps are delayed while the buffer contains
+/// payload.
 ///
-/// With `growth = "acks"` the result is 0. Buffers of Linux 3.2 begin at 87380 bytes and grow with
-/// the bytes that the application reads, so the window stops growing after some tens of segments.
+/// With `growth = "acks"`, the result is 0. The reason is Linux 3.2. Its buffers begin at 87380
+/// bytes and grow with the bytes that the application reads, so the window stops growing after some
+/// tens of segments.
 fn growing_segments(plan: &TcpPlan) -> u64 {
     if !plan.quickack || plan.growth == Growth::Acks || plan.rcvbuf == ReceiveBuffer::Auto {
         return 0;
@@ -28,23 +29,24 @@ fn growing_segments(plan: &TcpPlan) -> u64 {
 
 /// A receive buffer with automatic tuning (Linux `tcp_rcv_space_adjust` with the defaults of
 /// `tcp_rmem` and `tcp_adv_win_scale` of 2019). The window is half of the buffer. It can grow to
-/// twice the bytes that the application reads in a round-trip time, and to more while this number
-/// grows. The round-trip time is the RTT of the handshake.
+/// twice the number of bytes that the application reads in a round-trip time. While this number
+/// increases, the window can grow even further. The round-trip time is the RTT of the handshake.
 #[derive(Clone, Copy, Debug)]
 struct Tuned {
     mss: u64,
-    /// Largest size of the window, bytes.
+    /// The largest size that the window may have, in bytes.
     clamp: u64,
     window: u64,
-    /// Largest number of bytes read in one round-trip time so far.
+    /// The largest number of bytes that were read in one round-trip time so far.
     space: u64,
-    /// Bytes read in the current round-trip time.
+    /// Number of bytes that were read in the current round-trip time.
     copied: u64,
     /// When the current round-trip time began.
     since: Time,
 }
 
-/// Smallest and largest window: half of `tcp_rmem`'s default, and half of its maximum, bytes.
+/// The smallest and the largest window, in bytes. They are half of the default and half of the
+/// maximum in `tcp_rmem`.
 const TUNED_WINDOW: (u64, u64) = (64 << 10, 3 << 20);
 
 impl Tuned {
@@ -82,7 +84,7 @@ impl Tuned {
 
 #[derive(Clone, Debug)]
 pub(super) struct ReceiveWindow {
-    /// Number of coming segments for which the window still grows at the start.
+    /// How many more segments let the window grow at the start of the connection.
     growing: u64,
     /// The receive buffer, if it is tuned automatically.
     tuned: Option<Box<Tuned>>,
@@ -127,15 +129,15 @@ mod tests {
             }
         }
         // The first segment of the second round ends the first round. The formula gives 2 x 101 +
-        // 16 segments, plus an increase because more than the initial 10 segments are read. This
-        // exceeds the maximum.
+        // 16 segments, plus an increase because the application has read more than the initial 10
+        // segments. The result exceeds the maximum.
         assert_eq!(tuned.clamp, TUNED_WINDOW.1);
         assert_eq!(grown, [0, 99, 100, 100]);
     }
 
-    /// Linux `tcp_rcv_space_adjust` limits the window to w = twice the segments read in an RTT,
-    /// plus 16. If the application has read more than in the last RTT, the limit is w (1 + 2 g),
-    /// where g is the relative growth.
+    /// Linux `tcp_rcv_space_adjust` limits the window to w segments. Here w is twice the number of
+    /// segments read in an RTT, plus 16. If the application has read more than in the RTT before,
+    /// the limit is w (1 + 2 g), where g is the relative increase.
     #[test]
     fn the_room_of_a_tuned_buffer_follows_what_was_read() {
         let mut tuned = Tuned::new(1_448);
@@ -145,8 +147,8 @@ mod tests {
         }
         assert_eq!(tuned.clamp, TUNED_WINDOW.0, "the round is not over");
         tuned.grows(Time::from_ms(100), Time::from_ms(100));
-        // The application reads 20 segments, after 10 in the last RTT, so w = 2 x 20 + 16 = 56 and
-        // g = 1.
+        // The application reads 20 segments, and it read 10 in the RTT before. So w = 2 x 20 + 16 =
+        // 56, and g = 1.
         assert_eq!(tuned.clamp, (56 + 112) * 1_448);
         assert_eq!(tuned.space, 20 * 1_448);
     }

@@ -22,18 +22,18 @@ const DELACK_MIN: Time = Time::from_ms(40);
 const DELACK_MAX: Time = Time::from_ms(200);
 /// Largest number of successive ACKs without delay (Linux `TCP_MAX_QUICKACKS`).
 const MAX_QUICKACKS: u32 = 16;
-/// Number of duplicate ACKs that are sent at once before ACKs are compressed.
+/// How many duplicate ACKs are sent at once before the receiver compresses ACKs.
 const DUP_ACKS_AT_ONCE: u32 = 3;
-/// Largest number of ACKs that SACK compression merges (Linux `tcp_comp_sack_nr`).
+/// How many ACKs SACK compression merges at most (Linux `tcp_comp_sack_nr`).
 const COMPRESSED_MAX: u32 = 44;
 /// Largest delay of a compressed ACK (Linux `tcp_comp_sack_delay_ns`).
 const COMPRESS_DELAY: Time = Time::from_ms(1);
 
-/// Number of parts into which a receiver that divides ACKs divides a segment. Each part gets its
+/// A receiver that divides ACKs acknowledges each segment in this many parts. Each part gets its
 /// own ACK.
 const PARTS: usize = 8;
 
-/// A port that turns ACKs into requests by adding payload.
+/// A port that adds payload to each ACK, so that the ACK is a request.
 struct Asking<'p, P: Port> {
     port: &'p mut P,
     payload: u16,
@@ -49,13 +49,15 @@ impl<P: Port> Port for Asking<'_, P> {
 }
 
 /// The port of a dishonest receiver. If the receiver divides ACKs, the port replaces the ACK of a
-/// segment by ACKs of its parts. Honest receivers do not use this port, so it costs them no time.
+/// segment by one ACK for each part of the segment. Honest receivers do not use this port, so they
+/// spend no time on it.
 struct Dividing<'p, P: Port> {
     port: &'p mut P,
     divides: bool,
-    /// End of the last ACK. All segments below this one were acknowledged.
+    /// The segment after the last one that was acknowledged. All segments below this one were
+    /// acknowledged.
     acked_to: u64,
-    /// The ACK of a part, without the values that differ between parts.
+    /// The ACK of a part of a segment, without the values that differ between the parts.
     part: Packet,
 }
 
@@ -76,7 +78,8 @@ impl<P: Port> Port for Dividing<'_, P> {
     }
 }
 
-/// Value of [`Packet::seq`] in the SYN of a client that requests data.
+/// The value of [`Packet::seq`] in the SYN of a client that requests data. It distinguishes this
+/// SYN from a server's SYN.
 const CONNECTS: u64 = 1;
 
 /// The receiver of a flow.
@@ -89,17 +92,17 @@ pub struct Receiver {
     acked: u64,
     /// The first segment that the last ACK did not acknowledge.
     acked_to: u64,
-    /// Segments that have arrived beyond a hole.
+    /// Segments that have arrived although an earlier segment is missing.
     out_of_order: Ranges,
     sack: SackBlocks,
     /// Timestamp to echo (RFC 7323 section 4.3).
     ts_recent: Time,
-    /// How many further ACKs are sent without delay.
+    /// How many more ACKs are sent without delay.
     quick: u32,
     window: ReceiveWindow,
-    /// Delay of the next delayed ACK, or zero before the first data.
+    /// The delay of the next delayed ACK. It is zero before the first data arrives.
     ato: Time,
-    /// Arrival of the last data.
+    /// When data last arrived.
     last_data: Time,
     /// When the SYN-ACK was sent. `None` once the first data has arrived.
     syn_ack_sent: Option<Time>,
@@ -109,10 +112,10 @@ pub struct Receiver {
     ack_now: bool,
     /// When the delayed ACK is due.
     delack: Time,
-    /// Whether `delack` has been converted to the time at which the timer wheel fires.
+    /// Whether `delack` has already been rounded to the time at which the timer wheel fires.
     delack_rounded: bool,
     clock: TimerClock,
-    /// Due time of the ACK that SACK compression has delayed.
+    /// When the ACK is due that SACK compression has delayed.
     compress: Time,
     compressed: u32,
     dup_acks: u32,
@@ -122,7 +125,7 @@ pub struct Receiver {
     accurate: Option<Box<Receiving>>,
     sce: Sce,
     ecn_seen: bool,
-    /// Whether ACKs echo congestion (Linux `TCP_ECN_DEMAND_CWR`).
+    /// Whether ACKs echo CE (Linux `TCP_ECN_DEMAND_CWR`).
     demand_cwr: bool,
     /// Whether the last packet was marked CE (DCTCP).
     ce: bool,
@@ -130,12 +133,12 @@ pub struct Receiver {
     ce_rcv_nxt: u64,
     flow: u32,
     header: u16,
-    /// Number of segments that one ACK covers. 0 means that ACKs are not delayed.
+    /// After how many segments the receiver sends an ACK. 0 means that ACKs are not delayed.
     ack_every: u64,
     /// The ECN field of pure ACKs.
     ack_ecn: Ecn,
     conduct: Conduct,
-    /// For a receiver that hides CE: the last ECN field that was not CE.
+    /// For a receiver that hides CE: the ECN field of the last packet that was not marked with CE.
     unmarked: Ecn,
     /// Number of segments that were acknowledged although they have not arrived.
     missing: u64,
@@ -208,7 +211,7 @@ impl Receiver {
         self
     }
 
-    /// Returns the receiver for a host whose timers have this phase.
+    /// Returns the receiver for a host whose timers have the phase `phase`.
     pub fn at_phase(mut self, phase: WheelPhase) -> Receiver {
         self.clock = self.clock.at_phase(phase);
         self
@@ -225,8 +228,8 @@ impl Receiver {
         self.rtt
     }
 
-    /// Returns whether the receiver uses the counters of Accurate ECN. These counters occupy the
-    /// header bit of SCE's echo.
+    /// Returns whether the receiver uses the counters of Accurate ECN. They use the header bit that
+    /// SCE uses for its echo.
     pub fn is_accurate(&self) -> bool {
         self.accurate.is_some()
     }
@@ -258,13 +261,14 @@ impl Receiver {
             self.delack = self.clock.fires(self.delack, self.delack);
             self.delack_rounded = true;
         } else if self.delack <= now {
-            // No second segment arrived before the timer expired, so wait longer next time.
+            // No second segment arrived before the timer expired. Double the delay of the next
+            // delayed ACK.
             self.ato = (self.ato + self.ato).min(self.rto());
             self.send_ack(self.rcv_nxt, port);
         }
     }
 
-    /// Sends the SYN of a client that requests data. The sender's own SYN then answers this SYN.
+    /// Sends the SYN of a client that requests data. The sender's own SYN then answers it.
     pub fn connect(&self, now: Time, port: &mut impl Port) {
         let mut syn = self.ack_packet();
         syn.len = self.header + SYN_EXTRA;
@@ -279,8 +283,8 @@ impl Receiver {
         self.send_ack(self.rcv_nxt, &mut Asking { port, payload });
     }
 
-    /// Returns whether a packet is the SYN of [`Receiver::connect`]. The server's SYN differs,
-    /// because it does not acknowledge a segment.
+    /// Returns whether a packet is the SYN of [`Receiver::connect`]. The server's SYN differs from
+    /// it, because the server's SYN acknowledges no segment.
     pub fn is_connect(packet: &Packet) -> bool {
         packet.has(flags::SYN) && packet.has(flags::ACK) && packet.seq == CONNECTS
     }
@@ -329,7 +333,7 @@ impl Receiver {
                 self.missing += packet.seq - self.rcv_nxt;
                 self.rcv_nxt = packet.seq;
             }
-            // This segment is late, so it was counted as missing before.
+            // This segment is late, so it was counted as missing.
             Conduct::Optimistic if packet.seq < self.rcv_nxt && self.missing > 0 => {
                 self.missing -= 1;
                 return false;
@@ -346,7 +350,7 @@ impl Receiver {
         self.rtt = rtt;
     }
 
-    /// Records the ECN field of a packet without data for Accurate ECN. Hosts that also send data
+    /// For Accurate ECN, records the ECN field of a packet without data. Hosts that also send data
     /// call this.
     pub fn note_ecn_field(&mut self, ecn: Ecn) {
         if let Some(accurate) = &mut self.accurate {
@@ -383,17 +387,17 @@ impl Receiver {
         ack
     }
 
-    /// Records the timestamp of a packet, which may be a pure ACK. ACKs will echo the timestamp,
-    /// unless the packet follows a hole (RFC 7323 section 4.3).
+    /// Records the timestamp of a packet, which may be a pure ACK. The receiver's ACKs then echo
+    /// this timestamp, unless the packet follows a hole (RFC 7323 section 4.3).
     pub fn note_timestamp(&mut self, seq: u64, sent: Time) {
         if seq <= self.acked {
             self.ts_recent = self.ts_recent.max(sent);
         }
     }
 
-    /// Returns the ECN flags of the SYN-ACK that answers a SYN with a request for Accurate ECN.
-    /// Other SYNs do not carry ECN flags here, because both ends already know from the plan whether
-    /// ECN is used.
+    /// Returns the ECN flags of the SYN-ACK that answers a SYN with a request for Accurate ECN. The
+    /// SYN-ACK of other SYNs carries no ECN flags here. Both ends already know from the plan
+    /// whether ECN is used.
     fn negotiate(&mut self, syn: &Packet) -> u16 {
         if !accecn::requests(syn.flags) {
             return 0;
@@ -415,8 +419,8 @@ impl Receiver {
             self.rtt = now.since(sent);
         }
         if packet.has(flags::CWR) && self.echo != EcnEcho::None {
-            // RFC 3168 section 6.1.3: CWR ends the echo. The sender's window may be only one
-            // segment now, so do not delay the ACK.
+            // RFC 3168 section 6.1.3: A packet with CWR ends the echo. The sender's window may now
+            // be only one segment, so do not delay the ACK.
             self.demand_cwr = false;
             self.ack_now = true;
         }
@@ -428,7 +432,7 @@ impl Receiver {
         }
         self.note_timestamp(seq, packet.sent);
         if seq < self.rcv_nxt {
-            // This is a duplicate. Report the duplicate, and send the next ACKs at once.
+            // The segment is a duplicate. Report this, and send the next ACKs at once.
             if let Some(accurate) = &mut self.accurate {
                 accurate.on_duplicate(seq);
             }
@@ -443,8 +447,8 @@ impl Receiver {
             if let Some(end) = self.out_of_order.take_first_from(self.rcv_nxt) {
                 self.rcv_nxt = end;
                 self.sack.drop_below(self.rcv_nxt);
-                // RFC 5681 section 4.2: send an ACK at once when a segment fills a hole (Linux: the
-                // last hole).
+                // RFC 5681 section 4.2: if a segment fills a hole, send an ACK at once. (Linux does
+                // so only for the last hole.)
                 self.ack_now |= self.out_of_order.is_empty();
             }
         } else {
@@ -458,9 +462,9 @@ impl Receiver {
             } else {
                 self.out_of_order.insert(seq, seq + 1, |_, _| {});
             }
-            // Linux `tcp_sack_compress_send_ack`: send the compressed ACK first, with all blocks
-            // that it must report. Otherwise the sender would treat segments that have arrived as
-            // lost.
+            // Linux `tcp_sack_compress_send_ack`: first send the compressed ACK with all blocks
+            // that it must report. Otherwise these blocks would be left out, and the sender would
+            // treat segments that have arrived as lost.
             if self.compressed > 0 && self.sack.displaces(seq, seq + 1) {
                 self.send_ack(self.rcv_nxt, port);
             }
@@ -476,7 +480,7 @@ impl Receiver {
         self.rtt + Time(2 * self.rtt.ns()).max(DELACK_MAX)
     }
 
-    /// Records that data in order has arrived (Linux `tcp_event_data_recv`).
+    /// Records that data has arrived in order (Linux `tcp_event_data_recv`).
     fn note_arrival(&mut self, packet: &Packet, now: Time, port: &mut impl Port) {
         if self.ato == Time::ZERO {
             self.quick = MAX_QUICKACKS;
@@ -500,7 +504,7 @@ impl Receiver {
         self.grow_window();
     }
 
-    /// Turns off delayed ACKs while the window grows (Linux `tcp_grow_window`).
+    /// While the window grows, turns off delayed ACKs (Linux `tcp_grow_window`).
     #[inline]
     fn grow_window(&mut self) {
         if self.window.grows(self.last_data, self.rtt) {
@@ -512,7 +516,8 @@ impl Receiver {
     fn note_ecn(&mut self, ecn: Ecn, port: &mut impl Port) {
         match ecn {
             Ecn::NotEct => {
-                // The sender sets ECT, so a packet without ECT is probably a retransmission.
+                // The sender sets ECT on new data, so a packet without ECT is probably a
+                // retransmission.
                 if self.ecn_seen {
                     self.enter_quickack(2);
                 }
@@ -545,7 +550,7 @@ impl Receiver {
     }
 
     /// Records whether a packet has an SCE mark. When marks begin or end, first acknowledges the
-    /// packets whose ACK is delayed, with the old state of the echo.
+    /// delayed packets. This ACK still carries the old state of the echo.
     fn note_sce(&mut self, marked: bool, port: &mut impl Port) {
         if self.sce.splits(marked, self.delack < Time::NEVER) {
             self.send_ack(self.sce.prior_rcv_nxt, port);
@@ -555,8 +560,8 @@ impl Receiver {
     }
 
     /// Records whether a packet is marked CE. According to RFC 8257 section 3.2, an ACK is sent at
-    /// once when CE marks start or end. Before this ACK, the packets whose ACK is delayed are
-    /// acknowledged with the old state.
+    /// once when CE marks start or end. Before this ACK, another ACK with the old state
+    /// acknowledges the delayed packets.
     fn ce_changed(&mut self, ce: bool, port: &mut impl Port) {
         if self.ce != ce {
             if self.delack < Time::NEVER {
@@ -601,7 +606,7 @@ impl Receiver {
             ato = ato.min(most).min(DELACK_MAX);
         }
         if self.delack < Time::NEVER {
-            // The delayed ACK is due soon anyway, so send it now.
+            // The delayed ACK is due soon, so send it now.
             if self.delack <= now + Time(ato.ns() / 4) {
                 return self.send_ack(self.rcv_nxt, port);
             }
@@ -612,7 +617,7 @@ impl Receiver {
         }
     }
 
-    /// Delays a duplicate ACK after the first three (SACK compression).
+    /// Delays a duplicate ACK, unless it is one of the first three (SACK compression).
     fn compress_ack(&mut self, now: Time, port: &mut impl Port) {
         if self.compressed >= COMPRESSED_MAX {
             return self.send_ack(self.rcv_nxt, port);
@@ -644,8 +649,9 @@ impl Receiver {
         packet
     }
 
-    /// Adds SACK blocks and the AccECN option to an ACK that must carry any of them. The ACK is
-    /// passed by value, so that other ACKs can be written directly to their destination.
+    /// Adds SACK blocks and the AccECN option to an ACK that must carry blocks or the option. The
+    /// ACK is passed by value. So the compiler can write ACKs that do not need this function
+    /// directly to their destination.
     #[inline(never)]
     fn complete(&mut self, mut ack: Packet) -> Packet {
         if !self.sack.is_empty() {
@@ -671,9 +677,9 @@ impl Receiver {
         if !self.sack.is_empty() || self.accurate.is_some() {
             ack = self.complete(ack);
         }
-        // An ACK of earlier segments, sent because marks changed, does not restart the delayed ACK.
-        // But all segments that have arrived count as acknowledged (Linux `tcp_event_ack_sent`,
-        // `tcp_select_window`).
+        // An ACK that acknowledges only earlier segments, because marks changed, does not restart
+        // the delayed ACK. But all segments that have arrived count as acknowledged (Linux
+        // `tcp_event_ack_sent`, `tcp_select_window`).
         if up_to == self.rcv_nxt {
             if self.quick > 0 {
                 self.quick -= 1;

@@ -1,5 +1,5 @@
-//! A sender's state during loss recovery. `rack` finds losses, and `states` responds to them
-//! (Linux: the fields of `tcp_sock` that `tcp_input.c` uses).
+//! The state that a sender needs for loss recovery. `rack` finds losses, and `states` responds to
+//! them (Linux: the fields of `tcp_sock` that `tcp_input.c` uses).
 
 use super::prr::Prr;
 use super::rack::Rack;
@@ -8,10 +8,10 @@ use super::undo::Undo;
 /// State of the outstanding tail loss probe (RFC 8985 section 7).
 #[derive(Clone, Debug, Default)]
 pub(super) struct Probe {
-    /// Value of `nxt` just after the outstanding probe was sent (Linux `tlp_high_seq`). `None` if
-    /// no probe is outstanding.
+    /// The value of `nxt` just after the probe was sent (Linux `tlp_high_seq`). `None` if no probe
+    /// is outstanding.
     pub high_seq: Option<u64>,
-    /// Whether the probe retransmitted a segment, instead of sending new data.
+    /// Whether the probe was a retransmission and not new data.
     pub retrans: bool,
 }
 
@@ -23,7 +23,8 @@ impl Probe {
 
 #[derive(Clone, Debug)]
 pub(super) struct Recovery {
-    /// Recovery point: the congestion state ends when every segment below this one is acknowledged.
+    /// Recovery point. The congestion state ends when every segment below this one has been
+    /// acknowledged.
     pub high_seq: u64,
     /// Whether F-RTO is checking whether a timeout was spurious (RFC 5682).
     pub frto: bool,
@@ -33,7 +34,7 @@ pub(super) struct Recovery {
     pub prr: Prr,
     pub undo: Undo,
     pub probe: Probe,
-    /// Number of segments that D-SACKs have reported (`dsack_dups`).
+    /// How many segments D-SACKs have reported (`dsack_dups`).
     pub dsacks: u64,
 }
 

@@ -1,9 +1,10 @@
-//! The round-trip time, and the retransmission timeout with its backoff.
+//! The round-trip time and the retransmission timeout. The timeout doubles each time it expires
+//! (backoff).
 //!
-//! Follows Linux 7.3 `tcp_rtt_estimator`, `__tcp_set_rto` (RFC 6298 with Linux's asymmetric mean
-//! deviation). As in Linux, srtt is in units of 1/8 us and mdev in units of 1/4 us. The timeout is
-//! rounded up to jiffies of 1 ms. Deviation: the minimum RTT is the minimum over the whole
-//! connection, whereas Linux uses a window of 300 s.
+//! The computation follows Linux 7.3 `tcp_rtt_estimator` and `__tcp_set_rto` (RFC 6298 with Linux's
+//! asymmetric mean deviation). As in Linux, srtt is in units of 1/8 us and mdev in units of 1/4 us.
+//! The timeout is rounded up to jiffies of 1 ms. Deviation: the minimum RTT is the minimum over the
+//! whole connection, whereas Linux uses a window of 300 s.
 
 use crate::units::Time;
 
@@ -15,22 +16,22 @@ pub const INITIAL_RTO: Time = Time::from_secs(1);
 /// Estimates the RTT, and computes the retransmission timeout from it.
 #[derive(Clone, Debug)]
 pub struct Rtt {
-    /// Smoothed RTT x 8, us. It is 0 before the first sample.
+    /// Smoothed RTT, in units of 1/8 us. It is 0 before the first sample.
     pub(super) srtt_us: u32,
-    /// Mean deviation x 4, us.
+    /// Mean deviation, in units of 1/4 us.
     mdev_us: u32,
     mdev_max_us: u32,
-    /// The retransmission timeout is srtt plus this time, us.
+    /// The difference between the retransmission timeout and srtt, in us.
     rttvar_us: u32,
     /// The current round ends when this segment is acknowledged.
     round_end: u64,
-    /// Lower limit of `rttvar_us`, us.
+    /// Lower limit of `rttvar_us`, in us.
     min_rto_us: u32,
     rto: Time,
-    /// Number of doublings of the timeout since the last sample.
+    /// How many times the timeout has doubled since the last sample.
     backoff: u32,
-    /// Smoothed RTT x 8 of earlier connections, us. It is used when the connection is established,
-    /// and is 0 if unknown.
+    /// The smoothed RTT that earlier connections have stored, in units of 1/8 us. It is used when
+    /// the connection is established. 0 means that no RTT is stored.
     pub(super) remembered_us: u32,
 }
 
@@ -59,8 +60,9 @@ impl Rtt {
             srtt += error;
             if error < 0 {
                 error = -error - i64::from(self.mdev_us >> 2);
-                // Give samples below srtt an eighth of the usual weight. Otherwise a falling RTT
-                // would increase the deviation and so the timeout (Sarolahti and Kuznetsov 2002).
+                // A sample far below srtt has only an eighth of the usual weight. Otherwise, a
+                // falling RTT would increase the deviation and therefore the timeout (Sarolahti and
+                // Kuznetsov 2002).
                 if error > 0 {
                     error >>= 3;
                 }
@@ -97,18 +99,19 @@ impl Rtt {
         Time::from_us(u64::from(self.srtt_us) >> 3)
     }
 
-    /// Returns the smoothed RTT x 8, us, as Linux stores it. The result is 0 before the first
-    /// sample.
+    /// Returns the smoothed RTT in units of 1/8 us, as Linux stores it. The result is 0 before the
+    /// first sample.
     pub fn srtt_x8_us(&self) -> u32 {
         self.srtt_us
     }
 
-    /// Records the smoothed RTT x 8 of earlier connections, us.
+    /// Records the smoothed RTT that earlier connections have stored, in units of 1/8 us.
     pub fn remember(&mut self, srtt_us: u32) {
         self.remembered_us = srtt_us;
     }
 
-    /// Sets the timeout from a remembered RTT x 8, us (Linux `tcp_init_metrics`).
+    /// Computes the timeout from a stored RTT, which is in units of 1/8 us (Linux
+    /// `tcp_init_metrics`).
     pub(super) fn time_out_after(&mut self, srtt_us: u32) {
         let jiffies = u64::from(srtt_us / 8000);
         let min_rto = u64::from(self.min_rto_us.div_ceil(1000));
@@ -125,7 +128,7 @@ impl Rtt {
         self.backoff
     }
 
-    /// Returns the timeout with backoff.
+    /// Returns the current timeout, including its doublings.
     #[inline]
     pub fn timeout(&self) -> Time {
         if self.backoff == 0 {
@@ -150,8 +153,8 @@ mod tests {
         );
         rtt.sample(Time::from_ms(160), 1, 11);
         assert_eq!(rtt.srtt(), Time::from_ms(90));
-        // The minimum of 200 ms applies, because mdev x 4 = 160 + (80 - 40) = 200 ms does not
-        // exceed it.
+        // mdev x 4 = 160 + (80 - 40) = 200 ms. This does not exceed the minimum of 200 ms, so the
+        // minimum applies.
         assert_eq!(rtt.timeout(), Time::from_ms(290));
         rtt.sample(Time::from_ms(400), 2, 12);
         // The sample is 310 ms above srtt, so srtt = 90 + 310/8 ms, and mdev x 4 = 200 + (310 - 50)
@@ -169,29 +172,29 @@ mod tests {
             rtt.sample(Time::from_ms(20), i * 10, i * 10 + 10);
         }
         assert_eq!(rtt.srtt(), Time::from_ms(20));
-        // The estimated deviation is not quite 0, so the timeout is slightly above 220 ms. It is
-        // rounded up to 221 ms.
+        // The estimated deviation is not exactly 0, so the timeout is slightly above 220 ms. This
+        // is rounded up to 221 ms.
         assert_eq!(rtt.timeout(), Time::from_ms(221));
     }
 
-    /// The expected values of `tcp_rtt_estimator` were computed by hand. A sample below srtt
-    /// increases the deviation with an eighth of the usual weight. If a round's largest deviation
-    /// is below `rttvar_us`, a quarter of the difference is subtracted from `rttvar_us` at the end
-    /// of the round.
+    /// The expected values of `tcp_rtt_estimator` were computed by hand. A sample below srtt can
+    /// increase the deviation. It then has an eighth of the usual weight. At the end of a round,
+    /// `rttvar_us` may exceed the round's largest deviation. If so, a quarter of the difference is
+    /// subtracted from `rttvar_us`.
     #[test]
     fn a_falling_rtt_by_hand() {
         let mut rtt = Rtt::new(Time::from_ms(1));
         for (sample_ms, una, nxt, srtt_x8_us, timeout_ms) in [
             (80, 0, 10, 640_000, 240),
-            // The sample is 40 ms below srtt, which equals the deviation, so the deviation does not
+            // The sample is 40 ms below srtt. This equals the deviation, so the deviation does not
             // change.
             (40, 1, 11, 600_000, 235),
-            // The sample is 55 ms below srtt, so the deviation grows by (55 - 40) / 8 ms. The round
-            // ends.
+            // The sample is 55 ms below srtt, so the deviation grows by (55 - 40) / 8 ms. This
+            // sample ends the round.
             (20, 11, 21, 545_000, 230),
             (60, 12, 22, 536_875, 229),
             // The largest deviation of the round was 129.532 ms, so (161.875 - 129.532) / 4 ms are
-            // subtracted.
+            // subtracted from `rttvar_us`.
             (60, 22, 32, 529_766, 221),
         ] {
             rtt.sample(Time::from_ms(sample_ms), una, nxt);
@@ -209,15 +212,15 @@ mod tests {
             }
             assert_eq!(rtt.timeout(), Time::from_secs(seconds), "{backoff}");
         }
-        // The shortest RTT sample is 1 us, so the timeout is 200.001 ms, which is rounded up to 201
-        // ms.
+        // The shortest possible RTT sample is 1 us. The timeout is then 200.001 ms, which is
+        // rounded up to 201 ms.
         rtt.sample(Time(1), 0, 1);
         assert_eq!((rtt.backoff(), rtt.srtt_x8_us()), (0, 8));
         assert_eq!(rtt.timeout(), Time::from_ms(201));
     }
 
-    /// Linux `tcp_init_metrics`: the timeout is the remembered RTT, plus the larger of twice this
-    /// RTT and the minimum timeout.
+    /// Linux `tcp_init_metrics`: the timeout is the stored RTT plus the larger of two values. These
+    /// are twice this RTT, and the minimum timeout.
     #[test]
     fn the_timeout_of_a_remembered_rtt() {
         for (rtt_ms, timeout_ms) in [(30, 230), (100, 300), (150, 450), (60_000, 120_000)] {

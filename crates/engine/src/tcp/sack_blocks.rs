@@ -2,8 +2,8 @@
 
 use crate::packet::{Packet, Sack, flags};
 
-/// Linux `TCP_SACK_BLOCKS_EXPECTED`: number of blocks that fit into every ACK, in addition to a
-/// D-SACK and the timestamp.
+/// How many blocks fit into every ACK in addition to a D-SACK and the timestamp (Linux
+/// `TCP_SACK_BLOCKS_EXPECTED`).
 const BLOCKS_EXPECTED: usize = 2;
 
 /// The SACK blocks that the next ACK reports.
@@ -22,23 +22,23 @@ impl SackBlocks {
         self.recent_len == 0 && self.dsack.is_none()
     }
 
-    /// Returns whether a new block `start..end` would displace a block that a pending ACK must
+    /// Returns whether a new block `start..end` would push out a block that a pending ACK must
     /// still report. An ACK has space for [`BLOCKS_EXPECTED`] blocks.
     pub fn displaces(&self, start: u64, end: u64) -> bool {
         self.touched_by(start, end) >= BLOCKS_EXPECTED
     }
 
     /// Returns the index of the newest block that overlaps or adjoins `start..end` (Linux
-    /// `tcp_sack_extend`). If no block does, returns the number of blocks.
+    /// `tcp_sack_extend`). If no block overlaps or adjoins it, returns the number of blocks.
     fn touched_by(&self, start: u64, end: u64) -> usize {
         let recent = &self.recent[..self.recent_len];
         let touched = recent.iter().position(|b| start <= b.1 && b.0 <= end);
         touched.unwrap_or(recent.len())
     }
 
-    /// Adds the segments `start..end`, which have just arrived, to a block, and moves this block to
-    /// the front (Linux `tcp_sack_new_ofo_skb`). If there are more than four blocks, the oldest is
-    /// discarded. A later segment next to a discarded block begins a new block.
+    /// Adds the segments `start..end`, which have just arrived, to a block. Moves this block to the
+    /// front (Linux `tcp_sack_new_ofo_skb`). If there are now more than four blocks, discards the
+    /// oldest. If a later segment adjoins a discarded block, it begins a new block.
     pub fn put(&mut self, start: u64, end: u64) {
         let at = self.touched_by(start, end);
         let mut block = (start, end);
@@ -53,7 +53,7 @@ impl SackBlocks {
         self.coalesce();
     }
 
-    /// Merges all blocks that adjoin the first block into it (Linux `tcp_sack_maybe_coalesce`).
+    /// Merges into the first block all blocks that adjoin it (Linux `tcp_sack_maybe_coalesce`).
     fn coalesce(&mut self) {
         let mut kept = 1;
         for i in 1..self.recent_len {
@@ -92,7 +92,7 @@ impl SackBlocks {
         ack.len += 4 + 8 * blocks as u16;
     }
 
-    /// Discards the blocks below `rcv_nxt`.
+    /// Discards all blocks below `rcv_nxt`.
     pub fn drop_below(&mut self, rcv_nxt: u64) {
         let mut n = 0;
         for i in 0..self.recent_len {

@@ -1,17 +1,17 @@
 //! The receiver's part of SCE (Some Congestion Experienced). A packet that was sent with ECT(0) and
-//! arrives with ECT(1) was marked by a queue. The ESCE bit of ACKs (formerly NS) reports this to
-//! the sender.
+//! arrives with ECT(1) was marked by a queue. The receiver reports this mark to the sender by the
+//! ESCE bit of ACKs (formerly the NS bit).
 //!
 //! By default, the receiver behaves as in the kernel tree github.com/chromi/sce (`tcp_input.c`).
-//! When marks begin or end while an ACK is being delayed, the receiver first acknowledges the
-//! earlier packets alone. So every ACK reports only marked or only unmarked packets. Then the
+//! When marks begin or end while an ACK is being delayed, the receiver first sends an ACK for the
+//! earlier packets only. So every ACK covers either only marked or only unmarked packets. Then the
 //! receiver immediately acknowledges the first packet after the change. Some versions of that tree
-//! delay this second ACK (`SplitDelayed`). In these versions the first ACK does not change the
-//! timer, but is counted as one of the two segments that trigger the next ACK. So two packets may
-//! wait for a third packet, or for the timer.
+//! delay this second ACK (`SplitDelayed`). In these versions, the first ACK does not change the
+//! delayed-ACK timer. But it counts as one of the two segments that trigger the next ACK. So two
+//! packets may wait for a third packet, or for the timer.
 //!
-//! `Dither` implements the alternative that draft-grimes-tcpm-tcpsce describes. ACKs are sent at
-//! the same times as without SCE. The receiver sets ESCE so that the number of segments
+//! `Dither` implements the alternative in draft-grimes-tcpm-tcpsce. ACKs are sent at the same times
+//! as without SCE. The receiver decides for each ACK whether to set ESCE. The number of segments
 //! acknowledged with ESCE stays as close as possible to the number of marked segments.
 //!
 //! SCE does not change the echo of CE (draft-morton-tsvwg-sce section 4).
@@ -28,14 +28,15 @@ pub enum SceEcho {
     /// The receiver sends an extra ACK when marks begin or end, so no ACK covers both marked and
     /// unmarked packets.
     Split,
-    /// Like `Split`, but the first packet after such a change is not acknowledged at once.
+    /// Like `Split`, but the first packet after the change is not acknowledged at once.
     SplitDelayed,
-    /// The receiver sets ESCE so that as many segments are acknowledged with ESCE as were marked.
+    /// The receiver sets ESCE on so many ACKs that these ACKs cover as many segments as were
+    /// marked.
     Dither,
 }
 
 impl SceEcho {
-    /// Returns how a receiver echoes SCE if the connection negotiated ECN.
+    /// Returns how a receiver echoes SCE marks if the connection has negotiated ECN.
     pub fn of(wanted: SceReceiver, need: EcnNeed) -> SceEcho {
         match (wanted, need) {
             (SceReceiver::Auto, EcnNeed::Sce) | (SceReceiver::Split, _) => SceEcho::Split,
@@ -50,7 +51,7 @@ impl SceEcho {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sce {
     pub echo: SceEcho,
-    /// Whether the last ECT packet (not CE) was SCE-marked.
+    /// Whether the last packet with ECT(0) or ECT(1) was SCE-marked. Packets with CE do not count.
     marked: bool,
     /// Whether the next ACK carries ESCE (`Split`).
     pending: bool,
@@ -61,14 +62,14 @@ pub(super) struct Sce {
 }
 
 impl Sce {
-    /// Returns whether marks begin or end with this packet while an ACK is delayed, so that the
-    /// earlier packets must be acknowledged first.
+    /// Returns whether the earlier packets must be acknowledged first. This is the case if marks
+    /// begin or end with this packet while an ACK is delayed.
     pub fn splits(&self, marked: bool, delayed: bool) -> bool {
         let splits = matches!(self.echo, SceEcho::Split | SceEcho::SplitDelayed);
         splits && self.marked != marked && delayed
     }
 
-    /// Records an ECT packet (not CE). `marked` is true if it is SCE-marked.
+    /// Records a packet with ECT(0) or ECT(1). `marked` is true if the packet is SCE-marked.
     pub fn note(&mut self, marked: bool) {
         match self.echo {
             SceEcho::Off => {}
@@ -101,8 +102,8 @@ impl Sce {
 mod tests {
     use super::*;
 
-    /// Returns for each ACK of two segments whether it carries ESCE. `marks` has the number of
-    /// marked segments for each ACK.
+    /// Returns whether each of these ACKs carries ESCE. Each ACK covers two segments. `marks`
+    /// contains, for each ACK, how many of its segments are marked.
     fn dithered(marks: &[u32]) -> Vec<bool> {
         let mut sce = Sce {
             echo: SceEcho::Dither,
@@ -121,11 +122,11 @@ mod tests {
 
     #[test]
     fn dithering_keeps_the_share() {
-        // Half of the segments are marked, one per ACK. So every second ACK carries ESCE.
+        // Half of the segments are marked, which is one per ACK. So every second ACK carries ESCE.
         assert_eq!(dithered(&[1, 1, 1, 1]), [true, false, true, false]);
         assert_eq!(dithered(&[2, 2, 0, 0]), [true, true, false, false]);
         assert_eq!(dithered(&[0, 0, 2, 0]), [false, false, true, false]);
-        // One segment in eight is marked, so one ACK in eight carries ESCE.
+        // One segment in eight is marked. So ACKs for one segment in eight carry ESCE.
         let one_in_eight = dithered(&[1, 0, 0, 0].repeat(25));
         assert_eq!(one_in_eight.iter().filter(|e| **e).count(), 13);
     }

@@ -1,17 +1,18 @@
 //! A sender's state of each segment that is sent but not yet cumulatively acknowledged.
 //!
 //! The scoreboard is a ring of small segments. The slot of a segment is computed from its sequence
-//! number. For RACK, a linked list through the ring orders segments by their last transmission (RFC
-//! 8985 section 6.2; Linux `tsorted_sent_queue`). The cost of every operation is proportional to
-//! the number of segments that it newly acknowledges, sacks or marks lost.
+//! number. RACK needs the segments in the order of their last transmission. A linked list through
+//! the ring has this order (RFC 8985 section 6.2; Linux `tsorted_sent_queue`). The cost of an
+//! operation is proportional to the number of segments that it newly acknowledges, SACKs or marks
+//! as lost.
 //!
-//! Most of the time, no segment is sacked, lost or sent again. In this case segments were sent in
-//! the order of their numbers, so the list is not needed. It is built when the first segment in
-//! flight is sacked, lost or sent again. It exists until all segments in flight at that time are
-//! acknowledged.
+//! Most of the time, no segment in flight is SACKed, lost or retransmitted. Segments were then sent
+//! in the order of their sequence numbers, so the list is not needed. The list is built when a
+//! segment in flight is first SACKed, marked as lost or retransmitted. It exists until all segments
+//! that are then in flight have been acknowledged.
 //!
-//! The list links slots of the ring, not sequence numbers. The index of a slot is small even if the
-//! sequence number is large, and the index never equals the value for the end of the list.
+//! The list links slots of the ring instead of sequence numbers. The index of a slot is small even
+//! if sequence numbers are large. Also, no index equals the value that marks the end of the list.
 
 use tailback_record::fetch;
 
@@ -19,22 +20,23 @@ use super::ranges::Ranges;
 use crate::cc::Flight;
 use crate::units::Time;
 
-/// Marks the two ends of the list. It is not a valid index, because a ring has at most
-/// [`MAX_SLOTS`] slots.
+/// Marks the first and the last entry of the list. It is not a valid index, because a ring has at
+/// most [`MAX_SLOTS`] slots.
 const NIL: u32 = u32::MAX;
 
-/// Largest number of segments in flight. Linux counts them in an `int`.
+/// Largest number of segments in flight. The limit is that of Linux, which counts these segments in
+/// an `int`.
 const MAX_SLOTS: u64 = 1 << 31;
 
 /// Bits of [`Segment::flags`].
 pub mod state {
-    /// The segment is selectively acknowledged.
+    /// The segment is selectively acknowledged (SACKed).
     pub const SACKED: u8 = 1;
     /// The segment is marked lost.
     pub const LOST: u8 = 2;
     /// A retransmission of the segment is in flight.
     pub const RETRANS: u8 = 4;
-    /// The segment was retransmitted at least once.
+    /// The segment has been retransmitted at least once.
     pub const EVER_RETRANS: u8 = 8;
     /// The segment is in the linked list of transmissions.
     pub const LISTED: u8 = 16;
@@ -45,7 +47,8 @@ pub mod state {
 pub struct Segment {
     /// Time of the last transmission.
     pub sent: Time,
-    /// Slot of the previous segment in the linked list. `next` is the slot of the next segment.
+    /// Slot of the segment before this one in the linked list. `next` is the slot of the segment
+    /// after this one.
     prev: u32,
     next: u32,
     /// Payload, bytes.
@@ -71,18 +74,19 @@ pub struct Scoreboard {
     mask: u64,
     /// Numbers of sacked, lost and retransmitted segments in flight.
     pub flight: Flight,
-    /// Number of lost segments without a retransmission in flight.
+    /// Number of lost segments that have no retransmission in flight.
     pub lost_pending: u32,
-    /// Number of times that a segment or a retransmission was marked lost (Linux `lost`).
+    /// How many times a segment or a retransmission has been marked as lost (Linux `lost`).
     pub lost_marks: u64,
-    /// All lost segments that wait for a retransmission have this number or a higher one.
+    /// Every lost segment that waits for a retransmission has this number or a higher one.
     retransmit_from: u64,
     sacked: Ranges,
     /// Whether the linked list of transmissions exists.
     linked: bool,
-    /// From this number on, every segment was sent once and is neither sacked nor lost.
+    /// From this number on, every segment was sent only once and is neither SACKed nor lost.
     plain_from: u64,
-    /// Slot of the oldest transmission. `tail` is the slot of the latest transmission.
+    /// Slot of the segment whose last transmission is the oldest. `tail` is the slot of the segment
+    /// whose last transmission is the newest.
     head: u32,
     tail: u32,
 }
@@ -120,14 +124,14 @@ impl Scoreboard {
         }
     }
 
-    /// Returns a segment from `una` to `nxt - 1`.
+    /// Returns the segment with a number from `una` to `nxt - 1`.
     #[inline]
     pub fn get(&self, seq: u64) -> &Segment {
         debug_assert!((self.flight.una..self.flight.nxt).contains(&seq));
         &self.ring[(seq & self.mask) as usize]
     }
 
-    /// Prefetches the oldest and the newest segment.
+    /// Prefetches the memory of the oldest and the newest segment.
     #[inline]
     pub fn fetch(&self) {
         for seq in [self.flight.una, self.flight.nxt] {
@@ -180,14 +184,15 @@ impl Scoreboard {
         }
     }
 
-    /// Returns whether every segment in flight was sent exactly once and is neither sacked nor
+    /// Returns whether every segment in flight was sent exactly once and is neither SACKed nor
     /// lost.
     #[inline]
     pub fn is_plain(&self) -> bool {
         !self.linked
     }
 
-    /// Builds the linked list. Called when a segment in flight is first sacked, lost or sent again.
+    /// Builds the linked list. Called when a segment in flight is first SACKed, marked as lost or
+    /// retransmitted.
     #[inline]
     fn trouble(&mut self) {
         if !self.linked {
@@ -211,7 +216,7 @@ impl Scoreboard {
             mask < MAX_SLOTS,
             "more segments in flight than Linux counts"
         );
-        // Every segment moves to a new slot, so the links must be changed.
+        // Every segment moves to a new slot, so each link must be changed to the new slot.
         let moved = |slot: u32| match slot {
             NIL => NIL,
             slot => (self.seq_of(slot) & mask) as u32,
@@ -266,7 +271,7 @@ impl Scoreboard {
         }
     }
 
-    /// Removes and returns the first segment, which is cumulatively acknowledged.
+    /// Removes and returns the first segment, which has been cumulatively acknowledged.
     #[inline]
     pub fn pop(&mut self) -> Segment {
         let seq = self.flight.una;
@@ -296,8 +301,8 @@ impl Scoreboard {
         segment
     }
 
-    /// Removes the segments below `to`, which are cumulatively acknowledged and were all sent once.
-    /// Returns the times at which the first and the last of them were sent.
+    /// Removes all segments below `to`. They have been cumulatively acknowledged, and each was sent
+    /// only once. Returns when the first and the last of these segments were sent.
     #[inline]
     pub fn pop_plain(&mut self, to: u64) -> (Time, Time) {
         debug_assert!(self.is_plain() && self.flight.una < to && to <= self.flight.nxt);
@@ -306,7 +311,7 @@ impl Scoreboard {
         sent
     }
 
-    /// Updates the linked list after a series of [`Scoreboard::pop`].
+    /// Updates the linked list after several calls of [`Scoreboard::pop`].
     #[inline]
     pub fn popped(&mut self) {
         if !self.sacked.is_empty() {
@@ -315,15 +320,15 @@ impl Scoreboard {
         self.retransmit_from = self.retransmit_from.max(self.flight.una);
     }
 
-    /// Marks a range as sacked. Calls `each` with the number and the previous state of every
-    /// segment in the range that was not sacked before.
+    /// Marks a range as SACKed. For every segment in the range that was not SACKed before, calls
+    /// `each` with its number and its previous state.
     pub fn sack(&mut self, start: u64, end: u64, mut each: impl FnMut(u64, Segment)) {
         let (start, end) = (start.max(self.flight.una), end.min(self.flight.nxt));
         if start >= end {
             return;
         }
         self.trouble();
-        // Most blocks repeat what earlier ACKs have reported.
+        // Most SACK blocks only repeat what earlier ACKs have reported.
         let known = self.sacked.containing(start);
         if known.is_some_and(|known| end <= known.1) {
             return;
@@ -377,7 +382,7 @@ impl Scoreboard {
         self.retransmit_from = self.retransmit_from.min(seq);
     }
 
-    /// Removes the lost mark from all segments after a spurious recovery.
+    /// After a spurious recovery, removes the lost mark from all segments.
     pub fn unmark_all_lost(&mut self) {
         for seq in self.flight.una..self.flight.nxt {
             self.get_mut(seq).flags &= !state::LOST;
@@ -386,7 +391,7 @@ impl Scoreboard {
         self.lost_pending = 0;
     }
 
-    /// Returns the first lost segment without a retransmission in flight.
+    /// Returns the first lost segment that has no retransmission in flight.
     pub fn next_to_retransmit(&mut self) -> Option<u64> {
         if self.lost_pending == 0 {
             return None;
@@ -447,7 +452,7 @@ impl Scoreboard {
             let Some(Some(seq)) = lost else {
                 return;
             };
-            // `mark_lost` builds the linked list, so the walk continues on this list.
+            // `mark_lost` builds the linked list, so the walk continues along the list.
             self.mark_lost(seq);
             let next = self.get(seq).next;
             self.unlink(seq);
@@ -512,7 +517,7 @@ impl Scoreboard {
     }
 }
 
-/// What [`Scoreboard::walk_transmissions`] does after a visit.
+/// What [`Scoreboard::walk_transmissions`] does after it has visited a segment.
 pub enum Walk {
     /// Continue with the next segment.
     Next,

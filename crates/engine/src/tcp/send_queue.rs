@@ -1,8 +1,8 @@
-//! The data that the application has written and TCP has not sent.
+//! The data that the application has written and that TCP has not sent yet.
 
 #[derive(Clone, Debug)]
 pub(super) struct SendQueue {
-    /// Payload in the queue, bytes. `None` means no limit.
+    /// Payload in the queue, in bytes. `None` means no limit.
     bytes: Option<u64>,
     /// Whether the application may write more data. If so, the connection stays open when the queue
     /// is empty.
@@ -10,7 +10,7 @@ pub(super) struct SendQueue {
     /// Length of a chunk, bytes. A segment never has data of two chunks. 0 means that there are no
     /// chunks.
     chunk: u64,
-    /// The value of `bytes` before [`SendQueue::hold`], or `None` if data is not held back.
+    /// If data is held back: the value of `bytes` before [`SendQueue::hold`]. Otherwise `None`.
     held: Option<Option<u64>>,
 }
 
@@ -40,12 +40,12 @@ impl SendQueue {
         self.is_empty() && !self.open
     }
 
-    /// Returns whether the queue has less than a full segment.
+    /// Returns whether the queue has less data than a full segment.
     pub fn lacks_a_segment(&self, mss: u16) -> bool {
         self.bytes.is_some_and(|left| left < u64::from(mss))
     }
 
-    /// Records that the application will write data later.
+    /// Records that the application will write more data later.
     pub fn open(&mut self) {
         self.open = true;
     }
@@ -67,7 +67,7 @@ impl SendQueue {
         self.open = false;
     }
 
-    /// Sends no data until [`SendQueue::resume`].
+    /// Holds all data back until [`SendQueue::resume`].
     pub fn hold(&mut self) {
         if !self.is_finished() && self.held.is_none() {
             self.held = Some(self.bytes);
@@ -88,7 +88,8 @@ impl SendQueue {
         self.held = None;
     }
 
-    /// Takes the data of the next segment out of the queue. Returns its payload, bytes.
+    /// Takes the data of the next segment out of the queue. Returns the payload of the segment, in
+    /// bytes.
     #[inline]
     pub fn take(&mut self, mss: u16) -> u16 {
         match &mut self.bytes {

@@ -41,29 +41,29 @@ pub struct Sender {
     pub(super) queue: SendQueue,
     /// Counters since the warm-up.
     pub stats: SenderStats,
-    /// What limited the sender, and for how long, and the reason for each reduction of its window.
-    // Boxed, so that all other data can be freed while the results are collected.
+    /// What limited the sender and for how long. Also the reason for each reduction of its window.
+    // The account is boxed, so that all other data can be freed while the results are collected.
     pub account: Box<Account>,
     /// Whether the window shrinks after an idle time (Linux `tcp_slow_start_after_idle`).
     pub idle_restart: bool,
-    /// Whether the second retransmission of a SYN no longer requests ECN, in case the path drops
-    /// ECN packets (Linux `tcp_ecn_fallback`).
+    /// Whether the second retransmission of a SYN no longer requests ECN. This helps if the path
+    /// drops packets with ECN (Linux `tcp_ecn_fallback`).
     pub ecn_fallback: bool,
     /// The value of `nxt` when [`Sender::note_window_use`] last recorded the use of the window.
     usage_noted: u64,
-    /// The ssthresh at which the first slow start began. 0 once the first slow start is over.
+    /// The ssthresh at which the first slow start began. It is 0 once the first slow start is over.
     pub(super) first_ssthresh: u32,
     /// The value of `nxt` when the first slow start ended.
     pub(super) overshoot_end: u64,
     /// Receive window, in segments.
     rwnd: u64,
     pub(super) flow: u32,
-    /// The values of the TCP options that the sender reads.
+    /// The TCP options that the sender reads.
     pub(super) plan: Stack,
 }
 
-/// A copy of the few TCP options that a sender reads, because a whole plan in every flow would need
-/// more memory.
+/// A copy of the few TCP options that a sender reads. A copy of the whole plan in every flow would
+/// need more memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stack {
     pub initial_cwnd: u32,
@@ -72,13 +72,13 @@ pub(super) struct Stack {
     pub timestamps: bool,
 }
 
-/// State of a sender for the output of `ss -ti`, not for its congestion control. Counts are in
-/// segments. The names are those of Linux's `tcp_info`.
+/// State of a sender that `ss -ti` shows. The congestion control does not use it. All counts are in
+/// segments. The names are taken from Linux's `tcp_info`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TcpInfo {
-    /// Segments that were sent and are not cumulatively acknowledged.
+    /// Segments that were sent and have not been cumulatively acknowledged.
     pub unacked: u32,
-    /// Segments selectively acknowledged.
+    /// Segments that have been selectively acknowledged.
     pub sacked: u32,
     /// Segments marked lost, whether or not they have been retransmitted since.
     pub lost: u32,
@@ -88,19 +88,19 @@ pub struct TcpInfo {
     pub total_retrans: u64,
     /// Number of successive timeouts.
     pub retransmits: u32,
-    /// Number of doublings of the timeout.
+    /// How many times the timeout has doubled.
     pub backoff: u32,
-    /// The timeout, with backoff.
+    /// The timeout, including its doublings.
     pub rto: Time,
-    /// Reordering degree: the largest number of later segments that arrived before a segment, at
-    /// least 3.
+    /// Degree of reordering: the largest number of later segments that have arrived before a
+    /// segment, at least 3.
     pub reordering: u32,
 }
 
 /// Counters of a sender since the warm-up.
 #[derive(Clone, Debug, Default)]
 pub struct SenderStats {
-    /// Data packets sent, retransmissions included.
+    /// Data packets sent, including retransmissions.
     pub packets: u64,
     /// Data packets sent again.
     pub retransmits: u64,
@@ -172,14 +172,15 @@ impl Sender {
         self
     }
 
-    /// Returns this sender with this phase of its host's timers. Call this before the sender
-    /// connects.
+    /// Returns this sender for a host whose timers have the phase `phase`. Call this before the
+    /// sender connects.
     pub fn at_phase(mut self, phase: WheelPhase) -> Sender {
         self.timer.clock = self.timer.clock.at_phase(phase);
         self
     }
 
-    /// Returns the congestion control, the connection that it reads, and the window that it writes.
+    /// Returns the congestion control, the state of the connection that it reads, and the window
+    /// that it writes.
     #[inline]
     pub(super) fn hooks(&mut self) -> (&mut dyn CongestionControl, View<'_>, &mut Window) {
         let view = self.conn.view(&self.board.flight);
@@ -191,7 +192,7 @@ impl Sender {
         cc.cwnd_event(view, window, event);
     }
 
-    /// Prefetches heap data that an ACK needs.
+    /// Prefetches data on the heap that the next ACK needs.
     #[inline]
     pub fn fetch(&self) {
         self.board.fetch();
@@ -204,19 +205,19 @@ impl Sender {
         self.cc.gauge_names()
     }
 
-    /// Writes the internal state of the congestion control into `out`, in the order of
+    /// Writes internal values of the congestion control into `out`, in the order of
     /// [`Sender::gauge_names`].
     pub fn gauges(&self, out: &mut Vec<f64>) {
         let view = self.conn.view(&self.board.flight);
         self.cc.gauges(view, &self.window, out);
     }
 
-    /// Returns which information the congestion control needs and the connection provides.
+    /// Returns what the congestion control needs and the connection provides.
     pub fn needs(&self) -> Needs {
         self.needs
     }
 
-    /// Returns the numbers of segments in flight by state.
+    /// Returns how many segments in flight are in each state.
     pub fn flight(&self) -> &Flight {
         &self.board.flight
     }
@@ -232,7 +233,7 @@ impl Sender {
         }
     }
 
-    /// Returns whether unsent data or lost segments wait to be sent, even if the window is full.
+    /// Returns whether unsent data or lost segments wait to be sent. The window may be full.
     fn wants_to_send(&self) -> bool {
         !self.queue.is_empty() || self.board.lost_pending > 0
     }
@@ -297,8 +298,8 @@ impl Sender {
         }
     }
 
-    /// Keeps the connection open when the queue is empty, because the application will call
-    /// [`Sender::write`] repeatedly.
+    /// Keeps the connection open when the send queue is empty, because the application will call
+    /// [`Sender::write`] again.
     pub fn expect_writes(&mut self) {
         self.queue.open();
     }
@@ -311,8 +312,8 @@ impl Sender {
         self.transmit(port);
     }
 
-    /// Divides the application's data into chunks of this many bytes. A segment never has data of
-    /// two chunks.
+    /// Divides the data of the application into chunks of this many bytes. A segment never has data
+    /// of two chunks.
     pub fn divide(&mut self, chunk: u64) {
         self.queue.divide(chunk);
     }
@@ -338,7 +339,7 @@ impl Sender {
         self.transmit(port);
     }
 
-    /// Discards the data that is not sent yet.
+    /// Discards the data that has not been sent yet.
     pub fn stop(&mut self) {
         self.queue.cut();
         if self.board.flight.packets_out() == 0 {
@@ -354,9 +355,9 @@ impl Sender {
         }
     }
 
-    /// Records that the application has too little data to fill the window. Until the data in
-    /// flight now is acknowledged, samples of the delivery rate are marked as limited by the
-    /// application (Linux `tcp_rate_check_app_limited`).
+    /// Records that the application has too little data to use the whole window. Until the data
+    /// that is now in flight has been acknowledged, rate samples are marked as application-limited
+    /// (Linux `tcp_rate_check_app_limited`).
     fn note_if_app_limited(&mut self) {
         let in_flight = self.board.flight.in_flight();
         if self.rates.is_some()
@@ -368,9 +369,9 @@ impl Sender {
         }
     }
 
-    /// Adds the RTTs that an ACK measures. `first` is the RTT of the oldest segment that it newly
-    /// acknowledges, and updates srtt. `newest` is the RTT of the newest segment, and can lower the
-    /// minimum RTT.
+    /// Adds the RTTs that an ACK measures. `first` is the RTT of the oldest segment that the ACK
+    /// newly acknowledges. It updates srtt. `newest` is the RTT of the newest of these segments. It
+    /// can lower the minimum RTT.
     pub(super) fn take_rtt_sample(&mut self, first: Time, newest: Time) {
         self.conn.min_rtt = self.conn.min_rtt.min(newest);
         let Flight { una, nxt, .. } = self.board.flight;
@@ -382,7 +383,7 @@ impl Sender {
         self.timer.rearm_rto(self.conn.now, &self.board, &self.rtt);
     }
 
-    /// Schedules a tail loss probe, or sets the retransmission timer if no probe is allowed (Linux
+    /// Schedules a tail loss probe. If no probe is allowed, sets the retransmission timer (Linux
     /// `tcp_set_xmit_timer`).
     pub(super) fn set_xmit_timer(&mut self) {
         let probe = self
@@ -398,8 +399,8 @@ impl Sender {
         self.pacer.update_rate(view, &mut self.window);
     }
 
-    /// Returns ssthresh. Outside reductions, returns at least three quarters of the window (Linux
-    /// `tcp_current_ssthresh`).
+    /// Returns ssthresh. Returns ssthresh during a reduction. Otherwise returns ssthresh or three
+    /// quarters of the window, whichever is larger (Linux `tcp_current_ssthresh`).
     pub(super) fn current_ssthresh(&self) -> u32 {
         let Window { cwnd, ssthresh, .. } = self.window;
         if self.conn.ca_state.is_reduction() {
@@ -429,8 +430,8 @@ impl Sender {
             self.send_new(port);
             in_flight += 1;
         }
-        // If the next burst is larger than the rest of the window, the burst waits (Linux
-        // `tcp_tso_should_defer`). In this case, too, the window counts as the limit.
+        // If the next burst does not fit into the rest of the window, the burst waits (Linux
+        // `tcp_tso_should_defer`). In this case, the window also counts as what limits the sender.
         let limited = in_flight >= self.window.cwnd
             || (self.pacer.may_leave(self.conn.now)
                 && in_flight + self.window.pacing_burst > self.window.cwnd);
@@ -449,7 +450,7 @@ impl Sender {
         sent
     }
 
-    /// Reduces the window if the connection was idle for longer than the timeout (RFC 5681 section
+    /// If the connection was idle for longer than the timeout, reduces the window (RFC 5681 section
     /// 4.1, Linux `tcp_slow_start_after_idle_check` and `tcp_cwnd_restart`).
     fn restart_after_idle(&mut self) {
         let rto = self.rtt.timeout();
@@ -542,8 +543,8 @@ impl Sender {
         self.emit_again(last, port);
     }
 
-    /// Records the state at the transmission of a segment, which a later delivery-rate sample
-    /// needs.
+    /// Records the state of the connection when a segment is sent. A later delivery-rate sample
+    /// needs this state.
     #[inline]
     fn note_sent(&mut self, seq: u64, alone: bool) {
         if let Some(rates) = &mut self.rates {

@@ -1,5 +1,6 @@
-//! Records when and why a connection's first slow start ended, and how many losses followed, for
-//! `tailback explain`. This code does not change the behaviour of the sender.
+//! Records when and why a connection's first slow start ended, and how many segments were lost
+//! afterwards. `tailback explain` shows these data. This code does not change the behaviour of the
+//! sender.
 
 use tailback_record::account::{Reason, SlowStart};
 
@@ -21,7 +22,7 @@ impl Sender {
         match &self.account.slow_start {
             None => self.end_slow_start(None, self.window.cwnd),
             Some(end) if end.settled => self.first_ssthresh = 0,
-            // All segments that were in flight when slow start ended are acknowledged.
+            // All segments that were in flight when slow start ended have been acknowledged.
             Some(_) if self.board.flight.una >= self.overshoot_end => {
                 self.first_ssthresh = 0;
                 self.settle_slow_start();
@@ -67,14 +68,14 @@ impl Sender {
             settled: false,
         });
         self.overshoot_end = self.board.flight.nxt;
-        // Connections of traffic sources do not keep a record, so do not wait for later losses.
+        // Connections of traffic sources have no such record, so do not wait for later losses.
         if self.account.slow_start.is_none() {
             self.first_ssthresh = 0;
         }
     }
 
     /// Completes the record with the number of lost segments. Called after a recovery, or when all
-    /// segments that were in flight at the end of slow start are acknowledged.
+    /// segments that were in flight at the end of slow start have been acknowledged.
     pub(super) fn settle_slow_start(&mut self) {
         if let Some(end) = &mut self.account.slow_start
             && !end.settled
@@ -84,8 +85,8 @@ impl Sender {
         }
     }
 
-    /// Called after a reduction was undone. If ssthresh is infinite again, slow start continues, so
-    /// this function removes the record of its end.
+    /// Called after a reduction has been undone. If ssthresh is infinite again, slow start
+    /// continues. In this case, removes the record of its end.
     pub(super) fn reopen_slow_start(&mut self) {
         if self.needs.control != Control::Window
             && self.window.ssthresh >= INFINITE_SSTHRESH

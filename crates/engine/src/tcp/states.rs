@@ -1,5 +1,5 @@
-//! Congestion states: how a sender responds to ACKs that report losses, and how reductions begin,
-//! end and are undone (Linux `tcp_fastretrans_alert`).
+//! Congestion states. They decide how a sender responds to ACKs that report losses, and how
+//! reductions begin, end and are undone (Linux `tcp_fastretrans_alert`).
 
 use tailback_record::account::Reason;
 
@@ -27,21 +27,21 @@ pub(super) struct Event {
     pub dsack: bool,
     /// Whether the D-SACK answers a tail loss probe (`FLAG_DSACK_TLP`).
     pub dsack_of_probe: bool,
-    /// Whether the ACK restarts the timer: the probe timer or the retransmission timer. RACK's
-    /// reordering timer takes precedence (`FLAG_SET_XMIT_TIMER`).
+    /// Whether the ACK restarts the probe timer or the retransmission timer
+    /// (`FLAG_SET_XMIT_TIMER`). If RACK's reordering timer is needed, it is set instead.
     pub rearm: bool,
     /// Whether the ACK is a duplicate without new information.
     pub duplicate: bool,
-    /// Whether the ACK newly acknowledges a segment that is below the recovery point and was sent
-    /// only once.
+    /// Whether the ACK newly acknowledges a segment that was sent only once and is below the
+    /// recovery point.
     pub original_delivered: bool,
-    /// The time in the echoed timestamp, if timestamps are in use.
+    /// The echoed timestamp, if timestamps are in use.
     pub echo: Option<Time>,
     /// The first unacknowledged segment before this ACK.
     pub prior_una: u64,
 }
 
-/// What the sender transmits first after it has processed an ACK.
+/// What the sender sends first after it has processed an ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Resend {
     None,
@@ -112,7 +112,7 @@ impl Sender {
         self.recovery.undo.begin(self.board.flight.una, out);
     }
 
-    /// Enters Loss at a retransmission timeout (Linux `tcp_enter_loss`).
+    /// Enters the state Loss at a retransmission timeout (Linux `tcp_enter_loss`).
     pub(super) fn enter_loss(&mut self) {
         let new_recovery = self.conn.ca_state < CaState::Recovery;
         let rates = self.rates.as_deref_mut();
@@ -120,8 +120,8 @@ impl Sender {
             .rack
             .mark_on_timeout(&self.conn, &mut self.board, rates);
         self.tell_losses();
-        // The timeout suggests that the reordering degree was overestimated, so reset the degree to
-        // its initial value.
+        // The timeout suggests that the degree of reordering was overestimated, so reset it to its
+        // initial value.
         if self.conn.ca_state <= CaState::Disorder && self.board.flight.sacked_out >= REORDERING {
             self.recovery.rack.reordering = REORDERING;
         }
@@ -144,12 +144,12 @@ impl Sender {
         self.recovery.high_seq = self.board.flight.nxt;
         self.recovery.probe.high_seq = None;
         self.ecn.begin_cwr();
-        // F-RTO is used as in step 1 of RFC 5682 section 3.1.
+        // The condition for F-RTO is that of RFC 5682 section 3.1, step 1.
         self.recovery.frto = new_recovery || self.recovery.timeouts > 0;
     }
 
-    /// Returns how a loss that an ACK reports was found: by three duplicate ACKs if they suffice,
-    /// otherwise by RACK.
+    /// Returns how a loss that an ACK reports was found. If there are three duplicate ACKs, they
+    /// have found it. Otherwise RACK has.
     pub(super) fn loss(&self) -> Reason {
         let rack = &self.recovery.rack;
         if !rack.reordering_seen && self.board.flight.sacked_out >= REORDERING {
@@ -184,7 +184,7 @@ impl Sender {
         self.set_ca_state(CaState::Recovery);
     }
 
-    /// Sets the window by PRR (Linux `tcp_cwnd_reduction`).
+    /// During a reduction, sets the window by PRR (Linux `tcp_cwnd_reduction`).
     pub(super) fn reduce_window(&mut self, delivered: u32, safe: bool) {
         let (in_flight, ssthresh) = (self.board.flight.in_flight(), self.window.ssthresh);
         let prr = &mut self.recovery.prr;
@@ -193,8 +193,8 @@ impl Sender {
         }
     }
 
-    /// Reports each segment that was found lost to a congestion control that asks for these reports
-    /// (in Linux the v3 branch of BBR: `tcp_notify_skb_loss_event`).
+    /// Reports each segment that was found lost to the congestion control, if it needs these
+    /// reports (in Linux the v3 branch of BBR: `tcp_notify_skb_loss_event`).
     pub(super) fn tell_losses(&mut self) {
         let Some(rates) = &mut self.rates else {
             return;
@@ -209,8 +209,8 @@ impl Sender {
         rates.marked.clear();
     }
 
-    /// Finds losses with RACK. If RACK must wait before it can decide about some segments, returns
-    /// how long.
+    /// Finds losses with RACK. If RACK cannot decide about some segments yet, returns how long to
+    /// wait before the next check.
     pub(super) fn detect_loss(&mut self) -> Option<Time> {
         let rates = self.rates.as_deref_mut();
         let rack = &self.recovery.rack;
@@ -219,8 +219,8 @@ impl Sender {
         wait
     }
 
-    /// Finds losses (Linux `tcp_identify_packet_loss`). Returns whether a retransmission was found
-    /// lost.
+    /// Finds losses (Linux `tcp_identify_packet_loss`). Returns whether a retransmission has been
+    /// found lost.
     fn identify_losses(&mut self, event: &mut Event) -> bool {
         if !std::mem::take(&mut self.recovery.rack.advanced) {
             return false;
@@ -270,7 +270,7 @@ impl Sender {
         self.set_ca_state(CaState::Open);
     }
 
-    /// Undoes a reduction if D-SACKs have reported every retransmission as a duplicate (Linux
+    /// If D-SACKs have reported every retransmission as a duplicate, undoes the reduction (Linux
     /// `tcp_try_undo_dsack`).
     fn try_undo_dsack(&mut self) -> bool {
         let all = self.recovery.undo.all_duplicates();
@@ -297,7 +297,7 @@ impl Sender {
                 && self.board.get(self.board.flight.una).flags & state::EVER_RETRANS != 0)
     }
 
-    /// Enters Open or Disorder (Linux `tcp_try_keep_open`).
+    /// Enters the state Open or Disorder (Linux `tcp_try_keep_open`).
     fn keep_open(&mut self) {
         let trouble = self.board.flight.sacked_out + self.board.flight.lost_out > 0
             || self.any_retransmission_out();
@@ -312,8 +312,8 @@ impl Sender {
         }
     }
 
-    /// Enters CWR if the ACK echoes a congestion mark, otherwise Open or Disorder (Linux
-    /// `tcp_try_to_open`).
+    /// Enters the state CWR if the ACK echoes a congestion mark, and otherwise Open or Disorder
+    /// (Linux `tcp_try_to_open`).
     fn try_to_open(&mut self, event: &Event) {
         if !self.any_retransmission_out() {
             self.recovery.undo.retrans_stamp = None;
@@ -333,11 +333,11 @@ impl Sender {
             return;
         }
         if !self.recovery.probe.retrans || event.dsack_of_probe {
-            // The probe was new data, or a D-SACK reports that the original and the probe have both
-            // arrived. So no segment was lost.
+            // Either the probe was new data, or a D-SACK reports that both the original and the
+            // probe have arrived. So no segment was lost.
             self.recovery.probe.high_seq = None;
         } else if ack > high {
-            // The probe repaired a loss, to which the sender responds with one reduction.
+            // The probe has repaired a loss. The sender responds to this loss with one reduction.
             self.begin_reduction(Signal::Loss);
             self.set_ca_state(CaState::Cwr);
             self.account_reduction(Reason::Probe, self.recovery.prr.prior_cwnd);
@@ -357,14 +357,14 @@ impl Sender {
         if event.ece {
             self.recovery.undo.prior_ssthresh = 0;
         }
-        // A state other than Open ends when every segment that was in flight at its beginning is
-        // acknowledged.
+        // Every state except Open ends when all segments have been acknowledged that were in flight
+        // at the beginning of the state.
         if self.conn.ca_state == CaState::Open {
             self.recovery.undo.retrans_stamp = None;
         } else if self.board.flight.una >= self.recovery.high_seq {
             match self.conn.ca_state {
-                // CWR lasts until one more segment is acknowledged, because this segment carries
-                // the CWR flag to the receiver.
+                // CWR lasts until one more segment has been acknowledged. This segment carries the
+                // CWR flag to the receiver.
                 CaState::Cwr if self.board.flight.una != self.recovery.high_seq => {
                     self.end_reduction();
                     self.set_ca_state(CaState::Open);
@@ -382,9 +382,9 @@ impl Sender {
                     && self.recovery.undo.marker.is_some()
                     && self.recovery.undo.was_delayed(event.echo)
                 {
-                    // The missing original has arrived late, so the path reorders packets. While
-                    // retransmissions are in flight, the sender neither searches for losses nor
-                    // retransmits.
+                    // The original of a missing segment has arrived late, so the path reorders
+                    // packets. While retransmissions are in flight, the sender neither searches for
+                    // losses nor retransmits.
                     self.recovery
                         .rack
                         .note_reordering(event.prior_una, &self.board);
@@ -437,21 +437,22 @@ impl Sender {
         Resend::Lost
     }
 
-    /// Processes an ACK in Loss (Linux `tcp_process_loss`, F-RTO of RFC 5682). Returns `None` if
-    /// the ACK ends Loss.
+    /// Processes an ACK in the state Loss (Linux `tcp_process_loss`, F-RTO of RFC 5682). Returns
+    /// `None` if the ACK ends the state Loss.
     fn process_loss(&mut self, event: &Event) -> Option<Resend> {
         let recovered = self.board.flight.una >= self.recovery.high_seq;
         if event.advanced && self.try_undo_loss(false, event.echo) {
             return None;
         }
         if self.recovery.frto {
-            // RFC 5682 step 3.b: a segment that was sent only once has arrived.
+            // RFC 5682 step 3.b: a segment that was sent only once has arrived, so the timeout was
+            // spurious.
             if event.original_delivered && self.try_undo_loss(true, event.echo) {
                 return None;
             }
             if self.board.flight.nxt > self.recovery.high_seq {
                 if event.sacked > 0 || event.duplicate {
-                    // Step 3.a: the timeout was not spurious.
+                    // RFC 5682 step 3.a: the timeout was not spurious.
                     self.recovery.frto = false;
                 }
             } else if event.advanced && !recovered {
@@ -469,7 +470,7 @@ impl Sender {
         Some(Resend::Lost)
     }
 
-    /// Retransmits or sends new data (Linux `tcp_xmit_recovery`).
+    /// Sends lost segments again, or sends new data (Linux `tcp_xmit_recovery`).
     pub(super) fn resend(&mut self, what: Resend, port: &mut impl Port) {
         if what == Resend::New {
             self.transmit(port);

@@ -1,4 +1,4 @@
-//! Tests the sender with single ACKs.
+//! Tests the sender by passing it single ACKs.
 
 use super::port::Port;
 use super::sender::Sender;
@@ -22,7 +22,7 @@ impl Port for Wire {
 }
 
 impl Wire {
-    /// Returns the segments sent since the last call, and whether each is a retransmission.
+    /// Returns which segments were sent since the last call, and whether each is a retransmission.
     fn take(&mut self) -> Vec<(u64, bool)> {
         let sent = std::mem::take(&mut self.0);
         sent.iter()
@@ -41,8 +41,8 @@ fn sender(plan: &TcpPlan) -> Sender {
     Sender::new(0, plan, cc, false, None)
 }
 
-/// Returns a sender that accepts a connection, measures delivery rates, and sends what the test
-/// writes. The RTT is 100 ms.
+/// Returns a sender that has accepted a connection, measures delivery rates, and sends the data
+/// that the test writes. The RTT is 100 ms.
 fn written_to() -> Sender {
     let entry = find(cc::ENTRIES, "bbr").expect("registered");
     let cc = (entry.build)(&complete_defaults(entry));
@@ -63,8 +63,8 @@ fn established(plan: &TcpPlan, rtt: Time, wire: &mut Wire) -> Sender {
     s
 }
 
-/// Returns an ACK with SACK blocks (first segment, one past the last) that echoes the timestamp
-/// `echo`.
+/// Returns an ACK that echoes the timestamp `echo`. A SACK block is given as (first segment, one
+/// past the last).
 fn ack(seq: u64, blocks: &[(u64, u64)], echo: Time) -> Packet {
     let mut packet = Packet::new(0, 66, Ecn::NotEct);
     packet.flags = flags::ACK;
@@ -86,8 +86,8 @@ fn rwnd(segments: u64) -> TcpPlan {
     }
 }
 
-/// Linux `tcp_clean_rtx_queue`: a SACK restarts the retransmission timer if it covers data that was
-/// sent before the last transmission of the first unacknowledged segment.
+/// Linux `tcp_clean_rtx_queue`: some SACKs restart the retransmission timer. They cover data that
+/// was sent before the last transmission of the first unacknowledged segment.
 #[test]
 fn the_timeout_moves_with_sacks_of_what_was_sent_before_the_retransmission() {
     let mut wire = Wire::default();
@@ -106,8 +106,8 @@ fn the_timeout_moves_with_sacks_of_what_was_sent_before_the_retransmission() {
     );
 }
 
-/// Linux `tcp_schedule_loss_probe`: an ACK restarts the retransmission timeout, so that the probe
-/// comes before the timeout.
+/// Linux `tcp_schedule_loss_probe`: an ACK restarts the retransmission timeout. So the tail loss
+/// probe comes before the timeout.
 #[test]
 fn a_probe_comes_two_round_trips_after_an_ack() {
     let mut wire = Wire::default();
@@ -124,7 +124,7 @@ fn a_probe_comes_two_round_trips_after_an_ack() {
 }
 
 fn fire(s: &mut Sender, wire: &mut Wire) -> Time {
-    // At the deadline, the sender converts the deadline to the time at which the timer wheel fires.
+    // At the deadline, the sender rounds the deadline to the time at which the timer wheel fires.
     s.on_timer(s.deadline(), wire);
     let at = s.deadline();
     s.on_timer(at, wire);
@@ -180,8 +180,8 @@ fn a_probe_that_was_needed_halves_the_window() {
     assert_eq!((s.window.ssthresh, s.window.cwnd), (5, 5));
 }
 
-/// A D-SACK for an unnecessary retransmission widens RACK's reordering window, but only if the
-/// sender has seen reordering.
+/// A D-SACK for a needless retransmission widens RACK's reordering window, but only if the sender
+/// has seen reordering before.
 #[test]
 fn duplicates_widen_the_window_where_reordering_was_seen() {
     for (seen, steps) in [(false, 1), (true, 2)] {
@@ -217,23 +217,24 @@ fn a_late_original_stops_retransmission() {
     assert!(s.window.cwnd >= 10 && s.conn.ca_state == CaState::Disorder);
 }
 
-/// Tests the timeouts of a SYN (Linux `tcp_syn_linear_timeouts`), and the initial window after SYNs
-/// were lost (`tcp_init_transfer`).
+/// Tests the timeouts of a SYN (Linux `tcp_syn_linear_timeouts`), and the initial window after lost
+/// SYNs (`tcp_init_transfer`).
 #[test]
 fn a_syn_is_repeated_every_second_at_first() {
     let mut wire = Wire::default();
     let mut s = sender(&TcpPlan::default());
     s.start(Time::ZERO, &mut wire);
     let times: Vec<Time> = (0..8).map(|_| fire(&mut s, &mut wire)).collect();
-    // The timeouts are 1, 1, 1, 1, 1, 2, 4 and 8 s, rounded up to a tick of the timer wheel.
+    // The timeouts are 1, 1, 1, 1, 1, 2, 4 and 8 s. Each is rounded up to a tick of the timer
+    // wheel.
     let wheel = [1024, 2048, 3072, 4096, 5120, 7168, 11_200, 19_456];
     assert_eq!(times, wheel.map(ms));
     let mut answer = *wire.0.last().expect("a SYN");
     answer.flags |= flags::ACK;
     wire.take();
     s.on_syn_ack(&answer, ms(19_456 + 30), &mut wire);
-    // The RTT is computed from the timestamp. More than one SYN was lost, so the window is one
-    // segment.
+    // The RTT is computed from the echoed timestamp. More than one SYN was lost, so the window is
+    // one segment.
     assert_eq!(s.conn.srtt, ms(30));
     assert_eq!(wire.take(), [(0, false)]);
 }
@@ -250,13 +251,13 @@ fn pacing_begins_after_the_first_window() {
     let s = established(&plan, ms(100), &mut wire);
     // The eleventh segment leaves at once, and the pacing gap begins.
     assert_eq!(wire.take().len(), 11);
-    // The gap is the time that 1448 bytes take at the pacing rate, which is twice 12 x 1448 bytes
-    // per 100 ms.
+    // The gap is the time in which 1448 bytes leave at the pacing rate. This rate is twice 12 x
+    // 1448 bytes per 100 ms.
     assert_eq!((s.deadline() - ms(100)).ns(), 4_166_667);
 }
 
 /// Linux `tcp_tso_autosize`: TCP sends several segments as one burst. The pacing gap after a burst
-/// is the time that all its segments take.
+/// is the time that all segments of the burst take.
 #[test]
 fn joined_segments_are_paced_together() {
     let gaps_at = |percent: u32, rtt: Time| {
@@ -276,15 +277,17 @@ fn joined_segments_are_paced_together() {
     assert_eq!(gaps(ms(100)), (12, 2 * 833_334));
     // With an RTT of 20 ms, 5.86 segments leave in a millisecond, so a burst has 5 segments.
     assert_eq!(gaps(ms(20)), (15, 5 * 166_667));
-    // With an RTT of 4 ms, 65536 >> 7 bytes are added to the burst: 29.3 + 0.35 segments.
+    // With an RTT of 4 ms, a burst has 65536 >> 7 additional bytes, which makes 29.3 + 0.35
+    // segments.
     assert_eq!(gaps(ms(4)), (39, 29 * 33_334));
-    // With an RTT of 2 ms, 65536 >> 3 bytes are added to the burst: 14.6 + 5.7 segments.
+    // With an RTT of 2 ms, a burst has 65536 >> 3 additional bytes, which makes 14.6 + 5.7
+    // segments.
     assert_eq!(gaps_at(50, ms(2)), (30, 20 * 66_667));
 }
 
-/// Linux `tcp_check_sack_reordering` measures the reordering degree: the largest number of later
-/// segments that arrived before a segment. Linux `tcp_may_raise_cwnd`: if this degree exceeds
-/// three, SACKs increase the window.
+/// Linux `tcp_check_sack_reordering` measures the degree of reordering. This is the largest number
+/// of later segments that have arrived before a segment. Linux `tcp_may_raise_cwnd`: if this degree
+/// exceeds three, SACKs also increase the window.
 #[test]
 fn the_degree_of_reordering_is_the_largest_distance() {
     let mut wire = Wire::default();
@@ -292,7 +295,8 @@ fn the_degree_of_reordering_is_the_largest_distance() {
     assert_eq!(s.info().reordering, 3);
     s.on_ack(&ack(0, &[(5, 6)], ms(100)), ms(200), &mut wire);
     s.on_ack(&ack(0, &[(3, 4), (5, 6)], ms(100)), ms(201), &mut wire);
-    // Segment 5 arrived before segment 3. This is a degree of three, the initial value.
+    // Segment 5 arrived before segment 3. The degree is then three, which is also the initial
+    // value.
     assert_eq!((s.info().reordering, s.window.cwnd), (3, 10));
     s.on_ack(
         &ack(0, &[(1, 2), (3, 4), (5, 6)], ms(100)),
@@ -302,14 +306,14 @@ fn the_degree_of_reordering_is_the_largest_distance() {
     assert!(s.recovery.rack.reordering_seen);
     assert_eq!((s.info().reordering, s.window.cwnd), (5, 11));
     assert_eq!(s.conn.ca_state, CaState::Disorder);
-    // All missing segments have arrived. Without SACK blocks, Linux measures the degree up to the
-    // acknowledged segment.
+    // All missing segments have arrived. The ACK has no SACK blocks. In this case, Linux measures
+    // the degree up to the acknowledged segment.
     s.on_ack(&ack(7, &[], ms(100)), ms(203), &mut wire);
     assert_eq!((s.info().reordering, s.conn.ca_state), (7, CaState::Open));
 }
 
-/// Linux `tcp_ack`, `old_ack`: if an ACK arrives after a later ACK, its SACK blocks are used, but
-/// the window does not change.
+/// Linux `tcp_ack`, `old_ack`: if a later ACK has overtaken an ACK, the SACK blocks of the old ACK
+/// are used. But the window does not change.
 #[test]
 fn an_overtaken_ack_tells_of_its_blocks_only() {
     let mut wire = Wire::default();
@@ -353,15 +357,15 @@ fn a_sender_can_be_written_to() {
     }
 }
 
-/// Linux `tcp_rate_check_app_limited`: until the data that was in flight at a pause of the
-/// application is delivered, rate samples are marked as limited by the application. Linux
-/// `tcp_slow_start_after_idle_check`: BBR keeps its window after an idle time.
+/// Linux `tcp_rate_check_app_limited`: if the application pauses, rate samples are marked as
+/// application-limited. This ends when the data that was in flight at the pause has been delivered.
+/// Linux `tcp_slow_start_after_idle_check`: BBR keeps its window after an idle time.
 #[test]
 fn an_application_that_has_nothing_to_send_is_noticed() {
     let mut wire = Wire::default();
     let mut s = written_to();
     s.write(4 * 1448, ms(100), &mut wire);
-    // Nothing was in flight, so rate samples are limited by the application until one segment is
+    // Nothing was in flight. So rate samples are application-limited until one segment is
     // delivered.
     assert_eq!(s.window.app_limited, 1);
     s.on_ack(&ack(2, &[], ms(100)), ms(200), &mut wire);
@@ -371,7 +375,7 @@ fn an_application_that_has_nothing_to_send_is_noticed() {
         (2, 100_000)
     );
     s.write(1448, ms(210), &mut wire);
-    // Two segments are delivered and two in flight, so rate samples are limited by the application
+    // Two segments are delivered and two are in flight. So rate samples are application-limited
     // until four segments are delivered.
     assert_eq!(s.window.app_limited, 4);
     s.on_ack(&ack(4, &[], ms(100)), ms(220), &mut wire);
@@ -406,8 +410,9 @@ fn pacing_by_payload_makes_up_for_delay() {
     assert_eq!(gaps, [1000, 1000, 700, 500]);
 }
 
-/// A congestion control with a model of the path is informed of each segment that a timeout or RACK
-/// finds lost. It sets the window itself, so the stack does not reduce the window.
+/// If a congestion control has a model of the path, the stack informs it of each segment that a
+/// timeout or RACK finds lost. The congestion control sets the window itself, so the stack does not
+/// reduce it.
 #[test]
 fn a_model_of_the_path_keeps_its_window() {
     let mut wire = Wire::default();
@@ -427,7 +432,7 @@ fn a_model_of_the_path_keeps_its_window() {
     assert!(s.window.cwnd >= 10, "{}", s.window.cwnd);
 }
 
-/// Linux `tcp_ack`: a D-SACK is counted as a delivered segment even if no segment was outstanding.
+/// Linux `tcp_ack`: a D-SACK counts as a delivered segment even if no segment was outstanding.
 #[test]
 fn a_duplicate_of_what_is_acknowledged_counts_as_delivered() {
     let mut wire = Wire::default();
@@ -442,8 +447,8 @@ fn a_duplicate_of_what_is_acknowledged_counts_as_delivered() {
     s.stats.retransmits = 1;
     s.on_ack(&duplicate, ms(202), &mut wire);
     assert_eq!(s.conn.delivered, 5);
-    // Linux `tcp_dsack_seen`: only one segment was retransmitted, so a second D-SACK does not
-    // count.
+    // Linux `tcp_dsack_seen`: only one segment was retransmitted, so a second D-SACK is not
+    // counted.
     s.on_ack(&duplicate, ms(203), &mut wire);
     assert_eq!(s.conn.delivered, 5);
 }
@@ -470,8 +475,8 @@ fn a_needless_retransmission_widens_the_reordering_window_but_a_needless_probe_d
     }
 }
 
-/// If an ACK that arrives after a later ACK echoes a mark, the segments that it newly delivers
-/// count as marked.
+/// A later ACK has overtaken an ACK that echoes a mark. The segments that the old ACK newly
+/// delivers count as marked.
 #[test]
 fn an_overtaken_ack_tells_of_marks() {
     let mut wire = Wire::default();
@@ -492,8 +497,8 @@ fn an_overtaken_ack_tells_of_marks() {
     assert_eq!((s.conn.delivered, s.conn.delivered_ce), (4 + 3, 1));
 }
 
-/// RFC 5682 section 3.1 step 3.b: if a SACK after a timeout covers a segment that was sent only
-/// once, the timeout was spurious.
+/// RFC 5682 section 3.1 step 3.b: after a timeout, a SACK covers a segment that was sent only once.
+/// So the timeout was spurious.
 #[test]
 fn a_sack_of_an_original_undoes_a_timeout() {
     for (sacked, state) in [((3, 5), CaState::Disorder), ((0, 0), CaState::Loss)] {
@@ -510,7 +515,8 @@ fn a_sack_of_an_original_undoes_a_timeout() {
     }
 }
 
-/// A congestion control that sets a fixed window at each ACK, and counts calls of `pkts_acked`.
+/// A congestion control that sets a fixed window at each ACK. It counts how often `pkts_acked` is
+/// called.
 struct Fixed {
     cwnd: u32,
     acked: Arc<AtomicU32>,
@@ -539,8 +545,8 @@ impl CongestionControl for Fixed {
     }
 }
 
-/// Returns a sender that uses [`Fixed`] and has an RTT of 100 ms, and the counter of `pkts_acked`
-/// calls.
+/// Returns a sender that uses [`Fixed`] and has an RTT of 100 ms. Also returns the counter of
+/// `pkts_acked` calls.
 fn fixed(cwnd: u32, wire: &mut Wire) -> (Sender, Arc<AtomicU32>) {
     let acked = Arc::default();
     let control = Box::new(Fixed {
@@ -556,7 +562,7 @@ fn fixed(cwnd: u32, wire: &mut Wire) -> (Sender, Arc<AtomicU32>) {
 }
 
 /// If a congestion control lowers the window by at least a quarter (rounded down), the sender
-/// records a reduction.
+/// records this as a reduction.
 #[test]
 fn a_window_that_a_control_sets_counts_as_reduced_from_a_quarter_less() {
     for (cwnd, reductions) in [(8, 1), (9, 0), (10, 0), (40, 0)] {
@@ -571,7 +577,7 @@ fn a_window_that_a_control_sets_counts_as_reduced_from_a_quarter_less() {
     }
 }
 
-/// Linux `tcp_clean_rtx_queue` calls `pkts_acked` only if an ACK newly delivers segments.
+/// Linux `tcp_clean_rtx_queue` calls `pkts_acked` only if an ACK delivers segments.
 #[test]
 fn an_ack_that_delivers_nothing_is_no_pkts_acked() {
     let mut wire = Wire::default();
@@ -623,7 +629,7 @@ fn the_steps_of_a_reduction_count_once() {
         let all = s.account.listed.iter();
         all.map(|r| (r.reason(), r.from, r.to)).collect()
     };
-    // Segment 0 is lost, and each ACK reports one more delivered segment. The third ACK starts the
+    // Segment 0 is lost. Each ACK reports one more segment as delivered. The third ACK starts the
     // recovery.
     for n in 1..8 {
         s.on_ack(&ack(0, &[(1, 1 + n)], ms(100)), ms(200 + n), &mut wire);

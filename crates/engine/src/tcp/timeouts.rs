@@ -10,7 +10,7 @@ use crate::cc::{CaState, Control};
 use crate::units::Time;
 
 impl Sender {
-    /// Responds to the deadlines that have passed at `now`.
+    /// Handles all deadlines that have passed at `now`.
     pub fn on_timer(&mut self, now: Time, port: &mut impl Port) {
         self.conn.now = now;
         match self.timer.take_due(now) {
@@ -24,15 +24,15 @@ impl Sender {
             Some(Kind::None) => self.timer.clear(),
             None => {}
         }
-        // If pacing set the deadline, send the next segments.
+        // If pacing has set the deadline, send the next segments.
         if self.is_established() && self.pacer.is_due(now) {
             self.retransmit_lost(port);
             self.transmit(port);
         }
     }
 
-    /// Sends a tail loss probe (Linux `tcp_send_loss_probe`). The probe is new data if possible,
-    /// otherwise the last segment.
+    /// Sends a tail loss probe (Linux `tcp_send_loss_probe`). The probe is new data if the sender
+    /// has any that it may send. Otherwise the probe is the last segment.
     fn send_probe(&mut self, port: &mut impl Port) {
         self.timer.kind = Kind::Probe;
         if self.recovery.probe.high_seq.is_none() && self.board.flight.packets_out() > 0 {
@@ -45,13 +45,13 @@ impl Sender {
                 self.note_window_use(self.board.flight.in_flight() >= self.window.cwnd);
             }
             self.recovery.probe.high_seq = Some(self.board.flight.nxt);
-            // The retransmission timeout runs from the transmission of the probe.
+            // From now on, the retransmission timeout counts from the transmission of the probe.
             self.timer.kind = Kind::None;
         }
         self.rearm_rto();
     }
 
-    /// Handles the retransmission timeout (RFC 6298 from section 5.4 on; Linux
+    /// Handles an expired retransmission timeout (RFC 6298 from section 5.4 on; Linux
     /// `tcp_retransmit_timer`).
     fn on_rto(&mut self, port: &mut impl Port) {
         if self.board.flight.packets_out() == 0 {
@@ -69,8 +69,8 @@ impl Sender {
     /// Handles RACK's reordering timer (RFC 8985 section 6.3; Linux `tcp_rack_reo_timeout`).
     fn on_reorder_timeout(&mut self, port: &mut impl Port) {
         let prior = self.board.flight.in_flight();
-        // With this kind, `rearm_rto` measures the timeout from the transmission of the first
-        // segment.
+        // With this kind of timer, `rearm_rto` measures the timeout from the transmission of the
+        // first segment.
         self.timer.kind = Kind::Reorder;
         self.detect_loss();
         if prior != self.board.flight.in_flight() {
@@ -82,7 +82,7 @@ impl Sender {
             }
             self.retransmit_lost(port);
         }
-        // At the next ACK or timeout, check the segments about which RACK could not decide.
+        // At the next ACK or timeout, check again the segments about which RACK could not decide.
         if self.timer.kind != Kind::Retransmit {
             self.rearm_rto();
         }

@@ -1,4 +1,5 @@
-//! A sender's only timer, and what to do when it expires (Linux `icsk_pending`, `tcp_timer.c`).
+//! The timer of a sender, and what to do when it expires (Linux `icsk_pending`, `tcp_timer.c`). A
+//! sender has only one timer.
 
 use super::rtt::{INITIAL_RTO, Rtt};
 use super::scoreboard::Scoreboard;
@@ -7,7 +8,7 @@ use crate::plan::TcpPlan;
 use crate::units::Time;
 use crate::wheel::TimerClock;
 
-/// Linux `TCP_TIMEOUT_MIN`: two jiffies at HZ 1000.
+/// Shortest timeout (Linux `TCP_TIMEOUT_MIN`): two jiffies at HZ 1000.
 pub(super) const TIMEOUT_MIN: Time = Time::from_ms(2);
 
 /// What to do when the timer expires.
@@ -31,8 +32,8 @@ pub(super) struct Timer {
     /// wheel.
     set: Time,
     pub clock: TimerClock,
-    /// Extra time before a tail loss probe if only one segment is in flight, because the receiver
-    /// may delay its ACK.
+    /// Extra time before a tail loss probe if only one segment is in flight. The receiver may delay
+    /// the ACK of this segment.
     slack: Time,
 }
 
@@ -59,7 +60,7 @@ impl Timer {
         self.deadline = Time::NEVER;
     }
 
-    /// Returns the kind of the timer if it has expired. Later calls return `None`.
+    /// If the timer has expired, returns its kind. Later calls return `None`.
     pub fn take_due(&mut self, now: Time) -> Option<Kind> {
         if self.deadline <= now && self.set < Time::NEVER && self.clock.is_coarse() {
             // Round the deadline only now, because most timers are set again before they expire.

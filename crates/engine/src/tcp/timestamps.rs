@@ -1,12 +1,13 @@
-//! The clock for the timestamp option (RFC 7323 section 5.4). It counts whole milliseconds (Linux
-//! `TCP_TS_HZ`), so an RTT from an echoed timestamp is in whole milliseconds.
+//! The clock for the timestamp option (RFC 7323 section 5.4). The clock counts whole milliseconds
+//! (Linux `TCP_TS_HZ`). So an RTT that is computed from an echoed timestamp is a whole number of
+//! milliseconds.
 
 use crate::units::Time;
 
-/// A tick, ns.
+/// A tick of this clock, in ns.
 const TICK: u64 = 1_000_000;
 
-/// Returns the RTT from an echoed timestamp, in whole ticks (Linux `tcp_rtt_tsopt_us`). The result
+/// Computes the RTT from an echoed timestamp, in whole ticks (Linux `tcp_rtt_tsopt_us`). The result
 /// is at least one tick.
 pub(super) fn rtt(now: Time, echo: Time) -> Time {
     let ticks = (now.ns() / TICK).saturating_sub(echo.ns() / TICK);

@@ -1,5 +1,5 @@
-//! Determines whether a reduction was spurious, and stores the state that is needed to undo it
-//! (Linux `tcp_init_undo`, `tcp_may_undo`).
+//! Determines whether a reduction was spurious. Stores the state that is needed to undo it (Linux
+//! `tcp_init_undo`, `tcp_may_undo`).
 
 use super::timestamps;
 use crate::units::Time;
@@ -7,15 +7,15 @@ use crate::units::Time;
 /// State for undoing the last reduction of the window.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Undo {
-    /// First unacknowledged segment when the reduction began. `None` if the reduction cannot be
-    /// undone.
+    /// The first unacknowledged segment at the beginning of the reduction. `None` if the reduction
+    /// cannot be undone.
     pub marker: Option<u64>,
     /// Number of retransmissions that no D-SACK has proven spurious yet. `None` if there were no
     /// retransmissions.
     pub retrans: Option<u32>,
-    /// ssthresh before the reduction. 0 means that ssthresh is not restored.
+    /// ssthresh before the reduction. 0 means that undoing does not restore ssthresh.
     pub prior_ssthresh: u32,
-    /// Time of the first retransmission of this recovery.
+    /// When the first retransmission of this recovery was sent.
     pub retrans_stamp: Option<Time>,
 }
 
@@ -33,7 +33,7 @@ impl Undo {
         self.retrans = Some(self.retrans.unwrap_or(0) + 1);
     }
 
-    /// Records that a D-SACK reports segment `seq`, which was retransmitted.
+    /// Records that a D-SACK reports segment `seq`, which had been retransmitted.
     pub fn duplicate(&mut self, seq: u64) {
         if let (Some(marker), Some(left)) = (self.marker, self.retrans)
             && left > 0
@@ -48,9 +48,9 @@ impl Undo {
         self.marker.is_some() && self.retrans == Some(0)
     }
 
-    /// Returns whether the original of a segment has arrived, so that the segment was only delayed.
-    /// This is the case if the echoed timestamp is older than the first retransmission, or if
-    /// nothing has been retransmitted yet.
+    /// Returns whether the original of a segment has arrived. The segment was then late and not
+    /// lost. This is the case if the echoed timestamp is older than the first retransmission, or if
+    /// nothing has been retransmitted.
     pub fn was_delayed(&self, echo: Option<Time>) -> bool {
         match self.retrans_stamp {
             Some(stamp) => echo.is_some_and(|echo| timestamps::before(echo, stamp)),

@@ -1,17 +1,17 @@
-//! The AccECN option (RFC 9768 section 3.2.3): its counters, how an ACK carries them, and how many
-//! of them fit into an ACK.
+//! The AccECN option (RFC 9768 section 3.2.3): its counters, how an ACK carries the counters, and
+//! how many counters fit into an ACK.
 
 use crate::packet::{Packet, Sack, flags};
 
-/// Initial value of the byte counters of ECT on the wire.
+/// Initial value of the byte counters for ECT(0) and ECT(1) on the wire.
 const ECT_INIT: u32 = 1;
 /// Mask for the bits of a byte counter on the wire.
 const BYTES_MASK: u32 = 0xFF_FFFF;
-/// Bytes of an option with all three counters, without padding.
+/// Length of an option with all three counters, without padding, in bytes.
 const OPTION: u16 = 11;
 const COUNTER: u16 = 3;
-/// [`Packet::sack`] stores the option in its third block. There, the three bits above the 24 bits
-/// of the CE counter show which counters are present.
+/// [`Packet::sack`] stores the option in its third block. The CE counter uses 24 bits of this
+/// block. The three bits above them show which counters are present.
 const PRESENT_SHIFT: u32 = 24;
 
 /// Index of the counter of bytes that arrived with ECT(1).
@@ -21,16 +21,16 @@ pub const CE: usize = 1;
 /// Index of the counter of bytes that arrived with ECT(0).
 pub const ECT0: usize = 2;
 
-/// The initial value of each counter on the wire. Two of them are not 0, so that an end can detect
+/// The initial value of each counter on the wire. Two of the values are not 0. So an end can detect
 /// a path that sets the counters to 0 (RFC 9768 section 3.2.1).
 const INIT: [u32; 3] = [ECT_INIT, 0, ECT_INIT];
 
-/// The byte counters in an option, modulo 2^24 and without their initial values, in the order
-/// ECT(1), CE, ECT(0).
+/// The byte counters in an option, in the order ECT(1), CE, ECT(0). They are modulo 2^24, and their
+/// initial values have been subtracted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters(pub [Option<u32>; 3]);
 
-/// The values of the counters on the wire, and how many of the values are present.
+/// The values of the counters on the wire, and how many of these values the option contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WireCounters([u32; 3], usize);
 
@@ -61,7 +61,7 @@ impl Counters {
         })
     }
 
-    /// Puts the option into an ACK, where the third SACK block would be.
+    /// Stores the option in an ACK, in place of the third SACK block.
     pub fn put(self, ack: &mut Packet) {
         let present = |at: usize| u32::from(self.0[at].is_some()) << (PRESENT_SHIFT + at as u32);
         let value = |at: usize| self.0[at].unwrap_or(0) & BYTES_MASK;
@@ -73,7 +73,7 @@ impl Counters {
         ack.ect0 = value(ECT0);
     }
 
-    /// Returns the values on the wire, from ECT(1) to the last counter that is present.
+    /// Returns the values on the wire, from ECT(1) to the last counter that the option contains.
     pub fn on_the_wire(self) -> WireCounters {
         let mut all = [0; 3];
         let mut fields = 0;
@@ -93,22 +93,22 @@ impl Counters {
     }
 }
 
-/// Returns the change of a counter as a signed number of 24 bits. A decrease means that the
-/// sender's estimate was too high (Linux `tcp_update_ecn_bytes`).
+/// Returns by how much a counter has changed, as a signed number of 24 bits. A decrease means that
+/// the sender's estimate was too high (Linux `tcp_update_ecn_bytes`).
 pub(super) fn change(known: u32, told: u32) -> i32 {
     let news = told.wrapping_sub(known) & BYTES_MASK;
     ((news << 8) as i32) >> 8
 }
 
-/// Computes how much of the option fits next to SACK blocks, with at least `required` counters.
-/// Returns the number of counters, the number of remaining blocks, and the bytes of the option
-/// (Linux `tcp_options_fit_accecn`).
+/// Computes how much of the option fits into an ACK with SACK blocks. The option must have at least
+/// `required` counters. Returns the number of counters, the number of SACK blocks that remain, and
+/// the length of the option (Linux `tcp_options_fit_accecn`).
 pub(super) fn fit(mut blocks: usize, required: u8, room: u16) -> Option<(u8, usize, u16)> {
     let mut fields = 3;
     let mut size = OPTION;
     loop {
         let sack = if blocks > 0 { 4 + 8 * blocks as u16 } else { 0 };
-        // The SACK option has two bytes of padding, which the AccECN option may use.
+        // The SACK option has two bytes of padding. The AccECN option may use these bytes.
         let spare = if blocks > 0 { 2 } else { 0 };
         let aligned = if size & 3 > spare {
             size.next_multiple_of(4)
@@ -145,8 +145,8 @@ mod tests {
             for required in 0..=3 {
                 for room in 0..=ROOM {
                     let Some((fields, kept, size)) = fit(blocks, required, room) else {
-                        // `None` is correct only if even two SACK blocks leave too little space for
-                        // the required counters.
+                        // `None` is correct only if the required counters do not fit even next to
+                        // two SACK blocks.
                         let sack = if blocks > 0 {
                             4 + 8 * blocks.min(2) as u16
                         } else {
@@ -166,8 +166,8 @@ mod tests {
         }
     }
 
-    /// The results equal those of Linux `tcp_options_fit_accecn` with timestamps, which leave 28
-    /// bytes for other options.
+    /// The results equal those of Linux `tcp_options_fit_accecn` with timestamps. Timestamps leave
+    /// 28 bytes for other options.
     #[test]
     fn room_for_the_option() {
         // Each row has the number of SACK blocks, the number of required counters, and the expected
@@ -178,10 +178,10 @@ mod tests {
             // SACK takes 20 bytes and leaves eight bytes, which are enough for two counters.
             (2, 2, Some((2, 2, 8))),
             (2, 3, None),
-            // If two counters must be reported, one of three SACK blocks is left out.
+            // If two counters are required, one of the three SACK blocks is left out.
             (3, 2, Some((2, 2, 8))),
             (3, 3, None),
-            // An option without counters fits into SACK's padding.
+            // An option without counters fits into the padding of the SACK option.
             (3, 0, Some((0, 3, 0))),
         ] {
             assert_eq!(fit(blocks, required, 28), fits, "{blocks} blocks");

@@ -8,10 +8,10 @@ use crate::plan::AccEcnOption;
 use crate::units::Time;
 
 const TIMESTAMPS: u16 = 12;
-/// Bytes that a TCP header can use for options.
+/// Bytes that a TCP header has for options.
 pub(super) const ROOM: u16 = 40;
-/// Smallest number of options per round trip with [`AccEcnOption::Minimum`] (Linux
-/// `tcp_ecn_option_beacon`).
+/// How many options the receiver sends at least per round trip with [`AccEcnOption::Minimum`]
+/// (Linux `tcp_ecn_option_beacon`).
 const BEACON: u64 = 3;
 
 #[derive(Clone, Debug)]
@@ -23,17 +23,17 @@ pub(in crate::tcp) struct Receiving {
     last: Ecn,
     /// How many of the next ACKs must carry the option.
     demand: u8,
-    /// Number of counters that the next option must contain, so that it includes every counter
+    /// How many counters the next option must contain, so that it includes every counter that has
     /// changed since the last option.
     required: u8,
     sent: Time,
     option: AccEcnOption,
     /// Whether the other end understands the option (Linux `saw_accecn_opt`).
     pub heard: bool,
-    /// Bytes available for options other than timestamps.
+    /// Bytes that an ACK has for options other than timestamps.
     room: u16,
-    /// The last segment that arrived twice. `told_duplicate` is true if the last ACK reported it in
-    /// a D-SACK and carried the option.
+    /// The last segment that arrived twice. `told_duplicate` is true if the last ACK reported this
+    /// segment in a D-SACK and carried the option.
     duplicate: Option<u64>,
     told_duplicate: bool,
 }
@@ -65,10 +65,10 @@ impl Receiving {
         self.packets = self.packets.wrapping_add(u32::from(ecn == Ecn::Ce));
     }
 
-    /// Counts a data packet. Returns whether it must be acknowledged at once because the ECN field
-    /// has changed (Linux `tcp_ecn_received_counters`).
-    // The functions for Accurate ECN are not inlined, so that receivers without it only execute one
-    // test.
+    /// Counts a data packet. Returns whether the packet must be acknowledged at once because the
+    /// ECN field has changed (Linux `tcp_ecn_received_counters`).
+    // The functions for Accurate ECN are not inlined. So a receiver without Accurate ECN spends
+    // only one test on it.
     #[inline(never)]
     pub fn on_data(&mut self, ecn: Ecn, payload: u16) -> bool {
         let ce = ecn == Ecn::Ce;
@@ -80,7 +80,8 @@ impl Receiving {
             if payload > 0 {
                 self.required = self.required.max(at as u8 + 1);
             }
-            // Send the option at least once per 4 MiB, before the counter can wrap.
+            // Send the option at least once per 4 MiB, so that no counter wraps between two
+            // options.
             if (*bytes ^ before) >> 22 != 0 {
                 self.demand = self.demand.max(1);
             }
@@ -95,9 +96,9 @@ impl Receiving {
         edge
     }
 
-    /// Records a duplicate of segment `seq`. If the last ACK reported the same duplicate and
-    /// carried the option, ACKs with the option seem to get lost. The receiver then stops sending
-    /// the option (Linux `tcp_rcv_spurious_retrans`, RFC 9768 section 3.2.3.2.2).
+    /// Records that segment `seq` has arrived again. If the last ACK reported the same duplicate
+    /// and carried the option, then ACKs with the option seem to get lost. The receiver then stops
+    /// sending the option (Linux `tcp_rcv_spurious_retrans`, RFC 9768 section 3.2.3.2.2).
     #[cold]
     pub fn on_duplicate(&mut self, seq: u64) {
         let again = self.told_duplicate && self.duplicate == Some(seq);
@@ -107,8 +108,8 @@ impl Receiving {
         self.duplicate = Some(seq);
     }
 
-    /// Adds the ACE field and, if due, the option to an ACK with `blocks` SACK blocks, of which the
-    /// first may be a D-SACK.
+    /// Adds the ACE field and, if it is due, the option to an ACK with `blocks` SACK blocks. The
+    /// first of these blocks may be a D-SACK.
     #[inline(never)]
     pub fn on_ack(&mut self, ack: &mut Packet, blocks: usize, now: Time, rtt: Time) {
         ack.flags |= flags_of(self.packets.wrapping_add(CEP_INIT));
@@ -196,7 +197,7 @@ mod tests {
     /// option seem to get lost.
     #[test]
     fn an_option_that_gets_lost_is_given_up() {
-        // Each row has the segments that arrive again and are acknowledged with a D-SACK, and
+        // Each row has two parts: the segments that arrive again and are reported by a D-SACK, and
         // whether each ACK carries the option.
         let table: [(&[u64], &[bool]); 4] = [
             (&[3, 3, 3], &[true, false, false]),

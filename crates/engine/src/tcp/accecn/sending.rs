@@ -1,4 +1,4 @@
-//! The sender's side. The sender computes how many segments an ACK newly reports as marked.
+//! The sender's side. From each ACK, the sender computes how many more segments were marked.
 
 use super::option::{CE, Counters, change};
 use super::{ACE_MASK, CEP_INIT, ace};
@@ -8,15 +8,15 @@ use crate::packet::Packet;
 /// mean has `STRETCH_DIGITS` fractional bits.
 const STRETCH_WEIGHT: u32 = 6;
 const STRETCH_DIGITS: u32 = 6;
-/// If the mean number of segments per ACK is above this, the path thins ACKs. The sender then
-/// assumes that the counter has not wrapped, even if an ACK covers many segments.
+/// If the mean number of segments per ACK exceeds this number, the path thins out ACKs. The sender
+/// then assumes that the CE counter has not wrapped, even if an ACK covers many segments.
 const THINNED: u32 = 4;
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::tcp) struct Delivered {
-    /// Number of segments, including duplicates that the ACK reports.
+    /// Number of segments that the ACK delivers, including the duplicates that it reports.
     pub segments: u32,
-    /// How many of the segments are duplicates. The byte counters do not include them.
+    /// How many of these segments are duplicates. The byte counters do not include them.
     pub duplicates: u32,
 }
 
@@ -24,16 +24,16 @@ pub(in crate::tcp) struct Delivered {
 pub(in crate::tcp) struct Sending {
     /// The sender's estimate of the bytes that arrived with each ECN field.
     pub bytes: [u32; 3],
-    /// The counter that the sender increases while ACKs carry no option (Linux `est_ecnfield`).
+    /// The counter that the sender increases when an ACK has no option (Linux `est_ecnfield`).
     growing: Option<usize>,
     seen: bool,
-    /// Mean of the segments delivered by an ACK, scaled by 2^6.
+    /// Mean number of segments that an ACK delivers, scaled by 2^6.
     stretch: u32,
 }
 
 impl Sending {
-    /// Returns how many segments an ACK newly reports as marked. `counted` segments were already
-    /// known to be marked (Linux `__tcp_accecn_process`).
+    /// Returns how many segments an ACK newly reports as marked. It was already known that
+    /// `counted` segments were marked (Linux `__tcp_accecn_process`).
     #[inline(never)]
     pub fn process(&mut self, ack: &Packet, news: Delivered, counted: u64, mss: u16) -> u32 {
         let delivered = news.segments;
@@ -58,7 +58,7 @@ impl Sending {
         marked(delivered, delta, told, thinned, mss)
     }
 
-    /// Reads the byte counters of an ACK, or estimates them if it carries no option. Returns
+    /// Reads the byte counters of an ACK. If the ACK has no option, estimates the counters. Returns
     /// whether the result is reliable (Linux `tcp_accecn_process_option`).
     fn take_option(&mut self, ack: &Packet, delivered: u32) -> bool {
         let growing = self.growing;
@@ -98,10 +98,10 @@ impl Sending {
     }
 }
 
-/// Returns the number of marks that an ACK reports. The packet counter may have wrapped (RFC 9768
-/// appendix A.2). The ACK delivers `delivered` segments, and its ACE field has advanced by `delta`,
-/// modulo 8. `told` contains the bytes that arrived with CE and the bytes delivered, if an option
-/// reports them.
+/// Returns how many marks an ACK reports. The packet counter may have wrapped (RFC 9768 appendix
+/// A.2). The ACK delivers `delivered` segments, and its ACE field has advanced by `delta`, modulo
+/// 8. If an option reports bytes, `told` contains the bytes that arrived with CE and the bytes that
+///    the ACK delivers.
 fn marked(delivered: u32, delta: u32, told: Option<(u32, u32)>, thinned: bool, mss: u16) -> u32 {
     if delivered <= ACE_MASK {
         return delta;
@@ -132,23 +132,25 @@ mod tests {
     use crate::plan::AccEcnOption;
     use crate::units::Time;
 
-    /// Tests the rules of RFC 9768 appendix A.2 with Linux's choices, for segments of 1000 bytes.
+    /// Tests the rules of RFC 9768 appendix A.2 where Linux chooses among alternatives, for
+    /// segments of 1000 bytes.
     #[test]
     fn wraps_by_table() {
         // Each row has the arguments of `marked` without `mss`, and the expected number of marks.
-        // If an option reports bytes, `told` is (CE bytes, all bytes).
+        // If an option reports bytes, `told` is (CE bytes, delivered bytes).
         type Told = Option<(u32, u32)>;
         let table: [(u32, u32, Told, bool, u32); 18] = [
             // With at most seven segments the counter cannot have wrapped.
             (7, 7, None, false, 7),
             (7, 0, None, false, 0),
             (0, 0, None, false, 0),
-            // With more segments, the largest possible number is the safe choice.
+            // With more segments, the counter may have wrapped. It is safe to assume the largest
+            // possible number of marks.
             (8, 0, None, false, 8),
             (9, 1, None, false, 9),
             (9, 2, None, false, 2),
             (20, 3, None, false, 19),
-            // If ACKs usually deliver many segments, a wrap is unlikely.
+            // If ACKs usually deliver many segments, it is unlikely that the counter has wrapped.
             (20, 3, None, true, 3),
             // With the option, the CE bytes show whether the counter has wrapped.
             (15, 0, Some((0, 15_000)), false, 0),
@@ -156,8 +158,8 @@ mod tests {
             (15, 7, Some((7_000, 15_000)), false, 7),
             (15, 7, Some((15_000, 15_000)), false, 15),
             (8, 0, Some((8_000, 8_000)), false, 8),
-            // If there are more CE bytes than the counter reports without a wrap, the counter has
-            // wrapped once.
+            // There are more CE bytes than the counter would report without a wrap, so the counter
+            // has wrapped once.
             (15, 1, Some((2_000, 15_000)), false, 9),
             (15, 1, Some((1_001, 15_000)), false, 9),
             // The CE bytes can also show several wraps.
@@ -182,7 +184,8 @@ mod tests {
     }
 
     /// Linux `tcp_accecn_process`: if ACKs deliver more than four segments on average, the sender
-    /// assumes no wrap of the counter. This applies even to an ACK that delivers many segments.
+    /// assumes no wrap of the counter. The sender assumes this even for an ACK that delivers many
+    /// segments.
     #[test]
     fn a_long_stride_is_believed_where_all_are_long() {
         let mut receiver = Receiving::new(AccEcnOption::Off, true);
@@ -224,8 +227,8 @@ mod tests {
         assert_eq!(sender.bytes, [2896, 2000, 0]);
     }
 
-    /// Each ECN field has a counter. If a second counter grows too, the sender does not know which
-    /// of them grows while ACKs carry no option (Linux `est_ecnfield`).
+    /// Each ECN field has a counter. If a second counter grows too, the sender no longer knows
+    /// which counter to increase when an ACK has no option (Linux `est_ecnfield`).
     #[test]
     fn which_counter_grows() {
         let mut sender = Sending::default();
@@ -241,7 +244,7 @@ mod tests {
         sender.process(&ack([1000, 0, 2000]), one(1), 0, 1000);
         sender.process(&bare, one(2), 0, 1000);
         assert_eq!(sender.bytes, [3000, 0, 2000]);
-        // The option reports less than the sender had estimated. Afterwards the sender no longer
+        // The option reports less than the sender had estimated. After that, the sender no longer
         // estimates.
         sender.process(&ack([2000, 1000, 2000]), one(1), 0, 1000);
         sender.process(&bare, one(9), 0, 1000);

@@ -1,4 +1,4 @@
-//! Tests the receiver with single packets.
+//! Tests the receiver by sending it single packets.
 
 use super::*;
 use crate::cc::EcnNeed;
@@ -45,7 +45,7 @@ impl End {
 }
 
 /// Sends `per_rtt` segments in each RTT of 100 ms. Returns how many of them the receiver
-/// acknowledges one by one before it first delays an ACK.
+/// acknowledges singly before it delays an ACK for the first time.
 fn acknowledged_singly(rcvbuf: ReceiveBuffer, per_rtt: u64) -> u64 {
     let plan = TcpPlan {
         rcvbuf,
@@ -70,7 +70,7 @@ fn a_window_that_does_not_grow_lets_acks_be_delayed() {
     assert_eq!(acknowledged_singly(ReceiveBuffer::Fixed, 5), 3_095);
 }
 
-/// A segment with CWR is acknowledged at once, with every kind of echo (Linux
+/// With every kind of echo, a segment with CWR is acknowledged at once (Linux
 /// `tcp_ecn_accept_cwr`).
 #[test]
 fn cwr_is_acknowledged_at_once() {
@@ -86,8 +86,8 @@ fn cwr_is_acknowledged_at_once() {
     }
 }
 
-/// RFC 8257 section 3.2: when CE changes, delayed packets are acknowledged with the old state. An
-/// ACK with the new state is sent at once.
+/// RFC 8257 section 3.2: when CE starts or ends, an ACK with the old state acknowledges the delayed
+/// packets. Another ACK with the new state is sent at once.
 #[test]
 fn a_change_of_ce_is_told_by_two_acks() {
     let mut end = End::new(EcnEcho::PerPacket);
@@ -98,7 +98,7 @@ fn a_change_of_ce_is_told_by_two_acks() {
 }
 
 /// With Accurate ECN, DCTCP's receiver also sends both ACKs (Linux `dctcp_ece_ack_update`). In the
-/// first one, the CE counter already includes the new mark. Other receivers send only the second
+/// first ACK, the CE counter already includes the new mark. Other receivers send only the second
 /// ACK. With Accurate ECN, ECE is a bit of the CE counter, not an echo.
 #[test]
 fn with_accurate_ecn_a_change_of_ce_is_told_by_two_acks_to_dctcp_only() {
@@ -120,7 +120,7 @@ fn with_accurate_ecn_a_change_of_ce_is_told_by_two_acks_to_dctcp_only() {
     assert_eq!(others, [(1, 5), (3, 6), (5, 0), (6, 0)]);
 }
 
-/// Returns the ACKs for each of these packets, which arrive 1 ms apart, as (acknowledged, ECE,
+/// Sends these packets 1 ms apart. Returns the ACKs that follow each packet, as (acknowledged, ECE,
 /// ESCE).
 fn echoes(echo: EcnEcho, sce: SceEcho, packets: &[Ecn]) -> Vec<Vec<(u64, bool, bool)>> {
     let mut end = End::new(echo);
@@ -141,8 +141,8 @@ fn echoes(echo: EcnEcho, sce: SceEcho, packets: &[Ecn]) -> Vec<Vec<(u64, bool, b
 const ECT: Ecn = Ecn::Ect0;
 const SCE: Ecn = Ecn::Ect1;
 
-/// An ACK never covers both SCE-marked and unmarked packets. The first packet after a change is
-/// acknowledged at once.
+/// An ACK never covers both SCE-marked and unmarked packets. The first packet after a change of the
+/// marking is acknowledged at once.
 #[test]
 fn acks_are_split_where_sce_marks_begin_and_end() {
     let packets = [ECT, SCE, SCE, SCE, ECT, ECT, ECT, SCE, ECT, SCE];
@@ -163,7 +163,7 @@ fn acks_are_split_where_sce_marks_begin_and_end() {
         ]
     );
     // With `SplitDelayed`, the ACK for the packets before a change counts as one of the two
-    // segments that trigger the next ACK. This ACK does not stop the delayed-ACK timer.
+    // segments that trigger the next ACK. It does not stop the delayed-ACK timer.
     assert_eq!(
         echoes(EcnEcho::Sticky, SceEcho::SplitDelayed, &packets),
         [
@@ -198,8 +198,8 @@ fn pending_esce_is_sent_once() {
     assert_eq!((acks.len(), acks[0].has(flags::ESCE)), (1, false));
 }
 
-/// CE is echoed as in RFC 3168, with or without ESCE. A CE mark does not end a sequence of SCE
-/// marks.
+/// CE is echoed as in RFC 3168, whether or not ACKs carry ESCE. A CE mark does not end a sequence
+/// of SCE marks.
 #[test]
 fn ce_and_sce_are_echoed_apart() {
     let told = echoes(
@@ -212,7 +212,8 @@ fn ce_and_sce_are_echoed_apart() {
         told,
         [
             vec![],
-            // The first CE is acknowledged at once, and so is the next packet.
+            // The ACK of the first packet with CE is sent at once, and so is the ACK of the next
+            // packet.
             vec![(2, yes, no)],
             vec![(3, yes, yes)],
             vec![],
@@ -225,8 +226,8 @@ fn ce_and_sce_are_echoed_apart() {
     assert_eq!(acks, [(2, no, no), (4, no, no)]);
 }
 
-/// Sends CE-marked, then SCE-marked, then unmarked packets to each of the three kinds of DCTCP
-/// receivers.
+/// Sends packets to each of the three kinds of DCTCP receivers. The packets are first CE-marked,
+/// then SCE-marked, then unmarked.
 #[test]
 fn dctcp_receivers_under_sce() {
     use crate::cc::CeEcho;
@@ -246,9 +247,9 @@ fn dctcp_receivers_under_sce() {
         marked(CeEcho::SceHoldsCe),
         [(1, no), (2, yes), (4, yes), (5, no), (7, no)]
     );
-    // When CE begins or ends, the ACK for the delayed packets covers them up to the last one that
-    // set the CE state. An SCE-marked packet does not set this state, so it is acknowledged like a
-    // packet without CE.
+    // When CE begins or ends, an ACK acknowledges the delayed packets. It covers them up to the
+    // last packet that has set the CE state. An SCE-marked packet does not set the CE state, so it
+    // is acknowledged like a packet without CE.
     let told = echoes(
         of(CeEcho::SceHoldsCe),
         SceEcho::Off,
@@ -262,8 +263,8 @@ fn dctcp_receivers_under_sce() {
     );
 }
 
-/// RFC 2883 section 4: the ACK reports the duplicate segment first, then the SACK block that
-/// contains it.
+/// RFC 2883 section 4: the first block of the ACK reports the duplicate segment. The next block is
+/// the SACK block that contains this segment.
 #[test]
 fn a_duplicate_out_of_order_is_reported_with_its_block() {
     let mut end = End::new(EcnEcho::None);
@@ -286,8 +287,8 @@ fn a_duplicate_out_of_order_is_reported_with_its_block() {
     assert_eq!(blocks, [(2, 1), (2, 2), (5, 1)]);
 }
 
-/// Linux `tcp_sack_compress_send_ack`: if the compressed ACK must already report two blocks, it is
-/// sent before a third block begins. So every block is reported (RFC 2018 section 4).
+/// Linux `tcp_sack_compress_send_ack`: if the compressed ACK already has two blocks to report, it
+/// is sent before a third block begins. So every block is reported (RFC 2018 section 4).
 #[test]
 fn a_pending_ack_is_sent_before_its_blocks_are_displaced() {
     let mut end = End::new(EcnEcho::None);
@@ -342,7 +343,7 @@ fn a_forgotten_block_begins_anew() {
 }
 
 /// Linux `tcp_event_data_recv`: after a pause longer than the timeout, the receiver sends quick
-/// ACKs again, because the sender may have restarted with a small window.
+/// ACKs again. The sender may have restarted with a small window.
 #[test]
 fn a_long_silence_brings_quick_acks() {
     let mut end = End::new(EcnEcho::None);
@@ -383,8 +384,8 @@ fn a_compressed_ack_waits_for_a_share_of_the_round_trip() {
         let mut end = End::new(EcnEcho::None);
         end.receiver.establish(rtt);
         end.data(0, ms(1), Ecn::NotEct, 0);
-        // Three duplicate ACKs are sent at once. The fourth, for a segment next to the newest
-        // block, waits.
+        // Three duplicate ACKs are sent at once. The fourth one waits. It is for a segment next to
+        // the newest block.
         for seq in 2..5 {
             assert_eq!(end.data(seq, ms(2), Ecn::NotEct, 0).len(), 1);
         }
@@ -406,7 +407,8 @@ fn a_delayed_ack_is_not_postponed() {
     assert_eq!(end.receiver.deadline(), ms(41));
     assert!(end.data(1, ms(2), Ecn::NotEct, 0).is_empty());
     assert_eq!(end.receiver.deadline(), ms(41));
-    // The delayed ACK is due in 10 ms, a quarter of its delay of 40 ms, so it is sent at once.
+    // The delayed ACK is due in 10 ms. This is a quarter of its delay of 40 ms, so it is sent at
+    // once.
     assert_eq!(end.data(2, ms(31), Ecn::NotEct, 0).len(), 1);
     assert_eq!(end.receiver.deadline(), Time::NEVER);
 }
