@@ -233,8 +233,8 @@ def _look_at_cores(loaded: Sequence[_native.Scenario], cores: int) -> None:
             raise InputError(f"--cores {cores} is for the simulator only; expected --engine sim")
         if not any(point.splits(cores) for point in scenario.points):
             warnings.warn(
-                f"the network cannot be divided into {cores} parts, and runs on one core: parts "
-                "need links with a delay between them, and about equal rates in each part",
+                f"the network is not cut into {cores} parts, and runs on one core: parts need "
+                "links with a delay between them, and about equal rates in each part",
                 ScenarioWarning,
                 stacklevel=3,
             )
