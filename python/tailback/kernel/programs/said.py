@@ -120,7 +120,7 @@ class Said:
 
 COUNTER_SEEN = (
     "the processor's counter (rdtsc) cannot be hidden from programs on this machine: a program "
-    "that reads the counter sees real time, and results may depend on it"
+    "that reads it sees this machine, and results may depend on it"
 )
 
 WITHOUT_PATCH = (
