@@ -67,9 +67,9 @@ def table(found: dict[str, Any]) -> Iterator[str]:
     on, compared = len(found["front"]), found["compared"]
     part = "" if compared == on else f", of which tailback compared {compared} with the defaults"
     yield (
-        f"*search*: {len(found['candidates'])} candidates in {runs} runs, {on} points on the front"
-        f"{part}; *unseen seeds*: mean over the seeds {first} to {last}, and half of its 95 % "
-        "interval"
+        f"*The search*: {len(found['candidates'])} candidates in {runs} runs gave a front of {on} "
+        f"points{part}. The columns *unseen seeds* show the mean over the seeds {first} to {last}, "
+        "and half of its 95 % interval."
     )
 
 
