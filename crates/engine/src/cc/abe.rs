@@ -1,23 +1,25 @@
-//! The reduction factors of Reno and CUBIC, and ABE (RFC 8511), which uses a separate factor for
+//! The reduction factors of Reno and CUBIC. With ABE (RFC 8511), a separate factor applies to
 //! ECN-Echo.
 //!
 //! If only `beta_ecn` is set (`abe = "linux"`), the sender responds to ECN-Echo as in Linux, but
-//! with another factor. As in Linux, ssthresh is computed from cwnd, and PRR spreads the reduction
-//! over a round trip. In all other respects, the response follows RFC 8511 section 3. The sender
-//! responds once per RTT, because CWR lasts until all data sent before CWR is acknowledged. A loss
-//! found during CWR is repaired without a further reduction. For any other loss, the factor `beta`
-//! applies. ssthresh is at least two segments.
+//! multiplies by `beta_ecn`. As in Linux, the sender computes ssthresh from cwnd, and PRR spreads
+//! the reduction over a round trip. In all other respects, the response follows RFC 8511 section 3.
+//! The sender responds once per RTT, because CWR lasts until all data that was sent before CWR has
+//! been acknowledged. If a loss is found during CWR, the sender repairs it without a further
+//! reduction. For any other loss, the sender multiplies by `beta`. ssthresh is at least two
+//! segments.
 //!
-//! With `abe = "rfc8511"`, the sender responds to ECN-Echo by multiplying FlightSize, not cwnd, by
-//! the factor. FlightSize is the data that is still unacknowledged after the ACK that carries
-//! ECN-Echo. Losses are handled as with `abe = "linux"`.
+//! With `abe = "rfc8511"`, the sender responds to ECN-Echo by multiplying FlightSize instead of
+//! cwnd by the factor. FlightSize is the data that remains unacknowledged after the ACK that
+//! carries ECN-Echo. The response to losses is the same as with `abe = "linux"`.
 //!
 //! `abe = "freebsd"` follows `cc_newreno.c` of FreeBSD 14. It multiplies cwnd by a factor in whole
-//! percent, and rounds down to whole segments. The window falls to ssthresh at once instead of by
-//! PRR, and does not grow until one RTT has passed. With `abe_frlossreduce` (FreeBSD's sysctl
-//! `net.inet.tcp.cc.abe_frlossreduce`, off by default), a loss in that RTT lowers ssthresh further,
-//! to the value that the loss alone would have caused. FreeBSD's CUBIC does not have ABE. CUBIC
-//! here follows the rule of FreeBSD's NewReno.
+//! percent, and rounds the result down to whole segments. The window falls to ssthresh at once,
+//! without PRR. It does not grow until one RTT has passed. The option `abe_frlossreduce` is off by
+//! default, like FreeBSD's sysctl `net.inet.tcp.cc.abe_frlossreduce`. With it, a loss in that RTT
+//! lowers ssthresh further, to the value that the loss alone would have caused. FreeBSD's CUBIC
+//! does not support ABE. In tailback, CUBIC with `abe = "freebsd"` follows the rule of FreeBSD's
+//! NewReno.
 
 use super::contract::{Control, Signal};
 use super::view::View;
@@ -89,8 +91,8 @@ pub(super) fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     }
 }
 
-/// Requires ECN for a separate factor for ECN-Echo. This factor must not reduce the window more
-/// than the factor for a loss does.
+/// If a separate factor for ECN-Echo is set, the flow must use ECN. ECN-Echo must not reduce the
+/// window by more than a loss does.
 pub(super) const RULES: Rules = Rules {
     checks,
     at_link: Rules::NONE.at_link,
@@ -136,8 +138,8 @@ fn checks(chosen: &Chosen<'_>) -> Vec<Finding> {
     }
 }
 
-/// Describes tailback's kernel module that replaces a congestion control of Linux if `beta_ecn` is
-/// set. Linux has no such option.
+/// Describes tailback's kernel module that replaces a congestion control of Linux. The module is
+/// needed if `beta_ecn` is set. Linux has no such option.
 pub(super) const fn stand_in(name: &'static str, module: &'static str) -> StandIn {
     StandIn {
         option: "beta_ecn",
@@ -164,13 +166,13 @@ enum Reading {
 pub(super) struct Backoff {
     /// The integer that represents a factor of 1.
     scale: u32,
-    /// Factor after a loss, in units of 1/`scale`.
+    /// Factor after a loss, as a multiple of 1/`scale`.
     pub loss: u32,
-    /// Factor after ECN-Echo, in units of 1/`scale`. With `abe = "freebsd"` it is a whole
+    /// Factor after ECN-Echo, as a multiple of 1/`scale`. With `abe = "freebsd"` it is a whole
     /// percentage.
     pub ecn: u32,
     reading: Reading,
-    /// Whether a loss in the RTT after ECN-Echo lowers ssthresh further.
+    /// Whether a loss within the RTT after ECN-Echo lowers ssthresh further.
     further: bool,
 }
 
@@ -185,8 +187,8 @@ impl Backoff {
         }
     }
 
-    /// Reads complete options. Rounds factors to units of 1/`scale`. Without `beta_ecn`, `beta`
-    /// also applies to ECN-Echo.
+    /// Reads complete options. Rounds the factors to multiples of 1/`scale`. Without `beta_ecn`,
+    /// `beta` also applies to ECN-Echo.
     pub fn of(options: &Options, scale: u32) -> Backoff {
         let fixed = |factor: f64| libm::round(factor * f64::from(scale)) as u32;
         let reading = match options.word("abe") {
@@ -219,14 +221,14 @@ impl Backoff {
         }
     }
 
-    /// Multiplies a window by a factor in units of 1/`scale`, and rounds down.
+    /// Multiplies a window by a factor, which is in units of 1/`scale`. Rounds down.
     #[inline]
     pub fn part(&self, window: u32, factor: u32) -> u32 {
         (u64::from(window) * u64::from(factor) / u64::from(self.scale)) as u32
     }
 
-    /// Returns ssthresh after a reduction (RFC 5681 equation (4), RFC 9438 section 4.6, and for ECN
-    /// RFC 8511 section 3).
+    /// Returns the new ssthresh for a reduction (RFC 5681 equation (4), RFC 9438 section 4.6, and
+    /// for ECN RFC 8511 section 3).
     #[inline]
     pub fn ssthresh(&self, view: View<'_>, window: &Window, signal: Signal) -> u32 {
         let window = if signal == Signal::Ecn && self.reading == Reading::Rfc8511 {
@@ -237,7 +239,8 @@ impl Backoff {
         self.part(window, self.factor(signal)).max(2)
     }
 
-    /// Returns which changes of the window the congestion control makes itself, according to `abe`.
+    /// Returns which changes of the window the congestion control itself makes. This depends on
+    /// `abe`.
     pub fn control(&self) -> Control {
         match self.reading {
             Reading::Freebsd => Control::Cwr,
@@ -245,13 +248,13 @@ impl Backoff {
         }
     }
 
-    /// Implements `cwr_begin` for `abe = "freebsd"`.
+    /// Does what `cwr_begin` does with `abe = "freebsd"`.
     pub fn cwr_begin(&self, window: &mut Window) {
         window.cwnd = window.ssthresh.min(window.cwnd);
         window.cwnd_cnt = 0;
     }
 
-    /// Implements `loss_in_cwr` for `abe = "freebsd"`.
+    /// Does what `loss_in_cwr` does with `abe = "freebsd"`.
     pub fn loss_in_cwr(&self, window: &mut Window) {
         if self.further && self.ecn > 0 {
             let left = u64::from(window.ssthresh) * u64::from(self.loss) / u64::from(self.ecn);
@@ -293,7 +296,7 @@ mod tests {
         assert_eq!(ssthresh(&[ECN], 40, 10, true), 32);
         assert_eq!(ssthresh(&[ECN, RFC], 40, 10, true), 8);
         assert_eq!(ssthresh(&[ECN, FREEBSD], 40, 10, true), 32);
-        // After a loss, cwnd is multiplied by the factor for losses.
+        // After a loss, Linux multiplies cwnd by the factor for losses.
         assert_eq!(ssthresh(&[ECN, RFC], 40, 10, false), 20);
         for set in [vec![ECN], vec![ECN, RFC], vec![ECN, FREEBSD]] {
             assert_eq!(ssthresh(&set, 2, 2, true), 2, "{set:?}");
@@ -374,11 +377,11 @@ mod tests {
             }
             host.window.ssthresh
         };
-        // ssthresh is 169, which is 870/1024 both of the 200 segments in cwnd and of the 199 in
-        // flight.
+        // ssthresh is 169 in both cases, because 870/1024 of 200 (the segments in cwnd) and of 199
+        // (the segments in flight) both round down to 169.
         assert_eq!(after(std::slice::from_ref(&ecn), true), 169);
         assert_eq!(after(&[ecn.clone(), RFC], true), 169);
-        // A further loss multiplies 169 by 717/870, which gives 139.
+        // A further loss multiplies ssthresh by 717/870, which gives 139.
         assert_eq!(after(&[ecn.clone(), FREEBSD], false), 169);
         assert_eq!(after(&[ecn, FREEBSD, FURTHER], true), 139);
     }

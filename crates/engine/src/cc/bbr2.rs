@@ -1,28 +1,30 @@
 //! BBR version 2, as in `tcp_bbr2.c` of the branch v2alpha of github.com/google/bbr (commit
-//! 0487ade5). Version 3 (`bbr3`) was developed from it. Version 2 has the model and the phases of
-//! version 3, with these differences:
+//! 0487ade5). Version 3 (`bbr3`) was developed from version 2. Version 2 has the same model and the
+//! same phases as version 3, with these differences:
 //!
-//! - STARTUP has a gain of 2.885 for both the pacing rate and the window. DRAIN keeps this gain for
-//!   the window. PROBE_DOWN has a gain of 0.75 for the pacing rate. PROBE_UP does not enlarge the
-//!   window.
-//! - STARTUP ends after three round trips in which the bandwidth estimate has not grown by a
-//!   quarter, or after eight ACKs with losses in one round trip. In the second case, `inflight_hi`
-//!   becomes the estimated bandwidth-delay product.
-//! - PROBE_UP ends when it has lasted for at least the smallest RTT and 1.25 bandwidth-delay
-//!   products are in flight. In version 3 it ends when the delivery rate stops growing.
-//! - At the end of a round trip, BBR restarts its measurement of delivered data and delivery rate
-//!   before it changes the phase. Version 3 restarts the measurement after the change of phase.
-//! - With `ecn_response`, marks also lower `bw_lo`. If the share of marks exceeds `ecn_threshold`
-//!   in every sample of a probe, the bandwidth gets an upper bound, which rises when a bandwidth
-//!   sample exceeds it. Unlike in version 3, the end of marking does not start a probe early.
-//! - BBR ignores a loss that a tail loss probe repaired.
+//! - In STARTUP, the pacing rate and the window both have a gain of 2.885. In DRAIN, the window
+//!   keeps this gain. In PROBE_DOWN, the pacing rate has a gain of 0.75. PROBE_UP does not increase
+//!   the window.
+//! - STARTUP ends after three round trips without growth of the bandwidth estimate by a quarter. It
+//!   also ends after eight ACKs with losses in one round trip. In the second case, `inflight_hi` is
+//!   set to the estimated bandwidth-delay product.
+//! - PROBE_UP ends when two conditions hold: it has lasted for at least the smallest RTT, and 1.25
+//!   bandwidth-delay products are in flight. In version 3, PROBE_UP ends when the delivery rate
+//!   stops growing.
+//! - At the end of a round trip, BBR starts to measure the delivered data and the delivery rate
+//!   anew, and then changes the phase. Version 3 changes the phase first.
+//! - With `ecn_response`, marks also lower `bw_lo`. A probe sets an upper bound on the bandwidth if
+//!   the share of marks exceeds `ecn_threshold` in each of its samples. The bound rises when a
+//!   bandwidth sample exceeds it. When marking ends, version 2 does not start a probe early, as
+//!   version 3 does.
+//! - BBR ignores a loss that a tail loss probe has repaired.
 //!
-//! Deviations: the same as those of `bbr` for bursts, clocks and single small segments. The fast
-//! path of v2alpha for application-limited flows is missing. It would only save CPU time.
-//! `fast_ack_mode` is not implemented: the receiver alone decides when it sends ACKs. In v2alpha,
-//! BBR may lower the window when a spurious recovery ends; in tailback it never does.
-//! `usage_based_cwnd`, `refill_add_inc` and `ecn_reprobe_gain`, which are off in v2alpha, are not
-//! implemented.
+//! Deviations from the branch: for bursts, clocks and single small segments, they are the same as
+//! those of `bbr`. v2alpha has a fast path for application-limited flows. tailback does not have
+//! it. It only saves CPU time. `fast_ack_mode` is not implemented. Only the receiver decides when
+//! it sends ACKs. In v2alpha, BBR may lower the window when a spurious recovery ends. In tailback,
+//! BBR never does this. `usage_based_cwnd`, `refill_add_inc` and `ecn_reprobe_gain`, which are off
+//! in v2alpha, are not implemented.
 
 use super::bbr_model::{TSO_SEGS, number, whole};
 use super::bbr3::{self, options};
@@ -100,8 +102,8 @@ pub const ENTRY: Entry<Build> = Entry {
         options::ECN_FACTOR,
         options::ECN_ALPHA_GAIN,
     ],
-    // No kernel has BBR version 2 built in, so the option `module` must name a module that
-    // registers itself as `bbr2`.
+    // No kernel has BBR version 2 built in. So the option `module` must name a module that
+    // registers a congestion control `bbr2`.
     kernel: Kernel::Module(&Module::named("bbr2", None)),
     rules: Rules::NONE,
     finish: no_finish,

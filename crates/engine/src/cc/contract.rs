@@ -1,10 +1,11 @@
 //! The interface between the TCP stack and a congestion control. It defines what a congestion
-//! control needs ([`Needs`], read once), and when the stack calls it ([`CongestionControl`]). In
-//! each call the congestion control reads a [`View`] of its connection. In most calls it may also
-//! write the [`Window`].
+//! control needs and when the stack calls it. The stack reads [`Needs`] once, and calls the hooks
+//! of [`CongestionControl`]. In each call the congestion control reads a [`View`] of its
+//! connection. In most calls it may also write the [`Window`].
 //!
 //! The hooks have the names and the meaning of Linux's `tcp_congestion_ops`. Congestion states, PRR
-//! and loss recovery are part of the stack ([`crate::tcp`]).
+//! and loss recovery are not part of a congestion control. They belong to the stack
+//! ([`crate::tcp`]).
 
 use super::hook::{Hook, default_of};
 use super::view::{Ack, CaState, LostSegment, View};
@@ -37,53 +38,55 @@ pub enum Signal {
 /// The kind of ECN that a congestion control needs from the connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EcnNeed {
-    /// Works with and without ECN. Uses ECN as in RFC 3168 if both ends support it.
+    /// The congestion control works with and without ECN. It uses ECN as in RFC 3168 if both ends
+    /// support ECN.
     #[default]
     Optional,
-    /// Needs ECN on every packet, and a receiver that echoes each packet as in DCTCP (RFC 8257
+    /// Every packet must be ECN-capable. The receiver must echo each packet as in DCTCP (RFC 8257
     /// section 3.2), or in a variant of this echo.
     Dctcp(CeEcho),
-    /// Needs ECT(1) on every packet and Accurate ECN (RFC 9768). If the other end does not support
-    /// Accurate ECN, ECN is off, and the stack calls [`CongestionControl::ecn_refused`].
+    /// Every packet must have ECT(1), and the connection must use Accurate ECN (RFC 9768). If the
+    /// other end does not support Accurate ECN, the connection does not use ECN. The stack then
+    /// calls [`CongestionControl::ecn_refused`].
     Accurate,
-    /// Needs RFC 3168 and a receiver that echoes SCE.
+    /// The connection must use ECN as in RFC 3168, and the receiver must echo SCE.
     Sce,
 }
 
 /// How the receiver of a DCTCP flow echoes CE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CeEcho {
-    /// Each ACK reports whether the packet that it acknowledges was CE-marked.
+    /// Each ACK reports whether the packet that it acknowledges arrived with CE.
     Precise,
-    /// As `Precise`, but an SCE-marked packet leaves the echo unchanged.
+    /// As with `Precise`, but an SCE-marked packet does not change the echo.
     SceHoldsCe,
     /// After a CE mark, every ACK carries the echo until a packet with CWR arrives (RFC 3168).
     Sticky,
 }
 
-/// Which changes of the window the congestion control makes itself. Each variant includes the
-/// variants before it.
+/// Which changes of the window the congestion control makes, instead of the stack. Each variant
+/// includes the changes of the variants before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Control {
-    /// The growth of the window (`cong_avoid`), and ssthresh after a congestion signal. The stack
-    /// uses PRR to reduce the window to ssthresh.
+    /// The congestion control makes the window grow (`cong_avoid`), and sets ssthresh after a
+    /// congestion signal. The stack uses PRR to reduce the window to ssthresh.
     #[default]
     Growth,
-    /// Also the reduction on ECN-Echo. The stack sets ssthresh, enters CWR, and calls `cwr_begin`.
-    /// For every ACK in CWR it calls `cwr_ack` instead of PRR.
+    /// It also reduces the window after ECN-Echo. The stack sets ssthresh, enters CWR, and calls
+    /// `cwr_begin`. For every ACK in CWR, the stack calls `cwr_ack` instead of using PRR.
     Cwr,
-    /// All changes of the window. The stack calls `cong_control` for every ACK instead of PRR and
-    /// `cong_avoid`. It does not change the window at the end of Recovery, when RACK's timer finds
-    /// losses, or after an idle time.
+    /// It makes all changes of the window. For every ACK, the stack calls `cong_control` instead of
+    /// using PRR and `cong_avoid`. The stack does not change the window in these cases: at the end
+    /// of Recovery, when RACK's timer finds losses, and after an idle time.
     Window,
 }
 
 /// What a congestion control needs for the whole connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
-    /// The kind of ECN.
+    /// The kind of ECN that the congestion control needs.
     pub ecn: EcnNeed,
-    /// Which changes of the window the congestion control makes itself.
+    /// Which changes of the window the congestion control makes, instead of the stack.
     pub control: Control,
     /// Whether packets are paced at the rate that the congestion control sets.
     pub pacing: bool,
@@ -100,14 +103,15 @@ pub trait CongestionControl: Send {
         Needs::default()
     }
 
-    /// Sets the random stream for all random decisions. Called before `init`.
+    /// Sets the random stream that the congestion control uses for all random decisions. Called
+    /// before `init`.
     fn randomise(&mut self, _stream: Stream) {
         default_of(Hook::Randomise);
     }
 
     /// Called if the other end does not support Accurate ECN, which this congestion control needs.
-    /// Returns which changes of the window the congestion control makes without Accurate ECN.
-    /// Called before `init`.
+    /// Returns which changes of the window the congestion control makes if it runs without Accurate
+    /// ECN. Called before `init`.
     fn ecn_refused(&mut self) -> Control {
         default_of(Hook::EcnRefused);
         self.needs().control
@@ -118,14 +122,14 @@ pub trait CongestionControl: Send {
         default_of(Hook::Init);
     }
 
-    /// Returns the slow-start threshold to reduce to. Called when CWR, Recovery or Loss begins, and
-    /// again at a timeout in a later window. When Recovery follows CWR, the stack calls
-    /// [`CongestionControl::loss_in_cwr`] instead. After a loss that a tail loss probe has
-    /// repaired, the stack enters CWR with [`Signal::Loss`].
+    /// Returns the slow-start threshold, to which the window is then reduced. Called when CWR,
+    /// Recovery or Loss begins, and again at a timeout in a later window. When Recovery follows
+    /// CWR, the stack calls [`CongestionControl::loss_in_cwr`] instead. After a loss that a tail
+    /// loss probe has repaired, the stack enters CWR with [`Signal::Loss`].
     fn ssthresh(&mut self, view: View<'_>, window: &Window, signal: Signal) -> u32;
 
-    /// Grows the window. Called in Open, Disorder and Loss for each ACK that acknowledged data.
-    /// `acked` is the number of segments that count as acknowledged when growth is computed (see
+    /// Increases the window. In Open, Disorder and Loss, the stack calls this hook for each ACK
+    /// that acknowledges data. `acked` is the number of segments by which growth is computed (see
     /// [`crate::plan::Growth`]).
     fn cong_avoid(&mut self, view: View<'_>, window: &mut Window, acked: u32);
 
@@ -139,14 +143,14 @@ pub trait CongestionControl: Send {
         default_of(Hook::OnLost);
     }
 
-    /// Called for each ACK after the stack has updated `flight`, `delivered` and `delivered_ce` (as
-    /// Linux does since 6.16), and before it detects losses.
+    /// The stack calls this hook for each ACK. It has updated `flight`, `delivered` and
+    /// `delivered_ce` before (as Linux does since 6.16), and detects losses afterwards.
     fn in_ack_event(&mut self, _view: View<'_>, _window: &mut Window, _ack: &Ack) {
         default_of(Hook::InAckEvent);
     }
 
-    /// Called for each ACK that delivered segments, after the stack measured the RTT and before the
-    /// window changes.
+    /// The stack calls this hook for each ACK that delivers segments. It has measured the RTT
+    /// before, and changes the window afterwards.
     fn pkts_acked(&mut self, _view: View<'_>, _window: &mut Window, _ack: &Ack) {
         default_of(Hook::PktsAcked);
     }
@@ -156,43 +160,43 @@ pub trait CongestionControl: Send {
         default_of(Hook::CwndEvent);
     }
 
-    /// Called before the congestion state changes to `new` (`view.ca_state` is still the old
-    /// state).
+    /// Called before the congestion state changes to `new`. `view.ca_state` is still the old state.
     fn set_state(&mut self, _view: View<'_>, _window: &mut Window, _new: CaState) {
         default_of(Hook::SetState);
     }
 
-    /// Returns the window to restore if a reduction was spurious. `prior_cwnd` is the window when
-    /// the reduction began.
+    /// Returns the window that is restored if a reduction was spurious. `prior_cwnd` is the window
+    /// at the beginning of the reduction.
     fn undo_cwnd(&mut self, _view: View<'_>, window: &Window, prior_cwnd: u32) -> u32 {
         default_of(Hook::UndoCwnd);
         window.cwnd.max(prior_cwnd)
     }
 
-    /// Called when CWR has begun and `window.ssthresh` is set (only with [`Control::Cwr`]).
+    /// Called when CWR has begun and the stack has set `window.ssthresh` (only with
+    /// [`Control::Cwr`]).
     fn cwr_begin(&mut self, _window: &mut Window) {
         default_of(Hook::CwrBegin);
     }
 
-    /// Called for an ACK in CWR (only with [`Control::Cwr`]). `grow` has the meaning of `acked` in
-    /// [`CongestionControl::cong_avoid`].
+    /// Called for an ACK in CWR (only with [`Control::Cwr`]). `grow` has the same meaning as
+    /// `acked` in [`CongestionControl::cong_avoid`].
     fn cwr_ack(&mut self, _view: View<'_>, _window: &mut Window, _ack: &Ack, _grow: u32) {
         default_of(Hook::CwrAck);
     }
 
-    /// Called when a loss is found in CWR and fast recovery begins. The window is reduced further
-    /// only if this hook lowers `window.ssthresh`.
+    /// Called when fast recovery begins because a loss was found in CWR. The window is reduced
+    /// further only if this hook lowers `window.ssthresh`.
     fn loss_in_cwr(&mut self, _window: &mut Window) {
         default_of(Hook::LossInCwr);
     }
 
-    /// Appends internal state for time series, e.g. alpha, in the order of
+    /// Appends internal values for the time series, such as alpha, in the order of
     /// [`CongestionControl::gauge_names`].
     fn gauges(&self, _view: View<'_>, _window: &Window, _out: &mut Vec<f64>) {
         default_of(Hook::Gauges);
     }
 
-    /// Returns the names of the gauges (sampled internal values), with the unit as suffix.
+    /// Returns the names of the gauges (sampled internal values). Each name ends with the unit.
     fn gauge_names(&self) -> &'static [&'static str] {
         default_of(Hook::GaugeNames);
         &[]

@@ -1,29 +1,31 @@
 //! CUBIC (RFC 9438) as in Linux 7.3 `tcp_cubic.c`, with the same fixed-point arithmetic. The option
 //! `beta_ecn` turns on ABE (RFC 8511).
 //!
-//! Units as in Linux: windows are in segments, `K` and times in the cubic function in 1/1024 s,
-//! clocks in jiffies of 1 ms (HZ 1000), and delays in us.
+//! Units are the same as in Linux. Windows are in segments, and clocks are in jiffies of 1 ms (HZ
+//! 1000). `K` and times in the cubic function are in 1/1024 s, and delays are in us.
 //!
 //! Deviations from RFC 9438 that Linux has too:
 //! - C is 410/1024 = 0.40039, and beta is 717/1024 = 0.70020.
-//! - A reduction multiplies cwnd, not FlightSize, by beta (section 4.6).
+//! - A reduction multiplies cwnd by beta, whereas section 4.6 multiplies FlightSize.
 //! - The argument of the cubic function is the time since the start of the epoch plus the smallest
-//!   RTT; section 4.2 adds the smoothed RTT. The function is evaluated at most once per jiffy.
-//! - The increase is 1/cnt per acknowledged segment, where cnt = cwnd / (target - cwnd) is an
-//!   integer and at least 2. The target is not limited to 1.5 cwnd (section 4.2).
-//! - W_est always grows with alpha = 3 (1 - beta)/(1 + beta). Section 4.3 sets alpha to 1 once
+//!   RTT. In section 4.2, it includes the smoothed RTT instead. The function is evaluated at most
+//!   once per jiffy.
+//! - Each acknowledged segment increases the window by 1/cnt, where cnt = cwnd / (target - cwnd) is
+//!   an integer and at least 2. The target is not limited to 1.5 cwnd, as it is in section 4.2.
+//! - W_est always grows with alpha = 3 (1 - beta)/(1 + beta). In section 4.3, alpha becomes 1 once
 //!   W_est reaches cwnd_prior. To follow section 4.3, set the option `friendly_alpha_one`.
-//! - After a spurious reduction, only the window is restored, not W_max and the epoch (section
-//!   4.9).
+//! - When a spurious reduction is undone, the window is restored. W_max and the epoch are not
+//!   restored, as section 4.9 requires.
 //! - Slow start ends by HyStart (with ACK trains and delays) instead of HyStart++. The option
 //!   `slow_start` selects other algorithms.
 //!
-//! ABE: after ECN-Echo, fast convergence also uses `beta_ecn` instead of `beta`. RFC 8511 does not
-//! mention fast convergence. The Reno-friendly window W_est grows with the alpha computed from
-//! `beta`.
+//! ABE: fast convergence after ECN-Echo also uses `beta_ecn` instead of `beta`. RFC 8511 does not
+//! mention fast convergence. The Reno-friendly window W_est grows with the alpha that is computed
+//! from `beta`.
 //!
-//! Deviation from Linux: multiplications that overflow in Linux saturate in tailback. Such
-//! overflows occur in epochs longer than about 350 s, and with windows above 2^22 segments.
+//! Deviation from Linux: if a multiplication overflows in Linux, tailback uses the largest value
+//! instead. Such overflows occur in epochs longer than about 350 s, and with windows above 2^22
+//! segments.
 
 pub(super) mod curve;
 #[cfg(test)]
@@ -155,27 +157,27 @@ const fn switch(name: &'static str) -> Parameter {
 #[derive(Debug)]
 pub struct Cubic {
     backoff: Backoff,
-    /// 8/alpha of the Reno-friendly window. To grow this window by one segment, this many eighths
-    /// of a window must be acknowledged.
+    /// The value 8/alpha, where alpha is that of the Reno-friendly window. This window grows by one
+    /// segment after this many eighths of a window have been acknowledged.
     beta_scale: u32,
     fast_convergence: bool,
     tcp_friendliness: bool,
     friendly_alpha_one: bool,
     hystart: bool,
     ack_delay: bool,
-    /// Window before ssthresh was last set, segments (RFC 9438 `cwnd_prior`).
+    /// The window before ssthresh was last set, in segments (RFC 9438 `cwnd_prior`).
     cwnd_prior: u32,
-    /// The amount that an acknowledged segment adds to `Epoch::ack_cnt`.
+    /// By how much an acknowledged segment increases `Epoch::ack_cnt`.
     pub(super) unit: i64,
-    /// The curve, which a timeout resets.
+    /// The curve. A timeout resets it.
     pub(super) epoch: Epoch,
-    /// HyStart's measurements in this round of slow start.
+    /// What HyStart has measured in this round of slow start.
     train: Train,
     start: SlowStart,
 }
 
 impl Cubic {
-    /// Creates CUBIC with these factors. Everything else is as in Linux.
+    /// Creates CUBIC with the reduction factors `backoff`. All other settings are as in Linux.
     pub(super) fn new(backoff: Backoff) -> Cubic {
         let beta = backoff.loss;
         Cubic {
@@ -196,30 +198,30 @@ impl Cubic {
 }
 
 impl Cubic {
-    /// Processes an ACK in slow start, if an algorithm other than HyStart ends slow start.
+    /// Processes an ACK in slow start. Used if an algorithm other than HyStart ends slow start.
     #[cold]
     #[inline(never)] // so that other ACKs save no registers
     fn start_acked(&mut self, view: View<'_>, window: &mut Window, ack: &Ack) {
         let before = window.ssthresh;
         self.start.pkts_acked(view, window, ack);
         if window.ssthresh != before {
-            // RFC 9438 section 4.3: the Reno-friendly window has reached its last maximum.
+            // RFC 9438 section 4.3: the Reno-friendly window has reached `cwnd_prior`.
             self.cwnd_prior = window.cwnd;
         }
         if let Some(path) = self.start.take_path() {
-            // Set W_max to the path's capacity. With fast convergence, double it, because the next
-            // reduction would otherwise make W_max too small.
+            // Set W_max to the path's capacity. With fast convergence, set it to twice the
+            // capacity. Otherwise the next reduction would make W_max too small.
             self.epoch.last_max_cwnd = path << u32::from(self.fast_convergence);
         }
         self.note_delay(view, ack);
     }
 
-    /// Updates the smallest RTT. Returns the RTT of the ACK, us, or `None` if the ACK has no RTT
-    /// that describes the path.
-    #[inline(always)] // it has two callers, and one of them rarely runs
+    /// Updates the smallest RTT. Returns the RTT of the ACK in us. Returns `None` if the ACK has no
+    /// RTT that describes the path.
+    #[inline(always)] // the function has two callers, and one of them rarely runs
     fn note_delay(&mut self, view: View<'_>, ack: &Ack) -> Option<u32> {
         let rtt = ack.rtt?;
-        // Right after a reduction the queue drains, so do not use the delays of this time.
+        // The queue drains right after a reduction, so do not use delays that are measured then.
         if self
             .epoch
             .start
@@ -253,7 +255,8 @@ impl CongestionControl for Cubic {
     fn ssthresh(&mut self, view: View<'_>, window: &Window, signal: Signal) -> u32 {
         self.cwnd_prior = window.cwnd;
         self.epoch.start = None;
-        // RFC 9438 section 4.7 (fast convergence): release bandwidth while the maximum falls.
+        // RFC 9438 section 4.7 (fast convergence): if the maximum has fallen, leave bandwidth to
+        // other flows.
         self.epoch.last_max_cwnd =
             if self.fast_convergence && window.cwnd < self.epoch.last_max_cwnd {
                 let kept = u64::from(BETA_SCALE + self.backoff.factor(signal));
@@ -321,8 +324,8 @@ impl CongestionControl for Cubic {
         if event != CwndEvent::TxStart {
             return;
         }
-        // RFC 9438 section 5.8: the time on the curve does not advance while the application sends
-        // no data.
+        // RFC 9438 section 5.8: while the application sends no data, the time on the curve stands
+        // still.
         if let Some(start) = &mut self.epoch.start {
             let now = jiffies(view.now);
             *start = (*start + (now - jiffies(view.last_sent))).min(now);

@@ -4,15 +4,15 @@
 //!
 //! Before the first epoch of the curve, an ACK with ESCE ends slow start, and ssthresh becomes half
 //! of the window. Later, an ACK with ESCE has two effects. First, it moves the curve's inflection
-//! point closer to the present: for n acknowledged segments, it multiplies the time between now and
-//! that point by 1 - n / sqrt(cwnd). Second, it adds n sqrt(cwnd) to a counter. Each time the
-//! counter reaches cwnd, cwnd and W_max shrink by one segment.
+//! point closer to the present. If it acknowledges n segments, it multiplies the time between now
+//! and that point by 1 - n / sqrt(cwnd). Second, it adds n sqrt(cwnd) to a counter. Each time the
+//! counter reaches cwnd, both cwnd and W_max shrink by one segment.
 //!
-//! Deviations: when its inflection point moves, the curve continues from its present value. The
-//! kernel tree gets this value wrong: it uses a wrong sign, and a time that it has already reset.
-//! Unless `unit_quirk` is set, the first effect counts acknowledged segments, whereas the kernel
-//! tree counts bytes. While PRR reduces the window, ESCE has no effect. Everything else is CUBIC as
-//! in Linux 7.3.
+//! Deviations: when the inflection point moves, the curve continues from its current value. The
+//! kernel tree computes a wrong value here. It uses a wrong sign, and a time that it has already
+//! reset. For the first effect, tailback counts acknowledged segments, whereas the kernel tree
+//! counts bytes. The option `unit_quirk` makes tailback count bytes too. While PRR reduces the
+//! window, ESCE has no effect. In all other respects, `cubic-sce` is CUBIC as in Linux 7.3.
 
 use super::abe::Backoff;
 use super::contract::{Build, CongestionControl, CwndEvent, EcnNeed, Needs, Signal};
@@ -79,30 +79,31 @@ pub const ENTRY: Entry<Build> = Entry {
 #[derive(Debug)]
 pub struct CubicSce {
     cubic: Cubic,
-    /// Factor after a loss or ECN-Echo, 1/1024.
+    /// Factor after a loss or ECN-Echo, in units of 1/1024.
     beta: u32,
-    /// Factor after a loss or ECN-Echo if an ACK with ESCE arrived recently, 1/1024.
+    /// Factor after a loss or ECN-Echo if an ACK with ESCE has arrived recently, in units of
+    /// 1/1024.
     beta_sce: u32,
-    /// The option `unit_quirk`, bytes; 0 means the MSS.
+    /// The value of the option `unit_quirk`, in bytes. 0 means the MSS.
     unit_quirk: i64,
     /// The largest number whose square is below the window.
     root: u32,
-    /// Number of further ACKs for which SCE is considered recent.
+    /// For how many more ACKs SCE counts as recent.
     recent_sce: u32,
-    /// First unacknowledged segment at the last ACK.
+    /// The first unacknowledged segment after the previous ACK.
     prior_una: u64,
 }
 
 impl CubicSce {
-    /// Moves the inflection point of the curve towards the present, by the fraction `share`/`root`
-    /// of the time between them.
+    /// Moves the inflection point of the curve towards the present. The time between them shrinks
+    /// by the fraction `share`/`root`.
     fn level_off(&mut self, start: u64, now: u64, share: u64) {
         let root = u64::from(self.root);
         let left = root.saturating_sub(share);
         let epoch = &mut self.cubic.epoch;
         let t = ticks(now.saturating_sub(start));
         if t < epoch.k {
-            // The inflection point is in the future, so shrink the time until then.
+            // The inflection point is in the future, so shorten the time until then.
             let rest = epoch.k - t;
             let shorter = (rest * left).checked_div(root).unwrap_or(0);
             epoch.start = Some(now);
@@ -110,7 +111,7 @@ impl CubicSce {
             let lower = rise(rest) - rise(shorter);
             epoch.origin = epoch.origin.saturating_sub(lower);
         } else {
-            // The inflection point is in the past, so shrink the time since then.
+            // The inflection point is in the past, so shorten the time since then.
             let since = t - epoch.k;
             let later = if left > 0 {
                 since * share / root
@@ -172,7 +173,7 @@ impl CongestionControl for CubicSce {
     }
 
     fn ssthresh(&mut self, view: View<'_>, window: &Window, signal: Signal) -> u32 {
-        // As in the kernel tree, if SCE is recent, the factor after a loss changes too.
+        // As in the kernel tree, the factor after a loss also changes if SCE is recent.
         let beta = if self.recent_sce > 0 {
             self.beta_sce
         } else {

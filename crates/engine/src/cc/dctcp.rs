@@ -1,26 +1,27 @@
-//! DCTCP (RFC 8257) as in Linux 7.3 `tcp_dctcp.c`, and as in earlier versions: the kernels of 2014
-//! and 2019, and the original patch for Linux 2.6 and 3.2. Options add the modifications (a) to (d)
-//! that Kühlewind et al. propose in "Using Data Center TCP (DCTCP) in the Internet" (2014), here
-//! called the paper.
+//! DCTCP (RFC 8257) as in Linux 7.3 `tcp_dctcp.c`. Earlier versions are also available: the kernels
+//! of 2014 and 2019, and the original patch for Linux 2.6 and 3.2. Options add the modifications
+//! (a) to (d) that Kühlewind et al. propose in "Using Data Center TCP (DCTCP) in the Internet"
+//! (2014). This comment calls it the paper.
 //!
-//! The sender computes alpha, the moving average of the fraction of marked segments. On ECN-Echo it
+//! The sender computes alpha, a moving average of the fraction of marked segments. On ECN-Echo it
 //! reduces the window by the fraction alpha/2, at most once per round trip.
 //!
 //! Deviations from RFC 8257 that Linux has too:
-//! - alpha is a 10-bit fixed-point number, and becomes 0 when it would fall below 16/1024; section
-//!   3.3 step 6 uses real numbers. The window shrinks by (cwnd * alpha) >> 11 segments. So with an
-//!   alpha below 98/1024, a window of 21 segments does not shrink at all.
-//! - PRR reduces the window in the course of a round trip, not at once (section 3.3 step 9), and
-//!   the window does not grow in that round trip.
+//! - alpha is a 10-bit fixed-point number, whereas section 3.3 step 6 uses real numbers. If alpha
+//!   would fall below 16/1024, it becomes 0. The window shrinks by (cwnd * alpha) >> 11 segments.
+//!   So if alpha is below 98/1024, a window of 21 segments does not shrink at all.
+//! - PRR spreads the reduction over a round trip, in which the window does not grow. In section 3.3
+//!   step 9, the window is reduced at once.
 //!
-//! Deviations from Linux: every version computes alpha from delivered segments. Kernels before 5.5
-//! and the original patch used acknowledged bytes; the two measures differ during loss recovery.
-//! After a spurious reduction, every version restores the same values as current Linux.
+//! Deviations from Linux: every version computes alpha from the number of delivered segments.
+//! Kernels before 5.5 and the original patch use the number of acknowledged bytes instead. The
+//! results differ during loss recovery. After a spurious reduction, every version restores the same
+//! values as current Linux.
 //!
 //! The paper leaves three points open, which tailback decides as follows. In the moving average of
-//! modification (c), each ACK counts as 0 or 1, depending on its ECN-Echo, however many segments it
-//! acknowledges. An ACK with ECN-Echo never grows the window. If the window is 2, ssthresh is 2 as
-//! well.
+//! modification (c), each ACK counts as 1 if it carries ECN-Echo, and as 0 otherwise. It does not
+//! matter how many segments it acknowledges. An ACK with ECN-Echo never increases the window. If
+//! the window is 2, ssthresh is 2 as well.
 
 mod kernel;
 #[cfg(test)]
@@ -192,7 +193,7 @@ fn shift_of(g: f64) -> Option<u32> {
     (0..=20).find(|k| g * f64::from(1_u32 << k) == 1.0)
 }
 
-/// Sets the options that depend on the version, and checks options that depend on each other.
+/// Sets the options whose defaults depend on the version. Checks combinations of options.
 fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     let version = options.word("version");
     let patch = matches!(version, "patch-2012" | "paper-2014");
@@ -303,17 +304,17 @@ enum Cut {
 pub struct Dctcp {
     bits: u32,
     shift_g: u32,
-    /// Initial alpha, in units of 2^-bits.
+    /// The initial value of alpha, in units of 2^-bits.
     alpha_init: u64,
-    /// Whether alpha becomes 0 once alpha times g is rounded down to 0.
+    /// Whether alpha becomes 0 once its product with g is rounded down to 0.
     decay_to_zero: bool,
-    /// Whether alpha is updated on every ACK instead of once per window.
+    /// Whether alpha is updated at every ACK instead of once per window.
     per_ack: bool,
-    /// Whether an ACK is weighted by its share of the segments in flight.
+    /// Whether an ACK has a weight equal to its share of the segments in flight.
     normalise: bool,
     loss: Loss,
     reduction: Reduction,
-    /// Difference between the reduced window and ssthresh, segments (1 with `ssthresh = "cwnd-1"`).
+    /// By how many segments the reduced window is below ssthresh (1 with `ssthresh = "cwnd-1"`).
     below: u32,
     cut: Cut,
     grow_in_cwr: bool,
@@ -321,19 +322,19 @@ pub struct Dctcp {
     receiver: CeEcho,
     /// Moving average of the marked fraction, in units of 2^-bits.
     alpha: u64,
-    /// alpha is updated again when all segments before this one are acknowledged.
+    /// alpha is updated again when all segments before this one have been acknowledged.
     next_seq: u64,
-    /// Segments delivered at the last update of alpha.
+    /// Number of segments that had been delivered at the last update of alpha.
     old_delivered: u64,
-    /// Segments delivered with ECN-Echo at the last update of alpha.
+    /// Number of segments that had been delivered with ECN-Echo at the last update of alpha.
     old_delivered_ce: u64,
     max_cwnd: u32,
-    /// Window before the last response to marks or a loss, segments.
+    /// The window before the last response to marks or to a loss, in segments.
     loss_cwnd: u32,
 }
 
 impl Dctcp {
-    /// Returns `cwnd` minus alpha/2 of `cwnd` (RFC 8257 section 3.3 step 9).
+    /// Returns `cwnd` reduced by the fraction alpha/2 (RFC 8257 section 3.3 step 9).
     fn reduced(&self, cwnd: u32) -> u32 {
         let cut = (u64::from(cwnd) * self.alpha) >> (self.bits + 1);
         (cwnd - cut as u32).max(2)
@@ -429,7 +430,7 @@ impl CongestionControl for Dctcp {
     }
 
     fn set_state(&mut self, view: View<'_>, window: &mut Window, new: CaState) {
-        // When Recovery follows CWR, the stack does not call `ssthresh`, so respond to the loss
+        // When Recovery follows CWR, the stack does not call `ssthresh`. So respond to the loss
         // here.
         let again = new == CaState::Recovery && view.ca_state == CaState::Cwr;
         if again && self.loss == Loss::Halve {

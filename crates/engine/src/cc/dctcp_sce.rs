@@ -2,8 +2,8 @@
 //! tree github.com/chromi/sce of June 2019 (`tcp_dctcp_sce.c`).
 //!
 //! DCTCP-SCE does not use alpha. ESCE is the TCP flag with which the receiver echoes a mark. Each
-//! segment acknowledged with ESCE shrinks the window by half a segment. The comment at the top of
-//! `cc/sce.rs` describes the rest and the deviations.
+//! segment that is acknowledged with ESCE shrinks the window by half a segment. The comment at the
+//! top of `cc/sce.rs` describes the rest and the deviations.
 
 use super::contract::Build;
 use super::sce::{BETA, BETA_ECN, BETA_SCE, CWR_QUIRK, Response, SSTHRESH, Sce, UNIT_QUIRK};
@@ -40,7 +40,7 @@ pub const ENTRY: Entry<Build> = Entry {
     },
 };
 
-/// A response to SCE in proportion to the window.
+/// The response to SCE is proportional to the window.
 #[derive(Debug)]
 struct Window;
 

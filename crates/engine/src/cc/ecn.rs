@@ -1,14 +1,14 @@
-//! Decides whether a flow negotiates ECN, which its congestion control may need.
+//! Decides whether a flow negotiates ECN. Some congestion controls need ECN.
 
 use super::{EcnNeed, TABLE};
 use crate::plan::{Algorithm, EcnFeedback, SceReceiver, TcpPlan};
 use crate::registry::rules::{At, Chosen, Finding};
 use crate::registry::{Options, find};
 
-/// Returns whether a flow negotiates ECN. The result is `given`. If `given` is `None`, the result
-/// is what the congestion control needs. Also returns an error if `given` contradicts the
-/// congestion control's needs. `control` is the name and the options of a registered congestion
-/// control.
+/// Returns whether a flow negotiates ECN. The result is `given`, if it is set. If `given` is
+/// `None`, the flow negotiates ECN if its congestion control needs ECN. If `given` contradicts what
+/// the congestion control needs, also returns an error. `control` has the name and the options of a
+/// registered congestion control.
 pub fn negotiated(
     control: Option<(&'static str, &Options)>,
     tcp: &TcpPlan,
@@ -36,7 +36,7 @@ pub fn negotiated(
         let name = entry.name;
         findings.extend((entry.rules.checks)(&Chosen { name, options, ecn }));
     }
-    // The counter of Accurate ECN uses the header bit of ESCE, so a flow cannot use both.
+    // Accurate ECN and ESCE use the same header bit, so a flow cannot use both.
     let accurate = need == EcnNeed::Accurate || tcp.ecn_feedback == EcnFeedback::AccEcn;
     let sce =
         need == EcnNeed::Sce || !matches!(tcp.sce_receiver, SceReceiver::Auto | SceReceiver::Off);
@@ -51,7 +51,7 @@ pub fn negotiated(
     (ecn, findings)
 }
 
-/// Returns whether packets of a congestion control carry ECT(1) if ECN is negotiated. Returns
+/// Returns whether packets of a congestion control carry ECT(1) if the flow negotiates ECN. Returns
 /// `None` if the congestion control is not registered.
 pub fn sends_ect1(control: &Algorithm) -> Option<bool> {
     Some(need(control)? == EcnNeed::Accurate)

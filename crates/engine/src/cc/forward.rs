@@ -1,7 +1,8 @@
 //! A macro that forwards every hook of a congestion control to another congestion control.
 
-/// Implements the hooks of [`crate::cc::CongestionControl`] so that each hook calls the congestion
-/// control in a field. After `except`, list the hooks that you write yourself, separated by commas.
+/// Implements the hooks of [`crate::cc::CongestionControl`]. Each hook calls the same hook of the
+/// congestion control in a field. After `except`, list the hooks that you implement yourself,
+/// separated by commas.
 ///
 /// ```ignore
 /// struct Gentler {
@@ -17,9 +18,10 @@
 /// }
 /// ```
 ///
-/// If you write a hook but do not list it after `except`, the code does not compile. If you list a
-/// hook but do not write it, its default implementation applies. A hook without a default must be
-/// written. Hooks that a later version of tailback adds are forwarded as well.
+/// If you implement a hook but do not list it after `except`, the code does not compile. If you
+/// list a hook but do not implement it, its default implementation applies. If a listed hook has no
+/// default, you must implement it. Hooks that a later version of tailback adds are forwarded as
+/// well.
 #[macro_export]
 macro_rules! forward_hooks {
     ($field:ident) => {

@@ -45,7 +45,7 @@ hooks! {
     GaugeNames = "gauge_names";
 }
 
-/// Number of calls of [`probe`] in progress, which is 0 during a simulation.
+/// Number of calls of [`probe`] that are in progress. It is 0 during a simulation.
 static PROBES: AtomicU32 = AtomicU32::new(0);
 
 thread_local! {
@@ -56,7 +56,7 @@ thread_local! {
 pub(crate) struct Notes {
     /// Hooks whose default implementations were called.
     pub defaults: Vec<Hook>,
-    /// Built-in congestion controls (not from plugins) that were constructed.
+    /// Built-in congestion controls (not those of plugins) that were constructed.
     pub made: Vec<&'static str>,
 }
 
@@ -74,7 +74,8 @@ pub(super) fn made(name: &'static str) {
     }
 }
 
-/// Calls `work`. Returns its result, and what this thread recorded meanwhile.
+/// Calls `work`. Runs `work`. Returns its result, and what this thread has recorded in the
+/// meantime.
 pub(crate) fn probe<R>(work: impl FnOnce() -> R) -> (R, Notes) {
     NOTES.take();
     PROBES.fetch_add(1, Ordering::Relaxed);

@@ -1,18 +1,19 @@
-//! LEDBAT, Low Extra Delay Background Transport (RFC 6817): a congestion control for background
-//! transfers, which yields to other traffic as soon as a queue forms.
+//! LEDBAT, Low Extra Delay Background Transport (RFC 6817). This congestion control is for
+//! background transfers. It yields to other traffic as soon as a queue forms.
 //!
 //! The sender estimates the queueing delay as the difference between the current delay and the
-//! smallest delay of the last minutes. Below the target the window grows, by at most `gain`
-//! segments per round trip. Above the target the window shrinks in proportion to the excess delay.
-//! A loss halves the window. There is no slow start, because the RFC's algorithm does not have one.
+//! smallest delay of the last minutes. If this delay is below the target, the window grows, by at
+//! most `gain` segments per round trip. If the delay is above the target, the window shrinks in
+//! proportion to the excess. A loss halves the window. There is no slow start, because the RFC's
+//! algorithm does not have one.
 //!
 //! Deviations from the RFC:
-//! - The delay is the round-trip time, as in LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus), not the
-//!   one-way delay. So queueing delay in the reverse direction counts, too.
-//! - Loss detection, the timeout (instead of the RFC's CTO) and PRR are those of the simulator's
-//!   TCP. While PRR reduces the window over a round trip, LEDBAT does not adjust the window to the
-//!   delay.
-//! - The first window is `tcp.initial_cwnd`. The RFC recommends 2 segments.
+//! - The measured delay is the round-trip time, as in LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus).
+//!   The RFC uses the one-way delay. So queueing delay in the reverse direction also counts.
+//! - Loss detection, the timeout and PRR are those of the simulator's TCP. The timeout replaces the
+//!   RFC's CTO. While PRR spreads a reduction over a round trip, LEDBAT does not adjust the window
+//!   to the delay.
+//! - The initial window is `tcp.initial_cwnd`. The RFC recommends an initial window of 2 segments.
 
 use super::contract::{Build, CongestionControl, Signal};
 use super::view::{Ack, View};
@@ -24,11 +25,11 @@ use crate::units::Time;
 
 /// The smallest window after the first ACK, segments (`MIN_CWND`).
 const MIN_CWND: u32 = 2;
-/// By how many segments the window may exceed the data in flight (`ALLOWED_INCREASE`).
+/// By how many segments the window may exceed the data in flight at most (`ALLOWED_INCREASE`).
 const ALLOWED_INCREASE: u32 = 1;
 const MAX_HISTORY: usize = 20;
 const MAX_FILTER: usize = 16;
-/// Length of the periods whose smallest delays the history stores.
+/// The history stores the smallest delay of each period of this length.
 const MINUTE: Time = Time::from_secs(60);
 
 /// The registry entry of `ledbat`.
@@ -104,7 +105,7 @@ pub const ENTRY: Entry<Build> = Entry {
 };
 
 struct Current {
-    /// Time and value of each sample.
+    /// When each sample was measured, and its value.
     samples: [(Time, Time); MAX_FILTER],
     length: usize,
     newest: usize,
@@ -116,7 +117,7 @@ impl Current {
         self.samples[self.newest] = (now, delay);
     }
 
-    /// Returns the smallest delay among the samples of the last round trip.
+    /// Returns the smallest delay among the samples that are not older than a round trip.
     fn smallest(&self) -> Time {
         let (now, rtt) = self.samples[self.newest];
         self.samples[..self.length]
@@ -126,9 +127,9 @@ impl Current {
     }
 }
 
-/// The smallest delay of each of the last minutes.
+/// The smallest delay in each of the last minutes.
 struct Base {
-    /// Smallest delay of each minute, or `NEVER` for minutes to come.
+    /// Smallest delay of each minute, or `NEVER` for minutes that have not begun.
     smallest: [Time; MAX_HISTORY],
     length: usize,
     newest: usize,
@@ -155,18 +156,18 @@ impl Base {
 }
 
 struct Ledbat {
-    /// Queueing delay to aim at, ns.
+    /// The queueing delay at which the sender aims, in ns.
     target: f64,
-    /// Growth without queueing delay, segments per round trip.
+    /// Growth of the window if there is no queueing delay, in segments per round trip.
     gain: f64,
     current: Current,
     base: Base,
-    /// The queueing delay; `None` before the first sample.
+    /// The queueing delay. `None` before the first sample.
     delay: Option<Time>,
     flight: u32,
-    /// Pending change of the window, multiplied by the window. Each acknowledged segment adds the
-    /// gain times the distance of the delay from the target. The sum is negative if the window must
-    /// shrink.
+    /// The change of the window that is still to be applied, multiplied by the window. Each
+    /// acknowledged segment adds a product: the gain times the relative distance of the delay from
+    /// the target. This value is negative if the window must shrink.
     credit: f64,
 }
 
@@ -221,7 +222,7 @@ mod tests {
 
     const BASE: Time = Time::from_ms(50);
 
-    /// Returns a sender with this window that has measured the delay of the empty path.
+    /// Returns a sender with this window. The sender has measured the delay of the empty path.
     fn host(set: &[(&'static str, Value)], cwnd: u32) -> Host {
         let mut host = Host::new((ENTRY.build)(&options(&ENTRY, set)), cwnd, BASE);
         host.round();
@@ -254,7 +255,8 @@ mod tests {
         let mut at = host(&[], 50);
         let held = windows(&mut at, 100, 10);
         assert!(held.iter().all(|cwnd| *cwnd == held[0]), "{held:?}");
-        // At twice the target, off_target is -1, so the window shrinks by one segment per round.
+        // If the delay is twice the target, off_target is -1. So the window shrinks by one segment
+        // per round.
         let mut beyond = host(&[], 50);
         let shrunk = windows(&mut beyond, 200, 6);
         assert_eq!(shrunk[0] - shrunk[5], 5, "{shrunk:?}");
@@ -290,7 +292,8 @@ mod tests {
             assert_eq!(host.gauges(), [0.0], "{rtt}");
         }
         assert!(host.window.cwnd >= before);
-        // Samples older than a round trip do not count, even if fewer than four are left.
+        // Samples that are older than a round trip do not count, even if fewer than four samples
+        // are left.
         host.rtt = Time::from_ms(90);
         host.wait(Time::from_ms(91));
         host.ack(1);

@@ -1,12 +1,13 @@
-//! Growth of the window while the application limits the rate instead of the window
+//! Growth of the window while the sending rate is limited by the application and not by the window
 //! (draft-ietf-ccwg-ratelimited-increase).
 //!
-//! While the application limits the rate, Linux bounds the window in slow start by twice the
-//! segments that were outstanding in the last round. In congestion avoidance Linux's window does
-//! not grow (`tcp_is_cwnd_limited`). In RFC 5681 every ACK grows the window. The draft is a
-//! compromise between Linux and RFC 5681. Its bound on the window depends on the largest flight
-//! since the last reduction. The bound is twice this flight in slow start, and this flight plus one
-//! segment in congestion avoidance. The initial window is treated as the first flight.
+//! In this case Linux bounds the window in slow start. The bound is twice the number of segments
+//! that were outstanding in the last round. In congestion avoidance, Linux does not increase the
+//! window at all (`tcp_is_cwnd_limited`). In contrast, with RFC 5681 every ACK increases the
+//! window. The draft is a compromise between Linux and RFC 5681. Its bound on the window depends on
+//! the largest flight since the last reduction. The bound is twice this flight in slow start, and
+//! this flight plus one segment in congestion avoidance. The initial window is treated as the first
+//! flight.
 //!
 //! The flight is the number of segments in flight before an ACK arrived.
 
@@ -23,8 +24,8 @@ pub(super) const GROWTH: Opt = Opt {
     tc: None,
 };
 
-/// Wraps a congestion control so that it follows `limited_growth`. Linux's rule needs no wrapper,
-/// because every congestion control follows it.
+/// Wraps a congestion control so that it obeys the option `limited_growth`. Every congestion
+/// control already follows Linux's rule, so this rule needs no wrapper.
 pub(super) fn around(
     options: &Options,
     inner: Box<dyn CongestionControl>,
@@ -43,11 +44,11 @@ pub(super) fn around(
 /// A congestion control whose window also grows while the application limits sending.
 struct Limited {
     inner: Box<dyn CongestionControl>,
-    /// Whether the draft's bound applies. If false, the growth is not bounded.
+    /// Whether the draft's bound applies. If false, the growth has no bound.
     bounded: bool,
     /// The largest flight since the last reduction, segments (the draft's maxFS).
     largest: u32,
-    /// The window after the last event.
+    /// The window after the last event that this wrapper has seen.
     window: u32,
 }
 
@@ -85,7 +86,7 @@ impl CongestionControl for Limited {
     }
 
     fn cwnd_event(&mut self, view: View<'_>, window: &mut Window, event: CwndEvent) {
-        // After a pause, treat the restart window as the first flight.
+        // After a pause, the restart window counts as the first flight.
         if matches!(event, CwndEvent::TxStart) && window.cwnd < self.window {
             self.largest = window.cwnd;
         }
@@ -102,7 +103,7 @@ mod tests {
     use crate::plan::Growth;
     use crate::registry::Value;
 
-    /// A congestion control that grows as in RFC 5681, but only if the window limited sending.
+    /// A congestion control that grows as in RFC 5681, but only if the window has limited sending.
     struct Standard;
 
     impl CongestionControl for Standard {
@@ -145,7 +146,7 @@ mod tests {
     }
 
     impl Host {
-        /// Sends this many segments at once, acknowledges them one by one, and returns the window.
+        /// Sends this many segments at once and acknowledges them one by one. Returns the window.
         fn burst(&mut self, segments: u32) -> u32 {
             self.conn.max_packets_out = segments;
             self.conn.cwnd_limited = segments >= self.window.cwnd;
@@ -198,8 +199,8 @@ mod tests {
         }
     }
 
-    /// Flights before a reduction do not affect the bound. The window grows to one segment beyond
-    /// the largest flight since the reduction.
+    /// Flights from before a reduction do not affect the bound. The window grows to one segment
+    /// beyond the largest flight since the reduction.
     #[test]
     fn congestion_avoidance_goes_one_segment_beyond() {
         let mut host = host("draft");

@@ -1,50 +1,54 @@
-//! TCP Prague (draft-briscoe-iccrg-prague-congestion-control), as in the modules of the L4S team's
-//! Linux (`net/ipv4/tcp_prague.c`). Version 0.6 belongs to their Linux 5.10 of 2020 and 2021.
-//! Version 0.7 belongs to their Linux 5.15 of 2024 (github.com/L4STeam/tcp-prague, commit
-//! 90aea47f).
+//! TCP Prague (draft-briscoe-iccrg-prague-congestion-control), as in the module
+//! `net/ipv4/tcp_prague.c` of the L4S team's Linux. Version 0.6 belongs to the team's Linux 5.10 of
+//! 2020 and 2021. Version 0.7 belongs to the team's Linux 5.15 of 2024
+//! (github.com/L4STeam/tcp-prague, commit 90aea47f).
 //!
-//! Prague is DCTCP for the Internet, with Accurate ECN, ECT(1) and pacing. The window and alpha are
-//! not rounded to integers. Each unmarked segment contributes to additive increase, even in CWR. If
-//! the RTT is below a target, the increase is scaled so that flows with different RTTs get equal
-//! rates instead of equal windows. This scaling begins some round trips after slow start, so that
-//! it does not slow down short flows. After marks or a loss, each ACK reduces the window by one
-//! segment until the reduction is complete. If the other end does not support Accurate ECN, Prague
-//! behaves like Reno without ECN.
+//! Prague adapts DCTCP to the Internet. It uses Accurate ECN, ECT(1) and pacing. Prague does not
+//! round the window and alpha to integers. Each unmarked segment contributes to additive increase,
+//! even in CWR. If the RTT is below a target, Prague scales the increase. Flows with different RTTs
+//! then get equal rates instead of equal windows. The scaling begins some round trips after slow
+//! start, so that it does not slow down short flows. After marks or a loss, Prague reduces the
+//! window by one segment per ACK until the reduction is complete. If the other end does not support
+//! Accurate ECN, Prague behaves like Reno without ECN.
 //!
-//! For a year, commits of the module kept the version number 0.6. Some of these commits store a
-//! fractional window, and a few of them also compute the pacing rate from it. By default, tailback
-//! computes the pacing rate from whole packets, as in earlier commits and in 0.7 (option `pace`).
+//! For a year, the version number of the module stayed at 0.6 from commit to commit. Some of these
+//! commits store the fractional part of the window. A few of them also compute the pacing rate from
+//! it. By default, tailback computes the pacing rate from whole packets (option `pace`). Earlier
+//! commits and version 0.7 do the same.
 //!
-//! Version 0.7 differs from 0.6 as follows. alpha has 24 binary digits and starts at 0, and the
-//! first mark halves the window. In slow start, the first mark does not halve the window if its ACK
-//! also covers an unmarked segment. The scaling begins 4 round trips after slow start instead of
-//! 500. Once the scaling has begun, reductions are at least one target RTT (25 ms) apart. Segments
-//! leave one by one instead of in pairs. The window grows whenever the application does not limit
-//! the flow, even if the window does not limit the flow either. If the window has at most four
-//! packets of 1500 bytes, increase and reductions apply to a rate instead of the window. The rate
-//! grows by one packet per virtual RTT, which is the larger of the target RTT and the smoothed RTT.
-//! The window is the rate times the slow RTT, which is an average over 128 round trips. The pacing
-//! rate is 3 % higher in the first half of a virtual RTT, and 3 % lower in the second half, so that
-//! a queue with a step threshold marks some packets of each flow. Marks do not reduce the rate
-//! below 100 kbit/s.
+//! Version 0.7 differs from 0.6 as follows. alpha has 24 binary digits and starts at 0. The first
+//! mark halves the window. In slow start, there is an exception: the first mark does not halve the
+//! window if its ACK also covers an unmarked segment. The scaling begins 4 round trips after slow
+//! start instead of
+//! 500. Once the scaling has begun, at least one target RTT (25 ms) passes between two reductions.
+//!      Segments leave singly instead of in pairs. The window grows whenever the application does
+//!      not limit the flow. It grows even if the flow does not use the whole window. If the window
+//!      has at most four packets of 1500 bytes, increase and reductions apply to a rate and not to
+//!      the window. The rate grows by one packet per virtual RTT, which is the larger of the target
+//!      RTT and the smoothed RTT. The window is the rate multiplied by the slow RTT, which is an
+//!      average over 128 round trips. In the first half of a virtual RTT, the pacing rate is 3 %
+//!      higher, and in the second half 3 % lower. So a queue with a step threshold marks some
+//!      packets of each flow. The rate does not fall below 100 kbit/s because of marks.
 //!
-//! Other commits have the version number 0.7 too. In some of them, the rate replaces the window,
-//! even a large one, as soon as the scaling begins. With tailback's option `mode = "rate"`, the
-//! rate replaces the window once the scaling has begun and a packet was marked. Later commits have
-//! parameters for the mode and for alpha at the start. In some of them the pacing rate swings
-//! whatever the size of the window, alpha starts at 1, or the window grows only if it limits the
-//! flow. Some combinations of these variants are not supported.
+//! Other commits of the module also have the version number 0.7. In some of them, the rate replaces
+//! the window when the scaling begins, even if the window is large. With tailback's option `mode =
+//! "rate"`, the rate replaces the window as soon as the scaling has begun and a packet has been
+//! marked. Later commits have parameters for the mode and for the initial alpha. Some of them
+//! differ in one of these points: the pacing rate swings with every size of the window, alpha
+//! starts at 1, or the window grows only if it limits the flow. tailback does not support every
+//! combination of these variants.
 //!
-//! Deviations: in tailback, slow start of version 0.6 keeps the fractional part of the window. In
-//! version 0.6, undoing a reduction restores the fractional part of the window from before the
-//! reduction, whereas the module subtracts it a second time. Pacing assumes packets of the IPv4 MTU
-//! with timestamps. TSO is not modelled: all segments of a burst leave at once. With both versions,
-//! the receiver behaves as in the newest Linux. Like the receiver of the L4S team's kernels, it
-//! delays ACKs, and acknowledges a change of the ECN field at once. In tailback, packets of version
-//! 0.7 have a constant size. The module sends smaller packets if two full packets would take longer
-//! than a virtual RTT: with a virtual RTT of 25 ms, at rates below 1 Mbit/s. A `swing` of 0 turns
-//! the swing off, whereas the module replaces 0 by its default. In tailback, ACKs and SYNs are not
-//! sent with ECT(1).
+//! Deviations: in version 0.6, tailback keeps the fractional part of the window during slow start.
+//! If a reduction is undone in version 0.6, tailback restores the fractional part of the window
+//! from before the reduction. The module subtracts the fractional part a second time. For pacing,
+//! tailback assumes packets with the size of the IPv4 MTU and with timestamps. TSO is not modelled,
+//! but all segments of a burst leave at once. With both versions, the receiver behaves as in the
+//! newest Linux. The receiver of the L4S team's kernels is similar. Both delay ACKs, and
+//! acknowledge a change of the ECN field at once. In version 0.7, tailback sends packets of a
+//! constant size. The module sends smaller packets if two full packets would take longer than a
+//! virtual RTT. With a virtual RTT of 25 ms, this happens at rates below 1 Mbit/s. In tailback, the
+//! option `swing = 0` turns the swing of the pacing rate off. The module replaces 0 by its default.
+//! In tailback, ACKs and SYNs do not carry ECT(1).
 
 mod alpha;
 mod fallback;
@@ -221,7 +225,7 @@ fn shift_of(g: f64) -> Option<u32> {
     (0..=10).find(|k| g * f64::from(1_u32 << k) == 1.0)
 }
 
-/// Sets the options that depend on the version, and checks options that depend on each other.
+/// Sets the options whose defaults depend on the version. Checks combinations of options.
 fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     let later = options.word("version") == "0.7";
     for (name, of_0_6, of_0_7) in [
@@ -287,25 +291,25 @@ fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     }
 }
 
-/// Smallest window after a reduction, segments.
+/// The smallest window after a reduction, in segments.
 const MIN_CWND: u32 = 2;
-/// Number of binary digits of the fraction of the window.
+/// Number of binary digits in the fractional part of the window.
 const CWND_SHIFT: u32 = 20;
 const ONE: i64 = 1 << CWND_SHIFT;
-/// Half a segment, which is added for rounding to the nearest segment.
+/// Half a segment. It is added in order to round to the nearest segment.
 const HALF: u128 = 1 << (CWND_SHIFT - 1);
-/// Binary logarithm of the unit of scaled RTTs: 2^7 us.
+/// Binary logarithm of the unit in which the scaling computes with RTTs. The unit is 2^7 us.
 const RTT_SHIFT: u32 = 7;
-/// Largest RTT that is scaled, in units of 2^7 us.
+/// The largest RTT to which the scaling applies, in units of 2^7 us.
 const MAX_SCALED_RTT: u64 = 100_000;
 /// Headers of IPv4 and TCP with timestamps, bytes.
 const HEADERS: u64 = 52;
-/// Parameters of the scaling "scalable", in units of 2^7 us. At the RTT `SCALABLE_R0` the increase
-/// reaches one segment per RTT. Above `SCALABLE_R1`, the increase grows faster.
+/// Parameters of the scaling "scalable", in units of 2^7 us. At the RTT `SCALABLE_R0`, the increase
+/// is one segment per RTT. Above `SCALABLE_R1`, the increase rises faster with the RTT.
 const SCALABLE_R0: u64 = (1 << 14) >> RTT_SHIFT;
 const SCALABLE_R1: u64 = ((1 << 10) + (1 << 9)) >> RTT_SHIFT;
 
-/// How the increase depends on the RTT (option `rtt_scaling`).
+/// How the increase of the window depends on the RTT (option `rtt_scaling`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Scaling {
     Off,
@@ -318,35 +322,35 @@ enum Scaling {
 #[derive(Debug)]
 pub struct Prague {
     scaling: Scaling,
-    /// Target RTT of the scaling, in units of 2^7 us.
+    /// The target RTT of the scaling, in units of 2^7 us.
     target: u64,
-    /// Number of rounds before the scaling begins.
+    /// How many rounds pass before the scaling begins.
     transition: u64,
     /// Whether the first segments of the connection are paced.
     pace_iw: bool,
     fraction: bool,
     /// Whether the pacing rate is computed from the fractional window.
     pace_fraction: bool,
-    /// A burst lasts at most 2^-burst_shift s.
+    /// The longest burst lasts 2^-burst_shift s.
     burst_shift: u32,
     min_burst: u32,
-    /// Whether Prague behaves as Reno because the other end does not support Accurate ECN.
+    /// Whether Prague behaves as Reno. It does so if the other end does not support Accurate ECN.
     reno: bool,
     alpha: Alpha,
     cwr_stamp: Time,
-    /// Pending change of the window, in 2^-20 segments. Each ACK applies at most one segment of
-    /// this change.
+    /// The change of the window that is still to be applied, in 2^-20 segments. Each ACK changes
+    /// the window by at most one segment.
     carry: i64,
-    /// Increase of the window for a whole window of unmarked segments, in 2^-20 segments.
+    /// By how much a whole window of unmarked segments increases the window, in 2^-20 segments.
     increase: u64,
-    /// `carry` before the last loss.
+    /// The value of `carry` before the last loss.
     loss_carry: i64,
-    /// Window before the last loss, segments.
+    /// The window before the last loss, in segments.
     loss_cwnd: u32,
-    /// Rounds since slow start.
+    /// Number of rounds since slow start.
     round: u64,
-    /// Whether a loss was found since the congestion state was last Open. If so, the window does
-    /// not grow.
+    /// Whether a loss has been found since the congestion state was last Open. If so, the window
+    /// does not grow.
     in_loss: bool,
 }
 
@@ -355,7 +359,7 @@ impl Prague {
         self.scaling != Scaling::Off && !window.in_slow_start() && self.round >= self.transition
     }
 
-    /// Returns the window in 2^-20 segments, with its fraction if the fraction is stored.
+    /// Returns the window in 2^-20 segments. Includes the fractional part, if it is stored.
     fn window(&self, window: &Window) -> u64 {
         let whole = i64::from(window.cwnd) << CWND_SHIFT;
         let carry = if self.fraction { self.carry } else { 0 };
@@ -378,8 +382,9 @@ impl Prague {
         view.now.since(stamp).ns() / 1000 >= self.target(view) << RTT_SHIFT
     }
 
-    /// Sets the increase per window to (RTT/target)^2. With the first factor, the window grows by
-    /// one segment per target RTT. The second factor gives flows with different RTTs equal rates.
+    /// Sets the increase per window to the product of two factors, which are both RTT/target. With
+    /// the first factor, the window grows by one segment per target RTT. The second factor gives
+    /// flows with different RTTs equal rates.
     fn rescale(&mut self, view: View<'_>) {
         let one = ONE as u64;
         let rtt = Prague::rtt(view);
@@ -394,8 +399,8 @@ impl Prague {
                 if rtt >= target {
                     return;
                 }
-                // If the square of the target overflows (a target of many hours), the increase
-                // becomes 0.
+                // If the square of the target overflows, which needs a target of many hours, the
+                // increase becomes 0.
                 let square = target.saturating_mul(target);
                 (one * rtt * rtt + (square >> 1)) / square
             }
@@ -432,7 +437,8 @@ impl Prague {
             self.carry += increase.max(u64::from(acked)) as i64;
         }
         if self.fraction {
-            // Here `carry` is the fractional window minus the whole window.
+            // Here `carry` is the difference between the window with its fractional part and the
+            // whole window.
             let floor = -i64::from(window.cwnd) << CWND_SHIFT;
             self.carry = self.carry.max(floor + ONE);
             if self.carry <= -ONE && window.cwnd > MIN_CWND {
@@ -461,7 +467,8 @@ impl Prague {
         }
     }
 
-    /// Updates alpha once a round has passed. With scaling, the target RTT must also have passed.
+    /// Updates alpha once a round has passed. With scaling, the target RTT must have passed as
+    /// well.
     fn update_alpha(&mut self, view: View<'_>, window: &Window) {
         if !self.alpha.is_round_over(view)
             || (self.is_scaled(window) && !self.target_elapsed(view, self.alpha.stamp))
@@ -472,8 +479,8 @@ impl Prague {
         self.begin_round(view, window);
     }
 
-    /// Sets the pacing rate to cwnd/srtt in whole packets, and to twice this rate in early slow
-    /// start.
+    /// Sets the pacing rate to cwnd/srtt, computed from whole packets. In early slow start, sets it
+    /// to twice this rate.
     fn update_pacing(&self, view: View<'_>, window: &mut Window) {
         let srtt = view.srtt.ns();
         if srtt == 0 {
@@ -527,7 +534,7 @@ impl CongestionControl for Prague {
     }
 
     fn init(&mut self, view: View<'_>, window: &mut Window) {
-        // If Prague behaves as Reno, the stack decides the size of bursts.
+        // If Prague behaves as Reno, the stack determines the length of bursts.
         if !self.reno {
             window.least_burst = 0;
         }
@@ -547,7 +554,7 @@ impl CongestionControl for Prague {
         window.ssthresh
     }
 
-    /// Grows the window as Reno does. The stack calls this hook only if Prague behaves as Reno.
+    /// Increases the window as Reno does. The stack calls this hook only if Prague behaves as Reno.
     fn cong_avoid(&mut self, view: View<'_>, window: &mut Window, acked: u32) {
         super::reno::cong_avoid(view, window, acked);
     }
@@ -590,8 +597,8 @@ impl CongestionControl for Prague {
 
     fn gauges(&self, _view: View<'_>, window: &Window, out: &mut Vec<f64>) {
         out.push(self.alpha.share());
-        // The window does not fall below its minimum, even if `carry` is a larger reduction. Reno
-        // does not use `carry`.
+        // The window does not fall below its minimum, even if `carry` demands a larger reduction.
+        // Reno does not use `carry`.
         let floor = if self.fraction { 1 } else { MIN_CWND };
         let carry = if self.reno { 0 } else { self.carry };
         let window = f64::from(window.cwnd) + carry as f64 / ONE as f64;

@@ -1,9 +1,9 @@
 //! Reno (RFC 5681) as in Linux 7.3 `tcp_cong.c`. The option `beta_ecn` turns on ABE (RFC 8511).
 //!
-//! Deviations from the RFCs, as in Linux: the window is in segments, and factors apply to cwnd, not
-//! to FlightSize. Every acknowledged segment contributes to growth (in terms of RFC 3465, L is
-//! unlimited). In Linux, `beta` and `beta_ecn` are both one half. In tailback they are options, and
-//! values other than one half are rounded down to millionths.
+//! Deviations from the RFCs that Linux has too: the window is in segments, and factors apply to
+//! cwnd instead of FlightSize. Every acknowledged segment contributes to growth. In terms of RFC
+//! 3465, L is unlimited. In Linux, the factors `beta` and `beta_ecn` are both one half. In tailback
+//! they are options. Values other than one half are rounded down to millionths.
 
 use super::abe::{self, Backoff};
 use super::contract::{Build, CongestionControl, Needs, Signal};
@@ -71,20 +71,20 @@ pub const ENTRY: Entry<Build> = Entry {
     },
 };
 
-/// Grows the window as Reno does. DCTCP also calls this function.
+/// Increases the window as Reno does. DCTCP also calls this function.
 #[inline]
 pub(super) fn cong_avoid(view: View<'_>, window: &mut Window, acked: u32) {
     grow(view, window, acked, &mut SlowStart::Standard);
 }
 
-/// Grows the window as Reno does. `start` is the algorithm that ends slow start.
+/// Increases the window as Reno does. `start` is the algorithm that may end slow start.
 #[inline(always)] // so that each of the two callers is compiled for its own algorithm
 fn grow(view: View<'_>, window: &mut Window, mut acked: u32, start: &mut SlowStart) {
     if !view.is_cwnd_limited(window) {
         return;
     }
-    // RFC 5681 section 3.1: slow start below ssthresh. If an ACK brings the window to ssthresh, its
-    // remaining segments are used for congestion avoidance.
+    // RFC 5681 section 3.1: slow start below ssthresh. If an ACK raises the window to ssthresh, its
+    // remaining segments count for congestion avoidance.
     if window.in_slow_start() {
         acked = window.slow_start(start.counted(view, window, acked));
         if acked == 0 {
@@ -96,7 +96,7 @@ fn grow(view: View<'_>, window: &mut Window, mut acked: u32, start: &mut SlowSta
     window.cong_avoid_ai(window.cwnd, acked);
 }
 
-/// Reno's state, in addition to that of the connection.
+/// The state of Reno that is not part of the connection's state.
 #[derive(Debug)]
 pub struct Reno {
     backoff: Backoff,
@@ -190,7 +190,7 @@ mod tests {
             host.round();
             windows.push(host.window.cwnd);
         }
-        // The second doubling ends exactly at ssthresh.
+        // The second doubling of the window ends exactly at ssthresh.
         assert_eq!(windows, [20, 40, 41, 42, 43]);
     }
 }

@@ -1,11 +1,11 @@
-//! Reno-SCE: Reno whose response to marks of SCE (Some Congestion Experienced) depends on the
-//! square root of its window, as in the kernel tree github.com/chromi/sce of June 2019
-//! (`tcp_reno_sce.c`).
+//! Reno-SCE: Reno with a response to SCE (Some Congestion Experienced), as in the kernel tree
+//! github.com/chromi/sce of June 2019 (`tcp_reno_sce.c`). The response to a mark depends on the
+//! square root of the window.
 //!
 //! ESCE is the TCP flag with which the receiver echoes a mark. If all ACKs of a window carry ESCE,
-//! cwnd shrinks by sqrt(cwnd) segments. As in the kernel tree, the square root is approximate: it
-//! starts at 1, and each change of cwnd changes the root by at most one. So the root is too small
-//! at the end of slow start. The comment at the top of `cc/sce.rs` describes the rest and the
+//! cwnd shrinks by sqrt(cwnd) segments. As in the kernel tree, the square root is approximate. It
+//! starts at 1, and a change of cwnd changes the root by at most one. So at the end of slow start
+//! the root is too small. The comment at the top of `cc/sce.rs` describes the rest and the
 //! deviations.
 
 use super::contract::Build;

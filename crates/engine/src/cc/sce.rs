@@ -2,23 +2,26 @@
 //! Experienced, draft-morton-tsvwg-sce). It follows `tcp_reno_sce.c` and `tcp_dctcp_sce.c` in the
 //! kernel tree github.com/chromi/sce of June 2019.
 //!
-//! A counter sums up acknowledged bytes. In congestion avoidance it counts upwards. An ACK with
-//! ESCE decreases the counter by the acknowledged bytes times the response of the congestion
-//! control. Each time the absolute value of the counter reaches a window of data, the window grows
-//! or shrinks by a segment. ECN-Echo and losses reduce the window as well. If an ACK carries both
-//! ECN-Echo and ESCE, the ESCE is ignored.
+//! A counter sums up acknowledged bytes. In congestion avoidance, acknowledged bytes increase the
+//! counter. An ACK with ESCE decreases the counter. The decrease is the number of acknowledged
+//! bytes multiplied by the response of the congestion control. Each time the absolute value of the
+//! counter reaches a window of data, the window changes by a segment. It grows if the counter is
+//! positive, and shrinks otherwise. ECN-Echo and losses also reduce the window. If an ACK carries
+//! both ECN-Echo and ESCE, the sender ignores ESCE.
 //!
-//! Two unintended effects in the kernel tree are off by default here:
-//! - Its counters count bytes, and use `rcv_mss` as the size of a segment of the window. A host
-//!   that only sends never measures `rcv_mss`, so the value stays at 536. As a result, growth and
-//!   the response to marks are 1448/536 = 2.7 times as strong as intended (`unit_quirk`).
-//! - A congestion control applies its factor at the end of CWR and of Recovery. By then the stack
-//!   has already reduced the window to ssthresh, which is half of the window. So both reductions
-//!   apply (`cwr_quirk`). ACKs with ESCE during the reduction lower ssthresh further.
+//! The kernel tree has two unintended effects, which are off by default in tailback:
+//! - Its counters count bytes. They assume that a segment of the window has `rcv_mss` bytes. A host
+//!   that only sends data never measures `rcv_mss`, so the value stays at 536. As a result, growth
+//!   and the response to marks are 1448/536 = 2.7 times as strong as intended. The option
+//!   `unit_quirk` enables this.
+//! - Its congestion controls apply their factor at the end of CWR and of Recovery. By then, the
+//!   stack has already reduced the window to ssthresh, which is half of the earlier window. So the
+//!   window is reduced twice. The option `cwr_quirk` enables this. In this case, ACKs with ESCE
+//!   during the reduction lower ssthresh further.
 //!
-//! Deviations: counters do not wrap at 2^31, and the bytes of an ACK are counted as if all its
-//! segments were full. Without `cwr_quirk` the window neither responds to ESCE nor grows while it
-//! is being reduced.
+//! Deviations: counters do not wrap at 2^31. The bytes of an ACK are counted as if all segments
+//! that it acknowledges were full. Without `cwr_quirk`, the window does not grow while it is being
+//! reduced, and does not respond to ESCE.
 
 use super::contract::{CongestionControl, CwndEvent, EcnNeed, Needs, Signal};
 use super::view::{Ack, CaState, View};
@@ -90,8 +93,8 @@ pub(super) const CWR_QUIRK: Opt = Opt {
 
 /// How strongly a congestion control responds to ESCE.
 pub(super) trait Response: Send {
-    /// Returns by how many bytes ESCE lowers the counter for each acknowledged byte, before the
-    /// option `response` scales this number.
+    /// Returns by how many bytes each byte that is acknowledged with ESCE lowers the counter. The
+    /// option `response` then scales this number.
     fn of(&self, cwnd: u32) -> u64;
     fn grown(&mut self, _cwnd: u32) {}
     fn shrunk(&mut self, _cwnd: u32) {}
@@ -101,26 +104,26 @@ pub(super) trait Response: Send {
 #[derive(Debug)]
 pub(super) struct Sce<R> {
     response: R,
-    /// The option `response`, millionths.
+    /// The value of the option `response`, in millionths.
     gain: u64,
-    /// The option `unit_quirk`, bytes; 0 means the MSS.
+    /// The value of the option `unit_quirk`, in bytes. 0 means the MSS.
     unit_quirk: u16,
-    /// Whether ESCE must not lower ssthresh.
+    /// Whether ESCE leaves ssthresh as it is, if ssthresh is larger.
     keep_larger: bool,
-    /// Factor after a loss, millionths.
+    /// Factor after a loss, in millionths.
     beta: u64,
-    /// Factor after ECN-Echo, millionths.
+    /// Factor after ECN-Echo, in millionths.
     beta_ecn: u64,
-    /// Factor after ECN-Echo with recent SCE, millionths.
+    /// Factor after ECN-Echo if SCE is recent, in millionths.
     beta_sce: u64,
     cwr_quirk: bool,
     /// The counter of acknowledged bytes.
     cnt: i64,
     /// The window at the last ESCE or reduction, or the largest window since then, segments.
     loss_cwnd: u32,
-    /// Number of further ACKs for which SCE is considered recent.
+    /// For how many more ACKs SCE counts as recent.
     recent_sce: u32,
-    /// First unacknowledged segment at the last ACK.
+    /// The first unacknowledged segment after the previous ACK.
     prior_una: u64,
 }
 
@@ -150,8 +153,8 @@ impl<R: Response> Sce<R> {
         })
     }
 
-    /// Returns ssthresh: half of `loss_cwnd`, but not less than the current ssthresh if
-    /// `keep_larger` is set.
+    /// Returns half of `loss_cwnd` as the new ssthresh. If `keep_larger` is set, the result is at
+    /// least the current ssthresh.
     fn half(&self, window: &Window) -> u32 {
         let half = (self.loss_cwnd / 2).max(2);
         if self.keep_larger {
@@ -161,14 +164,15 @@ impl<R: Response> Sce<R> {
         }
     }
 
-    /// Returns `cwnd` multiplied by beta. The reduction is at least one segment, and the result is
-    /// at least two segments.
+    /// Returns `cwnd` multiplied by beta. The window shrinks by at least one segment, and the
+    /// result is at least two segments.
     fn reduced(cwnd: u32, beta: u64) -> u32 {
         let cut = (u64::from(cwnd) * (WHOLE - beta) / WHOLE).max(1) as u32;
         cwnd.saturating_sub(cut).max(2)
     }
 
-    /// Returns the factor after ECN-Echo, which is `beta_sce` if an ACK with ESCE arrived recently.
+    /// Returns the factor after ECN-Echo. This is `beta_sce` if an ACK with ESCE has arrived
+    /// recently.
     fn factor(&self) -> u64 {
         if self.recent_sce > 0 {
             self.beta_sce
@@ -188,7 +192,7 @@ impl<R: Response> Sce<R> {
         self.response.reduced(window.cwnd);
     }
 
-    /// Changes the window by one segment for each `over` bytes in the counter, and removes these
+    /// For each `over` bytes in the counter, changes the window by one segment and removes these
     /// bytes.
     fn spend(&mut self, window: &mut Window, over: i64) {
         while self.cnt <= -over {
@@ -228,7 +232,7 @@ impl<R: Response> CongestionControl for Sce<R> {
         if self.cwr_quirk && self.keep_larger {
             return self.half(window);
         } else if self.cwr_quirk {
-            // After a timeout loss_cwnd may be out of date, but a reduction must not raise
+            // After a timeout, `loss_cwnd` may be out of date. But a reduction must not raise
             // ssthresh.
             return self.half(window).min(window.cwnd.max(2));
         }
@@ -243,8 +247,8 @@ impl<R: Response> CongestionControl for Sce<R> {
 
     fn in_ack_event(&mut self, view: View<'_>, window: &mut Window, ack: &Ack) {
         let unit = self.unit(view);
-        // A duplicate ACK counts as one segment of the size that this host assumes for received
-        // segments (Linux `rcv_mss`).
+        // A duplicate ACK counts as one segment. Its size is the size that this host assumes for
+        // received segments (Linux `rcv_mss`).
         let bytes = match view.flight.una - self.prior_una {
             0 => unit,
             segments => segments as i64 * i64::from(view.mss),
@@ -253,7 +257,7 @@ impl<R: Response> CongestionControl for Sce<R> {
         let reducing = matches!(view.ca_state, CaState::Cwr | CaState::Recovery);
         let over = unit * i64::from(window.cwnd);
         if reducing && !self.cwr_quirk {
-            // PRR reduces the window, so ESCE has no effect.
+            // While PRR reduces the window, ESCE has no effect.
         } else if ack.esce && !ack.ece {
             let response = u128::from(self.response.of(window.cwnd)) * u128::from(self.gain);
             let bytes = response * bytes as u128 / u128::from(WHOLE);
@@ -275,7 +279,7 @@ impl<R: Response> CongestionControl for Sce<R> {
     }
 
     fn cong_avoid(&mut self, view: View<'_>, window: &mut Window, acked: u32) {
-        // In congestion avoidance, the counter grows the window.
+        // In congestion avoidance, the counter decides when the window grows.
         if view.is_cwnd_limited(window) && window.in_slow_start() {
             let left = window.slow_start(acked);
             self.cnt += i64::from(left) * self.unit(view);
@@ -285,7 +289,7 @@ impl<R: Response> CongestionControl for Sce<R> {
     fn cwnd_event(&mut self, _view: View<'_>, window: &mut Window, event: CwndEvent) {
         match (event, self.cwr_quirk) {
             (CwndEvent::CompleteCwr, true) => self.reduce(window, self.factor()),
-            // After this hook returns, the stack sets the window as after any timeout.
+            // After this hook, the stack sets the window as after any timeout.
             (CwndEvent::Loss, true) => self.reduce(window, self.beta),
             (CwndEvent::CompleteCwr | CwndEvent::Loss, false) => {
                 self.cnt = 0;
@@ -330,8 +334,8 @@ mod tests {
         host.gauges()[0] as i64
     }
 
-    /// Delivers ACKs, each given as (segments, ESCE). Returns (count, cwnd, ssthresh) after each
-    /// ACK.
+    /// Delivers ACKs, each given as (segments, ESCE). Returns the counter, cwnd and ssthresh after
+    /// each ACK.
     fn play(host: &mut Host, acks: &[(u32, bool)]) -> Vec<(i64, u32, u32)> {
         acks.iter()
             .map(|&(segments, esce)| {
@@ -347,9 +351,9 @@ mod tests {
 
     #[test]
     fn a_marked_segment_costs_dctcp_half_a_segment() {
-        // If the unit is the MSS, a window is 10 x 1448 = 14480 bytes. Two segments without ESCE
-        // add 2896 bytes. Two segments with ESCE subtract 2896 x 10/2 = 14480 bytes. Four segments
-        // with ESCE subtract bytes of two windows, so the window shrinks by two segments.
+        // If the unit is the MSS, a window of 10 segments is 10 x 1448 = 14480 bytes. Two segments
+        // without ESCE add 2896 bytes. Two segments with ESCE subtract 2896 x 10/2 = 14480 bytes.
+        // Four segments with ESCE subtract twice as much, so the window shrinks by two segments.
         let mut h = host(&dctcp_sce::ENTRY, &[], 10, 10);
         let acks = [(2, false), (2, true), (1, true), (4, true), (2, false)];
         assert_eq!(
@@ -358,8 +362,8 @@ mod tests {
                 (2_896, 10, 10),
                 (-11_584, 10, 5),
                 (-4_344, 9, 5),
-                // 4 x 1448 x 9/2 = 26064 bytes are subtracted. The counter falls to -30408, below
-                // minus two windows of 13032, so the window shrinks by two segments.
+                // 4 x 1448 x 9/2 = 26064 bytes are subtracted. The counter falls to -30408. This is
+                // below minus two windows of 13032 bytes, so the window shrinks by two segments.
                 (-4_344, 7, 4),
                 (-1_448, 7, 4),
             ]
@@ -368,7 +372,7 @@ mod tests {
 
     #[test]
     fn the_unit_of_2019_makes_all_of_it_larger() {
-        // A window is only 10 x 536 = 5360 bytes, and two segments of 1448 bytes add 2896 bytes.
+        // Here a window is only 10 x 536 = 5360 bytes. Two segments of 1448 bytes add 2896 bytes.
         // Two segments with ESCE subtract 14480 bytes, which is 2.7 windows.
         let set = [("unit_quirk", Value::Int(536))];
         let mut h = host(&dctcp_sce::ENTRY, &set, 10, 10);
@@ -381,7 +385,7 @@ mod tests {
                 // 2896 x 11/2 = 15928 bytes are subtracted. The window shrinks by two segments, so
                 // the counter is 432 - 15928 + 2 x 5896.
                 (-3_704, 9, 5),
-                // A duplicate ACK is treated as a segment of 536 bytes.
+                // A duplicate ACK counts as a segment of 536 bytes.
                 (-3_168, 9, 5),
             ]
         );
@@ -390,19 +394,19 @@ mod tests {
     #[test]
     fn a_marked_window_costs_reno_its_root() {
         let mut h = host(&reno_sce::ENTRY, &[], 2, 2);
-        // While the window grows by a segment per round, the root follows the window's square root.
-        // The root is 1 for windows below 3, 2 from 3 to 5, and so on. The root is one step late,
-        // because it changes only when the window changes.
+        // While the window grows by a segment per round, the root follows the square root of the
+        // window. The root is 1 for windows below 3, 2 from 3 to 5, and so on. The root is one step
+        // late, because it can change only when the window changes.
         for _ in 0..60 {
             h.round();
         }
         let cwnd = h.window.cwnd;
         h.sce_round(cwnd);
         let cost = cwnd - h.window.cwnd;
-        // A whole window with ESCE lowers the counter by 8 windows. The counter was above 0, so the
-        // window shrinks by only 7 segments.
+        // A whole window with ESCE lowers the counter by 8 windows. The counter was above 0 before,
+        // so the window shrinks by only 7 segments.
         assert_eq!((cwnd, cost), (62, 7));
-        // With half of the response, the window shrinks by half as much.
+        // If the response is halved, the window shrinks by half as much.
         let set = [("response", Value::Float(0.5))];
         let mut h = host(&reno_sce::ENTRY, &set, 2, 2);
         for _ in 0..60 {
@@ -424,14 +428,15 @@ mod tests {
             h.ack_esce(1);
             assert_eq!(h.window.ssthresh, ssthresh, "{word}");
         }
-        // Segments of an ACK that slow start does not use are used for congestion avoidance.
+        // Slow start does not use all segments of the ACK. The remaining segments count for
+        // congestion avoidance.
         let mut h = host(&dctcp_sce::ENTRY, &[], 10, 11);
         h.ack(3);
         assert_eq!((h.window.cwnd, count(&h)), (11, 2 * 1448));
     }
 
-    /// CE reduces a window of 100 segments to 75, or to 87 if SCE is recent (100 - 12.5, rounded
-    /// down). A loss reduces it to 50.
+    /// CE reduces a window of 100 segments to 75. If SCE is recent, CE reduces it to 87 (100 -
+    /// 12.5, rounded down). A loss reduces it to 50.
     #[test]
     fn factors_of_marks_and_losses() {
         let after = |set: &Set, act: fn(&mut Host)| {
@@ -456,21 +461,21 @@ mod tests {
             }),
             (51, 51)
         );
-        // The stack halves loss_cwnd (101/2 = 50). The congestion control then reduces this by a
-        // further quarter.
+        // The stack reduces the window to half of `loss_cwnd` (101/2 = 50). The congestion control
+        // then reduces it by another quarter.
         let quirk = [("cwr_quirk", Value::Bool(true))];
         assert_eq!(after(&quirk, |h| h.marked_round(1)), (39, 50));
         let later = [
             ("cwr_quirk", Value::Bool(true)),
             ("ssthresh", Value::Word("max")),
         ];
-        // With the later rule ssthresh stays at 100. Then the window shrinks by a quarter, and
-        // ssthresh becomes half of the earlier window.
+        // With the later rule, ssthresh first stays at 100. Then the window shrinks by a quarter,
+        // and ssthresh becomes half of the earlier window.
         assert_eq!(after(&later, |h| h.marked_round(1)), (75, 50));
     }
 
-    /// After an ACK with ESCE, SCE is recent for one window of ACKs, including the ACK with
-    /// ECN-Echo.
+    /// After an ACK with ESCE, SCE is recent for one window of ACKs. The ACK with ECN-Echo is one
+    /// of them.
     #[test]
     fn recent_is_a_window_of_acks() {
         let reduced = |acks: u32| {
@@ -516,8 +521,8 @@ mod tests {
         assert!(count(&h) > -2 * 1448);
     }
 
-    /// Compares the window after each round with a snapshot. In every fourth round, as many
-    /// segments are marked as the number of the round.
+    /// Compares the window after each round with recorded values. In every fourth round, some
+    /// segments are marked. Their number is the number of the round.
     #[test]
     fn rounds() {
         let quirk = ("unit_quirk", Value::Int(536));

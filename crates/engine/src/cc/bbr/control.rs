@@ -1,4 +1,4 @@
-//! The state of BBR, and how BBR responds to each event.
+//! The state of BBR, and BBR's response to each event.
 
 use super::long_term::{LongTerm, Verdict};
 use super::phase::{Cycle, FullPipe, Phase};
@@ -14,11 +14,11 @@ use crate::rng::Stream;
 use crate::units::Time;
 
 const INIT_CWND: u32 = 10;
-/// STARTUP ends after this many rounds in which the rate grew by less than a quarter.
+/// STARTUP ends after this many rounds in which the rate has grown by less than a quarter.
 const FULL_BW_ROUNDS: u32 = 3;
 /// Number of rounds in each half of the window for ACK aggregation.
 const AGGREGATION_ROUNDS: u32 = 5;
-/// Pacing rate below which a burst is one segment, bytes/s (1.2 Mbit/s).
+/// Pacing rate below which a burst has only one segment, in bytes/s (1.2 Mbit/s).
 const MIN_TSO_RATE: u64 = 1_200_000 / 8;
 
 #[derive(Debug)]
@@ -38,14 +38,14 @@ pub(super) struct Bbr {
     random: Stream,
 
     pub(super) phase: Phase,
-    /// Smallest RTT, us.
+    /// The smallest RTT, in us.
     min_rtt: u64,
     min_rtt_at: Time,
     pub(super) bw: MaxFilter,
     rounds: u32,
     pub(super) round_start: bool,
-    /// The round ends when a segment is acknowledged that was sent after this many segments had
-    /// been delivered.
+    /// The current round ends when a segment is acknowledged that was sent after this many segments
+    /// had been delivered.
     next_round: u64,
     pub(super) pacing_gain: Gain,
     pub(super) cwnd_gain: Gain,
@@ -59,7 +59,8 @@ pub(super) struct Bbr {
     aggregation: Aggregation,
 }
 
-/// Returns the smallest burst at the current pacing rate, segments (Linux `bbr_min_tso_segs`).
+/// Returns the smallest length of a burst at the current pacing rate, in segments (Linux
+/// `bbr_min_tso_segs`).
 fn least_burst(window: &Window) -> u32 {
     if window.pacing_rate < MIN_TSO_RATE {
         1
@@ -122,8 +123,8 @@ impl Bbr {
             .unwrap_or_else(|| burst(view, window, 0, least_burst(window)))
     }
 
-    /// Increases a target window to allow for bursts, for delayed ACKs, and for a probe if the BDP
-    /// is small (Linux `bbr_quantization_budget`).
+    /// Increases a target window for bursts and delayed ACKs. If the BDP is small, also increases
+    /// it for a probe (Linux `bbr_quantization_budget`).
     fn with_quanta(&self, view: View<'_>, window: &Window, target: u32) -> u32 {
         let mut room = target + 3 * self.burst(view, window);
         room = (room + 1) & !1;
@@ -193,7 +194,7 @@ impl Bbr {
         self.phase = Phase::ProbeBw(Cycle::begin(&mut self.random, at));
     }
 
-    /// Starts the next phase of PROBE_BW if the current phase is over (Linux
+    /// If the current phase of PROBE_BW is over, starts the next phase (Linux
     /// `bbr_update_cycle_phase` and `bbr_is_next_cycle_phase`).
     fn update_cycle(&mut self, view: View<'_>, window: &Window, ack: &Ack) {
         let Phase::ProbeBw(cycle) = self.phase else {
@@ -205,8 +206,8 @@ impl Bbr {
         let over = if self.pacing_gain == Gain::ONE {
             full_length
         } else if self.pacing_gain > Gain::ONE {
-            // Probe until the data in flight reaches the gain times the BDP, or until segments are
-            // lost.
+            // Probe until the data in flight reaches the BDP multiplied by the gain, or until
+            // segments are lost.
             full_length
                 && (ack.losses > 0 || in_flight() >= self.inflight(view, window, self.pacing_gain))
         } else {
@@ -404,7 +405,8 @@ impl CongestionControl for Bbr {
         self.idle_restart = true;
         self.aggregation.restart(view.now);
         match self.phase {
-            // The application limited the flow, so pace at the estimated bandwidth, without a gain.
+            // The application limits the flow, so pace at the estimated bandwidth and without a
+            // gain.
             Phase::ProbeBw(_) => self.set_pacing_rate(view, window, Gain::ONE),
             Phase::ProbeRtt(probe) if probe.is_over(view.now) => {
                 self.leave_probe_rtt(view, window);

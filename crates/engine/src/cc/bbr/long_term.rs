@@ -1,18 +1,19 @@
 //! Detection of policers (Linux `bbr_lt_bw_sampling`). If the rate is steady although many packets
-//! are lost, BBR assumes that a policer limits the rate. It then uses this rate as the bandwidth.
+//! are lost, BBR assumes that a policer limits the flow. It then uses this rate as the bandwidth.
 
 use crate::cc::bbr_model::{Bandwidth, Gain};
 use crate::cc::view::View;
 use crate::units::Time;
 
-/// Smallest length of a measuring interval, round trips.
+/// The shortest measuring interval, in round trips.
 const ROUNDS: u32 = 4;
-/// Share of lost segments in an interval from which BBR assumes a policer, in units of 1/256.
+/// If at least this share of an interval's segments is lost, BBR assumes a policer. In units of
+/// 1/256.
 const LOSS: u64 = 50;
-/// Intervals are similar if their bandwidths differ by at most 1/8, or by at most this many
+/// Two intervals are similar if their bandwidths differ by at most 1/8, or by at most this many
 /// bytes/s.
 const DIFFERENCE: u64 = 4000 / 8;
-/// For this many rounds, BBR assumes that a detected policer is still active.
+/// After BBR has detected a policer, it assumes for this many rounds that the policer is active.
 const USE_ROUNDS: u32 = 48;
 
 /// What BBR concludes from an ACK.
@@ -20,7 +21,7 @@ const USE_ROUNDS: u32 = 48;
 pub(super) enum Verdict {
     None,
     Found,
-    /// The policer may no longer be active, so BBR measures the path again.
+    /// The policer may no longer be active, so BBR measures the path from scratch.
     Forgotten,
 }
 

@@ -1,16 +1,16 @@
 //! BBR version 1 (Cardwell et al. 2016; draft-cardwell-iccrg-bbr-congestion-control-00), as in
-//! Linux 7.3 `tcp_bbr.c`. BBR keeps a model of the path: the highest delivery rate in ten round
-//! trips and the smallest RTT in 10 s. It derives the pacing rate and the number of packets in
-//! flight from this model. Neither losses nor marks reduce its rate. After a loss, BBR sends at
-//! most one packet for each delivered packet for one round trip. It also checks whether a policer
-//! causes the losses.
+//! Linux 7.3 `tcp_bbr.c`. BBR has a model of the path. It consists of the highest delivery rate in
+//! ten round trips and the smallest RTT in 10 s. From this model, BBR computes the pacing rate and
+//! how many packets may be in flight. BBR does not reduce its rate after losses or marks. But for
+//! one round trip after a loss, BBR sends at most one packet for each packet that is delivered. BBR
+//! also checks whether a policer causes the losses.
 //!
-//! Deviations: BBR paces segments one by one unless the scenario sets `pacing = "gso"` or "fq-gso".
-//! Linux sends bursts of up to 1 ms if its TCP joins segments. BBR always allows as many extra
-//! segments in flight as Linux does for these bursts (`tso_segs`). The age of the smallest RTT is
-//! measured in ns, whereas Linux measures it in ms. When the smallest RTT has expired, tailback may
-//! replace it by the RTT of a single small segment. Linux ignores such an RTT, because the receiver
-//! probably delayed the ACK.
+//! Deviations: BBR paces single segments, unless the scenario sets `pacing = "gso"` or "fq-gso". In
+//! contrast, Linux sends bursts of up to 1 ms if TCP joins segments. BBR always allows as many
+//! extra segments in flight as Linux allows for such bursts (`tso_segs`). tailback measures the age
+//! of the smallest RTT in ns, whereas Linux measures it in ms. When the smallest RTT has expired,
+//! tailback may replace it by the RTT of a single small segment. Linux ignores such an RTT, because
+//! the receiver probably delayed the ACK.
 
 mod control;
 mod long_term;

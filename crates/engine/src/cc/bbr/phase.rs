@@ -5,11 +5,12 @@ use crate::rng::Stream;
 use crate::units::Time;
 
 const CYCLE: u32 = 8;
-/// Number of phases in which a cycle may begin: all except the draining phase.
+/// Number of phases in which a cycle may begin. These are all phases except the phase that drains
+/// the queue.
 const CYCLE_RAND: u64 = 7;
 
-/// Phase of a PROBE_BW cycle: phase 0 probes for bandwidth, phase 1 drains the queue that the probe
-/// built, and later phases send at the estimated bandwidth.
+/// Phase of a PROBE_BW cycle. Phase 0 probes for bandwidth, and phase 1 drains the queue that the
+/// probe has built. Later phases send at the estimated bandwidth.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cycle {
     pub index: u32,
@@ -17,7 +18,7 @@ pub(super) struct Cycle {
 }
 
 impl Cycle {
-    /// Begins a cycle in a random phase other than the draining phase.
+    /// Begins a cycle in a random phase, but not in the phase that drains the queue.
     pub(super) fn begin(random: &mut Stream, at: Time) -> Cycle {
         let index = CYCLE - 1 - random.below(CYCLE_RAND) as u32;
         Cycle { index, since: at }.next(at)
@@ -40,7 +41,7 @@ pub(super) enum Phase {
 }
 
 impl Phase {
-    /// Returns the number that is recorded as `mode`.
+    /// Returns the number that is recorded in the time series `mode`.
     pub(super) fn number(&self) -> f64 {
         match self {
             Phase::Startup => 0.0,
@@ -51,12 +52,12 @@ impl Phase {
     }
 }
 
-/// Detects that the pipe is full, because the bandwidth no longer grows.
+/// Detects that the pipe is full, which is the case when the bandwidth stops growing.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct FullPipe {
     pub reached: bool,
-    /// Bandwidth when it last grew by a quarter.
+    /// The bandwidth when it last grew by a quarter.
     pub bw: Bandwidth,
-    /// Number of rounds in which the bandwidth did not exceed `bw` by a quarter.
+    /// Number of rounds since then, in which the bandwidth did not exceed `bw` by a quarter.
     pub rounds: u32,
 }

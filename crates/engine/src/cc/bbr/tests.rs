@@ -67,15 +67,15 @@ fn a_cycle_begins_anywhere_but_in_the_phase_that_drains() {
 fn room_for_bursts_and_delayed_acks() {
     let (mut cc, mut stack) = known_path();
     stack.window.pacing_rate = 12_500_000;
-    // 12.2 kB leave in 1 ms, so a burst has 8 segments. Three bursts are added to the BDP of 346
-    // segments. The sum is even, so it is not rounded up.
+    // 12.2 kB leave in 1 ms, so a burst has 8 segments. Three bursts are added to the BDP, which is
+    // 346 segments. The sum is even, so it is not rounded up.
     cc.phase = probe_bw(3);
     assert_eq!(stack.with(|view, window| cc.burst(view, window)), 8);
     assert_eq!(
         stack.with(|view, window| cc.inflight(view, window, Gain::ONE)),
         346 + 24
     );
-    // A probe adds two segments, so that it has an effect even if the BDP is small.
+    // A probe adds two segments. So it has an effect even if the BDP is small.
     cc.phase = probe_bw(0);
     assert_eq!(
         stack.with(|view, window| cc.inflight(view, window, Gain::ONE)),
@@ -112,11 +112,11 @@ fn packets_are_conserved_in_the_first_round_of_recovery() {
     stack.conn.ca_state = CaState::Recovery;
     stack.flight.nxt = 500;
     stack.with(|view, window| cc.set_cwnd(view, window, &ack));
-    // In the first round of recovery, the sender may send as many segments as were delivered,
-    // however many were lost.
+    // In the first round of recovery, the sender may send as many segments as are delivered, even
+    // if many are lost.
     assert_eq!((stack.window.cwnd, cc.packet_conservation), (502, true));
-    // In the next round the window grows towards the target as in slow start, minus the number of
-    // lost segments.
+    // In the next round, the window grows towards the target as in slow start. The number of lost
+    // segments is subtracted.
     cc.packet_conservation = false;
     stack.with(|view, window| cc.set_cwnd(view, window, &Ack { losses: 0, ..ack }));
     assert_eq!(stack.window.cwnd, 504);
@@ -131,7 +131,8 @@ fn three_rounds_without_growth_end_startup() {
     let mut stack = Stack::new(10);
     stack.conn.rate.interval_us = 40_000;
     let mut reached = Vec::new();
-    // At first the rate doubles in each round. Then it grows by less than a quarter.
+    // At first the rate doubles in each round. In the later rounds, it grows by less than a
+    // quarter.
     for (round, rate) in [100, 200, 400, 480, 499, 400, 400].into_iter().enumerate() {
         cc.bw.update(10, round as u32, Bandwidth(rate));
         cc.round_start = true;
@@ -139,7 +140,7 @@ fn three_rounds_without_growth_end_startup() {
         reached.push(cc.full.reached);
     }
     assert_eq!(reached, [false, false, false, false, false, true, true]);
-    // Rounds in which the application limits the rate are not counted.
+    // Rounds in which the application limits the rate do not count.
     let mut cc = bbr();
     stack.conn.rate.app_limited = true;
     for _ in 0..10 {
@@ -158,15 +159,15 @@ fn startup_doubles_each_round() {
         windows.push(host.window.cwnd);
     }
     assert_eq!(windows, [20, 40, 80, 160, 320]);
-    // 319 segments were in flight when the last ACK arrived. The rate is 2.885 times 319 segments
-    // per RTT, minus 1 %.
+    // 319 segments were in flight when the last ACK arrived. The expected rate is 2.885 times 319
+    // segments per RTT, minus 1 %.
     let rate = 319.0 * 1448.0 / 0.04 * (739.0 / 256.0) * 0.99;
     let off = host.window.pacing_rate as f64 / rate;
     assert!((0.999..1.001).contains(&off), "{off}");
 }
 
-/// Linux `bbr_save_cwnd`: in Open and CWR, BBR saves the window. In Recovery, in which the window
-/// may be reduced, BBR saves it only if it is larger than the saved window.
+/// Linux `bbr_save_cwnd`: in Open and CWR, BBR saves the window. In Recovery, the window may
+/// already be reduced. So BBR saves it only if it is larger than the saved window.
 #[test]
 fn the_window_that_recovery_restores_is_the_last_good_one() {
     let (mut cc, mut stack) = known_path();
@@ -194,13 +195,13 @@ fn the_window_that_recovery_restores_is_the_last_good_one() {
     assert_eq!(saved(CaState::Loss, 1), 400);
 }
 
-/// Linux `bbr_set_pacing_rate`: until the pipe is full, the rate never falls, with or without an
-/// RTT sample.
+/// Linux `bbr_set_pacing_rate`: until the pipe is full, the rate never falls, whether or not there
+/// is an RTT sample.
 #[test]
 fn the_pacing_rate_falls_only_once_the_pipe_is_full() {
     let mut stack = Stack::new(10);
     let mut pace = Pace::new(Gain::ONE, 1);
-    // One segment per millisecond is 1448 bytes a thousand times a second, minus 1 %.
+    // One segment per millisecond is 1000 x 1448 bytes/s, minus 1 %.
     let bandwidth = Bandwidth::of(1, 1_000);
     let rate = 1_448_000 * 99 / 100;
     for (srtt, before, full, after) in [
@@ -224,9 +225,9 @@ fn the_pacing_rate_falls_only_once_the_pipe_is_full() {
     }
 }
 
-/// Linux `bbr_lt_bw_sampling`: BBR assumes a policer after two intervals of four rounds each. In
-/// both intervals, a fifth (50/256) of the segments must be lost, and the two rates must be nearly
-/// equal.
+/// Linux `bbr_lt_bw_sampling`: BBR assumes a policer after two successive intervals of four rounds
+/// each. In both intervals, about a fifth (50/256) of the segments must be lost. The two rates must
+/// be nearly equal.
 #[test]
 fn two_intervals_with_a_fifth_lost_are_a_policer() {
     let rates = |lost: u64, second: u64| {
@@ -251,8 +252,8 @@ fn two_intervals_with_a_fifth_lost_are_a_policer() {
     let rate = Bandwidth::of(256, 100_000);
     assert_eq!(rates(50, 256), (true, Some(rate)));
     assert_eq!(rates(49, 256), (false, None), "less than a fifth");
-    // If the second rate is 1/8 higher, BBR treats the rates as equal and uses their mean. If it is
-    // higher by more than 1/8, BBR does not assume a policer.
+    // If the second rate is higher by 1/8, BBR treats the rates as equal and uses their mean. If it
+    // is higher by more than 1/8, BBR does not assume a policer.
     let more = Bandwidth::of(287, 100_000);
     assert_eq!(rates(57, 287), (true, Some(more.mean(rate))));
     assert_eq!(rates(80, 400), (false, None));

@@ -1,4 +1,4 @@
-//! Estimates ACK aggregation, as in Google's v3 branch or as in the draft.
+//! Estimates ACK aggregation with the method of Google's v3 branch or of the draft.
 
 use super::state::Bbr3;
 use crate::cc::bbr_model::Bandwidth;
@@ -6,8 +6,8 @@ use crate::cc::view::{Ack, View};
 use crate::cc::window::Window;
 use crate::units::Time;
 
-/// Number of rounds in each half of the window in which the branch looks for the largest number of
-/// extra segments. In STARTUP, each half is one round.
+/// The branch looks for the largest number of extra segments in a window with two halves. This is
+/// the number of rounds in each half. In STARTUP, each half is one round.
 const HALF: u32 = 5;
 
 impl Bbr3 {
@@ -28,7 +28,7 @@ impl Bbr3 {
         }
     }
 
-    /// Returns the number of segments that are added to the window because of ACK aggregation.
+    /// Returns how many segments are added to the window because of ACK aggregation.
     pub(super) fn extra_acked(&self, bw: Bandwidth) -> u32 {
         if self.params.draft {
             self.extra.segments()

@@ -3,19 +3,20 @@
 
 use crate::cc::bbr_model::Bandwidth;
 
-/// Value of a bound on the volume (segments in flight) that means "no bound".
+/// Value of a bound on the volume that means "no bound". The volume is the number of segments in
+/// flight.
 pub(super) const NO_BOUND: u32 = u32::MAX;
 
-/// Upper bounds, set after losses and marks, on the bandwidth and on the volume (the number of
-/// segments in flight).
+/// Upper bounds on the bandwidth and on the volume, which is the number of segments in flight.
+/// Losses and marks set these bounds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bounds {
-    /// Bound on the bandwidth, updated each round.
+    /// Bound on the bandwidth, which is updated in each round.
     pub bw_lo: Bandwidth,
     pub inflight_lo: u32,
-    /// Bound on the volume, updated by probes.
+    /// Bound on the volume, which probes update.
     pub inflight_hi: u32,
-    /// Bound on the bandwidth after a probe with too many marks. Only version 2 sets it.
+    /// Bound on the bandwidth that a probe with too many marks sets. Only BBR version 2 uses it.
     pub bw_hi: Bandwidth,
 }
 
@@ -27,14 +28,14 @@ impl Bounds {
         bw_hi: Bandwidth::UNBOUNDED,
     };
 
-    /// Removes the bounds that are updated each round, because a probe begins.
+    /// A probe begins, so removes the bounds that are updated in each round.
     pub(super) fn reset_lower(&mut self) {
         self.bw_lo = Bandwidth::UNBOUNDED;
         self.inflight_lo = NO_BOUND;
     }
 
-    /// Restores each bound that a spurious reduction lowered. `before` contains the bounds before
-    /// the reduction.
+    /// Restores each bound that a spurious reduction has lowered. `before` contains the bounds from
+    /// before the reduction.
     pub(super) fn restore(&mut self, before: Bounds) {
         self.bw_lo = self.bw_lo.max(before.bw_lo);
         self.inflight_lo = self.inflight_lo.max(before.inflight_lo);
@@ -42,7 +43,7 @@ impl Bounds {
     }
 }
 
-/// Losses, marks and deliveries in the current round, and losses and marks in the current cycle of
+/// Losses, marks and deliveries in the current round. Also losses and marks in the current cycle of
 /// probes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Signals {
@@ -50,7 +51,8 @@ pub(super) struct Signals {
     pub ecn_in_round: bool,
     pub loss_in_cycle: bool,
     pub ecn_in_cycle: bool,
-    /// Delivery rate in the round. `inflight_latest` is the number of delivered segments.
+    /// The delivery rate in the current round. `inflight_latest` is the number of segments
+    /// delivered in this round.
     pub bw_latest: Bandwidth,
     pub inflight_latest: u32,
 }

@@ -1,4 +1,4 @@
-//! Updates rounds, bandwidth and congestion from each ACK.
+//! Updates the rounds, the bandwidth and the signs of congestion from each ACK.
 
 use super::bounds::NO_BOUND;
 use super::phase::Phase;
@@ -71,14 +71,14 @@ impl Bbr3 {
         }
     }
 
-    /// Restarts the measurement of the latest round's rate and volume.
+    /// Starts to measure the rate and the volume of the latest round anew.
     pub(super) fn restart_latest(&mut self, view: View<'_>) {
         self.signals.bw_latest = self.sample;
         self.signals.inflight_latest = view.rate.delivered;
     }
 
-    /// Linux `bbr_adapt_lower_bounds`: lowers `bw_lo` and `inflight_lo`, but not below `bw_latest`
-    /// and `inflight_latest`.
+    /// Linux `bbr_adapt_lower_bounds`: lowers `bw_lo` and `inflight_lo`. They do not fall below
+    /// `bw_latest` and `inflight_latest`.
     pub(super) fn adapt_lower_bounds(&mut self, window: &Window) {
         if self.phase.is_probing() {
             return;
@@ -115,7 +115,8 @@ impl Bbr3 {
         self.bounds.bw_lo = self.bounds.bw_lo.min(marked_bw).max(Bandwidth::LEAST);
     }
 
-    /// Returns whether the share of lost or of marked segments is so large that a probe must end.
+    /// Returns whether the share of lost segments or of marked segments is so large that a probe
+    /// must end.
     pub(super) fn too_high(&self, lost: u32, in_flight: u32, marked: u32, delivered: u32) -> bool {
         (lost > 0 && in_flight > 0 && lost > self.params.loss_threshold.of(in_flight))
             || self.marks.too_many(&self.params, marked, delivered)
@@ -131,7 +132,7 @@ impl Bbr3 {
         )
     }
 
-    /// Records a loss. The first loss of a round also starts a new loss round.
+    /// Records a loss. The first loss of a round also starts a new round for counting losses.
     pub(super) fn note_loss(&mut self, view: View<'_>, window: &Window) {
         if self.params.draft {
             self.save_before_episode(window);
@@ -143,8 +144,8 @@ impl Bbr3 {
         self.signals.loss_in_cycle = true;
     }
 
-    /// Returns how many segments were in flight when the share of lost segments exceeded the
-    /// threshold (Linux `bbr_inflight_hi_from_lost_skb`).
+    /// Returns how many segments were in flight at the loss with which the share of lost segments
+    /// exceeded the threshold (Linux `bbr_inflight_hi_from_lost_skb`).
     pub(super) fn excess_began(&self, segment: &LostSegment) -> u32 {
         let Some(before) = segment.tx_in_flight.checked_sub(1) else {
             return NO_BOUND - 1;

@@ -26,7 +26,7 @@ impl Bbr3 {
                 ProbeBw::Down(_) => (params.down_gain, params.steady_gain),
                 ProbeBw::Cruise(_) | ProbeBw::Refill(_) => (Gain::ONE, params.steady_gain),
             },
-            // In PROBE_RTT, the draft changes the gains, whereas the branch only bounds the window.
+            // In PROBE_RTT, the draft changes the gains. The branch only bounds the window.
             Phase::ProbeRtt(..) if params.draft => (Gain::ONE, params.probe_rtt_gain),
             Phase::ProbeRtt(..) => (Gain::ONE, Gain::ONE),
         };
@@ -125,8 +125,8 @@ impl CongestionControl for Bbr3 {
         self.update_gains();
         self.set_pacing_rate(view, window, self.pacing_gain);
         self.set_cwnd(view, window, ack.delivered);
-        // If a tail loss probe repaired the loss, keep the delivery rate and volume measured before
-        // the loss.
+        // If a tail loss probe has repaired the loss, keep the delivery rate and the volume that
+        // were measured before the loss.
         if self.loss_round.start && !view.rate.probe_acked && !self.params.v2 {
             self.restart_latest(view);
         }

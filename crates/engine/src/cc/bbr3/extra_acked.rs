@@ -1,5 +1,5 @@
-//! ACK aggregation as in draft-ietf-ccwg-bbr-06 section 5.5.9: a maximum over rounds, without an
-//! upper limit.
+//! ACK aggregation as in draft-ietf-ccwg-bbr-06 section 5.5.9. The estimate is a maximum over
+//! rounds and has no upper limit.
 
 use crate::cc::bbr_model::{Bandwidth, MaxFilter, us};
 use crate::cc::view::{Ack, View};
@@ -9,7 +9,7 @@ use crate::units::Time;
 /// `BBR.ExtraAckedFilterLen`, rounds.
 const ROUNDS: u32 = 10;
 
-/// Counts by how many segments the ACKs exceed the number expected from the bandwidth.
+/// Counts how many more segments the ACKs cover than the bandwidth explains.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ExtraAcked {
     since: Time,
@@ -24,7 +24,7 @@ impl ExtraAcked {
         self.acked = 0;
     }
 
-    /// Implements `UpdateACKAggregation()`. `filled` is true once the pipe has been full.
+    /// Implements `UpdateACKAggregation()`. `filled` is true if the pipe has been full before.
     pub(super) fn update(
         &mut self,
         view: View<'_>,
@@ -61,8 +61,8 @@ mod tests {
 
     #[test]
     fn a_burst_is_remembered_for_ten_rounds() {
-        // The path delivers a segment per ms. The ACKs for 50 segments arrive at once after 30 ms,
-        // so 20 segments are extra.
+        // The path delivers a segment per ms. The ACKs for 50 segments arrive together after 30 ms.
+        // In this time the path delivers 30, so 20 segments are extra.
         let bw = Bandwidth::sampled(1001, 1_000_000);
         let (mut extra, mut stack) = (ExtraAcked::default(), Stack::new(100));
         let mut acked = |extra: &mut ExtraAcked, at, delivered, round, filled| {
@@ -81,7 +81,7 @@ mod tests {
             kept.push(extra.segments());
         }
         assert_eq!(kept, [50, 50, 50, 50, 50, 50, 50, 50, 50, 50, 1]);
-        // In STARTUP, the filter discards a burst after one round.
+        // In STARTUP, the filter forgets a burst after one round.
         acked(&mut extra, 2000, 40, 20, false);
         acked(&mut extra, 2100, 1, 21, false);
         assert_eq!(extra.segments(), 40);

@@ -1,5 +1,5 @@
-//! The response to marks: the share of marked segments, as in DCTCP, and how this share reduces the
-//! data in flight.
+//! The response to marks. It estimates the share of marked segments, as DCTCP does, and reduces the
+//! data in flight by a factor that depends on this share.
 
 use super::params::Params;
 use crate::cc::bbr_model::{Gain, us};
@@ -10,12 +10,13 @@ const FULL_ROUNDS: u32 = 2;
 
 #[derive(Clone, Debug)]
 pub(super) struct Marks {
-    /// Whether the RTT is short enough for BBR to respond to marks.
+    /// Whether BBR responds to marks. It does so only if the RTT is short enough.
     pub eligible: bool,
     pub alpha: Gain,
     /// Number of successive rounds with too many marks.
     rounds: u32,
-    /// Numbers of delivered and of marked segments at the beginning of the round.
+    /// How many segments had been delivered and how many had been marked at the beginning of the
+    /// round.
     counted: (u64, u64),
 }
 
@@ -23,15 +24,15 @@ impl Marks {
     pub(super) fn new() -> Marks {
         Marks {
             eligible: false,
-            // Start at 1, so that the first response is strong if the path is congested from the
-            // start.
+            // Start at 1. So the first response is strong if the path is congested from the start.
             alpha: Gain::ONE,
             rounds: 0,
             counted: (0, 0),
         }
     }
 
-    /// Ends a round. Returns whether the marks in this and earlier rounds end STARTUP.
+    /// Ends a round, and counts whether it had too many marks. Returns whether STARTUP must end
+    /// because successive rounds had too many marks.
     pub(super) fn end_round(
         &mut self,
         params: &Params,
@@ -64,7 +65,7 @@ impl Marks {
         self.rounds >= FULL_ROUNDS
     }
 
-    /// Returns the factor by which a round with marks reduces the bound on the data in flight.
+    /// Returns the factor by which a round with marks multiplies the bound on the data in flight.
     pub(super) fn cut(&self, params: &Params) -> Gain {
         Gain::ONE - self.alpha.times(params.ecn_factor)
     }

@@ -1,45 +1,48 @@
 //! BBR version 3 (draft-ietf-ccwg-bbr), as in `tcp_bbr.c` of the v3 branch of
-//! github.com/google/bbr. Version 3 adds short-term and long-term bounds to the model of version 1.
-//! Each round trip with losses multiplies the short-term bounds `bw_lo` and `inflight_lo` by
-//! `beta`. If a probe loses more than the share `loss_threshold` of its data in flight, the amount
-//! of data in flight becomes the long-term bound `inflight_hi`. The bound grows again while probes
-//! succeed. A probe starts every two to three seconds, or earlier, after as many round trips as a
-//! Reno flow would need from one loss to the next.
+//! github.com/google/bbr. Version 3 adds short-term and long-term bounds to the model of BBR
+//! version 1. The short-term bounds are `bw_lo` and `inflight_lo`. Each round trip with losses
+//! multiplies them by `beta`. The long-term bound is `inflight_hi`. If a probe loses more than the
+//! share `loss_threshold` of its data in flight, the amount of data in flight becomes this bound.
+//! The bound grows again while later probes succeed. A probe starts two to three seconds after the
+//! previous one. It starts earlier if as many round trips have passed as a Reno flow would have
+//! between two losses.
 //!
-//! Marks reduce `inflight_lo`, and can also end a probe. This response is meant for networks in
-//! which queues mark at a shallow threshold and receivers echo every mark, as for DCTCP. The option
-//! `ecn_response` switches the response on. It is off by default, as in the v3 branch.
+//! Marks reduce `inflight_lo`. Marks can also end a probe. This response is intended for networks
+//! whose queues mark at a shallow threshold and whose receivers echo every mark, as for DCTCP. The
+//! option `ecn_response` switches the response on. The option is off by default, as in the v3
+//! branch.
 //!
-//! Deviations from the v3 branch: the same as those of `bbr` for bursts, clocks and single small
-//! segments. The branch's fast path for application-limited flows is missing. It would only save
-//! CPU time. Protective Load Balancing (PLB) and `fast_ack_mode` are not implemented.
+//! Deviations from the v3 branch: for bursts, clocks and single small segments, they are the same
+//! as those of `bbr`. The branch has a fast path for application-limited flows. tailback does not
+//! have it. It only saves CPU time. Protective Load Balancing (PLB) and `fast_ack_mode` are not
+//! implemented.
 //!
-//! Where the branch and the draft differ, BBR follows the branch by default:
+//! Where the branch and the draft differ, tailback follows the branch by default:
 //!
-//! - DRAIN has a gain of 0.34, and may last for any number of round trips. PROBE_DOWN has a gain of
+//! - DRAIN has a gain of 0.34, and no limit on its number of round trips. PROBE_DOWN has a gain of
 //!   0.91.
-//! - Six ACKs with losses end STARTUP.
-//! - The extra window for ACK aggregation has an upper limit.
+//! - STARTUP ends after six ACKs with losses.
+//! - There is an upper limit for the extra window that allows for ACK aggregation.
 //! - After a spurious loss recovery, BBR does not return to the earlier phase.
-//! - BBR can respond to marks.
+//! - BBR responds to marks if `ecn_response` is on.
 //!
-//! With `draft = "06"`, BBR follows draft-ietf-ccwg-bbr-06 in all of these points. It uses the
-//! exact values 2 % (`loss_threshold`), 0.7 (`beta`) and 0.15 (`headroom`), whereas the branch
-//! rounds them to multiples of 1/256. Gains remain multiples of 1/256, so 0.90 becomes 230/256.
-//! Other deviations from the draft are:
+//! With `draft = "06"`, tailback follows draft-ietf-ccwg-bbr-06 in all of these points. It then
+//! uses the exact values 2 % (`loss_threshold`), 0.7 (`beta`) and 0.15 (`headroom`). The branch
+//! rounds these values to multiples of 1/256. Gains are still multiples of 1/256, so a gain of 0.90
+//! becomes 230/256. Other deviations from the draft are:
 //!
-//! - BBR saves its state once per recovery, to restore it if the recovery was spurious (section
-//!   5.5.11.1). The pseudo-code saves it at the first loss of each round trip. With the
-//!   pseudo-code, the second lost segment after the end of PROBE_UP would overwrite the saved
-//!   state, because PROBE_DOWN resets the signs of congestion.
-//! - After an idle time, both the interval and the count of `extra_acked` restart. The pseudo-code
-//!   restarts only the interval.
-//! - BBR counts ranges of lost segments when loss detection finds them. Adjacent lost segments form
-//!   one range.
-//! - The smallest RTT expires as in the branch, and `TargetInflight()` includes the quantization
-//!   budget. PROBE_CRUISE lowers `inflight_lo` to `inflight_hi`, which does not change the window,
-//!   because both values bound it.
-//! - Where the draft's text and pseudo-code disagree, tailback follows the pseudo-code. So
+//! - BBR saves its state once per recovery, and restores this state if the recovery was spurious
+//!   (section 5.5.11.1). The draft's pseudo-code saves the state at the first loss of each round
+//!   trip. Then the second lost segment after PROBE_UP would overwrite the saved state, because
+//!   PROBE_DOWN resets the signs of congestion.
+//! - After an idle time, both the measuring interval and the count of `extra_acked` restart. The
+//!   pseudo-code restarts only the interval.
+//! - BBR counts ranges of lost segments at the time when loss detection finds them. Adjacent lost
+//!   segments form one range.
+//! - The smallest RTT expires as in the branch. Also as in the branch, `TargetInflight()` includes
+//!   the quantization budget. PROBE_CRUISE lowers `inflight_lo` to `inflight_hi`. This does not
+//!   change the window, because both values bound the window.
+//! - Where the text and the pseudo-code of the draft disagree, tailback follows the pseudo-code. So
 //!   `inflight_hi` does not bound the window in DRAIN (table of section 5.6.1). An
 //!   application-limited probe does not change `inflight_hi` (appendix A.6). Losses that end
 //!   STARTUP set only `full_bw_reached` (appendix A.2).
@@ -80,7 +83,8 @@ pub(super) fn version_2(options: &Options) -> Box<dyn CongestionControl> {
     Box::new(Bbr3::new(Params::version_2(options)))
 }
 
-/// Returns an option for a gain that has different defaults in the draft and in the branch.
+/// Returns an option for a gain whose default depends on whether BBR follows the draft or the
+/// branch.
 const fn derived(name: &'static str, doc: &'static str, (min, max): (f64, f64)) -> Opt {
     Opt {
         name,
@@ -164,8 +168,8 @@ pub const ENTRY: Entry<Build> = Entry {
         options::ECN_FACTOR,
         options::ECN_ALPHA_GAIN,
     ],
-    // No kernel has BBR version 3 built in, so the option `module` must name a module that
-    // registers itself as `bbr3`.
+    // No kernel has BBR version 3 built in. So the option `module` must name a module that
+    // registers a congestion control `bbr3`.
     kernel: Kernel::Module(&Module::named("bbr3", None)),
     rules: Rules::NONE,
     finish: params::finish,

@@ -1,4 +1,4 @@
-//! The options that versions 2 and 3 share.
+//! The options that BBR versions 2 and 3 share.
 
 use crate::cc::bbr_model::{number, switch, time, whole};
 use crate::registry::Opt;

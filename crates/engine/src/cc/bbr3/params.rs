@@ -1,4 +1,4 @@
-//! The options, converted to the units of the model.
+//! The options of BBR, converted to the units of the model.
 
 use super::share::Share;
 use crate::cc::bbr_model::{Gain, tso_segs};
@@ -7,7 +7,7 @@ use crate::units::Time;
 
 pub(super) const DRAFT_06: &str = "06";
 
-/// Sets the gains that have different defaults in the draft and in the branch.
+/// Sets the gains whose default depends on whether BBR follows the draft or the branch.
 pub(super) fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     let gains = if options.word("draft") == DRAFT_06 {
         [2.77, 0.5, 0.9]
@@ -30,12 +30,12 @@ pub(super) fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
 pub(super) struct Params {
     /// Whether BBR follows version 06 of the draft. Otherwise it follows the branch.
     pub draft: bool,
-    /// Whether BBR is version 2 (`super::super::bbr2`).
+    /// Whether this is BBR version 2 (`super::super::bbr2`).
     pub v2: bool,
-    /// Whether the whole state is sampled.
+    /// Whether the whole state of BBR is sampled.
     pub trace: bool,
     pub startup_gain: Gain,
-    /// Window in STARTUP and DRAIN, in bandwidth-delay products.
+    /// The window in STARTUP and DRAIN, as a multiple of the bandwidth-delay product.
     pub startup_cwnd_gain: Gain,
     pub drain_gain: Gain,
     pub steady_gain: Gain,
@@ -43,7 +43,7 @@ pub(super) struct Params {
     pub up_cwnd_gain: Gain,
     pub down_gain: Gain,
     pub loss_threshold: Share,
-    /// Factor by which a bound falls after a round with losses.
+    /// Share by which a bound falls after a round with losses.
     pub loss_cut: Share,
     pub headroom: Share,
     pub startup_losses: u32,
@@ -82,7 +82,7 @@ impl Params {
         }
     }
 
-    /// Converts the options that both versions share. With `fine`, shares are not rounded to
+    /// Converts the options that BBR versions 2 and 3 share. With `fine`, shares are not rounded to
     /// multiples of 1/256.
     fn shared(options: &Options, fine: bool) -> Params {
         let whole = |name| options.int(name) as u32;

@@ -4,12 +4,13 @@ use super::bounds::NO_BOUND;
 use crate::cc::bbr_model::{Bandwidth, ProbeRtt};
 use crate::units::Time;
 
-/// How many times a probe may double the number of segments that it adds per round.
+/// A probe adds more segments in each round, and their number doubles. This is how often it may
+/// double.
 pub(super) const MAX_SLOPE: u32 = 30;
-/// Upper limit of the round counter.
+/// The largest value of the round counter.
 const MAX_ROUNDS: u32 = 255;
 
-/// How long BBR waits between two probes.
+/// The wait for the next probe.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wait {
     since: Time,
@@ -30,22 +31,23 @@ impl Wait {
         self.rounds = (self.rounds + 1).min(MAX_ROUNDS);
     }
 
-    /// Returns whether BBR must probe again, because the waiting time or `rounds` rounds have
-    /// passed.
+    /// Returns whether BBR must probe again. This is the case if the waiting time has passed or if
+    /// `rounds` rounds have passed.
     pub(super) fn is_over(&self, now: Time, rounds: u32) -> bool {
         now > self.since + self.time || self.rounds >= rounds
     }
 }
 
-/// State of a probe, which adds twice as many segments in each round as in the round before.
+/// State of a probe. In each round, a probe adds twice as many segments as in the round before.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Up {
     pub since: Time,
-    /// Number of doublings so far.
+    /// How many times the number of added segments has doubled so far.
     slope: u32,
-    /// Number of acknowledged segments after which one more segment may be in flight.
+    /// After this many acknowledged segments, one more segment may be in flight.
     count: u32,
-    /// Segments acknowledged since the probe last allowed one more segment in flight.
+    /// How many segments have been acknowledged since the probe last allowed one more segment in
+    /// flight.
     acks: u32,
 }
 
@@ -67,7 +69,7 @@ impl Up {
         self.count = (cwnd / growth).max(1);
     }
 
-    /// Discards the segments counted towards the next additional segment in flight.
+    /// Resets the count of acknowledged segments.
     pub(super) fn forget(&mut self) {
         self.acks = 0;
     }
@@ -85,17 +87,17 @@ impl Up {
 pub(super) enum ProbeBw {
     /// BBR increases the number of segments in flight.
     Up(Up),
-    /// BBR drains the queue that UP has built.
+    /// BBR drains the queue that the phase UP has built.
     Down(Wait),
-    /// BBR sends at the estimated bandwidth, below the bounds.
+    /// BBR sends at the estimated bandwidth and stays below the bounds.
     Cruise(Wait),
-    /// BBR fills the pipe for a round at the estimated bandwidth. The number is the initial slope
-    /// of the next probe ([`Up`]).
+    /// For one round, BBR fills the pipe at the estimated bandwidth. The number is the initial
+    /// slope of the next probe ([`Up`]).
     Refill(u32),
 }
 
 impl ProbeBw {
-    /// Returns the wait for the next probe, if BBR waits for it in this phase.
+    /// If BBR waits for the next probe in this phase, returns the wait.
     pub(super) fn wait(&mut self) -> Option<&mut Wait> {
         match self {
             ProbeBw::Down(wait) | ProbeBw::Cruise(wait) => Some(wait),
@@ -103,7 +105,7 @@ impl ProbeBw {
         }
     }
 
-    /// Returns the number that is recorded as `phase`.
+    /// Returns the number that is recorded in the time series `phase`.
     fn number(self) -> u8 {
         match self {
             ProbeBw::Up(_) => 0,
@@ -119,8 +121,8 @@ pub(super) enum Phase {
     Startup,
     Drain,
     ProbeBw(ProbeBw),
-    /// BBR drains the queue to measure the RTT. The number is recorded as `phase`, which keeps its
-    /// last value.
+    /// BBR drains the queue to measure the RTT. The number is the last value of the time series
+    /// `phase`, which does not change in PROBE_RTT.
     ProbeRtt(ProbeRtt, u8),
 }
 
@@ -129,7 +131,7 @@ impl Phase {
         matches!(self, Phase::ProbeBw(ProbeBw::Up(_)))
     }
 
-    /// Returns whether BBR may send more than the path's known capacity.
+    /// Returns whether BBR may now send more than the known capacity of the path.
     pub(super) fn is_probing(&self) -> bool {
         matches!(
             self,
@@ -137,8 +139,8 @@ impl Phase {
         )
     }
 
-    /// Returns the numbers that are recorded as `mode` and `phase`. Outside PROBE_BW, `phase` keeps
-    /// its last value.
+    /// Returns the numbers that are recorded in the time series `mode` and `phase`. Outside
+    /// PROBE_BW, the series `phase` keeps its last value.
     pub(super) fn numbers(&self) -> (u8, u8) {
         match self {
             Phase::Startup => (0, 0),
@@ -149,7 +151,7 @@ impl Phase {
     }
 }
 
-/// The stage of a probe on which the arriving ACKs report (Linux `bbr_ack_phase`).
+/// The stage of a probe to which the arriving ACKs belong (Linux `bbr_ack_phase`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AckPhase {
     Init,
@@ -159,34 +161,34 @@ pub(super) enum AckPhase {
     ProbeStopping,
 }
 
-/// What ACKs have shown about the last probe.
+/// What ACKs have shown about the last probe so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Probe {
-    /// Whether further ACKs of the probe are expected, and none so far has shown too many losses or
+    /// Whether more ACKs of the probe are expected. False after an ACK has shown too many losses or
     /// marks.
     pub samples: bool,
     pub was_too_high: bool,
-    /// Whether the probe stopped because as much data was in flight as in an earlier probe with too
-    /// many losses.
+    /// Whether the probe stopped because it reached the amount of data in flight at which an
+    /// earlier probe had too many losses.
     pub stopped_risky: bool,
-    /// Whether any ACK of the probe reported losses and marks below the thresholds. Only version 2
-    /// uses this field.
+    /// Whether any ACK of the probe has reported losses and marks below the thresholds. Only BBR
+    /// version 2 uses this field.
     pub ok_sample: bool,
 }
 
-/// Detects that the pipe is full: the bandwidth no longer grows.
+/// Detects that the pipe is full, which is the case when the bandwidth stops growing.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct FullPipe {
-    /// Bandwidth when it last grew by a quarter.
+    /// The bandwidth when it last grew by a quarter.
     pub bw: Bandwidth,
-    /// Number of rounds in which the bandwidth did not exceed `bw` by a quarter.
+    /// Number of rounds since then, in which the bandwidth did not exceed `bw` by a quarter.
     pub rounds: u32,
     pub now: bool,
     pub reached: bool,
 }
 
 impl FullPipe {
-    /// Restarts the detection with this bandwidth as the reference.
+    /// Restarts the detection, with this bandwidth as the reference.
     pub(super) fn restart(&mut self, bw: Bandwidth) {
         *self = FullPipe {
             bw,

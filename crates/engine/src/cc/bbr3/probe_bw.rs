@@ -1,5 +1,5 @@
-//! PROBE_BW: when a probe starts, how many segments it brings into flight, and how BBR uses its
-//! result.
+//! PROBE_BW: when a probe starts, how many segments it puts into flight, and how BBR uses the
+//! probe's result.
 
 use super::bounds::{NO_BOUND, Signals};
 use super::phase::{AckPhase, MAX_SLOPE, Phase, ProbeBw, Up, Wait};
@@ -10,9 +10,10 @@ use crate::cc::view::{Ack, CaState, View};
 use crate::cc::window::Window;
 use crate::units::Time;
 
-/// The round counter of the wait for a probe starts at a random number below this.
+/// While BBR waits for a probe, it counts rounds. The counter starts at a random number below this
+/// one.
 const RANDOM_ROUNDS: u64 = 2;
-/// A probe of version 2 ends when this many bandwidth-delay products are in flight.
+/// A probe of BBR version 2 ends when this many bandwidth-delay products are in flight.
 const UP_VOLUME: Gain = Gain(320);
 
 impl Bbr3 {
@@ -34,7 +35,7 @@ impl Bbr3 {
         self.phase = Phase::ProbeBw(ProbeBw::Up(Up::new(view.now, slope, window.cwnd)));
     }
 
-    /// Enters PROBE_DOWN. Starts and returns the wait for the next probe.
+    /// Enters PROBE_DOWN. Starts the wait for the next probe, and returns it.
     pub(super) fn start_down(&mut self, view: View<'_>) -> Wait {
         self.signals = Signals::default();
         let rounds = self.random.below(RANDOM_ROUNDS) as u32;
@@ -54,7 +55,7 @@ impl Bbr3 {
         self.phase = Phase::ProbeBw(ProbeBw::Cruise(wait));
     }
 
-    /// Raises the bound `inflight_hi` while a probe does not cause too many losses.
+    /// Raises the bound `inflight_hi`, as long as a probe does not cause too many losses.
     pub(super) fn raise_inflight_hi(&mut self, view: View<'_>, window: &Window, ack: &Ack) {
         let Phase::ProbeBw(ProbeBw::Up(up)) = &mut self.phase else {
             return;
@@ -73,7 +74,7 @@ impl Bbr3 {
         }
     }
 
-    /// Records that a probe had too many segments in flight, namely `in_flight`.
+    /// Records that a probe had too many segments in flight. Their number is `in_flight`.
     pub(super) fn inflight_too_high(
         &mut self,
         view: View<'_>,
@@ -112,19 +113,20 @@ impl Bbr3 {
             self.probe.samples = false;
             self.ack_phase = AckPhase::Init;
             let probing = matches!(self.phase, Phase::ProbeBw(_));
-            // All ACKs of the probe have arrived, so discard the largest bandwidth of the previous
+            // All ACKs of the probe have arrived, so forget the largest bandwidth of the previous
             // cycle.
             if probing && !view.rate.app_limited && self.bw_hi[1] > Bandwidth::ZERO {
                 self.bw_hi = [self.bw_hi[1], Bandwidth::ZERO];
             }
-            // The probe reached inflight_hi without too many losses, so probe beyond it at once.
+            // The last probe stopped at `inflight_hi` and did not have too many losses. So probe
+            // beyond this bound at once.
             if probing && self.probe.stopped_risky && !self.probe.was_too_high {
                 self.start_refill(view, 0);
                 return true;
             }
         }
         if self.sample_too_high(view) {
-            // In the draft, only lost segments end a probe.
+            // In the draft, only the loss of a segment can end a probe.
             if self.probe.samples && !self.params.draft {
                 self.inflight_too_high(view, window, view.rate.tx_in_flight, view.rate.app_limited);
             }
@@ -133,8 +135,8 @@ impl Bbr3 {
             if self.bounds.inflight_hi == NO_BOUND {
                 return false;
             }
-            // In any phase, raise the bound if more data was in flight without too many losses. The
-            // losses that set the bound may have been random.
+            // If more data than the bound was in flight without too many losses, raise the bound in
+            // any phase. The losses that have set the bound may have been random.
             self.bounds.inflight_hi = self.bounds.inflight_hi.max(view.rate.tx_in_flight);
             if self.sample > self.bounds.bw_hi {
                 self.bounds.bw_hi = self.sample;
@@ -144,7 +146,7 @@ impl Bbr3 {
         false
     }
 
-    /// Begins the next probe if the wait is over. Returns whether it began.
+    /// Begins the next probe if the wait is over. Returns whether the probe has begun.
     fn time_to_probe(&mut self, view: View<'_>, window: &Window, wait: Wait) -> bool {
         let marks_ceased = !self.params.v2
             && self.marks.eligible
@@ -152,8 +154,8 @@ impl Bbr3 {
             && !self.signals.loss_in_cycle
             && view.ca_state == CaState::Open;
         let slope = if marks_ceased {
-            // The flows that caused the marks may have ended, so start the probe with steps of half
-            // of inflight_hi.
+            // The flows that caused the marks may have ended. So the first step of the probe is
+            // half of `inflight_hi`.
             let half = (self.bounds.inflight_hi / 2).max(1);
             half.ilog2().min(MAX_SLOPE)
         } else {
@@ -189,8 +191,8 @@ impl Bbr3 {
             ProbeBw::Up(up) => {
                 let mut done = false;
                 if self.probe.was_too_high && in_flight >= self.bounds.inflight_hi {
-                    // Stop where the last probe had too many losses, because too many segments may
-                    // already be in flight.
+                    // Stop where the last probe had too many losses. There may already be too many
+                    // segments in flight.
                     self.probe.stopped_risky = true;
                     done = true;
                 } else if self.params.v2 {

@@ -1,4 +1,4 @@
-//! The smallest RTT, and the phase PROBE_RTT that measures it.
+//! The smallest RTT, and the phase PROBE_RTT, in which BBR measures it.
 
 use super::phase::{AckPhase, Phase};
 use super::state::{Bbr3, MinRtt};

@@ -3,7 +3,7 @@
 use super::bounds::Bounds;
 use crate::cc::bbr_model::Bandwidth;
 
-/// The phase that losses interrupted (`BBR.undo_state`).
+/// The phase that losses have interrupted (`BBR.undo_state`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Interrupted {
     #[default]
@@ -17,7 +17,7 @@ pub(super) enum Interrupted {
 pub(super) struct Undo {
     pub bounds: Bounds,
     pub interrupted: Interrupted,
-    /// Whether a loss recovery is in progress and the state before it is saved.
+    /// Whether a loss recovery is in progress and the state from before it is saved.
     pub saved: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Fractions of the packets in flight, such as the threshold for losses. Google's branch rounds
-//! them to multiples of 1/256, whereas the draft uses exact values.
+//! Shares of the packets in flight, such as the threshold for losses. Google's branch rounds shares
+//! to multiples of 1/256, whereas the draft uses exact values.
 
 use crate::cc::bbr_model::{Bandwidth, Gain};
 
@@ -11,7 +11,7 @@ pub(super) struct Share {
 }
 
 impl Share {
-    /// Creates a share in units of 1/256, rounded down (Linux `BBR_UNIT`).
+    /// Creates a share that is rounded down to a multiple of 1/256 (Linux `BBR_UNIT`).
     pub(super) fn coarse(value: f64) -> Share {
         Share {
             part: Gain::floored(value).0,
@@ -19,7 +19,7 @@ impl Share {
         }
     }
 
-    /// Creates a share, rounded to the nearest millionth.
+    /// Creates a share that is rounded to the nearest millionth.
     pub(super) fn fine(value: f64) -> Share {
         Share {
             part: libm::round(value * 1e6) as u32,
@@ -44,7 +44,7 @@ impl Share {
         (u64::from(number) * u64::from(self.part)).div_ceil(u64::from(self.whole)) as u32
     }
 
-    /// Returns the number of which `part` is this share, rounded down.
+    /// Returns the number whose share is `part`, rounded down.
     pub(super) fn whole_of(self, part: u32) -> u32 {
         (u64::from(part) * u64::from(self.whole) / u64::from(self.part)) as u32
     }

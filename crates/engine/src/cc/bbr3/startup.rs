@@ -7,7 +7,7 @@ use super::state::Bbr3;
 use crate::cc::view::{Ack, CaState, LostSegment, View};
 use crate::cc::window::Window;
 
-/// The pipe is considered full after this many rounds in which the rate grew by less than a
+/// The pipe counts as full after this many rounds in which the rate has grown by less than a
 /// quarter.
 const FULL_BW_ROUNDS: u32 = 3;
 /// The draft's DRAIN lasts at most this many rounds.
@@ -97,14 +97,14 @@ impl Bbr3 {
         in_flight <= self.inflight(view, window, bw)
     }
 
-    /// Returns whether the draft's DRAIN has reached its limit in rounds and must end, even if a
-    /// queue is left.
+    /// Returns whether DRAIN must end because it has lasted for the draft's limit of rounds. A
+    /// queue may be left.
     fn drained_long(&self) -> bool {
         self.params.draft && self.round_count.wrapping_sub(self.drain_began) > DRAIN_ROUNDS
     }
 
-    /// Returns whether too little data was delivered to estimate the path. STARTUP's window may
-    /// then exceed its target.
+    /// Returns whether too little data has been delivered to estimate the path. In STARTUP, the
+    /// window may then exceed its target.
     pub(super) fn knows_too_little(&self, view: View<'_>, window: &Window) -> bool {
         if self.params.draft {
             view.delivered < u64::from(self.initial_cwnd)
@@ -113,8 +113,8 @@ impl Bbr3 {
         }
     }
 
-    /// Counts a range of segments lost in STARTUP. A segment next to the previous lost segment does
-    /// not start a new range.
+    /// Counts a range of segments that were lost in STARTUP. A lost segment that adjoins the
+    /// previous lost segment belongs to the same range.
     pub(super) fn count_lost_range(&mut self, segment: &LostSegment) {
         if self.params.draft && !self.full.reached {
             if self.loss_events == 0 || segment.seq.abs_diff(self.last_lost) > 1 {

@@ -1,4 +1,4 @@
-//! The state of BBR: its model of the path, and the bounds.
+//! The state of BBR: its model of the path, and the bounds on bandwidth and volume.
 
 use super::bounds::{Bounds, NO_BOUND, Signals};
 use super::counts::Counts;
@@ -15,7 +15,7 @@ use crate::cc::window::Window;
 use crate::rng::Stream;
 use crate::units::Time;
 
-/// The smallest RTT in a time window, and when it was measured.
+/// The smallest RTT within a period, and when it was measured.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MinRtt {
     pub us: u64,
@@ -27,7 +27,7 @@ const UNSEEN: MinRtt = MinRtt {
     at: Time::ZERO,
 };
 
-/// A round trip, which ends when a segment is acknowledged that was sent after `next` segments had
+/// A round trip. It ends when a segment is acknowledged that was sent after `next` segments had
 /// been delivered.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Round {
@@ -44,8 +44,8 @@ pub(super) struct Bbr3 {
     pub ack_phase: AckPhase,
     pub probe: Probe,
     pub initial_cwnd: u32,
-    /// Smallest RTT in the last `min_rtt_window`. `probe_rtt_min` is the smallest in the last
-    /// `probe_rtt_interval`.
+    /// The smallest RTT in the last `min_rtt_window`. `probe_rtt_min` is the smallest RTT in the
+    /// last `probe_rtt_interval`.
     pub min_rtt: MinRtt,
     pub probe_rtt_min: MinRtt,
     pub round: Round,
@@ -57,22 +57,23 @@ pub(super) struct Bbr3 {
     pub idle_restart: bool,
     pub pace: Pace,
     pub full: FullPipe,
-    /// The bandwidth that this ACK measured, or zero.
+    /// The bandwidth that the current ACK has measured, or zero.
     pub sample: Bandwidth,
-    /// Largest bandwidths of the previous cycle of probes and of the current cycle.
+    /// The largest bandwidths of the previous and of the current cycle of probes.
     pub bw_hi: [Bandwidth; 2],
     pub bounds: Bounds,
     pub undo: Undo,
     pub signals: Signals,
-    /// Losses in this round of STARTUP. This is the number of ACKs that report losses, or with the
-    /// draft the number of separate ranges of lost segments.
+    /// Number of loss events in this round of STARTUP. In the branch, each ACK that reports losses
+    /// is an event. In the draft, each separate range of lost segments is an event.
     pub loss_events: u32,
-    /// The last segment found lost in STARTUP. Only the draft uses this field.
+    /// The last segment that was found lost in STARTUP. Only the draft uses this field.
     pub last_lost: u64,
     pub round_count: u32,
     pub drain_began: u32,
     pub marks: Marks,
-    /// ACK aggregation as in the branch. With the draft, `extra` is used instead.
+    /// ACK aggregation, estimated as in the branch. If BBR follows the draft, `extra` is used
+    /// instead.
     pub aggregation: Aggregation,
     pub extra: ExtraAcked,
     pub counts: Counts,
@@ -125,8 +126,8 @@ impl Bbr3 {
         self.max_bw().min(self.bounds.bw_lo).min(self.bounds.bw_hi)
     }
 
-    /// Returns the number of segments in a burst. The branch's bursts are longer if the RTT is
-    /// below 3 ms.
+    /// Returns how many segments a burst has. In the branch, bursts are longer if the RTT is below
+    /// 3 ms.
     fn burst(&self, view: View<'_>, window: &Window) -> u32 {
         self.params.tso_segs.unwrap_or_else(|| {
             let extra = match self.params.draft {
@@ -152,8 +153,8 @@ impl Bbr3 {
         self.with_quanta(view, window, self.bdp(bw, Gain::ONE))
     }
 
-    /// Returns how many packets will be in flight when the next packet may leave or, with the
-    /// draft, how many are in flight now.
+    /// Returns how many packets will be in flight when the next packet may leave. With the draft,
+    /// returns how many are in flight now.
     pub(super) fn in_network(&self, view: View<'_>, window: &Window, in_flight: u32) -> u32 {
         if self.params.draft {
             return view.flight.in_flight();
@@ -166,7 +167,7 @@ impl Bbr3 {
         in_network_at_departure(view, in_flight, self.bandwidth(), burst)
     }
 
-    /// Returns how many segments should be in flight, unless congestion requires fewer.
+    /// Returns how many segments should be in flight if there is no congestion.
     pub(super) fn target_inflight(&self, view: View<'_>, window: &Window) -> u32 {
         self.inflight(view, window, self.bandwidth())
             .min(window.cwnd)

@@ -83,7 +83,7 @@ fn a_round_with_losses_cuts_the_lower_bounds_by_three_tenths() {
         (Bandwidth(bw.0 * 180 / 256), 486)
     );
     assert_eq!(cc.bandwidth().0, bw.0 * 180 / 256);
-    // The bounds do not fall below what the round delivered.
+    // The bounds do not fall below the number of segments that the round has delivered.
     cc.signals.inflight_latest = 400;
     cc.signals.bw_latest = Bandwidth(bw.0 / 2);
     stack.with(|view, window| cc.update_congestion(view, window, &ack));
@@ -91,12 +91,12 @@ fn a_round_with_losses_cuts_the_lower_bounds_by_three_tenths() {
         (cc.bounds.bw_lo, cc.bounds.inflight_lo),
         (Bandwidth(bw.0 / 2), 400)
     );
-    // A round without losses does not change the bounds. A probe removes them.
+    // A round without losses leaves the bounds unchanged. A probe removes the bounds.
     stack.with(|view, window| cc.update_congestion(view, window, &Ack { losses: 0, ..ack }));
     assert_eq!(cc.bounds.inflight_lo, 400);
     stack.with(|view, _| cc.start_refill(view, 0));
     assert_eq!((cc.bandwidth(), cc.bounds.inflight_lo), (bw, NO_BOUND));
-    // Losses during a probe change the upper bound, not the lower bounds.
+    // Losses during a probe change only the upper bound, not the lower bounds.
     stack.with(|view, window| cc.update_congestion(view, window, &ack));
     assert_eq!(cc.bounds.inflight_lo, NO_BOUND);
 }
@@ -115,18 +115,17 @@ fn a_probe_that_loses_two_percent_sets_the_upper_bound() {
     for n in 1..=9 {
         stack.with(|view, window| cc.on_lost(view, window, &lost(n)));
     }
-    // 9 of 509 segments are less than 5/256, so the upper bound is not set.
+    // 9 lost segments of 509 are less than 5/256, so the upper bound is not set.
     assert!(cc.bounds.inflight_hi == NO_BOUND && cc.phase.is_up());
     stack.with(|view, window| cc.on_lost(view, window, &lost(10)));
-    // 509 segments were in flight before the tenth lost segment. With this segment, the share of
-    // lost segments exceeds the threshold.
+    // Before the tenth lost segment was sent, 509 segments were in flight. With this segment, the
+    // share of lost segments exceeds the threshold.
     assert_eq!(cc.bounds.inflight_hi, 510);
     assert!(matches!(cc.phase, Phase::ProbeBw(ProbeBw::Down(_))));
     // A probe sets the bound only once.
     stack.with(|view, window| cc.on_lost(view, window, &lost(200)));
     assert_eq!(cc.bounds.inflight_hi, 510);
-    // Except while it probes, BBR keeps at most 85 % of the bound in flight, so that other flows
-    // can grow.
+    // Outside probes, BBR keeps at most 85 % of the bound in flight, so that other flows can grow.
     assert_eq!(cc.with_headroom(), 510 - 75);
     cc.phase = Phase::ProbeBw(ProbeBw::Cruise(WAIT));
     stack.with(|_, window| cc.bound_cwnd(window));
@@ -158,8 +157,8 @@ fn the_upper_bound_grows_twice_as_fast_each_round() {
         }
         bounds.push(cc.bounds.inflight_hi);
     }
-    // Each round has 400 ACKs. In round n, the bound grows by one for every window/2^n ACKs. So it
-    // grows by 1, 2, 4, ... in successive rounds.
+    // Each round has 400 ACKs. In round n, the bound grows by one after every window/2^n ACKs. So
+    // it grows by 1, 2, 4, ... in successive rounds.
     assert_eq!(bounds, [401, 403, 407, 415, 431]);
 }
 
@@ -186,13 +185,13 @@ fn marks_count_on_short_paths_that_ask_for_it() {
     assert!(cc.bandwidth() == cc.max_bw(), "marks leave the rate alone");
 }
 
-/// Linux `bbr_handle_queue_too_high_in_probe`: a tail loss probe has repaired a loss. The upper
-/// bound becomes the number of segments that were in flight, plus the lost segment.
+/// Linux `bbr_handle_queue_too_high_in_probe`: a tail loss probe has repaired the loss. The upper
+/// bound becomes the number of segments in flight, including the lost segment.
 #[test]
 fn a_repaired_loss_of_a_probe_sets_the_upper_bound() {
     let (mut cc, mut stack) = known_path();
-    // The bandwidth is so low that the smallest bound that BBR derives from it is below the data in
-    // flight.
+    // The bandwidth is so low that the minimum of the bound, which depends on the bandwidth, is
+    // below the data in flight.
     cc.bw_hi = [Bandwidth::sampled(432, 1_000_000), Bandwidth::ZERO];
     stack.window.cwnd = 30;
     cc.phase = Phase::ProbeBw(ProbeBw::Up(Up::new(Time::ZERO, 0, 30)));
@@ -213,8 +212,8 @@ fn a_repaired_loss_of_a_probe_sets_the_upper_bound() {
     assert_eq!(cc.bounds.inflight_hi, NO_BOUND);
 }
 
-/// Linux `bbr_update_cycle_phase`: a probe stops at the level at which the last probe had too many
-/// losses.
+/// Linux `bbr_update_cycle_phase`: a probe stops when as much data is in flight as when the last
+/// probe had too many losses.
 #[test]
 fn a_probe_goes_as_far_as_the_last_one_did() {
     for (in_flight, goes_on) in [(300, true), (700, false)] {
@@ -244,7 +243,7 @@ fn constants_of_the_draft() {
     );
     let shares = [p.loss_threshold, p.loss_cut, p.headroom];
     assert_eq!(shares.map(|share| share.of(10_000)), [200, 7000, 1500]);
-    // A value that the scenario sets also replaces the default of the draft.
+    // A value that the scenario sets replaces the default of the draft, too.
     let own = [
         ("draft", Value::Word("06")),
         ("drain_gain", Value::Float(0.75)),
@@ -273,8 +272,8 @@ fn the_draft_drains_for_three_rounds_at_most() {
     }
 }
 
-/// Section 5.3.1.2: in the draft, only a sample at the start of a round can show that the bandwidth
-/// grows. In the branch, a sample within a round can, too.
+/// Section 5.3.1.2: in the draft, only a sample at the start of a round can show growth of the
+/// bandwidth. In the branch, a sample in the middle of a round can show growth, too.
 #[test]
 fn the_draft_looks_for_a_plateau_at_round_starts() {
     for (params, counted) in [(draft(), 2), (params(), 0)] {
@@ -294,7 +293,7 @@ fn the_draft_looks_for_a_plateau_at_round_starts() {
     }
 }
 
-/// Section 5.3.1.3: lost segments next to each other are one range.
+/// Section 5.3.1.3: adjacent lost segments are one range.
 #[test]
 fn the_draft_counts_separate_ranges() {
     let (mut cc, mut stack) = on_known_path(draft());
@@ -313,8 +312,8 @@ fn the_draft_counts_separate_ranges() {
     assert_eq!(ranges, [1, 1, 1, 2, 3, 3, 4]);
 }
 
-/// Section 5.5.11: later losses do not overwrite the state that was saved at the first loss of a
-/// recovery.
+/// Section 5.5.11: at the first loss of a recovery, BBR saves its state. Later losses do not
+/// overwrite it.
 #[test]
 fn the_draft_returns_to_the_probe_that_a_spurious_loss_ended() {
     let (mut cc, mut stack) = on_known_path(draft());
@@ -351,8 +350,8 @@ fn the_draft_returns_to_startup() {
     assert!(!cc.full.reached);
 }
 
-/// Google's `bbr_set_state`: a timeout limits the data in flight to the window before the timeout,
-/// unless BBR probes for bandwidth or a bound is already set.
+/// Google's `bbr_set_state`: a timeout limits the data in flight to the window before the timeout.
+/// This does not happen during a probe, or if a bound is already set.
 #[test]
 fn a_timeout_sets_the_lower_bound_once() {
     let cruise = Phase::ProbeBw(ProbeBw::Cruise(WAIT));
@@ -371,8 +370,8 @@ fn a_timeout_sets_the_lower_bound_once() {
     }
 }
 
-/// Linux `bbr_save_cwnd`: BBR saves the window. During recovery and PROBE_RTT, it does so only if
-/// the window is larger than the saved one.
+/// Linux `bbr_save_cwnd`: BBR saves the window. During recovery and PROBE_RTT, it saves the window
+/// only if this is larger than the saved window.
 #[test]
 fn the_window_of_before_is_kept() {
     use crate::cc::bbr_model::ProbeRtt;
@@ -393,8 +392,8 @@ fn the_window_of_before_is_kept() {
     }
 }
 
-/// Linux `bbr_update_congestion_signals`: a sample that is limited by the application updates the
-/// bandwidth only if it is at least as large as the largest sample.
+/// Linux `bbr_update_congestion_signals`: an application-limited sample updates the bandwidth only
+/// if it is at least as large as the largest sample.
 #[test]
 fn a_limited_sample_counts_if_it_is_no_smaller() {
     let (known, _) = known_path();
@@ -416,7 +415,7 @@ fn a_limited_sample_counts_if_it_is_no_smaller() {
         stack.with(|view, window| cc.update_congestion(view, window, &ack));
         let expected = if counts { sample } else { 0 };
         assert_eq!(cc.bw_hi[1], Bandwidth(expected), "{app_limited} {sample}");
-        // If there is no rate sample, or no segment was delivered, the bandwidth stays unknown.
+        // Without a rate sample, or if no segment was delivered, the bandwidth stays unknown.
         cc.bw_hi[1] = Bandwidth::ZERO;
         stack.with(|view, window| {
             cc.update_congestion(view, window, &Ack::default());
@@ -426,8 +425,8 @@ fn a_limited_sample_counts_if_it_is_no_smaller() {
 }
 
 /// Linux `bbr_check_full_bw_reached`: the pipe is full after three rounds in which the bandwidth
-/// grew by less than a quarter. Samples within a round may show growth, but do not increase the
-/// number of rounds.
+/// grew by less than a quarter. A sample in the middle of a round may show growth, but does not
+/// increase the number of rounds.
 #[test]
 fn three_rounds_without_growth_fill_the_pipe() {
     let (mut cc, mut stack) = known_path();
@@ -460,8 +459,8 @@ fn three_rounds_without_growth_fill_the_pipe() {
     }
 }
 
-/// Linux `bbr_undo_cwnd`: after a spurious reduction is undone, no bound is lower than before the
-/// reduction.
+/// Linux `bbr_undo_cwnd`: when a spurious reduction has been undone, every bound is at least as
+/// high as before the reduction.
 #[test]
 fn restored_bounds_are_the_larger_ones() {
     use super::bounds::Bounds;
@@ -505,7 +504,7 @@ fn marks_end_startup_after_two_rounds() {
         assert_eq!(found, ends, "{why}");
         assert!(marks.eligible);
     }
-    // The number of marks is too large only if more than half of the segments are marked.
+    // There are too many marks only if more than half of the segments are marked.
     for (marked, delivered, too_many) in
         [(5, 10, false), (6, 10, true), (0, 0, false), (1, 0, false)]
     {

@@ -30,8 +30,8 @@ fn acked(in_flight: u32) -> Ack {
     }
 }
 
-/// The constants of `tcp_bbr2.c` in units of 1/256 are 256 * 2885 / 1000 + 1, 256 * 1000 / 2885,
-/// ...
+/// The expected values are the constants of `tcp_bbr2.c` in units of 1/256: 256 * 2885 / 1000 + 1,
+/// 256 * 1000 / 2885, ...
 #[test]
 fn constants_are_those_of_the_branch() {
     let p = params();
@@ -83,7 +83,7 @@ fn three_rounds_without_growth_fill_the_pipe() {
 
 /// `bbr2_update_cycle_phase`: once a probe has lasted for the smallest RTT, it ends when 1.25
 /// bandwidth-delay products are in flight. The path holds 346 segments. 1.25 times this number is
-/// 432, and a probe may have 2 more segments in flight.
+/// 432, and the probe may put 2 more segments into flight.
 #[test]
 fn a_probe_ends_at_one_and_a_quarter_volumes() {
     for (elapsed_ms, in_flight, ends) in [(41, 434, true), (41, 433, false), (40, 500, false)] {
@@ -101,7 +101,7 @@ fn a_probe_ends_at_one_and_a_quarter_volumes() {
 }
 
 /// `bbr2_handle_queue_too_high_in_startup`: the bound is the bandwidth-delay product, even if more
-/// segments were delivered. In version 3, these segments would raise the bound.
+/// segments were delivered. In version 3, these additional segments would raise the bound.
 #[test]
 fn losses_in_startup_leave_the_volume_as_the_bound() {
     let (mut cc, mut stack) = known_path();
@@ -121,7 +121,7 @@ fn marks_lower_the_bandwidth() {
     cc.marks.eligible = true;
     cc.signals.ecn_in_round = true;
     stack.with(|_, window| cc.adapt_lower_bounds(window));
-    // Alpha is 1, so a round with marks multiplies both bounds by 1 - 85/256.
+    // Alpha is 1. So a round with marks multiplies both bounds by 1 - 85/256.
     let kept = Bandwidth(bw.0 * 171 / 256);
     assert_eq!(
         (cc.bandwidth(), cc.bounds.inflight_lo),
@@ -129,8 +129,8 @@ fn marks_lower_the_bandwidth() {
     );
     cc.bounds.reset_lower();
     assert_eq!(cc.bandwidth(), bw);
-    // If no sample of a probe has a share of marks below the threshold, the probe sets a bound on
-    // the bandwidth. A faster sample raises this bound.
+    // If the share of marks is above the threshold in all samples of a probe, the probe sets a
+    // bound on the bandwidth. A faster sample raises this bound.
     stack.with(|view, window| cc.inflight_too_high(view, window, 500, false));
     assert_eq!(cc.bandwidth(), kept);
     cc.sample = bw;
@@ -138,7 +138,7 @@ fn marks_lower_the_bandwidth() {
     assert_eq!(cc.bandwidth(), bw);
 }
 
-/// Version 2 does not respond to a loss that a tail loss probe repaired.
+/// BBR version 2 does not respond to a loss that a tail loss probe has repaired.
 #[test]
 fn repaired_losses_do_not_count() {
     let (mut cc, mut stack) = known_path();
@@ -148,7 +148,8 @@ fn repaired_losses_do_not_count() {
     assert_eq!(cc.bounds.inflight_hi, NO_BOUND);
 }
 
-/// `bbr2_update_congestion_signals`: the measurement of a round starts with the round's first ACK.
+/// `bbr2_update_congestion_signals`: the measurement of a round starts with the first ACK of the
+/// round.
 #[test]
 fn the_latest_round_begins_again_at_its_end() {
     let (mut cc, mut stack) = known_path();

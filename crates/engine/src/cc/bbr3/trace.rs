@@ -1,4 +1,5 @@
-//! Sampled internal values (gauges): a few for every flow, and the whole state with `trace`.
+//! Internal values that are sampled (gauges): a few values for every flow, and the whole state with
+//! the option `trace`.
 
 use super::bounds::NO_BOUND;
 use super::saved::Interrupted;
@@ -54,7 +55,7 @@ pub(super) fn bound(bound: u32) -> f64 {
 }
 
 impl Bbr3 {
-    /// Appends the sampled values that are in [`TRACED`] but not in [`GAUGES`].
+    /// Appends those sampled values that are in [`TRACED`] but not in [`GAUGES`].
     pub(super) fn trace(&self, view: View<'_>, window: &Window, out: &mut Vec<f64>) {
         let flag = |set: bool| f64::from(u8::from(set));
         let bw = self.bandwidth();

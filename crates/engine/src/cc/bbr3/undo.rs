@@ -7,8 +7,8 @@ use crate::cc::view::{CaState, View};
 use crate::cc::window::Window;
 
 impl Bbr3 {
-    /// Implements `SaveStateUponLoss()`. Saves the state only at the first loss of a recovery,
-    /// because later losses find a reduced state.
+    /// Implements `SaveStateUponLoss()`. Saves the state only at the first loss of a recovery. At
+    /// later losses, the state has already been reduced.
     pub(super) fn save_before_episode(&mut self, window: &Window) {
         if self.undo.saved {
             return;
@@ -21,8 +21,8 @@ impl Bbr3 {
         };
     }
 
-    /// Called before the congestion state changes to `new`. Restores the saved window at the end of
-    /// recovery.
+    /// Called before the congestion state changes to `new`. At the end of recovery, restores the
+    /// saved window.
     pub(super) fn episode_changes(&mut self, view: View<'_>, window: &mut Window, new: CaState) {
         if new < CaState::Recovery {
             self.undo.saved = false;
@@ -33,8 +33,8 @@ impl Bbr3 {
         self.prev_ca_state = new;
     }
 
-    /// Returns to the phase that losses interrupted. During PROBE_RTT, BBR returns to that phase
-    /// only when PROBE_RTT ends.
+    /// Returns to the phase that losses have interrupted. During PROBE_RTT, BBR waits until
+    /// PROBE_RTT ends before it returns to that phase.
     pub(super) fn return_to_interrupted(&mut self, view: View<'_>) {
         let in_probe_rtt = matches!(self.phase, Phase::ProbeRtt(..));
         match std::mem::take(&mut self.undo.interrupted) {

@@ -8,7 +8,7 @@ use crate::units::Time;
 const EXTRA_ACKED_MAX_US: u64 = 100_000;
 const EPOCH_RESET: u32 = 1 << 20;
 
-/// Counts the acknowledged segments that exceed the number expected from the bandwidth (Linux
+/// Counts how many more segments the ACKs cover than the bandwidth explains (Linux
 /// `bbr_update_ack_aggregation`).
 #[derive(Clone, Debug, Default)]
 pub(in crate::cc) struct Aggregation {
@@ -26,8 +26,8 @@ impl Aggregation {
         self.epoch_acked = 0;
     }
 
-    /// Processes an ACK. `rounds` is the length of each half of the window in which the filter
-    /// looks for the maximum.
+    /// Processes an ACK. The filter looks for the maximum in a window with two halves. Each half
+    /// has `rounds` rounds.
     pub(in crate::cc) fn update(
         &mut self,
         view: View<'_>,
@@ -63,7 +63,7 @@ impl Aggregation {
     }
 
     /// Returns by how many segments ACK aggregation increases the window. This is at most the
-    /// number of segments that arrive in 100 ms.
+    /// number of segments that the path delivers in 100 ms.
     pub(in crate::cc) fn window(&self, bw: Bandwidth) -> u32 {
         let most = bw.segments_in(EXTRA_ACKED_MAX_US);
         self.extra[0].max(self.extra[1]).min(most)
@@ -91,7 +91,7 @@ mod tests {
             stack.with(|view, window| aggregation.update(view, window, &ack, bw, false, 5));
         }
         assert_eq!(aggregation.window(bw), 20);
-        // After two halves of five rounds each, the filter has discarded the excess.
+        // After two halves of five rounds each, the filter has forgotten the excess.
         let ack = Ack {
             delivered: 1,
             ..Ack::default()

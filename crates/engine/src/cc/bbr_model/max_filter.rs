@@ -1,9 +1,9 @@
-//! The largest value in a window of rounds (Linux `lib/win_minmax.c`).
+//! A filter for the largest value in a window of rounds (Linux `lib/win_minmax.c`).
 
 use super::units::Bandwidth;
 
-/// Kathleen Nichols' filter for a maximum over a window. It stores the largest value of the whole
-/// window, of its last three quarters, and of its last half.
+/// Kathleen Nichols' filter finds the maximum over a window. It stores the largest values of the
+/// whole window, of the last three quarters of the window, and of its last half.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::cc) struct MaxFilter<T = Bandwidth>([(u32, T); 3]);
 
@@ -28,7 +28,7 @@ impl<T: Copy + PartialOrd> MaxFilter<T> {
             s[2] = new;
         }
         if age(s[0]) > window {
-            // The largest value is too old, so the second value becomes the largest.
+            // The largest value is too old. So the second stored value becomes the largest.
             *s = [s[1], s[2], new];
             if age(s[0]) > window {
                 *s = [s[1], s[2], new];
@@ -55,14 +55,14 @@ mod tests {
             filter.update(10, t, Bandwidth(100 - u64::from(t)));
             seen.push(filter.get().0);
         }
-        // The filter returns the largest value for ten rounds, and then the largest of the later
-        // values that it stored.
+        // For ten rounds, the filter returns the largest value. Then it returns the largest of the
+        // later values that it has stored.
         assert_eq!(seen[..10], [100; 10]);
         assert_eq!(seen[10..], [97, 97, 97]);
         filter.update(10, 14, Bandwidth(98));
         assert_eq!(filter.get().0, 98);
-        // After a pause longer than the window, the maximum is the new value, even if this is
-        // small.
+        // If no value was added for longer than the window, the maximum is the new value, even if
+        // the new value is small.
         filter.update(10, 40, Bandwidth(3));
         assert_eq!(filter.get().0, 3);
     }

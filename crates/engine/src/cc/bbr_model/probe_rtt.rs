@@ -1,4 +1,4 @@
-//! PROBE_RTT: keeps few segments in flight until the queue must be empty.
+//! PROBE_RTT: keeps few segments in flight until the queue should be empty.
 
 use crate::cc::view::View;
 use crate::cc::window::Window;
@@ -6,7 +6,7 @@ use crate::units::Time;
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::cc) struct ProbeRtt {
-    /// When PROBE_RTT may end, or `None` until few enough segments are in flight.
+    /// When PROBE_RTT may end. `None` while too many segments are in flight.
     until: Option<Time>,
     /// Whether a round has passed since `until` was set.
     round_done: bool,
@@ -15,13 +15,13 @@ pub(in crate::cc) struct ProbeRtt {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::cc) enum Progress {
     Going,
-    /// Few enough segments are in flight, so the time in PROBE_RTT is counted from now on.
+    /// Few enough segments are in flight. The time in PROBE_RTT is counted from now on.
     Begun,
     Over,
 }
 
 impl ProbeRtt {
-    /// Processes an ACK. PROBE_RTT keeps at most `most` segments in flight for `time`.
+    /// Processes an ACK. PROBE_RTT keeps at most `most` segments in flight for the time `time`.
     pub(in crate::cc) fn on_ack(
         &mut self,
         view: View<'_>,
@@ -31,8 +31,8 @@ impl ProbeRtt {
         time: Time,
     ) -> Progress {
         let in_flight = view.flight.in_flight();
-        // Treat rates measured in this phase as application-limited, because they are below the
-        // path's capacity.
+        // Rates that are measured in this phase are below the path's capacity. So treat them as
+        // application-limited.
         window.app_limited = (view.delivered + u64::from(in_flight)).max(1);
         if self.until.is_some() {
             self.round_done |= round_start;

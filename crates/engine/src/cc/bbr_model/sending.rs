@@ -7,9 +7,9 @@ use crate::units::Time;
 
 #[derive(Clone, Debug)]
 pub(in crate::cc) struct Pace {
-    /// Gain that applies before a bandwidth is measured.
+    /// The gain that applies until a bandwidth has been measured.
     initial: Gain,
-    /// Percent by which the pacing rate is lower than the estimated bandwidth.
+    /// By how many percent the pacing rate is below the estimated bandwidth.
     margin: u32,
     seen_rtt: bool,
 }
@@ -23,8 +23,8 @@ impl Pace {
         }
     }
 
-    /// Sets the rate that applies before a bandwidth is measured: the initial window per RTT, times
-    /// the initial gain.
+    /// Sets the rate that applies until a bandwidth has been measured. This is the initial window
+    /// per RTT, multiplied by the initial gain.
     pub(in crate::cc) fn init(&mut self, view: View<'_>, window: &mut Window) {
         self.seen_rtt = view.srtt > Time::ZERO;
         let rtt = if self.seen_rtt {
@@ -36,8 +36,8 @@ impl Pace {
         window.pacing_rate = bw.bytes_per_second(view.mss, self.initial, self.margin);
     }
 
-    /// Sets the rate to `gain` times `bw`. Until the pipe is full (`full`), the rate only rises,
-    /// because the samples of `bw` are still too low.
+    /// Sets the rate to `gain` times `bw`. Until the pipe is full (`full`), the samples of `bw` are
+    /// too low. So the rate may rise but not fall.
     pub(in crate::cc) fn set(
         &mut self,
         view: View<'_>,
@@ -56,7 +56,7 @@ impl Pace {
     }
 }
 
-/// Returns the smallest RTT of a connection, us.
+/// Returns the smallest RTT of a connection, in us.
 pub(in crate::cc) fn min_rtt_us(view: View<'_>) -> u64 {
     if view.min_rtt == Time::NEVER {
         NO_RTT
@@ -77,10 +77,10 @@ pub(in crate::cc) fn in_network_at_departure(
     (in_flight + burst).saturating_sub(bw.segments_in(wait))
 }
 
-/// Returns the number of segments that a host sends as one burst. This is the number that leaves in
-/// 1 ms, plus `extra` bytes (Linux `tcp_tso_autosize` with `sk_pacing_shift` 10).
+/// Returns how many segments a host sends in one burst. A burst has the bytes that leave in 1 ms,
+/// plus `extra` bytes (Linux `tcp_tso_autosize` with `sk_pacing_shift` 10).
 pub(in crate::cc) fn burst(view: View<'_>, window: &Window, extra: u64, least: u32) -> u32 {
-    // This is Linux's GSO_LEGACY_MAX_SIZE - 1 - MAX_TCP_HEADER.
+    // The limit is Linux's GSO_LEGACY_MAX_SIZE - 1 - MAX_TCP_HEADER.
     const LIMIT: u64 = 65_536 - 1 - 320;
     let bytes = ((window.pacing_rate >> 10) + extra).min(LIMIT);
     ((bytes / u64::from(view.mss.max(1))) as u32)

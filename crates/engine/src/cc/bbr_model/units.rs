@@ -26,7 +26,7 @@ impl Gain {
         Gain(libm::round(value * 256.0) as u32)
     }
 
-    /// Rounds a factor down, as Linux's constants are rounded.
+    /// Rounds a factor down, because Linux's constants are rounded down.
     pub fn floored(value: f64) -> Gain {
         Gain(libm::floor(value * 256.0 + 1e-6) as u32)
     }
@@ -96,7 +96,7 @@ impl Bandwidth {
         Bandwidth::of(u64::from(segments), us).min(Bandwidth::MAX)
     }
 
-    /// Converts a rate sample, rounded up so that low rates can grow.
+    /// Converts a rate sample. Rounds up, so that low rates can grow.
     pub fn sampled_up(segments: u32, us: u64) -> Bandwidth {
         let up = (u64::from(segments) * Bandwidth::UNIT).div_ceil(us);
         Bandwidth(up).min(Bandwidth::MAX)
@@ -195,8 +195,8 @@ mod tests {
         assert_eq!(Bandwidth(1 << 50).bdp(1 << 30, Gain::ONE, 1), 1 << 30);
         assert_eq!(Bandwidth(1 << 50).segments_in(1 << 30), 1 << 31);
         assert_eq!(Bandwidth::ZERO.bytes_per_second(1448, Gain::ONE, 0), 1);
-        // One segment per us is 1448 bytes, minus 1 %. A margin of 100 % would stop the flow, so 99
-        // % is used.
+        // One segment per us is 1448 bytes per us, minus 1 %. A margin of 100 % would stop the
+        // flow, so the margin is limited to 99 %.
         let one = Bandwidth::of(1, 1);
         assert_eq!(one.bytes_per_second(1448, Gain::ONE, 1), 1_433_520_000);
         assert_eq!(one.bytes_per_second(1448, Gain::TWO, 100), 28_960_000);

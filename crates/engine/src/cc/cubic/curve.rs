@@ -2,7 +2,7 @@
 
 use crate::units::Time;
 
-/// Binary logarithm of the ticks per second in the cubic function: 2^10.
+/// Binary logarithm of the number of ticks per second in the cubic function, which is 2^10.
 const BICTCP_HZ: u32 = 10;
 /// C in units of 1/1024 segments/s^3.
 const CUBE_RTT_SCALE: u64 = 410;
@@ -11,8 +11,8 @@ pub(in crate::cc) fn jiffies(time: Time) -> u64 {
     time.ns() / (1_000_000_000 / HZ)
 }
 
-/// Linux's table of approximate cube roots, indexed by the leading binary digits of a number (8 to
-/// 63). Its errors affect the result of [`cubic_root`].
+/// Linux's table of approximate cube roots. The index consists of the leading binary digits of a
+/// number (8 to 63). The errors of this table affect the result of [`cubic_root`].
 #[rustfmt::skip]
 const ROOTS: [u8; 56] = [
     123, 129, 134, 138, 143, 147, 151, 156, 157, 161, 164, 168, 170, 173,
@@ -21,13 +21,13 @@ const ROOTS: [u8; 56] = [
     234, 236, 237, 239, 240, 242, 244, 245, 246, 248, 250, 251, 252, 254,
 ];
 
-/// Returns the cube root as Linux computes it, with an approximation and one Newton step. The error
+/// Returns the cube root as Linux computes it, by an approximation and one Newton step. The error
 /// is at most 0.2 %.
 pub(super) fn cubic_root(a: u64) -> u64 {
     let digits = u64::BITS - a.leading_zeros();
     if digits < 7 {
-        // Find the nearest integer. This is the first root with (root + 1/2)^3 > a, here multiplied
-        // by 8.
+        // For such small numbers, find the nearest integer. This is the first root with (root +
+        // 1/2)^3 > a. Here both sides are multiplied by 8.
         return (0..4)
             .find(|root| (2 * root + 1_u64).pow(3) > 8 * a)
             .unwrap_or(4);
@@ -37,7 +37,7 @@ pub(super) fn cubic_root(a: u64) -> u64 {
     let shift = ((digits * 84) >> 8) - 1;
     let leading = (a >> (3 * shift)) as usize;
     let x = ((u64::from(ROOTS[leading - 8]) + 10) << shift) >> 6;
-    // Compute (2 x + a / x^2) / 3, with both divisions rounded as in Linux.
+    // Compute (2 x + a / x^2) / 3. Round both divisions as Linux does.
     let sum = 2 * x + a / (x * (x - 1));
     (sum * 341) >> 10
 }
@@ -59,30 +59,30 @@ pub(in crate::cc) fn jiffies_of(ticks: u64) -> u64 {
     (ticks * HZ) >> BICTCP_HZ
 }
 
-/// The curve, and the values from which it is computed.
+/// The curve, with the values from which it is computed.
 #[derive(Debug, Default)]
 pub(in crate::cc) struct Epoch {
-    /// How many segments must be acknowledged for each segment of increase.
+    /// How many segments must be acknowledged before the window grows by one segment.
     pub(super) cnt: u32,
-    /// W_max: window before the last reduction, which fast convergence may lower, segments. It is 0
-    /// before the first reduction.
+    /// W_max, in segments: the window before the last reduction. Fast convergence may lower this
+    /// value. It is 0 before the first reduction.
     pub(super) last_max_cwnd: u32,
     pub(super) last_cwnd: u32,
     pub(super) last_time: u64,
-    /// Window at the inflection point of the curve, segments.
+    /// Window at the inflection point of the curve, in segments.
     pub(in crate::cc) origin: u32,
     /// Time from the start of the epoch to the inflection point, 1/1024 s.
     pub(in crate::cc) k: u64,
     /// Smallest RTT since the last timeout, us. It is 0 before the first RTT.
     pub(super) delay_min: u32,
-    /// Time at which growth began after the last reduction, jiffies.
+    /// When growth began after the last reduction, in jiffies.
     pub(in crate::cc) start: Option<u64>,
-    /// Acknowledged data that has not yet been added to `w_est`, in segments, or in bytes in
+    /// Acknowledged data that has not yet been added to `w_est`. In segments, but in bytes for
     /// CUBIC-SCE.
     pub(in crate::cc) ack_cnt: i64,
-    /// Window that Reno would have now, segments.
+    /// The window that Reno would have now, in segments.
     pub(super) w_est: u32,
-    /// Whether HyStart ended slow start.
+    /// Whether HyStart has ended slow start.
     pub(super) found: bool,
 }
 
@@ -91,7 +91,7 @@ pub(super) struct Friendly {
     pub alpha_one: bool,
     pub scale: u32,
     pub cwnd_prior: u32,
-    /// The amount that an acknowledged segment adds to `ack_cnt`.
+    /// By how much an acknowledged segment increases `ack_cnt`.
     pub unit: i64,
 }
 
@@ -101,8 +101,8 @@ impl Epoch {
         if self.last_cwnd == cwnd && now - self.last_time <= HZ / 32 {
             return;
         }
-        // The curve changes with the clock, at most once per jiffy. The Reno-friendly window
-        // changes with each ACK.
+        // The value of the curve changes with the clock, at most once per jiffy. The Reno-friendly
+        // window changes with each ACK.
         if self.start.is_none() || now != self.last_time {
             self.last_cwnd = cwnd;
             self.last_time = now;
@@ -111,12 +111,12 @@ impl Epoch {
         if cubic.on {
             self.friendly(cubic, cwnd);
         }
-        // RFC 9438 section 4.2: the window grows at most 1.5-fold per RTT.
+        // RFC 9438 section 4.2: the window grows at most by a factor of 1.5 per RTT.
         self.cnt = self.cnt.max(2);
     }
 
-    /// Returns the `cnt` with which the window follows the curve (RFC 9438 sections 4.2, 4.4 and
-    /// 4.5).
+    /// Returns the value of `cnt` with which the window follows the curve (RFC 9438 sections 4.2,
+    /// 4.4 and 4.5).
     pub(super) fn cubic(&mut self, now: u64, cwnd: u32, acked: i64) -> u32 {
         let start = match self.start {
             Some(start) => start,
@@ -131,8 +131,8 @@ impl Epoch {
                 now
             }
         };
-        // Evaluate the curve one RTT ahead. `now - start` is never negative, because an idle time
-        // never moves `start` into the future.
+        // Evaluate the curve one RTT ahead. `now - start` is never negative, because idle times
+        // never move `start` beyond the present.
         let rtt = u64::from(self.delay_min).div_ceil(1_000_000 / HZ);
         let t = ticks(now - start + rtt);
         // RFC 9438 figure 1: W_cubic(t) = C (t - K)^3 + W_max.
@@ -147,7 +147,7 @@ impl Epoch {
         } else {
             cwnd.saturating_mul(100)
         };
-        // The bandwidth is still unknown, so grow by at least 5 % per RTT.
+        // The bandwidth is not known yet, so grow by at least 5 % per RTT.
         if self.last_max_cwnd == 0 {
             cnt.min(20)
         } else {
@@ -172,9 +172,9 @@ impl Epoch {
         }
     }
 
-    /// Grows `w_est` by one for each `per_segment` in `ack_cnt`, but at most by `room`. Subtracts
-    /// `per_segment` from `ack_cnt` each time. As in Linux, `ack_cnt` must exceed `per_segment`;
-    /// equality is not enough.
+    /// For each `per_segment` in `ack_cnt`, increases `w_est` by one, but by at most `room` in
+    /// total. Each time, subtracts `per_segment` from `ack_cnt`. As in Linux, `ack_cnt` must exceed
+    /// `per_segment`. It is not enough that they are equal.
     fn count(&mut self, per_segment: i64, room: i64) {
         let grown = ((self.ack_cnt - 1).max(0) / per_segment).min(room);
         self.ack_cnt -= grown * per_segment;

@@ -40,7 +40,8 @@ fn cube_roots() {
         (127, 5),
         (1000, 10),
         (1_000_000_000, 1000),
-        // These are Linux's results. The exact roots are 2524.6, 20035.5 and 2642245.9.
+        // The expected values are Linux's results. The exact roots are 2524.6, 20035.5 and
+        // 2642245.9.
         (16_090_414_062, 2523),
         (8_042_525_295_323, 20_031),
         (u64::MAX, 2_641_850),
@@ -64,8 +65,8 @@ fn time_to_the_inflection_point() {
     }
 }
 
-/// Returns, for each round after a mark, the time since growth began, s, and the window at the end
-/// of the round.
+/// Returns two values for each round after a mark: the time since growth began (in s), and the
+/// window at the end of the round.
 fn epoch(set: &[(&'static str, Value)], cwnd: u32, rtt: Time, rounds: u32) -> Vec<(f64, u32)> {
     let mut host = host(set, cwnd, rtt);
     host.marked_round(1);
@@ -95,14 +96,14 @@ fn follows_the_curve() {
                 "W_max {w_max}, RTT {ms} ms, {t} s: {cwnd}, not {expected}"
             );
         }
-        // The run is long enough for both the concave and the convex part of the curve.
+        // The run is long enough to include the concave and the convex part of the curve.
         assert!(curve.last().unwrap().0 > 1.3 * k);
     }
 }
 
 #[test]
 fn fast_convergence() {
-    // The window is reduced at 500, and again at 400, before it has reached 500 again.
+    // The window is reduced at 500. Before it has reached 500 again, it is reduced at 400.
     let after = |set: &[_], seconds: u64| {
         let mut cc = build(set);
         let mut stack = Stack::new(500);
@@ -131,7 +132,7 @@ fn fast_convergence() {
 #[test]
 fn reno_friendly() {
     // With an RTT of 40 ms, Reno with beta 0.7 gains 8/15 segments per RTT. So Reno grows from 14
-    // to 20 within 0.45 s, earlier than CUBIC's curve, which needs K = 2.5 s.
+    // to 20 within 0.45 s. CUBIC's curve needs K = 2.5 s for this.
     let rtt = Time::from_ms(40);
     for (t, cwnd) in epoch(&[], 20, rtt, 60) {
         let reno = 14.0 + 8.0 / 15.0 * t / 0.04;
@@ -153,8 +154,8 @@ fn friendly_growth_of_one_beyond_the_last_maximum() {
     assert_eq!(linux[..11], rfc[..11]);
     let gained = |curve: &[(f64, u32)]| curve[49].1 - curve[19].1;
     // In thirty rounds, Linux's window grows by 30 * 8/15 segments. With RFC 9438, the window grows
-    // by 30 segments minus one, because a round acknowledges fewer segments than the window has at
-    // the end of the round.
+    // by 29 segments. It would grow by 30, but a round acknowledges fewer segments than the window
+    // has at the end of the round.
     assert_eq!((gained(&linux), gained(&rfc)), (16, 29));
 }
 
@@ -164,7 +165,7 @@ fn growth_is_bounded() {
     let mut first = host(&[("tcp_friendliness", OFF)], 100, Time::from_ms(20));
     first.round();
     assert_eq!(first.window.cwnd, 105);
-    // In a long epoch, the window grows by half of its size per RTT.
+    // If the epoch is long, the window grows by half of its size per RTT.
     let mut late = host(&[], 100, Time::from_ms(20));
     late.marked_round(1);
     late.round();
@@ -223,8 +224,8 @@ fn hystart_leaves_on_delay() {
     };
     assert_eq!(end(Time::from_us(112_500)), INFINITE_SSTHRESH);
     assert_eq!(end(Time::from_us(112_501)), 28);
-    // The rise of the RTT that ends slow start is at least 4 ms (as here, at an RTT of 20 ms) and
-    // at most 16 ms.
+    // The rise of the RTT that ends slow start has limits. It is at least 4 ms (as here, at an RTT
+    // of 20 ms) and at most 16 ms.
     let least = |us| {
         let mut host = slow_start(&[("hystart_ack_delay", OFF)], Time::from_ms(20));
         host.rtt = Time::from_us(us);
@@ -241,8 +242,8 @@ fn hystart_leaves_on_delay() {
 #[test]
 fn hystart_leaves_on_a_train() {
     // 20 ACKs arrive 0.4 ms apart. At the twelfth ACK, the train is longer than half of the RTT of
-    // 8 ms. If 1 ms more is allowed for bursts, this happens at the thirteenth ACK. The window does
-    // not grow for the ACK that ends slow start.
+    // 8 ms. If a train may be 1 ms longer because of bursts, this happens at the thirteenth ACK.
+    // The window does not grow for the ACK that ends slow start.
     let end = |set: &[_]| {
         let mut host = slow_start(set, Time::from_ms(8));
         host.round();
@@ -277,7 +278,7 @@ fn smallest_delay() {
     stack.with(|view, window| cc.init(view, window));
     assert_eq!(sample(&mut cc, &mut stack, 30), 30_000);
     assert_eq!(sample(&mut cc, &mut stack, 40), 30_000);
-    // For one second after growth begins again, CUBIC does not use RTT samples.
+    // After growth has begun again, CUBIC ignores RTT samples for one second.
     stack.conn.now = Time::from_ms(5_000);
     stack.with(|view, window| cc.cong_avoid(view, window, 1));
     stack.conn.now = Time::from_ms(5_999);
@@ -302,7 +303,7 @@ fn the_curve_waits_while_the_application_is_silent() {
     stack.conn.now = Time::from_secs(10);
     stack.with(|view, window| cc.cwnd_event(view, window, CwndEvent::TxStart));
     assert_eq!(cc.epoch.start, Some(8_000));
-    // The start of the epoch never moves into the future.
+    // The start of the epoch never moves beyond the present.
     stack.conn.last_sent = Time::ZERO;
     stack.with(|view, window| cc.cwnd_event(view, window, CwndEvent::TxStart));
     assert_eq!(cc.epoch.start, Some(10_000));

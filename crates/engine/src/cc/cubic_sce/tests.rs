@@ -7,9 +7,10 @@ fn rise_by_hand(seconds: f64) -> f64 {
     410.0 / 1024.0 * seconds * seconds * seconds
 }
 
-/// Moves the inflection point of a curve that starts at time 0. The point is `k` ticks (1/1024 s)
-/// after the start. The time between this point and `now` (jiffies) shrinks by `share`/10. Returns
-/// the curve's start, k, and the rise of the window at the inflection point.
+/// Returns a curve that starts at time 0, after its inflection point has moved. At first, the
+/// inflection point is `k` ticks (1/1024 s) after the start. The time between this point and `now`
+/// (jiffies) shrinks by `share`/10. Returns the curve's start, k, and the rise of the window at the
+/// inflection point.
 fn levelled(k: u64, now: u64, share: u64) -> (Option<u64>, u64, f64) {
     let mut cc = CubicSce {
         cubic: Cubic::new(Backoff::same(717, 1024)),
@@ -30,8 +31,8 @@ fn levelled(k: u64, now: u64, share: u64) -> (Option<u64>, u64, f64) {
 
 #[test]
 fn below_the_inflection_point_the_time_that_is_left_shrinks() {
-    // The inflection point is at 20,480 ticks = 20 s. At 4 s, 16 s are left until then, and this
-    // time shrinks to 8/10.
+    // The inflection point is at 20,480 ticks = 20 s. At 4 s, the inflection point is 16 s ahead.
+    // This time shrinks to 8/10.
     let (start, k, moved) = levelled(20_480, 4_000, 2);
     assert_eq!((start, k), (Some(4_000), 16_384 * 8 / 10));
     let lower = rise_by_hand(16.0) - rise_by_hand(12.8);
@@ -51,7 +52,7 @@ fn beyond_it_the_time_that_has_passed_shrinks() {
     assert!((moved - rise_by_hand(15.0)).abs() < 2.0, "{moved}");
 }
 
-/// Tests the branch `if (t < ca->bic_K)` of tcp_cubic_sce.c.
+/// Tests the case `if (t < ca->bic_K)` of tcp_cubic_sce.c.
 #[test]
 fn at_the_inflection_point_the_curve_begins_where_it_was() {
     // A tick is shorter than a jiffy, so with k = 1 tick the inflection point is in jiffy 0.

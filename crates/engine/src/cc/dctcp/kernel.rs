@@ -1,4 +1,4 @@
-//! Parameters of Linux's DCTCP, and of tailback's own module for versions that are not in Linux.
+//! Parameters of Linux's DCTCP, and of tailback's own module for versions that Linux does not have.
 
 use super::shift_of;
 use crate::registry::Value;
@@ -45,7 +45,8 @@ pub(super) const KERNEL: Module = Module {
     ..Module::named("dctcp", Some("3.18"))
 };
 
-/// Parameters of `tcp_dctcp_2014`, tailback's module for the versions that are not in Linux.
+/// Parameters of `tcp_dctcp_2014`, which is tailback's module for the versions that Linux does not
+/// have.
 const AS_IT_WAS: &[Parameter] = &[
     Parameter {
         option: "g",
@@ -117,7 +118,7 @@ const AS_IT_WAS: &[Parameter] = &[
     },
 ];
 
-/// Returns the number that the module uses for a word.
+/// Returns the number by which the module denotes a word.
 fn place(value: &Value, words: &[&str]) -> Result<u64, (&'static str, &'static str)> {
     let at = match value {
         Value::Word(word) => words.iter().position(|known| known == word),

@@ -52,7 +52,7 @@ fn alpha_by_hand() {
     // 1024 - 64, 960 - 60, 900 - 56 + 32, 876 - 54 + 9, and 831 - 51 + 64.
     let seen = [(20, 0), (20, 0), (20, 10), (20, 3), (20, 20)];
     assert_eq!(windows(&[], 10, &seen), [960, 900, 876, 831, 844]);
-    // If there are more marks than segments, all segments are considered marked.
+    // If more marks than segments are reported, all segments count as marked.
     assert_eq!(windows(&[], 10, &[(0, 20)]), [1024]);
 }
 
@@ -86,7 +86,7 @@ fn linux_decays_to_zero_and_older_versions_do_not() {
     let at_16 = [("alpha_init", Value::Float(16.0 / 1024.0))];
     assert_eq!(windows(&at_16, 10, &[(20, 0); 3]), [15, 0, 0]);
     assert_eq!(decayed(&[word("version", "linux-3.19")]), 15);
-    // `patch-2012` starts with alpha = 0. One mark in 21 segments adds 64/21 = 3, and such a small
+    // `patch-2012` starts with alpha = 0. One mark in 21 segments adds 64/21 = 3. Such a small
     // alpha does not decay.
     let patch = [word("version", "patch-2012")];
     assert_eq!(
@@ -154,13 +154,14 @@ fn a_cut_in_rounds_without_marks() {
 
 #[test]
 fn resolution_of_alpha() {
-    // If one of 21 segments is always marked, alpha falls. With 10 bits it stops at 63/1024 =
-    // 0.0615, because there the decrease 63 >> 4 equals the increase 64/21. With 20 bits it reaches
-    // 1/21 = 0.0476.
+    // If one of 21 segments is marked in every window, alpha falls. With 10 bits, alpha stops at
+    // 63/1024 = 0.0615, because the decrease 63 >> 4 then equals the increase 64/21. With 20 bits
+    // it reaches 1/21 = 0.0476.
     let coarse = windows(&[], 10, &[(21, 1); 300]);
     assert_eq!(coarse.last(), Some(&63));
     let fine = windows(&[("alpha_bits", Value::Int(20))], 20, &[(21, 1); 300]);
-    // alpha stops at (3120 << 4) + 15, because each window increases it by 3120 = (1 << 16) / 21.
+    // alpha stops at (3120 << 4) + 15. There the decrease equals the increase of each window, which
+    // is 3120 = (1 << 16) / 21.
     assert_eq!(fine.last(), Some(&49_935));
 }
 
@@ -220,8 +221,8 @@ fn reduction(set: &[(&'static str, Value)], aces: &[bool]) -> Vec<u32> {
 
 #[test]
 fn ways_down() {
-    // After the four ACKs, alpha is 1/4, 7/16, 21/64 and 127/256. All but the third carry a mark,
-    // and shrink the window by 2.5, 4.4 and 4.96 segments.
+    // After the four ACKs, alpha is 1/4, 7/16, 21/64 and 127/256. All except the third ACK carry a
+    // mark. They shrink the window by 2.5, 4.4 and 4.96 segments.
     let mut set = vec![
         word("reduction", "progressive"),
         word("update", "ack"),
@@ -233,7 +234,7 @@ fn ways_down() {
     assert_eq!(reduction(&set, &acks), [18, 16, 16, 16]);
     set[0] = word("reduction", "immediate");
     assert_eq!(reduction(&set, &acks), [18, 18, 18, 18]);
-    // PRR spreads the reduction by 2 segments over the round. While more than 18 segments are in
+    // PRR spreads a reduction by 2 segments over the round. While more than 18 segments are in
     // flight, ceil(18 n / 20) segments have been sent after the n-th ACK.
     set[0] = word("reduction", "prr");
     let prr = reduction(&set, &[true; 20]);
@@ -258,9 +259,9 @@ fn growth_during_the_reduction() {
     assert_eq!(count(&set), (20, 0, 0));
     set.push(("grow_in_cwr", Value::Bool(true)));
     assert_eq!(count(&set), (20, 7, 8));
-    // With a reduction, the count restarts at 0 and then continues.
+    // After a reduction of the window, the count restarts at 0 and then continues.
     set.push(("alpha_init", Value::Float(0.5)));
-    // (The first ACK lowers alpha from 512 to 480, so the window shrinks by 20 * 480 >> 11 = 4.)
+    // (The first ACK lowers alpha from 512 to 480. So the window shrinks by 20 * 480 >> 11 = 4.)
     assert_eq!(count(&set), (16, 0, 1));
 }
 
@@ -275,8 +276,8 @@ fn one_below_the_window_avoids_slow_start() {
         ];
         let mut host = Host::new(build(&set), 20, Time::from_ms(20));
         host.window = Window::new(20, 10, Growth::Acks);
-        // The first ACK is marked and raises alpha to 512 - 32 + 64 = 544, so the window is 20 - 5.
-        // `held` is the window at the end of the marked round, before one more ACK.
+        // The first ACK carries a mark and raises alpha to 512 - 32 + 64 = 544. So the window is 20
+        // - 5. `held` is the window at the end of the marked round, before one more ACK.
         host.marked_round(1);
         let held = host.window.cwnd;
         host.ack(1);
@@ -288,9 +289,9 @@ fn one_below_the_window_avoids_slow_start() {
 
 #[test]
 fn responses_to_loss() {
-    // `alone` is ssthresh after a loss, with a window of 20 and an alpha of 1/4. `within` is
-    // ssthresh after a loss in the same round as marks, which have reduced the window to 20 - (20 *
-    // 256 >> 11) = 18.
+    // `alone` is ssthresh after a loss without marks, with a window of 20 and an alpha of 1/4.
+    // `within` is ssthresh after a loss in the same round as marks. The marks have reduced the
+    // window to 20 - (20 * 256 >> 11) = 18.
     for (loss, alone, within) in [
         ("halve", 10, 10),
         ("reno", 10, 18),

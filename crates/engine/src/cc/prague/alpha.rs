@@ -1,19 +1,19 @@
-//! The moving average alpha of the fraction of marked segments. Both versions of Prague compute it
-//! in the same way, and differ in the number of digits and in the first value.
+//! The moving average alpha of the fraction of marked segments. Both versions of Prague compute
+//! alpha in the same way. They differ in the number of digits and in the initial value.
 
 use super::fallback::Fallback;
 use crate::cc::view::View;
 use crate::registry::Options;
 use crate::units::Time;
 
-/// alpha, and the counters of the current round, from which the next alpha is computed.
+/// alpha, with the counters of the current round. The next alpha is computed from these counters.
 #[derive(Debug)]
 pub(super) struct Alpha {
     /// Number of binary digits of alpha.
     pub bits: u32,
-    /// g is 2^-shift_g.
+    /// The weight g of a new round is 2^-shift_g.
     shift_g: u32,
-    /// First value, in units of 2^-bits.
+    /// The initial value of alpha, in units of 2^-bits.
     pub init: u64,
     /// Moving average of the marked fraction, divided by g, in units of 2^-bits.
     upscaled: u64,
@@ -21,13 +21,13 @@ pub(super) struct Alpha {
     pub stamp: Time,
     /// Detects queues with classic ECN (option `ecn_fallback`).
     fallback: Option<Box<Fallback>>,
-    /// Whether a mark was reported, which shows that the path has an AQM.
+    /// Whether a mark has been reported. If so, the path has an AQM that marks.
     pub saw_ce: bool,
-    /// Segments delivered when the round began.
+    /// Number of segments that had been delivered when the round began.
     old_delivered: u64,
-    /// Marked segments delivered when the round began.
+    /// Number of marked segments that had been delivered when the round began.
     old_delivered_ce: u64,
-    /// The round ends once this is the first unacknowledged segment.
+    /// The round ends when all segments below this one have been acknowledged.
     next_seq: u64,
 }
 
@@ -88,8 +88,8 @@ impl Alpha {
         self.stamp = view.now;
     }
 
-    /// Returns the value that reductions after marks use. This is alpha, or a larger value if the
-    /// queue seems to have classic ECN.
+    /// Returns the value that determines reductions after marks. This is alpha, or a larger value
+    /// if the queue seems to use classic ECN.
     pub fn limited(&self) -> u64 {
         let alpha = self.upscaled >> self.shift_g;
         self.fallback
@@ -103,14 +103,14 @@ impl Alpha {
         alpha as f64 / (1_u64 << self.bits) as f64
     }
 
-    /// Passes the RTT of an ACK to the detection of classic ECN.
+    /// Passes the RTT that an ACK has measured to the detection of classic ECN.
     pub fn sample(&mut self, rtt: Option<Time>) {
         if let (Some(fallback), Some(rtt)) = (&mut self.fallback, rtt) {
             fallback.sample(rtt);
         }
     }
 
-    /// Informs the detection of classic ECN that a reduction to `ssthresh` begins.
+    /// Tells the detection of classic ECN that a reduction to `ssthresh` begins.
     pub fn reduced(&mut self, ssthresh: u32) {
         if let Some(fallback) = &mut self.fallback {
             fallback.rescale(ssthresh);

@@ -1,49 +1,50 @@
-//! Detects a queue that marks as classic ECN does, and then sets a lower limit for alpha (A. S.
-//! Ahmed and B. Briscoe, "TCP Prague Fall-back on Detection of a Classic ECN AQM", arXiv
+//! Detects a queue that marks as with classic ECN. For such a queue, sets a lower limit for alpha
+//! (A. S. Ahmed and B. Briscoe, "TCP Prague Fall-back on Detection of a Classic ECN AQM", arXiv
 //! 1911.00710, version 2 of the algorithm; `prague_classic_ecn_detection` of the L4S team's Linux
 //! 5.10 and 5.15).
 //!
-//! A score states how much the queue seems to have classic ECN. At each update of alpha, the score
-//! changes by half of the binary logarithm of the RTT's mean deviation divided by 750 us. If the
-//! queueing delay exceeds 2 ms, the score also grows by half of the binary logarithm of this delay
-//! divided by 2 ms. While the score rises from a lower to an upper bound, the lower limit of alpha
-//! rises from 0 to 0.625.
+//! A score states how strongly the queue seems to use classic ECN. At each update of alpha, the
+//! score changes. The change is half of the binary logarithm of (mean deviation of the RTT / 750
+//! us). If the queueing delay exceeds 2 ms, the score also grows by half of the binary logarithm of
+//! (queueing delay / 2 ms). While the score rises from its lower to its upper bound, the lower
+//! limit of alpha rises from 0 to 0.625.
 //!
-//! The score has as many binary digits as alpha. Builds of 2023 to 2025 have alpha with 24 digits,
-//! but still use the logarithms of 750 us and 2 ms for 20 digits, so that almost every queue seems
-//! classic (option `ecn_fallback = "unscaled"`).
+//! The score has as many binary digits as alpha. Builds of 2023 to 2025 have an alpha with 24
+//! digits. But they still use the logarithms of 750 us and 2 ms for 20 digits, so almost every
+//! queue seems classic (option `ecn_fallback = "unscaled"`).
 //!
 //! The module does not check whether the application limits the flow, because that part of the
-//! algorithm is commented out. This file does not check it either.
+//! algorithm is commented out. tailback does not check this either.
 
 use crate::cc::view::View;
 use crate::units::Time;
 
-/// Largest binary logarithm of the weight of old samples in the mean RTT. For the mean deviation,
-/// this logarithm is larger by one.
+/// Binary logarithm of the largest weight that old samples have in the mean RTT. For the mean
+/// deviation, this logarithm is larger by one.
 const MAX_SHIFT: u32 = 18;
-/// 2^19.5, the remainder with which the first logarithm is computed.
+/// The initial remainder, with which the first logarithm is computed: 2^19.5.
 const FIRST_REST: u64 = 741_455;
-/// log2(750) and log2(2000), in units of 2^-24: the mean deviation in us that does not change the
-/// score, and the delay of the queue in us above which the score grows.
+/// log2(750) and log2(2000), in units of 2^-24. A mean deviation of 750 us does not change the
+/// score. A queueing delay above 2000 us increases the score.
 const DEVIATION: u64 = 160_234_941;
 const DEPTH: u64 = 183_975_331;
 
-/// The score of a classic queue, and the statistics of the RTT from which the score is computed.
+/// The score for classic ECN, with the statistics of the RTT from which the score is computed.
 #[derive(Debug)]
 pub(super) struct Fallback {
     /// Number of binary digits of alpha and of the score.
     bits: u32,
-    /// Half of the logarithms of the reference values, in the units of the score.
+    /// Half of the logarithms of the two reference values, in the units of the score.
     deviation: u64,
     depth: u64,
     /// A sample has a weight of 2^-shift in the mean RTT, and half of this weight in the mean
     /// deviation.
     shift: u32,
-    /// Mean RTT, in us times 2^shift, and mean deviation, in us times 2^(shift + 1).
+    /// The mean RTT in us, multiplied by 2^shift. The mean deviation in us, multiplied by 2^(shift
+    /// + 1).
     mean: u64,
     mdev: u64,
-    /// Remainders of the logarithms at the last update, with which the next update continues.
+    /// Remainders of the logarithms at the last update. The next update continues with them.
     rest_mdev: u64,
     rest_depth: u64,
     /// The score.
@@ -51,8 +52,8 @@ pub(super) struct Fallback {
 }
 
 impl Fallback {
-    /// With `unscaled`, the reference values are the logarithms for 20 digits, however many digits
-    /// alpha has.
+    /// With `unscaled`, the reference values are the logarithms for 20 digits, even if alpha has
+    /// more digits.
     pub fn new(bits: u32, unscaled: bool) -> Fallback {
         let digits = if unscaled { 20 } else { bits };
         Fallback {
@@ -68,17 +69,18 @@ impl Fallback {
         }
     }
 
-    /// Sets the mean RTT to an RTT that the connection has already measured.
+    /// Sets the mean RTT to the RTT that the connection has measured so far.
     pub fn begin(&mut self, srtt: Time) {
         self.mean = (srtt.ns() / 1000) << self.shift;
     }
 
-    /// Returns the score below which a queue is treated as an L4S queue.
+    /// Returns the score below which a queue counts as an L4S queue.
     fn floor(&self) -> u64 {
         16 << (self.bits - 1)
     }
 
-    /// Updates the mean RTT and its mean deviation with the RTT of an ACK (`prague_rtt_estimator`).
+    /// Updates the mean RTT and its mean deviation with the RTT that an ACK has measured
+    /// (`prague_rtt_estimator`).
     pub fn sample(&mut self, rtt: Time) {
         let us = rtt.ns() / 1000;
         if self.mean == 0 {
@@ -92,7 +94,7 @@ impl Fallback {
         self.mdev = error - (self.mdev >> (self.shift + 1));
     }
 
-    /// When a reduction begins, derives the weights of RTT samples from the new window
+    /// When a reduction begins, computes the weights of RTT samples from the new window
     /// (`prague_update_rtt_scaling`).
     pub fn rescale(&mut self, ssthresh: u32) {
         let log = ssthresh.max(1).ilog2();
@@ -140,7 +142,7 @@ impl Fallback {
         self.score = (score.max(0) as u64).min(most);
     }
 
-    /// Returns alpha, or its lower limit for a classic queue if this limit is larger.
+    /// Returns alpha or, if the queue seems classic, alpha's lower limit if this is larger.
     pub fn limited(&self, alpha: u64) -> u64 {
         let classic = self
             .score

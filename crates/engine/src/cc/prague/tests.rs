@@ -4,7 +4,7 @@ use super::*;
 use crate::cc::testing::{Host, options};
 use crate::registry::Value;
 
-/// Returns by how many segments the window grows in an RTT.
+/// Returns by how many segments the window grows in one RTT.
 fn growth(scaling: &'static str, rtt: Time) -> f64 {
     let set = [
         ("rtt_scaling", Value::Word(scaling)),
@@ -13,7 +13,7 @@ fn growth(scaling: &'static str, rtt: Time) -> f64 {
     let cc = (ENTRY.build)(&options(&ENTRY, &set));
     let mut host = Host::new(cc, 1_000, rtt);
     host.window.ssthresh = 1_000;
-    // The first round still uses the initial increase.
+    // The first round still uses the increase without scaling.
     host.round();
     let before = host.window.cwnd;
     for _ in 0..100 {
@@ -49,7 +49,7 @@ fn growth_follows_the_scaling() {
 
 /// `prague_update_pacing_rate`: the rate is the window or the segments in flight, whichever is
 /// larger, divided by srtt. Each packet has 1500 bytes. If the window is below half of ssthresh,
-/// the rate is doubled. Bursts last a quarter of a millisecond (2^-12 s), but have at least two
+/// the rate is doubled. A burst lasts a quarter of a millisecond (2^-12 s), but has at least two
 /// segments.
 #[test]
 fn pacing_by_packets() {
@@ -63,7 +63,7 @@ fn pacing_by_packets() {
     ] {
         let mut host = Host::new(cc(), cwnd, rtt);
         host.window.ssthresh = ssthresh;
-        // The window does not change, so the number of segments in flight stays the same.
+        // The window does not grow, so the number of segments in flight stays the same.
         host.conn.cwnd_limited = false;
         host.ack(0);
         let found = (host.window.pacing_rate, host.window.pacing_burst);

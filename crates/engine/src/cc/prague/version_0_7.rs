@@ -1,5 +1,5 @@
-//! Version 0.7 of TCP Prague. The comment at the top of `prague.rs` lists its sources and
-//! deviations.
+//! Version 0.7 of TCP Prague. The comment at the top of `prague.rs` lists the sources of this
+//! version and its deviations.
 
 use super::alpha::Alpha;
 use super::{HEADERS, MIN_CWND, Scaling};
@@ -9,34 +9,35 @@ use crate::cc::window::{MAX_CWND, Window};
 use crate::registry::Options;
 use crate::units::Time;
 
-/// Number of binary digits of the fraction of the window.
+/// Number of binary digits in the fractional part of the window.
 const FRACTION: u32 = 20;
 /// One segment, in units of 2^-20 segments.
 const ONE: u64 = 1 << FRACTION;
-/// Smallest pacing rate, bytes/s: 100 kbit/s.
+/// The smallest pacing rate, in bytes/s. It is 100 kbit/s.
 const MIN_RATE: u64 = 12_500;
-/// The additive increase is one packet of this many bytes per virtual RTT, whatever the packets'
-/// size is.
+/// The additive increase is one packet per virtual RTT. The packet counts as this many bytes, even
+/// if packets are smaller.
 const FULL_PACKET: u64 = 1500;
-/// The rate replaces the window if the window has at most this many full packets.
+/// The rate replaces the window if the window has this many full packets or fewer.
 const SMALL_WINDOW: u64 = 4;
 /// Binary logarithm of the number of rounds over which the slow RTT is averaged.
 const SLOW_RTT: u32 = 7;
-/// The swing of the pacing rate is in units of 2^-7 of the rate.
+/// The swing of the pacing rate is stored in units of 2^-7 of the rate.
 const SWING: u32 = 7;
-/// A rate in bytes/s times an RTT in us/8, shifted right by this number of bits, gives bytes. The
-/// module shifts by 23 bits instead of dividing by 8,000,000, so its products are 4.6 % too small.
+/// To get bytes, multiply a rate in bytes/s by an RTT in us/8 and shift the product right by this
+/// number of bits. The shift divides by 2^23, which the module uses instead of 8,000,000. So the
+/// results are 4.6 % too small.
 const RTT_TO_BYTES: u32 = 23;
-/// Eighths of a microsecond per second.
+/// Number of eighths of a microsecond in a second.
 const SECOND: u128 = 8_000_000;
-/// Largest RTT at which the increase is scaled, us/8.
+/// The largest RTT at which the increase is scaled, in us/8.
 const MAX_SCALED_RTT: u64 = 100_000 << 3;
-/// Parameters of the scaling "scalable", us/8. At the RTT `SCALABLE_R0` the increase reaches one
-/// segment per RTT. Above `SCALABLE_R1`, the increase grows faster.
+/// Parameters of the scaling "scalable", us/8. At the RTT `SCALABLE_R0`, the increase is one
+/// segment per RTT. Above `SCALABLE_R1`, the increase rises faster with the RTT.
 const SCALABLE_R0: u64 = (1 << 14) << 3;
 const SCALABLE_R1: u64 = ((1 << 10) + (1 << 9)) << 3;
 
-/// Whether the window or the rate follows additive increase and reductions (option `mode`, the
+/// Whether additive increase and reductions apply to the window or to the rate (option `mode`, the
 /// module's `prague_cwnd_mode`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
@@ -49,44 +50,44 @@ enum Mode {
 #[derive(Debug)]
 pub(super) struct Prague {
     scaling: Scaling,
-    /// Target RTT of the scaling, us.
+    /// The target RTT of the scaling, in us.
     target_us: u64,
-    /// Number of rounds before the scaling begins.
+    /// How many rounds pass before the scaling begins.
     transition: u64,
     mode: Mode,
     /// The pacing rate swings up and down by this many 128ths.
     swing: u64,
     /// Whether the first segments of the connection are paced.
     pace_iw: bool,
-    /// The longest time of a burst is 2^-burst_shift s.
+    /// The longest burst lasts 2^-burst_shift s.
     burst_shift: u32,
-    /// Smallest number of segments in a burst.
+    /// The smallest number of segments in a burst.
     min_burst: u32,
-    /// Whether Prague behaves as Reno because the other end does not support Accurate ECN.
+    /// Whether Prague behaves as Reno. It does so if the other end does not support Accurate ECN.
     reno: bool,
     alpha: Alpha,
-    /// When marks last reduced window and rate.
+    /// When marks last reduced the window and the rate.
     cwr_stamp: Time,
-    /// Increase of the window for a whole window of unmarked segments, in 2^-20 segments.
+    /// By how much a whole window of unmarked segments increases the window, in 2^-20 segments.
     increase: u64,
-    /// Window with its fraction, in 2^-20 segments.
+    /// The window including its fractional part, in 2^-20 segments.
     fraction: u64,
     /// Rate, bytes/s.
     rate: u64,
-    /// The slow RTT, us/8, times 2^`SLOW_RTT`.
+    /// The slow RTT in us/8, multiplied by 2^`SLOW_RTT`.
     slow_rtt: u64,
     /// Whether the window is small, so that with `Mode::Switch` the rate replaces it.
     small: bool,
-    /// Rate before the last loss.
+    /// The rate before the last loss.
     loss_rate: u64,
-    /// Window before the last loss, segments.
+    /// The window before the last loss, in segments.
     loss_cwnd: u32,
-    /// Payload of a full segment, bytes. 0 before the connection begins.
+    /// Payload of a full segment, in bytes. It is 0 before the connection begins.
     payload: u64,
-    /// Rounds since slow start.
+    /// Number of rounds since slow start.
     round: u64,
-    /// Whether a loss was found since the congestion state was last Open. If so, neither window
-    /// nor rate grows.
+    /// Whether a loss has been found since the congestion state was last Open. If so, neither the
+    /// window nor the rate grows.
     in_loss: bool,
 }
 
@@ -131,8 +132,8 @@ impl Prague {
         self.scaling != Scaling::Off && !window.in_slow_start() && self.round >= self.transition
     }
 
-    /// Returns whether increase and reductions apply to the rate. The window is then computed from
-    /// the rate.
+    /// Returns whether increase and reductions apply to the rate and not to the window. The window
+    /// is then computed from the rate.
     fn is_by_rate(&self, window: &Window) -> bool {
         let chosen = match self.mode {
             Mode::Window => false,
@@ -161,13 +162,13 @@ impl Prague {
         view.now.since(stamp).ns() / 1000 >= self.target(view) >> 3
     }
 
-    /// Returns the bytes of a packet, with headers.
+    /// Returns the length of a packet including headers, in bytes.
     fn packet(&self) -> u64 {
         self.payload + HEADERS
     }
 
-    /// Returns the window that the rate fills in the slow RTT, in 2^-20 segments. The module does
-    /// so in `prague_pacing_rate_to_frac_cwnd`.
+    /// Returns the rate multiplied by the slow RTT, as a window in 2^-20 segments. In the module,
+    /// `prague_pacing_rate_to_frac_cwnd` computes this window.
     fn window_of_rate(&self, view: View<'_>) -> u64 {
         let rtt = match self.slow_rtt >> SLOW_RTT {
             0 => srtt(view),
@@ -185,8 +186,9 @@ impl Prague {
         whole.max(MIN_CWND)
     }
 
-    /// Sets the increase per window to (RTT/target)^2. With the first factor, the window grows by
-    /// one segment per target RTT. The second factor gives flows with different RTTs equal rates.
+    /// Sets the increase per window to the product of two factors, which are both RTT/target. With
+    /// the first factor, the window grows by one segment per target RTT. The second factor gives
+    /// flows with different RTTs equal rates.
     fn rescale(&mut self, view: View<'_>) {
         let rtt = srtt(view);
         self.increase = ONE;
@@ -271,7 +273,8 @@ impl Prague {
         self.fraction = self.fraction.min(u64::from(MAX_CWND) << FRACTION);
     }
 
-    /// Updates alpha once a round has passed. With scaling, the target RTT must also have passed.
+    /// Updates alpha once a round has passed. With scaling, the target RTT must have passed as
+    /// well.
     fn update_alpha(&mut self, view: View<'_>, window: &Window) {
         if !self.alpha.is_round_over(view)
             || (self.is_scaled(window) && !self.target_elapsed(view, self.alpha.stamp))
@@ -283,10 +286,10 @@ impl Prague {
         self.begin_round(view, window);
     }
 
-    /// Sets the pacing rate. If increase and reductions apply to the window, this is cwnd/srtt in
-    /// whole packets. If they apply to the rate, the pacing rate is above that rate in the first
-    /// half of a virtual RTT, and below it in the second half. In early slow start the pacing rate
-    /// is twice as high.
+    /// Sets the pacing rate. If increase and reductions apply to the window, the pacing rate is
+    /// cwnd/srtt, computed from whole packets. If they apply to the rate, the pacing rate differs
+    /// from it. It is higher in the first half of a virtual RTT, and lower in the second half. In
+    /// early slow start the pacing rate is twice as high.
     fn update_pacing(&mut self, view: View<'_>, window: &mut Window) {
         let twice = u32::from(window.cwnd < window.ssthresh / 2);
         let rate = if self.is_by_rate(window) {
@@ -349,7 +352,7 @@ impl CongestionControl for Prague {
             ecn: EcnNeed::Accurate,
             control: Control::Window,
             pacing: true,
-            // The module reads `app_limited`, which only a sender with rate samples updates.
+            // The module reads `app_limited`. Only a sender with rate samples updates this value.
             rate_samples: true,
         }
     }
@@ -361,13 +364,13 @@ impl CongestionControl for Prague {
 
     fn init(&mut self, view: View<'_>, window: &mut Window) {
         self.payload = u64::from(view.mss);
-        // If Prague behaves as Reno, the stack decides the size of bursts.
+        // If Prague behaves as Reno, the stack determines the length of bursts.
         if !self.reno {
             window.least_burst = 0;
         }
         self.alpha.begin(view);
         self.fraction = u64::from(window.cwnd) << FRACTION;
-        // Without an RTT, the module assumes 1 us.
+        // If no RTT is known, the module assumes 1 us.
         self.slow_rtt = srtt(view).max(1 << 3) << SLOW_RTT;
         self.begin_round(view, window);
         if self.reno {
@@ -386,7 +389,7 @@ impl CongestionControl for Prague {
         window.ssthresh
     }
 
-    /// Grows the window as Reno does. The stack calls this hook only if Prague behaves as Reno.
+    /// Increases the window as Reno does. The stack calls this hook only if Prague behaves as Reno.
     fn cong_avoid(&mut self, view: View<'_>, window: &mut Window, acked: u32) {
         crate::cc::reno::cong_avoid(view, window, acked);
     }

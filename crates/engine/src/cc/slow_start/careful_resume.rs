@@ -1,10 +1,10 @@
-//! Careful Resume (RFC 9959): a connection jumps to half of the window that an earlier connection
+//! Careful Resume (RFC 9959). A connection jumps to half of the window that an earlier connection
 //! over the same path had. If the path cannot carry this window, the connection undoes the jump.
 //!
 //! | phase | what happens |
 //! |---|---|
 //! | Reconnaissance | slow start until the initial window is acknowledged; a loss, a mark, or an RTT outside 0.5 to 10 times the saved RTT cancels the jump |
-//! | Unvalidated | the window is half of the saved one and does not grow; packets are paced over one RTT |
+//! | Unvalidated | the window is half of the saved window and does not grow; packets are paced over one RTT |
 //! | Validating | slow start continues, until the last packet of the Unvalidated phase is
 //! acknowledged |
 //! | Safe Retreat | after a loss or a mark in Unvalidated or Validating: the window is half of PipeSize (segments in flight at the jump, plus those acknowledged since); at the end, ssthresh is half of PipeSize |
@@ -16,23 +16,23 @@ use crate::cc::view::{Ack, CaState, View};
 use crate::cc::window::Window;
 use crate::units::Time;
 
-/// If the RTT exceeds the saved RTT by more than this factor, the path is considered to be a
-/// different one (section 4.2).
+/// If the RTT exceeds the saved RTT by more than this factor, the path counts as a different path
+/// (section 4.2).
 const MAX_RTT_RATIO: u64 = 10;
-/// Smallest window after a reduction, segments (RFC 5681).
+/// The smallest window after a reduction, in segments (RFC 5681).
 const MIN_WINDOW: u32 = 2;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// Waits for the ACK of the initial window. `end` is the first segment after the initial
-    /// window.
+    /// Waits for the ACK of the initial window. `end` is the segment after the last one of the
+    /// initial window.
     Reconnaissance { end: u64 },
-    /// Sends the segments of the jump. `first` is the first of them, and `since` is the start of
-    /// the jump.
+    /// Sends the segments of the jump. `first` is the first of these segments, and `since` is the
+    /// time at which the jump began.
     Unvalidated { first: u64, since: Time },
-    /// Waits until every segment below `end` is acknowledged.
+    /// Waits until every segment below `end` has been acknowledged.
     Validating { end: u64 },
-    /// After a reduction, waits until every segment below `end` is acknowledged.
+    /// After a reduction, waits until every segment below `end` has been acknowledged.
     SafeRetreat { end: u64 },
     /// Careful Resume has ended.
     Normal,
@@ -43,7 +43,7 @@ pub(in crate::cc) struct CarefulResume {
     saved_window: u32,
     saved_rtt: Time,
     phase: Phase,
-    /// Segments that the path is known to have carried (`PipeSize`).
+    /// How many segments the path has demonstrably carried (`PipeSize`).
     pipe: u32,
 }
 
@@ -79,8 +79,8 @@ impl CarefulResume {
             }
             Phase::Unvalidated { first, since } => {
                 self.pipe += ack.delivered;
-                // An ACK has already removed its segments from `packets_out`, so add them before
-                // comparing with the window.
+                // The segments of this ACK are no longer in `packets_out`. So add them before the
+                // comparison with the window.
                 let sent = view.flight.packets_out() + ack.acked >= window.cwnd;
                 if una > first || sent || view.now.since(since) > view.srtt {
                     self.validate(view, window);
@@ -103,8 +103,8 @@ impl CarefulResume {
         }
     }
 
-    /// Begins the Unvalidated phase. Does not begin it if the window is already as large as the
-    /// jump, or if the application does not fill the window.
+    /// Begins the Unvalidated phase. Does nothing if the window is already as large as the jump, or
+    /// if the application does not fill the window.
     fn jump(&mut self, view: View<'_>, window: &mut Window) {
         let jump = self.saved_window / 2;
         if jump <= window.cwnd || !view.is_cwnd_limited(window) {
@@ -139,8 +139,8 @@ impl CarefulResume {
         window.paced_by_stack = true;
     }
 
-    /// Returns ssthresh after a reduction: half of PipeSize during the jump, otherwise the
-    /// congestion control's own value, `otherwise`.
+    /// Returns ssthresh after a reduction. During the jump this is half of PipeSize. Otherwise it
+    /// is the congestion control's own value, `otherwise`.
     pub fn ssthresh(&mut self, view: View<'_>, otherwise: u32) -> u32 {
         if !matches!(
             self.phase,
@@ -158,7 +158,7 @@ impl CarefulResume {
         (self.pipe / 2).max(MIN_WINDOW)
     }
 
-    /// Returns how many of `acked` segments grow the window: none in the Unvalidated phase.
+    /// Returns how many of `acked` segments increase the window. In the Unvalidated phase, none do.
     pub fn counted(&self, acked: u32) -> u32 {
         match self.phase {
             Phase::Unvalidated { .. } => 0,

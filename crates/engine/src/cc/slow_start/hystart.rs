@@ -1,32 +1,32 @@
-//! HyStart ends slow start after a long train of ACKs, or when the RTT rises (Ha and Rhee 2011), as
-//! in Linux's CUBIC. [`Train`] decides when slow start ends, and needs the smallest RTT of the
-//! connection. CUBIC already measures the smallest RTT for its curve. For every other congestion
-//! control, [`HyStart`] measures it.
+//! HyStart ends slow start after a long train of ACKs or after a rise of the RTT (Ha and Rhee
+//! 2011), as in Linux's CUBIC. [`Train`] decides when slow start ends. For this, it needs the
+//! smallest RTT of the connection. CUBIC already measures this RTT for its curve. For all other
+//! congestion controls, [`HyStart`] measures it.
 
 use crate::cc::view::{Ack, View};
 use crate::cc::window::Window;
 use crate::units::Time;
 
-/// Smallest window with which HyStart ends slow start, segments.
+/// HyStart ends slow start only if the window has at least this many segments.
 const HYSTART_LOW_WINDOW: u32 = 16;
-/// Number of RTT samples that the delay detection needs.
+/// How many RTT samples of a round the detection of a rise needs.
 const HYSTART_MIN_SAMPLES: u8 = 8;
-/// ACKs that are closer together than this belong to one train, us.
+/// ACKs belong to one train if the time between them is at most this, in us.
 const HYSTART_ACK_DELTA: u64 = 2_000;
-/// Limits of the threshold for the rise of the RTT, us.
+/// Lower and upper limit of the rise of the RTT that ends slow start, in us.
 const HYSTART_DELAY: (u32, u32) = (4_000, 16_000);
-/// Largest burst that a host passes to a network device, bytes (Linux `sk_gso_max_size`: 64 KiB
-/// minus headers).
+/// The largest burst that a host passes to a network device, in bytes (Linux `sk_gso_max_size`: 64
+/// KiB minus headers).
 const GSO_MAX_SIZE: u64 = 65_536 - 321;
 
 #[derive(Debug, Default)]
 pub(in crate::cc) struct Train {
     round_start: u64,
-    /// The round is over once a segment beyond this one is acknowledged.
+    /// The round is over once a segment beyond this one has been acknowledged.
     end_seq: u64,
-    /// Time of the last ACK of the train, us.
+    /// When the last ACK of the train arrived, in us.
     last_ack: u64,
-    /// Smallest RTT of the round, us.
+    /// The smallest RTT of the round, in us.
     curr_rtt: u32,
     samples: u8,
 }
@@ -43,10 +43,10 @@ impl Train {
         };
     }
 
-    /// Returns by how much sending in bursts may lengthen a train of ACKs, us. This is the time to
-    /// send four bursts of the largest size, at most 1 ms. Bursts are assumed to leave at Linux's
-    /// pacing rate, which is twice the window per RTT in slow start, and 1.2 times the window per
-    /// RTT later.
+    /// Returns by how much bursts may lengthen a train of ACKs, in us. This is the time in which
+    /// four bursts of the largest size are sent, but at most 1 ms. The bursts are assumed to leave
+    /// at Linux's pacing rate. This rate is twice the window per RTT in slow start, and 1.2 times
+    /// the window per RTT later.
     fn burst_delay(view: View<'_>, window: &Window) -> u64 {
         let percent = if window.cwnd < window.ssthresh / 2 {
             200
@@ -66,9 +66,9 @@ impl Train {
         (GSO_MAX_SIZE * 4 * 1_000_000 / rate).min(1_000)
     }
 
-    /// Returns why this ACK ends slow start, or `None` if slow start continues. `delay` is the
-    /// ACK's RTT and `delay_min` is the smallest RTT, us. If `ack_delay` is true,
-    /// [`Train::burst_delay`] is added to the limit for the length of a train.
+    /// If this ACK ends slow start, returns why. Returns `None` if slow start continues. `delay` is
+    /// the RTT that the ACK has measured, and `delay_min` is the smallest RTT (both in us). If
+    /// `ack_delay` is true, [`Train::burst_delay`] is added to the limit for the length of a train.
     #[inline(always)] // inline, because CUBIC calls it for every ACK in slow start
     pub fn ends_slow_start(
         &mut self,
@@ -92,8 +92,8 @@ impl Train {
             if ack_delay {
                 threshold += Train::burst_delay(view, window);
             }
-            // Without pacing, a train of half an RTT ends slow start. Pacing itself spreads a
-            // round's packets over half an RTT, so with pacing the limit is a full RTT.
+            // Without pacing, a train that lasts half an RTT ends slow start. Pacing spreads the
+            // packets of a round over half an RTT. So with pacing, the limit is a full RTT.
             if window.pacing_rate == 0 {
                 threshold /= 2;
             }
@@ -113,12 +113,12 @@ impl Train {
     }
 }
 
-/// HyStart for a congestion control that does not measure the smallest RTT itself.
+/// HyStart for congestion controls that do not measure the smallest RTT themselves.
 #[derive(Debug, Default)]
 pub(in crate::cc) struct HyStart {
     train: Train,
-    /// Smallest RTT since the connection began or since the last timeout, us. It is 0 before the
-    /// first RTT sample.
+    /// The smallest RTT since the connection began or since the last timeout, in us. It is 0 before
+    /// the first RTT sample.
     delay_min: u32,
     /// Whether HyStart has ended slow start since the last timeout.
     found: bool,

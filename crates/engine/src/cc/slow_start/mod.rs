@@ -1,17 +1,17 @@
-//! Algorithms that end slow start before a loss or a mark does. The option `slow_start` of Reno and
-//! CUBIC selects one of them.
+//! Algorithms that end slow start earlier than a loss or a mark would. The option `slow_start` of
+//! Reno and CUBIC selects one of them.
 //!
 //! | value | ends slow start | growth of the window per round |
 //! |---|---|---|
 //! | `none` | never | doubles each round |
-//! | `hystart` | on a long train of ACKs, or a rise of the RTT, at once ([`hystart`]) | doubles |
-//! | `hystart++` | on a rise of the RTT that lasts ([`hystart_plus_plus`], RFC 9406) | doubles, then a quarter of that |
-//! | `careful-resume` | never; it jumps to half of a saved window ([`careful_resume`], RFC 9959) | doubles |
-//! | `rapid-start` | never; the first reduction depends on the segments delivered ([`rapid_start`]) | triples, then doubles |
-//! | `search` | when fewer segments are delivered than were sent a round trip before ([`search`]) | doubles, then shrinks |
+//! | `hystart` | at once, on a long train of ACKs or a rise of the RTT ([`hystart`]) | doubles |
+//! | `hystart++` | on a rise of the RTT that lasts ([`hystart_plus_plus`], RFC 9406) | doubles, and after the rise grows by a quarter of that |
+//! | `careful-resume` | never; the window jumps to half of a saved window ([`careful_resume`], RFC 9959) | doubles |
+//! | `rapid-start` | never; the first reduction depends on the number of delivered segments ([`rapid_start`]) | triples, then doubles |
+//! | `search` | when fewer segments are delivered than were sent one round trip earlier ([`search`]) | doubles, then shrinks |
 //!
-//! All algorithms except HyStart act only in the first slow start, that is, until ssthresh is first
-//! reduced. HyStart acts in every slow start, as in Linux.
+//! All algorithms except HyStart act only in the first slow start, which ends when ssthresh is
+//! first reduced. HyStart acts in every slow start, as in Linux.
 
 mod careful_resume;
 pub(super) mod hystart;
@@ -69,7 +69,8 @@ pub(super) const SAVED_RTT: Opt = Opt {
     tc: None,
 };
 
-/// Checks that the saved values are set for Careful Resume, and not set for other algorithms.
+/// Checks the saved values. They must be set for Careful Resume, and must not be set for other
+/// algorithms.
 pub(super) fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     let resumes = options.get("slow_start") == Some(&Value::Word("careful-resume"));
     let error = |option| {
@@ -93,8 +94,8 @@ pub(super) fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     }
 }
 
-/// Returns the pacing rate that spreads this many segments over one RTT, bytes/s; 0 before the
-/// first RTT sample.
+/// Returns the pacing rate that spreads this many segments over one RTT, in bytes/s. Returns 0
+/// before the first RTT sample.
 fn over_rtt(view: View<'_>, segments: u32) -> u64 {
     let bytes = u64::from(segments) * u64::from(view.mss);
     (u128::from(bytes) * 1_000_000_000)
@@ -102,9 +103,9 @@ fn over_rtt(view: View<'_>, segments: u32) -> u64 {
         .unwrap_or(0) as u64
 }
 
-/// Combines CUBIC's `slow_start` with its older option `hystart`, which selects `hystart` or `none`
-/// as in Linux. Replaces `hystart` by the equivalent `slow_start`, so that tailback recognises
-/// identical settings and runs them only once.
+/// Combines CUBIC's option `slow_start` with its older option `hystart`. As in Linux, the older
+/// option selects `hystart` or `none`. Replaces `hystart` by the equivalent value of `slow_start`.
+/// So tailback recognises settings with the same meaning and runs them only once.
 pub(super) fn finish_cubic(options: &mut Options) -> Result<(), Vec<OptionError>> {
     finish(options)?;
     let Some(Value::Word(word)) = options.get("slow_start") else {
@@ -119,7 +120,7 @@ pub(super) fn finish_cubic(options: &mut Options) -> Result<(), Vec<OptionError>
                     .to_owned(),
         }]);
     }
-    // The option `hystart` has no effect if another algorithm ends slow start.
+    // If another algorithm ends slow start, the option `hystart` has no effect.
     options.set("hystart", Value::Bool(word != "none"));
     if matches!(word, "hystart" | "none") {
         options.remove("slow_start");
@@ -157,7 +158,7 @@ impl SlowStart {
         }
     }
 
-    /// Starts the first slow start, when the connection is established.
+    /// Starts the first slow start. Called when the connection is established.
     #[inline]
     pub fn init(&mut self, view: View<'_>, window: &mut Window) {
         match self {
@@ -170,7 +171,7 @@ impl SlowStart {
         }
     }
 
-    /// Processes an ACK, and ends slow start if the algorithm decides so.
+    /// Processes an ACK. Ends slow start if the algorithm decides so.
     #[inline]
     pub fn pkts_acked(&mut self, view: View<'_>, window: &mut Window, ack: &Ack) {
         match self {
@@ -183,7 +184,7 @@ impl SlowStart {
         }
     }
 
-    /// Returns how many of an ACK's segments grow the window in slow start.
+    /// Returns how many of the segments in an ACK increase the window in slow start.
     #[inline]
     pub fn counted(&mut self, view: View<'_>, window: &Window, acked: u32) -> u32 {
         match self {
@@ -194,8 +195,7 @@ impl SlowStart {
         }
     }
 
-    /// Returns whether SEARCH is shrinking the window to ssthresh, so that the window must not
-    /// grow.
+    /// Returns whether SEARCH is reducing the window to ssthresh. The window must then not grow.
     #[inline]
     pub fn drains(&self) -> bool {
         matches!(self, SlowStart::Search(search) if search.drains())
@@ -205,8 +205,8 @@ impl SlowStart {
         matches!(self, SlowStart::CarefulResume(_) | SlowStart::RapidStart(_))
     }
 
-    /// Returns ssthresh after a reduction: the algorithm's value, or the congestion control's own
-    /// value `otherwise`.
+    /// Returns ssthresh after a reduction. This is the algorithm's value or else the congestion
+    /// control's own value, `otherwise`.
     #[inline]
     pub fn ssthresh(&mut self, view: View<'_>, window: &Window, otherwise: u32) -> u32 {
         match self {
@@ -225,7 +225,7 @@ impl SlowStart {
         }
     }
 
-    /// Records a timeout, after which slow start begins again.
+    /// Records a timeout. Slow start then begins again.
     pub fn timeout(&mut self, view: View<'_>, window: &mut Window) {
         match self {
             SlowStart::HyStart(hystart) => hystart.restart(view),

@@ -1,10 +1,10 @@
-//! Tests the score of a classic queue with RTTs of L4S queues and of classic queues.
+//! Tests the score for classic ECN with RTTs as they occur with L4S queues and with classic queues.
 
 use super::*;
 use crate::cc::view::{Conn, Flight};
 
-/// Returns the lower limit of alpha after 200 updates. In each update, 64 RTTs alternate between
-/// `base` plus `queue` plus `swing`, and `base` plus `queue` minus `swing`, all in us.
+/// Returns the lower limit of alpha after 200 updates. In each update there are 64 RTTs, in us.
+/// They alternate between `base` + `queue` + `swing` and `base` + `queue` - `swing`.
 fn least_alpha(bits: u32, unscaled: bool, base: u64, queue: u64, swing: u64) -> f64 {
     let mut fallback = Fallback::new(bits, unscaled);
     fallback.begin(Time::from_us(base));
@@ -29,9 +29,9 @@ fn least_alpha(bits: u32, unscaled: bool, base: u64, queue: u64, swing: u64) -> 
     fallback.limited(0) as f64 / (1_u64 << bits) as f64
 }
 
-/// An RTT that varies by 0.2 ms indicates an L4S queue. An RTT that varies by 4 ms, with a queueing
-/// delay of 8 ms, indicates a classic queue. If alpha has 24 digits but the reference values have
-/// 20, even the first RTT seems to indicate a classic queue.
+/// An RTT that varies by 0.2 ms indicates an L4S queue. An RTT that varies by 4 ms indicates a
+/// classic queue, if the queueing delay is 8 ms. If alpha has 24 digits but the reference values
+/// have 20, every RTT seems to indicate a classic queue.
 #[test]
 fn variation_and_delay_of_the_queue_decide() {
     for bits in [20, 24] {

@@ -1,4 +1,5 @@
-//! Tests the laws of version 0.7. The tests read the rate from the pacing rate.
+//! Tests how window, rate and alpha change in version 0.7. The tests compute the rate from the
+//! pacing rate.
 
 use crate::cc::prague::ENTRY;
 use crate::cc::testing::{Host, options};
@@ -15,7 +16,8 @@ fn host(cwnd: u32, rtt: Time, set: &[(&'static str, Value)]) -> Host {
     host
 }
 
-/// Options that start RTT scaling at once, and prevent the first mark from halving the window.
+/// Options with which RTT scaling starts at once. They also prevent the first mark from halving the
+/// window.
 const SCALED: [(&str, Value); 2] = [
     ("rtt_transition", Value::Int(0)),
     ("alpha_init", Value::Float(1e-7)),
@@ -25,7 +27,7 @@ fn scaled(cwnd: u32, rtt: Time, set: &[(&'static str, Value)]) -> Host {
     host(cwnd, rtt, &[&SCALED, set].concat())
 }
 
-/// Returns a sender that has seen a mark, and whose rate replaces the window.
+/// Returns a sender whose rate replaces the window, because it has seen a mark.
 fn by_rate(cwnd: u32, rtt: Time, swing: i64) -> Host {
     let mut host = scaled(
         cwnd,
@@ -48,8 +50,9 @@ fn window(host: &Host) -> f64 {
     host.gauges()[1]
 }
 
-/// `prague_update_alpha`: alpha moves by g times the difference to the marked fraction. Alpha is
-/// stored divided by g, so its resolution is 2^-28, and a single mark among 2000 segments counts.
+/// `prague_update_alpha`: alpha moves towards the marked fraction by g times the difference. Alpha
+/// is stored divided by g, so its resolution is 2^-28. So even a single mark among 2000 segments
+/// has an effect.
 #[test]
 fn alpha_is_a_moving_average_with_24_digits() {
     let mut host = host(2_000, Time::from_ms(40), &[]);
@@ -68,7 +71,7 @@ fn alpha_is_a_moving_average_with_24_digits() {
             "{marked}: {found}, not {expected}"
         );
     }
-    // With 20 digits alpha would be 0 below 1e-6.
+    // With 20 digits, an alpha below 1e-6 would be 0.
     let mut rounds = 0;
     while alpha(&host) > 4e-7 {
         host.round();
@@ -95,13 +98,14 @@ fn the_first_mark_halves_the_window() {
         assert!((window(&host) - expected).abs() < 0.01, "alpha {init}");
         let left = host.flight.in_flight();
         (0..left).for_each(|_| host.ack(1));
-        // Meanwhile the window grows by 1 or 2 segments.
+        // In the meantime, the window grows by 1 or 2 segments.
         let more = f64::from(host.window.cwnd) - expected;
         assert!((1.0..=2.0).contains(&more), "alpha {init}: {more}");
     }
 }
 
-/// `prague_enter_cwr`: once RTT scaling has begun, reductions are at least the target RTT apart.
+/// `prague_enter_cwr`: once RTT scaling has begun, at least the target RTT passes between two
+/// reductions.
 #[test]
 fn one_reduction_in_a_target_rtt() {
     for (rtt_ms, target, most) in [(5, "25ms", 41), (5, "10ms", 101), (50, "25ms", 21)] {
@@ -128,8 +132,8 @@ fn one_reduction_in_a_target_rtt() {
     }
 }
 
-/// `prague_rate_scaled_ai_ack_increase`: the window grows by (RTT/target)^2 segments per RTT, so
-/// that rates grow equally at every RTT.
+/// `prague_rate_scaled_ai_ack_increase`: the window grows by (RTT/target)^2 segments per RTT. So
+/// the growth of the rate is the same at every RTT.
 #[test]
 fn growth_follows_the_square_of_the_rtt() {
     for rtt_ms in [2, 5, 10, 20, 25, 40] {
@@ -147,8 +151,8 @@ fn growth_follows_the_square_of_the_rtt() {
     }
 }
 
-/// In each virtual RTT, the rate grows by one packet per virtual RTT, however long the RTT is. The
-/// module computes with 2^23 instead of 8,000,000, so the rate grows faster by 4.9 %.
+/// At every RTT, the rate grows by one packet per virtual RTT in each virtual RTT. The module uses
+/// 2^23 instead of 8,000,000, so the rate grows faster by 4.9 %.
 #[test]
 fn the_rate_grows_alike_at_every_rtt() {
     for (rtt_ms, virtual_ms) in [(2, 25.0), (10, 25.0), (25, 25.0), (50, 50.0)] {
@@ -160,8 +164,8 @@ fn the_rate_grows_alike_at_every_rtt() {
         let seconds = host.conn.now.since(from).ns() as f64 / 1e9;
         let found = (host.window.pacing_rate - before) as f64 / seconds;
         let virtual_rtt = virtual_ms / 1e3;
-        // The window is the rate times the slow RTT, so it differs from the rate times the RTT. The
-        // rate grows in proportion to the acknowledged share of the rate times the RTT.
+        // The window is the rate multiplied by the slow RTT. So it differs from the rate multiplied
+        // by the RTT. The rate grows in proportion to the acknowledged share of (rate x RTT).
         let acknowledged = f64::from(host.window.cwnd) * 1500.0 / (rtt_ms as f64 / 1e3);
         let expected = 1500.0 / virtual_rtt / virtual_rtt
             * 1.0486
@@ -173,8 +177,8 @@ fn the_rate_grows_alike_at_every_rtt() {
     }
 }
 
-/// `prague_pacing_rate_to_frac_cwnd`: the window is the rate times the slow RTT, which follows the
-/// smoothed RTT with a weight of 1/128 per update.
+/// `prague_pacing_rate_to_frac_cwnd`: the window is the rate multiplied by the slow RTT. The slow
+/// RTT follows the smoothed RTT with a weight of 1/128 per update.
 #[test]
 fn the_window_is_the_rate_times_a_slow_rtt() {
     let rtt = Time::from_ms(40);
@@ -183,8 +187,8 @@ fn the_window_is_the_rate_times_a_slow_rtt() {
         host.window.pacing_rate as f64 * rtt_s * 8e6 / (1 << 23) as f64 / 1500.0
     };
     host.conn.cwnd_limited = true;
-    // Growth by at least a minimum per ACK would blur the relation, so measure the window after a
-    // reduction.
+    // The rate has a minimum growth per ACK, which would blur this relation. So measure the window
+    // after a reduction.
     (0..10).for_each(|_| host.round());
     host.marked_round(1);
     let found = window(&host);
@@ -193,7 +197,7 @@ fn the_window_is_the_rate_times_a_slow_rtt() {
         (found / expected - 1.0).abs() < 0.01,
         "{found}, not {expected}"
     );
-    // At twice the RTT, the slow RTT has grown by 1 - (127/128)^n after n rounds.
+    // The RTT has doubled. After n rounds, the slow RTT has grown by the fraction 1 - (127/128)^n.
     (host.rtt, host.conn.srtt) = (Time::from_ms(80), Time::from_ms(80));
     (0..63).for_each(|_| host.round());
     host.marked_round(1);
@@ -205,8 +209,8 @@ fn the_window_is_the_rate_times_a_slow_rtt() {
     );
 }
 
-/// `prague_update_pacing_rate`: the rate is cwnd/srtt with cwnd in whole packets, and segments
-/// leave one by one.
+/// `prague_update_pacing_rate`: the rate is cwnd/srtt, where cwnd is in whole packets. Segments
+/// leave singly.
 #[test]
 fn pacing_by_packets() {
     for (cwnd, ssthresh, rtt, rate, burst) in [
@@ -227,8 +231,8 @@ fn pacing_by_packets() {
     }
 }
 
-/// The pacing rate is 4/128 higher for half a virtual RTT after each update of alpha, and 4/128
-/// lower after that. The mean over time is the rate.
+/// After each update of alpha, the pacing rate is 4/128 higher for half a virtual RTT. After that,
+/// it is 4/128 lower. The mean of the pacing rate over time is the rate.
 #[test]
 fn the_pacing_rate_swings_by_three_percent() {
     let mut host = by_rate(100, Time::from_ms(5), 4);
@@ -254,7 +258,7 @@ fn the_pacing_rate_swings_by_three_percent() {
 fn a_small_window_follows_the_rate() {
     for (cwnd, by_rate) in [(5, false), (4, true)] {
         let mut host = scaled(cwnd, Time::from_ms(5), &[("g", Value::Float(1.0 / 1024.0))]);
-        // A mark on one segment does not change the window.
+        // A mark on one segment leaves the window unchanged.
         host.ack_ece(1);
         host.conn.cwnd_limited = true;
         host.ack(0);
@@ -273,8 +277,8 @@ fn a_small_window_follows_the_rate() {
     }
 }
 
-/// `prague_enter_loss`: a loss halves the window or the rate. If the loss was spurious, both
-/// return to the former values.
+/// `prague_enter_loss`: a loss halves the window or the rate. If the loss was spurious, both return
+/// to their earlier values.
 #[test]
 fn a_loss_halves_and_undoing_it_restores() {
     let mut host = host(100, Time::from_ms(40), &[]);
