@@ -271,14 +271,15 @@ PARTS = {
     "flows": Part(
         "Flows",
         "flows of 1 Mbit/s",
-        "CUBIC flows with an RTT of `20 ms` share a bottleneck of `1 Mbit/s` per flow. Runs last "
-        "at least `1 s`.",
+        "CUBIC flows with an RTT of `20 ms` share a bottleneck of `1 Mbit/s` per flow. Each run "
+        "simulates at least `1 s`.",
         flows,
     ),
     "links": Part(
         "Links in a row",
         "links",
-        "Ten CUBIC flows pass all links, at `1 Gbit/s`. The time is per data packet and link.",
+        "Ten CUBIC flows cross all links, which have a rate of `1 Gbit/s`. The time is per data "
+        "packet and link.",
         links,
         hops=True,
     ),
@@ -307,7 +308,8 @@ PARTS = {
     "entries": Part(
         "Rates that change",
         "entries",
-        "One CUBIC flow crosses a link whose rate changes around `100 Mbit/s`.",
+        "One CUBIC flow crosses a link. The rate of the link changes many times, and is always "
+        "near `100 Mbit/s`.",
         entries,
     ),
 }

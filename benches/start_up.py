@@ -57,8 +57,7 @@ that ends slow start: {runs} runs of the simulator, {seeds} seeds for each set-u
   product and the buffer.
 - *Loss* is the share of the packets that the queue dropped.
 - *Time* is the number of round-trip times until the flow delivers 90 % of the rate during one
-  round-trip time. A cell is empty if the flow fails to reach this rate with at least one seed. The
-  means in the first table exclude such set-ups.
+  round-trip time. If the flow does not reach this rate with every seed, the cell is empty. The means in the first table exclude such set-ups.
 - The algorithms are values of the option `slow_start` of `cubic`
   ([reference](../reference/congestion-controls/cubic.md)).
   HyStart follows Linux.

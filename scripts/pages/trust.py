@@ -77,10 +77,12 @@ def _screen(evidence: Path, found: Sequence[Judged]) -> Iterator[str]:
     yield (
         "\nA *comparison* is the difference between a result of the simulator and a published "
         "number or a measurement on Linux. A *criterion* limits the errors of a group of "
-        "comparisons. A comparison may be in several groups, and then counts once in each. Nobody "
-        "looked at held-out values until the set-up of the experiment was frozen. `make pages` "
-        "writes this page from stored results. [Every criterion](criteria.md) lists medians, "
-        "percentiles and the noise of the published numbers themselves.\n"
+        "comparisons. A comparison that is in several groups counts once in each group. "
+        "*Held-out values* are published numbers that nobody looked at until the set-up of the "
+        "experiment was frozen. `make pages` "
+        "writes this page from stored results. For every criterion, [a separate "
+        "page](criteria.md) lists medians and percentiles of the errors, and the noise of the "
+        "published numbers.\n"
     )
     yield "| experiment | criteria met | comparisons within their limits | held out | revision |"
     yield "|---|--:|--:|--:|---|"
@@ -169,9 +171,9 @@ def _clocks(evidence: Path) -> Iterator[str]:
         middle = ratios[len(ratios) // 2]
         yield f"| {quantity} | {len(ratios)} | {ratios[0]:.2f} | {middle:.2f} | {ratios[-1]:.2f} |"
     yield (
-        "\n[Virtual against real time](virtual-time.md) compares runs of the same kernel and "
-        "scenarios on both clocks. In real time, the results also contain delays of the machine "
-        "that runs the guest."
+        "\n[A separate page](virtual-time.md) compares runs of the same kernel and the same "
+        "scenarios in virtual and in real time. In real time, delays of the machine that runs "
+        "the guest also affect the results."
     )
 
 

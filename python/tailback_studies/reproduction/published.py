@@ -175,8 +175,8 @@ def page(whole: Whole, name: str, judges: Sequence[Judge]) -> str:
         room.add_section(section, shown)
     parts += [
         "## All results",
-        f"[A separate page]({name}{RESULTS}) has all results. The command at the top of this page "
-        "also writes them as a report and as CSV.",
+        f"[A separate page]({name}{RESULTS}) has all results. The command at the top of this "
+        f"page also writes all results as a report and as CSV.",
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
