@@ -52,7 +52,8 @@ CASES = (
     Case(
         *("c4-satellite", 100, 7.4),
         "The suite gives C4 the window and RTT of an earlier connection. The flows in the table "
-        "start without them. If both are given (Careful Resume), CUBIC needs {resumed} s.",
+        "start without this information. With Careful Resume, which uses both values, CUBIC needs "
+        "{resumed} s.",
     ),
     Case(
         "low-and-up", 7, 7.9, "BBRv3 probes for a higher rate every 2 to 3 s, BBRv1 every 8 RTTs."
@@ -66,10 +67,9 @@ CASES = (
     Case("black-hole", 10, 6.1),
     Case(
         *("short-to-long", 20, 22.0),
-        "BBR keeps its least RTT of 30 ms, and so its window, for 5 to 10 s after the RTT has "
-        "grown. In tailback "
-        "the queue's limit stays the same number of bytes; in the suite it grows from 100 to 200 "
-        "ms of data.",
+        "For 5 to 10 s after the RTT has grown, BBR still uses its least RTT of 30 ms, so its "
+        "window stays small. In tailback the queue's limit in bytes stays the same; in the suite "
+        "it grows from 100 to 200 ms of data.",
     ),
     Case(
         *("wifi-bad", 4, 4.3),
@@ -79,8 +79,8 @@ CASES = (
         "wifi-fade",
         10,
         6.2,
-        "At the full rate, TCP's frames alone take only 0.1 s less than the limit; headers take "
-        "0.2 s of this time.",
+        "Even at the full rate, sending TCP's frames takes only 0.1 s less than the limit. The "
+        "headers in these frames take 0.2 s.",
     ),
     Case("suspension", 10, 5.4),
 )
@@ -91,25 +91,27 @@ HEAD = """\
 {verdict}
 
 `python benches/completions.py --write` runs one flow alone on each named path of C4's test suite
-(draft-huitema-ccwg-c4-test): {runs} runs of the simulator, {seeds} seeds each ({date}).
+(draft-huitema-ccwg-c4-test). The table is from {runs} runs of the simulator, with {seeds} seeds for
+each set-up ({date}).
 
 | path | MB | least, s | limit for C4, s | {ccs} |
 |---|--:|--:|--:|{marks}
 {rows}
 
-- *Limit for C4*: the suite publishes limits but no measured times. C4 passes if the slowest of 100
-  runs is within the limit.
-- *Least*: a lower bound: the sum of the times for a handshake, for all frames at the full rate, and
-  for the propagation of the last frame.
-- Times of the simulator are the median and, in brackets, the worst of all seeds, from the first SYN
-  to the last byte at the receiver. **Bold**: the worst is beyond C4's limit.
+- *Limit for C4* is the largest time that the suite allows for the slowest of 100 runs of C4. The
+  suite publishes these limits but no measured times.
+- *Least* is a lower bound. It is the sum of the times for a handshake, for all frames at the full
+  rate, and for the propagation of the last frame.
+- The columns *cubic*, *bbr* and *bbr3* show the median time of all seeds and, in brackets, the
+  worst time. Each time is from the first SYN to the last byte at the receiver. It is **bold** if
+  the worst exceeds C4's limit.
 - *bbr* and *bbr3* are versions 1 and 3 of BBR. C4 itself is not part of tailback.
 
 ## Why the times may differ
 
-The suite runs QUIC in picoquic, and its packets have no Ethernet header. In tailback TCP sends 1448
-bytes in frames of 1514. QUIC's handshake also contains the TLS handshake; TCP's handshake takes one
-round trip.
+The suite runs QUIC in picoquic, and its packets have no Ethernet header. In tailback, TCP sends
+1448 bytes of data in each frame of 1514 bytes. QUIC's handshake also contains the TLS handshake;
+TCP's handshake takes one round trip.
 
 | path | other reasons |
 |---|---|
@@ -184,13 +186,13 @@ def page(seeds: int) -> str:
     runs += len(resumed) + len(early)
     known = {
         "resumed": _time(resumed[-1]),
-        "early": "Jitter ends CUBIC's HyStart early; without HyStart the worst run needs "
-        f"{_time(early[-1])} s.",
+        "early": "Jitter makes CUBIC's HyStart end slow start early. Without HyStart, the worst "
+        f"run of CUBIC needs {_time(early[-1])} s.",
     }
-    kept = ", ".join(f"{within[cc]} ({cc})" for cc in CCS)
+    kept = ", ".join(f"{within[cc]} paths with {cc}" for cc in CCS)
     return HEAD.format(
-        verdict=f"The slowest of {seeds} runs stays within C4's time limit on {kept} of "
-        f"{len(CASES)} paths.",
+        verdict="C4 is a congestion control whose test suite sets a time limit for each of "
+        f"{len(CASES)} paths.\nThe slowest of {seeds} runs stays within the limit on {kept}.",
         runs=runs,
         date=datetime.now(UTC).date(),
         seeds=seeds,

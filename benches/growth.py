@@ -443,8 +443,8 @@ def write(found: Mapping[Part, Sequence[Row]], command: str) -> None:
 
     page = ["# As a scenario grows", "", f"`{command}` writes this page.", ""]
     page += [
-        f"Measured on {date.today():%d %B %Y} on a machine with {cpu_count()} cores"
-        f" ({processor()}). Each row is the fastest of three runs."
+        f"The runs were made on {date.today():%d %B %Y} on a machine with {cpu_count()} cores"
+        f" ({processor()}). Each row shows the fastest of three runs."
     ]
     page.append("")
     (DOCS / FIGURES).mkdir(exist_ok=True)

@@ -45,7 +45,8 @@ HyStart has the least loss. Rapid Start is the fastest and has the most loss. Wi
 ends slow start early, a flow sends twice as much as a path with a deep buffer holds.
 
 `python benches/start_up.py --write` runs one CUBIC flow alone through a FIFO, with each algorithm
-that ends slow start: {runs} runs of the simulator, {seeds} seeds for each set-up (2026-11-26).
+that ends slow start. It makes {runs} runs of the simulator, with {seeds} seeds for each set-up. The
+numbers are from 2026-11-26.
 
 | slow start | time, RTT | overshoot | loss, % | set-ups without loss |
 |---|--:|--:|--:|--:|
@@ -57,7 +58,8 @@ that ends slow start: {runs} runs of the simulator, {seeds} seeds for each set-u
   product and the buffer.
 - *Loss* is the share of the packets that the queue dropped.
 - *Time* is the number of round-trip times until the flow delivers 90 % of the rate during one
-  round-trip time. If the flow does not reach this rate with every seed, the cell is empty. The means in the first table exclude such set-ups.
+  round-trip time. If the flow does not reach this rate with every seed, the cell is empty. The
+  means in the first table exclude such set-ups.
 - The algorithms are values of the option `slow_start` of `cubic`
   ([reference](../reference/congestion-controls/cubic.md)).
   HyStart follows Linux.

@@ -29,40 +29,40 @@ COMMAND = "tailback evaluate bbr program=scripts/programs/{}.toml --engine kerne
 HEAD = """\
 # BBR of QUIC stacks
 
-This page has the verdicts of [`tailback evaluate bbr
-program=FILE`](../how-to/evaluate-bbr.md#a-program). The test cases come from the appendix of BBR's
-draft. Packets and qlog can decide only some of them; the last section lists the others.
+[`tailback evaluate bbr program=FILE`](../how-to/evaluate-bbr.md#a-program) runs the test cases in
+the appendix of BBR's draft. This page shows which of them the stacks quinn and quiche pass. Packets
+and qlogs can decide only some cases; the last section lists the other cases.
 
-The stacks quinn and quiche implement BBR. The column for quinn's CUBIC shows which test cases
-detect that a congestion control is not BBR. `python scripts/bbr_programs.py` writes this page from
-the output of the commands below. It was measured on {date} with the kernel engine, with three seeds
-of each case. A case fails if one of its seeds fails.
+Both stacks implement BBR. The page also has the verdicts for quinn's CUBIC, which show whether a
+test case detects that a congestion control is not BBR. `python scripts/bbr_programs.py` writes this
+page from the output of the commands below. The commands ran on {date} with the kernel engine and
+three seeds for each case. A case fails if one of its seeds fails.
 
 ## What stands out
 """
 
 CAUSES = """\
-Causes, as far as the sources of quinn-proto 0.11.19 and quiche 0.30.0 show them:
+The sources of quinn-proto 0.11.19 and quiche 0.30.0 show these causes:
 
-- **The stacks implement other versions of BBR.** quinn's BBR follows version 1 as in Google's
-  QUICHE, and quiche's BBR follows version 2. The draft describes version 3, so a failure is a
-  difference from the draft and not always a bug. quiche's gain in DRAIN (A.3) is one of these
-  differences.
+- **The stacks implement older versions of BBR.** quinn's BBR follows version 1 as in Google's
+  QUICHE, and quiche's BBR follows version 2. The draft describes version 3. So a failure shows a
+  difference from the draft, which need not be a bug. For example, quiche's gain in DRAIN differs
+  (A.3).
 - **quinn begins with PROBE_RTT (A.1, A.12).** `is_min_rtt_expired` returns true as long as no
-  PROBE_RTT has taken place. So the first ACK that is not application-limited ends STARTUP, and
+  PROBE_RTT has taken place. So the first ACK that is not application-limited ends STARTUP. Then
   PROBE_RTT begins, with a window of `0.75` of the estimated BDP.
 - **quinn does not pace at its rate (A.17).** BBR computes a pacing rate and writes it to the qlog.
   But quinn's pacer ignores this rate and paces at `1.25` windows per smoothed RTT. So the
   window alone limits the rate, and behind a policer the window is more than two BDPs.
-- **PROBE_RTT comes every `10 s` (A.10)** in both stacks, as in older versions of BBR. The first
-  PROBE_RTT of quinn is at the start, too early for this case, and the run ends before the second
-  PROBE_RTT.
+- **PROBE_RTT begins every `10 s` (A.10)** in both stacks, as in older versions of BBR. quinn's
+  first PROBE_RTT is at the start of the flow, which is too early for this case. The run ends before
+  the second PROBE_RTT.
 - We did not search for the cause of quiche's failure in A.14.
 """
 
 AFTER = """\
-✓: pass. ?: the situation did not occur. –: not observable. **fail** is followed by the measured
-value, if there is one.
+✓ means pass, ? means that the situation of the case did not occur, and – means that the case is not
+observable. The number after **fail** is the measured value.
 """
 
 

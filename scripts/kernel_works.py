@@ -52,10 +52,10 @@ BESIDE = "**Linux and simulator in the figures**"
 INTRODUCTION = """\
 # Published experiments on Linux
 
-tailback repeats published experiments both in the simulator and on Linux, in virtual time.
-`python scripts/kernel_works.py` prints this page. Most rows are from `reproduce NAME --quick`,
-whose runs are shorter and cover fewer seeds and settings than the page of the experiment. Rows with
-"every seed" are from the full experiment.
+tailback repeats published experiments both in the simulator and on Linux, in virtual time. `python
+scripts/kernel_works.py` prints this page. Most rows are from `reproduce NAME --quick`, whose runs
+are shorter and cover fewer seeds and settings than the page of the experiment. Rows with "every
+seed" are from the full experiment, without `--quick`.
 """
 
 ERRORS = """\
@@ -73,7 +73,8 @@ HEAD = """\
 
 VERSIONS = """\
 In the two experiments on DualPI2 versions of 2019, each part has four rows, one for each quantity.
-A row covers all versions. Each version has one seed, so the differences include noise.
+A row covers all versions. Each version was run with one seed only, so the differences include
+noise.
 """
 
 CRITERIA = """\
@@ -96,7 +97,7 @@ frame sizes and seeds.
 COSTS = """\
 ## Time
 
-The table has the processor time of all runs. On two idle cores the runs take half as long.
+The table shows the processor time of all runs. On two idle cores, the runs take half of this time.
 """
 
 COSTS_HEAD = """\
@@ -115,14 +116,15 @@ paper.
     "dualpi2-2022": """\
 For `dualpi2-2022` the values come from every column of the published files. Some columns have 1st
 percentiles or standard deviations of one-second samples, and some of the published samples are
-shorter than a second. These columns make the 90th percentiles large. The simulator paces groups of
-segments, as GSO did on the hosts of the publication; the kernel engine paces single segments.
-Results with Prague are not in the table: Linux has no Prague, and the report of
-`reproduce dualpi2-2022 --engine kernel` lists each row with the reason.
+shorter than a second. These columns have large errors, which increase the 90th percentiles. The
+simulator paces groups of segments, as GSO did on the hosts of the publication; the kernel engine
+paces single segments. The table has no results with Prague, because Linux has no Prague. The report
+of `reproduce dualpi2-2022 --engine kernel` lists each missing row with the reason.
 """,
     "dualpi2-2019-wrr": """\
-On Linux, the module `sch_dualpi2_2019` has the DualPI2 versions of 2019, and `tcp_dctcp_2014` has
-DCTCP as in Linux 3.19. On both engines, losses are detected as in today's TCP and not as in 2019.
+On Linux, the module `sch_dualpi2_2019` implements the DualPI2 versions of 2019, and
+`tcp_dctcp_2014` implements DCTCP as in Linux 3.19. Both engines detect losses as today's TCP does,
+and not as TCP did in 2019.
 """,
 }
 """Notes about the rows of an experiment."""

@@ -399,9 +399,9 @@ def _both_engines(out: Path) -> Iterator[str]:
     yield (
         "\nThe CPU time of the kernel engine includes the boot of the guest, and depends on what "
         "else the machine does. If the download runs alone, the queue delay reaches its 99th "
-        "percentile at the end of slow start, when the queue is longest. The difference between "
-        "the engines is not explained: other "
-        'seeds, `gso = false` and `timers = "tokio"` change it little.\n'
+        "percentile at the end of slow start, when the queue is longest. We do not know why the "
+        'engines differ in this percentile. Other seeds, `gso = false` and `timers = "tokio"` '
+        "change the difference little.\n"
     )
 
 
@@ -415,7 +415,7 @@ def _half(found: Compared) -> Iterator[str]:
     close_by = f"throughput within {half.close_mbit:g} Mbit/s, of {len(meetings)} scenarios"
     rows = {
         f"competing flows: {close_by}": [str(found.close(t)) for t in TIMERS],
-        "difference larger than this limit and larger than the column ± below": [
+        "scenarios whose difference exceeds both this limit and the column ± below": [
             str(beyond[t]) for t in TIMERS
         ],
         "largest difference of the throughput, Mbit/s": [
@@ -441,8 +441,8 @@ def _half(found: Compared) -> Iterator[str]:
     yield f"### Misses {at}\n"
     missed = [m for m in meetings if m.miss(first) > half.close_mbit]
     yield (
-        "The column ± is half of the simulator's own 95 % interval over its seeds. It does not "
-        "include the guest's interval.\n"
+        "The column ± is half of the simulator's own 95 % interval over its seeds. This interval "
+        "does not include the variation between runs of the guest.\n"
     )
     if missed:
         yield from _table(sorted(missed, key=lambda m: -m.miss(first)))
@@ -504,12 +504,11 @@ def _causes(found: Compared, out: Path, jobs: int | None) -> Iterator[str]:
     ]
     yield f"## Why results at {half.link.rate_mbit} Mbit/s differ\n"
     yield (
-        "Most differences are chance. A run measures "
-        f"`{half.link.seconds - half.link.warmup_s} s`, in which a window completes only a few "
-        "cycles from one loss to the next. So the result of a run depends on the time at "
-        "which the flows "
-        f"start, which the seed varies. The table compares {SEEDS} seeds of the "
-        f"simulator with the guest and with {SEEDS} other seeds of the simulator.\n"
+        "Most differences are chance. The measured part of a run is "
+        f"`{half.link.seconds - half.link.warmup_s} s`. In this time, a window completes only a "
+        "few cycles from one loss to the next. So the result of a run depends on the start times "
+        f"of the flows, which the seed varies. The table compares {SEEDS} seeds of the simulator "
+        f"with the guest and with {SEEDS} other seeds of the simulator.\n"
     )
     close_by = f"scenarios within {half.close_mbit:g} Mbit/s, of {len(own)}"
     yield f"| compared | {close_by} | largest difference, Mbit/s |"
@@ -544,12 +543,12 @@ def _causes(found: Compared, out: Path, jobs: int | None) -> Iterator[str]:
             f"{guest[1]:.1f} | {' | '.join(cells)} |"
         )
     yield (
-        "\nNo change explains all of these scenarios. The differences that remain are not "
-        "explained. While a drop-tail queue is full, the order in which the packets of two flows "
-        "arrive decides which packets it drops ([phase "
+        "\nNone of these changes explains all scenarios. We do not know the cause of the "
+        "remaining differences. While a drop-tail queue is full, the order in which the packets "
+        "of two flows arrive decides which packets it drops ([phase "
         "effects](../reference/measurements.md#phase-effects-at-a-fifo)). On the kernel engine a "
-        "program spends virtual time for each reading of the clock. This time, about which "
-        "tailback prints a warning, may change the order.\n"
+        "program spends virtual time for each reading of the clock. This time may change the "
+        "order of packets; tailback prints a warning about it.\n"
     )
 
 

@@ -128,7 +128,7 @@ def test_what_neither_packets_nor_a_log_show_is_not_observable(
     )
     assert found["A.5"].note.endswith("and no qlog names BBR's states.")
     assert "how many rounds of UP" in found["A.15"].note
-    assert "A.14: packets alone decide, because no qlog was kept" in " ".join(
+    assert "A.14: the verdict uses packets only, because no qlog was kept" in " ".join(
         evaluated(DRAFT, "A.14").notes
     )
 
@@ -189,7 +189,7 @@ def test_a_file_that_is_no_qlog_does_not_decide(
     assert "data in flight, measured from packets" in evaluation.sections[0].note
     assert any(
         note.startswith(
-            "A.14: packets alone decide, because no log could be read: out/server-1.sql"
+            "A.14: the verdict uses packets only, because no log could be read: out/server-1.sql"
         )
         for note in evaluation.notes
     )

@@ -51,25 +51,25 @@ CAUSES: Mapping[str, Mapping[str, str]] = {
     },
     "program=scripts/programs/quinn.toml": {
         "7.4": (
-            "quinn-proto 0.11.19 follows RFC 8312. RFC 9438 section 4.2 limits the target of CUBIC "
-            "to one and a half windows, and quinn-proto has no such limit. Here the queue makes "
-            "a round trip take seconds. So the target lies far above the window, and the window "
-            "grows by a datagram with each ACK. A copy of quinn-proto with the limit loses "
-            "fewer packets, and quinn with NewReno is no worse than CUBIC."
+            "quinn-proto 0.11.19 follows RFC 8312. RFC 9438 section 4.2 limits the target of "
+            "CUBIC to one and a half windows, and quinn-proto has no such limit. In this scenario "
+            "the queue makes a round trip take seconds. So the target is far above the window, "
+            "and the window grows by a datagram with each ACK. A copy of quinn-proto with the "
+            "limit loses fewer packets, and quinn with NewReno is no worse than CUBIC."
         ),
         "7.7": _REORDERING,
     },
     "program=scripts/programs/quinn-newreno.toml": {
         "7.7": _REORDERING,
         "nsperf-coexist-rate": (
-            "NewReno grows more slowly than CUBIC on this path. The intervals of quinn and of the "
-            "simulator's `reno` overlap."
+            "NewReno grows more slowly than CUBIC on this path. The confidence intervals of "
+            "quinn and of the simulator's `reno` overlap."
         ),
     },
     "program=scripts/programs/quic-go.toml": {
         "5.1.1-timeout": (
             "quic-go 0.65.0 has a function that resets the window after a timeout "
-            "(`OnRetransmissionTimeout`), but nothing calls it."
+            "(`OnRetransmissionTimeout`), but no code calls this function."
         ),
         "7.1-ce": (
             "the scenario marks every packet. quic-go then concludes that the path mangles ECN, "
@@ -92,8 +92,8 @@ CAUSES: Mapping[str, Mapping[str, str]] = {
     "program=scripts/programs/quiche.toml": {
         "5.1.1-loss": (
             "the window is at its minimum of two datagrams (RFC 9002 section 7.2), and quiche "
-            "fills it with pieces of lost data. In a qlog, many packets are much shorter than a "
-            "datagram, and many are probes."
+            "fills this window with pieces of lost data. In a qlog, many packets are much shorter "
+            "than a datagram, and many are probes."
         ),
         "5.1.1-timeout": (
             "the CUBIC of quiche 0.30.0 does not implement persistent congestion (RFC 9002 section "
@@ -101,10 +101,11 @@ CAUSES: Mapping[str, Mapping[str, str]] = {
         ),
         "5.2.2": (
             "the CUBIC of quiche 0.30.0 treats a loss as spurious if fewer than a fifth of the "
-            "window's packets are lost, and then restores the window. In a qlog it restores nearly "
-            "every window. A full FIFO and CoDel drop fewer packets, so queues stay full. "
-            'With `control = "reno"`, which restores nothing, frames arrive in time. Then 5.1.4 '
-            "and 5.2.3 are no worse, and the queue of `fq_codel` stays short."
+            "window's packets are lost, and then restores the window. A qlog shows that quiche "
+            "restores nearly every window. A full FIFO and CoDel drop a smaller share of packets, "
+            'so queues stay full. With `control = "reno"`, which never restores the window, '
+            "frames arrive in time. Then 5.1.4 and 5.2.3 are no worse, and the queue of `fq_codel` "
+            "stays short."
         ),
         "7.1-ce": "quiche does not support ECN.",
     },

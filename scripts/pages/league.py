@@ -398,10 +398,10 @@ Linux in the kernel engine, and are compared with Linux's CUBIC.
 STACKS_HEAD = """\
 Which sections of RFC 9743 do QUIC stacks meet with their own congestion controls? By default,
 quic-go uses NewReno, and the others use CUBIC. `{command}` measured the stacks on {dates} with
-`tailback evaluate cc program=FILE`. [The evaluation of every algorithm](league.md) has each of
-their values. [A program](../how-to/evaluate.md#a-program) is compared with CUBIC over TCP on the
-same engine. The kernel engine runs three seeds, so it leaves more sections undecided than the
-simulator.
+`tailback evaluate cc program=FILE`. [The evaluation of every algorithm](league.md) lists all values
+of these stacks. tailback compares [a program](../how-to/evaluate.md#a-program) with CUBIC over TCP
+on the same engine. The kernel engine runs three seeds, so it leaves more sections undecided than
+the simulator.
 """
 
 PROBES = """\
@@ -410,7 +410,7 @@ PROBES = """\
 By RFC 9743 section 5.1.1, a congestion control should reduce its rate to one packet per round trip,
 and then wait longer and longer. The section applies to every transport, so tailback applies the
 bound of one packet to QUIC too. RFC 9002 section 6.2.4 lets a QUIC sender send two datagrams at
-each probe timeout. The table has the verdict with each bound.
+each probe timeout. The table shows the verdicts for both bounds.
 """
 
 TABLES = {

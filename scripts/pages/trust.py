@@ -77,12 +77,11 @@ def _screen(evidence: Path, found: Sequence[Judged]) -> Iterator[str]:
     yield (
         "\nA *comparison* is the difference between a result of the simulator and a published "
         "number or a measurement on Linux. A *criterion* limits the errors of a group of "
-        "comparisons. A comparison that is in several groups counts once in each group. "
-        "*Held-out values* are published numbers that nobody looked at until the set-up of the "
-        "experiment was frozen. `make pages` "
-        "writes this page from stored results. For every criterion, [a separate "
-        "page](criteria.md) lists medians and percentiles of the errors, and the noise of the "
-        "published numbers.\n"
+        "comparisons. A comparison that is in several groups counts once in each group. *Held-out "
+        "values* are published numbers that nobody looked at until the set-up of the experiment "
+        "was frozen. `make pages` writes this page from stored results. For every criterion, [a "
+        "separate page](criteria.md) lists medians and percentiles of the errors, and the noise "
+        "of the published numbers.\n"
     )
     yield "| experiment | criteria met | comparisons within their limits | held out | revision |"
     yield "|---|--:|--:|--:|---|"
@@ -99,7 +98,7 @@ def _screen(evidence: Path, found: Sequence[Judged]) -> Iterator[str]:
             f"{page.revision} |"
         )
     yield "\n## The largest errors\n"
-    yield f"The {WORST} criteria with the smallest share of comparisons within the limit:\n"
+    yield f"These {WORST} criteria have the smallest share of comparisons within the limit:\n"
     yield "| experiment | criterion | limit | within the limit |"
     yield "|---|---|---|--:|"
     for page, miss in _failing(judged)[:WORST]:
@@ -109,8 +108,8 @@ def _screen(evidence: Path, found: Sequence[Judged]) -> Iterator[str]:
             f"{miss.within} of {miss.cells} |"
         )
     yield (
-        f"\nThe {WORST} errors against Linux that exceed their limits by the largest factors, and "
-        "the causes:\n"
+        f"\nThese {WORST} errors against Linux exceed their limits by the largest factors. The "
+        "last column explains each error:\n"
     )
     yield "| scenario | quantity | error | limit | cause |"
     yield "|---|---|--:|--:|---|"
@@ -128,8 +127,8 @@ def _verdict(judges: Sequence[Judge]) -> str:
     criteria = len(judges)
     return (
         f"**The simulator meets {holding} of {criteria} criteria and fails {criteria - holding}.** "
-        f"Of {cells} comparisons that each have their own limit, {within} are within it. "
-        f"{held_out} comparisons use held-out values."
+        f"{cells} comparisons have their own limit, and {within} are within it. {held_out} "
+        f"comparisons use held-out values."
     )
 
 
@@ -189,9 +188,9 @@ def _criteria_page(evidence: Path, found: Sequence[Judged]) -> str:
         Section("made", "Commands and revisions", [_made(found)]),
     ]
     lead = (
-        "This page lists the criteria for every reproduced experiment and for the comparison of "
-        "the simulator with Linux, with the errors that they limit. `make pages` writes this page "
-        "from the files `goals.csv` of the other pages."
+        "This page lists all criteria for reproduced experiments and for the comparison of the "
+        "simulator with Linux. It also lists the errors that each criterion limits. `make pages` "
+        "writes this page from the files `goals.csv` of the other pages."
     )
     return to_markdown(Report("", "Every criterion", lead, [], sections))
 
@@ -199,17 +198,18 @@ def _criteria_page(evidence: Path, found: Sequence[Judged]) -> str:
 _HOW = """
 A criterion limits the errors of a group of comparisons with published numbers or with Linux. The
 column *within* counts comparisons within the limit. The column *within or chance* also counts
-comparisons that may exceed the limit by chance. This is possible if the published value lies within
-the 95 % prediction interval for one more run of the simulator. The interval needs five seeds. The
-column *held out* counts comparisons with values that nobody used before the set-up was frozen. A
-dash means that the criterion has no such number.
+comparisons that may exceed the limit by chance. An error may be chance if the published value lies
+within the 95 % prediction interval for one more run of the simulator. This interval can be computed
+only from five seeds or more. The column *held out* counts comparisons with values that nobody used
+before the set-up was frozen. A dash means that this number does not exist for the criterion.
 """
 
 _NOISE = """
-Some publications contain an experiment twice: for example, with the two flows exchanged, or in two
-modes that do not affect the flows. This page calls two such results twins. For the comparison with
-Linux, twins are the kernel's mean over the first half of its seeds and its mean over the second
-half. Even a perfect model would have an error as large as the difference between twins.
+Some publications contain two results of the same experiment. For example, the two flows are
+exchanged, or the mode differs but does not affect the flows. This page calls two such results
+twins. For the comparison with Linux, twins are the kernel's mean over the first half of its seeds
+and its mean over the second half. Even a perfect model would have errors about as large as the
+differences between twins.
 """
 
 

@@ -11,9 +11,9 @@ pub type Row = (String, Judged);
 /// simulator's TCP lists each of these deviations from Linux.
 const KNOWN: &[(&str, &str)] = &[(
     "tcp_accecn_sack_space_grab",
-    "An ACK of the simulator has room for three SACK blocks, or for two and the AccECN option. \
-     Linux has room for three blocks and the option if there are no timestamps, as here. The \
-     simulator sends the option with the next ACK that has fewer blocks",
+    "In the simulator an ACK has room for three SACK blocks, or for two SACK blocks and the \
+     AccECN option. In Linux an ACK without timestamps, as in this script, has room for three \
+     blocks and the option. The simulator sends the option with the next ACK that has fewer blocks",
 )];
 
 const WORDS: [&str; 4] = ["pass", "runs", "FAIL", "n/a"];
@@ -140,8 +140,8 @@ const HEAD: &str = "\
 # The simulator's TCP, tested by packetdrill scripts
 
 `tailback-packetdrill --kernel --markdown` makes this page from the unmodified scripts of a Linux
-source tree (`tools/testing/selftests/net/packetdrill`). A test keeps it current.
-The repository has no copy of the scripts.
+source tree (`tools/testing/selftests/net/packetdrill`), and a test keeps it current. This
+repository does not contain the scripts.
 
 packetdrill can test a TCP in a shared library (`--so_filename`), but the Debian releases used here
 do not package packetdrill. `crates/packetdrill` is therefore a small new interpreter of
@@ -149,17 +149,17 @@ packetdrill's language, which drives the simulator's sender and receiver.
 
 | compared | not compared |
 |---|---|
-| the data segments and ACKs that the simulator sends, and their times, within the tolerance of packetdrill or of the script | how many segments share a packet: the simulator has no TSO or GRO |
+| the data segments and ACKs that the simulator sends, and their times, within the tolerance of packetdrill or of the script | how many segments share a packet, because the simulator has no TSO or GRO |
 | SACK blocks, echoed timestamps | the advertised window, the PSH flag |
-| ECN codepoints, ECE and CWR; with Accurate ECN the ACE field and the counters of the option. The interpreter also checks these fields on data segments, with the values that the simulator's receiver would put into an ACK | the option on a SYN-ACK |
-| the ACE field of SYN, SYN-ACK and the ACK that ends the handshake, where one end asks for Accurate ECN | other parts of the handshake: the interpreter itself answers a SYN, and never repeats a SYN-ACK |
-| assertions on `tcp_info` | values of `tcp_info` that the simulator does not keep; the tables name them |
-| | the exchange of FIN: the interpreter stops where the connection closes |
+| ECN codepoints, ECE and CWR; with Accurate ECN also the ACE field and the counters of the AccECN option. The interpreter also checks these fields on data segments, with the values that the simulator's receiver would put into an ACK | the option on a SYN-ACK |
+| the ACE field of the SYN, the SYN-ACK and the ACK that ends the handshake, if one end asks for Accurate ECN | other parts of the handshake, because the interpreter itself answers a SYN and never repeats a SYN-ACK |
+| assertions on `tcp_info` | values of `tcp_info` that the simulator does not have; the tables below name these values |
+| | the exchange of FIN, because the interpreter stops where the connection closes |
 
-A *field* is a property of a packet that a script checks besides its sequence number: ECN
-codepoint, ECN flags, AccECN option, SACK blocks, echoed timestamp. A script *asserts nothing* if
-it has no assertion on `tcp_info`, names no field, and expects at most one packet that the
-simulator sends.
+A *field* is a property of a packet, other than its sequence number, that a script checks. The
+fields are the ECN codepoint, ECN flags, AccECN option, SACK blocks and the echoed timestamp. A
+script *asserts nothing* if it has no assertion on `tcp_info`, names no field, and expects at most
+one packet from the simulator.
 ";
 
 fn cell(text: &str) -> String {
@@ -229,8 +229,9 @@ pub fn markdown(rows: &[Row], version: Option<&str>) -> String {
     section(
         "Scripts that run and assert nothing",
         "runs",
-        "These scripts test system calls and the closing of connections. They expect only one \
-         packet from the simulator, which every correct TCP sends at that time.",
+        "These scripts test system calls and the closing of connections. Each \
+         script expects only one packet from the simulator, and every correct TCP would send this \
+         packet at that time.",
     );
     text.push_str("\n## Scripts that do not apply\n");
     let mut kinds: Vec<Category> = rows.iter().filter_map(|r| category(&r.1)).collect();

@@ -275,7 +275,8 @@ QUANTITIES = (
 )
 
 FIRST = """\
-The guests had priority over every other process (SCHED_RR). So host load affects the numbers only through caches; guests that share a core also affect each other."""
+The guests had priority over every other process (SCHED_RR). So host load affects the numbers only
+through caches; guests that share a core also affect each other."""
 
 SHARED = """\
 If the load exceeds the cores, a guest waits for the processor, and this affects the numbers of
@@ -309,7 +310,8 @@ engine `kernel-realtime` ends in `-realtime`.
 
 ## Results
 
-The table has means over the seeds. For virtual time, brackets show the smallest and the largest value among the seeds.
+The table has means over the seeds. For virtual time, brackets show the smallest and the largest
+value among the seeds.
 
 {cells}
 
@@ -324,7 +326,8 @@ Difference between real and virtual time, over all rows of the table above:
 
 - **The cost of processing.** Processing a packet in the network stack and the queue takes no
   virtual time. So neither a busy machine nor a queue discipline with ten times the instructions
-  slows a flow down. The table shows the processor time that a guest needs, boot included (mean over the scenarios):
+  slows a flow down. The table shows the processor time that a guest needs, boot included (mean over
+  the scenarios):
 
 | clock | CPU time per simulated second, s |
 |---|--:|
@@ -333,7 +336,9 @@ Difference between real and virtual time, over all rows of the table above:
 
 - **Timers that fire late.** In virtual time a timer fires when it is due. While packets are queued,
   one of them leaves in each *slot*, the time that the link needs for a packet. The table compares
-  the times between departures with the slot, from the capture of `{timed}`. Times of two slots and more are excluded, because the queue may have been empty. The shaper allows no burst. So the link never makes up for a late departure, and late timers reduce the rate.
+  the times between departures with the slot, from the capture of `{timed}`. Times of two slots and
+  more are excluded, because the queue may have been empty. The shaper allows no burst. So the link
+  never makes up for a late departure, and late timers reduce the rate.
 
 | | virtual | real |
 |---|--:|--:|
@@ -347,14 +352,16 @@ Difference between real and virtual time, over all rows of the table above:
 - **Batches of the hardware.** The guest has no network card on either clock. Interrupt coalescing,
   byte queue limits, the card's transmit ring and Wi-Fi aggregation affect no number on this page.
   Segmentation and merging can be switched on, as the next section shows.
-- **The rest of the machine.** A guest has only one processor. In virtual time, caches and other processes on the machine affect no result.
+- **The rest of the machine.** A guest has only one processor. In virtual time, caches and other
+  processes on the machine affect no result.
 
 ## With TSO, GSO and GRO
 
 `path.offloads = true` lets the guest's devices join segments. The queue then holds packets of up to
 `64 kB`. The shaper sends such a packet as a whole, the queue marks or drops it as a whole, and its
 delay counts once. Queue disciplines that split packets (Cake and DualPI2 by default) send more
-packets than entered the queue. If a run has such a queue discipline, tailback prints a warning; do not use the delays and drops of this run.
+packets than entered the queue. If a run has such a queue discipline, tailback prints a warning; do
+not use the delays and drops of this run.
 
 {offloaded}
 """

@@ -47,8 +47,8 @@ SETUP_ON_LINUX: Mapping[str, tuple[str, str]] = {
 name."""
 
 LEAD = (
-    "The publication has figures but no numbers to compare with. This page therefore compares the "
-    "versions with each other. The command below writes every number to `all-cells.csv`."
+    "The publication has figures but no numbers, so this page compares the versions with each "
+    "other and not with the publication. The command below writes every number to `all-cells.csv`."
 )
 
 
@@ -77,8 +77,9 @@ def medians(comparison: Comparison, pairs: Sequence[tuple[str, str]]) -> Table:
         title for first, other in pairs for title in (f"{first} over {other}", "90th percentile")
     )
     caption = (
-        "Difference of the means over seeds, in percent. *A over B* is the median difference over "
-        "all cases; *90th percentile* is the 90th percentile of the absolute difference."
+        "The table shows differences between means over seeds, in percent. *A over B* is the "
+        "median difference over all cases, and *90th percentile* is that of the absolute "
+        "difference."
     )
     return Table(
         "medians",

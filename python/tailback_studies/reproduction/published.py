@@ -251,12 +251,10 @@ def _counted(judges: Sequence[Judge]) -> str:
     count = len(judges)
     words = [f"{holding} of {count} criteria are met."]
     if cells:
-        words.append(
-            f"Of {cells} comparisons that each have their own limit, {within} are within it."
-        )
+        words.append(f"{cells} comparisons have their own limit, and {within} are within it.")
     words.append(
-        f"{held_out} comparisons, counted in each criterion, use held-out values, which nobody "
-        f"looked at before the set-up was frozen."
+        f"{held_out} comparisons use held-out values, which nobody looked at before the set-up was "
+        "frozen. A comparison counts once for each of its criteria."
         if held_out
         else "No values were held out."
     )
@@ -291,10 +289,10 @@ def _worst(whole: Whole) -> Iterator[str]:
             continue
         count = len(table["rows"])
         yield (
-            f"The {WORST} largest of {count} errors beyond their limits. The report's section "
-            f"\u201c{section.title}\u201d lists all of them."
+            f"{count} errors exceed their limits. The table shows the {WORST} largest; the "
+            f"report's section \u201c{section.title}\u201d lists all errors."
             if count > WORST
-            else "All errors beyond their limits:"
+            else "The table shows all errors that exceed their limits:"
         )
         yield from _shown(table, WORST)
         return

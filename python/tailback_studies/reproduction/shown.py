@@ -11,7 +11,7 @@ from tailback.store.results import Results
 from tailback_studies.reproduction.entries import KINDS, Entry, counted
 from tailback_studies.reproduction.judges import Judge
 
-NO_OFFLOADS = "every segment is a packet: no TSO, GSO, GRO"
+NO_OFFLOADS = "every segment is a separate packet, without TSO, GSO and GRO"
 """The deviation from the publication that all reproductions of test beds have."""
 
 

@@ -32,12 +32,15 @@ MORE_SEEDS = 25
 
 MOST_STATES = 4
 
-NOISE = "the noise of the seeds is as large as the error"
+NOISE = "noise: results with different seeds differ by as much"
 DRAWN = (
-    "the seed decides which of the identical flows is slow; sorted by throughput, the flows agree"
+    "the seed decides which of the identical flows is slow; if flows are sorted by throughput, "
+    "both engines agree"
 )
-PHASES = "phase effect: the engines agree on the mean over nearby RTTs, up to 2 % longer or shorter"
-SETTLED = "each run settles in one of a few states; with more seeds both engines have these states"
+PHASES = "phase effect: both engines have the same mean over RTTs that are up to 2 % longer or "
+"shorter"
+SETTLED = "each run settles in one of a few states; with more seeds, both engines reach all of "
+"these states"
 UNKNOWN = "not known"
 NOT_RUN = "not known; the neighbours of the scenario have not been run"
 

@@ -91,10 +91,10 @@ def _groups(cells: Sequence[Cell]) -> list[list[Cell]]:
 
 
 _HEAT = (
-    "The figure shows errors of the simulator in percent; for throughput, the largest error of a "
-    "flow, relative to a fair share. *In order*: identical flows are sorted by throughput, and the "
-    "means of each quarter are compared. Colours show the error divided by the limit; a frame "
-    "marks errors that exceed the limit by more than noise."
+    "The figure shows errors of the simulator in percent. For throughput, it shows the largest "
+    "error of any flow, relative to a fair share. *In order* sorts identical flows by throughput "
+    "and compares the means of each quarter. Colours show the error divided by its limit; frames "
+    "mark errors that exceed the limit by more than noise."
 )
 
 

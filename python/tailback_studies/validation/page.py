@@ -28,8 +28,8 @@ def page(validation: Validation) -> Page:
     """Return the page. The goals come first, then the numbers on which they are based."""
     facts = _facts(validation)
     lead = (
-        "This page compares the simulator with the Linux kernel in virtual time, in the same "
-        "scenarios."
+        "This page compares the simulator with the Linux kernel, which runs the same scenarios "
+        "in virtual time."
     )
     if len(validation.cells) < validation.ran.cells:
         lead += (
@@ -104,10 +104,9 @@ engine, but not the same flows do. Flows that share a queue are slow.
 
 _RUN = """
 Scenario files are `python/tailback_studies/validation/*.toml`. `tailback validate` writes a report.
-Its `cells.csv` has every number, and its `goals.csv` has the criteria. Each scenario sets
+In its folder, `cells.csv` has every number, and `goals.csv` has the criteria. Each scenario sets
 `timer_phase = "0s"`, because all hosts in a guest have the same kernel and therefore the same timer
-ticks. The
-command does not repeat stored runs, so an interrupted validation resumes.
+ticks. The command does not repeat stored runs, so an interrupted validation can be resumed.
 """
 
 

@@ -95,12 +95,20 @@ def judged(request: Request) -> Evaluation:
 
 def _log_note(case: Case, seen: Seen) -> str:
     if seen.log is None and seen.unread:
-        return f"{case.id}: packets alone decide, because no log could be read: {seen.unread[0]}."
+        return (
+            f"{case.id}: the verdict uses packets only, because no log could be read: "
+            f"{seen.unread[0]}."
+        )
     if seen.log is None:
-        return f"{case.id}: packets alone decide, because no qlog was kept; set qlog = true."
+        return (
+            f"{case.id}: the verdict uses packets only, because no qlog was kept; set qlog = true."
+        )
     if seen.log.states:
         return "The program's qlog shows its window and BBR's states."
-    return "The program's qlog shows its window but not BBR's states; packets show the states."
+    return (
+        "The program's qlog shows its window but not BBR's states. tailback infers the states from "
+        "packets."
+    )
 
 
 def scenario_text(case: Case, program: ProgramSubject) -> str:

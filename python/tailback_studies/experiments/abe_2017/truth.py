@@ -209,7 +209,7 @@ def _poster(points: Sequence[groups.GroupPoint]) -> list[AbeVerdict]:
         out.append(
             AbeVerdict(
                 f"poster.{abe}-against-{standard}",
-                f"Throughput of ten flows: {layout.NAMES[abe]} with ABE divided by "
+                f"Throughput of ten flows of {layout.NAMES[abe]} with ABE, divided by that of "
                 f"{layout.NAMES[standard]}, average over round-trip times",
                 "1.25 to 2 for beta 0.7 to 0.85",
                 means,
@@ -259,7 +259,7 @@ def _cubic_gains_less(points: Sequence[single.SinglePoint]) -> AbeVerdict | None
     reno = median([pair[3] for pair in pairs]) or 0
     return AbeVerdict(
         "cubic-gains-less",
-        "ABE gains less with CUBIC (beta 0.85) than with NewReno (beta 0.8)",
+        "ABE gains less throughput with CUBIC (beta 0.85) than with NewReno (beta 0.8)",
         "at every round-trip time and in every queue",
         f"medians {100 * (cubic - 1):+.1f} % and {100 * (reno - 1):+.1f} %",
         len(pairs),
@@ -296,7 +296,7 @@ def _delays(points: Sequence[single.SinglePoint]) -> Iterator[AbeVerdict]:
         yield AbeVerdict(
             f"queue-delay.{queue}",
             f"Median queue delay in {layout.QUEUES[queue].title}: difference between flows with "
-            "ABE (up to the recommended beta) and without",
+            "ABE (up to the recommended beta) and flows without ABE",
             f"within {DELAY_MS:g} ms",
             f"median {median(sizes) or 0:.2f}, at most {max(sizes):.2f} ms",
             len(cells),

@@ -10,28 +10,28 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
         'htb with the burst that tc computes (`burst = "tc"`)',
         "stated: the htb class has a rate and a ceiling but no burst",
     ),
-    ("queue", "`fq_codel flows 1`: one CoDel queue, with ECN as tc has it", "stated"),
-    ("round-trip time", "half of it in each direction, before the queue", "stated"),
+    ("queue", "`fq_codel flows 1`, which is one CoDel queue, with tc's default for ECN", "stated"),
+    ("round-trip time", "half of it is added in each direction, before the queue", "stated"),
     (
         "requests",
-        "times between requests are exponential with a mean of 200 ms; sizes are lognormal, with a "
-        "5th percentile of 64 kB and a 95th of 2 MB; as many requests as arrive in 180 s",
+        "times between requests are exponential with a mean of 200 ms; sizes are lognormal, with "
+        "a 5th percentile of 64 kB and a 95th percentile of 2 MB; requests arrive for 180 s",
         "stated. The publication makes 900 requests, and its random generator has no seed, so "
-        "every run has the same requests. In tailback each seed draws other requests",
+        "every run has the same requests. In tailback the requests depend on the seed",
     ),
     (
         "a request",
-        "uses an idle connection. If all are busy, it opens a new one, but uses a connection that "
-        "becomes free before. When a response is complete, connections without a request are "
-        "closed",
+        "uses an idle connection. If all connections are busy, the client opens a new one; if a "
+        "connection becomes idle earlier, the request uses that connection. When a response is "
+        "complete, connections without a request are closed",
         "the publication uses Go's HTTP client, and closes idle connections after each response; "
         "in tailback, the ACK that completes the handshake carries the request",
     ),
     ("CUBIC of requests", "without ECN", "stated: `tcp_ecn = 2` on the hosts of the requests"),
     (
         "competitor",
-        "one flow in the direction of the data, which starts 20 s before the requests, with "
-        "Accurate ECN",
+        "one flow with Accurate ECN. It sends in the direction of the responses and starts 20 s "
+        "before the requests",
         "stated: `iperf3 -R`, `tcp_ecn = 3` on the hosts of the competitor",
     ),
     ("Prague, CUBIC", "as in l4s-tests-2020", "the same kernel"),
@@ -42,13 +42,14 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "harm",
-        "(with - alone) / with, for each statistic, seed by seed",
-        "stated; the publication has one run",
+        "(time beside the competitor - time alone) / time beside the competitor, for each "
+        "statistic and each seed",
+        "stated; the publication ran each case once",
     ),
     (
         "offloads",
         "every segment is a packet",
-        "the publication leaves offloads on, so that packets in its queue have several segments. "
+        "the publication leaves offloads on, so packets in its queue contain several segments. "
         "The simulator does not have offloads",
     ),
     (

@@ -22,9 +22,8 @@ from tailback_studies.reproduction.shown import NO_OFFLOADS, facts, goals_table,
 TITLE = "Completion times beside a competitor (2020), run again"
 SOURCE = "P. Heist, heistp/ccafct, 2020"
 LEAD = (
-    "CUBIC connections carry web requests through a CoDel queue, alone or beside a long flow of "
-    "CUBIC or Prague. The report shows how long the requests take, and how much "
-    "the long flow harms them."
+    "Web requests over CUBIC cross a CoDel queue, alone or beside a long flow of CUBIC or Prague. "
+    "The report shows how long the requests take, and by how much the long flow delays them."
 )
 BLIND = (
     "The set-up was written from the publication's programs before any comparison. Later changes "
@@ -96,7 +95,7 @@ def report(entries: Sequence[CcafctEntry], run_facts: Facts, *, quick: bool) -> 
 
 def page(entries: Sequence[CcafctEntry], made: Facts) -> Page:
     """Return the documentation page."""
-    lead = f"{SOURCE}. {LEAD}\n\n{BLIND}"
+    lead = f"This page repeats experiments of {SOURCE}. {LEAD}\n\n{BLIND}"
     return Page(TITLE, lead, [*sections(entries, made), *basis(made)], made)
 
 
@@ -190,5 +189,6 @@ def _figure(entries: Sequence[CcafctEntry], run_facts: Facts) -> list[Block]:
         columns=3,
         width=220,
     )
-    caption = "The figure shows completion times of the requests of a run, published and measured."
+    caption = "The figure compares the published completion times of requests with the measured "
+    "ones."
     return [ReportFigure("times", "Completion times", chart, caption, run_facts)]

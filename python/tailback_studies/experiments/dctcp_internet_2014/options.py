@@ -52,8 +52,8 @@ DECLARED: tuple[tuple[str, str, Basis, str], ...] = (
         "RED: idle time",
         "the average decays by one factor (1 \u2212 w) per 40 B of idle time",
         "inferred",
-        "RED's authors count idle time in \u201csmall packets\u201d, Linux in average ones "
-        "(1000 B); at small thresholds, the choice determines the queue length",
+        "RED's authors count idle time in \u201csmall packets\u201d, and Linux counts it in "
+        "average packets (1000 B); with small thresholds, this choice determines the queue length",
     ),
     (
         "RED: average updated by",
@@ -72,30 +72,31 @@ DECLARED: tuple[tuple[str, str, Basis, str], ...] = (
         "physical buffer",
         "1000 frames, never full",
         "default",
-        "the paper mentions only drops by the AQM",
+        "the paper mentions no drops other than those by the AQM",
     ),
     (
         "duration, not counted",
-        "210 s, of which the first 10 s do not count (Figures 7 to 9 and the readings: 110 s)",
+        "210 s, of which the first 10 s do not count (110 s for Figures 7 to 9 and for other "
+        "interpretations)",
         "default",
         "the averaging time 1/w is 500 arrivals, 0.6 s",
     ),
     ("delayed ACKs", "on", "kernel", ""),
-    ("growth", "one step per ACK: half a packet per RTT with delayed ACKs", "kernel", ""),
+    ("growth", "one step per ACK, which is half a packet per RTT with delayed ACKs", "kernel", ""),
     ("initial window", "10", "kernel", ""),
     (
         "frames",
-        "1500 B: 1448 B payload, 52 B of IP and TCP with timestamps",
+        "1500 B, of which 1448 B are payload and 52 B are headers of IP and TCP with timestamps",
         "stated",
-        "from the paper's BDP of 20.83 packets",
+        "follows from the paper's BDP of 20.83 packets",
     ),
     (
         "link",
-        "a packet leaves at the start of its slot",
+        "a packet leaves the queue at the start of its transmission slot",
         "default",
         "the base RTT is then 25 ms, and the path holds the paper's BDP",
     ),
-    ("mean queue", "averaged over time; the packet in transmission does not count", "default", ""),
+    ("mean queue", "averaged over time, without the packet in transmission", "default", ""),
     (
         "DCTCP",
         "all of the paper's modifications; alpha starts at 0, g = 2^-8 per ACK",

@@ -10,8 +10,8 @@ _QUEUE = "bottleneck.queue"
 EXPERIMENT = Versions(
     name="dualpi2-2019-refactoring",
     title="DualPI2: three commits of a refactoring (2019)",
-    doc="Did a refactoring change the behaviour of DualPI2? This page compares three commits in "
-    "all scenarios of the set `l4s-battery`.",
+    doc="Did a refactoring change the behaviour of DualPI2? Three commits run in all "
+    "scenarios of the set `l4s-battery`.",
     versions={
         "sign-kept": {f"{_QUEUE}.arithmetic": "div127"},
         "reset": {f"{_QUEUE}.arithmetic": "div64", f"{_QUEUE}.reset_interval": "1s"},
@@ -37,10 +37,9 @@ EXPERIMENT = Versions(
     text=(
         "The DualPI2 module of 2019 stores the queue delays of its last update among its "
         "statistics. So a reset of the statistics sets these delays to zero. The next update "
-        "then changes the probability by beta times "
-        "the whole queueing delay, "
-        "so the versions *reset* and *no-reset* differ. How large this difference is in the "
-        "publication is not known, because the publication's numbers are not public."
+        "then changes the probability by beta times the whole queueing delay, so the versions "
+        "*reset* and *no-reset* differ. The publication's numbers are not public, so we do not "
+        "know how large this difference is there."
     ),
     setup=(
         (

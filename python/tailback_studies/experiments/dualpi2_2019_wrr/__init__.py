@@ -12,8 +12,8 @@ EXPERIMENT = Versions(
     name="dualpi2-2019-wrr",
     title="DualPI2: WRR ratio 10 and 15, without overload handling, against the stable version "
     "of 21 February 2019",
-    doc="How does DualPI2 behave with a weighted round-robin scheduler of ratio 10 or 15? This "
-    "page compares versions in all scenarios of the set `l4s-battery`.",
+    doc="How does DualPI2 behave with a weighted round-robin scheduler of ratio 10 or 15? The "
+    "versions run in all scenarios of the set `l4s-battery`.",
     versions={
         "stable": {f"{_QUEUE}.version": "dualpi2-2019-02-21"},
         "counter-10": {f"{_QUEUE}.version": "dualpi2-2019-wrr-counter", f"{_QUEUE}.wrr_ratio": 10},

@@ -109,7 +109,11 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
         "mixed round-trip times on all three queues, overload with Prague",
         "the publication's archives; not among the data here",
     ),
-    ("offloads", "every segment is a packet: no TSO, GSO, GRO", "inferred: see bottleneck"),
+    (
+        "offloads",
+        "every segment is a separate packet, without TSO, GSO and GRO",
+        ("inferred: see bottleneck"),
+    ),
 )
 
 
@@ -125,10 +129,10 @@ def cause(entry: DualPi2Entry) -> str:
         return "open: how many segments the hosts join (see What was corrected)"
     if entry.run.archive.kind == MIXED and entry.run.archive.aqm == "dualpi2":
         if not entry.run.rtt_nonecn:
-            return "unexplained; within the limit without the shaper's burst"
+            return "unexplained; without the shaper's burst, the error is within its limit"
         return (
-            "open: why the queue of class C differs from the published one if the flow in L has a "
-            "short round-trip time"
+            "not explained: the queue delay of class C differs from the published one if the "
+            "flow in L has a short round-trip time"
         )
     if entry.run.archive.kind == OVERLOAD and stem.startswith(("qs", "drops")):
         return "open: Prague's window under losses and marks"

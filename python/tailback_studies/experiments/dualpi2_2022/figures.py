@@ -81,8 +81,8 @@ def beside(
         width=760 if kind == OVERLOAD else 440,
     )
     caption = (
-        "The figure shows the mean (point), the 25th to 75th percentile (bar) and the 1st to 99th "
-        "percentile (line), published and measured."
+        "For published and for measured values, the figure shows the mean (point), the 25th to "
+        "75th percentile (bar) and the 1st to 99th percentile (line)."
     )
     return ReportFigure(f"{kind}-{figure_id}", title, chart, caption, facts)
 

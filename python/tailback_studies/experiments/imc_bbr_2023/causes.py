@@ -8,17 +8,18 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
     (
         "bottleneck",
         'a shaper that counts frame bytes, with the burst that tc computes (`burst = "tc"`)',
-        "stated: an htb class with a rate and no burst",
+        "stated: the publication uses an htb class with a rate and no burst",
     ),
     ("buffer", "`bfifo limit` of 102,400 or 10,240,000 bytes of frames", "stated: 100kb, 10000kb"),
     (
         "round-trip time",
-        "all of it on the path of the ACKs, behind a link of 10 Gbit/s",
+        "the whole delay is on the path of the ACKs, behind a link of 10 Gbit/s",
         "stated: netem on the interface towards the sender",
     ),
     (
         "flow",
-        "one flow, for 60 s from the start of its connection, receive window 100 MB",
+        "one flow that runs for 60 s from the start of its connection, with a receive window of "
+        "100 MB",
         "stated: `iperf3 -t 60 -w 100M`",
     ),
     (

@@ -28,8 +28,8 @@ from tailback_studies.reproduction.shown import NO_OFFLOADS, facts, goals_table,
 
 TITLE = "When to use BBR (2019, 2023), run again"
 SOURCE = (
-    "Y. Cao, A. Jain, K. Sharma, A. Balasubramanian, A. Gandhi, IMC 2019, figure 5; as replicated "
-    "by S. Datta and F. Fund, sdatta97/imcbbrrepro, 2023"
+    "Y. Cao, A. Jain, K. Sharma, A. Balasubramanian, A. Gandhi, IMC 2019, figure 5 (replicated "
+    "by S. Datta and F. Fund, sdatta97/imcbbrrepro, 2023)"
 )
 LEAD = (
     "One flow of CUBIC, BBR or BBRv2 passes a FIFO of 100 kB or 10 MB. Rates are 10 to 1000 Mbit/s "
@@ -104,7 +104,7 @@ def report(entries: Sequence[ImcEntry], run_facts: Facts, *, quick: bool) -> Rep
 
 def page(entries: Sequence[ImcEntry], made: Facts) -> Page:
     """Return the experiment's page for docs/evidence."""
-    lead = f"{SOURCE}. {LEAD}\n\n{BLIND}"
+    lead = f"This page repeats experiments of {SOURCE}. {LEAD}\n\n{BLIND}"
     return Page(TITLE, lead, [*sections(entries, made), *basis(made)], made)
 
 
@@ -264,6 +264,7 @@ def _maps(entries: Sequence[ImcEntry], run_facts: Facts) -> Iterator[ReportFigur
         title = f"Gain of BBR over CUBIC, buffer of {BUFFER_WORDS[buffer]}"
         caption = (
             "The map shows by how many percent the goodput of BBR exceeds the goodput of CUBIC; "
-            f"the colour scale ends at {100 * limit:g} %. White: no published value is available."
+            f"the colour scale ends at {100 * limit:g} %. A cell is white if it has no published "
+            "value."
         )
         yield ReportFigure(f"gain-{buffer}", title, chart, caption, run_facts)

@@ -59,7 +59,7 @@ class SameSigns(CellsWithin[ImcEntry]):
 
 SIGN_GOAL = SameSigns(
     "gain_sign",
-    "sign of BBR's gain over CUBIC (1, -1, or 0 within 1 %)",
+    "sign of BBR's gain over CUBIC (1, -1, or 0 if the gain is within 1 %)",
     "absolute",
     lambda e: e.quantity == SIGN,
     1.0,

@@ -99,11 +99,9 @@ def _values(comparison: Comparison, facts: Facts, name: str = "alone-values") ->
         *right(*(f"Linux {variant.name}" for variant in comparison.variants)),
     ]
     caption = (
-        "Values are means over the seeds. A star marks a value that differs from the value on "
-        "the newest kernel by more than noise. The false discovery rate over all differences on "
-        "this page is "
-        "below `5 "
-        "%`."
+        "Values are means over the seeds. A star marks a value that differs from the value on the "
+        "newest kernel by more than noise. The false discovery rate over all differences on this "
+        "page is below `5 %`."
     )
     return Table(name, "Throughput and delay of one flow", columns, rows, caption, facts)
 

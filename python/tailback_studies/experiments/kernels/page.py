@@ -21,8 +21,8 @@ LEAD = (
 )
 HOW = (
     "`tailback kernel build --release 6.1` adds a kernel, and "
-    '`kernel = "6.1"` in a scenario selects it: see '
-    "[kernel.md](../concepts/kernel.md#kernels-side-by-side)."
+    '`kernel = "6.1"` in a scenario selects this kernel. '
+    "[kernel.md](../concepts/kernel.md#kernels-side-by-side) describes both."
 )
 SCE = (
     "Cells of the SCE draft with one unmodified flow of CUBIC, Reno or DCTCP through Cake. The "

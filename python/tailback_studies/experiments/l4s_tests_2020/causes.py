@@ -18,15 +18,15 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "round-trip times",
-        "set per flow; half of the delay in each direction, before the queue",
-        "stated: netem on the middlebox's ingress, chosen by DSCP in S1",
+        "set for each flow; half of it is added in each direction, before the queue",
+        "stated: netem on the middlebox's ingress; in S1 a packet's DSCP selects the delay",
     ),
     (
         "Prague",
-        "version 0.6, which carries over fractions of a segment of its window; no RTT scaling, "
-        "fallback or detection of classic queues",
-        "published source trees from before version 0.6 carry over such fractions, and one of "
-        "them has no RTT scaling. The description of the test bed mentions neither scaling "
+        "version 0.6, which keeps fractions of a segment for its next window; without RTT "
+        "scaling, fallback or detection of classic queues",
+        "published source trees from before version 0.6 keep such fractions too, and one of them "
+        "has no RTT scaling. The description of the test bed mentions neither scaling "
         "nor fallback",
     ),
     (
@@ -42,13 +42,14 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
     (
         "noecn",
         "no ECN for the flow of this name",
-        "stated: the middlebox clears the ECN field of its packets before the queue",
+        "stated: the middlebox clears the ECN field of this flow's packets before the queue",
     ),
     (
         "dualpi2",
-        "defaults of Linux, but the step marks only with more than one packet in L "
+        "defaults of Linux, but the step threshold applies only if L holds more than one packet "
         "(`min_qlen_step = 2`)",
-        "published trees of the module: `apply_step` where `qdisc_qlen(l_queue) > 1` on arrival",
+        "in the published sources of the module, `apply_step` requires `qdisc_qlen(l_queue) > 1` "
+        "on arrival",
     ),
     ("pfifo", "`limit 1000` at 50 Mbit/s, `limit 200` at 10", "stated"),
     ("fq_codel, pie, red", "options of the publication; otherwise tc's defaults", "stated"),
@@ -56,7 +57,7 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
         "value",
         "mean throughput over the measured time",
         "the publication takes the mean of `tcpi_delivery_rate`, sampled every 50 ms, without "
-        "zeros. That is a rate over the last round trip, which tailback does not record",
+        "zeros. tailback does not record this rate, which is measured over the last round trip",
     ),
     (
         "measured time",
@@ -76,7 +77,8 @@ NOT_RUN: tuple[tuple[str, int | None, str], ...] = (
         "a queue discipline of the SCE authors, which neither Linux nor the simulator has",
     ),
     (
-        "S5, S7, S8: tunnels, one flow for its ECN counters, Prague first",
+        "S5, S7 and S8, which test tunnels, the ECN counters of one flow, and a Prague flow that "
+        "starts first",
         None,
         "plots and counters",
     ),

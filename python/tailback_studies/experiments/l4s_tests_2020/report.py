@@ -20,7 +20,7 @@ TITLE = "L4S tests (2020), run again"
 SOURCE = "P. Heist and others, heistp/l4s-tests, results of November 2020"
 LEAD = (
     "In S1, Prague and CUBIC with different round-trip times share DualPI2, a FIFO or FQ-CoDel. "
-    "S2 to S4 have rate steps, variable rates and flows in both directions. In S6, Prague and a "
+    "S2 to S4 test rate steps, variable rates and flows in both directions. In S6, Prague and a "
     "classic flow share a queue with classic ECN (RFC 3168)."
 )
 BLIND = (
@@ -31,7 +31,7 @@ BLIND = (
 )
 QUICK = " A quick run: the published rows only, one seed, 40 s of each run measured."
 OTHER_LINUX = "today's Linux instead of the tree of 2020"
-VALUE = "mean throughput instead of the mean of tcpi_delivery_rate"
+VALUE = "values are mean throughputs, not means of tcpi_delivery_rate"
 
 
 def ran(results: Sequence[Results], *, quick: bool) -> Facts:
@@ -124,7 +124,7 @@ def report(
 
 def page(entries: Sequence[L4sEntry], extra: Sequence[Section], made: Facts) -> Page:
     """Return the experiment's page for docs/evidence."""
-    lead = f"{SOURCE}. {LEAD}\n\n{BLIND}"
+    lead = f"This page repeats experiments of {SOURCE}. {LEAD}\n\n{BLIND}"
     return Page(TITLE, lead, [*sections(entries, made), *extra, *basis(made)], made)
 
 
@@ -158,8 +158,8 @@ def shares(entries: Sequence[L4sEntry], run_facts: Facts) -> list[Block]:
     )
     caption = (
         "The figure shows each flow's share of the link in the tests S1 (two flows, different "
-        "round-trip times). On the solid line the measured share equals the published one; the "
-        "dashed lines are the limit for the 90th percentile of the error."
+        "round-trip times). On the solid line, the measured share equals the published share. "
+        "The dashed lines show the limit for the 90th percentile of the error."
     )
     return [ReportFigure("s1", "S1: share of the link", chart, caption, run_facts)]
 

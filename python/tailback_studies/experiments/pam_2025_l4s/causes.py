@@ -10,7 +10,7 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
     ("shaper", 'htb with the burst that tc computes (`burst = "tc"`)', "stated: no burst"),
     (
         "round-trip time",
-        "10 or 2 ms, half of it in each direction, before the queue",
+        "10 or 2 ms, half of it is added in each direction, before the queue",
         "stated: netem on both interfaces of a host; what the virtual machines add (0.1 to "
         "0.5 ms) is not known",
     ),
@@ -93,7 +93,7 @@ NOT_RUN: tuple[tuple[str, int | None, str], ...] = (
     (
         "rows of BBRv2, with or without L4S",
         900,
-        "tailback has no BBRv2 with L4S; the rows without L4S are not set up",
+        "tailback has no BBRv2 with L4S; the study does not simulate the rows without L4S",
     ),
     ("rows with Prague's ECN fallback", None, "published.csv does not contain them"),
 )

@@ -48,7 +48,10 @@ QUICK = " A quick run: published rows with a buffer of 2 BDP, one seed."
 def ran(results: Sequence[Results]) -> Facts:
     """Return the seeds, duration, engine and deviations of these runs, for the captions of a
     report."""
-    return facts(results, deviations=("today's algorithms instead of those of Linux 5.13 to 6.4",))
+    return facts(
+        results,
+        deviations=(("the algorithms are those of today's Linux, not those of Linux 5.13 to 6.4"),),
+    )
 
 
 def sections(entries: Sequence[PamEntry], made: Facts) -> list[Section]:
@@ -108,7 +111,7 @@ def report(
 
 def page(entries: Sequence[PamEntry], extra: Sequence[Section], made: Facts) -> Page:
     """Return the experiment's page for docs/evidence."""
-    lead = f"{SOURCE}. {LEAD}\n\n{HELD_OUT}"
+    lead = f"This page repeats experiments of {SOURCE}. {LEAD}\n\n{HELD_OUT}"
     shown = [*sections(entries, made), *extra, *basis(made), *every_row(entries)]
     return Page(TITLE, lead, shown, made)
 

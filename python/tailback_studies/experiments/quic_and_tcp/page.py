@@ -21,22 +21,22 @@ from tailback_studies.reproduction.page import Page
 
 TITLE = "QUIC stacks beside TCP"
 LEAD = (
-    "Each QUIC stack runs unmodified beside a TCP flow of Linux at one bottleneck, in virtual "
-    "time. A stack has its default congestion control unless the table names another. The study "
-    "is tailback's own, so there are no published numbers to compare with."
+    "Each QUIC stack runs unmodified and shares a bottleneck with a TCP flow of Linux, in "
+    "virtual time. A stack uses its default congestion control unless the table names another. "
+    "No publication has numbers for this study."
 )
 HOW = (
     "`tailback kernel build --program quinn` (and `quic-go`, `s2n-quic`, `aioquic`, `quiche`) "
-    "compiles the small endpoints that the study uses ([programs.md](../how-to/programs.md)). The "
-    "set-up was written down before the first run. aioquic is written in Python and slow, so it "
-    "runs at `20 Mbit/s` and `40 ms` only. Runs at `100 Mbit/s` with `10` and `160 ms` are a "
-    "separate part, because they take an hour (`--part beside-100-rtts`, "
-    "[quic-and-tcp-rtts.md](quic-and-tcp-rtts.md)). In some runs quic-go closed the connection "
-    "itself (`too many gaps in received data`). A table counts these runs, and all other numbers "
-    "exclude them; this rule was added after the first runs. quiche was added later, with its "
-    "default congestion control and with BBRv2 (`--part beside-20-quiche`, "
-    "[quic-and-tcp-quiche.md](quic-and-tcp-quiche.md)). The default control of quiche takes much "
-    "CPU time, because quiche then sends small datagrams. TCP flows negotiate ECN, and queues that "
+    "compiles the small endpoints that the study uses ([programs.md](../how-to/programs.md)). We "
+    "wrote down the set-up before the first run. aioquic is slow because it is written in Python, "
+    "so the study runs it at `20 Mbit/s` and `40 ms` only. Runs at `100 Mbit/s` with RTTs of `10` "
+    "and `160 ms` are a separate part of the study, because they take an hour (`--part "
+    "beside-100-rtts`, [quic-and-tcp-rtts.md](quic-and-tcp-rtts.md)). In some runs quic-go closed "
+    "the connection itself (`too many gaps in received data`). One table counts these runs; all "
+    "other numbers exclude them. We added this rule after the first runs. quiche was added later, "
+    "with its default congestion control and with BBRv2 (`--part beside-20-quiche`, "
+    "[quic-and-tcp-quiche.md](quic-and-tcp-quiche.md)). With its default control, quiche takes "
+    "much CPU time, because it sends small datagrams. TCP flows negotiate ECN, and queues that "
     "support ECN mark packets. Every segment and every datagram is a separate packet in the queue."
 )
 
@@ -117,10 +117,10 @@ def _alone(fetched: Sequence[Fetched], facts: Facts) -> list[Table]:
                 f"A transfer alone at {link.rate_mbit} Mbit/s",
                 columns,
                 rows,
-                "Time is from the first to the last payload byte (± half of the 95 % interval). "
-                "Queue is the mean queueing delay. ECN-capable is the sender's lowest share of "
-                "ECN-capable packets over RTTs. Empty: no seed delivered every byte within "
-                f"`{points.FETCH_S} s`.",
+                "*Time* is the time from the first to the last payload byte (± half of the 95 % "
+                "interval). *Queue* is the mean queueing delay. *Sent ECN-capable* is the share of "
+                "the sender's packets that are ECN-capable, at the RTT with the lowest share. A "
+                f"cell is empty if no seed delivered every byte within `{points.FETCH_S} s`.",
                 facts,
             )
         )
@@ -160,9 +160,9 @@ def _figure(name: str, met: Sequence[Met], facts: Facts) -> ReportFigure:
             }
         )
     caption = (
-        "The stack's share of the sum of both flows' throughput, with a 95 % interval over the "
-        "seeds; the line is a fair share. *Its own kind*: both flows are TCP flows of Linux with "
-        "the same congestion control."
+        "The figure shows the stack's share of the throughput of both flows together, with a 95 "
+        "% interval over the seeds. The line is the fair share. For *its own kind*, both flows "
+        "are TCP flows of Linux with the same congestion control."
     )
     return ReportFigure(
         f"{name}-share", "Shares of the throughput", _panels(pl.DataFrame(rows)), caption, facts
@@ -237,9 +237,9 @@ def _harm(name: str, met: Sequence[Met], facts: Facts) -> Table:
     ]
     shared = ", ".join(SHARED)
     caption = (
-        "Harm is the share of throughput that the Linux flow loses when the stack replaces a "
-        "second Linux flow (median over RTTs; negative: gain). "
-        f"Flows compete in {shared}; other queues isolate them. "
+        "*Harm* is the share of throughput that the Linux flow loses when the stack replaces a "
+        "second Linux flow. The table shows the median over RTTs; a negative value is a gain. "
+        f"Flows compete in {shared}; the other queues isolate flows. "
         "The table counts marks and drops of the stack's packets only."
     )
     return Table(f"{name}-harm", "Harm", columns, rows, caption, facts)

@@ -8,10 +8,14 @@ from tailback_studies.experiments.sce_2019.points import SceEntry
 #: Each row is a parameter of the set-up, its value in our scenarios, and where that value comes
 #: from.
 DECLARED: tuple[tuple[str, str, str], ...] = (
-    ("bottleneck", "Cake with besteffort in both directions: ACKs pass a second Cake", "stated"),
+    (
+        "bottleneck",
+        "Cake with besteffort in both directions, so ACKs pass through a second Cake",
+        ("stated"),
+    ),
     (
         "modes",
-        "flowblind, flowblind with sce-single, triple-isolate; SCE is enabled in all three",
+        "flowblind, flowblind with sce-single, and triple-isolate; all three modes enable SCE",
         "stated",
     ),
     (
@@ -23,12 +27,14 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
     (
         "receive buffers",
         "tuned by Linux, starting at 128 KiB",
-        "defaults of the publication's kernels; the RTTs at low rates confirm them",
+        "defaults of the publication's kernels; the published RTTs at low rates confirm these "
+        "defaults",
     ),
     (
         "slow start",
-        "ends at 10 segments, as if ssthresh were remembered from the last test",
-        "default of the publication's kernels; the value is inferred and the same in all runs",
+        "ends at 10 segments, as if the host had kept ssthresh from the last test",
+        "the publication's kernels keep ssthresh by default; the value of 10 is inferred, and "
+        "all runs use it",
     ),
     (
         "ESCE",
@@ -81,8 +87,8 @@ def cause(entry: SceEntry) -> str:
         return "unexplained: windows of two to five segments, in which each ACK matters"
     if "sce-single" in setup.mode and ccs & set(_SCE):
         return (
-            "unexplained: with `sce-single` (marking starts at the target delay), published "
-            "throughput of SCE flows is lower"
+            "unexplained: with `sce-single`, where marking starts at the target delay, the "
+            "published throughput of SCE flows is lower than the measured one"
         )
     return "unexplained"
 

@@ -70,13 +70,13 @@ def _map(group: str, quantity: str, entries: Sequence[SceEntry], facts: Facts) -
         columns=3 if single else 5,
     )
     over = (
-        "measured minus the published value, divided by Cake's rate"
+        "the measured value minus the published value, divided by Cake's rate"
         if shared
-        else "measured divided by the published value, minus one"
+        else "the measured value divided by the published value, minus one"
     )
     caption = (
-        f"The figure shows the {over}, in percent; errors above {100 * limit:g} % have the same "
-        "colour."
+        f"The figure shows relative errors, which are {over}. All errors above {100 * limit:g} % "
+        "have the same colour."
     )
     figure_id = f"error-{group}-{quantity.replace('_', '-')}"
     return ReportFigure(figure_id, f"Error of the {WORDS[quantity]}", chart, caption, facts)

@@ -19,10 +19,9 @@ FIRST = SceVariant(ccs={"dctcp": {"cut": "echo"}})
 
 LEAD = (
     "tailback repeats \u201cSome Congestion Experienced One and Two-Flow Tests\u201d (2019). This "
-    "page compares the results with every number in the tables of that study, names the "
+    "page compares the results with every number in the tables of that study. It names the "
     "mechanisms that cause the differences, and lists open questions. The report has more figures "
-    "and tables, and "
-    "`all-cells.csv` has every number."
+    "and tables, and `all-cells.csv` has every number."
 )
 
 CHANGED = """
