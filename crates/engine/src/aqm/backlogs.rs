@@ -1,20 +1,21 @@
-//! Counts the backlog of each queue of a discipline, and finds the longest queue fast.
+//! Counts the backlog of each queue in a discipline, and finds the longest queue quickly.
 //!
 //! A full discipline drops packets from its longest queue. So it must find this queue for every
-//! arriving packet, or for every batch of drops. Linux searches all queues (fq_codel, fq_pie) or
-//! keeps a heap of them (Cake). Here the queues are divided into blocks, and each block stores its
-//! largest backlog. A packet that enters or leaves a queue only flags the queue's block as changed.
-//! To find the longest queue, only flagged blocks are searched again. The queue found is the same
-//! as in Linux, except that Cake's heap may choose another of several equally long queues.
+//! arriving packet or for every batch of drops. Linux searches all queues (fq_codel, fq_pie) or
+//! keeps a heap of them (Cake). In tailback, the queues are divided into blocks, and each block
+//! stores the largest backlog of its queues. When a packet enters or leaves a queue, the queue's
+//! block is only flagged as changed. To find the longest queue, tailback searches only the flagged
+//! blocks again. The result is the same as in Linux. The only exception is that Cake's heap may
+//! choose another of several equally long queues.
 
 const BLOCK: usize = 64;
 
 #[derive(Clone, Debug)]
 pub struct Backlogs {
     bytes: Box<[u64]>,
-    /// Largest backlog of each block at its last search, bytes.
+    /// The largest backlog in each block when the block was last searched, in bytes.
     most: Box<[u64]>,
-    /// Whether a backlog of each block has changed since the block was last searched.
+    /// Whether a backlog in each block has changed since the block was last searched.
     changed: Box<[bool]>,
 }
 
@@ -44,8 +45,8 @@ impl Backlogs {
         self.changed[queue / BLOCK] = true;
     }
 
-    /// Returns the index and the bytes of the longest queue. If several queues are equally long,
-    /// returns the first of them.
+    /// Returns the index of the longest queue and its length in bytes. If several queues are
+    /// equally long, returns the first of them.
     pub fn longest(&mut self) -> (usize, u64) {
         let mut longest = (0, 0);
         let blocks = self.most.iter_mut().zip(&mut self.changed);
@@ -71,7 +72,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Compares `longest` with a search of all queues.
+        /// Compares the result of `longest` with that of a search of all queues.
         #[test]
         fn the_first_of_the_longest(
             queues in 1usize..200,

@@ -1,10 +1,11 @@
 //! Cake combines a shaper, tins (classes of traffic), a queue for each flow, and the AQM Cobalt.
 //!
-//! This queue follows Linux 7.3 sch_cake. Linux's Cake does not set SCE marks, so these follow the
-//! version of Cake by the authors of SCE (Some Congestion Experienced; June 2019, see
+//! This queue follows Linux 7.3 sch_cake. Linux's Cake does not set SCE marks. For these marks,
+//! this queue follows the Cake of the authors of SCE (Some Congestion Experienced; June 2019, see
 //! `aqm/sce.rs`). Cake itself shapes the traffic to the link's rate, so the link does not limit the
-//! rate a second time. For the shaper, a packet has the size that `overhead`, `mpu` and `atm` give
-//! it. The packet occupies the link for the time that this size takes at the link's rate.
+//! rate a second time. The options `overhead`, `mpu` and `atm` determine the size that a packet has
+//! for the shaper. The packet occupies the link for the time that this size takes at the link's
+//! rate.
 //!
 //! | module | what it implements |
 //! |---|---|
@@ -15,15 +16,15 @@
 //! | `ack_filter` | the ACK filter |
 //! | `memory` | how much of the memory limit a packet uses |
 //!
-//! Known deviations: Linux distinguishes flows and hosts by the hash of the sender's socket. For a
+//! Known deviations: Linux distinguishes flows and hosts by the hash of the sending socket. For a
 //! packet without such a hash, Linux hashes the addresses with a random key. In tailback, the hash
-//! depends on the identifying numbers of the flow and its hosts, and on the run's seed. If Cake is
-//! full and several queues share the largest length, tailback drops from the first of these queues.
-//! Linux drops from the queue on top of its heap. If a host has more than 16 bulk queues, each of
-//! these queues gets the bytes of several DRR rounds at once, which saves computation (see
+//! depends on the numbers of the flow and of its hosts, and on the seed of the run. If Cake is full
+//! and several queues are equally long, tailback drops from the first of these queues. Linux drops
+//! from the one that is on top of its heap. If a host has more than 16 bulk queues, tailback gives
+//! each of these queues the bytes of several DRR rounds at once. This saves computation (see
 //! cake/flows.rs). Every packet is one segment, so `split_gso` has no effect. The options
-//! `unlimited`, `autorate-ingress`, `nat` and `fwmark` are not implemented. On a link whose rate
-//! follows a trace, Cake shapes at the mean rate.
+//! `unlimited`, `autorate-ingress`, `nat` and `fwmark` are not implemented. If the link's rate
+//! follows a trace, Cake shapes to the mean rate of the trace.
 
 use tailback_record::Cause;
 
@@ -199,14 +200,14 @@ pub const ENTRY: Entry<Build> = Entry {
     build: |options, context| Box::new(Cake::new(options, context)),
 };
 
-/// Configuration that does not change during the run.
+/// The configuration, which does not change during the run.
 #[derive(Debug)]
 struct Config {
     isolation: Isolation,
     tins: Tins,
     ramp: Ramp,
     fresh: Fresh,
-    /// Cobalt's interval in us. tc passes the interval to the kernel in this unit.
+    /// Cobalt's interval in us, the unit in which tc passes it to the kernel.
     rtt_us: u64,
     ack_filter: AckFilter,
     sizes: Sizes,
@@ -290,8 +291,8 @@ struct Tin {
     flows: Flows,
     params: Params,
     per_byte: PerByte,
-    /// Time until which the tin has used its share of the rate, ns. Each sent packet advances this
-    /// time by the packet's transmission time at that share.
+    /// The time up to which the tin has used its share of the rate, in ns. Each packet that is sent
+    /// advances this time by the packet's transmission time at the tin's share of the rate.
     next: i64,
     backlog: u64,
 }
@@ -341,9 +342,9 @@ impl Tin {
 #[derive(Clone, Copy, Debug, Default)]
 struct Known {
     keys: Keys,
-    /// The tin of the flow's DSCP.
+    /// The tin that the flow's DSCP selects.
     tin: u8,
-    /// The tin of DSCP 0, which applies after Cake has set the DSCP to 0 (`wash`).
+    /// The tin that DSCP 0 selects. It is used after Cake has set the DSCP to 0 (`wash`).
     washed: u8,
 }
 
@@ -354,9 +355,9 @@ pub struct Cake {
     shaper: Shaper,
     tins: Box<[Tin]>,
     index: [u8; 64],
-    /// Properties of each flow's packets, and of its packets in the reverse direction.
+    /// For each flow: properties of its packets in both directions.
     known: Vec<[Known; 2]>,
-    /// Seed of the hashes of flows and hosts.
+    /// The seed for the hashes of flows and hosts.
     salt: u64,
     backlog: Backlog,
     memory: (u64, u64),
@@ -364,7 +365,7 @@ pub struct Cake {
     active: u32,
     /// Whether the link's rate is 0.
     stopped: bool,
-    /// The last served tin and queue.
+    /// The tin and the queue that were served last.
     served: (usize, usize),
     rng: Stream,
 }
@@ -375,12 +376,12 @@ enum Taken {
     /// A packet was delivered.
     Packet,
     Empty,
-    /// A packet was dropped but was charged to the rate (`ingress`). The scheduler must choose a
-    /// queue again.
+    /// The packet was dropped, but its bytes were charged to the rate (`ingress`). The scheduler
+    /// must choose a queue again.
     Charged,
 }
 
-/// Hashes with the finaliser of SplitMix64, and keeps the upper half.
+/// Computes a hash with the finaliser of SplitMix64, and returns the upper half of the result.
 fn mix(x: u64) -> u32 {
     let mut z = x.wrapping_add(0x9E37_79B9_7F4A_7C15);
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -429,8 +430,8 @@ impl Cake {
     }
 
     fn know(&self, flow: u32, info: FlowInfo) -> [Known; 2] {
-        // The flow has four separate hashes: one for each direction, one for the source, and one
-        // for the destination.
+        // A flow has four separate hashes: one for each direction, one for its source, and one for
+        // its destination.
         let hash = |domain: u64, number: u32| mix(self.salt ^ (domain << 32 | u64::from(number)));
         let way = |reverse: bool| {
             let (from, to) = if reverse {
@@ -466,7 +467,8 @@ impl Cake {
         self.known[flow][usize::from(packet.has(flags::ACK))]
     }
 
-    /// Adds flows that the scenario does not describe. Each of them has its own hosts and DSCP 0.
+    /// Adds flows that the scenario does not describe. Each of these flows has its own hosts and
+    /// DSCP 0.
     #[cold]
     fn meet(&mut self, flow: usize) {
         for flow in self.known.len() as u32..=flow as u32 {
@@ -525,8 +527,8 @@ impl Cake {
         true
     }
 
-    /// Returns the highest tin that has packets and is within its share. If every tin is above its
-    /// share, returns the tin that will be within its share first.
+    /// Returns the highest tin that has packets and is within its share of the rate. If every tin
+    /// with packets is above its share, returns the tin that will be within its share first.
     #[inline]
     fn choose(&self, now: i64) -> usize {
         if self.active & self.active.wrapping_sub(1) == 0 {
@@ -545,8 +547,8 @@ impl Cake {
         best.0
     }
 
-    /// Takes packets from a queue until the AQM lets a packet pass, and writes this packet to
-    /// `next`. With `ingress`, a drop also ends the loop.
+    /// Takes packets from a queue until the AQM lets a packet pass. Writes this packet to `next`.
+    /// With `ingress`, a drop also ends the loop.
     #[inline]
     fn take(
         &mut self,
@@ -603,7 +605,8 @@ impl Cake {
         }
     }
 
-    /// Drops an ACK that the packet just appended to its queue has made redundant.
+    /// A packet has just been appended to a queue. If it makes an ACK in the queue redundant, drops
+    /// this ACK.
     #[inline(never)]
     fn filter_acks(&mut self, t: usize, index: usize, now: Time, sink: &mut Sink) {
         let queue = &self.tins[t].flows.get(index).packets;
@@ -676,7 +679,7 @@ impl Queue for Cake {
     fn dequeue(&mut self, now: Time, sink: &mut Sink, next: &mut Packet) -> Dequeue {
         let clock = now.ns() as i64;
         if self.stopped {
-            // The link requests packets again after an outage. Packets that could not leave during
+            // After an outage, the link requests packets again. Packets that could not leave during
             // the outage must not leave in a burst now.
             self.stopped = false;
             self.shaper.resume(clock);
@@ -723,7 +726,7 @@ impl Queue for Cake {
     }
 
     fn rate_changed(&mut self, rate: Rate, _now: Time) {
-        // With rate 0, the link does not request packets.
+        // While the rate is 0, the link does not request packets.
         if rate.0 == 0 {
             self.stopped = true;
             return;

@@ -1,17 +1,17 @@
 //! CoDel: controlled delay (RFC 8289).
 //!
 //! This queue follows Linux 7.3 sch_codel and codel_impl.h, even where they differ from RFC 8289.
-//! Time is counted in ticks of 1024 ns (so 5 ms becomes 4.999 ms). CoDel approximates 1/sqrt(count)
-//! by a 16-bit fraction, which each drop or mark improves by one Newton step. A dequeue marks at
-//! most one packet, and returns this packet. A dequeue drops at most 256 packets, and skips further
-//! drops that are due. As in the RFC, CoDel acts only while more than one MTU stays queued. If a
-//! dropping phase begins within 16 intervals after the previous phase, its count starts from the
-//! number of drops and marks in the previous phase. Otherwise, or if that number is 0 or 1, its
-//! count starts from 1.
+//! CoDel counts time in ticks of 1024 ns (so 5 ms becomes 4.999 ms). CoDel approximates
+//! 1/sqrt(count) by a 16-bit fraction. Each drop or mark improves the fraction by one Newton step.
+//! A dequeue marks at most one packet, and returns this packet. A dequeue drops at most 256
+//! packets. If more drops are due, it skips them. As in the RFC, CoDel acts only while more than
+//! one MTU stays queued. If a dropping phase begins within 16 intervals after the previous phase,
+//! its count starts from a higher value. This is the number of drops and marks in the previous
+//! phase. Otherwise, or if that number is 0 or 1, its count starts from 1.
 //!
-//! Known deviations: times do not wrap, whereas Linux compares 32-bit ticks, which wrap after 73
-//! minutes. If CoDel marks a packet that is also above `ce_threshold`, the counters include this
-//! mark only once. The option `sce` is not in Linux (see sce.rs).
+//! Known deviations: times do not wrap. Linux compares 32-bit ticks, which wrap after 73 minutes.
+//! If CoDel marks a packet that is also above `ce_threshold`, tailback's counters include this mark
+//! only once. The option `sce` is not in Linux (see sce.rs).
 
 use super::fifo::{Limit, Packets};
 use super::sce::{self, Marker};
@@ -75,8 +75,8 @@ const KERNEL: Qdisc = Qdisc {
     ],
     drops_at_dequeue: true,
     xstats: Xstats {
-        // Offsets of the kernel's counters ecn_mark and ce_mark. ce_mark counts marks by
-        // ce_threshold.
+        // Offsets of the kernel's counters `ecn_mark` and `ce_mark`. `ce_mark` counts marks because
+        // of `ce_threshold`.
         marks: Some(&[24, 32]),
         gauges: &[
             Gauge {
@@ -95,7 +95,7 @@ const KERNEL: Qdisc = Qdisc {
     ..Qdisc::DEFAULT
 };
 
-/// Option: the target of the sojourn time.
+/// The option for the target of the sojourn time.
 pub const TARGET: Opt = Opt {
     name: "target",
     doc: "Acceptable sojourn time of a packet.",
@@ -106,7 +106,7 @@ pub const TARGET: Opt = Opt {
     tc: None,
 };
 
-/// Option: the time over which CoDel takes the minimum of the sojourn time.
+/// The option for the interval, in which CoDel takes the minimum of the sojourn time.
 pub const INTERVAL: Opt = Opt {
     name: "interval",
     doc: "How long the sojourn time must stay above the target before CoDel acts. The interval should be about the largest round-trip time.",
@@ -117,7 +117,7 @@ pub const INTERVAL: Opt = Opt {
     tc: None,
 };
 
-/// Option: whether CoDel marks instead of dropping.
+/// The option for marking packets instead of dropping them.
 pub const ECN: Opt = Opt {
     name: "ecn",
     doc: "Whether ECN-capable packets are marked instead of dropped.",
@@ -126,7 +126,7 @@ pub const ECN: Opt = Opt {
     tc: Some("ecn or noecn"),
 };
 
-/// Option: the sojourn time above which packets are marked in addition to CoDel's marks.
+/// The option for the sojourn time above which packets are marked in addition to CoDel's marks.
 pub const CE_THRESHOLD: Opt = Opt {
     name: "ce_threshold",
     doc: "Sojourn time above which every ECN-capable packet is marked, in addition to CoDel's marks. Without this option, there is no such threshold.",
@@ -148,7 +148,7 @@ pub struct Codel {
 }
 
 impl Codel {
-    /// Implements `dequeue` for a queue that sends SCE marks.
+    /// Implements `dequeue` for a queue that sets SCE marks.
     #[inline(never)]
     fn dequeue_with_sce(&mut self, now: Time, sink: &mut Sink, next: &mut Packet) -> Dequeue {
         let packets = &mut self.packets;

@@ -1,46 +1,47 @@
-//! DualPI2 is the dual-queue coupled AQM of L4S (RFC 9332). It has two queues: L (low latency) for
-//! packets of scalable flows, and C for packets of classic flows.
+//! DualPI2 is the dual-queue coupled AQM of L4S (RFC 9332). It has two queues: L (low latency) is
+//! for packets of scalable flows, and C is for packets of classic flows.
 //!
-//! By default, the queue follows sch_dualpi2 of Linux 7.3.4 (in Linux since 6.17), including its
-//! integer arithmetic. A PI controller updates the probability p every `tupdate`. Its input is the
-//! sojourn time of the packet at the head of L or of C, whichever is larger. A classic packet is
-//! dropped, or marked if it is ECN-capable, with probability p squared: two random numbers must
-//! both be below p. Scalable packets are marked with probability k p, where k is `coupling_factor`.
-//! They are always marked if they waited longer than the step threshold. While the backlog is below
-//! two frames, packets are neither marked nor dropped. As in the kernel, p is computed modulo 2^32,
-//! so a change of p by more than 1 wraps around.
+//! By default, DualPI2 follows sch_dualpi2 of Linux 7.3.4 (in Linux since 6.17), including its
+//! integer arithmetic. A PI controller updates the probability p every `tupdate`. The controller's
+//! input is the sojourn time of the packet at the head of L or at the head of C, whichever is
+//! larger. A classic packet is dropped with probability p squared, or marked if it is ECN-capable.
+//! For this, two random numbers must both be below p. Scalable packets are marked with probability
+//! k p, where k is `coupling_factor`. They are always marked if their sojourn time exceeds the step
+//! threshold. While the backlog is below two frames, packets are neither marked nor dropped. As in
+//! the kernel, p is computed modulo 2^32. So if p changes by more than 1, it wraps around.
 //!
-//! `version` selects an earlier version and sets the options that differ in that version
+//! `version` selects an earlier version, and sets the options that differ in this version
 //! (dualpi2/presets.rs lists the sources):
 //! - `dualpi2-2019-02-21`: the scheduler is a time-shifted FIFO. `l_drop` is 0, the target is 20 ms
-//!   and `tupdate` is 32 ms. The gains are rounded to whole units per tick of 64 ns (0.309 and
-//!   3.114 Hz instead of 0.3125 and 3.125). The timer counts jiffies of 4 ms, and first fires after
-//!   half a second. Random numbers are compared with `<` instead of `<=`. The step threshold has a
-//!   resolution of 1024 ns, and applies only if at least one more packet remains in L. There is no
-//!   memory limit.
+//!   and `tupdate` is 32 ms. The gains are rounded to whole units per tick of 64 ns. (They become
+//!   0.309 and 3.114 Hz instead of 0.3125 and 3.125 Hz.) The timer counts jiffies of 4 ms. It first
+//!   fires after half a second. Random numbers are compared with p by `<` instead of `<=`. The step
+//!   threshold has a resolution of 1024 ns. It applies only if at least one more packet remains in
+//!   L. There is no memory limit.
 //! - `dualpi2-2019-wrr-counter`: the scheduler serves L until L has sent `wrr_ratio` packets since
-//!   C's last packet. There is no time shift unless `tshift` sets one. The gains are rounded to
-//!   whole units per ns (0.233 and 2.794 Hz).
-//! - `dualpi2-2019-wrr-percent`: the scheduler divides the link by bytes between L and C, and C's
-//!   share is `classic_protection`. The gains are those of `dualpi2-2019-wrr-counter`. `l_drop` is
+//!   the last packet of C. There is no time shift, unless the option `tshift` sets one. The gains
+//!   are rounded to whole units per ns. (They become 0.233 and 2.794 Hz.)
+//! - `dualpi2-2019-wrr-percent`: the scheduler divides the link between L and C by bytes. C's share
+//!   is `classic_protection`. The gains are those of `dualpi2-2019-wrr-counter`. `l_drop` is
 //!   100. The step threshold applies if at least two packets remain in L.
-//! - `dualpi2-2019-refactored`: like current Linux, but with a timer that counts jiffies and
-//!   without a memory limit. A division by 127 instead of 64 makes the gains smaller by a factor of
-//!   0.504. The step threshold applies to packets that find more than one packet in L.
+//! - `dualpi2-2019-refactored`: this version is like current Linux, but its timer counts jiffies
+//!   and there is no memory limit. It divides by 127 instead of 64, which multiplies the gains by
+//!   0.504. The step threshold applies to packets that find more than one packet in L when they
+//!   arrive.
 //!
-//! On the kernel engine, tailback's own module `sch_dualpi2_2019` runs the versions that Linux does
-//! not include.
+//! On the kernel engine, tailback's own module `sch_dualpi2_2019` runs the versions that are not in
+//! Linux.
 //!
-//! Two options are not in Linux. `l_aqm = "ramp"` replaces the step threshold of L with the ramp of
-//! RFC 9332 (dualpi2/ramp.rs). `queue_protection` sends packets of flows that build a queue in L to
-//! C (dualpi2/protection.rs).
+//! Linux does not have the following two options. `l_aqm = "ramp"` replaces the step threshold of L
+//! with the ramp of RFC 9332 (dualpi2/ramp.rs). `queue_protection` moves packets of flows that
+//! build a queue in L to C (dualpi2/protection.rs).
 //!
-//! Known deviations: the counters of marks by the step and by the coupling do not count packets
-//! that arrived with CE. The kernel's counters include these packets. tc filters are not
-//! implemented, so L contains only ECN-capable packets. Packets are single segments, so `split_gso`
-//! has no effect. The first update comes one `tupdate` after the start. The scheduler is reset only
-//! when drops empty both queues. This is as in Linux below htb, because htb never calls the dequeue
-//! function of an empty queue.
+//! Known deviations: the counters of marks by the step and by the coupling leave out packets that
+//! arrived with CE. The kernel's counters include these packets. tc filters are not implemented, so
+//! L contains only ECN-capable packets. Packets are single segments, so `split_gso` has no effect.
+//! The first update of p comes one `tupdate` after the start. The scheduler is reset only when
+//! drops empty both queues. Linux behaves in the same way below htb, because htb never calls the
+//! dequeue function of an empty queue.
 
 use std::cell::Cell;
 
@@ -97,7 +98,7 @@ pub(super) const COUPLING: Opt = Opt {
     tc: None,
 };
 
-/// Range of the gains in Hz that tc and Linux accept, in steps of 1/256.
+/// The gains in Hz that tc and Linux accept, in steps of 1/256.
 pub(super) const GAIN: Kind = Kind::Float {
     min: 1.0 / 256.0,
     max: 8_388_607.0,
@@ -296,15 +297,16 @@ pub const ENTRY: Entry<Build> = Entry {
     build: |options, context| Box::new(DualPi2::new(options, context)),
 };
 
-/// The step threshold. A packet of L above the threshold is always marked, even if the probability
+/// The step threshold of L. A packet above this threshold is always marked, even if the probability
 /// is 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
-    /// Sojourn time in ns, as in Linux.
+    /// The threshold is a sojourn time in ns, as in Linux.
     Sojourn(Time),
-    /// Sojourn time in units of 1024 ns, as in the versions before `dualpi2-2019-refactored`.
+    /// The threshold is a sojourn time in units of 1024 ns, as in the versions before
+    /// `dualpi2-2019-refactored`.
     Kibi(u64),
-    /// Number of packets that remain in L when the packet leaves.
+    /// The threshold is the number of packets that remain in L when a packet leaves.
     Packets(u64),
 }
 
@@ -335,8 +337,7 @@ pub(super) fn single(options: &Options, mtu: u32) -> Params {
     controller(options, mtu)
 }
 
-/// Returns whether a packet is treated as scalable. With `any`, ECT(0) packets are also treated as
-/// scalable.
+/// Returns whether a packet counts as scalable. With `any`, ECT(0) packets also count as scalable.
 #[inline]
 pub(super) fn scalable(ecn: Ecn, any: bool) -> bool {
     match ecn {
@@ -346,14 +347,14 @@ pub(super) fn scalable(ecn: Ecn, any: bool) -> bool {
     }
 }
 
-/// A jiffy of the kernels in the testbeds of 2019 (HZ 250), ns.
+/// A jiffy of the kernels in the testbeds of 2019 (HZ 250), in ns.
 const JIFFY: u64 = 4_000_000;
 
-/// Time of the first update in the versions before `dualpi2-2019-refactored`, which wait for HZ / 2
-/// jiffies.
+/// When the first update occurs in the versions before `dualpi2-2019-refactored`. They wait for HZ
+/// / 2 jiffies.
 const HALF_A_SECOND: Time = Time::from_ms(500);
 
-/// Counters that tailback samples (gauges), as in the kernel's `tc -s`.
+/// Counters that tailback samples (gauges). The kernel's `tc -s` shows the same counters.
 #[derive(Debug, Default)]
 struct Statistics {
     packets_c: Cell<u64>,
@@ -374,27 +375,27 @@ pub struct DualPi2 {
     l: Packets,
     c: Packets,
     limit: u64,
-    /// The memory limit, and the memory that Linux would use now, bytes.
+    /// The memory limit, and the memory that Linux would use now, both in bytes.
     memlimit: u64,
     memory: u64,
     params: Params,
     vars: Vars,
     scheduler: Scheduler,
     step: Step,
-    /// Smallest number of packets in L at which the step threshold applies. The packets are counted
-    /// when a packet arrives, or when it leaves if `step_at_dequeue` is set.
+    /// The step threshold applies only if L has at least this many packets. They are counted when a
+    /// packet arrives or, with `step_at_dequeue`, when a packet leaves.
     min_step: u64,
-    /// Whether the packets in L are counted for `min_step` when a packet leaves, not when it
+    /// Whether the packets in L are counted for `min_step` when a packet leaves, and not when it
     /// arrives. The leaving packet is not counted.
     step_at_dequeue: bool,
     ramp: Option<Ramp>,
     protection: Option<Box<Protection>>,
     any_ect: bool,
-    /// Whether packets are dropped or marked on arrival instead of on departure.
+    /// Whether packets are dropped or marked on arrival and not on departure.
     early: bool,
     reset_statistics: bool,
-    /// Time between two resets of the statistics. A reset also clears the controller's last delay.
-    /// `None` means that there are no resets.
+    /// The time between two resets of the statistics. A reset also clears the delay that the
+    /// controller has stored. `None` means that the statistics are never reset.
     reset_interval: Option<Time>,
     next_reset: Time,
     statistics: Statistics,
@@ -442,8 +443,8 @@ impl DualPi2 {
             min_step: options.int("min_qlen_step").unsigned_abs(),
             step_at_dequeue,
             ramp: Ramp::of(options),
-            // Draw a random key only with queue protection. Without it, the queue's other random
-            // numbers must not change.
+            // Draw a random key only if queue protection is on. Otherwise, the other random numbers
+            // of the queue would change.
             protection: (options.bool("queue_protection"))
                 .then(|| Box::new(Protection::new(rate, rng.bits()))),
             any_ect: options.bool("any_ect"),
@@ -465,8 +466,9 @@ impl DualPi2 {
         self.l.len() + self.c.len()
     }
 
-    /// Drops packets from the heads, first of C and then of L, while the queue is above a limit
-    /// that was lowered. As in Linux, the scheduler and the controller do not see these packets.
+    /// A limit was lowered. Drops packets from the head of C, and then from the head of L, while
+    /// the queue is above the new limit. As in Linux, the scheduler and the controller do not
+    /// notice these drops.
     fn shrink(&mut self, now: Time, sink: &mut Sink) {
         let mut packet = Packet::new(0, 0, Ecn::NotEct);
         while self.queued() > self.limit || self.memory > self.memlimit {
@@ -478,7 +480,7 @@ impl DualPi2 {
         }
     }
 
-    /// Calls [`DualPi2::survives`] on arrival, in versions that drop or mark on arrival.
+    /// In versions that drop or mark on arrival, calls [`DualPi2::survives`] on arrival.
     #[inline(never)]
     fn survives_early(
         &mut self,
@@ -490,8 +492,8 @@ impl DualPi2 {
         self.survives(packet, scalable, now, sink)
     }
 
-    /// Marks or drops a packet of L (scalable) or C with a probability that depends on p. Returns
-    /// whether the packet survives.
+    /// Marks or drops a packet of L or C. The probability depends on p. Returns whether the packet
+    /// was not dropped.
     #[inline(always)]
     fn survives(
         &mut self,
@@ -525,8 +527,8 @@ impl DualPi2 {
         }
     }
 
-    /// Applies the ramp and the coupling to a packet that leaves L. In overload it does nothing and
-    /// returns false. The caller then calls [`DualPi2::survives`].
+    /// Applies the ramp and the coupling to a packet that leaves L. In overload, it does nothing
+    /// and returns false. The caller then calls [`DualPi2::survives`].
     #[inline(never)]
     fn ramped(&mut self, packet: &mut Packet, now: Time, sink: &mut Sink) -> bool {
         let backlog = self.l.bytes() + self.c.bytes();
@@ -580,8 +582,8 @@ impl DualPi2 {
         }
     }
 
-    /// Returns the sojourn times of the packets at the heads, L first. The time of an empty queue
-    /// is 0.
+    /// Returns the sojourn times of the packets at the two heads, L first. If a queue is empty, its
+    /// time is 0.
     fn delays(&self, now: Time) -> (Time, Time) {
         let of = |queue: &Packets| {
             queue
@@ -637,7 +639,7 @@ impl Queue for DualPi2 {
             sink.drop(packet, Cause::Overflow, now);
             return;
         }
-        // Choose the packet's queue before a mark can change its ECN field.
+        // Choose the queue before a mark changes the packet's ECN field.
         let mut to_l = scalable(packet.ecn, self.any_ect);
         if to_l && self.protection.is_some() {
             to_l = self.admits(packet, now);

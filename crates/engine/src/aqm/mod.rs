@@ -29,32 +29,35 @@ pub use tailback_record::Cause;
 /// The result of [`Queue::dequeue`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dequeue {
-    /// The next packet was delivered.
+    /// The queue has delivered the next packet.
     Packet,
-    /// Nothing is queued.
+    /// The queue is empty.
     Empty,
-    /// The next packet was delivered by a queue that itself shapes to the link's rate. The link
-    /// sends the packet at once and does not request another packet before this time.
+    /// The queue has delivered the next packet, and itself shapes traffic to the link's rate. The
+    /// link sends the packet at once and does not request another packet before this time.
     Until(Time),
-    /// Packets are queued, but a shaping queue does not let them leave before this time.
+    /// Packets are queued, but the queue itself shapes traffic and lets no packet leave before this
+    /// time.
     NotBefore(Time),
 }
 
 /// A queue discipline.
 ///
 /// The link sets `packet.stamp` to the time of arrival before `enqueue`. A packet's sojourn time at
-/// `now` is `now - stamp`. Every packet given to `enqueue` is either returned by `dequeue` once or
-/// reported to `sink.drop` once. `sink.mark` marks a packet and counts the mark.
+/// `now` is `now - stamp`. For every packet that `enqueue` receives, one of two things happens
+/// once. Either `dequeue` returns the packet, or the queue reports it to `sink.drop`. `sink.mark`
+/// marks a packet and counts the mark.
 pub trait Queue: Send {
-    /// Queues or drops a packet. A queue that marks the packet does so before it copies the packet.
+    /// Queues or drops a packet. If the queue marks the packet, it does so before it copies the
+    /// packet.
     fn enqueue(&mut self, packet: &mut Packet, now: Time, sink: &mut Sink);
 
     /// Writes the next packet that may leave to `next`. The previous content of `next` does not
-    /// matter. The packet is written in place, so that it is copied only once between the queue and
-    /// the link.
+    /// matter. The packet is written in place. So it is copied only once on its way from the queue
+    /// to the link.
     fn dequeue(&mut self, now: Time, sink: &mut Sink, next: &mut Packet) -> Dequeue;
 
-    /// Returns the next packet by value, if a packet may leave. Only tests call this.
+    /// If a packet may leave, returns the next packet by value. Only tests call this function.
     fn take(&mut self, now: Time, sink: &mut Sink) -> Option<Packet> {
         let mut next = Packet::new(0, 0, Ecn::NotEct);
         match self.dequeue(now, sink, &mut next) {
@@ -63,8 +66,8 @@ pub trait Queue: Send {
         }
     }
 
-    /// Returns the packets at these positions behind the head, the farthest first, or `None` if the
-    /// queue cannot find them. The link uses them only to prefetch memory.
+    /// Returns the packets at these positions behind the head, the farthest first. Returns `None`
+    /// if the queue cannot find them. The link uses these packets only to prefetch memory.
     fn ahead(&self, _places: [usize; 3]) -> Option<[&Packet; 3]> {
         None
     }
@@ -79,37 +82,38 @@ pub trait Queue: Send {
     fn rate_changed(&mut self, _rate: Rate, _now: Time) {}
 
     /// Returns the names of the options that may change while the queue holds packets. A change
-    /// never changes the unit of an option, nor which internal values (gauges) are sampled.
+    /// must not change the unit of an option or the set of sampled values (gauges).
     fn changeable(&self) -> &'static [&'static str] {
         &[]
     }
 
-    /// Changes options during a run, as `tc qdisc change` does. `options` are complete, and only
-    /// those of [`Queue::changeable`] differ. Packets stay queued, unless a limit shrinks.
+    /// Changes options during a run, as `tc qdisc change` does. `options` holds every option. Only
+    /// options that [`Queue::changeable`] returns may differ. Packets stay in the queue, unless a
+    /// limit is lowered.
     fn change(&mut self, _options: &Options, _setting: &Setting, _sink: &mut Sink) {}
 
-    /// Sets the bytes that the link adds to each frame, for a queue that itself shapes to the
-    /// link's rate. Called before the first packet.
+    /// Sets how many bytes the link adds to each frame. A queue that itself shapes to the link's
+    /// rate needs this number. Called before the first packet.
     fn link_overhead(&mut self, _bytes: i32) {}
 
-    /// Describes each flow and traffic source, in the order of their flow numbers, to a queue that
-    /// distinguishes hosts or classes. Called before the first packet.
+    /// Describes each flow and traffic source, in the order of their flow numbers. A queue that
+    /// distinguishes hosts or classes needs this. Called before the first packet.
     fn flows(&mut self, _flows: &[FlowInfo]) {}
 
     /// Returns the number of packets and bytes queued.
     fn backlog(&self) -> Backlog;
 
-    /// Adds internal state for time series, e.g. a drop probability, in the order of
+    /// Appends internal values for the time series, such as a drop probability, in the order of
     /// [`Queue::gauge_names`].
     fn gauges(&self, _now: Time, _out: &mut Vec<f64>) {}
 
-    /// Returns the names of the gauges (sampled internal values), with the unit as suffix.
+    /// Returns the names of the gauges (sampled internal values). Each name ends with the unit.
     fn gauge_names(&self) -> &'static [&'static str] {
         &[]
     }
 }
 
-/// How much is queued.
+/// How much data is in a queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Backlog {
     /// Number of packets.
@@ -118,30 +122,30 @@ pub struct Backlog {
     pub bytes: u64,
 }
 
-/// Data about the link for a queue's constructor, in addition to the options.
+/// What a queue's constructor gets in addition to the options: data about the link.
 pub struct QueueContext {
     /// Nominal rate of the link.
     pub rate: Rate,
-    /// Largest frame of the scenario, bytes (1514 by default).
+    /// Length of the largest frame in the scenario, in bytes (1514 by default).
     pub mtu: u32,
     /// The queue's random stream.
     pub rng: Stream,
 }
 
-/// Data about the link and the run for a queue whose options change.
+/// What a queue gets when its options change: data about the link and the run.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
-    /// Rate of the link now.
+    /// The current rate of the link.
     pub rate: Rate,
-    /// Largest frame of the scenario, bytes.
+    /// Length of the largest frame in the scenario, in bytes.
     pub mtu: u32,
     /// The current time.
     pub now: Time,
 }
 
-/// Dequeues and drops packets while a queue is above a limit that was lowered. In Linux,
-/// disciplines with a queue for each flow drop packets in this way. The other disciplines drop
-/// packets directly from the head ([`fifo::Packets::shrink`]).
+/// A limit of a queue was lowered. Dequeues and drops packets while the queue is above the new
+/// limit. In Linux, disciplines that have a queue for each flow drop packets in this way. All other
+/// disciplines drop packets directly from the head ([`fifo::Packets::shrink`]).
 fn shrink<Q: Queue>(queue: &mut Q, now: Time, sink: &mut Sink, above: impl Fn(&Q) -> bool) {
     let mut packet = Packet::new(0, 0, Ecn::NotEct);
     while above(queue) {
@@ -152,7 +156,7 @@ fn shrink<Q: Queue>(queue: &mut Q, now: Time, sink: &mut Sink, above: impl Fn(&Q
     }
 }
 
-/// The constructor of a queue. Its options are complete and validated.
+/// The constructor of a queue. The options that it receives are complete and validated.
 pub type Build = fn(&Options, QueueContext) -> Box<dyn Queue>;
 
 /// The queue disciplines built into tailback. Add a line here for each new discipline.
@@ -174,8 +178,8 @@ pub const ENTRIES: &[&Entry<Build>] = &[
 /// Every queue discipline, including those of plugins.
 pub static TABLE: Table<Build> = Table::of(ENTRIES);
 
-/// Returns the names of the options that a queue discipline with these options may change during a
-/// run.
+/// Returns the names of the options that may change during a run, for a queue discipline with these
+/// options.
 pub fn changeable(name: &str, options: &Options) -> &'static [&'static str] {
     let Some(entry) = find(TABLE.entries(), name) else {
         return &[];
@@ -188,7 +192,7 @@ pub fn changeable(name: &str, options: &Options) -> &'static [&'static str] {
     (entry.build)(options, context).changeable()
 }
 
-/// Returns how the kernel engine configures the queue discipline with this name through tc.
+/// Returns how the kernel engine configures the queue discipline with this name by tc.
 pub fn face(kind: &str) -> Option<&'static Qdisc> {
     let mut faces = TABLE
         .entries()

@@ -11,8 +11,8 @@
 //! - PROBE_UP ends when two conditions hold: it has lasted for at least the smallest RTT, and 1.25
 //!   bandwidth-delay products are in flight. In version 3, PROBE_UP ends when the delivery rate
 //!   stops growing.
-//! - At the end of a round trip, BBR starts to measure the delivered data and the delivery rate
-//!   anew, and then changes the phase. Version 3 changes the phase first.
+//! - At the end of a round trip, BBR first restarts the measurement of delivered data and delivery
+//!   rate, and then changes the phase. Version 3 changes the phase first.
 //! - With `ecn_response`, marks also lower `bw_lo`. A probe sets an upper bound on the bandwidth if
 //!   the share of marks exceeds `ecn_threshold` in each of its samples. The bound rises when a
 //!   bandwidth sample exceeds it. When marking ends, version 2 does not start a probe early, as

@@ -324,8 +324,8 @@ impl CongestionControl for Cubic {
         if event != CwndEvent::TxStart {
             return;
         }
-        // RFC 9438 section 5.8: while the application sends no data, the time on the curve stands
-        // still.
+        // RFC 9438 section 5.8: while the application sends no data, the time on the curve does not
+        // advance.
         if let Some(start) = &mut self.epoch.start {
             let now = jiffies(view.now);
             *start = (*start + (now - jiffies(view.last_sent))).min(now);

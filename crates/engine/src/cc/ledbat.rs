@@ -129,7 +129,7 @@ impl Current {
 
 /// The smallest delay in each of the last minutes.
 struct Base {
-    /// Smallest delay of each minute, or `NEVER` for minutes that have not begun.
+    /// Smallest delay of each minute, or `NEVER` for minutes in the future.
     smallest: [Time; MAX_HISTORY],
     length: usize,
     newest: usize,

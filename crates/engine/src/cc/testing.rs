@@ -1,7 +1,7 @@
-//! A sender that calls a congestion control's hooks in tests, without a network. The sender always
-//! has data, its segments are acknowledged in order, and it reduces its window as Linux does (PRR
-//! in CWR and Recovery). Its delivery-rate samples report one window per RTT. The unit tests and
-//! `tests/` use this sender.
+//! A sender without a network. Tests use it to call the hooks of a congestion control. The sender
+//! always has data, and its segments are acknowledged in order. It reduces its window as Linux does
+//! (by PRR in CWR and Recovery). Its delivery-rate samples report a rate of one window per RTT. The
+//! unit tests and the tests in `tests/` use this sender.
 
 // Each test that includes this file uses only some of its functions.
 #![allow(dead_code)]
@@ -14,7 +14,7 @@ use tailback_engine::plan::Growth;
 use tailback_engine::registry::{self, Entry, Options, Value};
 use tailback_engine::units::Time;
 
-/// Returns the default options of a congestion control, with the given values set.
+/// Returns the default options of a congestion control, with the values in `set`.
 pub fn options(entry: &Entry<Build>, set: &[(&'static str, Value)]) -> Options {
     let mut options = registry::defaults(entry.options);
     for (name, value) in set {
@@ -37,7 +37,7 @@ pub fn window(cwnd: u32) -> Window {
     Window::new(cwnd, INFINITE_SSTHRESH, Growth::Segments)
 }
 
-/// Returns the counts of a sender with this many segments in flight.
+/// Returns the counts of a sender that has this many segments in flight.
 pub fn flight(segments: u32) -> Flight {
     Flight {
         nxt: u64::from(segments),
@@ -45,19 +45,19 @@ pub fn flight(segments: u32) -> Flight {
     }
 }
 
-/// The values that the stack gives to a congestion control. Tests set them directly.
+/// The values that the stack passes to a congestion control. Tests set them directly.
 pub struct Stack {
-    /// Clocks, counters and state of the connection, which the congestion control reads.
+    /// Clocks, counters and the state of the connection. The congestion control reads them.
     pub conn: Conn,
-    /// Segments in flight, which the congestion control reads.
+    /// The segments in flight. The congestion control reads them.
     pub flight: Flight,
-    /// The window, which the congestion control changes.
+    /// The window. The congestion control changes it.
     pub window: Window,
 }
 
 impl Stack {
-    /// Returns a connection with a window of `cwnd` segments. So far, the window has limited
-    /// sending.
+    /// Returns a connection with a window of `cwnd` segments. The window has limited sending so
+    /// far.
     pub fn new(cwnd: u32) -> Stack {
         Stack {
             conn: Conn {
@@ -69,7 +69,7 @@ impl Stack {
         }
     }
 
-    /// Calls a hook with this connection and its window.
+    /// Calls a hook, and passes it this connection and its window.
     pub fn with<R>(&mut self, hook: impl FnOnce(View<'_>, &mut Window) -> R) -> R {
         hook(self.conn.view(&self.flight), &mut self.window)
     }
@@ -91,13 +91,13 @@ pub struct Host {
     pub flight: Flight,
     /// The window that the congestion control changes.
     pub window: Window,
-    /// The features of the stack that the congestion control requests.
+    /// What the congestion control needs from the stack.
     pub needs: Needs,
     /// Round-trip time of every segment.
     pub rtt: Time,
-    /// The reduction ends when a segment above this one is acknowledged.
+    /// The reduction ends when a segment above this one has been acknowledged.
     high_seq: u64,
-    /// Window when the last reduction began.
+    /// The window at the beginning of the last reduction.
     prior_cwnd: u32,
     prr_delivered: u32,
     prr_out: u32,
@@ -130,14 +130,13 @@ impl Host {
         host
     }
 
-    /// Returns the arguments with which to call a hook: the congestion control, the connection, and
-    /// the window.
+    /// Returns what a hook is called with: the congestion control, the connection and the window.
     pub fn hooks(&mut self) -> (&mut dyn CongestionControl, View<'_>, &mut Window) {
         let view = self.conn.view(&self.flight);
         (&mut *self.cc, view, &mut self.window)
     }
 
-    /// Returns the values that the congestion control reports for time series.
+    /// Returns the values that the congestion control reports for the time series.
     pub fn gauges(&self) -> Vec<f64> {
         let mut out = Vec::new();
         let view = self.conn.view(&self.flight);
@@ -224,8 +223,8 @@ impl Host {
         }
     }
 
-    /// Lets the retransmission timer expire. All segments are considered lost, and one is sent
-    /// again.
+    /// Lets the retransmission timer expire. All segments then count as lost, and the first one is
+    /// sent again.
     pub fn timeout(&mut self) {
         if self.conn.ca_state <= CaState::Disorder || self.high_seq <= self.flight.una {
             self.prior_cwnd = self.window.cwnd;
@@ -283,9 +282,9 @@ impl Host {
         let (cc, view, window) = self.hooks();
         cc.pkts_acked(view, window, &ack);
 
-        // CWR ends when a segment sent after the CWR flag is acknowledged, because the receiver has
-        // then received the flag. Recovery and Loss end when all segments sent before they began
-        // are acknowledged.
+        // CWR ends when a segment has been acknowledged that was sent after the CWR flag. The
+        // receiver has then received the flag. Recovery and Loss end when all segments have been
+        // acknowledged that were sent before the state began.
         let (una, high) = (self.flight.una, self.high_seq);
         let over = match self.conn.ca_state {
             CaState::Cwr => una > high,

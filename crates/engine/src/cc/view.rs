@@ -1,5 +1,5 @@
-//! The values that a congestion control reads: its connection ([`View`]) and the content of an ACK
-//! ([`Ack`]).
+//! The values that a congestion control reads: the state of its connection ([`View`]) and the
+//! content of an ACK ([`Ack`]).
 
 use std::ops::Deref;
 
@@ -9,12 +9,13 @@ use crate::units::Time;
 /// The congestion state of a sender (RFC 5681 and Linux `tcp_ca_state`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CaState {
-    /// No loss, reordering or mark is being handled.
+    /// The sender is not handling any loss, reordering or mark.
     #[default]
     Open,
-    /// Duplicate ACKs or SACKs have arrived, but no segment is considered lost yet.
+    /// Duplicate ACKs or SACKs have arrived, but no segment counts as lost yet.
     Disorder,
-    /// The window is being reduced after ECN-Echo, or after a loss that a tail loss probe repaired.
+    /// The window is being reduced, because of ECN-Echo or because of a loss that a tail loss probe
+    /// has repaired.
     Cwr,
     /// Fast recovery is in progress.
     Recovery,
@@ -30,8 +31,8 @@ impl CaState {
     }
 }
 
-/// How many of a sender's segments are in each state (names as in Linux's `tcp_sock`). Only the
-/// scoreboard changes these numbers.
+/// How many of a sender's segments are in each state. The names are those of Linux's `tcp_sock`.
+/// Only the scoreboard changes these numbers.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Flight {
     /// Number of the first unacknowledged segment.
@@ -40,36 +41,37 @@ pub struct Flight {
     pub nxt: u64,
     /// Number of selectively acknowledged segments.
     pub sacked_out: u32,
-    /// Number of segments considered lost, including those sent again.
+    /// Number of segments that count as lost, including those that have been sent again.
     pub lost_out: u32,
     /// Number of retransmissions in flight.
     pub retrans_out: u32,
 }
 
 impl Flight {
-    /// Returns how many segments were sent and are not cumulatively acknowledged.
+    /// Returns how many segments have been sent and have not been cumulatively acknowledged.
     #[inline]
     pub fn packets_out(&self) -> u32 {
         (self.nxt - self.una) as u32
     }
 
-    /// Returns the estimated number of segments in the network (Linux `tcp_packets_in_flight`).
+    /// Returns how many segments are in the network, as far as the sender can tell (Linux
+    /// `tcp_packets_in_flight`).
     #[inline]
     pub fn in_flight(&self) -> u32 {
         self.packets_out() - self.sacked_out - self.lost_out + self.retrans_out
     }
 }
 
-/// Clocks, counters and state of a connection. Only the stack changes them.
+/// Clocks, counters and the state of a connection. Only the stack changes them.
 #[derive(Clone, Debug)]
 pub struct Conn {
-    /// The time of the event being processed.
+    /// The time of the event that is being processed.
     pub now: Time,
     /// Congestion state.
     pub ca_state: CaState,
-    /// Segments delivered so far, including retransmissions.
+    /// How many segments have been delivered so far, including retransmissions.
     pub delivered: u64,
-    /// Number of segments delivered by ACKs that carried ECN-Echo. With Accurate ECN, this is the
+    /// How many segments were delivered by ACKs with ECN-Echo. With Accurate ECN, this is the
     /// number of marked segments that the receiver has reported.
     pub delivered_ce: u64,
     /// Largest number of unacknowledged segments in the last window of data.
@@ -82,7 +84,7 @@ pub struct Conn {
     pub min_rtt: Time,
     /// Payload of a full segment, bytes.
     pub mss: u16,
-    /// Time of the last data transmission (Linux `lsndtime`).
+    /// When data was last sent (Linux `lsndtime`).
     pub last_sent: Time,
     /// The delivery-rate sample of the last ACK. It is set only for a congestion control that needs
     /// rate samples.
@@ -133,7 +135,7 @@ impl Deref for View<'_> {
 }
 
 impl View<'_> {
-    /// Linux `tcp_is_cwnd_limited`: growth is allowed only if the window limited sending.
+    /// Linux `tcp_is_cwnd_limited`: the window may grow only if it has limited sending.
     #[inline]
     pub fn is_cwnd_limited(self, window: &Window) -> bool {
         self.cwnd_limited || (window.in_slow_start() && window.cwnd < 2 * self.max_packets_out)
@@ -143,64 +145,67 @@ impl View<'_> {
 /// The content of an ACK.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ack {
-    /// Segments newly delivered by this ACK (cumulatively or selectively acknowledged).
+    /// Number of segments that this ACK newly delivers, that is, acknowledges or SACKs.
     pub delivered: u32,
-    /// Segments newly acknowledged cumulatively.
+    /// Number of segments that this ACK newly acknowledges cumulatively.
     pub acked: u32,
-    /// Whether ECN-Echo was set.
+    /// Whether the ACK carries ECN-Echo.
     pub ece: bool,
-    /// Whether the echo of SCE was set.
+    /// Whether the ACK carries the echo of SCE.
     pub esce: bool,
-    /// Segments that this ACK reports as marked. The number is exact with Accurate ECN. Otherwise,
-    /// if the ACK carries ECN-Echo, it is the number of segments that the ACK delivered.
+    /// Number of segments that this ACK reports as marked. With Accurate ECN, this number is exact.
+    /// Otherwise, it is the number of segments that the ACK delivers, or 0 if the ACK does not
+    /// carry ECN-Echo.
     pub ce: u32,
-    /// Segments in flight before this ACK.
+    /// Number of segments in flight before this ACK.
     pub prior_in_flight: u32,
-    /// RTT of the newest segment that this ACK acknowledged, if this segment was sent only once
-    /// (Linux `ack_sample.rtt_us`). It is not yet known in `in_ack_event`.
+    /// The RTT of the newest segment that this ACK acknowledges, if this segment was sent only once
+    /// (Linux `ack_sample.rtt_us`). In `in_ack_event`, the RTT is not known yet.
     pub rtt: Option<Time>,
-    /// Segments found lost because of this ACK. It is set only in `cong_control` and `cwr_ack`.
+    /// Number of segments that have been found lost because of this ACK. Only `cong_control` and
+    /// `cwr_ack` receive this number.
     pub losses: u32,
 }
 
 /// The delivery-rate sample of an ACK (Linux `rate_sample`).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RateSample {
-    /// Time over which the rate was measured, us. This is the longer of the time in which the
-    /// segments were sent and the time in which they were acknowledged. It is 0 if the ACK does not
-    /// allow a measurement.
+    /// The time over which the rate was measured, in us. This is the time in which the segments
+    /// were sent or the time in which they were acknowledged, whichever is longer. The value is 0
+    /// if the ACK does not allow a measurement.
     pub interval_us: u64,
-    /// Segments delivered in that time.
+    /// Number of segments that were delivered in this time.
     pub delivered: u32,
-    /// How many of the `delivered` segments were delivered by ACKs with ECN-Echo.
+    /// How many of these segments were delivered by ACKs with ECN-Echo.
     pub delivered_ce: u32,
-    /// [`Conn::delivered`] at the time when the newest acknowledged segment was sent.
+    /// The value of [`Conn::delivered`] at the time when the newest acknowledged segment was sent.
     pub prior_delivered: u64,
-    /// Segments found lost since the newest acknowledged segment was sent.
+    /// Number of segments that have been found lost since the newest acknowledged segment was sent.
     pub lost: u32,
-    /// Segments in flight just after the newest acknowledged segment was sent, including this
-    /// segment.
+    /// Number of segments in flight just after the newest acknowledged segment was sent, including
+    /// this segment.
     pub tx_in_flight: u32,
-    /// Whether the application had no data to send at some time during the measurement.
+    /// Whether the application ran out of data at some time during the measurement.
     pub app_limited: bool,
     /// Whether this ACK acknowledges the retransmission of the last tail loss probe.
     pub probe_acked: bool,
-    /// Time of the last ACK that delivered segments.
+    /// When the last ACK arrived that delivered segments.
     pub delivered_at: Time,
-    /// Segments found lost since the connection began.
+    /// Number of segments that have been found lost since the connection began.
     pub lost_total: u64,
-    /// Earliest time at which pacing lets the next packet leave.
+    /// The earliest time at which pacing lets the next packet leave.
     pub next_send: Time,
 }
 
-/// A segment that was found lost, with values from its last transmission.
+/// A segment that has been found lost, with values that were stored at its last transmission.
 #[derive(Clone, Copy, Debug)]
 pub struct LostSegment {
-    /// Segments in flight just after the segment was sent, including the segment.
+    /// Number of segments in flight just after this segment was sent, including this segment.
     pub tx_in_flight: u32,
-    /// Segments found lost since the segment was sent, including the segment.
+    /// Number of segments that have been found lost since this segment was sent, including this
+    /// segment.
     pub lost: u32,
-    /// Whether the application had no data to send at some time before the segment was sent.
+    /// Whether the application ran out of data at some time before this segment was sent.
     pub app_limited: bool,
     /// Number of the segment in the connection, from 0.
     pub seq: u64,

@@ -7,43 +7,42 @@ pub const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
 /// The largest window, segments.
 pub const MAX_CWND: u32 = u32::MAX / 2;
 
-/// The amount of data that a sender may have in flight, and the rate at which it may send. Windows
-/// are in segments.
+/// How much data a sender may have in flight, and at which rate it may send. Windows are in
+/// segments.
 #[derive(Clone, Debug)]
 pub struct Window {
     /// Congestion window, segments.
     pub cwnd: u32,
     /// Slow-start threshold, segments.
     pub ssthresh: u32,
-    /// Acknowledged segments counted towards the next increase of the window (Linux
+    /// Number of acknowledged segments that count towards the next increase of the window (Linux
     /// `snd_cwnd_cnt`).
     pub cwnd_cnt: u32,
-    /// Pacing rate, bytes/s. It is 0 before the rate is known.
+    /// Pacing rate, in bytes/s. It is 0 before the rate is known.
     pub pacing_rate: u64,
-    /// Number of segments that may leave together if packets are paced (TSO autosizing).
+    /// If packets are paced: number of segments that may leave together (TSO autosizing).
     pub pacing_burst: u32,
-    /// Smallest burst if TCP joins segments (Linux `min_tso_segs`). With 0, the congestion control
-    /// sets `pacing_burst` itself (`tso_segs` of the L4S team).
+    /// The smallest number of segments in a burst if TCP joins segments (Linux `min_tso_segs`). If
+    /// this is 0, the congestion control itself sets `pacing_burst` (`tso_segs` of the L4S team).
     pub least_burst: u32,
-    /// Whether the initial window is also paced (`tcp_pace_iw` of the L4S team).
+    /// Whether the initial window is paced, too (`tcp_pace_iw` of the L4S team).
     pub pace_first: bool,
     /// Whether the congestion control leaves the pacing rate to the stack. The option `pacing` of
     /// the scenario then decides whether packets are paced.
     pub paced_by_stack: bool,
-    /// While this is not 0, rate samples may be below the path's capacity, because the application
-    /// had no data to send. They are valid again once this many segments are delivered (Linux
+    /// If this is not 0, rate samples may be below the path's capacity, because the application had
+    /// no data to send. They are valid again once this many segments have been delivered (Linux
     /// `app_limited`). The stack sets this field. A congestion control that intentionally keeps its
     /// window small also sets it.
     pub app_limited: u64,
-    /// Why the congestion control ended slow start before a loss or mark did, as a short name
-    /// ("hystart_delay"). `None` if a loss or a mark ended slow start. Only `tailback explain` uses
-    /// this.
+    /// A short name of the reason why the congestion control ended slow start ("hystart_delay").
+    /// `None` if a loss or a mark ended slow start. Only `tailback explain` uses this value.
     pub left_slow_start: Option<&'static str>,
     growth: Growth,
 }
 
 impl Window {
-    /// Creates the first window of a connection.
+    /// Creates the window with which a connection starts.
     pub fn new(cwnd: u32, ssthresh: u32, growth: Growth) -> Window {
         Window {
             cwnd,
@@ -60,8 +59,8 @@ impl Window {
         }
     }
 
-    /// Returns how many segments an ACK of `delivered` segments contributes to growth: all of them,
-    /// or one if growth counts ACKs.
+    /// Returns by how many segments an ACK of `delivered` segments counts for growth. These are all
+    /// of them, or one if growth counts ACKs.
     #[inline]
     pub fn growth_of(&self, delivered: u32) -> u32 {
         match self.growth {
@@ -70,14 +69,14 @@ impl Window {
         }
     }
 
-    /// Returns whether the window grows by the number of ACKs instead of the number of acknowledged
-    /// segments.
+    /// Returns whether the window grows with the number of ACKs instead of the number of
+    /// acknowledged segments.
     pub fn counts_acks(&self) -> bool {
         self.growth == Growth::Acks
     }
 
     /// Returns whether the connection is in slow start. This is the case if the window is below
-    /// ssthresh, and in Linux 3.2 also if it equals ssthresh.
+    /// ssthresh. In Linux 3.2, it is also the case if the window equals ssthresh.
     #[inline]
     pub fn in_slow_start(&self) -> bool {
         match self.growth {
@@ -86,7 +85,8 @@ impl Window {
         }
     }
 
-    /// Linux `tcp_slow_start`: grows up to ssthresh, and returns the unused part of `acked`.
+    /// Linux `tcp_slow_start`: increases the window up to ssthresh. Returns how many of the `acked`
+    /// segments remain.
     #[inline]
     pub fn slow_start(&mut self, acked: u32) -> u32 {
         let cwnd = (self.cwnd + acked).min(match self.growth {
@@ -98,10 +98,10 @@ impl Window {
         left
     }
 
-    /// Linux `tcp_cong_avoid_ai`: grows by one segment for every `w` acknowledged segments. If `w`
-    /// has become smaller, the segments counted so far first grow the window by at most one
-    /// segment. Linux 3.2 needed one more ACK for each increase, so the window grew by one segment
-    /// for `w + 1` ACKs.
+    /// Linux `tcp_cong_avoid_ai`: increases the window by one segment for every `w` acknowledged
+    /// segments. If `w` has become smaller, the segments that were counted before first increase
+    /// the window by at most one segment. Linux 3.2 needed one more ACK for each increase. So the
+    /// window grew by one segment for every `w + 1` ACKs.
     #[inline]
     pub fn cong_avoid_ai(&mut self, w: u32, acked: u32) {
         if self.growth == Growth::Acks {

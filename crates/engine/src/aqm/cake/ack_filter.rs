@@ -1,29 +1,30 @@
 //! The ACK filter. It drops queued ACKs of a flow if a newer ACK of that flow makes them redundant.
 //!
-//! The filter may drop a pure ACK if the newly appended ACK repeats the information in the pure
-//! ACK. This information is the cumulative acknowledgement, the timestamp and the SACK blocks. The
-//! dropped ACK must not carry ESCE (the former NS bit), a D-SACK or an option that the filter does
-//! not know (AccECN). If ECE or CWR differs between two queued ACKs, the filter keeps an ACK from
-//! before the change, so that the sender sees the change. `on` drops an ACK only if at least two
-//! ACKs are redundant, and drops the oldest. So one redundant ACK always stays. `aggressive` also
-//! drops this remaining ACK if it is the packet before the new ACK and has the same flags.
+//! The filter may drop a pure ACK if the newly appended ACK repeats its information. This
+//! information is the cumulative acknowledgement, the timestamp and the SACK blocks. There are
+//! exceptions: the filter keeps ACKs with ESCE (the former NS bit), a D-SACK or an option that the
+//! filter does not know (AccECN). If ECE or CWR differs between two queued ACKs, the filter keeps
+//! an ACK from before the change. So the sender sees the change. With `on`, the filter drops an ACK
+//! only if at least two ACKs are redundant. It then drops the oldest. So one redundant ACK always
+//! remains. With `aggressive`, the filter also drops this last ACK if it is directly before the new
+//! ACK and has the same flags.
 
 use std::cmp::Ordering;
 
 use crate::packet::{Packet, flags};
 use crate::ring::Ring;
 
-/// Mode of the filter (tc's `ack-filter`).
+/// The mode of the ACK filter (tc's `ack-filter`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AckFilter {
     Off,
-    /// Drops all redundant ACKs but one.
+    /// The filter drops all redundant ACKs except one.
     On,
-    /// Drops all redundant ACKs.
+    /// The filter drops all redundant ACKs.
     Aggressive,
 }
 
-/// Flags whose changes must reach the sender.
+/// Flags whose changes the sender must see.
 const ECN: u16 = flags::ECE | flags::CWR;
 
 /// Returns the SACK blocks of an ACK as absolute segment numbers.
@@ -33,14 +34,14 @@ fn blocks(ack: &Packet) -> impl Iterator<Item = (u64, u64)> + Clone {
         .into_iter()
         .take_while(|s| s.len > 0)
         .map(move |s| {
-            // The offset of a D-SACK below the cumulative acknowledgement is negative.
+            // A D-SACK may be below the cumulative acknowledgement. Its offset is then negative.
             let start = seq.wrapping_add_signed(i64::from(s.offset as i32));
             (start, start + u64::from(s.len))
         })
 }
 
 /// Compares the SACK blocks of two ACKs. Returns `Less` if `newer` leaves out segments of `older`,
-/// `Greater` if it adds segments, otherwise `Equal`.
+/// and `Greater` if it adds segments. Otherwise returns `Equal`.
 fn compare(older: &Packet, newer: &Packet) -> Ordering {
     let size = |ack: &Packet| blocks(ack).map(|(a, b)| b - a).sum::<u64>();
     let (old, new) = (blocks(older), blocks(newer));
@@ -75,7 +76,7 @@ fn redundant(old: &Packet, new: &Packet) -> bool {
     }
 }
 
-/// Returns the position of the ACK that became redundant when the last packet was appended.
+/// Returns the position of the ACK that the packet at the end of the queue has made redundant.
 pub fn redundant_ack(queue: &Ring<Packet>, filter: AckFilter) -> Option<usize> {
     let last = queue.len().checked_sub(1).filter(|last| *last > 0)?;
     let new = queue.back()?;

@@ -1,21 +1,23 @@
-//! Cobalt: CoDel and BLUE in combination, with separate state for each queue.
+//! Cobalt: Cobalt combines CoDel and BLUE. Each queue has its own state.
 //!
-//! Cobalt's CoDel differs from RFC 8289 because one timer, `drop_next`, both increases and
-//! decreases the count. Above the target, signals (drops or marks) are interval/sqrt(count) apart.
-//! Below the target, the same timer decreases the count. BLUE drops with a probability that grows
-//! with overflows and shrinks when a dequeue finds the queue empty.
+//! In Cobalt's CoDel, one timer, `drop_next`, both increases and decreases the count. RFC 8289
+//! differs in this respect. While the sojourn time is above the target, the time between two
+//! signals (drops or marks) is interval/sqrt(count). While it is below the target, the same timer
+//! decreases the count. BLUE drops with a probability. Overflows increase this probability, and
+//! each dequeue that finds the queue empty decreases it.
 
 use tailback_record::Cause;
 
 use crate::rng::Stream;
 
-/// BLUE: probability added by an overflow, in units of 2^-32 (1/256).
+/// By how much an overflow increases BLUE's probability, in units of 2^-32 (1/256).
 const P_INC: u32 = 1 << 24;
-/// BLUE: probability subtracted when a dequeue finds the queue empty, in units of 2^-32 (1/4096).
+/// By how much a dequeue from an empty queue decreases BLUE's probability, in units of 2^-32
+/// (1/4096).
 const P_DEC: u32 = 1 << 20;
 
 /// 1/sqrt(count) in units of 2^-32 for counts below 16. For these counts one Newton step is
-/// inaccurate. For counts of 0 and 1, the table has the largest 32-bit fraction below 1.
+/// inaccurate. For the counts 0 and 1, the table has the largest 32-bit fraction below 1.
 const INVERSE_ROOTS: [u32; 16] = [
     u32::MAX,
     u32::MAX,
@@ -35,42 +37,43 @@ const INVERSE_ROOTS: [u32; 16] = [
     1_108_955_788,
 ];
 
-/// When the first signal (mark or drop) comes after the sojourn time has risen above the target.
-/// This setting applies if the sojourn time was never above the target before, or not for a long
+/// When the first signal (mark or drop) follows after the sojourn time has risen above the target.
+/// This setting applies if the sojourn time has never been above the target, or not for a long
 /// time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fresh {
-    /// As in Linux, the initial 1/sqrt(count) is 0, and a timer in the past is set to the current
-    /// time. So Cobalt marks the second packet above the target.
+    /// As in Linux, 1/sqrt(count) begins at 0, and a timer in the past is set to the current time.
+    /// As a result, Cobalt marks the second packet that is above the target.
     Linux,
-    /// The first signal comes one interval later, as CoDel's authors intend.
+    /// The first signal follows one interval later, as CoDel's authors intend.
     Interval,
 }
 
-/// Parameters of a tin.
+/// Cobalt's parameters, which all queues of a tin share.
 #[derive(Clone, Copy, Debug)]
 pub struct Params {
-    /// Acceptable sojourn time, ns. BLUE's probability changes at most once per target time.
+    /// Acceptable sojourn time, in ns. Also the shortest time between two changes of BLUE's
+    /// probability.
     pub target: i64,
-    /// Time between the first two signals, ns.
+    /// Time between the first two signals, in ns.
     pub interval: i64,
-    /// Serialisation time of the largest packet, ns.
+    /// Transmission time of the largest packet, in ns.
     pub mtu_time: i64,
     pub fresh: Fresh,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub struct Cobalt {
-    /// Grows by one with each signal, and falls by one each time the timer expires while the
-    /// sojourn time is below the target.
+    /// The count. It grows by one with each signal. While the sojourn time is below the target, it
+    /// falls by one each time the timer expires.
     pub(super) count: u32,
     /// 1/sqrt(count) in units of 2^-32.
     pub(super) rec_inv_sqrt: u32,
-    /// Time of the next signal or of the next decrease of the count, ns.
+    /// When the next signal or the next decrease of the count is due, in ns.
     pub(super) drop_next: i64,
-    /// When BLUE's probability last changed, ns.
+    /// When BLUE's probability last changed, in ns.
     blue_timer: i64,
-    /// BLUE's drop probability in units of 2^-32.
+    /// The probability with which BLUE drops, in units of 2^-32.
     p_drop: u32,
     /// Whether the sojourn time is above the target.
     dropping: bool,
@@ -79,8 +82,8 @@ pub struct Cobalt {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Verdict {
     pub mark: bool,
-    /// Cause for which Cobalt drops the packet. Nevertheless, Cake delivers the packet if it is the
-    /// only packet in its queue.
+    /// Why Cobalt wants to drop the packet, or `None`. If the packet is the only one in its queue,
+    /// Cake delivers it in spite of this.
     pub drop: Option<Cause>,
     /// Whether the sojourn time is above the target, as CoDel defines it.
     pub over: bool,
@@ -113,15 +116,15 @@ impl Cobalt {
         self.rec_inv_sqrt = ((rest >> 2).wrapping_mul(x) >> 31) as u32;
     }
 
-    /// Returns the time of the next signal after `time`. Like Linux, the computation scales only
-    /// the low 32 bits of the interval (up to 4.29 s).
+    /// Returns when the next signal after `time` is due. As in Linux, only the low 32 bits of the
+    /// interval are scaled (up to 4.29 s).
     #[inline]
     fn after(&self, time: i64, interval: i64) -> i64 {
         let low = interval as u64 & u64::from(u32::MAX);
         time + ((low * u64::from(self.rec_inv_sqrt)) >> 32) as i64
     }
 
-    /// Records that a packet of this queue was dropped because the limit was exceeded.
+    /// Records that a packet of this queue was dropped because Cake's limit was exceeded.
     pub fn queue_full(&mut self, p: &Params, now: i64) {
         if now - self.blue_timer > p.target {
             self.p_drop = self.p_drop.saturating_add(P_INC);
@@ -132,7 +135,7 @@ impl Cobalt {
         self.count = self.count.max(1);
     }
 
-    /// Records that the queue was served and found empty.
+    /// Records that this queue was served and was empty.
     pub fn queue_empty(&mut self, p: &Params, now: i64) {
         if self.p_drop > 0 && now - self.blue_timer > p.target {
             self.p_drop = self.p_drop.saturating_sub(P_DEC);
@@ -151,9 +154,9 @@ impl Cobalt {
         self.p_drop > 0 || self.count > 0 || now < self.drop_next
     }
 
-    /// Decides whether to mark or drop the packet at the head. `sojourn` is its sojourn time in ns,
-    /// and `capable` is true if the packet can be marked. With `ingress`, `bulk_flows` is the
-    /// number of bulk queues of the tin. Otherwise, it is 0.
+    /// Decides whether to mark or drop the packet at the head. `sojourn` is the packet's sojourn
+    /// time in ns. `capable` is true if the packet can be marked. `bulk_flows` is the number of
+    /// bulk queues in the tin with `ingress`, and 0 without `ingress`.
     #[inline]
     pub fn decide(
         &mut self,
@@ -167,8 +170,8 @@ impl Cobalt {
         let over = sojourn > p.target
             && sojourn > p.mtu_time * i64::from(bulk_flows) * 2
             && sojourn > p.mtu_time * 4;
-        // As in Linux, compare the time with the old value of the timer, even if the code below
-        // changes the timer.
+        // As in Linux, compare the current time with the old value of the timer, even if the code
+        // below changes the timer.
         let mut late = now > self.drop_next;
         let mut due = self.count > 0 && now >= self.drop_next;
         let mut verdict = Verdict {
@@ -204,8 +207,8 @@ impl Cobalt {
                 due = self.count > 0 && now >= self.drop_next;
             }
         }
-        // BLUE drops even ECN-capable packets, because it is meant for flows that do not respond to
-        // marks.
+        // BLUE also drops ECN-capable packets, because it is intended for flows that do not respond
+        // to marks.
         if self.p_drop > 0 && verdict.drop.is_none() && ((rng.bits() >> 32) as u32) < self.p_drop {
             verdict.drop = Some(Cause::Blue);
         }

@@ -1,15 +1,16 @@
-//! The queues of a tin: an 8-way set-associative hash over flows and hosts, and the DRR++ lists in
-//! which the queues wait.
+//! The queues of a tin. An 8-way set-associative hash over flows and hosts selects a packet's
+//! queue. The queues wait for service in the lists of DRR++.
 //!
-//! A new queue is sparse: Cake serves it before bulk queues. It becomes bulk once it has used up
-//! its quantum. While a queue is empty but the state of its AQM has not yet decayed to 0, the queue
-//! is "decaying". Cake counts the bulk queues of each host. A queue's quantum per round is divided
-//! by the number of bulk queues of its source or of its destination, whichever is larger.
+//! A new queue is sparse: Cake serves sparse queues before bulk queues. A queue becomes a bulk
+//! queue once it has used up its quantum. A queue is "decaying" if it is empty but the state of its
+//! AQM has not yet decayed to 0. Cake counts the bulk queues of each host. For each queue there are
+//! two such numbers: the bulk queues of its source and those of its destination. The larger one
+//! divides the queue's quantum per round.
 //!
-//! Linux visits every bulk queue in every round. If one host has a thousand queues, each queue gets
-//! only a byte or two per round, so Linux visits a queue about a thousand times for each packet.
-//! Here such a queue gets the bytes of several rounds in advance. It is skipped in these rounds,
-//! because it could not have sent a packet in them.
+//! Linux visits every bulk queue in every round. If a host has a thousand queues, each of them gets
+//! only a byte or two per round. So Linux visits a queue about a thousand times for each packet. In
+//! tailback, such a queue gets the bytes of several rounds in advance. It is skipped in these
+//! rounds. It could not have sent a packet in them anyway.
 
 use super::super::backlogs::Backlogs;
 use super::cobalt::{Cobalt, Fresh, Params};
@@ -17,22 +18,25 @@ use crate::packet::Packet;
 use crate::ring::Ring;
 
 pub const QUEUES: usize = 1024;
-/// Associativity of the hash table: a flow's hash selects a set of this many queues.
+/// Associativity of the hash table. The hash of a flow selects a set of this many queues.
 const WAYS: usize = 8;
-/// Upper bound of the number of rounds in which a queue is skipped.
+/// Upper limit of the number of rounds in which a queue is skipped.
 const ROUNDS: usize = 256;
-/// If a host has more bulk queues than this, its queues get the bytes of several rounds in advance.
+/// If a host has more bulk queues than this number, its queues get the bytes of several rounds in
+/// advance.
 const MANY: u16 = 16;
 const NONE: u16 = u16::MAX;
 
-/// Which flows or hosts have separate queues or shares (tc's `flowblind`, `triple-isolate`, ...).
+/// Whether flows have separate queues, and whether hosts have separate shares (tc's `flowblind`,
+/// `triple-isolate`, ...).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Isolation {
     pub flows: bool,
-    /// Whether each source gets its own share of the rate, or its own queue if `flows` is false.
+    /// Whether each source gets its own share of the rate. If `flows` is false, each source gets
+    /// its own queue instead.
     pub sources: bool,
-    /// Whether each destination gets its own share of the rate, or its own queue if `flows` is
-    /// false.
+    /// Whether each destination gets its own share of the rate. If `flows` is false, each
+    /// destination gets its own queue instead.
     pub destinations: bool,
 }
 
@@ -49,7 +53,7 @@ impl Isolation {
         self.flows && self.destinations
     }
 
-    /// Returns the hash that selects a packet's queue. It is computed from the hashes of the
+    /// Returns the hash by which a packet's queue is found. It is computed from the hashes of the
     /// packet's flow and hosts.
     pub const fn tag(self, flow: u32, source: u32, destination: u32) -> u32 {
         if self.flows {
@@ -59,10 +63,10 @@ impl Isolation {
     }
 }
 
-/// Hashes that select the queue and the hosts of a packet.
+/// The hashes by which the queue and the hosts of a packet are found.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Keys {
-    /// Selects the queue.
+    /// The hash for the queue.
     pub tag: u32,
     pub source: u32,
     pub destination: u32,
@@ -70,16 +74,16 @@ pub struct Keys {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Set {
-    /// Empty, and its AQM has no state.
+    /// The queue is empty, and its AQM has no state.
     None,
-    /// Became active recently and has not used up its quantum.
+    /// The queue has become active recently and has not used up its quantum.
     Sparse,
-    /// Has used up its quantum and was then found empty. Counts as sparse, but is linked among the
-    /// bulk queues.
+    /// The queue has used up its quantum and was then empty when it was served. It counts as
+    /// sparse, but it is in a list of bulk queues.
     SparseWait,
-    /// Has used up a quantum.
+    /// The queue has used up a quantum.
     Bulk,
-    /// Empty, but its AQM has state that must still decay.
+    /// The queue is empty, but the state of its AQM must still decay.
     Decaying,
 }
 
@@ -95,28 +99,28 @@ pub struct Flow {
     destination: u16,
 }
 
-/// A slot of the host table. It holds one source and one destination, which are independent of each
-/// other.
+/// A slot of the host table. It holds one source and one destination. The two are independent of
+/// each other.
 #[derive(Clone, Copy, Debug, Default)]
 struct Host {
     tag: [u32; 2],
     bulk: [u16; 2],
 }
 
-/// First and last queue of a list that is linked through [`Flow`].
+/// The first and the last queue of a list. The list is linked through [`Flow`].
 #[derive(Clone, Copy, Debug)]
 struct Ends {
     first: u16,
     last: u16,
 }
 
-/// The lists in which a tin's queues wait.
+/// The lists in which the queues of a tin wait for service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum List {
     New,
-    /// Empty queues whose state decays.
+    /// Empty queues whose AQM state decays.
     Decaying,
-    /// Bulk queues that wait for this round.
+    /// Bulk queues that wait for the current round.
     Old(u8),
 }
 
@@ -133,7 +137,7 @@ impl List {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Population {
-    /// Number of queues in the states `Sparse` and `SparseWait`.
+    /// Number of queues that are in the states `Sparse` and `SparseWait`.
     pub sparse: u16,
     pub bulk: u16,
     pub decaying: u16,
@@ -146,23 +150,23 @@ pub struct Flows {
     tags: Box<[u32]>,
     backlogs: Backlogs,
     hosts: Box<[Host]>,
-    /// The lists of sparse and of decaying queues, then one list of bulk queues for each of the
-    /// next rounds.
+    /// First the list of sparse queues and the list of decaying queues. Then one list of bulk
+    /// queues for each of the next rounds.
     lists: Box<[Ends; 2 + ROUNDS]>,
-    /// Bit set of the rounds whose lists contain bulk queues.
+    /// Bit set of the rounds for which bulk queues wait.
     waited_for: [u64; ROUNDS / 64],
     waiting: u16,
     round: usize,
-    /// State of the random generator for dither.
+    /// State of the random generator that produces the dither.
     dither: u64,
     pub population: Population,
-    /// Bytes that a queue gets in a round, before division by the number of bulk queues of its
-    /// host.
+    /// How many bytes a queue gets in a round, before they are divided by the number of bulk queues
+    /// of its host.
     pub quantum: u32,
 }
 
 impl Flows {
-    /// Creates empty queues. Creates only one queue if neither flows nor hosts are separate.
+    /// Creates empty queues. If neither flows nor hosts are separate, creates only one queue.
     pub fn new(isolation: Isolation, fresh: Fresh, seed: u64) -> Flows {
         let count = if isolation.blind() { 1 } else { QUEUES };
         let flow = Flow {
@@ -204,7 +208,7 @@ impl Flows {
         &self.flows[index]
     }
 
-    /// Returns the queue of a packet. Assigns a queue if the packet's flow does not have one yet.
+    /// Returns the queue of a packet. If the packet's flow does not have a queue yet, assigns one.
     #[inline]
     pub fn find(&mut self, keys: &Keys) -> usize {
         if self.flows.len() == 1 {
@@ -217,23 +221,23 @@ impl Flows {
         self.find_in_set(home, keys)
     }
 
-    /// Returns the slots of a set of the hash table, starting with the home slot.
+    /// Returns the slots of a set in the hash table, beginning with the home slot.
     fn ways(home: usize) -> impl Iterator<Item = usize> + Clone {
         let base = home - home % WAYS;
         (0..WAYS).map(move |i| base + (home + i) % WAYS)
     }
 
     fn find_in_set(&mut self, home: usize, keys: &Keys) -> usize {
-        // Prefer the flow's own queue, then an empty queue. If there is neither, share the home
-        // queue with another flow.
+        // Prefer the flow's own queue, then an empty queue. If there is neither, share the queue in
+        // the home slot with another flow.
         let own = Self::ways(home).find(|&i| self.tags[i] == keys.tag);
         let (index, fresh) = match own {
             Some(index) => (index, self.flows[index].set == Set::None),
             None => {
                 let empty = Self::ways(home).find(|&i| self.flows[i].set == Set::None);
                 let index = empty.unwrap_or(home);
-                // The flow takes over this queue, possibly from another flow, so the queue no
-                // longer counts for the other flow's hosts.
+                // The queue may have belonged to another flow. Then it no longer counts for the
+                // other flow's hosts.
                 self.count_bulk(index, false);
                 (index, true)
             }
@@ -251,7 +255,7 @@ impl Flows {
         index
     }
 
-    /// Returns the slot of a host. Side 0 is for sources, 1 for destinations.
+    /// Returns the slot of a host. `side` is 0 for sources and 1 for destinations.
     fn host(&mut self, tag: u32, side: usize) -> u16 {
         let home = tag as usize % QUEUES;
         let own = Self::ways(home).find(|&i| self.hosts[i].tag[side] == tag);
@@ -262,8 +266,8 @@ impl Flows {
         index as u16
     }
 
-    /// Adds a bulk queue to the counts of its hosts if `begins` is true. Otherwise removes the
-    /// queue from these counts.
+    /// If `begins` is true, counts a bulk queue for its hosts. Otherwise, the queue no longer
+    /// counts for its hosts.
     fn count_bulk(&mut self, index: usize, begins: bool) {
         if self.flows[index].set == Set::Bulk {
             self.count_for_hosts(index, begins);
@@ -288,8 +292,8 @@ impl Flows {
         }
     }
 
-    /// Returns 16 random bits. They are used only for dither, so one multiplication makes them
-    /// random enough.
+    /// Returns 16 random bits. They are used only for dither. So the result of one multiplication
+    /// is random enough.
     #[inline]
     fn bits(&mut self) -> u32 {
         self.dither = self
@@ -299,7 +303,7 @@ impl Flows {
         (self.dither >> 48) as u32
     }
 
-    /// Returns the number of bulk queues of a queue's source or of its destination, whichever is
+    /// Returns how many bulk queues the source or the destination of a queue has, whichever is
     /// larger.
     #[inline]
     fn load(&self, index: usize) -> u16 {
@@ -314,20 +318,20 @@ impl Flows {
         load
     }
 
-    /// Returns the bytes that a queue gets in a round, in units of 2^-16 bytes.
+    /// Returns how many bytes a queue gets in a round, in units of 2^-16 bytes.
     #[inline]
     fn share(&self, load: u16) -> u32 {
         self.quantum * u32::from(u16::MAX / load)
     }
 
-    /// Returns the initial deficit of a queue, bytes. Dither prevents a systematic loss of bytes
-    /// through rounding.
+    /// Returns the initial deficit of a queue, in bytes. Dither is added, because rounding alone
+    /// would always lose bytes.
     #[inline]
     fn first_share(&mut self, index: usize) -> i32 {
         ((self.share(self.load(index)) + self.bits()) >> 16) as i32
     }
 
-    /// Appends a packet to a queue, and makes the queue active if it was empty.
+    /// Appends a packet to a queue. If the queue was empty, makes it active.
     #[inline]
     pub fn push(&mut self, index: usize, packet: Packet) {
         self.backlogs.add(index, packet.len);
@@ -360,14 +364,14 @@ impl Flows {
         any
     }
 
-    /// Removes a packet from the middle of a queue (for the ACK filter).
+    /// Removes a packet from the middle of a queue. The ACK filter needs this.
     pub fn remove(&mut self, index: usize, position: usize) -> Option<Packet> {
         let packet = self.flows[index].packets.remove(position)?;
         self.backlogs.remove(index, packet.len);
         Some(packet)
     }
 
-    /// Returns the index and the bytes of the longest queue.
+    /// Returns the index of the longest queue and its length in bytes.
     pub fn longest(&mut self) -> (usize, u64) {
         self.backlogs.longest()
     }
@@ -377,7 +381,7 @@ impl Flows {
         self.population.sparse + self.population.bulk > 0
     }
 
-    /// Returns the next queue that may send. If `decaying` is set, one decaying queue comes first.
+    /// Returns the next queue that may send. With `decaying`, one decaying queue comes first.
     /// Sparse queues come next, and bulk queues last.
     #[inline]
     pub fn next(&mut self, mut decaying: bool) -> Option<(usize, List)> {
@@ -433,8 +437,8 @@ impl Flows {
     fn next_round(&self) -> Option<usize> {
         const WORDS: usize = ROUNDS / 64;
         let at = self.round / 64;
-        // Search the bit set from the current round on: the rest of this 64-bit word, then the
-        // other words, then the beginning of this word.
+        // Search the bit set from the current round on. First search the rest of this 64-bit word,
+        // then the other words, and then the beginning of this word.
         let rest = self.waited_for[at] & (u64::MAX << (self.round % 64));
         if rest != 0 {
             return Some(at * 64 + rest.trailing_zeros() as usize);
@@ -446,7 +450,8 @@ impl Flows {
     }
 
     /// Gives a queue its bytes for one round. If its host has many bulk queues, gives it the bytes
-    /// of all rounds until it can send a packet. Returns for how many rounds the queue got bytes.
+    /// of all rounds until it can send a packet. Returns the number of rounds for which the queue
+    /// has got bytes.
     #[inline]
     fn refill(&mut self, index: usize) -> usize {
         let load = self.load(index);
@@ -455,7 +460,7 @@ impl Flows {
         let flow = &mut self.flows[index];
         let mut rounds = 1;
         if load > MANY {
-            // Upper bound of the bytes that a queue gets in one round.
+            // Upper limit of the bytes that a queue gets in one round.
             let most = (share >> 16) + 1;
             let without = flow.deficit.unsigned_abs() / most;
             rounds = (without as usize + 1).min(ROUNDS - 1);
@@ -480,7 +485,7 @@ impl Flows {
         self.count_for_hosts(index, true);
     }
 
-    /// Records that the queue at the head of `list` was served and found empty.
+    /// Records that the queue at the head of `list` was served and was empty.
     pub fn emptied(&mut self, index: usize, list: List, p: &Params, now: i64) {
         let flow = &mut self.flows[index];
         flow.cobalt.queue_empty(p, now);
@@ -505,8 +510,8 @@ impl Flows {
         }
     }
 
-    /// Returns the number of bulk queues of each source (`side` 0) or destination (`side` 1) that
-    /// has bulk queues.
+    /// Returns how many bulk queues each source (`side` 0) or each destination (`side` 1) has.
+    /// Hosts without bulk queues are left out.
     #[cfg(test)]
     pub fn host_loads(&self, side: usize) -> Vec<u16> {
         let mut loads: Vec<u16> = self.hosts.iter().map(|h| h.bulk[side]).collect();

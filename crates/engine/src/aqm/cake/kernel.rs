@@ -5,8 +5,8 @@ use crate::registry::kernel::{
     Order, Qdisc, Refused, Shaper, either, flag, micros, number, only, simulated, word, words,
 };
 
-/// Bytes of an Ethernet header. Without the keyword `overhead`, Cake charges whole frames. With the
-/// keyword, it charges the bytes from the IP header on, plus the overhead.
+/// Length of an Ethernet header, in bytes. Without the keyword `overhead`, Cake charges whole
+/// frames. With the keyword, it charges the bytes of the IP packet plus the overhead.
 const ETHERNET: i32 = 14;
 
 /// Largest `overhead` that Cake adds to an IP packet, bytes.
@@ -37,7 +37,7 @@ pub const KERNEL: Qdisc = Qdisc {
         }),
         ("overhead", number),
         ("mpu", |w, o| {
-            // The default of Cake is 0, so 0 does not need the keyword `mpu`.
+            // Cake's default is 0. So the keyword `mpu` is not needed for 0.
             if w.options.get(o) != Some(&Value::Int(0)) {
                 number(w, o);
             }
@@ -66,7 +66,7 @@ pub const KERNEL: Qdisc = Qdisc {
 /// Arguments of tc that set the rate. Scenarios may not use them, because the link sets the rate.
 const RATE: [&str; 3] = ["bandwidth", "unlimited", "autorate-ingress"];
 
-/// Arguments of tc that set the per-packet overhead.
+/// Arguments of tc that set the overhead per packet.
 const OVERHEAD: [&str; 16] = [
     "overhead",
     "raw",

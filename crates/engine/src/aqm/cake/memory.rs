@@ -1,22 +1,22 @@
-//! How much of Cake's memory limit a packet uses. Linux counts the buffers that hold packets, not
-//! the packets' bytes.
+//! How much of Cake's memory limit a packet uses. Linux counts the size of the buffers that hold
+//! packets, and not the bytes of the packets.
 //!
-//! These values hold for a 64-bit kernel that sends segments one by one. A data segment uses the
-//! bytes of its payload plus 832 bytes for headers and bookkeeping. A pure ACK uses only 2 bytes,
-//! because the kernel exempts ACKs from limits on queued memory. A datagram uses a buffer whose
-//! size is a power of two, plus 256 bytes.
+//! The values here hold for a 64-bit kernel that sends segments singly. The buffer of a data
+//! segment has the bytes of the payload, plus 832 bytes for headers and bookkeeping. A pure ACK
+//! counts as only 2 bytes, because the kernel exempts ACKs from limits on queued memory. The buffer
+//! of a datagram has a size that is a power of two, plus 256 bytes.
 
 use crate::packet::{Packet, flags};
 
-/// Headers and bookkeeping of a TCP segment's buffer, bytes.
+/// Size of headers and bookkeeping in the buffer of a TCP segment, in bytes.
 const SEGMENT: u32 = 832;
-/// Memory that the kernel counts for a pure ACK, bytes.
+/// How much memory the kernel counts for a pure ACK, in bytes.
 const PURE_ACK: u32 = 2;
-/// Bookkeeping at the start and at the end of a datagram's buffer, bytes.
+/// Size of the bookkeeping at the start and at the end of a datagram's buffer, in bytes.
 const BUFFER: u32 = 256;
 const SHARED: u32 = 320;
 
-/// Returns the memory that Linux charges for a packet, bytes.
+/// Returns how much memory Linux charges for a packet, in bytes.
 #[inline]
 pub fn truesize(packet: &Packet) -> u32 {
     if packet.has(flags::DATAGRAM) {
@@ -28,9 +28,9 @@ pub fn truesize(packet: &Packet) -> u32 {
     SEGMENT + u32::from(packet.payload)
 }
 
-/// Returns the memory limit, bytes. If the scenario sets a limit, this is `given`. Otherwise, it is
-/// four times the product of `rate` (byte/s) and `rtt_us`, but at least 4 MiB and at most the
-/// memory of 10,240 full packets.
+/// Returns the memory limit, in bytes. If the scenario sets a limit, the result is this limit,
+/// `given`. Otherwise, it is four times `rate` (byte/s) times `rtt_us`. It is at least 4 MiB, and
+/// at most the memory of 10,240 full packets.
 pub fn limit(given: Option<u64>, rate: u64, rtt_us: u64, mtu: u32) -> u64 {
     const PACKETS: u64 = 10_240;
     given.unwrap_or_else(|| {

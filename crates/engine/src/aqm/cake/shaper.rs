@@ -1,26 +1,27 @@
-//! Cake's shaper: a virtual clock that does not allow bursts, and the sizes that it charges for
-//! packets.
+//! Cake's shaper. It has a virtual clock that does not allow bursts. It also computes which size
+//! Cake charges for a packet.
 //!
-//! Each packet advances the virtual clock by the packet's transmission time at the rate. A packet
-//! may leave when the virtual clock is not ahead of the current time. A packet that leaves late
-//! does not reduce the rate, because the virtual clock continues from its old value. The clock is
-//! set to the current time only when a packet enters an empty queue. A second clock, the failsafe,
-//! advances by 1.5 transmission times for each sent packet, but not for drops. With `ingress`,
-//! drops advance the virtual clock too, possibly far ahead of the current time. Even then, the
-//! failsafe lets packets leave at two thirds of the rate.
+//! Each packet advances the virtual clock by its transmission time at Cake's rate. A packet may
+//! leave when the virtual clock is not ahead of the current time. If a packet leaves late, the rate
+//! does not fall, because the virtual clock continues from its old value. When a packet enters an
+//! empty queue, a clock in the past is set to the current time. There is a second clock, the
+//! failsafe. Each packet that is sent advances it by 1.5 transmission times. Drops do not advance
+//! it. With `ingress`, drops also advance the virtual clock. It may then be far ahead of the
+//! current time. Even in this case, the failsafe lets packets leave at two thirds of the rate.
 
-/// Bytes of the Ethernet header, which Cake does not charge if `overhead` is set.
+/// Length of the Ethernet header, in bytes. Cake does not charge this header if `overhead` is set.
 const ETHERNET: i32 = 14;
 
-/// Slowest rate that Cake shapes to, byte/s.
+/// The lowest rate to which Cake shapes, in byte/s.
 const MIN_RATE: u64 = 64;
 
-/// A rate as time per byte. The time is `ns` divided by 2^`shift`, in nanoseconds.
+/// A rate, stored as the time that a byte takes. The time is `ns` divided by 2^`shift`, in
+/// nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PerByte {
     /// Time per byte in units of 2^-shift ns.
     ns: u64,
-    /// Number of binary digits of the fraction.
+    /// Number of binary digits in the fraction.
     shift: u32,
 }
 
@@ -44,22 +45,22 @@ impl PerByte {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
-    /// No framing: Cake charges a frame's own bytes.
+    /// No framing: Cake charges the bytes of the frame itself.
     Plain,
-    /// ATM: cells of 53 bytes with 48 bytes of payload each.
+    /// ATM: Cake charges cells of 53 bytes, each with 48 bytes of payload.
     Atm,
-    /// PTM: one extra byte for every started block of 64 bytes.
+    /// PTM: Cake charges one extra byte for every block of 64 bytes that the frame begins.
     Ptm,
 }
 
 /// The parameters that decide how many bytes Cake charges for a frame.
 #[derive(Clone, Copy, Debug)]
 pub struct Sizes {
-    /// Bytes added to the IP packet. With `None`, Cake charges the whole frame.
+    /// How many bytes are added to the IP packet. With `None`, Cake charges the whole frame.
     pub overhead: Option<i32>,
-    /// Bytes the link adds to each frame.
+    /// How many bytes the link adds to each frame.
     pub link: i32,
-    /// Smallest charge for a frame, bytes.
+    /// Smallest number of bytes that Cake charges for a frame.
     pub mpu: i32,
     pub framing: Framing,
 }
@@ -77,7 +78,7 @@ impl Sizes {
     }
 }
 
-/// The virtual clock and the failsafe, ns.
+/// The virtual clock and the failsafe clock, both in ns.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Shaper {
     per_byte: PerByte,
@@ -91,8 +92,8 @@ impl Shaper {
         self.per_byte = per_byte;
     }
 
-    /// Moves the clock to the present when a packet enters an empty queue. Otherwise, the idle time
-    /// before would allow a burst.
+    /// Moves the clock to the present when a packet enters an empty queue. Without this, the idle
+    /// time before the packet would allow a burst.
     #[inline]
     pub fn wake(&mut self, now: i64) {
         if self.next < now {
@@ -118,7 +119,7 @@ impl Shaper {
         }
     }
 
-    /// Ends an outage of the link. No burst may follow the outage.
+    /// Ends an outage of the link. Packets must not leave in a burst after the outage.
     pub fn resume(&mut self, now: i64) {
         self.next = self.next.max(now);
         self.failsafe = self.failsafe.max(now);

@@ -1,5 +1,5 @@
-//! Tests each part of Cake, then the whole discipline: shares of flows and hosts, overflow, the ACK
-//! filter, and Cobalt's behaviour over time.
+//! Tests each part of Cake, and then Cake as a whole: the shares of flows and hosts, overflow, the
+//! ACK filter, and how Cobalt behaves over time.
 
 use super::cobalt::Cobalt;
 use super::flows::List;
@@ -23,7 +23,7 @@ fn word(name: &'static str, word: &'static str) -> (&'static str, Value) {
     (name, Value::Word(word))
 }
 
-/// Cake in front of a link that requests a packet as soon as Cake allows one to leave.
+/// Cake and a link. The link requests a packet as soon as Cake lets one leave.
 struct Bench {
     cake: Cake,
     sink: Sink,
@@ -57,7 +57,7 @@ impl Bench {
         self.put(ns, packet);
     }
 
-    /// Returns the packet that leaves now, and when the next packet may leave.
+    /// Returns the packet that leaves now, and the time at which the next packet may leave.
     fn get(&mut self, ns: i64) -> Result<(Packet, i64), Dequeue> {
         let now = Time(ns as u64);
         let mut packet = Packet::new(0, 0, Ecn::NotEct);
@@ -70,8 +70,8 @@ impl Bench {
         }
     }
 
-    /// Returns how many bytes of each flow leave in `ns`. Every flow always has 40 packets queued.
-    /// `lens` gives the packet length of each flow.
+    /// Returns how many bytes of each flow leave in `ns` nanoseconds. Each flow always has 40
+    /// packets in its queue. `lens` gives the packet length of each flow.
     fn shares(&mut self, lens: &[u16], ns: i64) -> Vec<u64> {
         let mut sent = vec![0; lens.len()];
         for (flow, len) in (0..).zip(lens) {
@@ -102,7 +102,7 @@ fn packets_are_spaced_by_their_length_at_the_rate() {
     assert_eq!(next, 5 + slot);
     let early = bench.get(next - 1);
     assert!(matches!(early, Err(Dequeue::NotBefore(t)) if t.ns() as i64 == next));
-    // A packet that leaves late does not delay the packets after it: the clock continues from its
+    // If a packet leaves late, the packets after it are not delayed. The clock continues from its
     // old value.
     let (_, next) = bench.get(next + 3 * slot / 2).unwrap();
     assert_eq!(next, 5 + slot + 3 * slot / 2, "not before now");
@@ -112,8 +112,8 @@ fn packets_are_spaced_by_their_length_at_the_rate() {
         let (_, next) = bench.get(5 + (k - 1) * slot).unwrap();
         assert_eq!(next, 5 + k * slot);
     }
-    // Idle time, however, does not allow a burst. The next packet must still wait for the end of
-    // the last packet's transmission time.
+    // In contrast, idle time does not allow a burst. The next packet must still wait until the
+    // transmission time of the last packet has passed.
     assert!(matches!(bench.get(5 + 6 * slot), Err(Dequeue::Empty)));
     bench.data(6 * slot, 0, 100, Ecn::NotEct);
     assert!(matches!(bench.get(6 * slot), Err(Dequeue::NotBefore(_))));
@@ -134,7 +134,7 @@ fn a_rate_step_changes_the_next_slot_and_the_parameters() {
     let (_, next) = bench.get(next).unwrap();
     assert_eq!(next, 1514 * (800 + 8_000));
     assert_eq!(bench.cake.tins[0].params.target, 1514 * 8_000 * 3 / 2);
-    // After an outage of a second, the link does not catch up.
+    // After an outage of a second, the link does not send faster to catch up.
     bench.cake.rate_changed(Rate(0), Time(next as u64));
     bench
         .cake
@@ -173,8 +173,8 @@ fn sizes_of_atm_ptm_overhead_and_mpu() {
         mpu,
         framing,
     };
-    // Without `overhead`, Cake charges a frame's own bytes. With `overhead`, it charges the IP
-    // packet plus the overhead.
+    // Without `overhead`, Cake charges the bytes of the frame itself. With `overhead`, it charges
+    // the IP packet plus the overhead.
     assert_eq!(sizes(None, 0, Framing::Plain).charged(1514), 1514);
     assert_eq!(sizes(Some(0), 0, Framing::Plain).charged(1514), 1500);
     assert_eq!(sizes(Some(18), 64, Framing::Plain).charged(54), 64);
@@ -208,8 +208,8 @@ fn times_per_byte_are_exact_for_round_rates_and_slow_enough_for_slow_ones() {
 
 #[test]
 fn targets_and_intervals_by_rate() {
-    // Each row has a rate, and the target and the interval in ms at this rate. The values are those
-    // of the SCE reference code.
+    // Each row has a rate in Mbit/s, and the target and the interval in ms at this rate. The values
+    // are those of the SCE reference code.
     for (mbit, target, interval) in [
         (0.5, 36.34, 131.3),
         (1.0, 18.17, 113.2),
@@ -223,7 +223,7 @@ fn targets_and_intervals_by_rate() {
         assert!((p.interval as f64 / 1e6 - interval).abs() < 0.06, "{mbit}");
     }
     let bench = Bench::new(100_000_000, &[("rtt", Value::Time(Time::from_ms(10)))]);
-    // Best effort has the whole rate. Bulk has a sixteenth of it, 6.25 Mbit/s.
+    // Best effort has the whole rate. Bulk has a sixteenth of the rate, which is 6.25 Mbit/s.
     let targets: Vec<i64> = bench.cake.tins.iter().map(|t| t.params.target).collect();
     assert_eq!(targets, [500_000, 1514 * 1_280 * 3 / 2, 1514 * 320 * 3 / 2]);
     let quanta: Vec<u32> = bench.cake.tins.iter().map(|t| t.flows.quantum).collect();
@@ -257,7 +257,7 @@ fn tins_by_codepoint() {
     assert_eq!(Tins::Diffserv8.rates(1 << 21)[2], (1 << 21) / 64 * 49);
 }
 
-/// Returns Cake with two flows: flow 0 with this DSCP, and flow 1 with DSCP 0.
+/// Returns Cake with two flows. Flow 0 has this DSCP, and flow 1 has DSCP 0.
 fn two_classes(rate: u64, tins: &'static str, dscp: u8) -> Bench {
     let mut bench = Bench::new(rate, &[word("tins", tins)]);
     let info = |n: u32, dscp| FlowInfo {
@@ -271,13 +271,14 @@ fn two_classes(rate: u64, tins: &'static str, dscp: u8) -> Bench {
 
 #[test]
 fn a_tin_gives_way_above_its_share() {
-    // In competition with best effort, bulk gets 1/16 of the rate and voice 1/4. Each of them gets
-    // the whole rate if it is alone.
+    // In competition with best effort, bulk gets 1/16 of the rate and voice 1/4. If a class is
+    // alone, it gets the whole rate.
     for (dscp, part) in [(1, 1.0 / 16.0), (46, 0.25)] {
         let mut bench = two_classes(100_000_000, "diffserv3", dscp);
         let sent = bench.shares(&[MTU, MTU], 2_000 * MS);
         let share = sent[0] as f64 / (sent[0] + sent[1]) as f64;
-        // The tolerance covers one of about 16,000 packets, and the packets that Cobalt drops.
+        // The tolerance allows for one of about 16,000 packets, and for the packets that Cobalt
+        // drops.
         assert!((share - part).abs() < 0.002, "dscp {dscp}: {share}");
         let mut bench = two_classes(100_000_000, "diffserv3", dscp);
         let sent = bench.shares(&[MTU], 1_000 * MS);
@@ -309,14 +310,14 @@ fn flows_share_by_bytes_whatever_their_packets() {
     }
 }
 
-/// Returns the share of the rate that host 0 gets with one flow to host 10, while host 1 has seven
-/// flows to host 11.
+/// Host 0 has one flow to host 10, and host 1 has seven flows to host 11. Returns the share of the
+/// rate that host 0 gets.
 fn one_against_seven(mode: &'static str, reverse: bool) -> f64 {
     let mut bench = Bench::new(50_000_000, &[word("flow", mode)]);
     let info: Vec<FlowInfo> = (0..8)
         .map(|flow| {
             let host = u32::from(flow > 0);
-            // All flows share the other host.
+            // The host on the other side is the same for all flows.
             let (source, destination) = if reverse { (5, host) } else { (host, 5) };
             FlowInfo {
                 source,
@@ -338,8 +339,8 @@ fn hosts_share_as_the_mode_says() {
         ("dual-srchost", true, 0.125),
         ("dual-dsthost", true, 0.5),
         ("dual-dsthost", false, 0.125),
-        // The host with more bulk queues decides the share. Here this is the destination of all
-        // eight flows.
+        // The share depends on the host with more bulk queues. Here this host is the destination of
+        // all eight flows.
         ("triple-isolate", false, 0.125),
         ("srchost", false, 0.5),
         ("dsthost", true, 0.5),
@@ -390,8 +391,8 @@ fn forty_flows_of_a_host_share_among_themselves_and_with_another() {
             for flow in part {
                 let fair = 0.5 / f64::from(host);
                 let error = of(&sent[flow as usize..][..1]) / fair - 1.0;
-                // Each queue sends at least 240 packets. The tolerance covers two packets, and the
-                // packets that Cobalt drops.
+                // Each queue sends at least 240 packets. The tolerance allows for two packets, and
+                // for the packets that Cobalt drops.
                 assert!(error.abs() < 0.02, "{mode} flow {flow}: {error}");
             }
         }
@@ -417,12 +418,12 @@ fn a_set_holds_eight_flows_and_then_they_collide() {
         flows.push(index, Packet::new(n, MTU, Ecn::NotEct));
         seen.push(index);
     }
-    // The search begins at the flow's home entry and wraps around in its set of eight.
+    // The search begins at the flow's home slot and wraps around in its set of eight slots.
     assert_eq!(seen, [21, 22, 23, 16, 17, 18, 19, 20]);
     for n in 0..8 {
         assert_eq!(flows.find(&keys(n)), seen[n as usize], "found again");
     }
-    // The ninth flow takes over the queue at its home entry.
+    // The ninth flow takes over the queue in its home slot.
     assert_eq!(flows.find(&keys(8)), 21);
     assert_eq!(flows.find(&keys(8)), 21);
     assert_eq!(flows.find(&keys(0)), 21, "the first is now the guest");
@@ -444,7 +445,7 @@ fn a_sparse_flow_goes_first_and_a_bulk_one_waits_its_turn() {
     bench.data(now, 1, 100, Ecn::NotEct);
     let (packet, next) = bench.get(now).unwrap();
     assert_eq!(packet.flow, 1);
-    // The flow has not used up its quantum, so its next packet comes first again.
+    // The flow has not used up its quantum, so its next packet is served first again.
     bench.data(next, 1, 100, Ecn::NotEct);
     let (packet, next) = bench.get(next).unwrap();
     assert_eq!(packet.flow, 1);
@@ -475,8 +476,8 @@ fn cobalt(fresh: Fresh) -> (Cobalt, Params, Stream) {
     (Cobalt::new(fresh), params, Stream::new(1, "a", "b"))
 }
 
-/// Returns the times of marks, ms. From `from` to `to`, one packet with the sojourn time `sojourn`
-/// leaves every millisecond.
+/// Returns when packets are marked, in ms. From `from` to `to` (both in ms), one packet leaves
+/// every millisecond. Each has the sojourn time `sojourn`.
 fn marks(
     cobalt: &mut Cobalt,
     p: &Params,
@@ -542,8 +543,8 @@ fn marks_need_four_packets_at_low_rates_and_the_share_of_an_ingress() {
     p.mtu_time = 2 * MS;
     assert!(!c.decide(&p, 0, 8 * MS, true, 0, &mut rng).over);
     assert!(c.decide(&p, 0, 8 * MS + 1, true, 0, &mut rng).over);
-    // With `ingress`, a sojourn time of up to two packet times for each bulk queue is not above the
-    // target.
+    // With `ingress`, a sojourn time of up to two packet times per bulk queue does not count as
+    // above the target.
     assert!(!c.decide(&p, 0, 40 * MS, true, 10, &mut rng).over);
     assert!(c.decide(&p, 0, 40 * MS + 1, true, 10, &mut rng).over);
 }
@@ -551,8 +552,7 @@ fn marks_need_four_packets_at_low_rates_and_the_share_of_an_ingress() {
 #[test]
 fn blue_grows_with_overflows_and_shrinks_with_idleness() {
     let (mut c, p, mut rng) = cobalt(Fresh::Linux);
-    // In 30 ms BLUE's probability rises only 6 times, because it changes at most once per target
-    // time.
+    // In 30 ms, BLUE's probability rises only 6 times, because it changes at most once per target.
     for ms in 0..30 {
         c.queue_full(&p, ms * MS);
     }
@@ -580,8 +580,8 @@ fn inverse_roots() {
         c.update_root();
         let exact = 4_294_967_296.0 / libm::sqrt(f64::from(count));
         let error = (f64::from(c.rec_inv_sqrt) - exact).abs() / exact;
-        // One Newton step from the previous value leaves a relative error of 3/8 times 1/count^2.
-        // Squaring also loses one unit of 2^-32, which is a relative error of count/2^32.
+        // One Newton step from the previous value leaves a relative error of 3/8 of 1/count^2.
+        // Squaring also loses one unit of 2^-32. This is a relative error of count/2^32.
         let n = f64::from(count);
         let step = if count < 16 { 0.0 } else { 1.0 / (n * n) };
         let allowed = step + (n + 4.0) / 4_294_967_296.0;
@@ -611,8 +611,9 @@ fn ramp_of_sce() {
     assert_eq!(p(kept, 6_000, true), 0.4);
     assert_eq!(p(kept, 7_500, true), 1.0);
     assert_eq!(p(Ramp::Off, 50_000, true), 0.0);
-    // If Cake does not treat the packet as above the target, this ramp marks no packet, however
-    // long the sojourn time is. At low rates, this is so while fewer than four packets are queued.
+    // If Cake does not count the packet as above the target, this ramp marks no packet, even if the
+    // sojourn time is long. At low rates, this is the case while fewer than four packets are
+    // queued.
     assert_eq!(p(halved, 20_000, false), 0.0);
 }
 
@@ -627,8 +628,8 @@ fn sce_marks_ect0_only_and_never_takes_ce_back() {
         let mut bench = Bench::new(10_000_000, &[word("sce", "on"), word("flow", "flowblind")]);
         bench.data(0, 0, MTU, ecn);
         bench.data(0, 0, MTU, ecn);
-        // At exactly the target, SCE marks every packet, but Cobalt treats no packet as above the
-        // target.
+        // If the sojourn time equals the target, SCE marks every packet. But for Cobalt, no packet
+        // is above the target.
         let (packet, _) = bench.get(5 * MS).unwrap();
         assert_eq!(packet.ecn, expected);
         let marked = u64::from(ecn == Ecn::Ect0);
@@ -709,7 +710,8 @@ fn overflow_drops_the_oldest_of_the_longest_queue() {
 
 #[test]
 fn memory_limits() {
-    // The limit is 4 MiB, or four times rate x rtt if this is more, and at most 10,240 packets.
+    // The limit is 4 MiB or four times rate x rtt, whichever is larger. It is at most the memory of
+    // 10,240 packets.
     assert_eq!(memory::limit(None, 1_250_000, 100_000, 1514), 4 << 20);
     assert_eq!(memory::limit(None, 25_000_000, 100_000, 1514), 10_000_000);
     assert_eq!(memory::limit(None, 125_000_000, 100_000, 1514), 15_503_360);
@@ -747,8 +749,8 @@ fn ingress_charges_drops_to_the_shaper() {
     let (left, _) = run(false);
     // A packet takes 1211.2 us, so 1651 packets can leave in 2 s.
     assert!((1_650..=1_652).contains(&left), "{left}");
-    // Cobalt drops more and more packets of an unresponsive flow. In the end only the failsafe
-    // clock limits the flow, to two thirds of the rate.
+    // Cobalt drops more and more packets of an unresponsive flow. In the end, only the failsafe
+    // clock limits the flow. The limit is two thirds of the rate.
     let (left, dropped) = run(true);
     assert!(
         (1_101..1_250).contains(&left) && dropped > 500,
@@ -769,7 +771,7 @@ fn ack(flow: u32, seq: u64, sack: &[(u32, u32)]) -> Packet {
     packet
 }
 
-/// Returns the indices of the `acks` that the filter keeps if all arrive at once.
+/// All `acks` arrive at once. Returns the indices of those that the filter keeps.
 fn filtered(filter: &'static str, acks: &[Packet]) -> Vec<usize> {
     let mut bench = Bench::new(1_000_000, &[word("ack_filter", filter)]);
     for (n, ack) in acks.iter().enumerate() {
@@ -800,21 +802,21 @@ fn the_ack_filter_keeps_what_is_news() {
     };
     let plain: Vec<Packet> = (1..=6).map(|n| ack(0, n, &[])).collect();
     assert_eq!(filtered("off", &plain), [0, 1, 2, 3, 4, 5]);
-    // With `on`, one redundant ACK stays. With `aggressive`, all redundant ACKs are dropped.
+    // With `on`, one redundant ACK remains. With `aggressive`, all redundant ACKs are dropped.
     assert_eq!(filtered("on", &plain), [4, 5]);
     assert_eq!(filtered("aggressive", &plain), [5]);
 
-    // The ACKs on both sides of a change of ECE stay.
+    // If ECE changes, the filter keeps the ACKs on both sides of the change.
     let ece = [1, 2, 3, 4, 5, 6].map(|n| match n {
         3 | 4 => flagged(n, flags::ECE),
         _ => ack(0, n, &[]),
     });
     assert_eq!(filtered("aggressive", &ece), [1, 3, 5]);
-    // With ESCE (the former NS bit), all ACKs stay.
+    // The filter keeps all ACKs with ESCE (the former NS bit).
     let esce = [1, 2, 3, 4].map(|n| flagged(n, flags::ESCE));
     assert_eq!(filtered("aggressive", &esce), [0, 1, 2, 3]);
 
-    // Duplicate ACKs stay, unless the SACK blocks of a newer ACK cover their blocks.
+    // The filter keeps duplicate ACKs, unless the SACK blocks of a newer ACK cover their blocks.
     let duplicates = [ack(0, 5, &[]), ack(0, 5, &[]), ack(0, 5, &[])];
     assert_eq!(filtered("aggressive", &duplicates), [0, 1, 2]);
     let growing = [
@@ -833,7 +835,7 @@ fn the_ack_filter_keeps_what_is_news() {
         ack(0, 9, &[(1, 9)]),
     ];
     assert_eq!(filtered("aggressive", &dsack), [0, 1]);
-    // ACKs of another flow, a SYN-ACK and a datagram do not make an ACK redundant.
+    // A SYN-ACK, a datagram and ACKs of another flow do not make an ACK redundant.
     assert_eq!(
         filtered("aggressive", &[ack(1, 1, &[]), ack(0, 2, &[])]).len(),
         2
@@ -874,7 +876,7 @@ fn options_that_exclude_each_other() {
     }
 }
 
-/// A queue gets at once the bytes of all the rounds that it needs for a packet, but of at most 255
+/// A queue gets the bytes of all rounds that it needs for a packet at once. The maximum is 255
 /// rounds.
 #[test]
 fn sixty_four_flows_of_a_host_share_by_bytes() {
@@ -885,8 +887,8 @@ fn sixty_four_flows_of_a_host_share_by_bytes() {
         dscp: 0,
     };
     bench.cake.flows(&[one_host; FLOWS]);
-    // A queue gets 4.8 bytes per round, so a long packet needs 318 rounds, and a short packet needs
-    // 42.
+    // A queue gets 4.8 bytes per round. So it needs 318 rounds for a long packet, and 42 for a
+    // short packet.
     let lens: Vec<u16> = (0..FLOWS)
         .map(|flow| if flow % 2 == 0 { MTU } else { 200 })
         .collect();
@@ -926,7 +928,7 @@ fn an_empty_queue_without_a_memory_is_free_again() {
     assert_eq!(flows.find(&keys(1)), 21);
 }
 
-/// A tin without sparse queues is served while it has bulk queues.
+/// A tin without sparse queues is still served while it has bulk queues.
 #[test]
 fn a_tin_is_active_while_any_queue_waits() {
     let isolation = Isolation {

@@ -1,23 +1,24 @@
-//! Maps each DSCP to a tin, and divides the rate among the tins. A tin that has used more than its
-//! share of the rate waits while another tin with packets is below its share.
+//! Each tin is a class of traffic. Maps each DSCP to a tin, and divides the rate among the tins. A
+//! tin that has used more than its share of the rate must wait while another tin with packets is
+//! below its share.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tins {
     /// One tin for all packets.
     BestEffort,
-    /// Eight tins, by the three high bits of the DSCP (IP precedence).
+    /// Eight tins. The three high bits of the DSCP (IP precedence) select the tin.
     Precedence,
     /// Three tins: bulk, best effort, voice.
     Diffserv3,
     /// Four tins: bulk, best effort, video, voice.
     Diffserv4,
-    /// Eight tins, by the service class that each DSCP denotes.
+    /// Eight tins. The service class that a DSCP denotes selects the tin.
     Diffserv8,
 }
 
 /// Lower effort (RFC 8622).
 const LE: u8 = 1;
-/// The DSCPs that correspond to the old TOS bits "maximise throughput" and "minimise delay".
+/// The DSCPs that correspond to the old TOS values "maximise throughput" and "minimise delay".
 const TOS2: u8 = 2;
 const TOS4: u8 = 4;
 /// The DSCPs of expedited forwarding and of voice admission.
@@ -80,8 +81,8 @@ impl Tins {
         index
     }
 
-    /// Returns each tin's share of the link's rate, byte/s. A tin that is above its share waits for
-    /// tins that are below their shares.
+    /// Returns each tin's share of the link's rate, in byte/s. A tin that is above its share waits
+    /// for tins that are below their shares.
     pub fn rates(self, rate: u64) -> Vec<u64> {
         match self {
             Tins::BestEffort => vec![rate],

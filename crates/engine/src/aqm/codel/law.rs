@@ -1,5 +1,5 @@
-//! CoDel's control law, which `codel` and `fq_codel` share. Corresponds to Linux's codel_impl.h;
-//! codel.rs lists the sources and deviations.
+//! CoDel's control law, which `codel` and `fq_codel` share. The code corresponds to Linux's
+//! codel_impl.h. The comment at the top of codel.rs lists the sources and deviations.
 
 use tailback_record::Cause;
 
@@ -32,15 +32,16 @@ pub fn selector(options: &Options) -> Option<[u8; 2]> {
     found.map(|(_, bits)| *bits)
 }
 
-/// Largest number of drops in one dequeue. Further drops that are due are skipped.
+/// Largest number of drops in a dequeue. If more drops are due, they are skipped.
 const MAX_DROPS: u32 = 256;
 
-/// The packets to which CoDel applies: a whole queue, or the queue of one flow.
+/// The packets to which CoDel applies. This is either a whole queue or the queue of one flow.
 pub trait Source {
-    /// Moves the oldest packet to `next`. Returns whether there was a packet.
+    /// Moves the oldest packet to `next`. Returns whether there was a packet to move.
     fn pop_to(&mut self, next: &mut Packet) -> bool;
 
-    /// Bytes that stay queued. In a fair queue, this is the sum over all flows, as in Linux.
+    /// Returns how many bytes stay queued. In a fair queue, this is the sum over the queues of all
+    /// flows, as in Linux.
     fn left(&self) -> u64;
 }
 
@@ -65,14 +66,15 @@ pub(super) const fn ticks(time: Time) -> u64 {
 /// Parameters that all queues of a discipline share.
 #[derive(Clone, Copy, Debug)]
 pub struct Params {
-    /// Acceptable sojourn time, ticks.
+    /// Acceptable sojourn time, in ticks.
     target: u64,
-    /// Time over which CoDel takes the minimum of the sojourn time, ticks.
+    /// The time over which CoDel takes the minimum of the sojourn time, in ticks.
     interval: u64,
-    /// Sojourn time above which ECN-capable packets are marked, ticks.
+    /// The sojourn time above which ECN-capable packets are marked, in ticks.
     ce_threshold: Option<u64>,
-    /// The packets that `ce_threshold` marks, as a value and a mask for the ECN field. The masked
-    /// field must equal the value. If both are 0, all packets are selected.
+    /// Which packets `ce_threshold` marks. The first number is a value and the second is a mask for
+    /// the ECN field. A packet is selected if its masked ECN field equals the value. If both are 0,
+    /// all packets are selected.
     select: [u8; 2],
     ecn: bool,
     /// CoDel does not act while at most this many bytes stay queued.
@@ -100,24 +102,25 @@ impl Params {
 /// State of one queue.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Vars {
-    /// Number of drops and marks in this dropping phase, plus the count at the start of the phase.
+    /// Number of drops and marks in this dropping phase, plus the value with which the phase has
+    /// started.
     pub(super) count: u32,
-    /// The value of `count` when this dropping phase was entered.
+    /// The value of `count` with which this dropping phase has started.
     pub(super) lastcount: u32,
     pub(super) dropping: bool,
     /// 1/sqrt(count) in units of 2^-16.
     pub(super) rec_inv_sqrt: u16,
-    /// Time at which the sojourn time will have been above the target for one interval, ticks.
-    /// `None` while the sojourn time is below the target.
+    /// When the sojourn time will have been above the target for one interval, in ticks. `None`
+    /// while the sojourn time is below the target.
     pub(super) first_above: Option<u64>,
     pub(super) drop_next: u64,
-    /// Sojourn time of the last packet examined, ticks.
+    /// Sojourn time of the packet that was examined last, in ticks.
     pub(super) ldelay: u64,
 }
 
 impl Vars {
-    /// Makes one Newton step, x <- x/2 (3 - count x^2), towards 1/sqrt(count), in 32-bit fractions
-    /// as in Linux.
+    /// Makes one Newton step, x <- x/2 (3 - count x^2), towards 1/sqrt(count). Uses 32-bit
+    /// fractions, as Linux does.
     pub(super) fn newton_step(&mut self) {
         let x = u64::from(self.rec_inv_sqrt) << 16;
         let square = (x * x) >> 32;
@@ -127,13 +130,13 @@ impl Vars {
         self.rec_inv_sqrt = (next >> 16) as u16;
     }
 
-    /// RFC 8289 section 5.6 (`control_law`): returns the time of the next drop, which is interval /
+    /// RFC 8289 section 5.6 (`control_law`): returns when the next drop is due. This is interval /
     /// sqrt(count) after `t`.
     #[inline]
     fn control_law(&self, t: u64, interval: u64) -> u64 {
         let share = (u128::from(interval) * u128::from(self.rec_inv_sqrt)) >> 16;
-        // Wait at least one tick. If the interval is rounded down to 0, the loop in `act` would
-        // otherwise never end.
+        // Wait at least one tick. If the interval were rounded down to 0, the loop in `act` would
+        // never end.
         t.saturating_add((share as u64).max(1))
     }
 
@@ -155,8 +158,8 @@ impl Vars {
         }
     }
 
-    /// Moves the next packet of `packets` to `next`, after CoDel's drops and marks. Returns whether
-    /// there is a packet.
+    /// Drops and marks packets as CoDel requires. Then moves the next packet of `packets` to
+    /// `next`. Returns whether there is a packet.
     #[inline]
     pub fn dequeue(
         &mut self,
@@ -179,9 +182,8 @@ impl Vars {
         true
     }
 
-    /// Does the part of [`Vars::dequeue`] for a packet that may have to be dropped or marked.
-    /// `dequeue` calls this separate function last, so that it saves no registers for other
-    /// packets.
+    /// Handles a packet in [`Vars::dequeue`] that may have to be dropped or marked. `dequeue` calls
+    /// this separate function at its end. So it need not save registers for other packets.
     #[inline(never)]
     fn treat(
         &mut self,
@@ -225,8 +227,8 @@ impl Vars {
             self.enter(p, now);
             return did;
         }
-        // A large backlog may need several drops at once. The control law applies to the times of
-        // drops, not to packets.
+        // A large backlog may need several drops at once. The control law determines when drops are
+        // due, and does not depend on packets.
         let (mut drops, mut did) = (0, Did::Nothing);
         while self.dropping && now >= self.drop_next {
             drops += 1;
@@ -264,8 +266,8 @@ impl Vars {
     pub(super) fn enter(&mut self, p: &Params, now: u64) {
         self.dropping = true;
         // RFC 8289 section 5.5 (`deque`) describes re-entry. If the last phase ended less than 16
-        // intervals ago, continue from the number of drops and marks that the last phase added to
-        // its count.
+        // intervals ago, start from the number of drops and marks that this phase has added to its
+        // count.
         let added = self.count.wrapping_sub(self.lastcount);
         let recent = now < self.drop_next.saturating_add(p.interval.saturating_mul(16));
         if added > 1 && recent {
@@ -279,20 +281,21 @@ impl Vars {
         self.drop_next = self.control_law(now, p.interval);
     }
 
-    /// Returns whether the sojourn time of the last packet examined was above the target while more
-    /// than one MTU was queued behind this packet.
+    /// Returns whether two conditions held for the packet that was examined last. Its sojourn time
+    /// was above the target, and more than one MTU was queued behind it.
     #[inline]
     pub fn over_target(&self) -> bool {
         self.first_above.is_some()
     }
 
-    /// Adds the drops of an overflow to the count of the longest flow, as Linux does.
+    /// Adds the drops of an overflow to the count of the longest flow. Linux does so, too.
     #[inline]
     pub fn punish(&mut self, drops: u32) {
         self.count = self.count.wrapping_add(drops);
     }
 
-    /// Returns `count`, and whether the queue is in the dropping phase, for a time series.
+    /// Returns two values for the time series: `count`, and whether the queue is in the dropping
+    /// phase.
     pub fn gauges(&self) -> [f64; 2] {
         [f64::from(self.count), f64::from(u8::from(self.dropping))]
     }
@@ -302,12 +305,12 @@ impl Vars {
 enum Did {
     Nothing,
     Mark,
-    /// No packet is left, because all were dropped.
+    /// No packet is left, because CoDel has dropped all of them.
     Empty,
 }
 
-/// Marks the packet at the head if `ecn` is set and the packet can be marked. Otherwise drops it
-/// and takes the next packet.
+/// Marks the packet at the head if `ecn` is set and the packet can be marked. Otherwise, drops it
+/// and takes the next packet from the queue.
 fn act_on(
     head: &mut Packet,
     packets: &mut impl Source,

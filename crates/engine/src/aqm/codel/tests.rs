@@ -1,5 +1,5 @@
-//! Tests CoDel's control law, the start of a new dropping phase, and the packets on which CoDel
-//! does not act.
+//! Tests CoDel's control law, how a new dropping phase starts, and on which packets CoDel does not
+//! act.
 
 use tailback_record::Cause;
 
@@ -56,8 +56,8 @@ impl Bench {
         self.sink.meter.counts.get(Cause::Aqm)
     }
 
-    /// Every `step` ns, enqueues a packet that arrived `age` ns ago, and dequeues one. Returns the
-    /// times of drops and marks.
+    /// Every `step` ns, enqueues a packet that arrived `age` ns ago, and dequeues a packet. Returns
+    /// when packets were dropped or marked.
     fn run(&mut self, from: u64, to: u64, step: u64, age: u64, ecn: Ecn) -> Vec<u64> {
         let mut times = Vec::new();
         let mut before = self.drops() + self.sink.meter.counts.marks();
@@ -79,8 +79,8 @@ fn drop_times_follow_the_control_law() {
     let mut bench = Bench::new(false, None);
     let start = 1_000 * MS;
     bench.put(start - 50 * MS, 2_000, Ecn::NotEct);
-    // Sojourn times stay far above the target. A dequeue every 10 us is frequent enough to show the
-    // control law.
+    // The sojourn times stay far above the target. A dequeue every 10 us is frequent enough to
+    // resolve the times of the control law.
     let step = 10_000;
     let times = bench.run(start, start + 3_000 * MS, step, 50 * MS, Ecn::NotEct);
     // The first drop comes one interval after a dequeue first finds the sojourn time above the
@@ -94,9 +94,9 @@ fn drop_times_follow_the_control_law() {
 
     // Compute the control law in floating point. The time from drop k to drop k+1 is interval times
     // x(k), where x(k) is one Newton step from x(k-1) towards 1/sqrt(k). Linux rounds x to 16 bits
-    // and times to ticks. For each drop, this changes the result by at most 3 units of 2^-16
-    // interval plus one tick. A drop happens at the first dequeue after it is due, so at most one
-    // step late.
+    // and times to ticks. This changes the result for each drop by at most 3 units of 2^-16
+    // interval plus one tick. A drop occurs at the first dequeue after it is due. So it is at most
+    // one step late.
     let interval = 97_656.0 * 1_024.0;
     let (mut due, mut x) = (first, 1.0);
     for (k, pair) in (1u32..).zip(times.windows(2)) {
@@ -114,9 +114,9 @@ fn drop_times_follow_the_control_law() {
         );
 
         // RFC 8289 section 5.6 (`control_law`): interval / sqrt(count). The single Newton step
-        // starts from the value for count - 1, whose relative error is 1/(2 count). The step leaves
-        // a relative error of 3/8 of 1/count^2. The tolerance is twice this error, to allow for the
-        // errors of earlier steps.
+        // starts from the value for count - 1, whose relative error is 1/(2 count). After the step,
+        // the relative error is 3/8 of 1/count^2. The tolerance is twice this error, because
+        // earlier steps have errors, too.
         let law = 100e6 / libm::sqrt(count);
         let gap = (pair[1] - pair[0]) as f64;
         let allowed = law / (count * count) + step as f64 + 6_000.0;
@@ -141,8 +141,8 @@ fn inverse_square_root_converges() {
             let n = f64::from(count);
             let exact = 65_536.0 / libm::sqrt(n);
             let error = (f64::from(vars.rec_inv_sqrt) - exact).abs();
-            // The tolerance is the error of one Newton step (3/8 of 1/count^2), and the last bits
-            // of the fraction.
+            // The tolerance allows for the error of one Newton step (3/8 of 1/count^2), and for the
+            // last bits of the fraction.
             assert!(error <= exact / (n * n) + 3.0, "{count}: off by {error}");
         }
     }
@@ -163,8 +163,8 @@ fn a_single_dip_below_the_target_restarts_the_interval() {
     bench.put(940 * MS, 2, Ecn::NotEct);
     let early = bench.run(1_000 * MS, 1_090 * MS, MS, 50 * MS, Ecn::NotEct);
     assert!(early.is_empty(), "{early:?}");
-    // The three packets that arrive with an age of 0 reach the head 2 ms later, at 1092 to 1094 ms,
-    // and are below the target. From 1095 ms on, packets have waited for 50 ms again.
+    // Three packets arrive with an age of 0. They reach the head 2 ms later, at 1092 to 1094 ms,
+    // and are below the target. From 1095 ms on, the packets have again waited for 50 ms.
     bench.run(1_090 * MS, 1_093 * MS, MS, 0, Ecn::NotEct);
     let later = bench.run(1_093 * MS, 1_250 * MS, MS, 50 * MS, Ecn::NotEct);
     assert_eq!(later[0], 1_195 * MS);
@@ -172,8 +172,8 @@ fn a_single_dip_below_the_target_restarts_the_interval() {
 
 #[test]
 fn the_last_packet_is_never_dropped() {
-    // Only one MTU stays queued behind the head, so CoDel does not act, however long the packets
-    // have waited.
+    // Only one MTU stays queued behind the head. So CoDel does not act, even if packets have waited
+    // for long.
     let mut bench = Bench::new(false, None);
     bench.put(0, 1, Ecn::NotEct);
     assert!(
@@ -205,8 +205,7 @@ fn one_mark_for_each_dequeue_and_all_drops_at_once() {
     };
     assert_eq!(due(Ecn::Ect0), (1, Ecn::Ce));
     // The count n follows from 2 sqrt(n) - 2 sqrt(n0) = 200 intervals, so about 10,000 drops would
-    // be due. Of the 4,999 waiting packets, Linux drops 256. It does not make up for the other
-    // drops later.
+    // be due. Of the 4,999 waiting packets, Linux drops 256. It skips the other drops.
     assert_eq!(due(Ecn::NotEct).0, 256);
 }
 
@@ -230,8 +229,8 @@ fn re_entry_goes_on_from_what_the_last_phase_added() {
     let (added, count) = re_enter(2);
     assert!(added > 10);
     assert_eq!(count, added);
-    // If the new phase begins at least 16 intervals after drop_next, its count starts again from 1.
-    // The new phase begins one interval after the sojourn time exceeds the target.
+    // If the new phase begins at least 16 intervals after drop_next, its count starts from 1 again.
+    // The new phase begins one interval after the sojourn time has risen above the target.
     assert_eq!(re_enter(14).1, added);
     assert_eq!(re_enter(17).1, 1);
 }
@@ -323,7 +322,7 @@ fn sce_marks_come_after_ce() {
 fn a_shrinking_limit_drops_from_the_head_without_the_control_law() {
     let mut bench = Bench::new(true, Some(Time::from_ms(1)));
     bench.put(0, 50, Ecn::Ect0);
-    // The packet starts the interval, so a dequeue at 400 ms would start to mark.
+    // With this packet, the interval begins. So a dequeue at 400 ms would begin to mark.
     bench.get(200 * MS);
     let before = format!("{:?}", bench.queue.vars);
     let marks = bench.sink.meter.counts.marks();

@@ -1,25 +1,26 @@
-//! The controller of DualPI2 and PI2: the arithmetic of each version, and the decision to drop or
-//! mark a packet.
+//! The controller of DualPI2 and PI2. It contains the arithmetic of each version, and decides
+//! whether to drop or mark a packet.
 
 use crate::rng::Stream;
 use crate::units::Time;
 
-/// A probability of 1 as an integer.
+/// The integer that represents a probability of 1.
 pub const ONE: u64 = u32::MAX as u64;
 
-/// Integer arithmetic of the gains. An option in Hz is stored as a multiple of 1/256 Hz.
+/// How the gains are stored as integers, and how updates compute with them. An option in Hz is
+/// stored as an integer multiple of 1/256 Hz.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arithmetic {
-    /// Linux 6.17: gains are 64ths of a probability unit per ns, and the sum of both terms of an
-    /// update is divided by 64.
+    /// Linux 6.17: gains are in 64ths of a probability unit per ns. An update divides the sum of
+    /// both terms by 64.
     Div64,
-    /// `dualpi2-2019-refactored`: like `Div64`, but the sum is divided by 127, which multiplies the
-    /// gains by 0.504.
+    /// `dualpi2-2019-refactored`: like `Div64`, but an update divides the sum by 127. This
+    /// multiplies the gains by 0.504.
     Div127,
     /// `dualpi2-2019-02-21`: gains are whole units per tick of 64 ns, as in PIE.
     Ticks,
-    /// `dualpi2-2019-wrr-counter` and `dualpi2-2019-wrr-percent`: gains are whole units per ns
-    /// (0.233 and 2.794 Hz instead of 0.3125 and 3.125 Hz).
+    /// `dualpi2-2019-wrr-counter` and `dualpi2-2019-wrr-percent`: gains are whole units per ns.
+    /// (They are 0.233 and 2.794 Hz instead of 0.3125 and 3.125 Hz.)
     Nanoseconds,
 }
 
@@ -35,7 +36,7 @@ impl Arithmetic {
         }
     }
 
-    /// Returns the internal gain for an option in Hz.
+    /// Returns the gain in internal units for an option in Hz.
     pub fn gain(self, hz: f64) -> i64 {
         // tc reads a float and rounds it down to 256ths.
         let param = u64::from((hz as f32 * 256.0) as u32);
@@ -47,7 +48,7 @@ impl Arithmetic {
         gain as i64
     }
 
-    /// Converts a time to the unit in which this arithmetic compares delays.
+    /// Converts a time to the unit in which this arithmetic expresses delays.
     #[inline]
     fn time(self, time: Time) -> i64 {
         match self {
@@ -69,13 +70,13 @@ impl Arithmetic {
 /// What happens when the coupled probability k p exceeds its limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overload {
-    /// If k p exceeds 1, scalable packets are dropped with probability p^2, and the other scalable
-    /// packets are marked. Classic packets are dropped even if they are ECN-capable.
+    /// If k p exceeds 1, scalable packets are dropped with probability p^2. All other scalable
+    /// packets are marked. Classic packets are then dropped even if they are ECN-capable.
     Drop,
     /// p never exceeds 1/k. If the load is too high for this p, the queue grows until its limit
     /// drops packets.
     Overflow,
-    /// If k p exceeds this limit (in units in which [`ONE`] is 1), every packet is treated as not
+    /// If k p exceeds this limit (in units in which [`ONE`] is 1), all packets are treated as not
     /// ECN-capable.
     NoEcn(u64),
 }
@@ -84,17 +85,17 @@ pub enum Overload {
 pub struct Params {
     pub target: Time,
     pub tupdate: Time,
-    /// Gain for the difference between the delay and the target, internal units.
+    /// Gain for the difference between the delay and the target, in internal units.
     pub alpha: i64,
-    /// Gain for the change of the delay, internal units.
+    /// Gain for the change of the delay since the last update, in internal units.
     pub beta: i64,
     pub arithmetic: Arithmetic,
     pub k: u64,
     pub overload: Overload,
-    /// Number added to the probability before it is compared with a random number. It is 1 in
-    /// versions that test `<=` (Linux 6.17), and 0 in versions that test `<`.
+    /// This number is added to the probability before the probability is compared with a random
+    /// number. It is 1 in versions that test `<=` (Linux 6.17), and 0 in versions that test `<`.
     pub edge: u64,
-    /// Backlog below which packets are neither dropped nor marked, bytes (two frames).
+    /// While fewer bytes than this (two frames) are queued, packets are neither dropped nor marked.
     pub min_backlog: u64,
 }
 
@@ -110,15 +111,15 @@ pub enum Verdict {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Vars {
-    /// Base probability p, in units in which [`ONE`] is 1.
+    /// The base probability p, in units in which [`ONE`] is 1.
     pub prob: u32,
-    /// Delay at the last update, in the arithmetic's unit.
+    /// The delay at the last update, in the unit of the arithmetic.
     pub last: i64,
 }
 
 impl Vars {
     /// Updates p from the current delay. Sums are truncated to 32 bits where the kernel truncates
-    /// them, so a change of p by more than 1 wraps.
+    /// them. So p wraps around if it changes by more than 1.
     pub fn update(&mut self, p: &Params, delay: Time) {
         let unit = p.arithmetic;
         let delay = unit.time(delay);
@@ -149,8 +150,8 @@ impl Vars {
         rng.bits() >> 32 < prob + p.edge
     }
 
-    /// Returns true if two random numbers are both below p. So the result is true with probability
-    /// p squared. Draws the second number only if the first is below p.
+    /// Returns true if two random numbers are both below p. So it returns true with probability p
+    /// squared. The second number is drawn only if the first number is below p.
     #[inline]
     fn square(self, p: &Params, rng: &mut Stream) -> bool {
         let prob = u64::from(self.prob);
@@ -158,7 +159,7 @@ impl Vars {
     }
 
     /// Decides whether to drop or mark a packet while `backlog` bytes are queued.
-    #[inline(always)] // each queue calls it once
+    #[inline(always)] // each of the two queues calls it once
     pub fn verdict(
         self,
         p: &Params,
@@ -173,7 +174,7 @@ impl Vars {
         let coupled = u64::from(self.prob) * p.k;
         let overload = match p.overload {
             Overload::Drop => coupled > ONE,
-            // The update has limited p to 1/k, so k p never exceeds 1.
+            // The update has limited p to 1/k. So k p never exceeds 1.
             Overload::Overflow => false,
             Overload::NoEcn(most) => coupled > most,
         };

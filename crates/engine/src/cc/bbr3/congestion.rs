@@ -71,7 +71,7 @@ impl Bbr3 {
         }
     }
 
-    /// Starts to measure the rate and the volume of the latest round anew.
+    /// Restarts the measurement of the rate and the volume of the latest round.
     pub(super) fn restart_latest(&mut self, view: View<'_>) {
         self.signals.bw_latest = self.sample;
         self.signals.inflight_latest = view.rate.delivered;

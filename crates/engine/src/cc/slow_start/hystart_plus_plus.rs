@@ -2,24 +2,25 @@
 //! five rounds, and then ends slow start. If the RTT falls again in that time, normal slow start
 //! continues.
 //!
-//! Windows are in segments here, and quarters of a segment are carried over to the next ACK. As
-//! section 4.3 recommends, HyStart++ acts only in the first slow start.
+//! Windows are in segments here. Quarters of a segment are carried over to the next ACK. As section
+//! 4.3 recommends, HyStart++ acts only in the first slow start.
 
 use crate::cc::view::{Ack, View};
 use crate::cc::window::Window;
 use crate::units::Time;
 
-/// Limits of the threshold for the rise of the RTT (section 4.2).
+/// Lower and upper limit for the rise of the RTT that HyStart++ detects (section 4.2).
 const THRESHOLD: (Time, Time) = (Time::from_ms(4), Time::from_ms(16));
 const MIN_RTT_DIVISOR: u64 = 8;
-/// Number of RTT samples in a round after which the round's smallest RTT is compared with the
-/// previous round's.
+/// After this many RTT samples of a round, HyStart++ compares the round's smallest RTT with that of
+/// the previous round.
 const SAMPLES: u32 = 8;
-/// Acknowledged segments for each segment of growth in conservative slow start.
+/// In conservative slow start, the window grows by one segment after this many acknowledged
+/// segments.
 const CSS_GROWTH_DIVISOR: u32 = 4;
-/// Rounds of conservative slow start, including the one in which it begins.
+/// Number of rounds of conservative slow start. The round in which it begins counts.
 const CSS_ROUNDS: u32 = 5;
-/// Largest number of segments by which one ACK may grow the window if packets are not paced (`L`).
+/// By how many segments one ACK may increase the window at most if packets are not paced (`L`).
 const MOST_UNPACED: u32 = 8;
 
 #[derive(Debug)]
@@ -27,23 +28,24 @@ pub(in crate::cc) struct HyStartPlusPlus {
     /// The initial ssthresh. While ssthresh has this value, the connection is in its first slow
     /// start.
     first_ssthresh: u32,
-    /// The first segment that was sent in this round. Its ACK ends the round.
+    /// The first segment that was sent in this round. When it is acknowledged, the round ends.
     round_end: u64,
     /// Smallest RTT of the previous round. `current_rtt` is the smallest RTT of this round. Both
     /// are `NEVER` before the first sample.
     last_rtt: Time,
     current_rtt: Time,
     samples: u32,
-    /// State of conservative slow start. `None` outside it.
+    /// State of conservative slow start. `None` outside conservative slow start.
     conservative: Option<Conservative>,
 }
 
 #[derive(Debug)]
 struct Conservative {
-    /// The RTT before the rise. A later RTT below it ends conservative slow start.
+    /// The smallest RTT before the rise. If a later RTT is below it, conservative slow start ends
+    /// and normal slow start continues.
     baseline: Time,
     rounds: u32,
-    /// Acknowledged segments that have not yet grown the window.
+    /// Acknowledged segments that have not yet increased the window.
     left: u32,
 }
 

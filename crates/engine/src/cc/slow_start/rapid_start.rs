@@ -1,20 +1,22 @@
 //! Rapid Start (draft-kazuho-ccwg-rapid-start, 2026). The window triples each round while no queue
 //! builds up. After the first reduction, the window is beta times the number of segments that the
-//! path delivers in a round trip.
+//! path delivers in one round trip.
 //!
 //! - The first window is paced over one RTT. Later rounds are paced at 5/3 of cwnd/srtt. At this
-//!   rate a sender uses all of a window that triples each round.
-//! - A queue builds up if the smallest RTT of a round exceeds the smallest RTT of the connection by
-//!   more than 10 %, or by more than 4 ms. The window then doubles instead of tripling.
+//!   rate, a sender uses the whole window even if the window triples each round.
+//! - There is a queue if the smallest RTT of a round exceeds the smallest RTT of the connection by
+//!   more than 10 %, or by more than 4 ms. The window then doubles in the round instead of
+//!   tripling.
 //! - In the first recovery, ssthresh begins at (beta + K (1 - beta)) times the window, with K =
 //!   2/3. Each delivered segment lowers ssthresh by K (1 - beta), and each lost segment by beta + K
 //!   (1 - beta). ssthresh never falls below beta / 3 of the window. This recovery ends when all
-//!   segments that were in flight are delivered or lost. CUBIC then sets its last maximum to twice
-//!   the estimate of the path's capacity (to the estimate itself without fast convergence).
+//!   segments that were in flight have been delivered or lost. CUBIC then sets its last maximum to
+//!   twice the estimate of the path's capacity. Without fast convergence, CUBIC sets it to the
+//!   estimate itself.
 //!
-//! Deviations: windows are in segments. The draft reduces the window at once. Here ssthresh gets
-//! the reduced value, and Linux's PRR reduces the window to ssthresh, so that sending does not
-//! pause. After a mark, the option `beta_ecn` replaces beta.
+//! Deviations: windows are in segments. The draft reduces the window at once. In tailback, only
+//! ssthresh gets the reduced value at once. Linux's PRR then reduces the window to ssthresh, so
+//! that sending does not pause. After a mark, the option `beta_ecn` replaces beta.
 
 use crate::cc::view::{Ack, View};
 use crate::cc::window::Window;
@@ -22,31 +24,32 @@ use crate::units::Time;
 
 /// A rise of the RTT by this much, or by a tenth of the smallest RTT, indicates a queue.
 const RISE: Time = Time::from_ms(4);
-/// Pacing rate after the first window, as a fraction of cwnd/srtt: numerator and denominator.
+/// Pacing rate after the first window, as a multiple of cwnd/srtt. The two numbers are numerator
+/// and denominator.
 const PACE: (u64, u64) = (5, 3);
 const MIN_WINDOW: u64 = 2;
 
-/// Counts the segments of a window that were delivered or lost since the first reduction.
+/// Counts which segments of a window have been delivered or lost since the first reduction.
 #[derive(Clone, Copy, Debug)]
 struct Convergence {
-    /// Window at the reduction, segments.
+    /// The window at the reduction, in segments.
     before: u64,
-    /// beta times the window at the reduction, segments.
+    /// The window at the reduction multiplied by beta, in segments.
     reduced: u64,
-    /// [`crate::cc::Conn::delivered`] at the reduction.
+    /// The value of [`crate::cc::Conn::delivered`] at the reduction.
     delivered: u64,
     /// Segments in flight at the reduction.
     flight: u64,
-    /// Segments lost since the reduction. `lost_out` is the number of segments marked lost at the
-    /// last ACK.
+    /// Number of segments that have been lost since the reduction. `lost_out` is the number of
+    /// segments that were marked as lost at the last ACK.
     lost: u64,
     lost_out: u32,
 }
 
 impl Convergence {
-    /// Returns ssthresh after `delivered` and `lost` segments since the reduction.
+    /// Returns ssthresh when `delivered` and `lost` segments have been counted since the reduction.
     fn ssthresh(&self, delivered: u64, lost: u64) -> u32 {
-        // All terms are scaled by 3 and by the window, so that only the result is rounded.
+        // All terms are multiplied by 3 and by the window. So only the result is rounded.
         let cut = self.before - self.reduced;
         let silence = 3 * self.reduced + 2 * cut;
         let (all, less) = (silence * self.before, 2 * cut * delivered + silence * lost);
@@ -71,13 +74,14 @@ pub(in crate::cc) struct RapidStart {
     /// The initial ssthresh. While ssthresh has this value, the connection is in its first slow
     /// start.
     first_ssthresh: u32,
-    /// The first segment that was sent in this round. Its ACK ends the round.
+    /// The first segment that was sent in this round. When it is acknowledged, the round ends.
     round_end: u64,
     /// Whether the first window is still in flight.
     first_round: bool,
     /// Smallest RTT of this round; `NEVER` before its first sample.
     floor: Time,
-    /// Estimate of the path's capacity, segments. CUBIC sets its last maximum from it.
+    /// Estimate of the path's capacity, in segments. CUBIC sets its last maximum to a value that
+    /// depends on it.
     path: Option<u32>,
 }
 
@@ -136,7 +140,8 @@ impl RapidStart {
                 let lost = convergence.lost;
                 window.ssthresh = convergence.ssthresh(delivered, lost);
                 if delivered + lost >= convergence.flight || !view.ca_state.is_reduction() {
-                    // ssthresh is now beta times the path's capacity, so divide it by beta.
+                    // ssthresh is now beta times the capacity of the path. So divide ssthresh by
+                    // beta.
                     let path = u64::from(window.ssthresh) * convergence.before
                         / convergence.reduced.max(1);
                     self.path = Some(path as u32);
@@ -170,8 +175,8 @@ impl RapidStart {
         convergence.ssthresh(0, lost)
     }
 
-    /// Returns by how many segments an ACK of `acked` segments grows the window: `acked`, or twice
-    /// as many while no queue builds up.
+    /// Returns by how many segments an ACK of `acked` segments increases the window: `acked`, or
+    /// twice as many while there is no queue.
     pub fn counted(&self, view: View<'_>, window: &Window, acked: u32) -> u32 {
         if !self.is_active(window) || self.floor == Time::NEVER {
             return acked;
@@ -184,8 +189,8 @@ impl RapidStart {
         }
     }
 
-    /// Removes and returns the estimate of the path's capacity in segments, once the first recovery
-    /// has ended.
+    /// Once the first recovery has ended, removes and returns the estimate of the path's capacity
+    /// in segments.
     pub fn take_path(&mut self) -> Option<u32> {
         self.path.take()
     }

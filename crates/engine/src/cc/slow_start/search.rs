@@ -1,22 +1,23 @@
-//! SEARCH (draft-chung-ccwg-search-09). Slow start ends when fewer segments are delivered than were
-//! sent a round trip earlier. While the path has free capacity, all sent segments are delivered a
-//! round trip later. Once the path is full, some of the segments wait in the queue.
+//! SEARCH (draft-chung-ccwg-search-09). SEARCH ends slow start when fewer segments are delivered
+//! than were sent a round trip earlier. While the path has free capacity, all segments that are
+//! sent are delivered a round trip later. Once the path is full, some of the segments wait in the
+//! queue.
 //!
-//! Sent and delivered segments are summed up in bins that last 0.35 of the first RTT. At the end of
-//! a bin, SEARCH compares the segments delivered in the last ten bins with the segments sent in ten
-//! bins one RTT earlier. This RTT is the latest sample. Slow start ends if at least 26 % fewer
-//! segments were delivered than sent. The window then shrinks to the number of segments that were
-//! delivered in the latest interval with the length of the first RTT, but not below the initial
-//! window.
+//! Sent and delivered segments are counted in bins. A bin lasts 0.35 of the first RTT. At the end
+//! of a bin, SEARCH compares two numbers: the segments delivered in the last ten bins, and the
+//! segments sent in ten bins one RTT earlier. This RTT is the latest sample. Slow start ends if at
+//! least 26 % fewer segments have been delivered than sent. The window then shrinks to the number
+//! of segments that were delivered in the latest period as long as the first RTT. It does not
+//! shrink below the initial window.
 //!
-//! Points that the draft does not specify, or in which tailback differs from it:
-//! - If the RTT is not a multiple of a bin, the ten bins of sent segments begin and end within
-//!   bins. tailback interpolates to one RTT before the end of the current bin. The draft's
-//!   pseudo-code interpolates in the other direction.
-//! - SEARCH discards all bins when more than ten bins pass without an ACK. The draft does not
+//! In the following points, the draft specifies nothing, or tailback differs from the draft:
+//! - If the RTT is not a multiple of a bin, the ten bins of sent segments would begin and end
+//!   within bins. tailback interpolates to the time one RTT before the end of the current bin. The
+//!   draft's pseudo-code interpolates in the other direction.
+//! - If more than ten bins pass without an ACK, SEARCH discards all bins. The draft does not
 //!   specify this case.
-//! - While the window shrinks, the sender sends one segment for every two that are delivered. A
-//!   reduction ends this phase.
+//! - While the window shrinks, the sender sends one segment for every two that are delivered. If a
+//!   reduction begins, this phase ends.
 
 use crate::cc::view::{Ack, View};
 use crate::cc::window::Window;
@@ -24,11 +25,11 @@ use crate::units::Time;
 
 /// Number of bins over which sent and delivered segments are compared.
 const BINS: u64 = 10;
-/// Number of further bins for which sent segments are stored. If the RTT is longer than these bins,
-/// a comparison is impossible.
+/// Number of additional bins for which the number of sent segments is stored. If the RTT is longer
+/// than these bins, no comparison is possible.
 const EXTRA_BINS: u64 = 15;
 const KEPT: usize = (BINS + EXTRA_BINS + 2) as usize;
-/// Length of a bin: 3.5 / 10 of the first RTT.
+/// Length of a bin as a fraction of the first RTT: 3.5 / 10.
 const BIN: (u64, u64) = (35, 100);
 /// Slow start ends if at least this share of the sent segments was not delivered.
 const THRESHOLD: f64 = 0.26;
@@ -42,11 +43,11 @@ pub(in crate::cc) struct Search {
     /// The first RTT, or zero before the first ACK.
     first_rtt: Time,
     bin: Time,
-    /// End of the bin that is being filled, and the number of that bin.
+    /// When the bin that is being filled ends, and the number of this bin.
     end: Time,
     index: u64,
-    /// Number of segments sent, and number delivered, from the start of the connection to the end
-    /// of each bin. The index is the bin's number modulo [`KEPT`].
+    /// How many segments were sent and how many were delivered, from the start of the connection to
+    /// the end of each bin. The index is the bin's number modulo [`KEPT`].
     sent: [u64; KEPT],
     delivered: [u64; KEPT],
     /// The ssthresh to which the window shrinks.
@@ -140,8 +141,8 @@ impl Search {
         true
     }
 
-    /// Returns the fraction of the segments sent one RTT earlier that was not delivered. Returns
-    /// `None` if the stored bins do not reach back so far.
+    /// Returns which fraction of the segments that were sent one RTT earlier has not been
+    /// delivered. Returns `None` if the stored bins do not reach far enough back.
     fn lag(&self, rtt: Time) -> Option<f64> {
         let back = rtt.ns() / self.bin.ns();
         let before = self.index.checked_sub(back)?;
@@ -156,8 +157,8 @@ impl Search {
         (sent > 0.0).then(|| (sent - delivered) / sent)
     }
 
-    /// Ends slow start and sets ssthresh to the number of segments that were delivered in the
-    /// latest interval with the length of the first RTT.
+    /// Ends slow start. Sets ssthresh to the number of segments that were delivered in the latest
+    /// period as long as the first RTT.
     fn leave(&mut self, window: &mut Window) {
         let bins = self.first_rtt.ns().div_ceil(self.bin.ns()).min(BINS);
         let delivered = at(&self.delivered, self.index) - at(&self.delivered, self.index - bins);
@@ -171,7 +172,7 @@ impl Search {
     }
 
     fn drain(&mut self, target: u32, view: View<'_>, window: &mut Window, ack: &Ack) {
-        // After a reduction, ssthresh no longer equals the target, and PRR sets the window.
+        // If ssthresh no longer equals the target, a reduction has begun, and PRR sets the window.
         if window.ssthresh != target || view.ca_state.is_reduction() {
             self.target = None;
             return;

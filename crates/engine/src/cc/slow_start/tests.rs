@@ -1,5 +1,6 @@
-//! Tests HyStart++ against values computed by hand from RFC 9406 section 4, SEARCH against the
-//! arithmetic of its draft, and the option `slow_start` of Reno and CUBIC.
+//! Tests HyStart++, SEARCH, and the option `slow_start` of Reno and CUBIC. The values for HyStart++
+//! were computed by hand from RFC 9406 section 4, and those for SEARCH by the arithmetic of its
+//! draft.
 
 use super::*;
 use crate::cc::testing::{Host, options};
@@ -16,8 +17,8 @@ const WORDS: [&str; 6] = [
     "none",
 ];
 
-/// Returns options of Reno with the given `slow_start`, plus the saved parameters if it is Careful
-/// Resume.
+/// Returns the options of Reno with this value of `slow_start`. For Careful Resume, the saved
+/// parameters are also set.
 fn reno_with(word: &'static str, saved: (i64, u64)) -> Options {
     let mut set = vec![("slow_start", Value::Word(word))];
     if word == "careful-resume" {
@@ -32,7 +33,7 @@ fn host(word: &'static str, rtt: u64) -> Host {
     Host::new((reno::ENTRY.build)(&options), 10, Time::from_ms(rtt))
 }
 
-/// Returns the window after each round, where round i has the RTT `rtts[i]` in us.
+/// Returns the window after each round. Round i has the RTT `rtts[i]` in us.
 fn windows(host: &mut Host, rtts: &[u64]) -> Vec<u32> {
     let round = |host: &mut Host, rtt: u64| {
         host.rtt = Time::from_us(rtt);
@@ -42,9 +43,10 @@ fn windows(host: &mut Host, rtts: &[u64]) -> Vec<u32> {
     rtts.iter().map(|rtt| round(host, *rtt)).collect()
 }
 
-/// RttThresh is 1/8 of the last round's smallest RTT, here 5 ms for 40 ms. In conservative slow
-/// start (CSS), an ACK grows the window by a quarter of a segment. HyStart++ decides at the eighth
-/// sample of a round, so each of the seven ACKs before it grows the window by a full segment.
+/// RttThresh is 1/8 of the smallest RTT in the last round. Here this is 5 ms of 40 ms. In
+/// conservative slow start (CSS), an ACK increases the window by a quarter of a segment. HyStart++
+/// decides at the eighth sample of a round. So each of the seven ACKs before it increases the
+/// window by a full segment.
 #[test]
 fn a_rise_by_an_eighth_slows_down() {
     let mut below = host("hystart++", 40);
@@ -54,7 +56,7 @@ fn a_rise_by_an_eighth_slows_down() {
         "4.999 ms are no rise"
     );
     let mut rise = host("hystart++", 40);
-    // Of 40 ACKs, 7 grow the window by a segment each, and 33 by a quarter of a segment each.
+    // Of 40 ACKs, 7 increase the window by a segment each, and 33 by a quarter of a segment each.
     assert_eq!(
         windows(&mut rise, &[40_000, 40_000, 45_000]),
         [20, 40, 40 + 7 + 33 / 4]
@@ -72,8 +74,8 @@ fn the_rise_is_between_4_and_16_ms() {
     }
 }
 
-/// HyStart++ needs eight RTT samples of a round to decide. So the eighth ACK is the first that
-/// grows the window by a quarter of a segment.
+/// HyStart++ decides after eight RTT samples of a round. So the eighth ACK is the first that
+/// increases the window by a quarter of a segment.
 #[test]
 fn eight_samples_decide() {
     let mut host = host("hystart++", 40);
@@ -87,7 +89,7 @@ fn eight_samples_decide() {
     assert_eq!(grown, [1, 6, 0, 1, 0]);
 }
 
-/// Conservative slow start lasts five rounds, counting the round in which it begins. When it ends,
+/// Conservative slow start lasts five rounds. The round in which it begins counts. When it ends,
 /// ssthresh is set to the window.
 #[test]
 fn five_conservative_rounds_end_slow_start() {
@@ -118,8 +120,8 @@ fn a_rise_that_passes_was_none() {
     let mut host = host("hystart++", 40);
     let windows = windows(&mut host, &[40_000, 40_000, 46_000, 45_999, 45_999]);
     // In the fourth round, the first seven of 55 ACKs are in conservative slow start. A quarter of
-    // a segment is left over from the third round. The eighth sample shows that the RTT did not
-    // rise, so the other 48 ACKs each grow the window by a segment.
+    // a segment is left over from the third round. The eighth sample shows that the RTT has not
+    // risen. So the other 48 ACKs increase the window by a segment each.
     assert_eq!(windows[..3], [20, 40, 55]);
     assert_eq!(windows[3], 55 + (1 + 7) / 4 + 48);
     assert_eq!(windows[4], 2 * windows[3]);
@@ -142,7 +144,7 @@ fn only_in_the_first_slow_start() {
     assert_eq!(windows(&mut host, &rtts), plain);
 }
 
-/// If packets are not paced, an ACK grows the window by at most eight segments.
+/// If packets are not paced, an ACK increases the window by at most eight segments.
 #[test]
 fn a_stretched_ack_counts_for_eight() {
     let grown = |rate: u64, word| {
@@ -156,7 +158,7 @@ fn a_stretched_ack_counts_for_eight() {
     assert_eq!(grown(0, "none"), 10);
 }
 
-/// Returns a sender on a path that carries `room` segments per 100 ms and has an unlimited queue.
+/// Returns a sender on a path that delivers `room` segments per 100 ms and has an unlimited queue.
 /// The path delivers each window within a round trip, until the window exceeds `room`. Then the
 /// queue grows.
 fn path(word: &'static str, room: u32) -> Host {
@@ -174,14 +176,14 @@ fn path(word: &'static str, room: u32) -> Host {
 }
 
 /// SEARCH ends slow start once about a quarter of the sent segments is not delivered in time. The
-/// window then falls to the number of segments that the path delivers in one first RTT.
+/// window then falls to the number of segments that the path delivers in the time of the first RTT.
 #[test]
 fn search_ends_at_what_the_path_holds() {
     for room in [200, 1_000, 5_000] {
         let host = path("search", room);
         assert_eq!(host.window.left_slow_start, Some("search"), "{room}");
         let share = f64::from(host.window.ssthresh) / f64::from(room);
-        // A bin is 0.35 of the first RTT, so three bins are 1.05 first RTTs.
+        // A bin lasts 0.35 of the first RTT, so three bins last 1.05 of it.
         assert!((share - 1.05).abs() < 0.06, "{room}: {share}");
     }
 }
@@ -259,7 +261,7 @@ fn cubic_has_one_spelling_of_each() {
     assert_eq!(errors[0].option, "slow_start");
 }
 
-/// Returns a Reno connection with this saved window and RTT, after one round of 100 ms.
+/// Returns a Reno connection with this saved window and RTT. One round of 100 ms has passed.
 fn resumed(saved: (i64, u64)) -> Host {
     let options = reno_with("careful-resume", saved);
     let mut host = Host::new((reno::ENTRY.build)(&options), 10, Time::from_ms(100));
@@ -267,8 +269,8 @@ fn resumed(saved: (i64, u64)) -> Host {
     host
 }
 
-/// Once the initial window is acknowledged, the window jumps to half of the saved window, and
-/// packets are paced over an RTT.
+/// Once the initial window has been acknowledged, the window jumps to half of the saved window.
+/// Packets are then paced over an RTT.
 #[test]
 fn careful_resume_jumps_to_half_of_the_saved_window() {
     let mut host = resumed((1_000, 100));
@@ -291,14 +293,14 @@ fn careful_resume_jumps_to_half_of_the_saved_window() {
     );
 }
 
-/// If the RTT is at most half of the saved RTT, or more than ten times as long, the path has
-/// changed.
+/// The path has changed if the RTT is at most half of the saved RTT, or more than ten times as
+/// long.
 #[test]
 fn careful_resume_wants_the_saved_rtt() {
     for (saved, window) in [(200, 20), (199, 500), (10, 500), (9, 20)] {
         assert_eq!(resumed((1_000, saved)).window.cwnd, window, "{saved} ms");
     }
-    // Half of the saved window does not exceed the window in slow start, so there is no jump.
+    // Half of the saved window is not larger than the window in slow start, so there is no jump.
     assert_eq!(resumed((40, 100)).window.cwnd, 20);
 }
 
@@ -360,9 +362,9 @@ fn rapid_start_paces() {
     assert_eq!(host.window.pacing_rate, before * 1448 * 10 * 5 / 3);
 }
 
-/// After the first recovery, ssthresh is beta times the number of segments that the path delivered,
-/// for every number of losses. It is at least beta/3 of the window, so delivering less than a third
-/// does not lower it further.
+/// After the first recovery, ssthresh is beta times the number of segments that the path has
+/// delivered. This holds for every number of losses. ssthresh is at least beta/3 of the window. So
+/// it does not fall further if less than a third is delivered.
 #[test]
 fn rapid_start_ends_at_beta_times_the_path() {
     for (window, delivered, expected) in [
@@ -397,8 +399,8 @@ fn rapid_start_ends_at_beta_times_the_path() {
     }
 }
 
-/// A timeout sets ssthresh to half of the window, not to the value that a first recovery computes.
-/// ssthresh is at least two segments.
+/// After a timeout, ssthresh is half of the window, and not the value that a first recovery
+/// computes. It is at least two segments.
 #[test]
 fn rapid_start_ends_at_a_timeout() {
     for (window, expected) in [(100, 50), (1, 2)] {
