@@ -1,10 +1,10 @@
 //! FIFO with tail drop: `pfifo` (limit in packets) and `bfifo` (limit in bytes).
 //!
-//! This queue follows Linux 7.3 sch_fifo. A limit in bytes admits a packet if the backlog including
-//! the packet does not exceed the limit. A limit in packets admits a packet if fewer packets than
-//! the limit are queued.
+//! This queue follows Linux 7.3 sch_fifo. With a limit in bytes, a packet is admitted if the
+//! backlog including the packet does not exceed the limit. With a limit in packets, a packet is
+//! admitted if fewer packets than the limit are queued.
 //!
-//! No known deviations.
+//! There are no known deviations.
 
 use tailback_record::Cause;
 
@@ -65,7 +65,7 @@ pub enum Limit {
 }
 
 impl Limit {
-    /// Reads an option that is a size. If there is no value, the queue is unlimited.
+    /// Reads an option that is a size. If no value is set, the queue is unlimited.
     pub fn of(value: Option<&Value>) -> Limit {
         match value {
             Some(Value::Packets(n)) => Limit::Packets(*n),
@@ -75,7 +75,8 @@ impl Limit {
     }
 }
 
-/// A FIFO of packets that counts its bytes. Queue disciplines store their packets in it.
+/// A FIFO of packets that counts how many bytes it holds. Queue disciplines store their packets in
+/// it.
 #[derive(Debug, Default)]
 pub struct Packets {
     queue: Ring<Packet>,
@@ -100,8 +101,8 @@ impl Packets {
         any
     }
 
-    /// Moves the oldest packet to `next`, and returns what [`crate::aqm::Queue::dequeue`] must
-    /// return.
+    /// Moves the oldest packet to `next`. Returns the value that [`crate::aqm::Queue::dequeue`]
+    /// must return.
     #[inline]
     pub fn give(&mut self, next: &mut Packet) -> Dequeue {
         match self.pop_to(next) {
@@ -116,7 +117,7 @@ impl Packets {
         self.queue.front()
     }
 
-    /// Returns the packets at these distances behind the oldest packet
+    /// Returns the packets that are `places` positions behind the oldest packet
     /// ([`crate::aqm::Queue::ahead`]).
     #[inline]
     pub fn ahead(&self, places: [usize; 3]) -> Option<[&Packet; 3]> {
@@ -149,7 +150,7 @@ impl Packets {
         }
     }
 
-    /// Returns whether one more packet of `len` bytes is within the limit.
+    /// Returns whether one more packet of `len` bytes would be within the limit.
     #[inline]
     pub fn has_room(&self, limit: Limit, len: u16) -> bool {
         match limit {
@@ -166,8 +167,8 @@ impl Packets {
         }
     }
 
-    /// Drops packets from the head while the queue exceeds a limit that has shrunk. As in Linux, no
-    /// control law sees these packets.
+    /// A limit was lowered. Drops packets from the head while the queue exceeds it. As in Linux,
+    /// these drops do not affect the control law of the queue.
     pub fn shrink(&mut self, limit: Limit, now: Time, sink: &mut Sink) {
         let mut packet = Packet::new(0, 0, Ecn::NotEct);
         while !self.is_within(limit) && self.pop_to(&mut packet) {
@@ -175,7 +176,7 @@ impl Packets {
         }
     }
 
-    /// Appends a packet, or drops it if it would exceed the limit.
+    /// Appends a packet. If the packet would exceed the limit, drops it.
     #[inline(always)] // without inlining, the packet would be copied to memory
     pub fn push_or_drop(&mut self, packet: &Packet, limit: Limit, now: Time, sink: &mut Sink) {
         if self.has_room(limit, packet.len) {

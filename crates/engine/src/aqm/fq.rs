@@ -1,22 +1,22 @@
-//! fq as the queue of a bottleneck: fair queueing without an AQM. Optionally, it marks packets that
-//! waited longer than a threshold.
+//! fq as the queue of a bottleneck: fair queueing without an AQM. If `ce_threshold` is set, it
+//! marks packets that have waited longer than this threshold.
 //!
 //! This queue follows Linux 7.3 sch_fq for packets that a router forwards. These packets do not
 //! belong to a socket, so fq does not pace them. fq distinguishes flows by the lowest bits of a
-//! hash of each packet's addresses and ports (`orphan_mask`). New flows, which have just become
-//! active, are served before old flows. A flow may send while its credit, in bytes, is above 0. The
-//! credit is `initial_quantum` at first, and grows by `quantum` in each round of the scheduler. A
-//! flow that becomes active again keeps its credit. If it was inactive for longer than
-//! `refill_delay`, its credit is raised to at least one quantum. A packet that would exceed
-//! `flow_limit` or `limit` is dropped on arrival. Packets that waited longer than `ce_threshold`
-//! are marked as they leave.
+//! hash (`orphan_mask`). The hash covers each packet's addresses and ports. Flows that have just
+//! become active (new flows) are served before old flows. A flow may send while its credit is above
+//! 0. The credit is in bytes. At first, the credit is `initial_quantum`. In each round of the
+//!    scheduler, it grows by `quantum`. If a flow becomes active again, it keeps its credit. If the
+//!    flow was inactive for longer than `refill_delay`, its credit is raised to at least one
+//!    quantum. A packet that would exceed `flow_limit` or `limit` is dropped on arrival. Packets
+//!    that have waited longer than `ce_threshold` are marked when they leave.
 //!
-//! While no flow has packets in its own queue, up to eight packets wait in a common FIFO
-//! (`fast_path`, in Linux since 6.7). These packets leave before all others, and are never marked.
+//! While no flow has packets in its own queue, up to eight packets can wait in a common FIFO
+//! (`fast_path`, in Linux since 6.7). These packets leave before all others and are never marked.
 //!
-//! Known deviations: pacing (`maxrate`), priorities and senders' time stamps are not implemented,
-//! because they have no effect on forwarded packets of one priority. Flows are hashed as in
-//! fair/mod.rs, but into as many buckets as `orphan_mask` allows. A jiffy is 1 ms.
+//! Known deviations: pacing (`maxrate`), priorities and the senders' time stamps are not
+//! implemented. They have no effect on forwarded packets of one priority. Flows are hashed as in
+//! fair/mod.rs, but the number of buckets is what `orphan_mask` allows. A jiffy is 1 ms.
 
 use tailback_record::Cause;
 
@@ -28,7 +28,8 @@ use crate::registry::rules::Rules;
 use crate::registry::{Entry, Kind, Opt, Options, Value, no_finish};
 use crate::units::Time;
 
-/// Returns an option for the bytes that a flow may send in a round. tc accepts up to 1 MiB.
+/// Returns an option for the number of bytes that a flow may send in a round. tc accepts up to 1
+/// MiB.
 const fn bytes(name: &'static str, least: i64, doc: &'static str, tc: &'static str) -> Opt {
     Opt {
         name,
@@ -123,14 +124,13 @@ pub const ENTRY: Entry<Build> = Entry {
     build: |options, context| Box::new(Fq::new(options, context)),
 };
 
-/// Linux's fq treats the departure time that TCP sets (`skb->tstamp`) as a packet's time of
-/// arrival. In the guest of the kernel engine, packets keep this time from one host to the next,
-/// because `skb_clear_tstamp` does not clear it. A packet that arrives over a real wire does not
-/// have such a time.
+/// Linux's fq treats the departure time that TCP has set (`skb->tstamp`) as the packet's time of
+/// arrival. In the guest of the kernel engine, packets keep this time from host to host, because
+/// `skb_clear_tstamp` does not clear it. A packet that arrives over a real wire has no such time.
 const FROM_SENDER: &str = "fq would measure the delay from the sender on, as packets keep their \
      departure time within a guest";
 
-/// Names no counter of marks, because the kernel's counter also includes packets that cannot be
+/// No counter of marks is given here. The kernel's counter also includes packets that cannot be
 /// marked.
 const KERNEL: Qdisc = Qdisc {
     kinds: &["fq"],
@@ -159,9 +159,9 @@ const KERNEL: Qdisc = Qdisc {
 };
 
 const NONE: u32 = u32::MAX;
-/// Largest number of packets in the FIFO of the fast path.
+/// How many packets the FIFO of the fast path can hold.
 const FAST: u32 = 8;
-/// Linux's jiffy at HZ = 1000, ns.
+/// Linux's jiffy at HZ = 1000, in ns.
 const JIFFY: u64 = 1_000_000;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -171,7 +171,7 @@ struct Flow {
     next: u32,
     listed: bool,
     credit: i64,
-    /// Jiffy in which the flow became inactive and left the lists.
+    /// The jiffy in which the flow became inactive and left the lists.
     age: u64,
 }
 
@@ -221,14 +221,14 @@ pub struct Fq {
     limit: u64,
     flow_limit: u64,
     quantum: i64,
-    /// Time after which a flow's credit is refilled, jiffies.
+    /// After this time, the credit of an inactive flow is refilled. In jiffies.
     refill_delay: u64,
     ce_threshold: Time,
-    /// Random key that decides which flows share a bucket.
+    /// A random key. It decides which flows share a bucket.
     key: u64,
 }
 
-/// Returns the value of an option in bytes. The default is `count` times the largest frame.
+/// Returns the value of an option that is in bytes. The default is `count` times the largest frame.
 fn frames(options: &Options, name: &str, count: i64, mtu: u32) -> i64 {
     match options.get(name) {
         Some(Value::Int(bytes)) => *bytes,
@@ -236,7 +236,7 @@ fn frames(options: &Options, name: &str, count: i64, mtu: u32) -> i64 {
     }
 }
 
-/// Returns the time after which a flow's credit is refilled, jiffies.
+/// Returns the time after which the credit of an inactive flow is refilled, in jiffies.
 fn jiffies(options: &Options) -> u64 {
     options.time("refill_delay").ns().div_ceil(JIFFY)
 }
@@ -253,7 +253,7 @@ impl Fq {
         let flow = Flow {
             credit: frames(options, "initial_quantum", 10, context.mtu),
             next: NONE,
-            // A flow that has never been active needs no refill.
+            // A flow that has never been active does not need a refill.
             age: u64::MAX,
             ..Flow::default()
         };
@@ -278,8 +278,8 @@ impl Fq {
 
     #[inline]
     fn flow_of(&self, packet: &Packet) -> u32 {
-        // Linux accepts any number as the mask. Flows whose hashes differ only in bits that are 0
-        // in the mask share a queue.
+        // Linux accepts any number as the mask. If the hashes of two flows differ only in bits that
+        // are 0 in the mask, these flows share a queue.
         fair::hash(self.key, packet) & (self.flows.len() as u32 - 1)
     }
 
@@ -369,7 +369,7 @@ impl Queue for Fq {
             }
             if !self.slab.pop_to(&mut flow.fifo, next) {
                 list.pop(&self.flows);
-                // A new flow becomes the last of the old flows, so that it does not starve them.
+                // A new flow becomes the last of the old flows. So it cannot starve them.
                 if is_new {
                     self.old.push(&mut self.flows, index);
                 } else {

@@ -1,15 +1,15 @@
 //! FQ-CoDel (RFC 8290).
 //!
 //! This queue follows Linux 7.3 sch_fq_codel, even where it differs from RFC 8290. CoDel acts while
-//! more than one MTU is queued in *all* flows together. If the limit is exceeded, the queue drops
-//! packets from the head of the flow with the most bytes. It drops up to `drop_batch` packets at
-//! once, but at most half of that flow's bytes. CoDel's count for that flow increases by the number
-//! of these drops. ECN is on by default. fair/mod.rs describes how flows are distinguished, and
-//! codel.rs describes CoDel.
+//! the queues of *all* flows together hold more than one MTU. If the limit is exceeded, the queue
+//! drops packets from the head of the flow with the most bytes. It drops up to `drop_batch` packets
+//! at once, but at most half of the bytes of that flow. CoDel's count for that flow increases by
+//! the number of these drops. ECN is on by default. fair/mod.rs describes how flows are
+//! distinguished, and codel.rs describes CoDel.
 //!
-//! Known deviations: those that codel.rs and fair/mod.rs list. For `memory_limit`, a frame uses its
-//! length plus a fixed number of bytes, whereas in Linux this number varies.
-//! `ce_threshold_selector` examines only the ECN field, not the whole DS field.
+//! Known deviations: the ones that codel.rs and fair/mod.rs list. For `memory_limit`, a frame
+//! counts as its length plus a fixed number of bytes. In Linux this number varies.
+//! `ce_threshold_selector` examines only the ECN field and not the whole DS field.
 
 use tailback_record::Cause;
 
@@ -124,8 +124,8 @@ const KERNEL: Qdisc = Qdisc {
     ],
     drops_at_dequeue: true,
     xstats: Xstats {
-        // The statistics begin with the type TCA_FQ_CODEL_XSTATS_QDISC. They contain ecn_mark and
-        // ce_mark.
+        // The kernel's statistics begin with the type TCA_FQ_CODEL_XSTATS_QDISC. They contain the
+        // counters `ecn_mark` and `ce_mark`.
         tag: &[0; 4],
         marks: Some(&[12, 28]),
         ..Qdisc::DEFAULT.xstats
@@ -140,7 +140,7 @@ pub struct FqCodel {
     fair: Fair<Vars>,
     params: Params,
     limit: u64,
-    /// Limit of the memory that Linux would use, bytes.
+    /// Limit for the memory that Linux would use, in bytes.
     memory_limit: u64,
     drop_batch: u32,
     sce: Option<Marker>,
@@ -154,7 +154,7 @@ impl FqCodel {
             fair: Fair::new(flows, quantum, context.mtu, none, &mut context.rng),
             params: Params::of(options, context.mtu),
             limit: fair::packets(options.get("limit")),
-            // Linux limits `memory_limit` to 2^31.
+            // Linux reduces a larger `memory_limit` to 2^31.
             memory_limit: options.bytes("memory_limit").min(1 << 31),
             drop_batch: options.int("drop_batch") as u32,
             sce: Marker::of(options, context.rng),

@@ -1,15 +1,16 @@
-//! FQ-PIE: fair queueing with a PIE for each flow.
+//! FQ-PIE: fair queueing with a separate PIE for each flow.
 //!
-//! This queue follows Linux 7.3 sch_fq_pie, even where its PIE for each flow differs from sch_pie.
-//! One timer updates the drop probabilities of all flows, even of inactive flows. It updates 2048
-//! flows at once, and then waits a jiffy (1 ms) before it updates the next 2048. When all flows are
-//! updated, it waits `tupdate` and begins again with the first flow. A packet of any flow is
-//! dropped if `limit` packets are already queued. `memory_limit` does not cause drops, because
-//! Linux only counts the packets that exceed it. If the probability is above `ecn_prob` (10 % in
-//! PIE), packets are dropped instead of marked. A drop or mark depends on the backlog of the
-//! packet's own flow. fair/mod.rs describes how flows are distinguished, and pie.rs describes PIE.
+//! This queue follows Linux 7.3 sch_fq_pie, even where the PIE in sch_fq_pie differs from sch_pie.
+//! One timer updates the drop probabilities of all flows, including inactive flows. It updates 2048
+//! flows at once. Then it waits a jiffy (1 ms) before it updates the next 2048 flows. When it has
+//! updated all flows, it waits `tupdate` and begins with the first flow again. If `limit` packets
+//! are queued in all flows together, arriving packets are dropped. `memory_limit` does not cause
+//! drops, because Linux only counts packets that exceed it. If the probability is above `ecn_prob`
+//! (10 % in PIE), packets are dropped even if they are ECN-capable. Whether a packet is dropped or
+//! marked depends on the backlog of its own flow. fair/mod.rs describes how flows are
+//! distinguished, and pie.rs describes PIE.
 //!
-//! Known deviations: those that pie.rs and fair/mod.rs list.
+//! Known deviations: the ones that pie.rs and fair/mod.rs list.
 
 use tailback_record::Cause;
 
@@ -121,10 +122,10 @@ const KERNEL: Qdisc = Qdisc {
     ..Qdisc::DEFAULT
 };
 
-/// Number of flows that the timer updates each time it fires.
+/// How many flows the timer updates each time it fires.
 const ROUND: usize = 2048;
 
-/// Time between two rounds: Linux's jiffy at HZ = 1000.
+/// The time between two rounds of the timer: Linux's jiffy at HZ = 1000.
 const JIFFY: Time = Time::from_ms(1);
 
 #[derive(Clone, Copy, Debug)]
@@ -139,11 +140,11 @@ pub struct FqPie {
     fair: Fair<State>,
     params: Params,
     limit: u64,
-    /// Flows whose state an update would change. Updates skip all others.
+    /// The flows whose state an update would change. Updates skip all other flows.
     awake: Vec<u32>,
-    /// First flow that the timer updates next.
+    /// The first flow that the timer updates when it fires next.
     cursor: usize,
-    /// Time of the timer's next round.
+    /// When the timer fires next.
     next_update: Time,
     rng: Stream,
 }

@@ -1,14 +1,14 @@
 //! PI2: the controller of DualPI2 for a single queue (De Schepper et al., CoNEXT 2016).
 //!
-//! The controller computes a probability p. Classic packets are dropped, or marked if `ecn` is set
-//! and they are ECN-capable, with probability p squared. Packets that `scalable` selects are marked
-//! with probability k p, where k is `coupling_factor`. The arithmetic and the defaults are those of
-//! Linux's sch_dualpi2 (see dualpi2.rs). The controller's input is the sojourn time of the packet
-//! at the head. Linux does not include PI2, so the kernel engine runs tailback's own module,
-//! `sch_pi2`. If `scalable` selects packets and k p exceeds 1, ECN-capable packets are also dropped
-//! with probability p squared.
+//! The controller computes a probability p. Classic packets are dropped with probability p squared.
+//! If `ecn` is set and they are ECN-capable, they are marked instead. Packets that `scalable`
+//! selects are marked with probability k p, where k is `coupling_factor`. The arithmetic and the
+//! defaults are those of Linux's sch_dualpi2 (see dualpi2.rs). The controller's input is the
+//! sojourn time of the packet at the head. Linux does not have PI2. So the kernel engine runs
+//! tailback's own module, `sch_pi2`. If `scalable` selects packets and k p exceeds 1, packets are
+//! dropped with probability p squared even if they are ECN-capable.
 //!
-//! No known deviations.
+//! There are no known deviations.
 
 mod kernel;
 
@@ -90,7 +90,7 @@ pub struct Pi2 {
     params: Params,
     vars: Vars,
     ecn: bool,
-    /// Whether ECT(0) packets are scalable too. `None` if no packets are scalable.
+    /// Whether ECT(0) packets count as scalable, too. `None` if no packets count as scalable.
     scalable: Option<bool>,
     next_update: Time,
     rng: Stream,

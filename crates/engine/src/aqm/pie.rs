@@ -1,32 +1,36 @@
 //! PIE: proportional integral controller enhanced (RFC 8033).
 //!
-//! This queue follows Linux 7.3 sch_pie, including its integer arithmetic: times are in ticks of 64
-//! ns, gains are in units of 1/16 Hz, and 2^56 - 1 represents a probability of 1. It also follows
-//! Linux where Linux differs from RFC 8033:
-//! - The delay is the sojourn time of the packet that was dequeued last. It is 0 once the queue is
-//!   empty.
-//! - The probability decays by 1/64 in an update if both the current delay and the previous delay
-//!   are 0.
+//! This queue follows Linux 7.3 sch_pie, including its integer arithmetic. Times are in ticks of 64
+//! ns, and gains are in units of 1/16 Hz. 2^56 - 1 represents a probability of 1. In the following
+//! points, Linux differs from RFC 8033, and this queue follows Linux:
+//! - The delay is the sojourn time of the packet that was dequeued last. When the queue is empty,
+//!   the delay is 0.
+//! - In an update, the probability decays by 1/64 if the current delay and the previous delay are
+//!   both 0.
 //! - While the delay is above 250 ms, each update adds 2 % to the probability.
-//! - The burst allowance is 150 ms. Only the time in which the queue sends reduces the allowance.
-//!   The allowance is renewed when delays are below half the target and the probability is 0.
-//! - A packet is always marked or dropped once the accumulated probability reaches 8.5. Such a mark
-//!   does not reset the accumulated probability.
-//! - The probability is not clamped to 1. It can rise above 1 (windup) while the delay stays high.
+//! - The burst allowance is 150 ms. Only the time during which the queue sends reduces this
+//!   allowance. The allowance is renewed when the delays are below half the target and the
+//!   probability is 0.
+//! - When the accumulated probability has reached 8.5, a packet is always marked or dropped. Such a
+//!   mark does not reset the accumulated probability.
+//! - The probability is not limited to 1. While the delay stays high, the probability can rise
+//!   above 1 (windup).
 //!
-//! `version = "linux-3.14"` is PIE as in Linux before 2019: target 20 ms, tupdate 30 ms and burst
-//! allowance 100 ms. It computes the delay from the estimated departure rate, and drops packets
-//! independently of each other (Bernoulli trials). Its gains are divided by 8 while the probability
-//! is below 1 %, and by 2 while it is below 10 %. The probability has 32 bits, and its decay in an
-//! update is 2 % instead of 1/64. Its arithmetic overflows as in that kernel. As a result, the
-//! first decay reduces any probability above 1.02 % to less than 1.02 %. A change of the
-//! probability by more than one half has the wrong sign.
+//! `version = "linux-3.14"` is PIE as in Linux before 2019. The target is 20 ms, tupdate is 30 ms
+//! and the burst allowance is 100 ms. This version computes the delay from the estimated departure
+//! rate. It decides about each packet independently (Bernoulli trials). It divides its gains by 8
+//! while the probability is below 1 %, and by 2 while the probability is below 10 %. Its
+//! probability has 32 bits, and decays by 2 % in an update instead of 1/64. Its arithmetic
+//! overflows as in that kernel. As a result, the first decay reduces any probability above 1.02 %
+//! to less than 1.02 %. If the probability changes by more than one half, the change has the wrong
+//! sign.
 //!
-//! As in Linux, the timer counts jiffies, and each update comes one jiffy later than `tupdate`: by
-//! default every 16 ms. Linux makes the first update 0.5 s after the queue is set up. In tailback,
-//! updates begin at the start of the run, as if the queue had been set up more than 0.5 s earlier.
+//! As in Linux, the timer counts jiffies, and each update comes one jiffy later than `tupdate`. By
+//! default, this is every 16 ms. Linux makes the first update 0.5 s after the queue has been set
+//! up. In tailback, updates begin at the start of the run, as if the queue had been set up more
+//! than 0.5 s earlier.
 //!
-//! Known deviations: the estimated delay is also right for backlogs above 16 MiB, where it
+//! Known deviations: for backlogs above 16 MiB, the estimated delay is correct, whereas it
 //! overflows in Linux.
 
 use tailback_record::Cause;
@@ -170,7 +174,7 @@ pub(super) fn gain(words: &mut Words<'_>, option: &'static str) {
     number(words, option);
 }
 
-/// Option: the target delay, for disciplines whose default does not depend on the version.
+/// The option for the target delay, for disciplines whose default does not depend on the version.
 pub const TARGET: Opt = Opt {
     name: "target",
     doc: "Target of the controller for the queueing delay.",
@@ -181,7 +185,7 @@ pub const TARGET: Opt = Opt {
     tc: None,
 };
 
-/// Option: the gain for the difference between the delay and the target.
+/// The option for the gain that applies to the difference between the delay and the target.
 pub const ALPHA: Opt = Opt {
     name: "alpha",
     doc: "Gain for the difference of the delay from the target, in units of 1/16 Hz.",
@@ -190,7 +194,7 @@ pub const ALPHA: Opt = Opt {
     tc: None,
 };
 
-/// Option: the gain for the change of the delay.
+/// The option for the gain that applies to the change of the delay.
 pub const BETA: Opt = Opt {
     name: "beta",
     doc: "Gain for the change of the delay between two updates, in units of 1/16 Hz.",
@@ -199,7 +203,7 @@ pub const BETA: Opt = Opt {
     tc: None,
 };
 
-/// Option: whether the probability is scaled by the packet size.
+/// The option that scales the probability by the packet size.
 pub const BYTEMODE: Opt = Opt {
     name: "bytemode",
     doc: "Whether the probability is proportional to the packet size (multiplied by the size and divided by the MTU).",

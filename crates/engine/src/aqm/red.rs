@@ -1,34 +1,36 @@
 //! RED: random early detection (Floyd and Jacobson 1993).
 //!
 //! This queue follows Linux 7.3 sch_red and red.h. Every arriving packet updates the average queue
-//! length with the backlog that it finds. If the average is at least `min`, packets are marked or
-//! dropped at random. If the average is at least `max`, every packet is marked or dropped. Let pb
-//! be the probability at the current average. While the average is constant, the number of packets
-//! from one mark or drop to the next is uniformly distributed over 1..1/pb. So the share of marked
-//! or dropped packets is 2 pb/(1 + pb). RED draws one random number for each mark or drop.
+//! length with the backlog at its arrival. If the average is at least `min`, packets are marked or
+//! dropped at random. If the average is at least `max`, every packet is marked or dropped. In the
+//! following, pb is the probability that belongs to the current average. While the average is
+//! constant, marks and drops have a random distance. It is uniformly distributed over 1..1/pb
+//! packets. So the share of marked or dropped packets is 2 pb/(1 + pb). RED draws one random number
+//! for each mark or drop.
 //!
-//! In Linux, red_dequeue starts an idle period when it finds the queue empty, and the average
-//! decays for the length of that period. However, a RED below a shaper (htb or tbf) never finds its
-//! queue empty, because the shaper does not dequeue from an empty queue. So the average falls only
-//! when packets arrive. tailback does the same by default (`idle = "hold"`). After a burst, the
-//! average may stay above `max` for a long time. As in Linux, RED then drops every arriving packet,
-//! even if senders only retransmit one packet per timeout. `idle = "decay"` behaves like RED as the
-//! root qdisc of an interface.
+//! In Linux, red_dequeue starts an idle period if the queue is empty. The average decays by an
+//! amount that depends on the length of this period. But below a shaper (htb or tbf), RED never
+//! notices that its queue is empty, because the shaper does not dequeue from an empty queue. So the
+//! average falls only when packets arrive. In tailback this is the default (`idle = "hold"`). After
+//! a burst, the average may stay above `max` for a long time. As in Linux, RED then drops every
+//! arriving packet. It does so even if senders only retransmit one packet per timeout. With `idle =
+//! "decay"`, RED behaves like RED as the root qdisc of an interface.
 //!
-//! With `burst`, the weight is derived from burst, min and avpkt, as in tc. `adaptive` changes the
-//! probability every 500 ms, as in the kernel.
+//! With `burst`, the weight is computed from burst, min and avpkt, as tc does. With `adaptive`, the
+//! probability changes every 500 ms, as in the kernel.
 //!
-//! These options are not in Linux, and off by default: `gentle`, the values of `uniformise` other
-//! than `linux`, `include_arriving`, and thresholds in packets. `weight` and `probability` accept
-//! any value, whereas the weight in tc must be a power of two (Wlog).
+//! Linux does not have the following options. They are off by default: `gentle`, the values of
+//! `uniformise` other than `linux`, `include_arriving`, and thresholds in packets. `weight` and
+//! `probability` accept any value. In tc, the weight must be a power of two (Wlog).
 //!
 //! Known deviations: the average, the probability and (1-w)^m are computed in floating point. Linux
-//! uses fixed point and takes (1-w)^m from a table of shifts, or approximates it by 1 - mw if the
-//! shift is below one. `bandwidth` defaults to the link's rate (in tc to 10Mbit). If RED marks a
-//! packet that the full buffer then drops, the packet counts only as dropped. If an option changes
-//! during a run, packets stay queued and the timer of `adaptive` continues. Linux purges the queue
-//! and restarts the timer. The options harddrop and nodrop are not implemented. As in Linux, and
-//! unlike ns-2, the probability is not scaled by packet size, even if the average is in bytes.
+//! uses fixed-point numbers. It takes (1-w)^m from a table of shifts, or approximates it by 1 - mw
+//! if the shift would be below one. The default of `bandwidth` is the link's rate, whereas in tc it
+//! is 10Mbit. If RED marks a packet that is then dropped because the buffer is full, this packet
+//! counts only as dropped. If an option changes during a run, packets stay queued and the timer of
+//! `adaptive` continues. In contrast, Linux purges the queue and restarts the timer. The options
+//! harddrop and nodrop are not implemented. As in Linux and unlike ns-2, the packet size does not
+//! scale the probability, even if the average is in bytes.
 
 use tailback_record::Cause;
 
@@ -121,7 +123,7 @@ pub const ENTRY: Entry<Build> = Entry {
     },
 };
 
-/// Unit of the thresholds and of the average.
+/// The unit of the thresholds and of the average.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Packets.
@@ -131,7 +133,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// Returns the unit of the thresholds, which is that of the option `min`.
+    /// Returns the unit of the thresholds. This is the unit of the option `min`.
     pub fn of(options: &Options) -> Unit {
         match options.get("min") {
             Some(Value::Packets(_)) => Unit::Packets,
@@ -140,8 +142,8 @@ impl Unit {
     }
 }
 
-/// Sets missing thresholds as tc does, and checks both. Errors name the options `min_name` and
-/// `max_name`.
+/// Sets missing thresholds as tc does, and checks both thresholds. `min_name` and `max_name` are
+/// the names of the options, for error messages.
 pub fn finish_thresholds(
     options: &mut Options,
     limit: Option<&Value>,
@@ -192,36 +194,38 @@ pub fn finish_thresholds(
 /// Whether RED marks or drops a packet, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// The packet is queued unmarked.
+    /// The packet is queued without a mark.
     Pass,
-    /// The packet is marked or dropped because of a random number.
+    /// The packet is marked or dropped at random.
     Early,
-    /// The packet is marked or dropped because the average is above the upper threshold.
+    /// The packet is marked or dropped because the average is at or above the upper threshold.
     Forced,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Uniformise {
-    /// One random number is drawn for each gap between marks. Gaps are uniformly distributed over
-    /// 1..1/pb.
+    /// RED draws one random number for each distance between two marks. The distances are uniformly
+    /// distributed over 1..1/pb packets.
     Linux,
-    /// One random number is drawn for each packet. Gaps are uniformly distributed over 1/pb..2/pb.
+    /// RED draws one random number for each packet. The distances between marks are uniformly
+    /// distributed over 1/pb..2/pb packets.
     Wait,
-    /// One random number is drawn for each packet. Gaps have a geometric distribution.
+    /// RED draws one random number for each packet. The distances between marks have a geometric
+    /// distribution.
     None,
 }
 
-/// The moving average of the queue length, and the function that maps it to a probability. RED has
-/// one core, and WRED has one core for each class.
+/// The moving average of the queue length, and the function that maps this average to a
+/// probability. RED has one core, and WRED has one core for each class.
 #[derive(Clone, Debug)]
 pub struct RedCore {
     unit: Unit,
     avg: f64,
-    /// Weight of the current queue length in the average.
+    /// Weight of the current queue length when the average is updated.
     weight: f64,
-    /// Lower threshold, in the unit of `avg`.
+    /// The lower threshold, in the unit of `avg`.
     min: f64,
-    /// Upper threshold, in the unit of `avg`.
+    /// The upper threshold, in the unit of `avg`.
     max: f64,
     probability: f64,
     /// Whether the probability rises to 1 between `max` and 2 `max`.
@@ -229,15 +233,16 @@ pub struct RedCore {
     uniformise: Uniformise,
     /// Whether the queue length that updates the average includes the arriving packet.
     include_arriving: bool,
-    /// Packets since the last mark or drop while the average is between the thresholds. Otherwise
-    /// it is -1.
+    /// Number of packets since the last mark or drop, while the average is between the thresholds.
+    /// Otherwise this is -1.
     count: i64,
-    /// The random number that decides the length of the current gap, 0..1 (`Linux` only).
+    /// A random number from 0 to 1 that determines the current distance between two marks (`Linux`
+    /// only).
     draw: f64,
 }
 
 impl RedCore {
-    /// Reads the options of the average and of the probability.
+    /// Reads the options that concern the average and the probability.
     pub fn of(options: &Options) -> RedCore {
         let size = |name| match options.get(name) {
             Some(Value::Packets(n)) => *n as f64,
@@ -268,14 +273,14 @@ impl RedCore {
         self.unit
     }
 
-    /// Returns the average after an idle time in which the link could have sent m packets: (1-w)^m
-    /// avg.
+    /// Returns the average after an idle time: (1-w)^m avg. In this time the link could have sent m
+    /// packets.
     fn decayed(&self, m: f64) -> f64 {
         self.avg * libm::pow(1.0 - self.weight, m)
     }
 
-    /// Updates the average: avg <- (1-w) avg + w q. If the packet ends an idle time, lets the
-    /// average decay instead.
+    /// Updates the average: avg <- (1-w) avg + w q. If the packet ends an idle time, the average
+    /// decays instead.
     #[inline]
     pub fn update(&mut self, arrival: &Arrival) {
         match arrival.idle {
@@ -291,8 +296,8 @@ impl RedCore {
         }
     }
 
-    /// Returns pb, the probability of a mark before marks are spread over packets. It is 1 if every
-    /// packet is marked.
+    /// Returns pb. This is the probability of a mark before RED spreads the marks over packets. It
+    /// is 1 if every packet is marked.
     #[inline]
     pub fn pb(&self) -> f64 {
         let avg = self.avg;
@@ -327,7 +332,7 @@ impl RedCore {
         self.count += 1;
         if self.uniformise != Uniformise::None && self.count == 0 {
             // As in Linux and ns-2, the first packet that finds the average above the lower
-            // threshold is not marked. It only starts the count.
+            // threshold is not marked. It only starts the count of packets.
             self.draw = rng.uniform();
             return Verdict::Pass;
         }
@@ -356,37 +361,37 @@ impl RedCore {
         Verdict::Early
     }
 
-    /// Returns the average, the probability pb and the count, for a time series.
+    /// Returns three values for the time series: the average, the probability pb and the count.
     pub fn gauges(&self) -> [f64; 3] {
         [self.avg, self.pb(), self.count as f64]
     }
 }
 
-/// State of the queue when a packet arrives.
+/// The state of the queue when a packet arrives.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival {
     /// Queued packets.
     pub packets: u64,
     /// Queued bytes.
     pub bytes: u64,
-    /// Frame length of the arriving packet, bytes.
+    /// Frame length of the packet that arrives, in bytes.
     pub len: u16,
-    /// How long the queue was idle before this packet, in packet times. `None` if averages do not
-    /// decay.
+    /// How long the queue was idle before this packet arrived, in packet times. `None` if the
+    /// average does not decay.
     pub idle: Option<f64>,
 }
 
-/// A RED queue's packets, and the state with which it measures idle times.
+/// The packets of a RED queue, with the state that is needed to measure idle times.
 #[derive(Debug)]
 pub struct Store {
     packets: Packets,
     limit: Limit,
-    /// Time in which an idle link could have sent a packet of `avpkt` bytes, ns. `None` if averages
-    /// do not decay.
+    /// The time that an idle link would need to send a packet of `avpkt` bytes, in ns. `None` if
+    /// the average does not decay.
     packet_time: Option<f64>,
-    /// Time at which the link first found the queue empty, or `None` if no idle time is running.
+    /// When the link first found the queue empty. `None` if the queue is not idle.
     idle_since: Option<Time>,
-    /// Nominal rate of the link. It determines `packet_time` unless `bandwidth` is set.
+    /// Nominal rate of the link. If `bandwidth` is not set, `packet_time` is computed from it.
     nominal: Rate,
 }
 
@@ -408,8 +413,8 @@ impl Store {
         }
     }
 
-    /// Changes the options. Packets stay queued. Idle times still refer to the nominal rate,
-    /// because the current rate may be 0.
+    /// Changes the options. Packets stay in the queue. Idle times are still converted at the
+    /// nominal rate, because the current rate may be 0.
     pub fn change(&mut self, options: &Options, setting: &Setting) {
         let now = Store::of(options, self.nominal);
         (self.limit, self.packet_time) = (now.limit, now.packet_time);
@@ -418,7 +423,7 @@ impl Store {
         }
     }
 
-    /// Returns the state of the queue for an arriving packet, and ends the idle time.
+    /// Ends the idle time. Returns the state of the queue for an arriving packet.
     #[inline]
     pub fn arrival(&mut self, packet: &Packet, now: Time) -> Arrival {
         let idle = self.idle(now);
@@ -431,8 +436,8 @@ impl Store {
         }
     }
 
-    /// Returns the length of the idle time so far, in packet times. `None` if averages do not
-    /// decay.
+    /// Returns how long the queue has been idle so far, in packet times. `None` if the average does
+    /// not decay.
     #[inline]
     fn idle(&self, now: Time) -> Option<f64> {
         match (self.idle_since, self.packet_time) {
@@ -443,8 +448,8 @@ impl Store {
         }
     }
 
-    /// Queues a packet, or drops it if it exceeds the limit. A packet that RED chose (`hit`) is
-    /// marked if `mark` is set, and dropped otherwise.
+    /// Queues a packet. If the packet exceeds the limit, drops it. If RED has chosen the packet
+    /// (`hit`), marks it if `mark` is set, and drops it otherwise.
     #[inline]
     pub fn admit(
         &mut self,
@@ -466,9 +471,9 @@ impl Store {
         }
     }
 
-    /// Moves the next packet to `next`. If the queue is empty, starts an idle time, unless one has
-    /// already started. (The link requests a packet only after it has sent the last one, so
-    /// transmission time is not idle time.)
+    /// Moves the next packet to `next`. If the queue is empty, starts an idle time, unless an idle
+    /// time is running. (The link requests a packet only after it has sent the previous one. So its
+    /// transmission time is not part of the idle time.)
     #[inline]
     pub fn dequeue(&mut self, now: Time, next: &mut Packet) -> Dequeue {
         let given = self.packets.give(next);
@@ -478,7 +483,7 @@ impl Store {
         given
     }
 
-    /// Returns the packets at these distances behind the head ([`Queue::ahead`]).
+    /// Returns the packets that are `places` positions behind the head ([`Queue::ahead`]).
     pub fn ahead(&self, places: [usize; 3]) -> Option<[&Packet; 3]> {
         self.packets.ahead(places)
     }
@@ -519,7 +524,7 @@ impl Queue for Red {
 
     fn change(&mut self, options: &Options, setting: &Setting, _sink: &mut Sink) {
         self.ecn = options.bool("ecn");
-        // As in Linux, the average starts again from 0, because its old value may not fit the new
+        // As in Linux, the average restarts from 0, because its old value may not fit the new
         // thresholds.
         self.adaptive = Adaptive::of(options);
         self.core = RedCore::of(options);

@@ -1,17 +1,17 @@
 //! SCE marks (Some Congestion Experienced). A mark changes ECT(0) to ECT(1). The probability of a
-//! mark is a ramp: it rises linearly with the sojourn time. Cake also uses this ramp. This file
-//! also adds SCE marking to CoDel.
+//! mark rises linearly with the sojourn time. This function is called the ramp. Cake also uses this
+//! ramp. This file also adds SCE marking to CoDel.
 //!
-//! Neither Linux nor the SCE reference code has a ramp in codel or fq_codel. The ramp here is
-//! Cake's ramp in the reference code, with CoDel's target instead of Cobalt's target. "Above the
-//! target" is defined as in CoDel: the sojourn time is at least the target, and more than one MTU
-//! stays queued. With `on` the probability rises from 0 at half the target to 1 at the target. With
-//! `single` it is 0 up to the target and rises to 1 at twice the target. For `single`, the draft
-//! specifies the same slope as for `on`, but the reference code uses half of this slope. The ramp
-//! here follows the code.
+//! Neither Linux nor the SCE reference code has such a ramp in codel or fq_codel. The ramp here is
+//! the one of Cake in the reference code, but with CoDel's target instead of Cobalt's. A packet is
+//! "above the target" if two conditions hold, as in CoDel. Its sojourn time is at least the target,
+//! and more than one MTU stays queued. With `on`, the probability rises from 0 at half the target
+//! to 1 at the target. With `single`, the probability is 0 up to the target and rises to 1 at twice
+//! the target. For `single`, the draft specifies the same slope as for `on`. The reference code
+//! uses half of this slope. The ramp here follows the reference code.
 //!
-//! SCE marks come last, after CoDel's marks and `ce_threshold`. Only ECT(0) packets are marked, so
-//! a CE mark is never overwritten.
+//! The SCE mark of a packet is decided last, after CoDel's marks and `ce_threshold`. Only packets
+//! with ECT(0) get SCE marks, so an SCE mark never overwrites a CE mark.
 
 use tailback_record::Cause;
 
@@ -37,21 +37,21 @@ pub fn spell(words: &mut Words<'_>, option: &'static str) {
     only(words, option, Value::Word("off"), message);
 }
 
-/// The ramp of a queue discipline.
+/// How a queue discipline sets SCE marks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Ramp {
-    /// No SCE marks.
+    /// The queue sets no SCE marks.
     Off,
-    /// The probability of a mark at the target: 1 for `"on"`, 1/N for a divisor N.
+    /// The probability of a mark at the target. It is 1 for `"on"`, and 1/N for a divisor N.
     Knee(f64),
-    /// The probability of a mark rises from 0 at the target to 1 at this many targets above the
-    /// target.
+    /// The probability of a mark rises from 0 at the target. It reaches 1 when the sojourn time
+    /// exceeds the target by this multiple of the target.
     Single(f64),
 }
 
 impl Ramp {
     /// Returns the probability of a mark. `sojourn` and `target` are in ns. `over` is true if CoDel
-    /// treats the packet as above the target, which at low rates also requires that several packets
+    /// counts the packet as above the target. At low rates, this also requires that several packets
     /// are queued.
     #[inline]
     pub fn probability(self, target: i64, sojourn: i64, over: bool) -> f64 {
@@ -97,8 +97,8 @@ impl Marker {
         self.ramp.probability(self.target, sojourn, over)
     }
 
-    /// Decides whether to mark a packet that leaves now. `over` is true if CoDel found the packet
-    /// above the target.
+    /// Decides whether to mark a packet that is now leaving. `over` is true if CoDel counts the
+    /// packet as above the target.
     #[inline]
     pub fn mark(&mut self, packet: &mut Packet, over: bool, now: Time, sink: &mut Sink) {
         if packet.ecn != Ecn::Ect0 {
@@ -144,8 +144,8 @@ mod tests {
                 "{sojourn}"
             );
         }
-        // CoDel does not treat the only packet in the queue as above the target, but SCE still
-        // marks it.
+        // If a packet is the only one in the queue, CoDel does not count it as above the target.
+        // SCE still marks it.
         assert!(on.probability(us(9_000), false) > 1.0);
         let single = marker(true);
         for (sojourn, over, p) in [

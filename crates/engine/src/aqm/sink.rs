@@ -1,4 +1,4 @@
-//! Records a queue's drops and marks.
+//! Receives every drop and every mark in chronological order, each with its cause.
 
 use std::sync::Arc;
 
@@ -13,21 +13,22 @@ use crate::units::Time;
 pub struct Sink {
     /// The counters of the link.
     pub meter: Meter,
-    /// Time of the last change of the backlog, or the end of the warm-up if that is later.
+    /// When the backlog last changed, or the end of the warm-up if this is later.
     since: Time,
-    /// Frame length of the packet that the link is sending, and the start and end of its
+    /// The packet that the link is sending: its frame length, and the start and end of its
     /// transmission. Used for `count_in_service`.
     service: Option<(u16, Time, Time)>,
     capture: Option<Box<Capture>>,
-    /// Dropped packets with at least this flow number are recorded. The flow numbers of
-    /// `[[programs]]` entries begin here, and those of connections follow.
+    /// Dropped packets are recorded if their flow number is at least this. From here on, flow
+    /// numbers belong to entries of `[[programs]]`, and then to connections.
     first_noted: u32,
-    /// Flow numbers from here on belong to connections. Later connections reuse the numbers of
-    /// earlier ones.
+    /// From here on, flow numbers belong to connections. Later connections reuse the flow numbers
+    /// of earlier ones.
     first_slot: u32,
-    /// Flow number of each dropped packet of a connection since the last [`Sink::take_gone`].
+    /// The flow number of each packet of a connection that was dropped since the last
+    /// [`Sink::take_gone`].
     gone: Vec<u32>,
-    /// Dropped packets of `[[programs]]` entries since the last [`Sink::take_lost`].
+    /// Packets of `[[programs]]` entries that were dropped since the last [`Sink::take_lost`].
     lost: Vec<Lost>,
 }
 
@@ -42,7 +43,7 @@ pub struct Lost {
     pub at: Time,
 }
 
-/// Records of every packet at this link since the last [`Sink::take_packets`].
+/// A record of every packet at this link since the last [`Sink::take_packets`].
 struct Capture {
     link: u32,
     packets: Vec<PacketEvent>,
@@ -61,8 +62,8 @@ impl Capture {
 }
 
 impl Sink {
-    /// Creates a sink that counts from the end of the warm-up on. `owners` gives the owner of each
-    /// flow number ([`crate::plan::Plan::owners`]). An owner is a flow, or a connection of a
+    /// Creates a sink whose counts begin at the end of the warm-up. `owners` contains the owner of
+    /// each flow number ([`crate::plan::Plan::owners`]). An owner is a flow, or a connection of a
     /// traffic source.
     pub fn of(owners: Arc<[u32]>, warmup: Time) -> Sink {
         Sink {
@@ -82,26 +83,25 @@ impl Sink {
         Sink::of((0..flows as u32).collect(), warmup)
     }
 
-    /// Starts recording dropped packets of `[[programs]]` entries ([`Sink::take_lost`]) and of
-    /// connections ([`Sink::take_gone`]). Their flow numbers begin at `first_program` and
-    /// `first_slot`.
+    /// Starts to record dropped packets of `[[programs]]` entries ([`Sink::take_lost`]) and of
+    /// connections ([`Sink::take_gone`]). The flow numbers of the entries begin at `first_program`,
+    /// and those of the connections begin at `first_slot`.
     pub fn note_dropped(&mut self, first_program: u32, first_slot: u32) {
         self.first_noted = first_program;
         self.first_slot = first_slot;
     }
 
-    /// Returns and clears the recorded packets of `[[programs]]` entries.
+    /// Returns and clears the records of dropped packets of `[[programs]]` entries.
     pub fn take_lost(&mut self) -> std::vec::Drain<'_, Lost> {
         self.lost.drain(..)
     }
 
-    /// Returns and clears the flow numbers of the connections' dropped packets, one for each
-    /// packet.
+    /// Returns the flow number of each recorded packet of a connection, and clears the records.
     pub fn take_gone(&mut self) -> std::vec::Drain<'_, u32> {
         self.gone.drain(..)
     }
 
-    /// Starts recording every packet. `link` is the number of this link in the records.
+    /// Starts to record every packet. `link` is the number by which the records denote this link.
     pub fn record_packets(&mut self, link: u32) {
         let packets = Vec::new();
         self.capture = Some(Box::new(Capture { link, packets }));
@@ -112,21 +112,22 @@ impl Sink {
         self.capture = None;
     }
 
-    /// Moves the records of packets to the end of `out`.
+    /// Appends the records of packets to `out`, and clears them.
     pub fn take_packets(&mut self, out: &mut Vec<PacketEvent>) {
         if let Some(capture) = &mut self.capture {
             out.append(&mut capture.packets);
         }
     }
 
-    /// Returns the number of records of packets.
+    /// Returns how many packets are recorded.
     pub fn recorded_packets(&self) -> usize {
         let capture = self.capture.as_ref();
         capture.map_or(0, |capture| capture.packets.len())
     }
 
-    /// Reports a drop of a packet that was queued or just given to `enqueue`.
-    #[inline(never)] // so that a queue saves registers only where it drops
+    /// Reports that a packet is dropped. The packet was in the queue or has just been passed to
+    /// `enqueue`.
+    #[inline(never)] // so that a queue saves registers only when it drops
     pub fn drop(&mut self, packet: &Packet, cause: Cause, now: Time) {
         debug_assert!(cause.is_drop());
         self.note_backlog(now);
@@ -159,7 +160,7 @@ impl Sink {
         }
     }
 
-    /// Marks a packet CE, or ECT(1) if the cause is an SCE mark, and counts the mark.
+    /// Marks a packet with CE, or with ECT(1) if the cause is an SCE mark. Counts the mark.
     #[inline(never)] // as for `drop`
     pub fn mark(&mut self, packet: &mut Packet, cause: Cause, now: Time) {
         debug_assert!(!cause.is_drop() && packet.ecn.is_capable());
@@ -170,7 +171,7 @@ impl Sink {
         self.meter.count(packet.flow, cause, now.ns());
     }
 
-    /// Counts an arriving packet. The link calls this before `enqueue`.
+    /// Counts an arriving packet. The link calls this function before `enqueue`.
     #[inline]
     pub fn arrive(&mut self, packet: &Packet, now: Time) {
         self.note_backlog(now);
@@ -180,7 +181,8 @@ impl Sink {
         }
     }
 
-    /// Counts a departure. The link calls this with each packet that `dequeue` returned.
+    /// Counts a packet that leaves the queue. The link calls this function with each packet that
+    /// `dequeue` has returned.
     #[inline(always)] // inline, because a link calls it once for every packet
     pub fn forward(&mut self, packet: &Packet, now: Time) {
         self.note_backlog(now);
@@ -192,8 +194,8 @@ impl Sink {
         }
     }
 
-    /// Records the backlog since its last change. A packet that is queued and dropped at the same
-    /// time has no effect on this record.
+    /// Records the backlog for the time since its last change. If a packet is queued and dropped at
+    /// the same time, it has no effect on this record.
     #[inline]
     fn note_backlog(&mut self, now: Time) {
         if now > self.since {
@@ -202,21 +204,21 @@ impl Sink {
         }
     }
 
-    /// Records when the link sends a packet, for `count_in_service`.
+    /// For `count_in_service`: records when the link begins to send a packet and when it ends.
     pub fn occupy(&mut self, packet: &Packet, from: Time, to: Time) {
         self.end_service(Time::NEVER);
         self.service = Some((packet.len, from, to));
     }
 
-    /// Changes the end of the transmission in progress, because the rate of the link has changed.
+    /// The rate of the link has changed. Changes the end of the transmission that is in progress.
     pub fn change_end(&mut self, to: Time) {
         if let Some((_, _, end)) = &mut self.service {
             *end = to;
         }
     }
 
-    /// Counts the packet in transmission as backlog until `now`, or until the end of its
-    /// transmission if that is earlier.
+    /// Counts the packet in transmission as backlog until `now`. If its transmission ends earlier,
+    /// counts it until then.
     fn end_service(&mut self, now: Time) {
         if let Some((len, from, to)) = self.service.take() {
             let to = to.min(now).max(from);

@@ -1,12 +1,13 @@
-//! Step marking: every ECN-capable packet above a threshold is marked, as DCTCP expects (RFC 8257
-//! section 3.1) and as in the low-latency queue of L4S.
+//! Step marking: every ECN-capable packet above a threshold is marked. DCTCP expects this (RFC 8257
+//! section 3.1), and the low-latency queue of L4S also does this.
 //!
-//! A threshold in bytes or packets is compared with the queue length that the packet finds on
-//! arrival (Alizadeh et al. 2010). A threshold in time is compared with the packet's sojourn time
-//! when it leaves (as `step_thresh` of DualPI2 and `ce_threshold` of fq_codel). Linux does not have
-//! a discipline that marks only at a threshold, so the kernel engine runs tailback's own module
-//! `sch_step`. In Linux, `red` with min = max and weight 1, and `codel` with `ce_threshold`, are
-//! similar. Packets that are not ECN-capable are neither marked nor dropped by default.
+//! If the threshold is in bytes or packets, it is compared with the queue length that the packet
+//! finds on arrival (Alizadeh et al. 2010). If the threshold is a time, it is compared with the
+//! packet's sojourn time when the packet leaves. `step_thresh` of DualPI2 and `ce_threshold` of
+//! fq_codel work in the same way. Linux has no discipline that only marks at a threshold. So the
+//! kernel engine runs tailback's own module `sch_step`. There are similar disciplines in Linux:
+//! `red` with min = max and weight 1, and `codel` with `ce_threshold`. By default, packets that are
+//! not ECN-capable are neither marked nor dropped.
 
 mod kernel;
 
@@ -107,9 +108,9 @@ pub struct Step {
     /// Whether the queue decides about a packet on arrival. Otherwise it decides when the packet
     /// leaves.
     on_arrival: bool,
-    /// Whether the queue length includes the packet itself.
+    /// Whether the queue length includes the arriving packet itself.
     include_own: bool,
-    /// Whether packets above the threshold that are not ECN-capable are dropped.
+    /// Whether packets that are above the threshold and not ECN-capable are dropped.
     drop_not_ect: bool,
 }
 
@@ -128,7 +129,8 @@ impl Step {
         }
     }
 
-    /// Decides about a packet before it is queued, or after it has left the queue.
+    /// Decides whether to mark or drop a packet. Called before the packet is queued, or after it
+    /// has left the queue.
     #[inline]
     fn fate(&self, packet: &Packet, now: Time) -> Fate {
         let own = u64::from(self.include_own);
@@ -221,8 +223,8 @@ mod tests {
         options
     }
 
-    /// Enqueues `n` packets of 1000 bytes at time 0, and dequeues one packet every millisecond from
-    /// 1 ms on. Returns for each packet whether it was marked, and the sink.
+    /// Enqueues `n` packets of 1000 bytes at time 0. Dequeues one packet every millisecond,
+    /// beginning at 1 ms. Returns whether each packet was marked. Also returns the sink.
     fn run(set: &[(&'static str, &str)], n: usize, ecn: Ecn) -> (Vec<bool>, Sink) {
         let mut options = options(set);
         (ENTRY.finish)(&mut options).unwrap();
@@ -252,8 +254,8 @@ mod tests {
     #[test]
     fn a_length_is_what_the_packet_finds() {
         let expected = [false, false, false, true, true];
-        // The fourth packet finds 3000 bytes. The third packet finds 2000 bytes, which do not
-        // exceed the threshold of 2000.
+        // The fourth packet finds 3000 bytes in the queue. The third packet finds 2000 bytes, which
+        // does not exceed the threshold of 2000 bytes.
         assert_eq!(run(&[("threshold", "2000b")], 5, Ecn::Ect0).0, expected);
         assert_eq!(run(&[("threshold", "2p")], 5, Ecn::Ect0).0, expected);
         let own = [("threshold", "3p"), ("include_arriving", "true")];

@@ -1,17 +1,18 @@
 //! The dual AQM of "Using DCTCP in the Internet" (Kuehlewind et al. 2014). It is one FIFO with two
-//! RED instances. The instance `ecn` decides which ECN-capable packets (ECT and CE) are marked. The
-//! instance `classic` decides which Not-ECT packets are dropped. Both instances average the length
-//! of the whole queue.
+//! RED instances, one for each class of packets. The instance `ecn` decides which ECN-capable
+//! packets (ECT and CE) are marked. The instance `classic` decides which Not-ECT packets are
+//! dropped. Both instances average the length of the whole queue.
 //!
-//! With `min` equal to `max` and weight 1, an instance has a step threshold on the instantaneous
-//! queue length. A packet that finds the queue at or above this threshold is marked or dropped.
+//! If `min` equals `max` and the weight is 1, an instance has a step threshold for the current
+//! queue length. If a packet finds a queue length at or above this threshold, it is marked or
+//! dropped.
 //!
-//! Options set the details that the paper does not specify. Most defaults are those of `red`: marks
-//! are spaced as in Linux, thresholds are in bytes, and samples do not include the arriving packet.
-//! Unlike in `red`, the averages decay while the queue is empty, unless an option changes this.
-//! Every arrival updates both averages. Each instance spaces its marks or drops by a count of its
-//! own packets. The deviations of `red` from Linux apply here too. Linux does not have this queue,
-//! so the kernel engine runs tailback's own module `sch_wred`.
+//! The paper does not specify some details. They are options here. The defaults are mostly those of
+//! `red`: marks are spaced as in Linux, thresholds are in bytes, and the average does not include
+//! the arriving packet. One default differs from `red`: the averages decay while the queue is
+//! empty. Every arrival updates both averages. To space its marks or drops, each instance counts
+//! only the packets of its own class. The ways in which `red` deviates from Linux also apply here.
+//! Linux does not have this queue. So the kernel engine runs tailback's own module `sch_wred`.
 
 mod kernel;
 
@@ -24,7 +25,7 @@ use crate::registry::{Entry, Kind, Opt, Options, Value};
 use crate::rng::Stream;
 use crate::units::Time;
 
-/// Options of each class's average and probability.
+/// The options for the average and the probability of each class.
 const CLASS: &[Opt] = &[
     red::MIN,
     red::MAX,
@@ -106,7 +107,7 @@ pub struct Wred {
     ecn: RedCore,
     /// Average and probability for all other packets, which are dropped.
     classic: RedCore,
-    /// Whether a packet updates only the average of its own class.
+    /// Whether a packet updates only the average of its own class, and not both averages.
     own_arrivals: bool,
     store: Store,
     rng: Stream,
@@ -132,7 +133,8 @@ impl Queue for Wred {
             (&mut self.classic, &mut self.ecn)
         };
         own.update(&arrival);
-        // The packet ends the queue's idle time, so the average of the other class must decay too.
+        // The packet ends an idle time of the queue, so the average of the other class must decay,
+        // too.
         if !self.own_arrivals || arrival.idle.is_some() {
             other.update(&arrival);
         }

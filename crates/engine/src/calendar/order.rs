@@ -1,17 +1,18 @@
-//! If the network is simulated in several parts, on several cores, this module finds the order in
+//! The network can be simulated in several parts, on several cores. This module finds the order in
 //! which a single core would handle simultaneous events.
 //!
-//! Of all components that are due at the same time, a single core handles the component with the
-//! lowest number first. An event of one part never makes a component of another part due at the
-//! same time. So the order over all parts is a merge of the parts' own orders. The merge always
-//! continues with the part that has the lower maximum: the largest component number that the part
-//! has handled so far at this time.
+//! If several components are due at the same time, a single core handles the component with the
+//! lowest number first. If a part handles an event, this never makes a component of another part
+//! due at the same time. So the order over all parts is a merge of the orders within the parts.
+//! Each part has a maximum: the largest component number that it has handled so far at this time.
+//! The merge always continues with the part that has the lower maximum.
 //!
-//! Only pipes belong to several parts. A pipe has the same number in each part. Two packets that
-//! leave a pipe at the same time leave in the order in which they entered it. So the order of the
-//! packets is also the order of the events that they cause. A [`Key`] stores the data that decides
-//! this order. The key holds the last component that sent the packet and is not a pipe, the last
-//! few pipes that the packet has passed since then, and a hash of all these pipes.
+//! Only pipes can belong to several parts. A pipe has the same number in all of its parts. If two
+//! packets leave a pipe at the same time, they leave in the order in which they entered it. This
+//! order is also the order of the events that the packets cause. A [`Key`] stores the data by which
+//! this order is decided. The key holds the last component that has sent the packet and is not a
+//! pipe. It also holds the last few pipes that the packet has passed since then, and a hash of all
+//! these pipes.
 
 use std::cmp::Ordering;
 
@@ -20,15 +21,15 @@ use crate::units::Time;
 
 const NONE: (Component, u32) = (Component::MAX, 0);
 
-/// Orders the packets that enter a pipe at the same time.
+/// Decides the order of packets that enter a pipe at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
-    /// The largest component number that was handled at this time until the packet entered the
-    /// pipe. Then the corresponding numbers for the two previous events on the packet's path.
-    /// Repeated numbers are stored once, with a count.
+    /// First the largest component number that was handled at this time before the packet entered
+    /// the pipe. Then the same kind of number for each of the two previous events on the packet's
+    /// path. If a number repeats, it is stored once, with a count.
     recent: [(Component, u32); 3],
-    /// The last component that was not a pipe, and the index of this packet among the packets that
-    /// this component sent. All packets of one event are sent in the same part.
+    /// The last component that is not a pipe. Also which packet this is among the packets that the
+    /// component sent, counted from 0. All packets that an event sends are sent in the same part.
     start: (Component, u32),
     /// Hash of all pipes after `start`.
     pipes: u64,
@@ -58,15 +59,16 @@ impl Key {
         }
     }
 
-    /// Returns the order that two packets, pushed at the same time in different parts, have on a
-    /// single core. `None` if the keys do not contain enough of the packets' paths to decide.
+    /// Two packets were pushed at the same time in different parts. Returns the order that they
+    /// would have on a single core. Returns `None` if the keys do not contain enough of the
+    /// packets' paths to decide.
     pub fn order(&self, other: &Key) -> Option<Ordering> {
         for (place, (own, others)) in self.recent.iter().zip(&other.recent).enumerate() {
             if own.0 != others.0 {
                 return Some(own.0.cmp(&others.0));
             }
-            // One key repeats this component more often. Compare the next component of the other
-            // key with this component.
+            // One key repeats this component more often than the other key. Compare the next
+            // component of the other key with the repeated component.
             let next = |of: &Key| of.recent.get(place + 1).map(|next| next.0.cmp(&own.0));
             match own.1.cmp(&others.1) {
                 Ordering::Less => return next(self),
@@ -78,14 +80,14 @@ impl Key {
     }
 }
 
-/// A part's progress through simultaneous events.
+/// How far a part has got among simultaneous events.
 #[derive(Clone, Debug)]
 pub(crate) struct Order {
     time: Time,
     most: Component,
-    /// Number of packets pushed since `most` became the largest component number.
+    /// Number of packets that have been pushed since `most` became the largest component number.
     pushed: u32,
-    /// The key of the packet that is leaving a pipe, during the pipe's event.
+    /// The key of the packet that is leaving a pipe. It is set during the event of the pipe.
     leaving: Option<Key>,
 }
 
@@ -109,11 +111,11 @@ impl Order {
         self.leaving = None;
     }
 
-    /// Notes the key of the next packet that leaves a pipe. Only events of pipes that are in
-    /// several parts call this.
+    /// Records the key of the next packet that leaves a pipe. Only pipes that are in several parts
+    /// call this.
     pub fn leaves(&mut self, pipe: Component, key: Key) {
-        // If an event with a larger number was handled earlier at this time, the order depends on
-        // that number instead of this packet's key.
+        // If an event of a component with a larger number was handled earlier at this time, the
+        // order depends on that number and not on this packet's key.
         self.leaving = (self.most == pipe).then_some(key);
     }
 
@@ -150,8 +152,8 @@ mod tests {
             Some(Ordering::Less)
         );
         assert_eq!(order(way(9, &[0, 0]), way(8, &[0])), Some(Ordering::Less));
-        // Both keys repeat one pipe. After seven repetitions, the next entry of one key is its
-        // start. The next entry of the other key is the pipe, which comes first.
+        // Both keys repeat one pipe. After seven repetitions, one key continues with its start. The
+        // other key continues with the pipe, which comes first.
         assert_eq!(
             order(way(8, &[0; 9]), way(9, &[0; 7])),
             Some(Ordering::Less)
@@ -160,7 +162,7 @@ mod tests {
             order(way(9, &[1, 0, 0]), way(8, &[1, 0, 0, 0])),
             Some(Ordering::Greater)
         );
-        // For long paths, the hashes show whether the pipes were the same.
+        // If paths are long, the hashes show whether the pipes were the same.
         let (same, other) = ([2, 1, 0, 1, 0], [1, 2, 0, 1, 0]);
         assert_eq!(order(way(9, &same), way(8, &same)), Some(Ordering::Greater));
         assert_eq!(order(way(9, &same), way(8, &other)), None);

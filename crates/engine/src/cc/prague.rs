@@ -33,10 +33,9 @@
 //! Other commits of the module also have the version number 0.7. In some of them, the rate replaces
 //! the window when the scaling begins, even if the window is large. With tailback's option `mode =
 //! "rate"`, the rate replaces the window as soon as the scaling has begun and a packet has been
-//! marked. Later commits have parameters for the mode and for the initial alpha. Some of them
-//! differ in one of these points: the pacing rate swings with every size of the window, alpha
-//! starts at 1, or the window grows only if it limits the flow. tailback does not support every
-//! combination of these variants.
+//! marked. Later commits have parameters for the mode and for the initial alpha. In some of them,
+//! the pacing rate swings even if the window is large. In others, alpha starts at 1, or the window
+//! grows only if it limits the flow. tailback does not support every combination of these variants.
 //!
 //! Deviations: in version 0.6, tailback keeps the fractional part of the window during slow start.
 //! If a reduction is undone in version 0.6, tailback restores the fractional part of the window

@@ -1,6 +1,6 @@
-//! Writes the options of DualPI2 for Linux. The version in Linux takes arguments of tc (iproute2
-//! `tc/q_dualpi2.c`). Earlier versions take the options of tailback's own module,
-//! `sch_dualpi2_2019`.
+//! Writes the options of DualPI2 in the form that Linux accepts. The version in Linux accepts
+//! arguments of tc (iproute2 `tc/q_dualpi2.c`). For earlier versions, tailback's own module
+//! `sch_dualpi2_2019` accepts the options.
 
 use crate::registry::kernel::{
     Order, Qdisc, QueueStandIn, Words, Xstats, derives, either, micros, number, only, simulated,
@@ -125,7 +125,8 @@ pub const KERNEL: Qdisc = Qdisc {
     ],
     drops_at_dequeue: true,
     xstats: Xstats {
-        // Offset of the kernel's counter ecn_mark. It includes step_marks (at offset 28).
+        // Offset of the kernel's counter `ecn_mark`. This counter includes `step_marks` (at offset
+        // 28).
         marks: Some(&[24]),
         ..Qdisc::DEFAULT.xstats
     },
@@ -133,7 +134,7 @@ pub const KERNEL: Qdisc = Qdisc {
     ..Qdisc::DEFAULT
 };
 
-/// Rejects any value but `off` of an option that neither Linux nor tailback's module supports.
+/// Neither Linux nor tailback's module supports this option. So rejects every value except `off`.
 fn beyond(words: &mut Words<'_>, option: &'static str, off: Value) {
     if words.options.get(option) != Some(&off) {
         let message = format!("no dualpi2 of Linux has another {option}");
@@ -141,7 +142,7 @@ fn beyond(words: &mut Words<'_>, option: &'static str, off: Value) {
     }
 }
 
-/// The option values that Linux implements. Other values belong to earlier versions.
+/// The values of options that Linux implements. Other values belong to earlier versions.
 const LINUX: &[(&str, &str)] = &[
     ("version", "linux-6.17"),
     ("scheduler", "credit"),
@@ -150,7 +151,8 @@ const LINUX: &[(&str, &str)] = &[
     ("step_rule", "enqueue"),
 ];
 
-/// Returns whether any option needs tailback's module for the versions of 2018 and 2019.
+/// Returns whether any option needs tailback's module, which implements the versions of 2018 and
+/// 2019.
 fn is_of_2019(options: &Options) -> bool {
     let mut details = LINUX.iter();
     options.get("l_drop").is_some()
@@ -174,7 +176,7 @@ fn by_kind(
     }
 }
 
-/// Writes an option that tc does not support, as a word or a number for the module.
+/// Writes an option that tc does not support. The module gets it as a word or a number.
 fn detail(words: &mut Words<'_>, option: &'static str) {
     match words.options.get(option) {
         Some(Value::Word(word)) if own(words) => words.pair(option, word),
@@ -183,7 +185,7 @@ fn detail(words: &mut Words<'_>, option: &'static str) {
     }
 }
 
-/// Writes an option with two values as 1 or 0 for the module.
+/// Writes an option that has two values. The module gets it as 1 or 0.
 fn digit(words: &mut Words<'_>, option: &'static str, name: &str, one: &str) {
     match words.options.get(option) {
         Some(Value::Word(word)) if own(words) => {
@@ -198,7 +200,7 @@ fn flag_of_own(words: &mut Words<'_>, option: &'static str) {
     words.pair(option, if on { "1" } else { "0" });
 }
 
-/// Writes a time option as a parameter of the kernel module, in nanoseconds.
+/// Writes a time as a parameter of the kernel module, in nanoseconds.
 fn time_of_own(words: &mut Words<'_>, option: &'static str) {
     match words.options.get(option) {
         Some(Value::Time(time)) if own(words) => words.pair(option, &time.ns().to_string()),
@@ -206,7 +208,7 @@ fn time_of_own(words: &mut Words<'_>, option: &'static str) {
     }
 }
 
-/// Writes a gain for the module in 256ths of a Hz, rounded down as in tc.
+/// Writes a gain as a parameter of the module, in 256ths of a Hz. Rounds down, as tc does.
 fn parts(words: &mut Words<'_>, option: &'static str) {
     let parts = (words.options.float(option) as f32 * 256.0) as u32;
     words.pair(option, &parts.to_string());

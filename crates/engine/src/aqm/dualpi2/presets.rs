@@ -1,24 +1,26 @@
-//! The presets of the versions, and the values that are computed from `max_rtt` and `typical_rtt`.
+//! The options that each version sets, and the values that are computed from `max_rtt` and
+//! `typical_rtt`.
 //!
 //! The values and rules come from these public sources:
 //! - `linux-6.17`: Linux 7.3.4 net/sched/sch_dualpi2.c; max_rtt: iproute2 tc/q_dualpi2.c.
 //! - `dualpi2-2019-refactored`: the version with a credit scheduler and a timer in jiffies. Its
-//!   __scale_delta divides by 2^7 - 1. It is marked "Copyright 2019" and is older than the patches
-//!   on the kernel's mailing list.
+//!   `__scale_delta` divides by 2^7 - 1. It is marked "Copyright 2019" and is older than the
+//!   patches on the kernel's mailing list.
 //! - `dualpi2-2019-wrr-percent`: L4STeam/l4sdemo 8539fc7 sch_dualpi2_dev.c with the first of its
-//!   two schedulers (WRR_OPT3, the second one, is left out). If tc sets no l_drop, this code uses
-//!   100/2^32, which is a mistake. The preset here is 100 percent, as in the published evaluations.
+//!   two schedulers. The second one, WRR_OPT3, is not available in tailback. If l_drop is not set
+//!   by tc, this code mistakenly uses 100/2^32. In tailback it is 100 percent, as in the published
+//!   evaluations.
 //! - `dualpi2-2019-wrr-counter`: L4STeam/l4sdemo 11b1ae1 sch_dualpi2.c. The commit before it,
-//!   olgaalb/sch_dualpi2 8871fba, combined the counter with ticks and a time shift: `arithmetic =
+//!   olgaalb/sch_dualpi2 8871fba, combines the counter with ticks and a time shift: `arithmetic =
 //!   "ticks", tshift = "40ms"`.
 //! - `dualpi2-2019-02-21`: the time-shifted FIFO, an earlier version of the same code (Copyright
 //!   2018).
 //!
-//! No source confirms the following. The parameters of the published evaluations suggest that they
-//! used exactly these versions, and that the last version above is the stable version of 21
-//! February 2019. For `dualpi2-2019-refactored`, two details are assumptions. The first is that the
-//! arithmetic still has a sign error that was fixed later. The second is that "statistics reset"
-//! means that counters restart when they are read.
+//! No source confirms the following assumptions. The parameters of the published evaluations
+//! suggest that exactly these versions were used. They also suggest that the last version above is
+//! the stable version of 21 February 2019. For `dualpi2-2019-refactored`, two details are
+//! assumptions. The first is that the arithmetic still has a sign error that was fixed later. The
+//! second is that "statistics reset" means that counters restart when they are read.
 
 use crate::registry::{OptionError, Options, Value};
 use crate::units::Time;
@@ -36,9 +38,9 @@ pub const SCHEDULERS: &[&str] = &["credit", "wrr-counter", "wrr-percent", "ts-fi
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheduling {
     Credit,
-    /// Round robin by a count of packets, in addition to the time shift.
+    /// Round robin that counts packets, in addition to the time shift.
     Counter,
-    /// Weighted round robin by a percentage, counted in bytes.
+    /// Weighted round robin that counts bytes. The weight is a percentage.
     Percent,
     Shifted,
 }
@@ -149,8 +151,8 @@ pub fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
             "the ramp marks packets as they leave, with the coupling: expected drop = \"dequeue\"",
         );
     }
-    // step_thresh always has a value. Its default is 1 ms, so 1 ms is treated as not set by the
-    // scenario.
+    // `step_thresh` always has a value. Its default is 1 ms. So a value of 1 ms counts as not set
+    // by the scenario.
     let step = Value::Time(Time::from_ms(1));
     for (option, default) in [
         ("step_thresh", Some(&step)),
@@ -183,7 +185,7 @@ pub fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
             options.set(name, value);
         }
     }
-    // These values depend on other options, not on the version.
+    // These values depend on other options and not on the version.
     if ramp {
         for (name, us) in [("ramp_min", 800), ("ramp_range", 400)] {
             if options.get(name).is_none() {
@@ -238,7 +240,7 @@ fn tune(options: &mut Options) -> Result<(), Vec<OptionError>> {
     } else {
         (third as u64).max(1)
     };
-    // tc's constants have the type float, so round them to 32 bits.
+    // The constants in tc have the type float, so round them to 32 bits.
     let alpha = tupdate as f64 / max as f64 / max as f64 * 1e6 * f64::from(0.1_f32);
     let beta = f64::from(0.3_f32) / max as f64 * 1e6;
     if alpha < 1.0 / 256.0 || beta < 1.0 / 256.0 {

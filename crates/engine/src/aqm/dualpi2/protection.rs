@@ -1,19 +1,21 @@
-//! Queue protection of DOCSIS (RFC 9957). It sends packets of flows that build a queue in L to C.
+//! Queue protection of DOCSIS (RFC 9957). It moves packets of flows that build a queue in L to C.
 //!
-//! Each flow has a queuing score. Every packet increases the score by the packet's bytes times a
-//! probability. The probability is the value of a ramp at the current delay of L. The score decays
-//! at 2^19 bytes a second. A packet goes to C if the delay is above 1 ms and the product of delay
-//! and score is above 1 ms times 4 ms. It also goes to C if the score has reached its maximum of 5
-//! s. A flow that adds less than 2^19 bytes a second (4.2 Mbit/s) to its score always stays in L.
+//! Each flow has a queuing score. Every packet increases its flow's score by the packet's bytes
+//! times a probability. This probability is the value of a ramp at the current delay of L. The
+//! score decays at 2^19 bytes a second. A packet goes to C if the delay is above 1 ms and the
+//! product of delay and score is above 1 ms times 4 ms. It also goes to C if the score has reached
+//! its maximum, which is 5 s. A flow that adds less than 2^19 bytes a second (4.2 Mbit/s) to its
+//! score always stays in L.
 //!
-//! A score is stored as the time at which it will have decayed to 0. There are 32 buckets. A hash
-//! gives each flow two buckets, of which it uses one. If other flows use both, the flow shares a
-//! 33rd bucket.
+//! A score is stored as the time at which it will reach 0. There are 32 buckets. A hash assigns two
+//! buckets to each flow. The flow uses one of them. If other flows use both buckets, the flow uses
+//! a 33rd bucket, which such flows share.
 //!
-//! Deviations: the delay is the sojourn time of L's oldest packet, whereas DOCSIS divides the
-//! queue's length by its rate. The classic probability also applies to redirected packets in C, and
-//! marks them if they are ECN-capable. The classic queue of DOCSIS does not mark. As in DOCSIS,
-//! packets of a flow may be reordered if the flow has packets in both queues.
+//! Deviations: the delay is the sojourn time of the oldest packet in L. DOCSIS divides the length
+//! of the queue by its rate instead. In C, the classic probability also applies to packets that
+//! were moved there. If they are ECN-capable, they are marked. In contrast, the classic queue of
+//! DOCSIS does not mark packets. As in DOCSIS, packets of a flow may be reordered if the flow has
+//! packets in both queues.
 
 use super::super::fair;
 use crate::packet::Packet;
@@ -28,24 +30,24 @@ pub(super) const OPTION: Opt = Opt {
     tc: None,
 };
 
-/// Delay of L above which packets may go to C. The ramp ends at this delay (`MAXTH`).
+/// If the delay of L is above this, packets may go to C. The ramp ends at this delay (`MAXTH`).
 const CRITICAL: Time = Time::from_ms(1);
-/// Length of the ramp (`1 << LG_RANGE`).
+/// Length of the ramp, as a time (`1 << LG_RANGE`).
 const RANGE: Time = Time(1 << 19);
-/// Largest score at [`CRITICAL`] with which a packet stays in L (`CRITICALqLSCORE`).
+/// The largest score with which a packet stays in L at the delay [`CRITICAL`] (`CRITICALqLSCORE`).
 const CRITICAL_SCORE: Time = Time::from_ms(4);
 const CEILING: Time = Time::from_secs(5);
-/// Bytes by which a score decays in a second.
+/// By how many bytes a score decays in a second.
 const AGING: u64 = 1 << 19;
-/// Bytes of the largest packet. The ramp begins at a delay of at least the transmission time of two
-/// such packets.
+/// Length of the largest packet, in bytes. The delay at which the ramp begins is at least the
+/// transmission time of two such packets.
 const LARGEST: u64 = 2_000;
 /// Number of buckets, without the shared bucket.
 const BUCKETS: usize = 32;
 /// Number of buckets that a flow may use.
 const ATTEMPTS: u32 = 2;
 
-/// A flow, and the time at which its score will have decayed to 0.
+/// A flow, and the time at which the flow's score will reach 0.
 #[derive(Clone, Copy, Debug, Default)]
 struct Bucket {
     flow: u64,
@@ -62,9 +64,10 @@ pub(super) struct Protection {
 }
 
 impl Protection {
-    /// Returns empty scores for a link with this rate. `key` seeds the hash of flows.
+    /// Returns the protection for a link with this rate. All scores are 0. `key` seeds the hash of
+    /// flows.
     pub fn new(rate: Rate, key: u64) -> Protection {
-        // The nominal rate of a very slow trace may be 0.
+        // If the link follows a very slow trace, the nominal rate may be 0.
         let floor = match rate.0 {
             0 => Time::ZERO,
             _ => rate.time_for(2 * LARGEST),
@@ -77,8 +80,9 @@ impl Protection {
         }
     }
 
-    /// Returns the bucket of the packet's flow. If the flow has none, assigns it one of its two
-    /// buckets whose score has decayed to 0. If neither has, returns the shared bucket.
+    /// Returns the bucket of the packet's flow. If the flow has no bucket yet, assigns one of its
+    /// two buckets to it. The score of this bucket must have decayed to 0. If neither bucket is
+    /// available, returns the shared bucket.
     fn bucket(&mut self, packet: &Packet, now: Time) -> &mut Bucket {
         // 0 means that a bucket has no flow.
         let flow = fair::number(packet) + 1;
@@ -103,13 +107,13 @@ impl Protection {
         &mut self.buckets[free]
     }
 
-    /// Adds a packet to the score of its flow at this delay of L. Returns whether the packet may
-    /// enter L.
+    /// Adds a packet to the score of its flow. `delay` is the current delay of L. Returns whether
+    /// the packet may enter L.
     pub fn admits(&mut self, packet: &Packet, delay: Time, now: Time) -> bool {
         let above = delay.ns().saturating_sub(self.min.ns()).min(RANGE.ns());
         let bytes = u64::from(packet.len);
-        // Compute the increase of the score (bytes times probability), converted to ns at the aging
-        // rate.
+        // Compute by how much the score increases (bytes times probability), and convert this to ns
+        // at the aging rate.
         let added = u128::from(bytes) * u128::from(above) * 1_000_000_000
             / (u128::from(RANGE.ns()) * u128::from(AGING));
         let bucket = self.bucket(packet, now);
@@ -152,7 +156,7 @@ mod tests {
         assert_eq!(queue.redirected, 1);
     }
 
-    /// Below the ramp (476 us) packets do not increase the score. Up to the critical delay every
+    /// Below the ramp (476 us), packets do not increase the score. Up to the critical delay, every
     /// packet stays in L.
     #[test]
     fn short_delays_are_free() {
@@ -168,7 +172,7 @@ mod tests {
     }
 
     /// A flow that sends less than 2^19 bytes a second stays in L. A flow that sends 1.5 times as
-    /// much does not stay in L.
+    /// much is moved to C.
     #[test]
     fn the_rate_of_aging_is_safe() {
         for (rate, safe) in [(AGING - 4_096, true), (AGING * 3 / 2, false)] {

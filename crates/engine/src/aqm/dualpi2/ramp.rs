@@ -1,11 +1,11 @@
-//! The native AQM of L in RFC 9332 appendix A.1, which marks on a ramp of the sojourn time instead
-//! of a step.
+//! The native AQM of L in RFC 9332 appendix A.1. It marks on a ramp of the sojourn time and not on
+//! a step.
 //!
-//! The probability of a mark is the larger of the ramp's probability and the coupled probability k
-//! p. To space marks evenly, the probabilities of successive packets are added, and a packet is
-//! marked each time the sum reaches 1 (`recur`). The ramp does not mark a packet that leaves L
-//! empty. The coupling does not mark while both queues together hold less than two frames, as in
-//! Linux. The ramp does not change how overload is handled.
+//! A packet is marked with the ramp's probability or with the coupled probability k p, whichever is
+//! larger. To space marks evenly, the ramp adds up the probabilities of successive packets. Each
+//! time the sum reaches 1, a packet is marked (`recur`). The ramp does not mark a packet after
+//! which L is empty. The coupling does not mark while both queues together hold less than two
+//! frames. Linux does the same. In overload, packets are handled as without the ramp.
 
 use tailback_record::Cause;
 
@@ -38,7 +38,7 @@ pub(super) const RANGE: Opt = Opt {
     tc: None,
 };
 
-/// The ramp, and the sum of probabilities since the last mark.
+/// The ramp, with the sum of probabilities since the last mark.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ramp {
     min: Time,
@@ -56,22 +56,22 @@ impl Ramp {
         })
     }
 
-    /// Returns the probability of a mark after this sojourn time.
+    /// Returns the probability with which a packet with this sojourn time is marked.
     fn probability(&self, sojourn: Time) -> f64 {
         let above = sojourn.ns().saturating_sub(self.min.ns());
         (above as f64 / self.range.ns() as f64).min(1.0)
     }
 
-    /// Returns the cause if the packet must be marked. With `alone`, the packet leaves L empty, so
-    /// only the coupling may mark it.
+    /// Decides whether to mark the packet. If so, returns the cause. With `alone`, L is empty after
+    /// the packet, so only the coupling may mark it.
     pub fn marks(&mut self, sojourn: Time, alone: bool, coupled: f64) -> Option<Cause> {
         let native = match alone {
             true => 0.0,
             false => self.probability(sojourn),
         };
         self.sum += native.max(coupled);
-        // Rounding may leave the sum just below 1. Treat it as 1, so that no mark comes a packet
-        // late.
+        // Rounding may leave the sum just below 1. Such a sum counts as 1. Otherwise, the mark
+        // would come a packet too late.
         if self.sum < 1.0 - 1e-9 {
             return None;
         }
@@ -106,8 +106,8 @@ mod tests {
         }
     }
 
-    /// A packet is marked with the larger of the two probabilities, not with their sum. The cause
-    /// of the mark is the source of the larger probability.
+    /// A packet is marked with the larger of the two probabilities, not with their sum. The
+    /// recorded cause is that with the larger probability.
     #[test]
     fn the_larger_probability_counts() {
         let mut ramp = Ramp {

@@ -14,39 +14,40 @@ pub enum Class {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheduler {
-    /// Linux 6.17: weighted round robin by bytes. L sends while the credit is not positive. After
-    /// each packet, the credit changes by the packet's bytes times the weight of the other queue,
-    /// if that queue has packets.
+    /// Linux 6.17: weighted round robin by bytes. L sends while the credit is 0 or negative. After
+    /// each packet, the credit changes if the other queue has packets. The change is the packet's
+    /// bytes times the weight of the other queue.
     Credit {
         wc: i64,
         wl: i64,
-        /// Credit at the start: MTU x (wc - wl).
+        /// The credit at the beginning: MTU x (wc - wl).
         init: i64,
-        /// Credit, bytes x percent.
+        /// The credit, in bytes x percent.
         credit: i64,
     },
     /// Time-shifted FIFO: L sends while `shift` + (delay of L << `speed`) is at least the delay of
-    /// C. L also sends until it has sent `ratio` packets since the last packet of C. Packets of L
-    /// are counted even while C is empty. (This is the first round-robin scheduler of 2019.)
+    /// C. L also sends while it has sent fewer than `ratio` packets since the last packet of C.
+    /// Packets of L are counted even while C is empty. (This is the first of the two round-robin
+    /// schedulers of 2019.)
     Shifted {
-        /// Number of packets that L sends for each packet of C. 0 turns round robin off.
+        /// How many packets L sends for each packet of C. 0 turns round robin off.
         ratio: u64,
-        /// Time shift. With `None`, delays do not affect the choice.
+        /// Time shift. With `None`, the choice does not depend on delays.
         shift: Option<Time>,
-        /// The delay of L is multiplied by 2^`speed`.
+        /// The delay of L is multiplied by 2 to the power of `speed`.
         speed: u32,
-        /// Number of packets that L has sent since the last packet of C.
+        /// How many packets L has sent since the last packet of C.
         served: u64,
     },
-    /// The second round-robin scheduler of 2019, by bytes. While the credit is not positive, L
-    /// sends, and its bytes are added to the credit, even if C is empty. While the credit is
-    /// positive, C sends, and its bytes times `wl` are subtracted. If the chosen queue is empty,
-    /// the other queue sends, and the credit does not change.
+    /// The second round-robin scheduler of 2019, which counts bytes. While the credit is 0 or
+    /// negative, L sends. The bytes of L are added to the credit, even if C is empty. While the
+    /// credit is positive, C sends. The bytes of C times `wl` are subtracted from the credit. If
+    /// the queue that should send is empty, the other queue sends, and the credit does not change.
     Percent {
-        /// Number of bytes that L may send for each byte of C: 100 divided by the percentage,
+        /// How many bytes L may send for each byte of C. This is 100 divided by the percentage,
         /// rounded down, minus 1.
         wl: i64,
-        /// Credit at the start: MTU x (1 - wl).
+        /// The credit at the beginning: MTU x (1 - wl).
         init: i64,
         /// Credit, bytes.
         credit: i64,
@@ -54,7 +55,7 @@ pub enum Scheduler {
 }
 
 impl Scheduler {
-    /// Changes the weights. The credit stays, as in Linux.
+    /// Changes the weights. As in Linux, the credit does not change.
     pub fn change(&mut self, mut to: Scheduler) {
         match (&*self, &mut to) {
             (Scheduler::Credit { credit, .. }, Scheduler::Credit { credit: now, .. })
@@ -69,7 +70,8 @@ impl Scheduler {
         *self = to;
     }
 
-    /// Reads the options. `mtu` is the size of the largest frame, bytes.
+    /// Creates the scheduler that the options select. `mtu` is the length of the largest frame, in
+    /// bytes.
     pub fn of(options: &Options, mtu: u32) -> Scheduler {
         let wc = options.int("classic_protection");
         match Scheduling::of(options.word("scheduler")) {
@@ -83,7 +85,8 @@ impl Scheduler {
                 }
             }
             Scheduling::Percent => {
-                // At 0 percent, the kernel would divide by zero. Here C waits while L has packets.
+                // At 0 percent, the kernel would divide by zero. In tailback, C waits while L has
+                // packets.
                 let wl = 100_i64.checked_div(wc).map_or(1 << 32, |n| n - 1);
                 let init = i64::from(mtu) * (1 - wl);
                 Scheduler::Percent {
@@ -110,8 +113,8 @@ impl Scheduler {
         }
     }
 
-    /// Returns the queue to serve, given the packets at the heads, or `None` if both queues are
-    /// empty.
+    /// Returns which queue to serve, or `None` if both are empty. `l` and `c` are the packets at
+    /// the heads.
     #[inline]
     pub fn pick(&mut self, l: Option<&Packet>, c: Option<&Packet>, now: Time) -> Option<Class> {
         match self {
@@ -163,7 +166,7 @@ impl Scheduler {
         }
     }
 
-    /// Resets the scheduler, because both queues were empty when the link requested a packet.
+    /// Resets the scheduler. Called if both queues are empty when the link requests a packet.
     pub fn reset(&mut self) {
         match self {
             Scheduler::Credit { init, credit, .. } | Scheduler::Percent { init, credit, .. } => {
@@ -173,8 +176,8 @@ impl Scheduler {
         }
     }
 
-    /// Updates the credit after a packet of `class` was sent. `contended` means that the other
-    /// queue has a packet too. Not called for packets that are dropped on departure.
+    /// Updates the credit after a packet of `class` has been sent. `contended` means that the other
+    /// queue also has a packet. This is not called for packets that are dropped on departure.
     #[inline]
     pub fn sent(&mut self, class: Class, len: u16, contended: bool) {
         if let Scheduler::Credit { wc, wl, credit, .. } = self
@@ -188,8 +191,8 @@ impl Scheduler {
         }
     }
 
-    /// Returns the credit (bytes x percent, or bytes), or the number of packets that L has sent
-    /// since the last packet of C.
+    /// Returns the credit (in bytes x percent, or in bytes), or how many packets L has sent since
+    /// the last packet of C.
     pub fn gauge(&self) -> f64 {
         match *self {
             Scheduler::Credit { credit, .. } | Scheduler::Percent { credit, .. } => credit as f64,

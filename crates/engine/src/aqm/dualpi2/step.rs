@@ -1,6 +1,5 @@
 //! Warns if the step threshold is so low that L gets too little of the link's rate. If the
-//! threshold is below two packet times, a packet is marked as soon as one other packet is in front
-//! of it.
+//! threshold is below two packet times, each packet with another packet in front of it is marked.
 
 use crate::registry::Value;
 use crate::registry::rules::{At, Finding, Placed, Rules};
@@ -20,7 +19,7 @@ fn at_link(placed: &Placed<'_>) -> Vec<Finding> {
     else {
         return Vec::new();
     };
-    // Number of packets that may be in L without a step mark.
+    // How many packets L may hold without a step mark.
     let least = options.int("min_qlen_step");
     let alone = least + i64::from(options.word("step_rule") == "dequeue");
     let packet = placed.rate.time_for(u64::from(placed.frame));

@@ -1,5 +1,6 @@
-//! Tests the controller against values computed by hand. Also tests the coupling, the step
-//! threshold, the schedulers' shares, each response to overload, and each version's presets.
+//! Tests the controller against values that were computed by hand. Also tests the coupling, the
+//! step threshold, the shares of the schedulers, each response to overload, and the options that
+//! each version sets.
 
 use super::core::{Arithmetic, ONE, Overload, Params, Vars, Verdict};
 use super::*;
@@ -44,7 +45,7 @@ fn version(name: &'static str) -> (&'static str, Value) {
 
 const MS: fn(u64) -> Time = Time::from_ms;
 
-/// A queue with a fixed p, in which tests enqueue and dequeue packets one by one.
+/// A queue with a fixed p. Tests enqueue and dequeue single packets.
 struct Bench {
     queue: DualPi2,
     sink: Sink,
@@ -119,7 +120,7 @@ fn versions_preset_their_options() {
         ("target", Value::Time(MS(15))),
     ]);
     assert_eq!(own.time("target"), MS(15));
-    // A scenario can set each earlier version's response to overload to that of Linux.
+    // For each earlier version, a scenario can set the response to overload to that of Linux.
     let own = options(&[
         version("dualpi2-2019-wrr-percent"),
         ("overload", Value::Word("drop")),
@@ -129,7 +130,7 @@ fn versions_preset_their_options() {
 
 #[test]
 fn gains_of_each_arithmetic() {
-    // Compute the effective gains in Hz for nominal gains of 0.3125 and 3.125.
+    // Compute the effective gains in Hz if the nominal gains are 0.3125 and 3.125.
     let hz = |unit: Arithmetic, nominal: f64| {
         let gain = unit.gain(nominal) as f64 / ONE as f64;
         match unit {
@@ -181,7 +182,8 @@ fn the_controller_by_hand() {
     v.prob = u32::MAX - 10;
     v.update(&p, MS(20));
     assert_eq!(v.prob, u32::MAX);
-    // A step of more than 1 is truncated to 32 bits. A change of the delay by 1 s gives 3.2 x 2^32.
+    // If p changes by more than 1, the change is truncated to 32 bits. If the delay changes by 1 s,
+    // p changes by 3.2 x 2^32.
     v = Vars::default();
     v.update(&p, Time::from_secs(1));
     let sum = 44 * 985_000_000_u64 + 879 * 1_000_000_000;
@@ -193,7 +195,7 @@ fn the_controller_by_hand() {
     v.last = 20_000_000;
     v.update(&p, MS(20));
     assert_eq!(v.prob, u32::MAX / 2);
-    // With ticks, the gains are 85 and 856 units per 64 ns.
+    // If time counts in ticks, the gains are 85 and 856 units per 64 ns.
     let p = params(&[version("dualpi2-2019-02-21")]);
     v = Vars::default();
     v.update(&p, MS(32));
@@ -239,7 +241,7 @@ fn the_delay_is_the_larger_of_the_heads() {
     assert_eq!(b.queue.vars.last, 29_000_000);
 }
 
-/// Returns the shares of `n` packets that pass, are marked, and are dropped.
+/// Returns the shares of `n` packets that pass, that are marked, and that are dropped.
 fn shares(p: &Params, prob: f64, scalable: bool, capable: bool) -> [f64; 3] {
     let v = Vars {
         prob: (prob * ONE as f64) as u32,
@@ -261,7 +263,7 @@ fn shares(p: &Params, prob: f64, scalable: bool, capable: bool) -> [f64; 3] {
 
 fn near(found: [f64; 3], expected: [f64; 3]) {
     for (a, b) in found.iter().zip(expected) {
-        // The tolerance is four standard deviations of the share among 100,000 packets. If the
+        // The tolerance is four standard deviations of the share, for 100,000 packets. If the
         // expected share is 0 or 1, the result must be exact.
         let tolerance = 4.0 * (b * (1.0 - b) / 100_000.0).sqrt();
         assert!(
@@ -285,12 +287,12 @@ fn classic_is_the_square_of_half_the_scalable_probability() {
 
 #[test]
 fn overload_in_each_of_its_forms() {
-    // With k p = 1.4, p squared is 0.49.
+    // If k p is 1.4, p squared is 0.49.
     let p = params(&[]);
     near(shares(&p, 0.7, true, true), [0.51, 0.0, 0.49]);
     near(shares(&p, 0.7, false, true), [0.0, 0.0, 0.49]);
     near(shares(&p, 0.7, false, false), [0.0, 0.49, 0.0]);
-    // Without overload drops, all packets of L are marked, and packets of C are dropped with
+    // Without overload drops, all packets of L are marked. Packets of C are dropped with
     // probability 1/k squared.
     for set in [
         ("overload", Value::Word("overflow")),
@@ -320,8 +322,8 @@ fn nothing_happens_below_two_frames() {
     let at = |backlog, rng: &mut Stream| v.verdict(&p, true, true, backlog, rng);
     assert_eq!(at(3_027, &mut rng), Verdict::Pass);
     assert_ne!(at(3_028, &mut rng), Verdict::Pass);
-    // On departure, the backlog does not include the packet itself. When the second of three
-    // packets leaves, less than two frames remain, so the second packet is not dropped.
+    // On departure, the backlog no longer includes the packet itself. When the second of three
+    // packets leaves, less than two frames remain. So this packet is not dropped.
     let mut b = Bench::new(&[], 1.0);
     for _ in 0..3 {
         b.put(Ecn::NotEct, 1_514);
@@ -346,7 +348,8 @@ fn step_by_time() {
         assert_eq!(b.count(Cause::StepMark), u64::from(marked));
         assert_eq!(b.count(Cause::Mark), 0);
     }
-    // The earlier versions compare in units of 1024 ns, and require one more packet in L.
+    // The earlier versions compare in units of 1024 ns. They also require at least one more packet
+    // in L.
     for (us, second, marked) in [
         (1_025, true, false),
         (1_026, true, true),
@@ -360,14 +363,14 @@ fn step_by_time() {
         b.now = Time::from_us(us);
         assert_eq!(b.get().unwrap().ecn == Ecn::Ce, marked, "{us} us");
     }
-    // Packets with ECT(0) stay in C, where the step does not apply, unless any_ect is set.
+    // Packets with ECT(0) are in C, where the step does not apply. This changes with any_ect.
     for any in [false, true] {
         let mut b = Bench::new(&[("any_ect", Value::Bool(any))], 0.0);
         b.put(Ecn::Ect0, 1_000);
         b.now = MS(10);
         assert_eq!(b.get().unwrap().ecn == Ecn::Ce, any);
     }
-    // A packet that arrives with a CE mark is not counted again.
+    // A packet that arrives with a CE mark does not count as marked again.
     let mut b = Bench::new(&[], 0.0);
     b.put(Ecn::Ce, 1_000);
     b.now = MS(10);
@@ -378,7 +381,7 @@ fn step_by_time() {
 #[test]
 fn step_by_packets_and_the_smallest_queue() {
     // With a threshold of two packets, a packet is marked if more than two packets remain when it
-    // leaves. These are the first three of six packets.
+    // leaves. This applies to the first three of six packets.
     let marked = |set: Set| -> Vec<bool> {
         let mut b = Bench::new(set, 0.0);
         for _ in 0..6 {
@@ -394,12 +397,13 @@ fn step_by_packets_and_the_smallest_queue() {
         marked(&[by_packets]),
         [true, true, true, false, false, false]
     );
-    // On arrival, the first two packets find fewer than two packets in L, so they are not marked.
+    // With the rule for arrival, the first two packets find fewer than two packets in L. So they
+    // are not marked.
     let two = ("min_qlen_step", Value::Int(2));
     assert_eq!(marked(&[two]), [false, false, true, true, true, true]);
-    // On departure, only the last packet leaves no packet behind, so only this packet is not
-    // marked. With dualpi2-2019-wrr-percent, the last two packets are not marked, because they
-    // leave fewer than two packets behind.
+    // With the rule for departure, only the last packet is not marked, because no packet remains
+    // behind it. With dualpi2-2019-wrr-percent, the last two packets are not marked, because fewer
+    // than two packets remain behind them.
     let rule = ("step_rule", Value::Word("dequeue"));
     assert_eq!(
         marked(std::slice::from_ref(&rule)),
@@ -408,7 +412,7 @@ fn step_by_packets_and_the_smallest_queue() {
     let percent = version("dualpi2-2019-wrr-percent");
     let last_two = [true, true, true, true, false, false];
     assert_eq!(marked(std::slice::from_ref(&percent)), last_two);
-    // `min_qlen_step` does not apply to a threshold in packets.
+    // `min_qlen_step` does not apply if the threshold is in packets.
     let one = ("step_thresh", Value::Packets(0));
     assert_eq!(
         marked(&[percent, one]),
@@ -416,7 +420,7 @@ fn step_by_packets_and_the_smallest_queue() {
     );
 }
 
-/// Returns the bytes of C and L among `n` packets while both queues always have packets.
+/// Both queues always have packets, and `n` packets are served. Returns the bytes of C and of L.
 fn served(set: Set, n: u32, len_l: u16, len_c: u16) -> (u64, u64) {
     let mut b = Bench::new(set, 0.0);
     let (mut c, mut l) = (0, 0);
@@ -440,10 +444,10 @@ fn served(set: Set, n: u32, len_l: u16, len_c: u16) -> (u64, u64) {
 #[test]
 fn shares_of_the_schedulers_are_exact() {
     // With `credit`, C gets 10 % of the bytes. The credit begins at -80 frames. Eight packets of L
-    // increase it to 0, and the ninth makes it positive. From then on, C sends one packet for every
-    // nine packets of L.
+    // raise it to 0, and the ninth packet makes it positive. From then on, C sends one packet for
+    // every nine packets of L.
     assert_eq!(served(&[], 9 + 1_000, 1_000, 1_000).0, 99_000 + 1_000);
-    // The weights apply to bytes, not to packets. Here frames of C are three times as long.
+    // The weights apply to bytes and not to packets. Here frames of C are three times as long.
     let (c, l) = served(&[], 30_000, 500, 1_500);
     let share = c as f64 / (c + l) as f64;
     assert!((share - 0.1).abs() < 0.0005, "{share}");
@@ -456,8 +460,8 @@ fn shares_of_the_schedulers_are_exact() {
     let share = c as f64 / (c + l) as f64;
     assert!((share - 0.3).abs() < 0.01, "{share}");
 
-    // With `wrr-counter`, C sends one packet after N packets of L. With a time shift of zero, the
-    // result is the same if the packets of L have waited less than those of C.
+    // With `wrr-counter`, C sends one packet after every N packets of L. A time shift of zero has
+    // the same result if the packets of L have waited less than those of C.
     let counter = |n, shift: Option<Time>| {
         let mut set = vec![
             version("dualpi2-2019-wrr-counter"),
@@ -465,7 +469,7 @@ fn shares_of_the_schedulers_are_exact() {
         ];
         set.extend(shift.map(|time| ("tshift", Value::Time(time))));
         let mut b = Bench::new(&set, 0.0);
-        // Enqueue the packets of C first, so that they wait longer than those of L.
+        // Enqueue the packets of C first, so that they have waited longer than the packets of L.
         for _ in 0..200 {
             b.put(Ecn::NotEct, 1_000);
         }
@@ -477,17 +481,17 @@ fn shares_of_the_schedulers_are_exact() {
         }
         c
     };
-    // C sends one packet for every 10 or 15 packets of L, so it sends 1100 / 11 and 1100 / 16
+    // C sends one packet for every 10 or 15 packets of L. So it sends 1100 / 11 and 1100 / 16
     // packets.
     assert_eq!((counter(10, None), counter(15, None)), (100, 68));
     assert_eq!(counter(10, Some(Time::ZERO)), 100);
     // With a time shift of 40 ms, L always sends, so the counter has no effect.
     assert_eq!(counter(10, Some(MS(40))), 0);
 
-    // With `wrr-percent`, L and C share the bytes in a ratio of 9 to 1, or 5 to 1. For 9 to 1, the
-    // credit begins at -8 frames. 13 packets of L make it positive, and one packet of C subtracts
-    // 9000 bytes. For 5 to 1, the credit begins at -4 frames. 7 packets of L make it positive, and
-    // one packet of C subtracts 5000 bytes.
+    // With `wrr-percent`, L and C share the bytes in a ratio of 9 to 1 or of 5 to 1. For 9 to 1,
+    // the credit begins at -8 frames. 13 packets of L make it positive, and one packet of C
+    // subtracts 9000 bytes. For 5 to 1, the credit begins at -4 frames. 7 packets of L make it
+    // positive, and one packet of C subtracts 5000 bytes.
     let percent = |x, len_c| {
         let set = [
             version("dualpi2-2019-wrr-percent"),
@@ -519,7 +523,7 @@ fn the_older_round_robin_pays_at_once() {
     b.put(Ecn::NotEct, 1_000);
     b.get();
     assert_eq!(b.queue.scheduler.gauge(), start + 1_000.0);
-    // The packet changes the credit although the queue drops it afterwards.
+    // The packet changes the credit, although the queue drops it afterwards.
     let mut b = Bench::new(&set, 1.0);
     for _ in 0..4 {
         b.put(Ecn::Ect1, 1_514);
@@ -571,7 +575,7 @@ fn credit_moves_only_with_what_is_sent_against_another() {
         "htb would not have asked"
     );
 
-    // A packet that is dropped at departure does not change the credit. With p = 1, packets are
+    // If a packet is dropped on departure, the credit does not change. If p is 1, packets are
     // dropped while more than two frames are queued.
     let mut b = Bench::new(&[], 1.0);
     for _ in 0..4 {
@@ -584,7 +588,7 @@ fn credit_moves_only_with_what_is_sent_against_another() {
     assert_eq!(b.count(Cause::Aqm), 2);
     assert_eq!(b.queue.scheduler.gauge(), start);
 
-    // A drop that empties both queues resets the scheduler.
+    // If a drop makes both queues empty, the scheduler is reset.
     let mut b = Bench::new(&[], 1.0);
     b.queue.params.min_backlog = 0;
     b.put(Ecn::NotEct, 1_000);
@@ -597,8 +601,9 @@ fn credit_moves_only_with_what_is_sent_against_another() {
 
 #[test]
 fn drops_where_it_is_told() {
-    // Six frames arrive, with p = 1. With drops on arrival, the third and later frames are dropped,
-    // because they find two frames. With drops on departure, the queue drops no frame on arrival.
+    // p is 1, and six frames arrive. With drops on arrival, the third frame and all later frames
+    // are dropped, because they find two frames. With drops on departure, the queue drops no frame
+    // on arrival.
     let arrive = |place| {
         let mut b = Bench::new(&[("drop", Value::Word(place))], 1.0);
         for _ in 0..6 {
@@ -627,7 +632,7 @@ fn limits_by_packets_and_memory() {
         first
     };
     assert_eq!(overflows(&[("limit", Value::Packets(4))]), 6);
-    // A packet takes 2280 bytes of memory. So four packets fit into 9120 bytes, and only three into
+    // A packet uses 2280 bytes of memory. So four packets fit into 9120 bytes, and only three into
     // 9119 bytes.
     assert_eq!(overflows(&[("memlimit", Value::Bytes(Bytes(9_120)))]), 6);
     assert_eq!(overflows(&[("memlimit", Value::Bytes(Bytes(9_119)))]), 7);
@@ -655,7 +660,7 @@ fn max_rtt_tunes_as_tc_does() {
         tuned(std::slice::from_ref(&max)),
         [16_666.0, 16_666.0, 42.0, 768.0]
     );
-    // The derived tupdate is at most a third of the largest round-trip time.
+    // The computed tupdate is at most a third of the largest round-trip time.
     let typical = ("typical_rtt", Value::Time(MS(50)));
     assert_eq!(
         tuned(&[max.clone(), typical]),
@@ -698,8 +703,8 @@ fn statistics_start_anew_where_asked() {
 
 #[test]
 fn a_reset_of_statistics_makes_the_whole_delay_growth() {
-    // The delay is constant at the target. After each reset, p changes once, by beta times the
-    // delay.
+    // The delay is constant and equals the target. After each reset, p changes once, by beta times
+    // the delay.
     let moved = |set: Set| {
         let mut b = Bench::new(set, 0.1);
         b.queue.vars.last = MS(15).ns() as i64;
@@ -725,8 +730,9 @@ fn a_reset_of_statistics_makes_the_whole_delay_growth() {
     assert!((kicked[0] - 0.048).abs() < 0.0005, "{kicked:?}");
 }
 
-/// Offers packets of 1000 bytes to L and C for 40 s, at `l` and `c` times 10 Mbit/s. Returns, for
-/// the last 20 s, the mean sojourn times of L and C in ms, and the share of dropped packets.
+/// Packets of 1000 bytes arrive for L and C for 40 s, at `l` and `c` times 10 Mbit/s. Returns the
+/// mean sojourn times of L and C in ms, and the share of dropped packets. All values are those of
+/// the last 20 s.
 fn load(entry: &Entry<Build>, opts: &Options, l: f64, c: f64) -> (f64, f64, f64, Sink) {
     let rate = Rate(10_000_000);
     let context = QueueContext {
@@ -815,13 +821,13 @@ fn each_word_has_an_arithmetic_of_its_own() {
         Arithmetic::Nanoseconds,
     ];
     assert!(all.eq(expected));
-    // The divisor of 127 changes only the gain, by a factor of 0.504.
+    // The divisor of 127 only changes the gains. It multiplies them by 0.504.
     let [whole, half] = ["div64", "div127"].map(|word| Arithmetic::of(word).gain(3.2));
     assert_eq!(whole, half);
 }
 
-/// Tests the warning that a step threshold below two packet times starves L. If the rate is
-/// unknown, there is no warning.
+/// Tests the warning about a step threshold below two packet times, with which L gets too little of
+/// the rate. If the rate is unknown, there is no warning.
 #[test]
 fn a_step_below_two_packet_times_is_warned_of() {
     use crate::registry::rules::Placed;

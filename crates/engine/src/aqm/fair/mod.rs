@@ -1,14 +1,15 @@
-//! The fair queueing that Linux's fq_codel and fq_pie have in common (RFC 8290 section 4). A table
-//! holds flows, each with a FIFO and its own state. Deficit round robin serves the flows. A flow
-//! that has just become active is served before the other flows.
+//! The fair queueing that fq_codel and fq_pie of Linux have in common (RFC 8290 section 4). A table
+//! holds flows. Each flow has a FIFO and its own state. Deficit round robin serves the flows. Flows
+//! that have just become active are served before all other flows.
 //!
-//! Follows sch_fq_codel and sch_fq_pie (Linux 7.3), which use the same algorithm. The kernel hashes
-//! addresses and ports with a key that it draws at boot, and computes the bucket from the hash by
-//! multiplication. Here the hash combines the flow's number and direction with a key from the
-//! queue's random number generator. So two flows share a bucket with probability 1/n if there are n
-//! buckets, and the run's seed decides which flows do. A connection's hash never changes here, as
-//! in a router. On the sender's own host, however, Linux gives a flow a new hash after a timeout
-//! (`net.core.txrehash`, which the kernel engine turns off).
+//! The code follows sch_fq_codel and sch_fq_pie (Linux 7.3), which use the same algorithm. The
+//! kernel hashes addresses and ports with a key that it draws at boot. It computes the bucket from
+//! the hash by a multiplication. In tailback, the hash combines three values: the number of the
+//! flow, its direction, and a key from the queue's random stream. So if there are n buckets, two
+//! flows share a bucket with probability 1/n. The seed of the run decides which flows do. In
+//! tailback the hash of a connection never changes, as in a router. In contrast, on the sender's
+//! own host Linux gives a flow a new hash after a timeout. (This is `net.core.txrehash`, which the
+//! kernel engine turns off.)
 
 use super::Backlog;
 use super::backlogs::Backlogs;
@@ -23,7 +24,7 @@ use slab::{Fifo, Slab};
 
 const NONE: u32 = u32::MAX;
 
-/// Option: the number of buckets.
+/// The option for the number of buckets.
 pub const FLOWS: Opt = Opt {
     name: "flows",
     doc: "Number of queues that flows are hashed into.",
@@ -35,7 +36,7 @@ pub const FLOWS: Opt = Opt {
     tc: None,
 };
 
-/// Option: the bytes that a flow may send per turn.
+/// The option for the number of bytes that a flow may send per turn.
 pub const QUANTUM: Opt = Opt {
     name: "quantum",
     doc: "Bytes that a flow may send in one round of the scheduler; default: the largest frame (1514 bytes).",
@@ -47,9 +48,9 @@ pub const QUANTUM: Opt = Opt {
     tc: Some("quantum BYTES"),
 };
 
-/// Memory that Linux charges for a frame in addition to its bytes (sk_buff, shared info and
-/// headroom). It counts towards `memory_limit`. In Linux this number depends on how the packet was
-/// created.
+/// How much memory Linux charges for a frame in addition to its bytes (sk_buff, shared info and
+/// headroom). This memory counts towards `memory_limit`. In Linux, the number depends on how the
+/// packet was created.
 pub const FRAME_MEMORY: u64 = 832;
 
 fn quantum_of(quantum: Option<&Value>, mtu: u32) -> i64 {
@@ -59,7 +60,7 @@ fn quantum_of(quantum: Option<&Value>, mtu: u32) -> i64 {
     }
 }
 
-/// Returns a limit in packets. Without a value, there is no limit.
+/// Returns a limit as a number of packets. If no value is set, there is no limit.
 pub(super) fn packets(limit: Option<&Value>) -> u64 {
     match limit {
         Some(Value::Packets(n)) => *n,
@@ -67,22 +68,22 @@ pub(super) fn packets(limit: Option<&Value>) -> u64 {
     }
 }
 
-/// The flow table.
+/// The table of flows.
 #[derive(Debug)]
 pub struct Fair<S> {
     slab: Slab,
     flows: Vec<Flow<S>>,
-    /// Backlog of each flow, bytes.
+    /// Backlog of each flow, in bytes.
     backlogs: Backlogs,
     total: Backlog,
-    /// Flows that became active since their last turn.
+    /// Flows that have become active since their last turn.
     new: List,
     /// The active flows that are not in `new`.
     old: List,
     active: usize,
-    /// Bytes that a flow gets in each round.
+    /// How many bytes a flow gets in each round.
     quantum: i64,
-    /// Random key that decides which flows share a bucket.
+    /// A random key. It decides which flows share a bucket.
     key: u64,
 }
 
@@ -106,7 +107,7 @@ struct List {
 pub struct Turn {
     /// Index of the flow.
     pub flow: u32,
-    /// Whether the flow is served as a new flow.
+    /// Whether it is served as a new flow.
     pub new: bool,
 }
 
@@ -139,7 +140,7 @@ impl Source for FlowQueue<'_> {
 }
 
 impl FlowQueue<'_> {
-    /// Returns the bytes queued in this flow.
+    /// Returns how many bytes of this flow are queued.
     #[inline]
     pub fn bytes(&self) -> u64 {
         self.backlogs.of(self.index)
@@ -152,7 +153,7 @@ pub fn number(packet: &Packet) -> u64 {
     (u64::from(packet.flow) << 1) | u64::from(packet.flags & flags::ACK)
 }
 
-/// Returns a hash of a packet's flow and direction.
+/// Returns a hash of the flow and direction of a packet.
 #[inline]
 pub fn hash(key: u64, packet: &Packet) -> u32 {
     let mut z = key ^ number(packet);
@@ -187,14 +188,14 @@ impl<S: Clone> Fair<S> {
         }
     }
 
-    /// Changes the bytes that a flow gets in each round.
+    /// Changes how many bytes a flow gets in each round.
     pub fn change_quantum(&mut self, quantum: Option<&Value>, mtu: u32) {
         self.quantum = quantum_of(quantum, mtu);
     }
 }
 
 impl<S> Fair<S> {
-    /// Returns the flow that a packet belongs to.
+    /// Returns the flow to which a packet belongs.
     #[inline]
     pub fn flow_of(&self, packet: &Packet) -> u32 {
         let hash = u64::from(hash(self.key, packet));
@@ -217,9 +218,9 @@ impl<S> Fair<S> {
         }
     }
 
-    /// Returns the flow to serve. Searches the new flows, then the old flows, for a flow that may
-    /// still send bytes in its turn. Each flow that may not send gets a quantum, and moves to the
-    /// end of the old flows.
+    /// Returns the flow that is to be served. Searches the new flows and then the old flows for a
+    /// flow that may still send bytes in its turn. If a flow has used up its bytes, it gets a
+    /// quantum and moves to the end of the old flows.
     #[inline]
     pub fn turn(&mut self) -> Option<Turn> {
         loop {
@@ -242,9 +243,9 @@ impl<S> Fair<S> {
         self.flows[turn.flow as usize].deficit -= i64::from(len);
     }
 
-    /// Called if the flow to serve has no packets. If the flow is new and there are old flows, it
-    /// becomes the last of the old flows. This prevents a flow that becomes active again and again
-    /// from starving the old flows. In all other cases, the flow becomes inactive.
+    /// Called if the flow that is to be served has no packets. If the flow is new and there are old
+    /// flows, it becomes the last of the old flows. Otherwise, a flow that becomes active again and
+    /// again could starve the old flows. In all other cases, the flow becomes inactive.
     #[inline]
     pub fn pass(&mut self, turn: Turn) {
         let list = if turn.new {
@@ -276,20 +277,20 @@ impl<S> Fair<S> {
         (state, queue)
     }
 
-    /// Returns the flow with the largest backlog, and this backlog in bytes. If several flows have
+    /// Returns the flow with the largest backlog, and its backlog in bytes. If several flows have
     /// this backlog, returns the first of them.
     pub fn fattest(&mut self) -> (u32, u64) {
         let (flow, bytes) = self.backlogs.longest();
         (flow as u32, bytes)
     }
 
-    /// Returns the number of packets and bytes of all flows.
+    /// Returns how many packets and bytes all flows have.
     #[inline]
     pub fn backlog(&self) -> Backlog {
         self.total
     }
 
-    /// Returns the memory that the kernel would use for all queued packets, bytes.
+    /// Returns how much memory the kernel would use for all queued packets, in bytes.
     #[inline]
     pub fn memory(&self) -> u64 {
         self.total.bytes + self.total.packets * FRAME_MEMORY
@@ -300,7 +301,7 @@ impl<S> Fair<S> {
         self.active
     }
 
-    /// Returns the number of flows in the table, active or not.
+    /// Returns how many flows the table has, including inactive flows.
     pub fn len(&self) -> usize {
         self.flows.len()
     }

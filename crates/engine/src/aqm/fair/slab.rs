@@ -1,5 +1,5 @@
-//! Stores the packets of many FIFOs in one vector of linked nodes. Nodes are reused, so a queue
-//! allocates memory only when its backlog exceeds its previous maximum.
+//! Stores the packets of many FIFOs in one vector of linked nodes. Nodes are reused. So a queue
+//! allocates memory only when its backlog exceeds its earlier maximum.
 
 use crate::packet::Packet;
 
@@ -15,7 +15,7 @@ pub struct Slab {
 #[derive(Debug)]
 struct Node {
     packet: Packet,
-    /// Next node of its FIFO, or of the list of unused nodes.
+    /// The next node of the FIFO, or of the list of unused nodes.
     next: u32,
 }
 
@@ -66,8 +66,8 @@ impl Slab {
         fifo.last = index;
     }
 
-    /// Moves the oldest packet of a FIFO of this slab to `next`. Returns whether there was a
-    /// packet.
+    /// Moves the oldest packet of `fifo`, which is stored in this slab, to `next`. Returns whether
+    /// there was a packet.
     #[inline]
     pub fn pop_to(&mut self, fifo: &mut Fifo, next: &mut Packet) -> bool {
         let index = fifo.first;

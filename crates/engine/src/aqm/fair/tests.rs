@@ -49,7 +49,7 @@ fn flows_of_unequal_packets_get_equal_bytes() {
         let (flow, _) = serve(&mut fair).unwrap();
         bytes[flow as usize] += u64::from(lens[flow as usize]);
     }
-    // The bytes of any two flows differ by at most a quantum and a packet.
+    // The numbers of bytes of any two flows differ by at most a quantum and a packet.
     let spread = bytes.iter().max().unwrap() - bytes.iter().min().unwrap();
     assert!(spread <= 2 * u64::from(MTU), "{bytes:?}");
 }
@@ -60,10 +60,10 @@ fn a_round_is_a_quantum() {
     put(&mut fair, 0, 500, 12);
     put(&mut fair, 1, 1500, 4);
     let order: Vec<u32> = (0..14).map(|_| serve(&mut fair).unwrap().0).collect();
-    // A quantum of 1514 bytes covers three packets of 500 bytes and leaves 14 bytes, which allow a
-    // fourth packet. After this packet, -486 bytes are left. With the next quantum the flow has
-    // 1028 bytes, which allow three packets. The flow with packets of 1500 bytes sends two of them
-    // in its first turn, because 14 bytes are left after the first packet. Later it sends one
+    // A quantum of 1514 bytes allows three packets of 500 bytes. 14 bytes are left, so a fourth
+    // packet may follow. After this packet, -486 bytes are left. With the next quantum the flow has
+    // 1028 bytes. These allow three packets. The flow with packets of 1500 bytes sends two packets
+    // in its first turn, because 14 bytes are left after the first packet. After that, it sends one
     // packet per turn.
     assert_eq!(order, [0, 0, 0, 0, 1, 1, 0, 0, 0, 1, 0, 0, 0, 1]);
 }
@@ -75,20 +75,19 @@ fn a_sparse_flow_goes_first_and_only_once() {
     for _ in 0..10 {
         serve(&mut fair);
     }
-    // Flow 0 may still send 570 bytes in its turn. Nevertheless, the packet of a new flow is sent
-    // next, before 90 packets of flow 0.
+    // Flow 0 may still send 570 bytes in its turn. In spite of this, the packet of the new flow is
+    // sent next, before 90 packets of flow 0.
     put(&mut fair, 1, 200, 1);
     assert_eq!(serve(&mut fair), Some((1, true)));
-    // While the new flow has bytes left in its turn, it still comes first.
+    // The new flow still has bytes left in its turn, so it comes first again.
     put(&mut fair, 1, 200, 1);
     assert_eq!(serve(&mut fair), Some((1, true)));
-    // When flow 1 is found empty, it moves to the old flows and is no longer new.
+    // When flow 1 is served and is empty, it moves to the old flows and is no longer new.
     assert_eq!(serve(&mut fair), Some((0, false)));
     put(&mut fair, 1, 200, 1);
     let next: Vec<_> = (0..2).map(|_| serve(&mut fair).unwrap()).collect();
     assert_eq!(next, [(1, false), (0, false)]);
-    // After a round in which flow 1 had no packets, it is inactive, so its next packet makes it a
-    // new flow.
+    // Flow 1 had no packets for a round, so it is inactive. Its next packet makes it a new flow.
     for _ in 0..3 {
         serve(&mut fair);
     }

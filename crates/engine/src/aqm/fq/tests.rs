@@ -1,4 +1,4 @@
-//! Tests fq against values that were computed by hand with sch_fq's arithmetic.
+//! Tests fq against values that were computed by hand with the arithmetic of sch_fq.
 
 use super::*;
 use crate::packet::Ecn;
@@ -45,7 +45,7 @@ impl Bench {
         Some(packet)
     }
 
-    /// Returns the flow of each of the next `n` packets.
+    /// Returns the flows of the next `n` packets.
     fn order(&mut self, ns: u64, n: usize) -> Vec<u32> {
         let mut get = || self.get(ns).expect("a packet").flow;
         (0..n).map(|_| get()).collect()
@@ -71,16 +71,16 @@ fn credit_of_the_first_turn_and_of_rounds() {
     assert_eq!(bench.queue.backlog().packets, 34);
 }
 
-/// A flow that becomes active again still has the rest of its credit. If it was inactive for the
-/// refill delay, it has a credit of at least a quantum.
+/// If a flow becomes active again, it still has the rest of its credit. If the flow was inactive
+/// for the refill delay, its credit is at least a quantum.
 #[test]
 fn credit_of_a_flow_that_comes_back() {
     for (wait, expected) in [(40 * MS, [0, 1, 0]), (43 * MS, [0, 0, 1])] {
         let mut bench = Bench::new(&[SLOW, ("initial_quantum", Value::Int(2_000))]);
         bench.put(0, 0, 1);
         assert_eq!(bench.order(0, 1), [0]);
-        // fq finds the flow empty, moves it to the old flows, and then makes it inactive. Its
-        // credit is 486 bytes.
+        // fq serves the flow, which is empty. fq moves it to the old flows, and later makes it
+        // inactive. Its credit is 486 bytes.
         assert!(bench.get(0).is_none());
         bench.put(wait, 0, 2);
         bench.put(wait, 1, 1);
@@ -98,8 +98,8 @@ fn limits_of_a_flow_and_of_all() {
     assert_eq!(bench.queue.backlog().packets, 150);
 }
 
-/// Packets that waited longer than the threshold are marked, even if the difference is only a
-/// nanosecond. Packets that are not ECN-capable pass unmarked.
+/// Packets that have waited longer than the threshold are marked, even if the difference is only a
+/// nanosecond. Packets that are not ECN-capable are not marked.
 #[test]
 fn marks_above_the_threshold() {
     let threshold = ("ce_threshold", Value::Time(Time::from_ms(1)));
@@ -116,8 +116,8 @@ fn marks_above_the_threshold() {
     assert_eq!(bench.get(9 * MS).expect("third").ecn, Ecn::NotEct);
 }
 
-/// At most eight packets take the fast path. These packets leave before all others. They are never
-/// marked, even if they waited longer than the threshold.
+/// At most eight packets take the fast path. These packets leave before all other packets. They are
+/// never marked, even if they have waited longer than the threshold.
 #[test]
 fn the_fast_path_is_for_eight_and_does_not_mark() {
     let mut bench = Bench::new(&[("ce_threshold", Value::Time(Time::from_ms(1)))]);
@@ -127,8 +127,8 @@ fn the_fast_path_is_for_eight_and_does_not_mark() {
     let flows: Vec<u32> = first.iter().map(|packet| packet.flow).collect();
     assert_eq!(flows, [0, 0, 0, 0, 0, 0, 1, 1]);
     assert!(first.iter().all(|packet| packet.ecn == Ecn::Ect0));
-    // From the ninth on, packets of flow 1 are in its own queue. While they wait, no packet takes
-    // the fast path.
+    // From the ninth packet on, packets of flow 1 are in the flow's own queue. While they wait, no
+    // packet takes the fast path.
     bench.put(5 * MS, 0, 1);
     assert_eq!(bench.get(5 * MS).expect("one").ecn, Ecn::Ce);
     assert_eq!(bench.order(5 * MS, 4), [1, 1, 1, 0]);

@@ -1,5 +1,5 @@
-//! Tests what FQ-CoDel adds to fair queueing and CoDel: overflow, a separate CoDel state for each
-//! flow, and the use of the whole queue's backlog by each flow's CoDel.
+//! Tests what FQ-CoDel adds to fair queueing and CoDel. This is overflow, a CoDel state for each
+//! flow, and that each flow's CoDel sees the backlog of the whole queue.
 
 use super::*;
 use crate::packet::Ecn;
@@ -57,8 +57,8 @@ fn overflow_takes_a_batch_off_the_head_of_the_fattest() {
     bench.put(0, 0, 1514, 200, Ecn::Ect0);
     bench.put(0, 1, 66, 100, Ecn::Ect0);
     assert_eq!(bench.sink.meter.counts.drops(), 0);
-    // A packet of the small flow finds the queue full. The queue drops packets of the large flow
-    // instead.
+    // A packet of the small flow arrives when the queue is full. The queue then drops packets of
+    // the large flow.
     bench.put(0, 1, 66, 1, Ecn::Ect0);
     assert_eq!(bench.count(0, Cause::Overflow), 64);
     assert_eq!(bench.count(1, Cause::Overflow), 0);
@@ -70,7 +70,8 @@ fn overflow_leaves_half_the_fattest_flows_bytes() {
     let mut bench = Bench::new(&[("limit", Value::Packets(20))]);
     bench.put(0, 0, 1000, 11, Ecn::NotEct);
     bench.put(0, 1, 500, 10, Ecn::NotEct);
-    // Drops end when half of the 11,000 bytes is dropped, which takes six packets of 1000 bytes.
+    // The drops end when half of the 11,000 bytes have been dropped. This takes six packets of 1000
+    // bytes.
     assert_eq!(bench.count(0, Cause::Overflow), 6);
     let mut bench = Bench::new(&[("limit", Value::Packets(20)), ("drop_batch", Value::Int(1))]);
     bench.put(0, 0, 1000, 11, Ecn::NotEct);
@@ -100,7 +101,7 @@ fn codel_acts_on_the_flow_that_queues_alone() {
     let mut now = 1_000 * MS;
     bench.put(now - 50 * MS, 0, 1514, 3, Ecn::Ect0);
     for _ in 0..2_000 {
-        // Packets of flow 0 always wait 50 ms. Packets of flow 1 leave at once.
+        // Packets of flow 0 always wait for 50 ms. Packets of flow 1 leave at once.
         bench.put(now - 50 * MS, 0, 1514, 1, Ecn::Ect0);
         bench.put(now, 1, 200, 1, Ecn::Ect0);
         bench.get(now);
@@ -118,8 +119,9 @@ fn codel_acts_on_the_flow_that_queues_alone() {
 
 #[test]
 fn the_backlog_of_others_counts_as_more_than_one_mtu() {
-    // The flow has one packet at a time, which has waited 50 ms. If the queue has no other packets,
-    // CoDel does not act. If another flow has a backlog, CoDel marks the packet after an interval.
+    // The flow has one packet at a time, which has waited for 50 ms. If the queue has no other
+    // packets, CoDel does not act. If another flow has a backlog, CoDel marks the packet after an
+    // interval.
     let marks = |others: usize| {
         let mut bench = Bench::new(&[]);
         bench.put(0, 1, 1514, others, Ecn::NotEct);

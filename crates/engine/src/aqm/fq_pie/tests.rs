@@ -1,5 +1,5 @@
-//! Tests FQ-PIE's timer, its overflow, and the probability above which it drops packets instead of
-//! marking them.
+//! Tests FQ-PIE's timer and its overflow. Also tests the probability above which it drops
+//! ECN-capable packets.
 
 use super::*;
 use crate::packet::Ecn;
@@ -19,7 +19,7 @@ fn queue(set: &[(&'static str, Value)]) -> FqPie {
     FqPie::new(&options, context)
 }
 
-/// Returns the times of the first `n` runs of the timer.
+/// Returns when the timer fires, for the first `n` times.
 fn timers(queue: &mut FqPie, n: usize) -> Vec<u64> {
     let mut sink = Sink::new(1, Time::ZERO);
     let mut now = Time::ZERO;
@@ -40,8 +40,8 @@ fn the_timer_runs_in_rounds_of_2048_flows() {
     assert_eq!(timers(&mut exact, 3), [16, 32, 48]);
 }
 
-/// Offers packets to a few flows, with pauses. After each update, every flow must have the state
-/// that it would have if the timer did not skip any flow.
+/// Enqueues packets of a few flows, with pauses. After each update, every flow must have the same
+/// state as if the timer skipped no flow.
 #[test]
 fn flows_that_sleep_are_as_if_updated() {
     for estimator in [false, true] {
@@ -54,8 +54,8 @@ fn flows_that_sleep_are_as_if_updated() {
         let mut due = q.timer(Time::ZERO, &mut sink).unwrap();
         let mut most_awake = 0;
         for n in 0..120_000u64 {
-            // A packet leaves every 1.2 ms. For 20 s out of every 40 s, two packets arrive in every
-            // 1.2 ms.
+            // A packet leaves every 1.2 ms. In each period of 40 s, two packets arrive in every 1.2
+            // ms for 20 s.
             let now = Time(n * 1_200_000);
             while due <= now {
                 let round = q.cursor..(q.cursor + ROUND).min(flows as usize);
@@ -106,7 +106,7 @@ fn a_packet_that_finds_the_limit_is_dropped_whosever_it_is() {
         }
         sink.meter.counts_of(flow as usize).get(Cause::Overflow)
     };
-    // The queue exceeds memory_limit, which does not cause drops.
+    // The queue exceeds memory_limit, but this does not cause drops.
     assert_eq!(put(0, 10), 0);
     assert_eq!(put(1, 3), 3);
 }

@@ -17,7 +17,7 @@ pub(super) const KERNEL: Qdisc = Qdisc {
     ],
     drops_at_dequeue: true,
     xstats: Xstats {
-        // Offset of the counter of marks in struct pi2_xstats.
+        // Offset of the counter of marks in `struct pi2_xstats`.
         marks: Some(&[8]),
         gauges: &[Gauge {
             series: "pi2_probability",
@@ -34,8 +34,8 @@ pub(super) const KERNEL: Qdisc = Qdisc {
     ..Qdisc::DEFAULT
 };
 
-/// Writes an option as a number for the module: packets, nanoseconds, or 256ths of a Hz, rounded
-/// down as in tc. Booleans become 0 or 1, and words become their index.
+/// Writes an option as a number for the module. The unit is packets, nanoseconds, or 256ths of a Hz
+/// (rounded down as in tc). A boolean becomes 0 or 1, and a word becomes its index.
 fn own(words: &mut Words<'_>, option: &'static str, name: &str) {
     if words.showing {
         return words.value(option);

@@ -1,4 +1,4 @@
-//! Tests that a limit that shrinks does not disturb the controller.
+//! Tests that the controller works as before after a limit was lowered.
 
 use super::*;
 use crate::registry::{Value, complete_defaults};

@@ -1,5 +1,5 @@
-//! PIE's controller and drop decision, which `pie` and `fq_pie` share. pie.rs lists the sources and
-//! deviations.
+//! PIE's controller, and the decision to drop or mark a packet. `pie` and `fq_pie` share them.
+//! pie.rs lists the sources and deviations.
 
 use crate::packet::Packet;
 use crate::registry::{Options, Value};
@@ -15,37 +15,38 @@ pub(super) const fn ticks(time: Time) -> u64 {
 
 const TICKS_PER_SECOND: u64 = 15_625_000;
 
-/// The departure rate is measured while at least this many bytes are queued, over the departure of
-/// the same number of bytes.
+/// The departure rate is measured while at least this many bytes are queued. Each measurement lasts
+/// until the same number of bytes has left.
 const ESTIMATE_BYTES: u64 = 16_384;
 
 /// Parameters that all queues of a discipline share.
 #[derive(Clone, Copy, Debug)]
 pub struct Params {
     pub(super) target: u64,
-    /// Time between two updates, before it is rounded to the timer's jiffies.
+    /// The time between two updates. It is not yet rounded to the jiffies of the timer.
     pub(super) tupdate: Time,
-    /// Gain for the difference between the delay and the target, 16ths of 1/s.
+    /// The gain for the difference between the delay and the target, in units of 1/16 Hz.
     pub(super) alpha: u64,
-    /// Gain for the change of the delay, 16ths of 1/s.
+    /// The gain for the change of the delay, in units of 1/16 Hz.
     pub(super) beta: u64,
     pub(super) ecn: bool,
     pub(super) bytemode: bool,
-    /// Whether the delay is the backlog divided by the estimated rate.
+    /// Whether the delay is computed as the backlog divided by the estimated departure rate.
     pub(super) estimate: bool,
     /// Whether PIE behaves as in Linux before 2019.
     pub(super) old: bool,
-    /// The value that represents probability 1.
+    /// The integer that represents a probability of 1.
     pub(super) one: u64,
-    /// Above this probability, even ECN-capable packets are dropped.
+    /// Above this probability, packets are dropped even if they are ECN-capable.
     mark_at_most: u64,
-    /// Burst allowance at the start, and after a period without congestion, ticks.
+    /// The burst allowance at the start and after a period without congestion, in ticks.
     pub(super) burst: u64,
     pub(super) mtu: u64,
 }
 
 impl Params {
-    /// Reads the complete options of `pie` or `fq_pie`, and the largest frame in bytes.
+    /// Reads the complete options of `pie` or `fq_pie`. `mtu` is the length of the largest frame,
+    /// in bytes.
     pub fn of(options: &Options, mtu: u32) -> Params {
         let old = matches!(options.get("version"), Some(Value::Word("linux-3.14")));
         let one = if old {
@@ -72,9 +73,9 @@ impl Params {
         }
     }
 
-    /// Returns when to update after the update at `now`. In Linux, a timer of n jiffies fires after
-    /// n + 1 jiffies (`calc_index`). For example, a timer of 15 ms fires after 16 ms. In the Linux
-    /// of 2014, a timer fired after n jiffies.
+    /// Returns the time of the update that follows the update at `now`. In Linux, a timer of n
+    /// jiffies fires after n + 1 jiffies (`calc_index`). For example, a timer of 15 ms fires after
+    /// 16 ms. In the Linux of 2014, a timer fired after n jiffies.
     #[inline]
     pub fn after(&self, now: Time) -> Time {
         if self.old {
@@ -84,31 +85,33 @@ impl Params {
         }
     }
 
-    /// Returns whether a packet may be marked instead of dropped. Above a probability of 10 % (RFC
-    /// 8033 section 5.1), or of `ecn_prob` in FQ-PIE, packets are dropped instead of marked.
+    /// Returns whether a packet may be marked instead of dropped. If the probability is above 10 %
+    /// (RFC 8033 section 5.1), packets are dropped instead of marked. In FQ-PIE, this limit is
+    /// `ecn_prob`.
     #[inline]
     pub fn marks(&self, vars: &Vars, packet: &Packet) -> bool {
         self.ecn && vars.prob <= self.mark_at_most && packet.ecn.is_capable()
     }
 }
 
-/// PIE's state for one queue.
+/// The state of PIE for one queue.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Vars {
     pub(super) qdelay: u64,
-    /// Queueing delay at the previous update, ticks.
+    /// The queueing delay at the previous update, in ticks.
     pub(super) qdelay_old: u64,
     pub(super) burst: u64,
-    /// Drop probability, where [`Params::one`] represents 1.
+    /// The drop probability. [`Params::one`] represents a probability of 1.
     pub(super) prob: u64,
-    /// Sum of the probabilities since the last drop.
+    /// The sum of the probabilities since the last drop.
     pub(super) accu_prob: u64,
-    /// Time of the last dequeue or, with `estimate`, time when the current measurement of the
-    /// departure rate began, ticks.
+    /// When a packet was last dequeued, in ticks. With `estimate`, when the current measurement of
+    /// the departure rate began.
     pub(super) dq_tstamp: Option<u64>,
-    /// Bytes dequeued since that measurement began, or `None` between measurements.
+    /// How many bytes have been dequeued since this measurement began. `None` between two
+    /// measurements.
     pub(super) dq_count: Option<u64>,
-    /// Departure rate, bytes per 256 ticks. It is 0 while the rate is unknown.
+    /// The departure rate, in bytes per 256 ticks. It is 0 while the rate is unknown.
     pub(super) avg_dq_rate: u64,
 }
 
@@ -127,7 +130,7 @@ impl Vars {
         }
     }
 
-    /// Returns the initial state, but with this drop probability (0 to 1).
+    /// Returns the initial state, but with the drop probability `prob` (0 to 1).
     #[cfg(test)]
     pub fn with_probability(p: &Params, prob: f64) -> Vars {
         Vars {
@@ -136,8 +139,8 @@ impl Vars {
         }
     }
 
-    /// RFC 8033 section 4.1: returns whether to drop or mark a packet of `len` bytes that arrives
-    /// when `backlog` bytes are queued.
+    /// RFC 8033 section 4.1: a packet of `len` bytes arrives when `backlog` bytes are queued.
+    /// Returns whether to drop or mark it.
     #[inline]
     pub fn drop_early(&mut self, p: &Params, backlog: u64, len: u64, rng: &mut Stream) -> bool {
         if self.burst > 0
@@ -155,7 +158,7 @@ impl Vars {
             return rng.bits() >> 32 < prob;
         }
         // RFC 8033 section 5.4: no packet is dropped before the sum of probabilities reaches 0.85.
-        // Once the sum reaches 8.5, the packet is always dropped.
+        // Once the sum has reached 8.5, the packet is always dropped.
         self.accu_prob = match prob {
             0 => 0,
             prob => self.accu_prob.wrapping_add(prob),
@@ -179,7 +182,7 @@ impl Vars {
         self.accu_prob = 0;
     }
 
-    /// Updates the delay when a packet leaves and `backlog` bytes stay queued.
+    /// Updates the delay when a packet leaves. `backlog` bytes stay queued.
     #[inline]
     pub fn dequeued(&mut self, p: &Params, packet: &Packet, backlog: u64, time: Time) {
         let now = ticks(time);
@@ -200,8 +203,8 @@ impl Vars {
         self.burst = self.burst.saturating_sub(elapsed);
     }
 
-    /// RFC 8033 section 5.2: estimates the departure rate over 16 KiB while at least 16 KiB are
-    /// queued. When a measurement is complete, returns how long it took, ticks.
+    /// RFC 8033 section 5.2: estimates the departure rate over 16 KiB, while at least 16 KiB are
+    /// queued. If a measurement is now complete, returns how long it took, in ticks.
     pub(super) fn estimate(&mut self, packet: &Packet, backlog: u64, now: u64) -> Option<u64> {
         if backlog >= ESTIMATE_BYTES && self.dq_count.is_none() {
             self.dq_tstamp = Some(now);
@@ -227,8 +230,8 @@ impl Vars {
         Some(elapsed)
     }
 
-    /// Returns the gain per tick for an option in 16ths. The gain depends on the current
-    /// probability.
+    /// Returns the gain per tick for an option that is in units of 1/16 Hz. The gain depends on the
+    /// current probability.
     #[inline]
     pub(super) fn gain(&self, p: &Params, option: u64) -> i64 {
         let gain = option * (p.one / TICKS_PER_SECOND);
@@ -239,8 +242,9 @@ impl Vars {
                 _ => 4,
             }
         } else {
-            // The table in RFC 8033 section 4.2: below 10 % the gain is divided by 2. For each
-            // further power of ten, down to 10^-6, the gain is divided by another 4.
+            // The table in RFC 8033 section 4.2: if the probability is below 10 %, the gain is
+            // divided by 2. For each further power of ten that the probability is below (down to
+            // 10^-6), the gain is divided by another 4.
             let mut shift = 4;
             if self.prob < p.one / 10 {
                 shift += 1;
@@ -264,8 +268,8 @@ impl Vars {
         } else {
             (self.qdelay, self.qdelay_old)
         };
-        // If the delay is 0 although packets are queued, the queue is short but not empty, so the
-        // probability must not decay.
+        // The delay may be 0 although packets are queued. The queue is then short but not empty, so
+        // the probability must not decay.
         let mut may_decay = qdelay != 0 || backlog == 0;
 
         let difference = |a: u64, b: u64| a.wrapping_sub(b) as i64;
@@ -279,12 +283,13 @@ impl Vars {
         if p.old {
             delta = i64::from(delta as i32);
         }
-        // RFC 8033 section 5.5: above a probability of 10 %, steps are at most 2 %.
+        // RFC 8033 section 5.5: if the probability is above 10 %, an update changes it by at most 2
+        // %.
         let two_percent = (p.one / 50) as i64;
         if delta > two_percent && self.prob >= p.one / 10 {
             delta = (p.one / 100 * 2) as i64;
         }
-        // Not in RFC 8033: the probability rises fast while the delay is very large.
+        // This is not in RFC 8033: while the delay is very large, the probability rises fast.
         if qdelay > ticks(Time::from_ms(250)) {
             delta = delta.wrapping_add(two_percent);
             if p.old {
@@ -327,8 +332,8 @@ impl Vars {
         }
     }
 
-    /// Returns the probability (0 to 1, or above 1; see pie.rs) and the delay in ns, for a time
-    /// series.
+    /// Returns two values for the time series: the probability (0 to 1, or above 1; see pie.rs) and
+    /// the delay in ns.
     pub fn gauges(&self, p: &Params) -> [f64; 2] {
         [
             self.prob as f64 / p.one as f64,

@@ -1,5 +1,5 @@
-//! Tests PIE's controller against each line of its tuning table. Also tests the spacing of drops
-//! and the burst allowance.
+//! Tests PIE's controller against each row of its tuning table. Also tests the distance between
+//! drops, and the burst allowance.
 
 use super::law::ticks;
 use super::*;
@@ -27,7 +27,8 @@ fn old() -> Params {
     params(&[("version", Value::Word("linux-3.14"))])
 }
 
-/// Returns the state of a queue with a backlog, this probability, and a used-up burst allowance.
+/// Returns the state of a queue that has a backlog and the probability `prob`. The burst allowance
+/// is used up.
 fn vars(p: &Params, prob: f64, delay: Time, delay_old: Time) -> Vars {
     Vars {
         prob: (prob * p.one as f64) as u64,
@@ -38,7 +39,7 @@ fn vars(p: &Params, prob: f64, delay: Time, delay_old: Time) -> Vars {
     }
 }
 
-/// Returns the change of the probability in one update.
+/// Returns by how much one update changes the probability.
 fn step(p: &Params, prob: f64, delay: Time, delay_old: Time) -> f64 {
     let mut v = vars(p, prob, delay, delay_old);
     let before = v.prob;
@@ -66,8 +67,8 @@ fn defaults_of_both_versions() {
     assert_eq!(errors[0].option, "dq_rate_estimator");
 }
 
-/// RFC 8033 section 4.2: upper limit of each range of the probability, and the divisor in this
-/// range.
+/// RFC 8033 section 4.2. Each row has the upper limit of a range of the probability, and the
+/// divisor in this range.
 const TABLE: [(f64, f64); 7] = [
     (0.5e-6, 2_048.0),
     (0.5e-5, 512.0),
@@ -82,14 +83,14 @@ const TABLE: [(f64, f64); 7] = [
 fn the_tuning_table_line_by_line() {
     let p = params(&[]);
     for (prob, divisor) in TABLE {
-        // The delay is constantly 10 ms above the target, so only alpha (0.125/s) contributes.
+        // The delay stays 10 ms above the target, so only alpha (0.125/s) has an effect.
         let constant = step(&p, prob, Time::from_ms(25), Time::from_ms(25));
         let expected = 0.125 * 0.010 / divisor;
         assert!(
             (constant / expected - 1.0).abs() < 1e-5,
             "p {prob}: {constant}, expected {expected}"
         );
-        // The delay has risen by 1 ms to the target, so only beta (1.25/s) contributes.
+        // The delay has risen by 1 ms and equals the target, so only beta (1.25/s) has an effect.
         let rise = step(&p, prob, Time::from_ms(15), Time::from_ms(14));
         let expected = 1.25 * 0.001 / divisor;
         assert!((rise / expected - 1.0).abs() < 1e-5, "p {prob}: {rise}");
@@ -109,8 +110,8 @@ fn the_tuning_table_line_by_line() {
 #[test]
 fn the_gains_of_linux_3_14_are_whole_numbers_of_its_clock() {
     let p = old();
-    // alpha and beta are multiplied by 274 (2^32 divided by the ticks per second) and shifted right
-    // by 7, 5 and 4.
+    // alpha and beta are multiplied by 274, which is 2^32 divided by the ticks per second. Then
+    // they are shifted right by 7, 5 and 4.
     for (prob, alpha, beta) in [(0.005, 4, 42), (0.05, 17, 171), (0.2, 34, 342)] {
         let v = vars(&p, prob, Time::ZERO, Time::ZERO);
         assert_eq!((v.gain(&p, 2), v.gain(&p, 20)), (alpha, beta), "p {prob}");
@@ -120,7 +121,7 @@ fn the_gains_of_linux_3_14_are_whole_numbers_of_its_clock() {
 #[test]
 fn steps_are_capped_above_10_percent_only() {
     let p = params(&[]);
-    // Without the limit, a rise of 30 ms would add 0.0375.
+    // Without the limit of 2 %, a rise by 30 ms would add 0.0375.
     let delays = (Time::from_ms(45), Time::from_ms(15));
     assert!((step(&p, 0.1001, delays.0, delays.1) - 0.02).abs() < 1e-9);
     let free = step(&p, 0.0999, delays.0, delays.1);
@@ -156,11 +157,12 @@ fn without_delay_the_probability_decays() {
         v.prob as f64 / p.one as f64
     };
     assert!((after(0) - 0.32 * 63.0 / 64.0).abs() < 1e-12);
-    // The backlog is so small that the delay is 0, but the probability does not decay while packets
+    // The backlog is so small that the delay is 0. But the probability does not decay while packets
     // are queued.
     assert!((after(100) - 0.32).abs() < 1e-12);
 
-    // linux-3.14 decays by 2 %. The product fits into 32 bits up to a probability of 1.02 %.
+    // In linux-3.14, the probability decays by 2 %. If the probability is at most 1.02 %, the
+    // product fits into 32 bits.
     let p = params(&[
         ("alpha", Value::Int(0)),
         ("beta", Value::Int(0)),
@@ -184,7 +186,7 @@ fn burst_allowance_is_served_time_and_comes_back_when_calm() {
     v.qdelay = 10 * p.target;
     let mut rng = Stream::new(1, "pie", "test");
     let mut packet = Packet::new(0, 1_000, Ecn::NotEct);
-    // The burst allowance decreases from the first dequeue on. After 149 ms, 1 ms of it is left.
+    // From the first dequeue on, the burst allowance decreases. After 149 ms, 1 ms of it is left.
     for ms in 0..150 {
         packet.stamp = Time::from_ms(ms);
         v.dequeued(&p, &packet, 50_000, Time::from_ms(ms + 100));
@@ -235,21 +237,22 @@ fn derandomised_gaps_stay_between_their_bounds() {
             gap = 0;
         }
     }
-    // The sum reaches 0.85 with the ninth packet, and 8.5 with the 85th or 86th packet. (The
-    // probability of 0.1 is rounded down.)
+    // The sum reaches 0.85 with the ninth packet, and 8.5 with packet 85 or 86. (The probability of
+    // 0.1 is rounded down.)
     assert_eq!(gaps.iter().min(), Some(&9));
     assert!(gaps.iter().all(|&g| g <= 86));
-    // From the ninth packet on, each packet is dropped with probability 0.1. So the mean gap is 8 +
-    // 10 packets, with a standard deviation of 9.5.
+    // From the ninth packet on, each packet is dropped with probability 0.1. So the mean distance
+    // between drops is 8 + 10 packets, with a standard deviation of 9.5.
     let mean = gaps.iter().sum::<u32>() as f64 / gaps.len() as f64;
     assert!((mean - 18.0).abs() < 4.0 * 9.5 / 141.0, "{mean}");
 
-    // At a sum of 8.5 a drop is certain, even if the probability is too small for a random drop.
+    // If the sum is 8.5, a drop is certain, even if the probability is too small for a random drop.
     let mut v = vars(&p, 1e-12, Time::from_ms(30), Time::from_ms(30));
     v.accu_prob = p.one / 2 * 17 - v.prob - 1;
     assert!(!v.drop_early(&p, 50_000, 1_000, &mut rng));
     assert!(v.drop_early(&p, 50_000, 1_000, &mut rng));
-    // With linux-3.14, each packet is dropped independently, without these limits.
+    // With linux-3.14, each packet is dropped independently of the others. The limits of 0.85 and
+    // 8.5 do not apply.
     let p = old();
     let v = vars(&p, 0.1, Time::from_ms(30), Time::from_ms(30));
     let hits = (0..40_000).filter(|_| v.clone().drop_early(&p, 50_000, 1_000, &mut rng));
@@ -271,7 +274,7 @@ fn bytemode_scales_by_size() {
     };
     assert!((rate(757) - 0.2).abs() < 0.008);
     assert!((rate(1_514) - 0.4).abs() < 0.01);
-    // Packets larger than the MTU are not scaled.
+    // For packets larger than the MTU, the probability is not scaled.
     assert!((rate(3_000) - 0.4).abs() < 0.01);
 }
 
@@ -279,14 +282,15 @@ fn bytemode_scales_by_size() {
 fn the_departure_rate_is_estimated_over_16_kib() {
     let p = old();
     let mut v = Vars::new(&p);
-    // The rate is 1000 bytes per millisecond, or 1000 x 256 / 15625 = 16.384 bytes per 256 ticks.
+    // 1000 bytes leave per millisecond. This is a rate of 1000 x 256 / 15625 = 16.384 bytes per 256
+    // ticks.
     let packet = Packet::new(0, 1_000, Ecn::NotEct);
     for ms in 0..16 {
         v.dequeued(&p, &packet, 20_000, Time::from_ms(ms));
         assert_eq!(v.avg_dq_rate, 0, "{ms}");
     }
-    // The estimate counts 17 packets in 16 ms, because the packet that starts the measurement is
-    // counted too.
+    // The estimate counts 17 packets in 16 ms, because the packet with which the measurement begins
+    // counts as well.
     v.dequeued(&p, &packet, 20_000, Time::from_ms(16));
     assert_eq!(v.avg_dq_rate, 17_000 * 256 / (16 * 15_625));
     assert_eq!(v.burst, p.burst - 16 * 15_625);
@@ -307,8 +311,8 @@ fn marks_up_to_10_percent_and_drops_above() {
     assert!(!params(&[]).marks(&low, &ect));
 }
 
-/// Offers packets of 1000 bytes at `factor` times 10 Mbit/s for 40 s. Returns values of the last 20
-/// s: the mean sojourn time in ms, and the share of packets dropped or marked.
+/// Packets of 1000 bytes arrive at `factor` times 10 Mbit/s for 40 s. Returns the mean sojourn time
+/// in ms, and the share of packets that were dropped or marked. Both are values of the last 20 s.
 fn overload(set: &[(&'static str, Value)], factor: f64, ecn: Ecn) -> (f64, f64, Sink) {
     let rate = Rate(10_000_000);
     let context = QueueContext {
@@ -351,8 +355,8 @@ fn overload(set: &[(&'static str, Value)], factor: f64, ecn: Ecn) -> (f64, f64, 
 
 #[test]
 fn an_overload_is_held_at_the_target() {
-    // With an unresponsive load of 1.5 times the rate, a third of the packets is dropped. The delay
-    // settles at the target, because an integral controller has no lasting error.
+    // The load is 1.5 times the rate and does not respond to drops. So a third of the packets is
+    // dropped. The delay settles at the target. An integral controller has no lasting error.
     let (delay, dropped, _) = overload(&[], 1.5, Ecn::NotEct);
     assert!((delay - 15.0).abs() < 0.75, "{delay} ms");
     assert!((dropped - 1.0 / 3.0).abs() < 0.005, "{dropped}");
@@ -432,7 +436,7 @@ fn a_shrinking_limit_drops_from_the_head_without_the_controller() {
             sink.arrive(&packet, Time::ZERO);
             queue.enqueue(&mut packet, Time::ZERO, &mut sink);
         }
-        // The packet begins a measurement of the departure rate.
+        // With this packet, a measurement of the departure rate begins.
         assert!(queue.take(Time::from_ms(20), &mut sink).is_some());
         let before = queue.vars;
         let setting = Setting {

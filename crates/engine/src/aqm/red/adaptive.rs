@@ -1,14 +1,14 @@
 //! RED's adaptive mode (Floyd, Gummadi and Shenker 2001, as in Linux: `red_adaptative_algo`). The
-//! probability at `max` changes every half second. While the average is above its target, the
-//! probability rises by 25 % of its value, or by 0.01 if this is less. While the average is below
-//! its target, the probability falls by 10 % of its value. The target is the middle fifth of the
-//! range between `min` and `max`.
+//! probability at `max` changes every half second. If the average is above its target, the
+//! probability rises by 25 % of its value, but by at most 0.01. If the average is below its target,
+//! the probability falls by 10 % of its value. The target is a range: the middle fifth of the range
+//! between `min` and `max`.
 
 use super::RedCore;
 use crate::registry::{Options, Value};
 use crate::units::Time;
 
-/// Time between two steps (HZ/2).
+/// The time between two changes of the probability (HZ/2).
 pub(super) const STEP: Time = Time::from_ms(500);
 
 const ONE: f64 = 4_294_967_296.0;
@@ -16,7 +16,7 @@ const ONE_PERCENT: u32 = 42_949_673;
 const LOWEST: u32 = ONE_PERCENT;
 const HIGHEST: u32 = 50 * ONE_PERCENT;
 
-/// The probability at `max`, and the target range of the average.
+/// The probability at `max`, and the range in which the average should be.
 #[derive(Debug)]
 pub(super) struct Adaptive {
     max_p: u32,
@@ -39,7 +39,7 @@ impl Adaptive {
         })
     }
 
-    /// Changes the probability at `max` once, according to this average.
+    /// Changes the probability at `max` once, depending on this average.
     pub fn step(&mut self, average: f64, core: &mut RedCore) {
         let average = average as u64;
         let [low, high] = self.target;
@@ -76,7 +76,7 @@ mod tests {
         let options = options();
         let mut core = RedCore::of(&options);
         let mut adaptive = Adaptive::of(&options).unwrap();
-        // min is 12500 and max is 37500, so each fifth of the range is 5000 wide.
+        // min is 12500 and max is 37500. So each fifth of the range is 5000 bytes wide.
         assert_eq!(adaptive.target, [22_500, 27_500]);
         let mut steps = |average, n| -> Vec<f64> {
             let step = |_| {
@@ -87,8 +87,8 @@ mod tests {
         };
         assert!(steps(22_500.0, 3).iter().all(|p| (p - 0.02).abs() < 1e-9));
         assert!(steps(27_500.9, 3).iter().all(|p| (p - 0.02).abs() < 1e-9));
-        // The probability rises by 25 % of its value up to 0.04, then in steps of 0.01, until the
-        // first value above 0.5.
+        // The probability rises by 25 % of its value until it is 0.04, and then in steps of 0.01.
+        // It stops at the first value above 0.5.
         let up = steps(27_501.0, 100);
         assert!((up[0] - 0.025).abs() < 1e-9 && (up[1] - 0.03125).abs() < 1e-9);
         assert!((up[5] - up[4] - 0.01).abs() < 1e-9);
@@ -96,7 +96,8 @@ mod tests {
             up[99] > 0.5 && up[99] <= 0.51 + 1e-9 && up[98] == up[99],
             "{up:?}"
         );
-        // Each step reduces the probability by 10 % of its value, until the first value below 0.01.
+        // Each step reduces the probability by 10 % of its value. It stops at the first value below
+        // 0.01.
         let down = steps(22_499.0, 100);
         assert!((down[0] / up[99] - 0.9).abs() < 1e-8);
         assert!(down[99] < 0.01 && down[99] >= 0.009 - 1e-9 && down[98] == down[99]);

@@ -1,17 +1,17 @@
-//! Derives the weight of the average from the option `burst`, as tc does (`tc/q_red.c` and
+//! Computes the weight of the average from the option `burst`, as tc does (`tc/q_red.c` and
 //! `tc/tc_red.c`).
 
 use super::Unit;
 use crate::registry::{OptionError, Options, Value};
 
-/// The weight if the scenario sets neither a weight nor a burst.
+/// The weight that is used if the scenario sets neither a weight nor a burst.
 const WEIGHT: f64 = 0.002;
 
-/// Exponents of the weight (Wlog) that tc accepts.
+/// The exponents of the weight (Wlog) that tc accepts.
 pub(super) const WLOG: std::ops::Range<u32> = 1..32;
 
-/// Sets `weight`. If the scenario sets a burst, derives the weight from the burst. Computes the
-/// burst as tc does if its value is not a number. Both thresholds must already be set.
+/// Sets `weight`. If the scenario sets a burst, computes the weight from it. If the burst is not a
+/// number, first computes the burst as tc does. Both thresholds must already be set.
 pub(super) fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     let error = |option, message: String| Err(vec![OptionError { option, message }]);
     let Some(burst) = options.get("burst").cloned() else {
@@ -53,16 +53,16 @@ pub(super) fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     Ok(())
 }
 
-/// `tc_red_eval_ewma`: returns the smallest Wlog with which a burst of `burst` packets into an
-/// empty queue does not raise the average above `min`.
+/// `tc_red_eval_ewma`: `burst` packets arrive at an empty queue. Returns the smallest Wlog with
+/// which the average does not rise above `min`.
 fn wlog_of_burst(min: u64, avpkt: u64, burst: u64) -> Option<u32> {
     WLOG.into_iter()
         .find(|wlog| holds(min, avpkt, burst, *wlog))
 }
 
-/// Returns whether a burst of `burst` packets into an empty queue leaves the average at or below
-/// `min`, with the weight W = 2^-`wlog`. After `burst` samples of a growing queue the average is
-/// `burst + 1 - (1 - (1 - W)^burst) / W`.
+/// `burst` packets arrive at an empty queue, and the weight is W = 2^-`wlog`. Returns whether the
+/// average stays at or below `min`. After `burst` samples of a growing queue, the average is `burst
+/// + 1 - (1 - (1 - W)^burst) / W`.
 pub(super) fn holds(min: u64, avpkt: u64, burst: u64, wlog: u32) -> bool {
     let weight = 1.0 / f64::from(1_u32 << wlog);
     let excess = burst as f64 + 1.0 - min as f64 / avpkt as f64;
@@ -77,8 +77,8 @@ mod tests {
     fn weights_are_those_of_tc() {
         // For these values, `tc -d qdisc show` prints "ewma 4".
         assert_eq!(wlog_of_burst(12_500, 1_000, 20), Some(4));
-        // A burst of 55 exceeds min by 22.67 packets. This is more than the 15.5 packets that a
-        // weight of 1/16 allows, and less than the 26.4 packets that 1/32 allows.
+        // A burst of 55 packets exceeds min by 22.67 packets. A weight of 1/16 allows only 15.5
+        // packets. A weight of 1/32 allows 26.4 packets, which is enough.
         assert_eq!(wlog_of_burst(33_333, 1_000, 55), Some(5));
         // For this burst, tc fails with "Try burst 13".
         assert_eq!(wlog_of_burst(12_500, 1_000, 12), None);

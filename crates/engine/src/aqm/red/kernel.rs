@@ -1,5 +1,5 @@
 //! Writes the options of RED as arguments of tc (iproute2 `tc/q_red.c` and `tc/tc_red.c`). tc
-//! derives the weight from its argument `burst`.
+//! computes the weight from its argument `burst`.
 
 use super::burst::holds;
 use crate::registry::Value;
@@ -67,8 +67,8 @@ fn bytes(words: &mut Words<'_>, option: &'static str) {
     number(words, option);
 }
 
-/// Writes a burst from which tc derives this weight. tc has no argument for the weight. The kernel
-/// stores Wlog, the negative binary logarithm of the weight.
+/// Writes a burst from which tc computes this weight, because tc has no argument for the weight.
+/// The kernel stores the negative binary logarithm of the weight, which is called Wlog.
 fn weight(words: &mut Words<'_>, option: &'static str) {
     let weight = words.options.float(option);
     let wlog = wlog_of(weight);
@@ -100,7 +100,7 @@ fn weight(words: &mut Words<'_>, option: &'static str) {
         );
         return words.refuse(option, message, "another weight, or min above avpkt");
     };
-    // The kernel's average is a 32-bit number, of which Wlog bits are the fraction.
+    // In the kernel, the average is a 32-bit number. Wlog of these bits are the fraction.
     if 64 - max.leading_zeros() + wlog >= 32 {
         let most = format!("max below {} bytes at this weight", 1_u64 << (31 - wlog));
         words.refuse("max", "it does not fit into the kernel's average", most);
@@ -122,12 +122,13 @@ fn probability(words: &mut Words<'_>, option: &'static str) {
         let least = format!("at least {}", delta / 2_147_483_648.0);
         words.refuse(option, "tc cannot express a slope this small", least);
     }
-    // A probability of 1 does not fit into the 32 bits that tc uses.
+    // tc stores the probability in 32 bits, into which a probability of 1 does not fit.
     let probability = probability.min(1.0 - 1.0 / 4_294_967_296.0);
     words.pair(option, &probability.to_string());
 }
 
-/// Writes the bandwidth. tc requires it, although the average of a RED below a shaper never decays.
+/// Writes the bandwidth. tc requires it, even though the average never decays if RED is below a
+/// shaper.
 fn bandwidth(words: &mut Words<'_>, option: &'static str) {
     if words.showing {
         return simulated(words, option);
@@ -139,12 +140,12 @@ fn bandwidth(words: &mut Words<'_>, option: &'static str) {
     words.pair(option, &format!("{}bit", rate.0));
 }
 
-/// Returns n if the weight equals 2^-n within 5 %. The smallest n that tc accepts is 1.
+/// If the weight equals 2^-n within 5 %, returns n. The smallest n that tc accepts is 1.
 fn wlog_of(weight: f64) -> Option<u32> {
     (1..=30).find(|w| (weight * f64::from(1_u32 << w) - 1.0).abs() <= 0.05)
 }
 
-/// Returns the nearest powers of two below and above this weight that tc can set.
+/// Returns the nearest weights below and above this weight that tc can set. They are powers of two.
 fn around(weight: f64) -> (f64, Option<f64>) {
     let below = (1..=30)
         .map(|w| 1.0 / f64::from(1_u32 << w))
@@ -153,12 +154,12 @@ fn around(weight: f64) -> (f64, Option<f64>) {
     (below, (below < 0.5).then_some(below * 2.0))
 }
 
-/// Returns the smallest burst (packets) from which tc derives this exponent.
+/// Returns the smallest burst (in packets) from which tc computes this exponent.
 fn burst_of(min: u64, avpkt: u64, wlog: u32) -> Option<u64> {
     let min_packets = min as f64 / avpkt as f64;
     let holds = |burst: u64, wlog: u32| holds(min, avpkt, burst, wlog);
-    // A longer burst needs a larger Wlog. Search for the smallest burst for which Wlog - 1 is too
-    // small.
+    // A longer burst needs a larger Wlog. So search for the smallest burst for which Wlog - 1 is
+    // too small.
     let (mut low, mut high) = (min_packets.ceil() as u64, 1 << 31);
     if wlog > 1 {
         while low < high {
@@ -189,7 +190,7 @@ mod tests {
             assert!(a >= 1.0 && a <= f(wlog), "{min} {wlog}: {burst}");
             assert!(wlog == 1 || a > f(wlog - 1), "{min} {wlog}: {burst}");
         }
-        // A threshold below one packet allows no burst.
+        // A threshold below one packet does not allow a burst.
         assert_eq!(burst_of(900, 1000, 9), None);
     }
 

@@ -1,4 +1,4 @@
-//! Options that RED and WRED share.
+//! The options that RED and WRED share.
 
 use crate::registry::{Kind, Opt};
 
@@ -7,7 +7,7 @@ const SIZE: Kind = Kind::Size {
     bytes: true,
 };
 
-/// Option: the limit of the queue.
+/// The option for the limit of the queue.
 pub const LIMIT: Opt = Opt {
     name: "limit",
     doc: "Largest length of the queue, in bytes or packets; packets beyond it are dropped at the tail. tc has no default: this value is from the example of tc-red(8).",
@@ -16,7 +16,7 @@ pub const LIMIT: Opt = Opt {
     tc: Some("limit BYTES"),
 };
 
-/// Option: the lower threshold of the average.
+/// The option for the lower threshold of the average.
 pub const MIN: Opt = Opt {
     name: "min",
     doc: "Average queue length above which packets are marked or dropped, in bytes or packets. Default: max/3. The average is computed in the unit of min and max.",
@@ -25,7 +25,7 @@ pub const MIN: Opt = Opt {
     tc: Some("min BYTES"),
 };
 
-/// Option: the upper threshold of the average.
+/// The option for the upper threshold of the average.
 pub const MAX: Opt = Opt {
     name: "max",
     doc: "Average queue length at which the probability reaches `probability`, in the unit of min. Above this length, every packet is marked or dropped. Default: 3 min, or limit/4 without min. If max equals min, the curve is a step.",
@@ -34,7 +34,7 @@ pub const MAX: Opt = Opt {
     tc: Some("max BYTES"),
 };
 
-/// Option: the probability at the upper threshold.
+/// The option for the probability at the upper threshold.
 pub const PROBABILITY: Opt = Opt {
     name: "probability",
     doc: "Probability of a mark or drop when the average reaches max. `uniformise` then spaces the marks or drops.",
@@ -43,7 +43,7 @@ pub const PROBABILITY: Opt = Opt {
     tc: None,
 };
 
-/// Option: the weight of the current queue length in the average.
+/// The option for the weight of the current queue length in the average.
 pub const WEIGHT: Opt = Opt {
     name: "weight",
     doc: "Weight of a sample in the average. With 1, the average is the instantaneous queue length. tc derives a power of two from min, burst and avpkt instead.",
@@ -55,7 +55,7 @@ pub const WEIGHT: Opt = Opt {
     tc: Some("burst PACKETS, from which tc derives Wlog"),
 };
 
-/// Option: whether the probability rises gradually above the upper threshold.
+/// The option with which the probability rises gradually above the upper threshold.
 pub const GENTLE: Opt = Opt {
     name: "gentle",
     doc: "Whether the probability rises linearly to 1 between max and 2 max instead of at once.",
@@ -64,7 +64,7 @@ pub const GENTLE: Opt = Opt {
     tc: None,
 };
 
-/// Option: how marks and drops are spread over packets.
+/// The option that determines how marks and drops are spread over packets.
 pub const UNIFORMISE: Opt = Opt {
     name: "uniformise",
     doc: "Distribution of the gaps between marks or drops, in packets, at a constant average with the probability pb. \"linux\": uniform on 1..1/pb. \"wait\": uniform on 1/pb..2/pb, as with ns-2's option wait. The probability is then 0 while count x pb < 1, and later pb/(2 - count x pb), where count is the number of packets since the last mark or drop. \"none\": geometric with mean 1/pb.",
@@ -73,7 +73,7 @@ pub const UNIFORMISE: Opt = Opt {
     tc: None,
 };
 
-/// Option: whether the average decays while the queue is empty.
+/// The option that determines whether the average decays while the queue is empty.
 pub const IDLE: Opt = Opt {
     name: "idle",
     doc: "What happens to the average while the queue is empty. \"decay\": after an empty time t the average is multiplied by (1 - weight)^m, where m = t bandwidth/avpkt. \"hold\": the average stays.",
@@ -82,7 +82,7 @@ pub const IDLE: Opt = Opt {
     tc: None,
 };
 
-/// Option: the packet size that converts idle time to a number of packets.
+/// The option for the packet size by which idle time is converted to a number of packets.
 pub const AVPKT: Opt = Opt {
     name: "avpkt",
     doc: "Packet size avpkt in the formula of `idle`, bytes. tc has no default: this is the value that tc-red(8) recommends.",
@@ -94,7 +94,7 @@ pub const AVPKT: Opt = Opt {
     tc: Some("avpkt BYTES"),
 };
 
-/// Option: the rate that converts idle time to a number of packets.
+/// The option for the rate by which idle time is converted to a number of packets.
 pub const BANDWIDTH: Opt = Opt {
     name: "bandwidth",
     doc: "Link rate in the formula of `idle`. Default: the link's nominal rate (in tc: 10Mbit).",
@@ -103,7 +103,8 @@ pub const BANDWIDTH: Opt = Opt {
     tc: Some("bandwidth RATE"),
 };
 
-/// Option: whether the queue length that updates the average includes the arriving packet.
+/// The option that determines whether the arriving packet counts when its arrival updates the
+/// average.
 pub const INCLUDE_ARRIVING: Opt = Opt {
     name: "include_arriving",
     doc: "Whether the queue length that updates the average includes the arriving packet. In Linux the length does not include it.",

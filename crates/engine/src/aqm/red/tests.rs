@@ -1,4 +1,4 @@
-//! Tests RED's average against its closed form, and the gaps between its marks against their
+//! Tests RED's average against a formula, and the distances between its marks against their
 //! distributions.
 
 use super::*;
@@ -20,7 +20,7 @@ fn bytes(n: u64) -> Value {
     Value::Bytes(Bytes(n))
 }
 
-/// Returns a core with a constant average at which the probability is `pb`.
+/// Returns a core whose average is constant. At this average, the probability is `pb`.
 fn core_at(pb: f64, uniformise: &'static str) -> RedCore {
     let options = options(&[
         ("min", bytes(1_000)),
@@ -33,8 +33,8 @@ fn core_at(pb: f64, uniformise: &'static str) -> RedCore {
     core
 }
 
-/// Counts the gaps between marks by their length in packets. A gap of 1 means that successive
-/// packets are marked.
+/// Counts how often each distance between two marks occurs, in packets. A distance of 1 means that
+/// successive packets are marked.
 fn gaps(core: &mut RedCore, marks: usize) -> Vec<u64> {
     let mut rng = Stream::new(7, "red", "test");
     let mut seen = vec![0; 400];
@@ -44,7 +44,7 @@ fn gaps(core: &mut RedCore, marks: usize) -> Vec<u64> {
     while n < marks {
         gap += 1;
         if core.decide(&mut rng) == Verdict::Early {
-            // The first gap begins while the average is below the lower threshold, so it is
+            // The first distance begins while the average is below the lower threshold, so it is
             // ignored.
             if started {
                 seen[gap.min(399)] += 1;
@@ -57,8 +57,8 @@ fn gaps(core: &mut RedCore, marks: usize) -> Vec<u64> {
     seen
 }
 
-/// Returns Pearson's chi-square statistic of the observed counts for the expected probabilities of
-/// the gaps 1, 2, ...
+/// Returns Pearson's chi-square statistic. `seen` has the observed counts, and `expected` gives the
+/// expected probabilities of the distances 1, 2, ...
 fn chi_square(seen: &[u64], expected: impl Fn(usize) -> f64) -> f64 {
     let n: u64 = seen.iter().sum();
     (1..seen.len())
@@ -90,7 +90,7 @@ fn linux_gaps_are_uniform_on_1_to_1_over_pb() {
     let seen = gaps(&mut core_at(0.05, "linux"), n);
     let statistic = chi_square(&seen, |gap| if gap <= 20 { 0.05 } else { 0.0 });
     assert!(statistic < CHI_SQUARE_19, "{statistic}");
-    // The rate is 2 pb/(1 + pb). The standard error of the mean gap is 5.77/sqrt(n).
+    // The rate of marks is 2 pb/(1 + pb). The standard error of the mean gap is 5.77/sqrt(n).
     let mean = mean(&seen);
     assert!((mean - 1.05 / 0.1).abs() < 4.0 * 5.77 / 200.0, "{mean}");
 }
@@ -114,7 +114,8 @@ fn wait_gaps_are_uniform_on_1_over_pb_to_2_over_pb() {
 fn gaps_without_uniformising_are_geometric() {
     let n = 40_000;
     let mut seen = gaps(&mut core_at(0.05, "none"), n);
-    // The chi-square test has a class for each gap from 1 to 19, and one class for all longer gaps.
+    // The chi-square test has one class for each distance from 1 to 19, and one class for all
+    // longer distances.
     let tail: u64 = seen.drain(20..).sum();
     seen.push(tail);
     let geometric = |gap: usize| libm::pow(0.95, gap as f64 - 1.0) * 0.05;
@@ -130,8 +131,8 @@ fn gaps_without_uniformising_are_geometric() {
 
 #[test]
 fn the_gap_follows_the_average_while_it_runs() {
-    // As in Linux, one random number per gap is compared with count x pb. If pb doubles during a
-    // gap, the new pb applies to the whole count.
+    // As in Linux, RED draws one random number for each distance between marks, and compares it
+    // with count x pb. If pb doubles in the meantime, the new pb applies to the whole count.
     let mut rng = Stream::new(1, "red", "test");
     let mut core = core_at(0.01, "linux");
     core.count = 0;
@@ -140,7 +141,7 @@ fn the_gap_follows_the_average_while_it_runs() {
         assert_eq!(core.decide(&mut rng), Verdict::Pass, "{packet}");
     }
     core.avg = 1_000.0 + 20.0;
-    // The product reaches the random number of 0.5 at a count of 25 with a pb of 0.02.
+    // With a pb of 0.02, the product reaches the random number 0.5 at a count of 25.
     assert_eq!(core.decide(&mut rng), Verdict::Early);
     assert_eq!(core.count, 0);
 }
@@ -154,7 +155,7 @@ fn below_min_the_count_starts_over_and_the_first_packet_passes() {
         assert_eq!(core.decide(&mut rng), Verdict::Pass);
         core.avg = 1_999.999;
         assert_eq!(core.decide(&mut rng), Verdict::Pass);
-        // pb is 1 except for rounding errors, so the next packet is marked or dropped.
+        // Apart from rounding errors, pb is 1. So the next packet is marked or dropped.
         assert_eq!(core.decide(&mut rng), Verdict::Early);
     }
 }
@@ -272,7 +273,7 @@ fn defaults_are_derived_as_tc_does() {
     );
 }
 
-/// Sends packets of 1000 bytes through a queue from the registry.
+/// Tests send packets of 1000 bytes through this queue, which comes from the registry.
 struct Bench {
     queue: Box<dyn Queue>,
     sink: Sink,
@@ -327,8 +328,8 @@ fn idle_time_decays_the_average_from_when_the_link_asked_in_vain() {
         while bench.get(MS).is_some() {}
         (bench, filled)
     };
-    // 500 bytes take 0.5 ms, so 10 ms are 20 packet times. If the link requests a packet again, the
-    // idle time does not restart.
+    // 500 bytes take 0.5 ms, so 10 ms are 20 packet times. If the link requests a packet once more,
+    // the idle time does not restart.
     let (mut bench, filled) = fill(&set);
     bench.get(5 * MS);
     bench.put(11 * MS, Ecn::NotEct);
@@ -410,8 +411,8 @@ fn the_default_entry_builds() {
     assert_eq!(RedCore::of(&options).unit(), Unit::Bytes);
 }
 
-/// The average decays by the number of packets that the idle link could have sent. It does not
-/// decay if the rate is unknown, or with `idle = "hold"`.
+/// The average decays according to the number of packets that the idle link could have sent. It
+/// does not decay if the rate is unknown, or with `idle = "hold"`.
 #[test]
 fn idle_time_is_counted_in_packets_of_the_link() {
     let idle = |word: &'static str, rate: u64| {
@@ -438,7 +439,7 @@ fn a_change_of_options_keeps_the_rate_of_idle_times() {
         set.extend(bandwidth.map(|rate| ("bandwidth", Value::Rate(Rate(rate)))));
         let options = options(&set);
         let packet = Packet::new(0, 1514, Ecn::NotEct);
-        // The options change in an outage (rate 0), and at a rate below the nominal rate.
+        // The options are changed in an outage (rate 0), and at a rate below the nominal rate.
         for now in [0, 1_000_000] {
             let mut store = Store::of(&options, Rate(8_000_000));
             let setting = Setting {

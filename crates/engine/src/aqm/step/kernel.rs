@@ -22,7 +22,7 @@ pub(super) const KERNEL: Qdisc = Qdisc {
     drops_at_dequeue: true,
     drops_on_arrival_if: Some(("at", "enqueue")),
     xstats: Xstats {
-        // Offset of the counter of marks in struct step_xstats.
+        // Offset of the counter of marks in `struct step_xstats`.
         marks: Some(&[0]),
         ..Qdisc::DEFAULT.xstats
     },

@@ -1,7 +1,8 @@
 //! Weighted RED on Linux: tailback's own module `sch_wred`, which reads its options as text.
 //!
-//! The module gets probabilities and weights as 32-bit fractions, and sizes with their unit. To
-//! measure idle times, it gets the transmission time of one packet in picoseconds.
+//! The module gets probabilities and weights as 32-bit fractions. It gets sizes with their unit.
+//! The module also gets the transmission time of one packet in picoseconds, by which it measures
+//! idle times.
 
 use crate::registry::kernel::{Gauge, Reading};
 use crate::registry::kernel::{Qdisc, QueueStandIn, Words, Xstats};
@@ -19,7 +20,8 @@ pub const KERNEL: Qdisc = Qdisc {
         ("bandwidth", rate),
     ],
     xstats: Xstats {
-        // Offsets of two counters in struct wred_xstats: random marks, and marks at or above max.
+        // Offsets of two counters in `struct wred_xstats`: random marks, and marks at or above
+        // `max`.
         marks: Some(&[0, 4]),
         gauges: &[
             Gauge {
@@ -32,7 +34,7 @@ pub const KERNEL: Qdisc = Qdisc {
                 at: 24,
                 reading: Reading::Parts(4_294_967_295.0),
             },
-            // The module reports this value only if the averages are in bytes.
+            // The module reports this value only if averages are in bytes.
             Gauge {
                 series: "ecn_avg_bytes",
                 at: 28,
@@ -55,7 +57,7 @@ pub const KERNEL: Qdisc = Qdisc {
 };
 
 const ONE: f64 = 4_294_967_296.0;
-/// Largest length that the module accepts, because it computes twice `max` in 32 bits.
+/// The largest length that the module accepts. The module computes twice `max` in 32 bits.
 const LONGEST: u64 = (1 << 31) - 1;
 
 fn spelled(value: &Value) -> Option<(u64, String)> {
@@ -119,7 +121,7 @@ fn curve(words: &mut Words<'_>, option: &'static str) {
 }
 
 /// Writes the transmission time of one packet at `bandwidth` or at the link's rate. The module
-/// measures idle times in this unit.
+/// measures idle times as multiples of this time.
 fn packet_time(words: &mut Words<'_>, option: &'static str) {
     if words.showing {
         return words.value(option);
@@ -137,8 +139,8 @@ fn packet_time(words: &mut Words<'_>, option: &'static str) {
     words.pair("packet_ps", &ps.to_string());
 }
 
-/// Writes the link's rate. The module needs it, because a packet that leaves the queue empty keeps
-/// the link busy for its transmission time.
+/// Writes the link's rate. The module needs it for a packet that leaves the queue empty. Such a
+/// packet keeps the link busy for its transmission time.
 fn rate(words: &mut Words<'_>, option: &'static str) {
     if words.showing {
         return words.value(option);

@@ -59,7 +59,8 @@ impl Bench {
         }
     }
 
-    /// Enqueues a packet of 1000 bytes. Returns the numbers of drops and marks so far.
+    /// Enqueues a packet of 1000 bytes. Returns how many packets have been dropped and how many
+    /// have been marked so far.
     fn put(&mut self, ecn: Ecn) -> (u64, u64) {
         let flow = u32::from(ecn.is_capable());
         let mut packet = Packet::new(flow, 1_000, ecn);
@@ -82,10 +83,10 @@ fn each_class_has_its_own_threshold_on_the_whole_queue() {
     let mut bench = Bench::new(&[("ecn", step(2_000)), ("classic", step(4_000))]);
     assert_eq!(bench.put(Ecn::NotEct), (0, 0));
     assert_eq!(bench.put(Ecn::NotEct), (0, 0));
-    // 2000 bytes of the other class are queued, so this packet is marked.
+    // 2000 bytes of the other class are in the queue, so this packet is marked.
     assert_eq!(bench.put(Ecn::Ect0), (0, 1));
     assert_eq!(bench.put(Ecn::NotEct), (0, 1));
-    // 4000 bytes are queued, so this packet is dropped.
+    // 4000 bytes are in the queue, so this packet is dropped.
     assert_eq!(bench.put(Ecn::NotEct), (1, 1));
     assert_eq!(bench.put(Ecn::Ect1), (1, 2));
     assert_eq!(bench.put(Ecn::Ce), (1, 3));
@@ -96,7 +97,7 @@ fn each_class_has_its_own_threshold_on_the_whole_queue() {
 
 #[test]
 fn rates_of_the_classes_are_those_of_their_curves() {
-    // 50,000 bytes are always queued. With weight 1, the average is 50,000 bytes, too.
+    // The queue always contains 50,000 bytes. With weight 1, the average is therefore 50,000 bytes.
     let curve = |probability: f64, uniformise: &'static str| {
         class(&[
             ("min", bytes(40_000)),
@@ -133,10 +134,10 @@ fn rates_of_the_classes_are_those_of_their_curves() {
         }
     }
     assert!(marks_before < 10);
-    // The queue stays midway between the thresholds. So pb is 0.2 in one class and 0.05 in the
-    // other, and the rates 2 pb/(1 + pb) are 1/3 and 0.0952. The standard deviation of a gap,
-    // sqrt((1/pb^2 - 1)/12), is 1.41 and 5.77. The relative standard errors are 1.41/3/115 and
-    // 5.77/10.5/62. The tolerance is four standard errors.
+    // The queue length stays in the middle between the thresholds. So pb is 0.2 in one class and
+    // 0.05 in the other class. The rates 2 pb/(1 + pb) are 1/3 and 0.0952. The standard deviation
+    // of the distance between marks is sqrt((1/pb^2 - 1)/12), which is 1.41 and 5.77. The relative
+    // standard errors are 1.41/3/115 and 5.77/10.5/62. The tolerance is four standard errors.
     let rate = |hits: u64| hits as f64 / f64::from(n);
     assert!(
         (rate(marks) / (1.0 / 3.0) - 1.0).abs() < 4.0 * 0.0041,
@@ -157,8 +158,8 @@ fn averages_are_updated_by_every_arrival_or_by_their_own() {
             ("ecn", weight(0.5)),
             ("classic", weight(0.25)),
         ]);
-        // The first arrival ends the idle time that began at time 0. The averages are updated with
-        // 0, 1000 and 2000 bytes.
+        // The first packet ends the idle time that has begun at time 0. The next packets update the
+        // averages with 0, 1000 and 2000 bytes.
         bench.put(Ecn::NotEct);
         bench.put(Ecn::NotEct);
         bench.put(Ecn::Ect0);
@@ -192,7 +193,7 @@ fn an_idle_time_decays_both_averages() {
     while let Some(packet) = bench.queue.take(NOW, &mut bench.sink) {
         bench.sink.forward(&packet, NOW);
     }
-    // 2.4 ms at 10 Mbit/s are three packet times of the default 1000 bytes.
+    // 2.4 ms at 10 Mbit/s are three packet times for packets of the default 1000 bytes.
     let later = NOW + Time::from_us(2_400);
     let mut packet = Packet::new(0, 1_000, Ecn::NotEct);
     packet.stamp = later;
@@ -204,7 +205,7 @@ fn an_idle_time_decays_both_averages() {
     assert!((after[3] - before[3] / 8.0).abs() < 1e-9);
 }
 
-/// The module stores a size in 31 bits. A larger size is an error of the option.
+/// The module stores a size in 31 bits. If a size does not fit, the option has an error.
 #[test]
 fn linux_takes_sizes_of_31_bits() {
     let refused = |option: &'static str, value: Value| -> Vec<&'static str> {

@@ -120,8 +120,8 @@ fn a_rise_that_passes_was_none() {
     let mut host = host("hystart++", 40);
     let windows = windows(&mut host, &[40_000, 40_000, 46_000, 45_999, 45_999]);
     // In the fourth round, the first seven of 55 ACKs are in conservative slow start. A quarter of
-    // a segment is left over from the third round. The eighth sample shows that the RTT has not
-    // risen. So the other 48 ACKs increase the window by a segment each.
+    // a segment is left over from the third round. The eighth sample shows that the RTT did not
+    // rise. So the other 48 ACKs increase the window by a segment each.
     assert_eq!(windows[..3], [20, 40, 55]);
     assert_eq!(windows[3], 55 + (1 + 7) / 4 + 48);
     assert_eq!(windows[4], 2 * windows[3]);
