@@ -1,11 +1,12 @@
 //! Headers for simulated packets.
 //!
-//! A simulated packet has a length and the fields that TCP needs, but no bytes. This module invents
-//! addresses and headers for it. A flow goes from 10.1.G.1 to 10.2.G.1, where G is the index of its
-//! RTT among the distinct RTTs. The flow's port at both ends is 5001 plus the flow's number.
-//! Traffic sources have the numbers after the flows. The next numbers belong to programs, whose
-//! packets are written as UDP, and then to the simultaneous connections of the sources. Some header
-//! fields have no value in the simulator; comments below state which values are written.
+//! A simulated packet has a length and the fields that TCP needs, but no bytes. This module makes
+//! up addresses and headers for it. A flow goes from 10.1.G.1 to 10.2.G.1. All different RTTs in
+//! the scenario are numbered, and G is the number of the flow's RTT. At both ends, the flow has the
+//! port 5001 plus the flow's number. Traffic sources are numbered after the flows. Next come the
+//! programs, whose packets are written as UDP. Last come the simultaneous connections of the
+//! sources. Some header fields have no equivalent in the simulator. Comments below say which values
+//! are written for them.
 
 use tailback_record::frame::{self, Envelope, Host, Options, Segment};
 
@@ -17,12 +18,12 @@ use crate::tcp::ecn_echo::EcnEcho;
 use crate::tcp::receiver::Receiver;
 use crate::units::{Bytes, Time};
 
-/// Port of the first flow. Later flows and other traffic have the ports after it.
+/// The port of the first flow. Later flows and other traffic have the ports that follow.
 const FIRST_PORT: u32 = 5001;
-/// Number of ports to use per address.
+/// How many ports are used per address.
 const PORTS: u32 = 60_000;
 
-/// The header values that all packets of a connection, or of a stream of datagrams, share.
+/// Header values that are equal in all packets of a connection or of a stream of datagrams.
 pub struct Conversation {
     sender: Host,
     receiver: Host,
@@ -30,19 +31,19 @@ pub struct Conversation {
 }
 
 struct Tcp {
-    /// Payload of a full segment without the AccECN option, bytes.
+    /// Payload of a full segment without the AccECN option, in bytes.
     mss: u16,
     cut: u16,
-    /// Total payload of a flow of limited size, bytes. `None` for a source, because its connections
-    /// have different sizes. The capture then shows the last segment of each connection as
-    /// acknowledged in full length.
+    /// Total payload of a flow that has a limited size, in bytes. It is `None` for a source,
+    /// because its connections have different sizes. As a result, the capture shows the last
+    /// segment of each such connection as acknowledged in full length.
     bytes: Option<u64>,
     /// Whether the receiver opens the connection ([`Receiver::connect`]) and the sender accepts it.
     accepts: bool,
     ecn: bool,
     timestamps: bool,
-    /// Window field of a SYN. The next fields are the window and the window scale of other
-    /// segments.
+    /// The window field of a SYN. The next two fields are the window field of other segments and
+    /// the window scale.
     syn_window: u16,
     window: u16,
     scale: u8,
@@ -72,7 +73,8 @@ pub fn conversations(plan: &Plan) -> Vec<Conversation> {
             Some(of) => flow(of),
             None => match sources.get(owner - flows.len()) {
                 Some(of) => source(of),
-                // A transport stack has its own format of payloads, which the capture omits.
+                // The payloads of a transport stack have their own format. The capture leaves them
+                // out.
                 None => (programs[owner - flows.len() - sources.len()].rtt, None),
             },
         })
@@ -92,8 +94,8 @@ pub fn conversations(plan: &Plan) -> Vec<Conversation> {
         .collect()
 }
 
-/// Returns the address of an end. Uses further addresses if one address does not have enough groups
-/// or ports.
+/// Returns the address of an end. If one address does not have enough groups or ports, uses more
+/// addresses.
 fn host(side: u8, group: u32, number: u32) -> Host {
     let (net, subnet) = ((group >> 8) as u8, group as u8);
     let last = (number / PORTS) as u8 + 1;
@@ -106,7 +108,7 @@ fn host(side: u8, group: u32, number: u32) -> Host {
 }
 
 impl Conversation {
-    /// Writes the headers of a packet. Returns the number of payload bytes that follow them.
+    /// Writes the headers of a packet. Returns how many payload bytes follow the headers.
     pub fn headers(&self, packet: &Packet, out: &mut Vec<u8>) -> u16 {
         let back = packet.has(flags::ACK);
         let (from, to) = if back {
@@ -154,8 +156,8 @@ impl Tcp {
     }
 
     fn headers(&self, packet: &Packet, envelope: &Envelope, out: &mut Vec<u8>) {
-        // Write the options that fit into the frame length of the scenario. Any bytes beyond
-        // headers and payload become an Ethernet trailer.
+        // Write those options that fit into the frame length of the scenario. If bytes are left
+        // after headers and payload, they become an Ethernet trailer.
         let fixed = frame::ETHERNET + frame::IPV4 + frame::TCP;
         let room = usize::from(packet.len - packet.payload).saturating_sub(fixed);
         let mut options = Options::new(room);
@@ -213,7 +215,8 @@ impl Tcp {
         let bits = frame::flags::ACK | ace(packet);
         let at = self.at(packet.seq);
         Segment {
-            // The receiver's SYN has sequence number 0, so all its later segments have 1.
+            // The receiver's SYN has the sequence number 0. So all later segments of the receiver
+            // have 1.
             seq: if back { 1 } else { at },
             ack: if back { at } else { 1 },
             flags: bits,
@@ -229,9 +232,9 @@ impl Tcp {
         bytes.wrapping_add(1) as u32
     }
 
-    /// Writes timestamps in ms, as Linux does by default. The simulator's data packets do not echo
-    /// a timestamp, so their TSecr is 0. The simulator's ACKs only contain the echo, so the same
-    /// value is also written as TSval.
+    /// Writes timestamps in ms, as Linux does by default. Data packets in the simulator do not echo
+    /// a timestamp, so their TSecr is 0. ACKs in the simulator contain only the echo, so TSval gets
+    /// the same value.
     fn put_timestamps(&self, packet: &Packet, syn: bool, options: &mut Options) -> bool {
         let value = (packet.sent.ns() / 1_000_000) as u32;
         let echo = if packet.has(flags::ACK) { value } else { 0 };
@@ -243,8 +246,8 @@ impl Tcp {
         let mut n = 0;
         let most = if packet.has(flags::ACCECN) { 2 } else { 3 };
         for sack in packet.sack[..most].iter().filter(|s| s.len > 0) {
-            // A D-SACK block may be below the acknowledgement number, so the block's offset is
-            // signed.
+            // A D-SACK block may be below the acknowledgement number. So the offset of a block has
+            // a sign.
             let start = packet
                 .seq
                 .wrapping_add_signed(i64::from(sack.offset as i32));
@@ -255,13 +258,15 @@ impl Tcp {
         options.sack(&blocks[..n]);
     }
 
-    /// Returns the announced MSS, which includes the bytes of other options (RFC 6691).
+    /// Returns the announced MSS, which is the payload plus the bytes of the timestamp option (RFC
+    /// 6691).
     fn announced_mss(&self) -> u16 {
         self.mss + if self.timestamps { 12 } else { 0 }
     }
 }
 
-/// Returns the three ECN flags of the TCP header. With AccECN, these flags are the ACE field.
+/// Returns the three flags of the TCP header that ECN uses. With AccECN, these flags are the ACE
+/// field.
 fn ace(packet: &Packet) -> u16 {
     [
         (flags::ECE, frame::flags::ECE),

@@ -9,7 +9,8 @@ use super::PacketEvent;
 use super::headers::{Conversation, conversations};
 use crate::plan::Plan;
 
-/// A capture of a run that is being written. It has the headers of packets, without payloads.
+/// A capture of a run, while it is being written. It contains the headers of packets and no
+/// payloads.
 pub struct PacketWriter<W: Write> {
     file: PacketCapture<W>,
     conversations: Vec<Conversation>,
@@ -18,10 +19,10 @@ pub struct PacketWriter<W: Write> {
 }
 
 impl<W: Write> PacketWriter<W> {
-    /// Begins a capture of the plan's links.
+    /// Begins a capture of the links in the plan.
     ///
     /// # Errors
-    /// The errors of the writer.
+    /// Returns the errors of the writer.
     pub fn create(writer: W, plan: &Plan) -> io::Result<PacketWriter<W>> {
         let links = plan.links.iter().map(|link| link.name.as_str());
         Ok(PacketWriter {
@@ -32,23 +33,23 @@ impl<W: Write> PacketWriter<W> {
         })
     }
 
-    /// Sets the largest number of bytes to write of each packet. The default is all headers.
+    /// Sets how many bytes of each packet are written at most. By default, all headers are written.
     #[must_use]
     pub fn snap_length(mut self, bytes: usize) -> PacketWriter<W> {
         self.snap_length = bytes;
         self
     }
 
-    /// Appends packets, in the order of time.
+    /// Appends packets, which must be in the order of time.
     ///
     /// # Errors
-    /// The errors of the writer.
+    /// Returns the errors of the writer.
     pub fn write(&mut self, events: &[PacketEvent]) -> io::Result<()> {
         for event in events {
             let packet = &event.packet;
             let conversation = &self.conversations[packet.flow as usize];
             let payload = conversation.headers(packet, &mut self.frame);
-            // The scenario's frame length may be shorter than the headers.
+            // The frame length in the scenario may be shorter than the headers.
             let length = usize::from(packet.len).max(self.frame.len() + usize::from(payload));
             let (link, time_ns) = (event.link, event.time.ns());
             let kept = &self.frame[..self.frame.len().min(self.snap_length)];
@@ -58,15 +59,15 @@ impl<W: Write> PacketWriter<W> {
         Ok(())
     }
 
-    /// Returns the writer. What it has received so far is always a complete file.
+    /// Returns the writer. The data that it has received so far is always a complete file.
     pub fn get_ref(&self) -> &W {
         self.file.get_ref()
     }
 
-    /// Completes the file. Returns the writer and the number of packets.
+    /// Writes the end of the file. Returns the writer and the number of packets.
     ///
     /// # Errors
-    /// The errors of the writer.
+    /// Returns the errors of the writer.
     pub fn finish(self) -> io::Result<(W, PacketCount)> {
         self.file.finish()
     }

@@ -1,6 +1,6 @@
-//! Checks the windows that a plugin's congestion control sets, so that a bug in a plugin does not
-//! give wrong results. A window of 0 stops the run with an error. [`Whereabouts`] identifies a hook
-//! that never returns.
+//! Checks the windows that a plugin's congestion control sets. So a bug in a plugin does not lead
+//! to wrong results without an error. A window of 0 stops the run with an error. If a hook never
+//! returns, [`Whereabouts`] shows which hook this is.
 //!
 
 use super::installed;
@@ -17,7 +17,7 @@ use crate::units::Time;
 #[derive(Debug)]
 pub struct Fault(pub String);
 
-/// Builds a congestion control for a run.
+/// Builds a congestion control for a run. If it belongs to a plugin, wraps it with the check.
 pub fn build(
     entry: &'static Entry<cc::Build>,
     options: &crate::registry::Options,

@@ -1,13 +1,13 @@
-//! Plugins: crates that are compiled together with tailback and add algorithms.
+//! Plugins: crates that add algorithms to tailback. They are compiled together with tailback.
 //!
-//! A plugin has a function `register` that adds its entries to a [`Registry`]. A program with
-//! plugins calls [`install`] before anything else.
+//! Each plugin has a function `register`, which adds the plugin's entries to a [`Registry`]. A
+//! program with plugins must call [`install`] before anything else.
 //!
 //! | file | purpose |
 //! |---|---|
-//! | `guarded` | checks a plugin's congestion control at run time; a window of 0 ends the run |
-//! | `whereabouts` | tells another thread which hook of a plugin is running |
-//! | `wrapping` | finds hooks that a wrapper of another congestion control does not forward |
+//! | `guarded` | checks the congestion controls of plugins at run time; a window of 0 ends the run |
+//! | `whereabouts` | shows to another thread which hook of a plugin is running |
+//! | `wrapping` | finds the hooks that a plugin's wrapper around another congestion control does not forward |
 
 mod guarded;
 mod whereabouts;
@@ -28,7 +28,7 @@ use crate::registry::{Entry, find};
 use crate::traffic::{self, Transport};
 use crate::{aqm, cc};
 
-/// The algorithms that plugins register.
+/// The algorithms that the plugins register.
 #[derive(Default)]
 pub struct Registry {
     cc: Vec<&'static Entry<cc::Build>>,
@@ -38,17 +38,17 @@ pub struct Registry {
     problems: Vec<String>,
 }
 
-/// A plugin that is compiled in.
+/// A plugin that is compiled into the program.
 pub struct Crate {
     /// The name of the plugin.
     pub name: &'static str,
-    /// A hash of the plugin's sources. It is part of the engine's version.
+    /// A hash of the plugin's sources. The hash is part of the engine's version.
     pub hash: &'static str,
     /// The plugin's function `register`.
     pub register: fn(&mut Registry),
 }
 
-/// The plugins of this program. Empty until [`install`] is called.
+/// The plugins that are compiled into this program. Empty until [`install`] is called.
 static INSTALLED: OnceLock<&'static [Crate]> = OnceLock::new();
 
 impl Registry {
@@ -86,7 +86,8 @@ impl Registry {
         self.traffic.push(entry);
     }
 
-    /// Adds a transport stack. In the simulator, its name is a valid `kind` in `[[programs]]`.
+    /// Adds a transport stack. In the simulator, the stack's name is then a valid `kind` in
+    /// `[[programs]]`.
     pub fn stack(&mut self, entry: &'static Entry<stacks::Build>) {
         let problem = problem_of("stack", entry, stacks::TABLE.shipped(), &self.stacks);
         self.problems.extend(problem);
@@ -108,8 +109,8 @@ impl Registry {
     /// Collects the entries that these plugins register.
     ///
     /// # Errors
-    /// Returns a message for each plugin that registers nothing, and for each name that is invalid
-    /// or already used.
+    /// Returns an error message for each plugin that registers nothing, and for each name that is
+    /// invalid or already in use.
     pub fn of(crates: &[Crate]) -> Result<Registry, Vec<String>> {
         let mut registry = Registry::default();
         let mut problems = Vec::new();
@@ -149,8 +150,8 @@ impl Registry {
     }
 }
 
-/// Checks the name of a plugin's algorithm, and returns an error message if it is invalid or
-/// already used.
+/// Checks the name of a plugin's algorithm. Returns an error message if the name is invalid or
+/// already in use.
 fn problem_of<B>(
     noun: &str,
     entry: &Entry<B>,
@@ -190,7 +191,7 @@ pub fn install(crates: &'static [Crate], registry: &Registry) {
     );
 }
 
-/// Returns the plugins that are compiled in.
+/// Returns the plugins that are compiled into this program.
 pub fn installed() -> &'static [Crate] {
     INSTALLED.get().copied().unwrap_or_default()
 }

@@ -1,5 +1,5 @@
-//! Tells another thread which hook of a plugin is running. A hook that never returns cannot report
-//! this itself.
+//! Shows to another thread which hook of a plugin is running. This is needed because a hook that
+//! never returns cannot report this itself.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::cc::{self, Hook};
 
-/// Number of low bits that hold the hook. The higher bits hold the congestion control's index in
-/// its table, plus 1.
+/// How many of the low bits hold the hook. The higher bits hold the index of the congestion control
+/// in its table, plus 1.
 const HOOK_BITS: u32 = 8;
 
-/// The hook of a plugin's congestion control that a thread is running, if any.
+/// The hook of a plugin's congestion control that a thread is running now, if any.
 #[derive(Clone, Debug, Default)]
 pub struct Whereabouts(Arc<AtomicU32>);
 
@@ -20,8 +20,8 @@ thread_local! {
 }
 
 impl Whereabouts {
-    /// Starts a new record for this thread. The congestion controls that the thread creates from
-    /// now on record their hooks in it.
+    /// Starts a new record for this thread. Congestion controls that the thread creates from now on
+    /// record their hooks there.
     pub fn begin() -> Whereabouts {
         let new = Whereabouts::default();
         OF_THREAD.set(new.clone());
@@ -32,7 +32,8 @@ impl Whereabouts {
         OF_THREAD.with_borrow(Clone::clone)
     }
 
-    /// Records that a hook is called. `place` is the index of the congestion control in its table.
+    /// Records that a hook is being called. `place` is the index of the congestion control in its
+    /// table.
     #[inline]
     pub(super) fn enter(&self, place: u32, hook: Hook) {
         let number = (place + 1) << HOOK_BITS | hook as u32;
@@ -44,7 +45,7 @@ impl Whereabouts {
         self.0.store(0, Ordering::Relaxed);
     }
 
-    /// Returns the names of the congestion control and of its hook that is running.
+    /// Returns the name of the congestion control whose hook is running, and the name of the hook.
     pub fn hook(&self) -> Option<(&'static str, &'static str)> {
         let number = self.0.load(Ordering::Relaxed);
         let place = (number >> HOOK_BITS).checked_sub(1)?;

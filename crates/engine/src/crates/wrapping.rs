@@ -1,10 +1,10 @@
-//! Finds the hooks that a plugin's congestion control fails to forward, if it wraps one of
-//! tailback's congestion controls.
+//! A plugin's congestion control may wrap one of tailback's congestion controls. Finds the hooks
+//! that such a wrapper does not forward.
 //!
-//! If a wrapper does not implement a hook, the trait's default runs, and most defaults do nothing.
-//! The wrapped congestion control then receives no ACKs or losses, and the results are wrong
-//! without a warning. So tailback calls each hook once on a dummy sender, and the defaults report
-//! that they were called.
+//! If a wrapper does not implement a hook, the trait's default implementation runs instead. Most
+//! defaults do nothing. The wrapped congestion control then does not learn of ACKs or losses. The
+//! results are wrong, and there is no warning. So tailback calls each hook once on a dummy sender.
+//! The default implementations report that they were called.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -18,8 +18,8 @@ use crate::registry::{Entry, complete_defaults, find};
 use crate::rng::Stream;
 use crate::units::Time;
 
-/// Returns the congestion controls that `entry` wraps, and the hooks that it neither implements
-/// itself nor forwards. Returns `None` if `entry` wraps no congestion control of tailback.
+/// Returns which congestion controls `entry` wraps, and which hooks it neither implements nor
+/// forwards. Returns `None` if `entry` does not wrap any congestion control of tailback.
 pub fn forgotten(entry: &'static Entry<cc::Build>) -> Option<(Vec<&'static str>, Vec<Hook>)> {
     let (mut control, notes) = probe(|| (entry.build)(&complete_defaults(entry)));
     let mut inside = notes.made;
@@ -40,17 +40,17 @@ pub fn forgotten(entry: &'static Entry<cc::Build>) -> Option<(Vec<&'static str>,
     Some((inside, missing))
 }
 
-/// Returns whether a missing hook changes only which values are recorded, not the results.
+/// Returns whether a missing hook only affects which values are recorded, and not the results.
 fn is_harmless(hook: Hook) -> bool {
     matches!(hook, Hook::Gauges | Hook::GaugeNames)
 }
 
-/// Returns the hooks for which a congestion control uses the defaults.
+/// Returns the hooks for which a congestion control uses the default implementation.
 pub(crate) fn left_out(control: &mut dyn CongestionControl) -> Vec<Hook> {
     let mut defaults = Vec::new();
     for hook in Hook::ALL {
         let ((), notes) = probe(|| {
-            // A hook that panics is not a default, because no default panics.
+            // A hook that panics is not a default implementation, because no default panics.
             _ = catch_unwind(AssertUnwindSafe(|| call(control, *hook)));
         });
         defaults.extend(notes.defaults);
@@ -95,7 +95,7 @@ fn call(control: &mut dyn CongestionControl, hook: Hook) {
         Hook::Randomise => control.randomise(Stream::new(1, "probe", "cc")),
         Hook::EcnRefused => _ = control.ecn_refused(),
         Hook::Init => control.init(view, &mut window),
-        // The trait requires these hooks, so every congestion control implements them.
+        // The trait has no defaults for these hooks, so every congestion control implements them.
         Hook::Ssthresh | Hook::CongAvoid => {}
         Hook::CongControl => control.cong_control(view, &mut window, &ack),
         Hook::OnLost => control.on_lost(view, &window, &lost),
@@ -196,7 +196,8 @@ mod tests {
                 Hook::LossInCwr,
             ]
         );
-        // DCTCP depends on `in_ack_event`. `ByHand` implements this hook, so it is not missing.
+        // DCTCP depends on `in_ack_event`. `ByHand` implements this hook itself, so the hook is not
+        // missing.
         let (_, missing) = found(|_| Box::new(ByHand(inner(DCTCP)))).expect("dctcp");
         assert!(missing.contains(&Hook::Needs) && !missing.contains(&Hook::InAckEvent));
     }

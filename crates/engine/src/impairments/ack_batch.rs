@@ -1,13 +1,13 @@
 //! Delivers ACKs in batches, and may remove some of them. Wi-Fi, cable and cellular links collect
-//! ACKs and send them together. Some of these links thin the ACKs, which means that they keep only
-//! the newest ACK of each flow.
+//! ACKs and send them together. Some of these links thin the ACKs: they keep only the newest ACK of
+//! each flow.
 //!
-//! Thinning ignores the content of ACKs (duplicate ACKs, SACK blocks, ECN-Echo) and FIN flags. The
-//! ACKs that thinning removes are counted as `ack_filter` drops.
+//! Thinning does not look at the content of ACKs (duplicate ACKs, SACK blocks, ECN-Echo) or at FIN
+//! flags. ACKs that are removed by thinning count as drops with the cause `ack_filter`.
 //!
-//! Deviations: the kernel engine uses tailback's module `sch_impair`, which treats every segment
-//! without payload as an ACK, except a SYN. In the simulator, the FIN of a data sender is not an
-//! ACK either.
+//! Deviations: the kernel engine uses tailback's module `sch_impair`. This module treats every
+//! segment without payload as an ACK, except a SYN. In the simulator, the FIN of a data sender is
+//! not treated as an ACK either.
 
 use std::collections::VecDeque;
 
@@ -88,12 +88,12 @@ struct AckBatch {
     size: u64,
     wait: Time,
     thins: bool,
-    /// Number of ACKs in the current batch, including ACKs that thinning has removed.
+    /// How many ACKs the current batch has, including ACKs that thinning has removed.
     gathered: u64,
-    /// Latest time at which the current batch closes.
+    /// The current batch closes at this time at the latest.
     until: Time,
     held: VecDeque<(Packet, Way)>,
-    /// Number of ACKs at the front of `held` whose batch is closed, so that they can leave.
+    /// How many ACKs at the front of `held` are in closed batches. These ACKs can leave.
     leaving: usize,
 }
 
@@ -117,7 +117,7 @@ impl Impairment for AckBatch {
     }
 
     fn meet(&mut self, packet: &mut Packet, way: &mut Way) -> Fate {
-        // SYN-ACKs and datagrams of the return path are never batched.
+        // SYN-ACKs and datagrams on the return path are never put into a batch.
         if !packet.has(flags::ACK) || packet.has(flags::SYN | flags::DATAGRAM) {
             return Fate::Goes;
         }
@@ -131,7 +131,7 @@ impl Impairment for AckBatch {
             false => None,
         };
         let fate = match older {
-            // The newer ACK replaces the older ACK, which is counted as dropped.
+            // The newer ACK replaces the older ACK, which counts as dropped.
             Some((held, held_way)) => {
                 std::mem::swap(held, packet);
                 *held_way = *way;

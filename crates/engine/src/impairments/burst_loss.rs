@@ -1,18 +1,17 @@
 //! Loss in bursts by the model of Gilbert and Elliott, as in Linux `sch_netem`.
 //!
-//! A channel is good or bad. At each packet, a good channel turns bad with probability `p`, and a
-//! bad channel turns good with probability `r`. A packet that arrives in the good state is lost
-//! with probability `good_loss`, and a packet that arrives in the bad state with probability
-//! `bad_loss`.
+//! A channel is good or bad. At each packet, a good channel becomes bad with probability `p`, and a
+//! bad channel becomes good with probability `r`. A packet that arrives in the good state is lost
+//! with probability `good_loss`. In the bad state, the probability is `bad_loss`.
 //!
-//! Gilbert's simpler model loses every packet in the bad state and no packet in the good state. It
-//! has two parameters: the mean loss, and the mean length of a burst in packets. The bad state then
-//! lasts `burst` packets on average, so `r = 1/burst`. A share `loss` of the packets arrives in the
-//! bad state, so `p = r * loss / (1 - loss)`.
+//! Gilbert's simpler model loses every packet in the bad state and none in the good state. It has
+//! two parameters: the mean loss, and the mean length of a burst in packets. On average, `burst`
+//! packets arrive while the state is bad, so `r = 1/burst`. A share `loss` of the packets arrives
+//! in the bad state, so `p = r * loss / (1 - loss)`.
 //!
-//! Deviations: if `during` limits the impairment to intervals of time, the channel keeps its state
-//! between these intervals. On the kernel engine the channel starts each interval in the good
-//! state.
+//! Deviations: `during` can limit the impairment to intervals of time. In the simulator, the
+//! channel then keeps its state between these intervals. On the kernel engine, the channel is good
+//! at the start of each interval.
 
 use tailback_record::Cause;
 
@@ -96,8 +95,8 @@ impl Chain {
         }
         let loss = float(options, "loss").unwrap_or(0.01);
         let r = 1.0 / float(options, "burst").unwrap_or(4.0);
-        // With a loss of 1, the formula for `p` would divide by 0. The channel turns bad at the
-        // first packet and stays bad.
+        // If the loss is 1, the formula for `p` would divide by 0. In this case, the channel
+        // becomes bad at the first packet and stays bad.
         if loss >= 1.0 {
             let (p, r) = (1.0, 0.0);
             return Chain {
@@ -111,13 +110,13 @@ impl Chain {
         Chain { p, r, bad, good }
     }
 
-    /// Returns the average loss over the good and the bad state. The channel alternates between the
-    /// good state, for `1 / p` packets on average, and the bad state, for `1 / r` packets.
+    /// Returns the loss averaged over the good and the bad state. The channel alternates between
+    /// the good state, for `1 / p` packets on average, and the bad state, for `1 / r` packets.
     fn long_run(self) -> LongRun {
         let Chain { p, r, bad, good } = self;
         let in_bad = if p > 0.0 { p / (p + r) } else { 0.0 };
         let in_good = 1.0 - in_bad;
-        // Count each period in the bad state as one burst, if packets are lost in it.
+        // A period in the bad state counts as one burst, if packets are lost in it.
         let begins = if bad > 0.0 { in_good * p } else { 0.0 };
         let lost = in_bad * bad + in_good * good;
         LongRun {

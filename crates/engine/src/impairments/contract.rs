@@ -8,14 +8,14 @@ use crate::registry::kernel::Refused;
 use crate::rng::Stream;
 use crate::units::{Bytes, Rate, Time};
 
-/// The times of a packet between the queue and the far end of its link.
+/// When a packet left the queue, and when it reaches the far end of its link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Way {
-    /// The current time: when the packet left the queue, or when the previous impairment released
-    /// it.
+    /// The current time. This is when the packet left the queue, or when the previous impairment
+    /// released it.
     pub now: Time,
-    /// When the packet will reach the far end of the link, unless a later impairment changes this.
-    /// Never before `now`.
+    /// When the packet will reach the far end of the link, if no later impairment changes this.
+    /// This time is never before `now`.
     pub due: Time,
 }
 
@@ -24,9 +24,9 @@ pub struct Way {
 pub enum Fate {
     /// The packet passes the impairment.
     Goes,
-    /// The packet passes the impairment, together with a copy.
+    /// The packet passes the impairment, and so does a copy of it.
     Twice,
-    /// The packet is marked CE if it is ECN-capable, and lost otherwise.
+    /// If the packet is ECN-capable, it is marked with CE. Otherwise, it is lost.
     Marked,
     /// The packet is lost.
     Lost(Cause),
@@ -36,16 +36,16 @@ pub enum Fate {
 
 /// An impairment of one link in one run.
 pub trait Impairment: Send {
-    /// Decides what happens to a packet that arrives.
+    /// Decides what happens to a packet that has arrived.
     fn meet(&mut self, packet: &mut Packet, way: &mut Way) -> Fate;
 
-    /// Returns a held packet that is released now, and the [`Way`] that the packet had when it was
-    /// held. Returns `None` if no packet is released.
+    /// If a held packet is released now, returns this packet and the [`Way`] that it had when the
+    /// impairment began to hold it. Returns `None` if no packet is released.
     fn release(&mut self, _now: Time) -> Option<(Packet, Way)> {
         None
     }
 
-    /// Returns the time at which a packet is released even if no other packet arrives. Returns
+    /// Returns when a packet will be released even if no other packet arrives. Returns
     /// [`Time::NEVER`] while no packet is held.
     fn deadline(&self) -> Time {
         Time::NEVER
@@ -56,8 +56,9 @@ pub trait Impairment: Send {
         &[]
     }
 
-    /// Changes options during a run. `options` are complete, and only those of
-    /// [`Impairment::changeable`] differ. Held packets stay held, and random numbers continue.
+    /// Changes options during a run. `options` holds every option. Only options that
+    /// [`Impairment::changeable`] returns may differ. Packets that are held stay held, and the
+    /// random stream continues.
     fn change(&mut self, _options: &Options) {}
 
     /// Returns the number of packets held.
@@ -69,7 +70,7 @@ pub trait Impairment: Send {
 /// A queue discipline of Linux that implements an impairment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Discipline {
-    /// Linux's own netem.
+    /// Linux's own queue discipline netem.
     #[default]
     Netem,
     /// tailback's policer.
@@ -98,13 +99,13 @@ impl Discipline {
         }
     }
 
-    /// Returns whether the discipline is in tailback's module, so that tc does not know its
-    /// arguments.
+    /// Returns whether the discipline is in tailback's module. tc does not know the arguments of
+    /// such a discipline.
     pub const fn is_own(self) -> bool {
         !matches!(self, Discipline::Netem)
     }
 
-    /// Returns the cause that is recorded for packets that the discipline drops.
+    /// Returns the cause that is recorded if the discipline drops a packet.
     pub const fn loss(self) -> Cause {
         match self {
             Discipline::Netem => Cause::Loss,
@@ -119,22 +120,22 @@ impl Discipline {
     }
 }
 
-/// A queue discipline that implements an impairment, and its arguments at each time of the run.
+/// The queue discipline that implements an impairment, with its arguments at each time of the run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Netem {
     /// The queue discipline.
     pub discipline: Discipline,
-    /// Times, each with the arguments that apply from then on. The first time is 0. The list is
-    /// empty if netem is not needed.
+    /// A list of times. Each has the arguments that apply from this time on. The first time is 0.
+    /// The list is empty if netem is not needed.
     pub words: Vec<(Time, String)>,
     /// Whether netem draws random numbers and therefore needs a seed.
     pub random: bool,
-    /// Whether netem loses packets.
+    /// Whether netem may lose packets.
     pub loses: bool,
 }
 
 impl Netem {
-    /// Creates a netem that draws random numbers and keeps the same arguments for the whole run.
+    /// Creates a netem that draws random numbers. Its arguments stay the same for the whole run.
     pub fn constant(words: String) -> Netem {
         Netem {
             words: vec![(Time::ZERO, words)],
@@ -143,7 +144,7 @@ impl Netem {
         }
     }
 
-    /// Creates one of tailback's queue disciplines, with the same arguments for the whole run.
+    /// Creates one of tailback's queue disciplines. Its arguments stay the same for the whole run.
     pub fn own(discipline: Discipline, words: String) -> Netem {
         Netem {
             discipline,
@@ -156,20 +157,20 @@ impl Netem {
 /// The average effect of an impairment on data packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LongRun {
-    /// Share of packets that are lost.
+    /// Share of the packets that are lost.
     pub lost: f64,
-    /// Share of packets at which a loss, or a burst of losses, begins.
+    /// Share of the packets at which a single loss or a burst of losses begins.
     pub bursts: f64,
-    /// Share of packets that arrive twice.
+    /// Share of the packets that arrive twice.
     pub copied: f64,
-    /// Rate and burst of a policer that drops excess packets.
+    /// Rate and burst of a policer that drops the packets exceeding them.
     pub drops_beyond: Option<(Rate, Bytes)>,
-    /// Rate and burst of a policer that marks excess packets.
+    /// Rate and burst of a policer that marks the packets exceeding them.
     pub marks_beyond: Option<(Rate, Bytes)>,
 }
 
 impl LongRun {
-    /// Returns the effect of losing each packet independently with this probability.
+    /// Returns the average effect if each packet is lost independently with this probability.
     pub fn losing(share: f64) -> LongRun {
         LongRun {
             lost: share,
@@ -179,19 +180,19 @@ impl LongRun {
     }
 }
 
-/// How an impairment is built in the simulator and in Linux.
+/// How an impairment is built for the simulator and for Linux.
 pub struct Build {
     /// Builds the impairment for the simulator, from its options and a random stream.
     pub make: fn(&Options, Stream) -> Box<dyn Impairment>,
-    /// Returns the arguments for netem or for one of tailback's queue disciplines, or an error if
-    /// Linux does not support these options.
+    /// Returns the arguments for netem or for one of tailback's queue disciplines. Returns an error
+    /// if Linux does not support these options.
     pub netem: fn(&Options) -> Result<Netem, Refused>,
-    /// Returns the longest time for which the impairment delays a packet. tailback needs this time
+    /// Returns the longest time by which the impairment delays a packet. tailback needs this time
     /// to estimate the memory of a run.
     pub longest: fn(&Options) -> Time,
-    /// Returns the average effect on data packets. The second argument tells whether the data is
+    /// Returns the average effect on data packets. The second argument is true if the data is
     /// ECN-capable.
     pub long_run: fn(&Options, bool) -> LongRun,
-    /// Whether the impairment duplicates packets.
+    /// Whether the impairment may duplicate packets.
     pub copies: bool,
 }

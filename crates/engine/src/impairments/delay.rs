@@ -1,9 +1,9 @@
-//! Adds a delay to the link's delay. The added delay changes at given times, as after a change of
-//! route or a handover.
+//! Adds a delay to the constant delay of the link. This delay changes at given times, as after a
+//! change of route or after a handover.
 //!
 //! Deviations: in the simulator, a step applies to packets that leave the queue after the step. On
-//! the kernel engine it applies to packets that reach netem after the step. A packet reaches netem
-//! after it has left the queue and passed the link's own delay.
+//! the kernel engine, it applies to packets that reach netem after the step. A packet reaches netem
+//! later than it leaves the queue, because it first passes the link's own delay.
 
 use super::options::{KEEP_ORDER, delaying, nanoseconds, passes_all, steps_ascend};
 use super::{Build, Fate, Impairment, Netem, Way};
@@ -60,7 +60,7 @@ pub const ENTRY: Entry<Build> = Entry {
     },
 };
 
-/// Reads the option `steps`: pairs of a time and the delay that applies from then on.
+/// Reads the option `steps`. It has pairs of a time and the delay that applies from this time on.
 fn steps(options: &Options) -> Vec<(Time, Time)> {
     let pairs = options.pairs(STEPS).iter();
     let steps = pairs.map(|(at, value)| match value {
@@ -74,7 +74,7 @@ struct Delay {
     steps: Vec<(Time, Time)>,
     current: usize,
     keep_order: bool,
-    /// When the previous packet reaches the far end.
+    /// When the previous packet reaches the far end of the link.
     last: Time,
 }
 

@@ -1,5 +1,5 @@
-//! This impairment models middleboxes that do not support ECN. They clear the ECN field, remove
-//! marks, or drop packets that are ECN-capable.
+//! This impairment models middleboxes that do not support ECN correctly. They clear the ECN field,
+//! remove marks, or drop packets that are ECN-capable.
 
 use tailback_record::Cause;
 

@@ -1,15 +1,15 @@
 //! Jitter: a random delay for each packet, from a distribution.
 //!
-//! If each packet had an independent delay and packets could overtake each other, nearly all
-//! packets would be reordered. Real networks do not reorder so many packets. So by default packets
-//! keep their order. `coherence` correlates the delays of successive packets. The correlation of
-//! two delays decays as `exp(-t/coherence)` with the time `t` between the packets. A normal AR(1)
-//! process is sampled at each packet, and its value is mapped to a delay by the quantiles of the
-//! distribution. So correlation does not change the distribution of the delays.
+//! If the delays of packets were independent and packets could overtake each other, nearly all
+//! packets would be reordered. Real networks reorder fewer packets. So packets keep their order by
+//! default. `coherence` correlates the delays of successive packets. If the time between two
+//! packets is `t`, the correlation of their delays is `exp(-t/coherence)`. For each packet, a value
+//! of a normal AR(1) process is computed. The quantiles of the distribution map this value to a
+//! delay. So correlation does not change the distribution of the delays.
 //!
 //! Deviations: in the simulator, the normal distribution is truncated at 3 standard deviations. On
-//! the kernel engine, netem truncates it at 4, so 0.27 % of the packets get a value beyond 3
-//! standard deviations.
+//! the kernel engine, netem truncates it at 4 standard deviations. So 0.27 % of the packets get a
+//! value beyond 3.
 
 mod distribution;
 
@@ -188,13 +188,13 @@ fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
 struct Jitter {
     distribution: Distribution,
     most: f64,
-    /// Coherence time, ns. 0 if delays are independent.
+    /// Coherence time, in ns. It is 0 if delays are independent.
     coherence: f64,
     keep_order: bool,
     stream: Stream,
-    /// The last value of the AR(1) process, and the time at which it was drawn.
+    /// The last value of the AR(1) process, and when it was drawn.
     z: Option<(f64, Time)>,
-    /// When the previous packet reaches the far end.
+    /// When the previous packet reaches the far end of the link.
     last: Time,
 }
 
@@ -211,7 +211,7 @@ impl Jitter {
         }
     }
 
-    /// Returns the value of the AR(1) process at this time.
+    /// Returns the value that the AR(1) process has at this time.
     fn normal(&mut self, now: Time) -> f64 {
         let fresh = match self.z {
             // Packets that arrive at the same time have the same delay.

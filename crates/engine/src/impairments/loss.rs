@@ -1,4 +1,4 @@
-//! Each packet is lost independently of the others. The probability may change in steps.
+//! Each packet is lost at random, independently of the others. The probability may change in steps.
 
 use tailback_record::Cause;
 
@@ -65,7 +65,7 @@ pub const ENTRY: Entry<Build> = Entry {
             })
         },
         longest: no_time,
-        // The length of the run is unknown here, so the mean of the steps is only an estimate.
+        // The length of the run is not known here, so the mean over the steps is only an estimate.
         long_run: |options, _| {
             let steps = steps(options);
             let sum: f64 = steps.iter().map(|step| step.1).sum();
@@ -75,7 +75,7 @@ pub const ENTRY: Entry<Build> = Entry {
     },
 };
 
-/// Reads the steps: times, each with the probability that applies from then on.
+/// Reads the steps. Each is a time and the probability that applies from this time on.
 fn steps(options: &Options) -> Vec<(Time, f64)> {
     if options.get(STEPS).is_none() {
         return vec![(Time::ZERO, options.float("probability"))];

@@ -1,4 +1,4 @@
-//! Impairments: effects of a path on packets, other than a constant delay.
+//! Impairments: effects of a path on packets. The link's constant delay is not an impairment.
 //!
 //! Each impairment has one file here and one line in [`ENTRIES`]. A scenario lists the impairments
 //! of a link in the order in which packets meet them:
@@ -12,28 +12,30 @@
 //! during = [["2s", "4s"]]        # a key of every kind
 //! ```
 //!
-//! - A packet that has left the queue passes the impairments of its link one after the other.
-//!   [`Impairment::meet`] returns its [`Fate`]. The function may also change the packet's ECN
-//!   field, and the time at which the packet reaches the far end ([`Way::due`]).
-//! - An impairment that holds packets ([`Fate::Held`]) releases them in [`Impairment::release`].
-//!   The network calls this function after every packet that passed the impairment, and at
-//!   [`Impairment::deadline`]. The released packets then pass the following impairments.
-//! - Each impairment has its own random stream, so adding an impairment does not change the random
-//!   numbers of the others.
-//! - After the last impairment, packets wait in a buffer that is ordered by time, not by arrival
-//!   (`network/impaired/pen.rs`). So any impairment may reorder. Impairments that do not need to
-//!   reorder have the option `keep_order`.
-//! - A link without impairments costs almost no time. For each packet, the simulator tests only one
-//!   flag, which also covers the link's own `loss`.
-//! - [`Build::netem`] returns the arguments for Linux, or why Linux does not support the
-//!   impairment. The guest then has one netem for each impairment, in the same order
-//!   (`guest/src/map/impairments.rs`). A [`Discipline`] of tailback's own replaces netem for an
-//!   impairment that netem does not support.
+//! - A packet that has left the queue passes the impairments of its link one after the other. For
+//!   each packet, [`Impairment::meet`] returns the packet's [`Fate`]. `meet` may also change the
+//!   packet's ECN field, and the time at which the packet reaches the far end of the link
+//!   ([`Way::due`]).
+//! - If an impairment holds packets ([`Fate::Held`]), it releases them in [`Impairment::release`].
+//!   The network calls `release` after every packet that has passed the impairment, and at
+//!   [`Impairment::deadline`]. Released packets pass the remaining impairments.
+//! - Each impairment has its own random stream. So adding an impairment does not change the random
+//!   numbers of other impairments.
+//! - After the last impairment, packets wait in a buffer. They leave this buffer in the order of
+//!   time and not in the order of arrival (`network/impaired/pen.rs`). So every impairment may
+//!   reorder packets. Impairments that can also keep packets in order have the option `keep_order`.
+//! - If a link has no impairments, they cost almost no computation. For each packet, the simulator
+//!   then tests only one flag. The same flag also covers the link's own `loss`.
+//! - [`Build::netem`] returns the arguments for Linux, or the reason why Linux does not support the
+//!   impairment. The guest creates one netem for each impairment, in the same order
+//!   (`guest/src/map/impairments.rs`). If netem does not support an impairment, one of tailback's
+//!   own queue disciplines replaces it ([`Discipline`]).
 //!
-//! The times of a scenario (`during`, steps) apply when a packet leaves the queue. On the kernel
-//! engine they apply when the packet reaches netem, which is after the link's own delay.
+//! In the simulator, the times of a scenario (`during`, steps) refer to when a packet leaves the
+//! queue. On the kernel engine they refer to when the packet reaches netem. This is later by the
+//! link's own delay.
 //!
-//! `tests/impairments` checks each kind against its formula. The randomised tests use every kind
+//! `tests/impairments` compares each kind with its formula. The randomised tests use every kind
 //! with all its options.
 
 mod ack_batch;
@@ -70,7 +72,8 @@ pub const ENTRIES: &[&Entry<Build>] = &[
     &two_paths::ENTRY,
 ];
 
-/// Returns the names of the options that an impairment with these options may change during a run.
+/// Returns the names of the options that may change during a run, for an impairment with these
+/// options.
 pub fn changeable(kind: &str, options: &Options) -> &'static [&'static str] {
     let entry = find(ENTRIES, kind);
     let stream = Stream::new(0, kind, "impairment");

@@ -4,7 +4,7 @@ use super::{LongRun, Netem};
 use crate::registry::{Kind, Opt, OptionError, Options, Value};
 use crate::units::Time;
 
-/// Option for impairments that delay packets: whether packets keep their order.
+/// An option of impairments that delay packets: whether packets keep their order.
 pub const KEEP_ORDER: Opt = Opt {
     name: "keep_order",
     doc: "Whether packets keep their order. If not, a packet with a shorter delay overtakes earlier packets.",
@@ -24,7 +24,7 @@ pub const fn share(name: &'static str, doc: &'static str, default: Option<&'stat
     }
 }
 
-/// Returns the value of a number option, or `None` if it is not set.
+/// Returns the value of an option that is a number, or `None` if it is not set.
 pub fn float(options: &Options, name: &str) -> Option<f64> {
     match options.get(name) {
         Some(Value::Float(value)) => Some(*value),
@@ -32,7 +32,7 @@ pub fn float(options: &Options, name: &str) -> Option<f64> {
     }
 }
 
-/// Returns the value of a time option, or `None` if it is not set.
+/// Returns the value of an option that is a time, or `None` if it is not set.
 pub fn time(options: &Options, name: &str) -> Option<Time> {
     match options.get(name) {
         Some(Value::Time(value)) => Some(*value),
@@ -40,13 +40,13 @@ pub fn time(options: &Options, name: &str) -> Option<Time> {
     }
 }
 
-/// Implements [`super::Build::longest`] for an impairment that does not delay packets.
+/// An implementation of [`super::Build::longest`] for impairments that do not delay packets.
 pub fn no_time(_: &Options) -> Time {
     Time::ZERO
 }
 
-/// Implements [`super::Build::long_run`] for an impairment that neither loses, marks nor copies
-/// packets.
+/// An implementation of [`super::Build::long_run`] for impairments that do not lose, mark or
+/// duplicate packets.
 pub fn passes_all(_: &Options, _: bool) -> LongRun {
     LongRun::default()
 }
@@ -58,7 +58,7 @@ pub fn error(option: &'static str, message: &str) -> OptionError {
     }
 }
 
-/// Returns an error unless the first step is at 0 and the times ascend.
+/// Checks that the first step is at time 0 and that times ascend. Returns an error otherwise.
 pub fn steps_ascend<T>(option: &'static str, steps: &[(Time, T)]) -> Result<(), Vec<OptionError>> {
     let message = match steps.first() {
         Some((Time::ZERO, _)) if steps.is_sorted_by(|a, b| a.0 < b.0) => return Ok(()),
@@ -76,7 +76,7 @@ pub fn all_of(errors: Vec<OptionError>) -> Result<(), Vec<OptionError>> {
     }
 }
 
-/// Writes a share for netem, which expects percent.
+/// Writes a share in percent, as netem expects it.
 pub fn percent(share: f64) -> String {
     format!("{}%", share * 100.0)
 }
@@ -85,8 +85,9 @@ pub fn nanoseconds(time: Time) -> String {
     format!("{}ns", time.ns())
 }
 
-/// Writes the arguments of a netem that delays packets. A netem with a rate keeps packets in order.
-/// The rate used here adds less than a nanosecond to a frame of 12,500 bytes.
+/// Writes the arguments for a netem that delays packets. A netem keeps packets in order if it has a
+/// rate. The rate that is used here adds less than a nanosecond to the delay of a frame of 12,500
+/// bytes.
 pub fn delaying(delay: &str, keep_order: bool) -> String {
     let order = if keep_order { " rate 100tbit" } else { "" };
     format!("delay {delay}{order}")

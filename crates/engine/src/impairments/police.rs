@@ -1,13 +1,13 @@
 //! A policer: a token bucket without a buffer, as in Linux `act_police`.
 //!
-//! The bucket gains tokens at `rate`, up to `burst`. If it has enough tokens for the bytes of a
-//! packet's frame, the packet uses these tokens and passes. Otherwise the packet is dropped or
-//! marked CE (option `action`), and uses no tokens.
+//! The bucket gains tokens at `rate`, up to `burst`. If the bucket has enough tokens for the bytes
+//! of a packet's frame, the packet passes and consumes these tokens. Otherwise the packet is
+//! dropped or marked with CE (option `action`), and consumes no tokens.
 //!
-//! Deviations: both engines police packets after the queue, whereas Linux's `act_police` acts
-//! before the queue. Because `act_police` cannot mark, the kernel engine uses tailback's module
-//! `sch_impair`, which calculates in nanoseconds like the simulator. A packet that already carries
-//! CE does not count as marked on the kernel engine.
+//! Deviations: on both engines, the policer is after the queue. Linux's `act_police` is before the
+//! queue. `act_police` cannot mark packets. So the kernel engine uses tailback's module
+//! `sch_impair`, which calculates in nanoseconds like the simulator. On the kernel engine, a packet
+//! that arrives with CE does not count as marked.
 
 use tailback_record::Cause;
 
@@ -59,7 +59,7 @@ pub const ENTRY: Entry<Build> = Entry {
         netem: |options| {
             let rate = rate_of(options);
             // The kernel module stores this time in a signed 64-bit number of nanoseconds, so limit
-            // it.
+            // it to the largest such number.
             let depth = rate.time_for(burst_of(options).0).ns().min(i64::MAX as u64);
             let mark = u8::from(options.word("action") == MARK);
             let words = format!("rate {} depth {depth} mark {mark}", rate.0);
@@ -103,7 +103,7 @@ struct Policer {
     marks: bool,
     /// The time that an empty bucket needs to become full.
     depth: Time,
-    /// When the bucket will be full if no further packet uses tokens.
+    /// When the bucket will be full, if no packet consumes tokens before.
     full: Time,
 }
 
@@ -129,7 +129,7 @@ impl Impairment for Policer {
     }
 
     fn change(&mut self, options: &Options) {
-        // The change does not affect the time at which the bucket will be full.
+        // The time at which the bucket will be full stays the same.
         let full = self.full;
         *self = Policer::of(options);
         self.full = full;

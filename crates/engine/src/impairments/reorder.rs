@@ -1,10 +1,10 @@
-//! Reorders packets: delays a share of the packets by a given time (`by`), or until a given number
-//! of later packets (`distance`) has passed.
+//! Reorders packets by delaying some of them. A delayed packet waits for a given time (`by`), or
+//! until a given number of later packets (`distance`) has passed.
 //!
-//! With `by`, packets that follow within this time overtake the delayed packet. With `distance`,
-//! the same number of packets overtakes the delayed packet at every rate. RFC 4737 calls this
-//! number the extent of reordering. A packet waits for at most `patience`, so that the last packet
-//! of a flow arrives, too.
+//! With `by`, the packets that follow within this time overtake the delayed packet. With
+//! `distance`, the number of packets that overtake does not depend on the rate. RFC 4737 calls this
+//! number the extent of reordering. A packet waits for at most `patience`. So the last packet of a
+//! flow also arrives.
 
 use std::collections::VecDeque;
 
@@ -81,7 +81,7 @@ pub const ENTRY: Entry<Build> = Entry {
                 let message = "netem delays late packets by a time, not by a number of packets";
                 return Err(Refused::new(DISTANCE, message, "`by`"));
             }
-            // netem's `reorder` is the probability that a packet is not delayed.
+            // In netem, `reorder` is the probability that a packet is not delayed.
             let at_once = percent(1.0 - options.float("probability"));
             let delay = delaying(&nanoseconds(late_by(options)), false);
             Ok(Netem::constant(format!("{delay} reorder {at_once}")))
@@ -141,10 +141,10 @@ struct LateByPackets {
     stream: Stream,
     distance: u64,
     patience: Time,
-    /// Number of packets so far that were not held.
+    /// How many packets have passed so far without being held.
     passed: u64,
-    /// Held packets, the oldest first. Each is stored with the value of `passed` at which it is
-    /// released.
+    /// Held packets, the oldest first. Each of them is stored with the value of `passed` at which
+    /// it is released.
     held: VecDeque<(Packet, Way, u64)>,
 }
 

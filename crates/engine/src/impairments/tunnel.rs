@@ -1,9 +1,9 @@
-//! Models how the ends of a tunnel treat the ECN field (RFC 6040). Inside the tunnel, packets have
-//! an outer header with its own ECN field.
+//! Models what the two ends of a tunnel do with the ECN field (RFC 6040). Inside the tunnel, each
+//! packet has an additional outer header, with its own ECN field.
 //!
-//! Add this impairment to the last link before the tunnel, with `end = "ingress"`, and to the last
-//! link of the tunnel, with `end = "egress"`. Queues between the two ends read and mark the outer
-//! header.
+//! Use this impairment twice. Add it to the last link before the tunnel, with `end = "ingress"`,
+//! and to the last link of the tunnel, with `end = "egress"`. Queues between these two links read
+//! and mark the outer header.
 //!
 //! | mode | ingress: outer header | egress |
 //! |---|---|---|
@@ -12,9 +12,9 @@
 //! | `full-functionality` | ECN field of the packet; ECT(0) if that field is CE (RFC 3168 section
 //! 9.1) | CE of the outer header is copied; other values are ignored |
 //!
-//! Deviations: tunnels do not nest, so a packet in a tunnel passes a second ingress unchanged. A
-//! packet without an outer header passes an egress unchanged. Outer headers add no bytes. To add
-//! bytes, set the link's `overhead`.
+//! Deviations: tunnels cannot be nested. If a packet in a tunnel passes a second ingress, nothing
+//! changes. If a packet without an outer header passes an egress, nothing changes either. Outer
+//! headers add no bytes. To add bytes, set the link's `overhead`.
 
 use tailback_record::Cause;
 
@@ -82,13 +82,13 @@ pub const ENTRY: Entry<Build> = Entry {
     },
 };
 
-/// Computes the ECN field of a packet that leaves a tunnel, from the inner and the outer field.
-/// `None` means that the packet is dropped.
+/// Computes the ECN field of a packet that leaves a tunnel, from the ECN fields of the inner and
+/// the outer header. `None` means that the packet is dropped.
 type Combine = fn(Ecn, Ecn) -> Option<Ecn>;
 
-/// One end of a tunnel, with the function that computes the ECN field there.
+/// One end of a tunnel, with the function that computes the packet's ECN field there.
 enum Tunnel {
-    /// Computes the ECN field of the outer header from the packet's ECN field.
+    /// Computes the ECN field of the outer header from the ECN field of the packet.
     Ingress(fn(Ecn) -> Ecn),
     Egress(Combine),
 }

@@ -1,8 +1,9 @@
-//! Two parallel paths with different delays, as in a bonded link or in routing over several paths
-//! of equal cost. Each path keeps its order. Packets on different paths overtake each other.
+//! Two parallel paths with different delays, as in a bonded link or with routing over several paths
+//! of equal cost. Packets on the same path keep their order. Packets on different paths may
+//! overtake each other.
 //!
-//! How often packets are reordered depends on how the path is chosen. If the path is chosen for
-//! each packet (`random`, `turns`), nearly all packets are reordered. With `flowlets`, packets are
+//! How many packets are reordered depends on how the path is chosen. If it is chosen for each
+//! packet (`random`, `turns`), nearly all packets are reordered. With `flowlets`, packets are
 //! reordered only if the delays of the paths differ by more than `gap`.
 
 use super::options::{passes_all, share};
@@ -70,13 +71,13 @@ pub const ENTRY: Entry<Build> = Entry {
 
 enum Spread {
     Random,
-    /// Packets alternate between the paths, in proportion to their shares. The number states by
-    /// what fraction of a packet the second path is behind its share.
+    /// Packets alternate between the two paths in proportion to the shares of the paths. The number
+    /// is the fraction of a packet by which the second path is behind its share.
     Turns(f64),
     Flowlets {
         gap: Time,
-        /// For each flow and direction: when the last packet came, and whether it took the second
-        /// path.
+        /// For each flow and direction: when the last packet arrived, and whether it took the
+        /// second path.
         last: Vec<[Option<(Time, bool)>; 2]>,
     },
 }

@@ -5,7 +5,7 @@ use crate::impairments::options::time;
 use crate::registry::{Options, Value};
 use crate::rng::Stream;
 
-/// A probability distribution of the delay of a packet; parameters in ns.
+/// A probability distribution of packet delays. Its parameters are in ns.
 pub(super) enum Distribution {
     Uniform { mean: f64 },
     Normal { mean: f64, deviation: f64 },
@@ -16,14 +16,14 @@ pub(super) enum Distribution {
     Wifi { collisions: f64 },
 }
 
-/// The number of standard deviations at which a normal distribution is truncated.
+/// A normal distribution is truncated at this many standard deviations.
 const CUT: f64 = 3.0;
 
-/// Smallest tail probability used, so that no delay is infinite.
+/// The smallest tail probability that is used, so that no delay is infinite.
 const LEAST_TAIL: f64 = 1e-16;
 
-/// Mean number of collisions of a packet on a busy Wi-Fi channel, if the packet collides at all.
-/// The next constant is the time that each collision takes, ms.
+/// How often a packet collides on a busy Wi-Fi channel on average, if it collides at all. The next
+/// constant is the time per collision, in ms.
 const COLLISIONS: f64 = 12.0;
 const COLLISION_MS: f64 = 7.5;
 
@@ -47,14 +47,14 @@ impl Distribution {
                 let list = options.list("quantiles").iter();
                 Distribution::Quantiles(list.filter_map(Value::number).collect())
             }
-            // The mean consists of 1 ms of waiting for the medium, plus the time of the collisions.
+            // On average, a packet waits 1 ms for the medium. The time of the collisions is added.
             _ => Distribution::Wifi {
                 collisions: ((mean / 1e6 - 1.0) / (COLLISIONS * COLLISION_MS)).clamp(0.0, 1.0),
             },
         }
     }
 
-    /// Returns a delay that very few packets exceed, ns.
+    /// Returns a delay that very few packets exceed, in ns.
     pub fn most(&self) -> f64 {
         match self {
             Distribution::Wifi { .. } => 1e9,
@@ -63,10 +63,11 @@ impl Distribution {
         }
     }
 
-    /// Maps a draw of the standard normal distribution to a delay, ns.
+    /// Maps a draw of the standard normal distribution to a delay, in ns.
     pub fn at(&self, z: f64) -> f64 {
-        // Compute the probabilities of values below and above `z`. `below` is precise for small
-        // probabilities below `z`, and `above` for small probabilities above `z`.
+        // Compute the probability of values below `z` and that of values above `z`. Of the two,
+        // `below` is precise if the probability below `z` is small, and `above` is precise if the
+        // probability above `z` is small.
         let below = || 0.5 * libm::erfc(-z * std::f64::consts::FRAC_1_SQRT_2);
         let above = || (0.5 * libm::erfc(z * std::f64::consts::FRAC_1_SQRT_2)).max(LEAST_TAIL);
         match self {
@@ -97,8 +98,8 @@ fn poisson(stream: &mut Stream, mean: f64) -> f64 {
     count
 }
 
-/// Draws the delay of a packet on a busy Wi-Fi channel, ns. The packet waits for the medium for
-/// some milliseconds, and sometimes it collides a dozen times.
+/// Draws the delay of a packet on a busy Wi-Fi channel, in ns. The packet waits some milliseconds
+/// for the medium. Sometimes it also collides about a dozen times.
 pub(super) fn wifi(stream: &mut Stream, collisions: f64) -> f64 {
     let medium = poisson(stream, 1.0);
     let part = stream.uniform();
