@@ -238,7 +238,7 @@ set_option = click.option(
     "overrides",
     multiple=True,
     metavar="KEY=VALUE",
-    help="Set a key of the scenario, named by its path, to this value, e.g. "
+    help="Set a key of the scenario to this value. Write the key as its path, e.g. "
     "bottleneck.rate=10Mbit. Can be repeated.",
 )
 

@@ -30,9 +30,9 @@ def spread_options(command: Callable[..., int]) -> Callable[..., int]:
         "--shard",
         "part",
         metavar="I/N|auto[/N]",
-        help="Divide the runs into N parts of about equal cost, and run only part I. auto "
-        "takes I and N from the job array of Slurm, AWS Batch or Kubernetes. `tailback merge` "
-        "joins the results.",
+        help="Divide the runs into N parts of about equal cost, and run only part I. With auto, "
+        "tailback reads I and N from the environment variables of a job array (Slurm, AWS Batch or "
+        "Kubernetes). `tailback merge` joins the results.",
     )
     @functools.wraps(command)
     def spread(*args: Any, cluster: str | None, part: str | None, **kwargs: Any) -> int:

@@ -36,12 +36,12 @@ if TYPE_CHECKING:
     multiple=True,
     metavar="NAME",
     help="Keep only this metric [default: throughput, delay and other common metrics], e.g. "
-    "link.drops for drops at links. `tailback list metrics` lists all. Can be repeated.",
+    "link.drops for drops at links. `tailback list metrics` lists all metrics. Can be repeated.",
 )
 @click.option("--force", is_flag=True, help="Replace TARGET if it exists.")
 @set_option
 @run_options(
-    seeds_help="Number of seeds for each point of the sweep [default: the number in FILE, or 10].",
+    seeds_help="Number of seeds for each sweep point [default: the number in FILE, or 10].",
     read_only=True,
 )
 def baseline(

@@ -26,7 +26,7 @@ from tailback.cli.options import count_type, for_this_command
     required=True,
     metavar="DIR",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder of a plugin. `tailback new --crate` creates one. Can be repeated.",
+    help="Folder of a plugin. `tailback new --crate` creates a plugin. Can be repeated.",
 )
 @click.option("--test", "tested", is_flag=True, help="Also run the tests of the plugins.")
 @click.option(
@@ -40,8 +40,8 @@ def build(context: click.Context, folders: tuple[Path, ...], tested: bool, jobs:
     """Compile the engine with your plugins.
 
     tailback keeps the compiled engine in its cache. `run --with DIR`, or a scenario with the key
-    `with`, compiles the engine only if the cache does not have it. This command also shows what the
-    plugins register and what the compiler prints.
+    `with`, compiles the engine only if the cache does not contain that engine. This command also
+    shows what the plugins register and what the compiler prints.
     """
     from tailback.plugins import copies, workspace
     from tailback.plugins.crate import read_all

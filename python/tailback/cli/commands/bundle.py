@@ -37,13 +37,16 @@ from tailback.running.options import RunOptions
     help="File to write [default: the name of TARGET with .zip].",
 )
 @click.option(
-    "--license", "license_", metavar="TEXT", help="License of the results, for the metadata."
+    "--license",
+    "license_",
+    metavar="TEXT",
+    help="License of the results, to be written into the metadata.",
 )
 @click.option(
     "--max-cpu-s",
     type=click.FloatRange(min=0, min_open=True),
     metavar="SECONDS",
-    help="CPU time that --verify may take, in seconds [default: 3600].",
+    help="CPU time that --verify may use at most, in seconds [default: 3600].",
 )
 @run_options(spread=False)
 @json_option

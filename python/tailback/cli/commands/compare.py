@@ -53,9 +53,10 @@ if TYPE_CHECKING:
     "variants",
     multiple=True,
     metavar="NAME[:KEY=VALUE]",
-    help="A variant of FILE, with the value at path KEY replaced. Repeat the option with the same "
-    "NAME to replace more values. NAME alone is the unchanged file. The keys engine and kernel "
-    "choose the engine and the guest kernel. The first variant is the baseline.",
+    help="A variant of FILE in which the key with the path KEY has the value VALUE. Repeat the "
+    "option with the same NAME to replace more values. NAME without KEY=VALUE is the unchanged "
+    "FILE. The keys engine and kernel choose the engine and the guest kernel. The first variant is "
+    "the baseline.",
 )
 @click.option(
     "--without",
@@ -94,7 +95,7 @@ if TYPE_CHECKING:
     "parts",
     multiple=True,
     metavar="NAME",
-    help="With SET: run only this part of it [default: all]. Can be repeated.",
+    help="With SET: run only this part of SET [default: all]. Can be repeated.",
 )
 @click.option("--quick", is_flag=True, help="With SET: run fewer scenarios, and shorter ones.")
 @click.option(
@@ -134,22 +135,22 @@ def compare(
     options: RunOptions,
     as_json: bool,
 ) -> int:
-    """Compare variants of a scenario, or stored sweeps, and show what differs beyond noise.
+    """Compare variants of a scenario, or stored sweeps, and show which differences exceed noise.
 
     Every variant runs at the same sweep points with the same seeds (10 by default, unless FILE sets
-    another number). The table marks a difference from the first variant with a star if it is more
-    than noise (q below 0.05). At most 5 % of the stars are expected to be wrong. This share is the
-    false discovery rate.
+    another number). The table marks a difference from the first variant with a star if the
+    difference is more than noise (q below 0.05). At most 5 % of the stars are expected to be wrong.
+    This share of wrong stars is the false discovery rate.
 
     SET is the name of a set of scenarios that comes with tailback. The only set is l4s-battery. Its
-    parts are 1-1, 1h-1h, 1l-1l (together equal-rtt), flows, mixed-rtt and overload. Its flows are
-    called L and C, and its link is called bottleneck. For example, the variant
-    NAME:bottleneck.queue.target=18ms changes the queue in all parts. The presets are dctcp (DCTCP
-    instead of Prague in L, and any_ect for the queue; the kernel engine always uses this preset),
-    step-2019 (step thresholds of 6 and 2 ms at 4 and 12 Mbit/s) and overload-5 (five flows in each
-    class). With SET, the report is also written as a PDF.
+    parts are 1-1, 1h-1h, 1l-1l, flows, mixed-rtt and overload. The name equal-rtt selects the first
+    three parts. The flows of l4s-battery are called L and C, and the link is called bottleneck. For
+    example, the variant NAME:bottleneck.queue.target=18ms changes the queue in all parts. There are
+    three presets. dctcp uses DCTCP instead of Prague in L, and sets any_ect for the queue. The
+    kernel engine always uses this preset. step-2019 sets step thresholds of 6 and 2 ms at 4 and 12
+    Mbit/s. overload-5 has five flows in each class. With SET, the report is also written as a PDF.
 
-    STORED is the folder of a sweep (results/sweeps/ID), the id of a sweep or its beginning,
+    STORED is the folder of a sweep (results/sweeps/ID), the id of a sweep, the beginning of its id,
     `latest`, or the folder of a run (results/runs/ID). It can also be a data file of Flent
     (.flent.gz), or a folder of such files that repeat one experiment. A qlog file of a sender
     (.qlog, .sqlog) is compared with a run, or with a scenario FILE, which tailback then runs first.

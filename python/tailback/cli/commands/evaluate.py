@@ -52,15 +52,15 @@ _OPTIONS = (
         "--since",
         type=click.Path(exists=True, dir_okay=False, path_type=Path),
         metavar="FILE",
-        help="Print which verdicts differ from those in FILE, which is the output of an "
-        "earlier evaluation with --json.",
+        help="Print which verdicts have changed since an earlier evaluation. FILE has the output "
+        "of that evaluation with --json.",
     ),
     click.option(
         "--part",
         "parts",
         multiple=True,
         metavar="SECTION",
-        help="Evaluate only this section and those within it: 5.2 includes 5.2.1 [default: all "
+        help="Evaluate only this section and its subsections, e.g. 5.2 with 5.2.1 [default: all "
         "sections of the standard]. The sections nsperf and L4S (`evaluate cc`) and L4S-battery "
         "(`evaluate queue`) run only if this option names them. Can be repeated.",
     ),

@@ -54,12 +54,13 @@ def explain(run: str, flows: tuple[str, ...], where: tuple[str, ...], as_json: b
     RUN is the folder of a run (results/runs/ID), its id, the beginning of its id, or `latest`
     [default]. `latest` is the first run of the latest sweep, or the run that --where selects.
 
-    For each flow the command prints what the flow waited for, as shares of its time. It also prints
-    when, why and by how much the flow's window was reduced. For each queue it prints whether the
-    queue never drained or had only bursts, which flows' bytes waited in it, its drops and marks by
-    cause, and its state over time. For two flows at one queue, it prints how each flow responds to
-    the queue's drops and marks. --json has every number as a field, and lists the reductions one by
-    one. tailback does not explain [[programs]], because it records nothing inside them.
+    For each flow, the command prints what the flow waited for, and for which share of the time. It
+    also prints when, why and by how much the flow's window was reduced. For each queue, it prints
+    whether the queue never drained or held only bursts. It also prints which flows' bytes waited in
+    the queue, the drops and marks by cause, and the queue's state over time. For two flows at one
+    queue, it prints how each flow responds to the queue's drops and marks. --json prints every
+    number as a field, and lists every reduction of a window separately. tailback does not explain
+    [[programs]], because it records nothing inside them.
 
     docs/how-to/explain.md has examples with known causes.
     """

@@ -73,11 +73,12 @@ def export(
     interfaces, Wireshark treats it as sent twice. To analyse TCP, choose one interface, e.g. with
     --interface bottleneck.in.
 
-    qlog writes FILE for one flow, or NAME.FLOW.sqlog for each of several flows, in qlog's current
-    schema. The file has the windows, RTT and states of the sender, why slow start ended and why the
-    window was reduced. With record.series = "acks" the file has every ACK, and with record.events =
-    true every drop and mark. qlog-0.3 is the older JSON format that qvis reads. A qlog file that a
-    program's stack wrote is copied unchanged, to NAME.PROGRAM.FILE.
+    qlog writes FILE if the run has one flow, and otherwise a file NAME.FLOW.sqlog for each flow.
+    The files use qlog's current schema. A file has the sender's windows, RTT and states. It also
+    has the reasons why slow start ended and why the window was reduced. With record.series = "acks"
+    the file has every ACK, and with record.events = true every drop and mark. qlog-0.3 is the older
+    JSON format that qvis reads. A qlog file that a program's stack wrote is copied unchanged, to
+    NAME.PROGRAM.FILE.
     """
     from tailback import interop
     from tailback.store import layout

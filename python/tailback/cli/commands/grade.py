@@ -46,12 +46,13 @@ def grade(
     as_csv: bool,
     as_json: bool,
 ) -> int:
-    """Grade submissions to a task by the assertions of its scenario.
+    """Grade submissions to a task: test which assertions of the task's scenario hold.
 
     TASK is a task file, or a folder with the file task.toml. The task names a scenario and the keys
     that a submission may set. A submission must not set other keys. SUBMISSIONS is a folder with a
     file NAME.toml for each submission. An assertion holds if the mean over seeds is within its
-    bound. An invalid submission is listed with file, line and column, and affects only its own row.
+    bound. If a submission is invalid, an error message names its file, line and column. The command
+    still grades the other submissions.
 
     docs/how-to/teach.md describes the format of tasks.
     """

@@ -66,8 +66,8 @@ def kernel() -> None:
     "programs",
     multiple=True,
     metavar="NAME",
-    help="Build what a kind of [[programs]] needs: aioquic, flent, quic-go, quiche, quinn, "
-    "s2n-quic. Can be repeated.",
+    help="Build the software that this kind of [[programs]] needs: aioquic, flent, quic-go, "
+    "quiche, quinn, s2n-quic. Can be repeated.",
 )
 @click.option(
     "--jobs",
@@ -95,8 +95,8 @@ def build(
     and --release, for the guest kernel of that release. With only --program, it builds programs. An
     interrupted build resumes.
 
-    A new guest kernel becomes the one in use, except if it is built with --release. A scenario
-    chooses a guest kernel that was built with --release by this release, e.g. kernel = "6.1".
+    tailback then uses the new guest kernel, except if it was built with --release. To use a guest
+    kernel that was built with --release, name the release in the scenario, e.g. kernel = "6.1".
     """
     from tailback.base import machine
 
@@ -220,8 +220,9 @@ def clock(
     """Run a set of scenarios in virtual and in real time, and show how the results
     differ.
 
-    Runs in real time last as long as their scenario: 15 runs of 20 s for each seed. --jobs sets how
-    many run at the same time. Do not use the machine for anything else meanwhile.
+    A run in real time lasts as long as its scenario. For each seed there are 15 runs of 20 s.
+    --jobs sets how many run at the same time. Do not use the machine for anything else while the
+    command runs.
     """
     import tempfile
 

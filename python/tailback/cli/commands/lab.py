@@ -22,14 +22,14 @@ from tailback.cli.help import Command
 @click.argument("name", metavar="[FILE|RUN]", required=False)
 @click.option("--no-browser", is_flag=True, help="Print the address and do not open a browser.")
 def lab(name: str | None, no_browser: bool) -> int:
-    """Open a scenario in the browser, where every change runs it again.
+    """Open a scenario in a browser page that runs the scenario again after every change.
 
     RUN is the folder of a run (results/runs/ID), its id, the beginning of its id, or `latest` if
-    the latest sweep has only one run. The page then opens with the scenario of this run.
+    the latest sweep has only one run. With RUN, the page opens with the scenario of that run.
 
-    The page contains the simulator, compiled for browsers. It needs no network. A run in the page
-    has the same results and the same id as with `tailback run`. The page stores nothing on this
-    machine. tailback serves the page until you press Ctrl-C.
+    The page contains the simulator, compiled for browsers. The page needs no network connection. A
+    run in the page has the same results and the same id as with `tailback run`. The page stores
+    nothing on this machine. tailback serves the page until you press Ctrl-C.
     """
     import webbrowser
 

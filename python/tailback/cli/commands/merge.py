@@ -33,9 +33,9 @@ from tailback.cli.options import json_option, quiet_option
 def merge(stores: tuple[str, ...], into: Path, as_json: bool) -> int:
     """Merge the runs and sweeps of several folders of results (stores) into one.
 
-    The command checks the hashes of every run. Runs and sweeps that are already in the store of
-    --into stay unchanged. Reports and comparisons are not copied. To write a report again from the
-    merged runs, repeat the command that wrote it.
+    The command checks the hashes of every run. Runs and sweeps that the target folder already
+    contains stay unchanged. Reports and comparisons are not copied. To write a report again from
+    the merged runs, repeat the command that wrote it.
     """
     from tailback.running.spread.merge import merge as put_together
 

@@ -37,7 +37,8 @@ from tailback.cli.help import Command
     "--crate",
     "kind",
     type=click.Choice(("cc", "queue", "traffic", "stack")),
-    help="Create a plugin for an algorithm or a transport stack of your own, in the folder NAME.",
+    help="Create a plugin in the folder NAME, in which you can write your own algorithm or "
+    "transport stack.",
 )
 def new(name: str | None, listed: bool, lesson: str | None, kind: str | None) -> int:
     """Print an example scenario [default: first], write the files of a lesson, or create a

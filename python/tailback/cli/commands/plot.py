@@ -71,8 +71,8 @@ def _scale_option(axis: str) -> Callable[[click.decorators.FC], click.decorators
     "--color",
     metavar="KEY",
     shell_complete=swept_keys,
-    help="Key whose values have different colours, e.g. bottleneck.queue.aqm, or flow, link, "
-    "class, seed [default: chosen for the sweep].",
+    help="Draw the values of this key in different colours, e.g. bottleneck.queue.aqm. Instead of "
+    "a key, you can name flow, link, class or seed [default: chosen for the sweep].",
 )
 @click.option(
     "--facet",
@@ -101,8 +101,9 @@ def _scale_option(axis: str) -> Callable[[click.decorators.FC], click.decorators
     "--without",
     metavar="NAME",
     help=(
-        "Draw the harm that this flow or source of traffic does to the others: harm_throughput, "
-        "or the metric of harm that --y names. Needs a sweep that was run with --without NAME."
+        "Draw the harm that this flow or source of traffic does to the others. The metric is "
+        "harm_throughput, unless --y names another metric of harm. The sweep must have been run "
+        "with --without NAME."
     ),
 )
 @_scale_option("x")
@@ -111,13 +112,13 @@ def _scale_option(axis: str) -> Callable[[click.decorators.FC], click.decorators
     "--out",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="File to write: .pdf, .svg, .png, .html or .vl.json [default: ID.pdf, with the id of "
-    "the sweep].",
+    help="File to write: .pdf, .svg, .png, .html or .vl.json [default: ID.pdf, where ID is the id "
+    "of the sweep].",
 )
 @click.option(
     "--width",
     metavar="LENGTH",
-    help="Width of the whole figure [default: 85mm, with panels 178mm].",
+    help="Width of the whole figure [default: 85mm; 178mm for figures with panels].",
 )
 @click.option(
     "--height",
@@ -128,8 +129,8 @@ def _scale_option(axis: str) -> Callable[[click.decorators.FC], click.decorators
     "--font-size",
     type=float,
     metavar="POINTS",
-    help="Font size of titles, in points. Other text is a point smaller [default: 8, on slides "
-    "24].",
+    help="Font size of titles, in points. Other text is one point smaller [default: 8; 24 with "
+    "--style slides].",
 )
 @click.option(
     "--style",
@@ -165,14 +166,14 @@ def _scale_option(axis: str) -> Callable[[click.decorators.FC], click.decorators
     "laws",
     multiple=True,
     metavar="LAW",
-    help="In a figure over a probability of loss, draw the curve that a formula predicts: rfc9438 "
-    "(CUBIC) or reno. Can be repeated.",
+    help="In a figure whose x axis is a probability of loss, draw the curve that a formula "
+    "predicts: rfc9438 (CUBIC) or reno. Can be repeated.",
 )
 @click.option(
     "--events",
     metavar="KIND[,KIND...]",
-    help="In a figure over time, mark these events with ticks: drops, marks, slow-start-exit, or "
-    "all (all three kinds).",
+    help="In a figure whose x axis is time, mark these events with ticks: drops, marks, "
+    "slow-start-exit, or all (all three kinds).",
 )
 @with_option
 @quiet_option
@@ -203,10 +204,10 @@ def plot(
 ) -> int:
     """Draw a figure of a sweep: a metric against the swept keys, or a series over time.
 
-    RESULTS is the folder or id of a sweep, or the folder of a run. If it is a folder of results,
-    tailback draws the latest sweep in it [default: latest]. tailback chooses every option that you
-    leave out, and prints the options that it chose on stderr. Figures combine the results of all
-    seeds, and show 95 % intervals.
+    RESULTS is the folder or id of a sweep, or the folder of a run. If RESULTS is a folder of
+    results, tailback draws the latest sweep in it [default: latest]. tailback chooses every option
+    that you leave out, and prints the options that it chose on stderr. Figures combine the results
+    of all seeds, and show 95 % intervals.
 
     docs/how-to/plot.md shows every kind of figure.
     """

@@ -33,8 +33,8 @@ from tailback.cli.options import quiet_option, report_options, with_option
 def report(folder: Path, pdf: bool) -> int:
     """Write the report of a sweep [default: latest].
 
-    DIR is the folder of a sweep (results/sweeps/ID). If it is a folder of results, tailback reports
-    the latest sweep in it. SWEEP is the id of a sweep, or the beginning of its id.
+    DIR is the folder of a sweep (results/sweeps/ID). If DIR is a folder of results, tailback writes
+    the report of the latest sweep in it. SWEEP is the id of a sweep, or the beginning of its id.
     """
     from tailback.report import also_pdf
     from tailback.report.sweep import write_folder

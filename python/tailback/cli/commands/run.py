@@ -62,8 +62,9 @@ def run(
 ) -> int:
     """Run a scenario or a sweep.
 
-    FILE is a scenario. If it has a table [sweep], tailback runs every combination of the listed
-    values. Such a combination is called a sweep point. Stored runs are reused.
+    FILE is a scenario. If FILE has a table [sweep], tailback runs every combination of the values
+    in that table. Each combination is called a sweep point. If the results of a run are already
+    stored, tailback uses them instead of running it again.
     """
     from tailback.running import engines, execution, scenarios
     from tailback.store import layout

@@ -56,8 +56,8 @@ if TYPE_CHECKING:
     "--subject-to",
     multiple=True,
     metavar="METRIC>=N",
-    help="Bound that results must meet: METRIC>=N, such as jain>=0.9, or METRIC<=N. Can be "
-    "repeated.",
+    help="Bound that the results must meet, written as METRIC>=N (such as jain>=0.9) or METRIC<=N. "
+    "Can be repeated.",
 )
 @click.option(
     "--over",
@@ -71,7 +71,8 @@ if TYPE_CHECKING:
     default="mean",
     show_default=True,
     metavar="mean|worst",
-    help="Whether a goal is the mean of its metric over the values of --over, or the worst value.",
+    help="Whether a goal is the mean of the metric over all values that --over sets, or the "
+    "metric's worst value.",
 )
 @click.option(
     "--runs",
@@ -134,12 +135,13 @@ def tune(
     options: RunOptions,
     as_json: bool,
 ) -> int:
-    """Search for the best values of keys of a scenario.
+    """Search for the values of a scenario's keys that give the best results.
 
     A candidate is a combination of values of the keys. With several goals, the result is a Pareto
     front: a candidate is on the front if no other candidate is better in one goal and at least as
-    good in the others. At the end tailback runs these candidates and the unchanged FILE with seeds
-    that the search did not use. The report has a scenario file for each candidate of the front.
+    good in the others. At the end tailback runs the candidates on the front and the unchanged FILE
+    with seeds that the search did not use. The report has a scenario file for each candidate on the
+    front.
 
     With the same --seed, the result does not depend on --jobs. If a search is killed, the same
     command resumes it.

@@ -27,13 +27,12 @@ if TYPE_CHECKING:
 @quiet_option
 @json_option
 def verify(folder: Path | None, as_json: bool) -> int:
-    """Check that stored results are unchanged since they were written.
+    """Check that stored results have not changed since tailback wrote them.
 
     DIR is a folder of results [default: results]. The command compares every file of every run,
-    sweep and report with the size and hash that were recorded when the file was written. It changes
-    nothing.
-    The next `run` moves a damaged run to runs/.damaged and runs it again; the next `report`
-    replaces a damaged report. The exit status is 1 if anything is damaged.
+    sweep and report with the size and hash that were recorded when the file was written. The
+    command changes no file. The next `run` moves a damaged run to runs/.damaged and runs it again;
+    the next `report` replaces a damaged report. The exit status is 1 if anything is damaged.
     """
     from tailback.store import layout
     from tailback.store.verify import verify as check

@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 @click.option(
     "--page",
     is_flag=True,
-    help="Write the docs page of the experiment beside the report. This runs every part of the "
-    "experiment with all seeds and full durations. If the publication leaves a detail open, "
-    "it runs every interpretation.",
+    help="Write the docs page of the experiment beside the report. With --page, tailback runs "
+    "every part of the experiment with all seeds and full durations. If the publication leaves a "
+    "detail open, tailback runs every interpretation of the detail.",
 )
 @report_options
 @run_options(
@@ -53,8 +53,8 @@ def reproduce(
     options: RunOptions,
     as_json: bool,
 ) -> int:
-    """Run a published experiment, write its report, and print how far measured values are from
-    published ones."""
+    """Run a published experiment, write its report, and print how far the measured values are
+    from the published values."""
     from tailback.running import engines
     from tailback_studies import experiments
     from tailback_studies.reproduction.experiment import known_parts

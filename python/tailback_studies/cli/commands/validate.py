@@ -43,9 +43,9 @@ if TYPE_CHECKING:
 @click.option(
     "--write",
     is_flag=True,
-    help="Write docs/evidence/validation.md and its figures too, or with --queue NAME "
-    "docs/evidence/validation-NAME.md. NAME is the group if all queues of a group are chosen, "
-    "otherwise the first queue.",
+    help="Also write docs/evidence/validation.md and its figures. With --queue NAME, write "
+    "docs/evidence/validation-NAME.md instead. NAME is the group if all queues of a group are "
+    "chosen, otherwise the first queue.",
 )
 @click.option(
     "--stored",
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     engine=False,
     cores=False,
     spread=False,
-    seeds_help="Number of seeds of each scenario [default: 5, with --quick fewer].",
+    seeds_help="Number of seeds of each scenario [default: 5; fewer with --quick].",
 )
 @json_option
 def validate(
@@ -69,10 +69,11 @@ def validate(
 ) -> int:
     """Compare the simulator with the Linux kernel in a grid of scenarios.
 
-    The scenarios run single and competing congestion controls, Accurate ECN, BBR and short
-    connections through every queue that both engines have, with 5 seeds each. Stored runs are
-    reused, so an interrupted command resumes. The exit status is 1 if a difference exceeds its
-    limit, a scenario has no measurement, or a run failed.
+    The scenarios send traffic through every queue that both engines have. The traffic is single
+    flows, competing congestion controls, Accurate ECN, BBR or short connections. Each scenario runs
+    with 5 seeds. The command reuses stored runs. To resume an interrupted command, repeat it. The
+    exit status is 1 if a difference exceeds its limit, a scenario has no measurement, or a run
+    failed.
     """
     began = time.monotonic()
     from tailback_studies import validation
