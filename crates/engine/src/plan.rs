@@ -68,7 +68,7 @@ keys! {
         /// Random delay that each host adds to a packet, uniform from 0 to this value. Packets keep
         /// their order. The value must be less than the time that the slowest link needs to
         /// transmit a packet. At a FIFO, use nine tenths of this transmission time. Without jitter,
-        /// the exact times at which packets arrive at a FIFO may determine which flow is how fast.
+        /// the exact times at which packets arrive at a FIFO may determine how fast each flow is.
         host_jitter: Time = ANY_TIME.default("0s");
         /// For how long every host has been running when the run begins. This time determines when
         /// the host's timer ticks of 1 ms occur. By default, each host has a random time that is

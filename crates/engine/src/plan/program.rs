@@ -41,7 +41,7 @@ keys! {
         /// working folder of each program has symbolic links to these files. The id of a run
         /// depends on the content of the files.
         files: Vec<FilePlan> => key(KeyKind::Files);
-        /// Debian packages that the programs need. tailback also installs the packages on which
+        /// Debian packages that the programs need. tailback also unpacks the packages on which
         /// these packages depend.
         packages: Vec<String> => key(KeyKind::Words);
         /// Environment variables, { NAME = "value" }, in addition to PATH, HOME, OUT and LANG.
