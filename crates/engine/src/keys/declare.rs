@@ -14,10 +14,10 @@ macro_rules! words {
         }
 
         impl $name {
-            /// All words, as written in a file.
+            /// All words of the enum, as written in a file.
             pub const WORDS: &'static [&'static str] = &[$($word),+];
 
-            /// A key that accepts any of these words.
+            /// A key that accepts each of these words.
             pub const KEY: $crate::keys::Key =
                 $crate::keys::plain($crate::registry::Kind::Word($name::WORDS));
 
@@ -60,12 +60,13 @@ macro_rules! words {
 
 /// Declares a struct of the plan and the table of its keys. Each line has one of these forms:
 ///
-/// - `field: Type = key;` a key whose value goes into the field unchanged;
-/// - `field: Type => key;` a key that other code reads, because the field depends on several keys;
-/// - `field: Type;` a field without a key;
-/// - `key name = key;` a key without a field.
+/// - `field: Type = key;` declares a key whose value is put into the field unchanged;
+/// - `field: Type => key;` declares a key that other code reads, because the field depends on
+///   several keys;
+/// - `field: Type;` declares a field without a key;
+/// - `key name = key;` declares a key without a field.
 ///
-/// The doc comment of a line also documents its key.
+/// The doc comment of a line is also the doc of the line's key.
 #[macro_export]
 macro_rules! keys {
     ($(#[doc = $doc:literal])+ pub struct $name:ident as $label:literal { $($lines:tt)* }) => {
@@ -128,7 +129,8 @@ macro_rules! keys {
                 keys: &[$($key)*],
             };
 
-            /// Sets each field declared with `=` to the value of its key in the file.
+            /// Sets the fields that are declared with `=`. Each gets the value of its key in the
+            /// file.
             #[allow(unused_mut, unused_variables, clippy::allow_attributes)]
             pub fn set(
                 &mut self,
@@ -142,8 +144,8 @@ macro_rules! keys {
                 })*
             }
 
-            /// Returns an error for each key declared with `=` whose value an engine does not
-            /// support. `path` is the path of this table.
+            /// Checks the fields that are declared with `=`. Returns an error for each value that
+            /// an engine does not support. `path` is the path of this table in the scenario.
             #[allow(unused_variables, clippy::allow_attributes)]
             pub fn refusals(
                 &self,

@@ -1,10 +1,11 @@
-//! Declares the keys of a scenario file. Each key is declared once, next to the part of the plan
-//! that it fills.
+//! Declares the keys of a scenario file. Each key is declared only once, next to the part of the
+//! plan that it sets.
 //!
-//! [`keys!`](crate::keys!) turns one list into a struct of the plan with its defaults, and into the
-//! table of its keys. From the list it also derives code that fills the struct from a file, the
-//! canonical form of the struct, and the values that an engine rejects. [`words!`](crate::words!)
-//! declares the words that a key accepts, together with their enum.
+//! [`keys!`](crate::keys!) reads one list of keys. From this list, it creates a struct of the plan
+//! with defaults, and the table of the keys. It also creates code that fills the struct from a
+//! file, that returns the struct in canonical form, and that finds values that an engine rejects.
+//! [`words!`](crate::words!) declares the words that a key accepts, and an enum with one variant
+//! for each word.
 
 mod declare;
 mod part;
@@ -56,12 +57,12 @@ pub enum Registry {
     Impairments,
     /// Ready-made programs.
     Programs,
-    /// Transport stacks, which implement kinds of programs in the simulator.
+    /// Transport stacks. In the simulator, they implement kinds of programs.
     Stacks,
 }
 
 impl Registry {
-    /// Returns the noun that messages use for an entry of this registry.
+    /// Returns the noun by which messages refer to an entry of this registry.
     pub const fn noun(self) -> &'static str {
         match self {
             Registry::Aqm => "queue discipline",
@@ -73,7 +74,7 @@ impl Registry {
         }
     }
 
-    /// Returns the key that names the entry in its table.
+    /// Returns the key that contains the entry's name in the entry's table.
     pub const fn name_key(self) -> &'static str {
         match self {
             Registry::Aqm => "aqm",
@@ -88,19 +89,19 @@ impl Registry {
 /// The kind of values that a key accepts.
 #[derive(Clone, Copy, Debug)]
 pub enum KeyKind {
-    /// A plain value (number, word, time, ...), of a type that options also use.
+    /// A plain value (number, word, time, ...). Options have values of the same types.
     Plain(Kind),
     /// A string.
     Text,
     /// The name of a link, flow or source.
     Name,
-    /// The name of a class.
+    /// The name of a class of flows, traffic and programs.
     Class,
-    /// A constant rate, steps of a rate, or a trace.
+    /// A constant rate, a rate that changes in steps, or a trace.
     Rate,
-    /// An entry of a registry: its name, or a table with its name and options.
+    /// An entry of a registry. The value is its name, or a table with its name and its options.
     Entry(Registry),
-    /// The name of a registry's entry. The entry's options are further keys of the same table.
+    /// The name of an entry of a registry. The entry's options are further keys of the same table.
     Word(Registry),
     /// A list of names of links, in order.
     Route,
@@ -114,25 +115,25 @@ pub enum KeyKind {
     Words,
     /// A table whose values are strings.
     Texts,
-    /// When a server is ready.
+    /// The sign by which tailback recognises that a server is ready.
     Ready,
     /// A date, with or without a time.
     Date,
-    /// Packet numbers to mark and to drop.
+    /// The numbers of packets to mark and of packets to drop.
     Schedule,
     /// The burst of a shaper: a number of bytes, or "tc" for the value that tc computes.
     Burst,
     /// The names of two hosts.
     Hosts,
-    /// Pairs of times, ascending.
+    /// A list of pairs of times, in ascending order.
     Pauses,
-    /// One of these words. `true` selects the first word, `false` the last.
+    /// One of these words. `true` selects the first word, and `false` selects the last word.
     Switch(&'static [&'static str]),
     /// A table.
     Table(&'static TableDef),
     /// A table of tables, with names that the user chooses.
     Map(&'static TableDef),
-    /// An array of tables.
+    /// A list of tables.
     List(&'static TableDef),
     /// The table `[sweep]`, whose keys are the paths of the values to vary.
     Sweep,
@@ -142,12 +143,12 @@ pub enum KeyKind {
     Asserts,
 }
 
-/// A table of a scenario file and its keys.
+/// A table in a scenario file, with its keys.
 #[derive(Clone, Copy, Debug)]
 pub struct TableDef {
-    /// The table as it is written in a file, such as `[bottleneck]`.
+    /// How the table is written in a file, such as `[bottleneck]`.
     pub label: &'static str,
-    /// The purpose of the table.
+    /// What the table is for.
     pub doc: &'static str,
     /// The keys, in the order in which the reference lists them.
     pub keys: &'static [Key],
@@ -159,8 +160,8 @@ impl TableDef {
         self.keys.iter().find(|key| key.name == name)
     }
 
-    /// Returns the registry whose entries have their options as further keys of this table, if
-    /// there is one.
+    /// If the options of a registry's entries are further keys of this table, returns this
+    /// registry.
     pub fn flat(&self) -> Option<Registry> {
         self.keys.iter().find_map(|key| match key.kind {
             KeyKind::Word(registry) => Some(registry),
@@ -172,30 +173,31 @@ impl TableDef {
 /// One key of a table.
 #[derive(Clone, Copy, Debug)]
 pub struct Key {
-    /// The name, as written in a file.
+    /// The name of the key, as written in a file.
     pub name: &'static str,
-    /// Type and range.
+    /// The type and range of its value.
     pub kind: KeyKind,
-    /// The meaning of the key, and the unit of its value.
+    /// What the key means, and in which unit its value is.
     pub doc: &'static str,
-    /// The default, as written in a file. If the field is `None`, `doc` describes the default.
+    /// The default, as written in a file. If this is `None`, `doc` describes the default.
     pub default: Option<&'static str>,
-    /// Whether the key is required in its table.
+    /// Whether the table must contain this key.
     pub required: bool,
-    /// The release that added the key.
+    /// The release in which the key was added.
     pub since: &'static str,
     /// Whether the key applies only to sources that open TCP connections.
     pub of_connections: bool,
-    /// Which values an engine supports. `None` if both engines support all values.
+    /// Which values an engine supports, if it does not support all. `None` if both engines support
+    /// all values.
     pub limit: Option<Limit>,
-    /// The table that a file may contain in place of a plain value.
+    /// A table that a file may contain in place of the plain value.
     pub table: Option<&'static TableDef>,
 }
 
-/// Limits the values of a key that an engine supports.
+/// Which values of a key an engine supports.
 #[derive(Clone, Copy, Debug)]
 pub struct Limit {
-    /// The engine that the limit applies to. The other engine supports all values.
+    /// The engine to which the limit applies. The other engine supports all values.
     pub engine: EngineKind,
     /// The supported values.
     pub takes: Takes,
@@ -203,18 +205,19 @@ pub struct Limit {
     pub why: &'static str,
 }
 
-/// A set of values, as written in a file.
+/// A set of values. The values are written as in a file.
 #[derive(Clone, Copy, Debug)]
 pub enum Takes {
     /// One of these values.
     Only(&'static [&'static str]),
-    /// At most this value.
+    /// All values up to this value.
     AtMost(&'static str),
-    /// At least this value.
+    /// All values from this value on.
     AtLeast(&'static str),
 }
 
-/// Creates an optional key of this kind. The declaration adds the key's name and docs.
+/// Creates an optional key of this kind. The declaration then adds the name and the docs of the
+/// key.
 pub const fn key(kind: KeyKind) -> Key {
     Key {
         name: "",
@@ -238,7 +241,7 @@ pub const fn plain(kind: Kind) -> Key {
 pub const BOOL: Key = plain(Kind::Bool);
 /// A key for a time, which may be 0.
 pub const ANY_TIME: Key = time(Time::ZERO);
-/// A key for a time of at least 1 us, the finest time that a real host's timers resolve.
+/// A key for a time of at least 1 us. The timers of a real host do not resolve shorter times.
 pub const POSITIVE_TIME: Key = time(Time(1_000));
 /// A key for a size in bytes.
 pub const BYTES: Key = plain(Kind::Size {
@@ -272,13 +275,13 @@ pub const fn entry(registry: Registry) -> Key {
     key(KeyKind::Entry(registry))
 }
 
-/// An error about a value in a valid plan that one engine does not support.
+/// An error about a value in a plan. The plan is valid, but one engine does not support the value.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Refusal {
-    /// The path of the value, written as in `[sweep]`, with an index for each list:
+    /// The path of the value, written as in `[sweep]`. For each list, it has an index:
     /// `links[0].queue.gentle`, `flows[2].tcp.growth`, `traffic[0].rate`, `record.packets`. If the
-    /// file does not contain the whole path, errors point at the longest prefix that the file
-    /// contains.
+    /// file does not contain the whole path, error messages point at the longest part of it that
+    /// the file contains.
     pub path: String,
     /// What is not supported.
     pub message: String,
@@ -287,7 +290,7 @@ pub struct Refusal {
 }
 
 impl Key {
-    /// Returns this key with its docs, and with `name` unless it already has a name.
+    /// Returns this key with these docs. If the key has no name yet, it gets the name `name`.
     pub const fn declared(self, name: &'static str, doc: &'static str) -> Key {
         Key {
             name: if self.name.is_empty() {
@@ -300,7 +303,7 @@ impl Key {
         }
     }
 
-    /// Returns this key with a name that differs from the name of its field.
+    /// Returns this key with a name that differs from the name of the field.
     pub const fn named(self, name: &'static str) -> Key {
         Key { name, ..self }
     }
@@ -313,7 +316,7 @@ impl Key {
         }
     }
 
-    /// Returns this key, which then also accepts a table in place of its value.
+    /// Returns this key. It then also accepts a table in place of its plain value.
     pub const fn or_table(self, table: &'static TableDef) -> Key {
         Key {
             table: Some(table),
@@ -329,7 +332,8 @@ impl Key {
         }
     }
 
-    /// Returns this key with the release that added it. Keys of the first release do not need this.
+    /// Returns this key with the release in which it was added. Keys of the first release do not
+    /// need this call.
     pub const fn since(self, since: &'static str) -> Key {
         Key { since, ..self }
     }
@@ -342,12 +346,14 @@ impl Key {
         }
     }
 
-    /// Returns this key, limited to the given values on the kernel engine for the reason `why`.
+    /// Returns this key. On the kernel engine it is limited to the values `takes`, for the reason
+    /// `why`.
     pub const fn kernel(self, takes: Takes, why: &'static str) -> Key {
         self.limit(EngineKind::Kernel, takes, why)
     }
 
-    /// Returns this key, limited to the given values in the simulator for the reason `why`.
+    /// Returns this key. In the simulator it is limited to the values `takes`, for the reason
+    /// `why`.
     pub const fn sim(self, takes: Takes, why: &'static str) -> Key {
         self.limit(EngineKind::Sim, takes, why)
     }
@@ -359,7 +365,7 @@ impl Key {
         }
     }
 
-    /// Parses a default or limit, which a declaration writes as in a file.
+    /// Parses a default or a limit. Declarations write both as in a file.
     ///
     /// # Panics
     /// Panics if the text does not match the key's kind, which is a bug in the declaration.
@@ -385,8 +391,8 @@ impl Key {
         parsed.unwrap_or_default()
     }
 
-    /// Returns why an engine does not support a value. `table` is the path of the table with the
-    /// value.
+    /// If an engine does not support a value, returns the reason. `table` is the path of the table
+    /// that contains the value.
     pub fn refuses(&self, engine: EngineKind, table: &str, value: &Value) -> Option<Refusal> {
         let limit = self.limit.filter(|limit| limit.engine == engine)?;
         let (plays, expected) = match limit.takes {
@@ -410,7 +416,7 @@ impl Key {
         })
     }
 
-    /// Quotes strings as in a file.
+    /// Quotes these strings as in a file.
     fn quoted(&self, texts: &[&str]) -> Vec<String> {
         let bare = matches!(
             self.kind,

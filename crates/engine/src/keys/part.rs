@@ -1,10 +1,10 @@
-//! Converts a plan to plain data (tables, lists and values), from which other code writes it as
+//! Converts a plan to plain data (tables, lists and values). Other code then writes these data as
 //! text.
 
 use crate::rate::RatePlan;
 use crate::registry::{Algorithm, Options, Value};
 
-/// A plan, or a value in it, as plain data.
+/// A plan or a value in a plan, as plain data.
 pub enum Part<'a> {
     /// A missing value.
     Null,
@@ -12,14 +12,14 @@ pub enum Part<'a> {
     Value(Value),
     /// A name.
     Text(&'a str),
-    /// Options of an algorithm, a source or an impairment, whose name is the key `kind` of the same
-    /// table.
+    /// The options of an algorithm, a source or an impairment. Its name is in the key `kind` of the
+    /// same table.
     Options(&'a Options),
     /// An algorithm with its options.
     Algorithm(&'a Algorithm),
-    /// A rate over time.
+    /// A rate as a function of time.
     Rate(&'a RatePlan),
-    /// Parts with their names, in the order of declaration.
+    /// A table: parts with their names, in the order in which they are declared.
     Table(Vec<(&'static str, Part<'a>)>),
     /// A list of parts of one kind.
     List(Box<dyn Iterator<Item = Part<'a>> + 'a>),

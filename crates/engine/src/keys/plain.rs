@@ -4,13 +4,14 @@ use super::{AsPart, Part};
 use crate::registry::Value;
 use crate::units::{Bytes, Rate, Time};
 
-/// The type of a field that is set by one key.
+/// The type of a field that is set by a single key.
 pub trait Plain: Sized {
-    /// Converts a value from a file to the field. Returns `None` if the value has the wrong type.
+    /// Converts a value from a file to the field. Returns `None` if the value does not have the
+    /// right type.
     fn of(value: Value) -> Option<Self>;
 
-    /// Converts the field to a value for a scenario file. Returns `None` if a file cannot express
-    /// it.
+    /// Converts the field to a value for a scenario file. Returns `None` if a file cannot contain
+    /// this value.
     fn value(&self) -> Option<Value>;
 }
 

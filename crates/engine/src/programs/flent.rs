@@ -1,5 +1,5 @@
-//! Flent runs on the sender's host, and uses netperf and irtt. Their servers run on the receiver's
-//! host.
+//! Flent runs on the sender's host, and uses netperf and irtt. The servers of netperf and irtt run
+//! on the receiver's host.
 
 use super::{Build, Made, client, server, words_of};
 use crate::plan::Ready;
@@ -7,7 +7,8 @@ use crate::registry::kernel::Kernel;
 use crate::registry::rules::Rules;
 use crate::registry::{Entry, Kind, Opt, Options, no_finish};
 
-/// Seconds that Flent needs before and after a test, including the time to write its file.
+/// How many seconds Flent needs before and after a test. This includes the time in which it writes
+/// its file.
 const AROUND_S: u64 = 13;
 
 /// The registry entry of `flent`.

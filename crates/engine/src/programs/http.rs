@@ -8,7 +8,7 @@ use crate::registry::{Entry, Kind, Opt, Options, no_finish};
 
 const REPORT: &str = "curl.json";
 
-/// nginx's configuration, without addresses and ports.
+/// The configuration of nginx, without addresses and ports.
 const CONFIGURATION: &str = "daemon off;\nmaster_process off;\npid /run/nginx.pid;\n\
     error_log stderr;\nevents { worker_connections 512; }\nhttp {\naccess_log off;\nsendfile on;\n\
     keepalive_requests 1000000;\nclient_body_temp_path /tmp/body;\nproxy_temp_path /tmp/proxy;\n\
@@ -74,7 +74,7 @@ fn made(options: &Options, _: u64) -> Made {
          listen [::]:{port}{flag};\n{lines}root www;\n}}\n}}\nEND\n\
          exec nginx -p \"$PWD/\" -c nginx.conf",
     );
-    // In a URL, brackets enclose an IPv6 address.
+    // In a URL, an IPv6 address is enclosed in brackets.
     let host = match options.bool(IPV6.name) {
         true => "[{sender6}]",
         false => "{sender}",
@@ -98,8 +98,8 @@ fn made(options: &Options, _: u64) -> Made {
         sender: server(shell(nginx), Ready::Tcp(port)),
         receiver: client(shell(curl)),
         packages: words_of(&["curl", "nginx-light"]),
-        // With several downloads, curl writes several JSON objects, which together are not valid
-        // JSON.
+        // If there are several downloads, curl writes several JSON objects. A file with several
+        // objects is not valid JSON.
         results: match downloads {
             1 => vec![
                 result("goodput_mbit", REPORT, "speed_download", 8e-6),

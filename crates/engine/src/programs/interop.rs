@@ -1,8 +1,8 @@
-//! Endpoints of the QUIC interop runner, which run with their container images as root file
-//! systems. The server runs on the sender's host. The client on the receiver's host fetches files
-//! from the server over HTTP/0.9 or HTTP/3.
+//! Endpoints of the QUIC interop runner. Their container images are used as root file systems. The
+//! server runs on the sender's host. The client runs on the receiver's host, and fetches files from
+//! the server over HTTP/0.9 or HTTP/3.
 //!
-//! Server and client have the environment that the runner's containers provide:
+//! Server and client find the same environment as in the runner's containers:
 //!
 //! | item | variable or path |
 //! |---|---|
@@ -13,11 +13,11 @@
 //! | logs | `/logs`, which is stored with the run; `SSLKEYLOGFILE`, `QLOGDIR` |
 //! | names | `server`, `server4`, `server6`, `server46`, the same four names for `client`, and `sim` |
 //!
-//! An image contains two scripts that work only in the runner's own network. First, `/setup.sh`
-//! sets routes through the runner's simulator and turns off the network card's checksums. Hosts in
-//! tailback already have their routes, so tailback replaces this script. The replacement only
-//! creates `/logs/qlog`. Second, clients wait for the simulator with `/wait-for-it.sh sim:57832`.
-//! In tailback, `sim` is the client's own host, and a socket listens at this port. So
+//! The images contain two scripts that work only in the runner's own network. First, `/setup.sh`
+//! sets routes through the runner's simulator and turns off the network card's checksums. In
+//! tailback, hosts already have their routes. So tailback replaces this script. The replacement
+//! only creates `/logs/qlog`. Second, clients run `/wait-for-it.sh sim:57832` to wait for the
+//! simulator. In tailback, `sim` is the client's own host, where a socket listens at this port. So
 //! `/wait-for-it.sh` returns at once.
 
 use super::{Build, IPV6, Made, client, result, server, words_of};
@@ -28,12 +28,12 @@ use crate::registry::{Entry, Kind, Opt, OptionError, Options};
 
 const PORT: u16 = 443;
 
-/// The command of a container image, if the scenario does not set `run`.
+/// The command that is run in a container image if the scenario does not set `run`.
 const ENTRY_POINT: &str = "/run_endpoint.sh";
 
 const REPORT: &str = "interop.json";
 
-/// Largest size of all files together, bytes. The guest needs twice this memory.
+/// The largest total size of the files, in bytes. The guest needs twice as much memory.
 const MOST: u64 = 500_000_000;
 
 /// The registry entry of `interop`.
@@ -109,7 +109,7 @@ fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     }])
 }
 
-/// Returns the names that the server and the client use for a test case.
+/// Returns the names of a test case, first for the server and then for the client.
 fn names(testcase: &'static str) -> [&'static str; 2] {
     match testcase {
         "keyupdate" => ["transfer", "keyupdate"],
@@ -123,7 +123,7 @@ fn made(options: &Options, _: u64) -> Made {
     let files = files(options);
     let host = match (options.bool(IPV6.name), testcase) {
         (true, _) => "server6",
-        // The name `server46` has addresses of both families.
+        // The name `server46` has an IPv4 address and an IPv6 address.
         (false, "connectionmigration") => "server46",
         (false, _) => "server4",
     };

@@ -1,4 +1,4 @@
-//! iperf3 sends from the sender's host to the receiver's host, over the kernel's TCP or over UDP at
+//! iperf3 sends from the sender's host to the receiver's host. It uses the kernel's TCP, or UDP at
 //! a fixed rate.
 
 use super::{Build, IPV6, Made, address, client, result, server, words_of};
@@ -76,7 +76,7 @@ pub const ENTRY: Entry<Build> = Entry {
 fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     let udp = options.bool("udp");
     if udp && options.get("length").is_none() {
-        // iperf3's own default follows the route's MTU. A length of 1400 fits every link.
+        // The default of iperf3 depends on the MTU of the route. A length of 1400 fits every link.
         options.set("length", Value::Int(1400));
     }
     Ok(())
@@ -86,7 +86,7 @@ fn made(options: &Options, seconds: u64) -> Made {
     let mut run = words_of(&["iperf3", "-c"]);
     run.push(address(options, "receiver"));
     let mut add = |flag: &str, value: String| run.extend([flag.to_owned(), value]);
-    // Leave one second, because both ends exchange their results at the end of a test.
+    // Stop one second early, because both ends exchange their results at the end of a test.
     let most = seconds.saturating_sub(1).max(1);
     let time = match options.get("seconds") {
         Some(_) => options.int("seconds").unsigned_abs().min(most),
@@ -120,7 +120,7 @@ fn made(options: &Options, seconds: u64) -> Made {
     let goodput = format!("{sum}.bits_per_second");
     Made {
         sender: client(run),
-        // With `-1`, the server exits after one client.
+        // With `-1`, the server exits after it has served one client.
         receiver: server(words_of(&["iperf3", "-s", "-1"]), Ready::Tcp(PORT)),
         packages: vec!["iperf3".to_owned()],
         results: vec![result("goodput_mbit", REPORT, &goodput, 1e-6), rest],

@@ -1,5 +1,5 @@
-//! The client sends small UDP packets at equal intervals, and the server replies to each. irtt
-//! reports round-trip and one-way delays.
+//! The client sends small UDP packets at equal intervals, and the server replies to each packet.
+//! irtt reports round-trip and one-way delays.
 
 use super::{Build, IPV6, Made, address, client, result, server, words_of};
 use crate::plan::Ready;
@@ -47,7 +47,7 @@ pub const ENTRY: Entry<Build> = Entry {
 fn made(options: &Options, seconds: u64) -> Made {
     let mut run = words_of(&["irtt", "client", "-q", "-i"]);
     run.push(format!("{}us", options.time("interval").ns() / 1000));
-    // Stop sending one second early, so that the last answers arrive.
+    // Stop sending one second early, so that the last replies can arrive.
     run.extend([
         "-d".to_owned(),
         format!("{}s", seconds.saturating_sub(1).max(1)),

@@ -1,9 +1,9 @@
-//! Ready-made programs. Each kind converts a few options to the commands for both hosts of an entry
-//! of `[[programs]]`. Each kind has one file and one line in [`ENTRIES`].
+//! Ready-made programs. For each kind of program, a few options are converted to the commands for
+//! both hosts of an entry of `[[programs]]`. Each kind has one file and one line in [`ENTRIES`].
 //!
-//! Only the kernel engine runs programs. In the simulator, the transport stack of a plugin can
-//! replace a kind ([`stacks`]). Words of a command may contain the placeholders of `[[programs]]`:
-//! `{sender}`, `{receiver}`, `{sender6}`, `{receiver6}`.
+//! Only the kernel engine runs programs. In the simulator, a transport stack from a plugin can take
+//! the place of a kind ([`stacks`]). The words of a command may contain the placeholders of
+//! `[[programs]]`: `{sender}`, `{receiver}`, `{sender6}`, `{receiver6}`.
 
 use crate::plan::{InteropPlan, Ready, ResultPlan, SidePlan};
 use crate::registry::{Entry, Kind, Opt, Options, Table};
@@ -18,9 +18,9 @@ pub mod quic;
 pub mod stacks;
 pub mod words;
 
-/// How options of a ready-made program become commands.
+/// How the options of a ready-made program are converted to commands.
 pub struct Build {
-    /// Expands these options to commands. The second argument is the number of seconds that the
+    /// Converts these options to commands. The second argument is the number of seconds that the
     /// entry may run.
     pub made: fn(&Options, u64) -> Made,
 }
@@ -28,20 +28,21 @@ pub struct Build {
 /// The commands and files of an entry of `[[programs]]`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Made {
-    /// The program and arguments on the sender's host, if it runs a program.
+    /// The program and its arguments on the sender's host, if a program runs there.
     pub sender: Option<SidePlan>,
-    /// The program and arguments on the receiver's host, if it runs a program.
+    /// The program and its arguments on the receiver's host, if a program runs there.
     pub receiver: Option<SidePlan>,
     /// Debian packages that the commands need.
     pub packages: Vec<String>,
-    /// One of tailback's own programs, compiled on this machine. In the guest it is `/files/NAME`.
+    /// The name of one of tailback's own programs, which was compiled on this machine. In the
+    /// guest, the program is `/files/NAME`.
     pub built: Option<&'static str>,
-    /// Numbers to read from the files that the programs write.
+    /// Numbers that tailback reads from files that the programs write.
     pub results: Vec<ResultPlan>,
-    /// The files to fetch, if both sides run in container images with the environment of the QUIC
-    /// interop runner.
+    /// The files that the client fetches. Set if both sides run in container images with the
+    /// environment of the QUIC interop runner.
     pub interop: Option<InteropPlan>,
-    /// The options of the transport stack that replaces the kind in the simulator.
+    /// The options of the transport stack that takes the place of the kind in the simulator.
     pub stack: Option<Options>,
 }
 
@@ -63,7 +64,7 @@ pub const ENTRIES: &[&Entry<Build>] = &[
 /// Every ready-made program.
 pub static TABLE: Table<Build> = Table::of(ENTRIES);
 
-/// Option of several kinds: whether packets are IPv6.
+/// An option that several kinds share: whether packets are IPv6.
 pub const IPV6: Opt = Opt {
     name: "ipv6",
     doc: "Whether packets use IPv6.",
@@ -72,7 +73,7 @@ pub const IPV6: Opt = Opt {
     tc: None,
 };
 
-/// Returns the placeholder for a host's address, IPv6 if [`IPV6`] is true.
+/// Returns the placeholder for the address of a host. It is an IPv6 address if [`IPV6`] is true.
 fn address(options: &Options, host: &str) -> String {
     match options.bool(IPV6.name) {
         true => format!("{{{host}6}}"),
@@ -80,7 +81,7 @@ fn address(options: &Options, host: &str) -> String {
     }
 }
 
-/// Returns a client's side. The client starts when its entry starts.
+/// Returns a side that runs a client. The client starts at the start of its entry.
 fn client(run: Vec<String>) -> Option<SidePlan> {
     Some(SidePlan {
         run,
@@ -88,7 +89,7 @@ fn client(run: Vec<String>) -> Option<SidePlan> {
     })
 }
 
-/// Returns a server's side. Clients start once the server is ready.
+/// Returns a side that runs a server. Clients start once the server is ready.
 fn server(run: Vec<String>, ready: Ready) -> Option<SidePlan> {
     Some(SidePlan {
         run,
@@ -101,7 +102,7 @@ fn words_of(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 
-/// Describes a number that a program writes to a file.
+/// Describes a number that a program writes to a file and tailback reads.
 fn result(name: &str, file: &str, path: &str, scale: f64) -> ResultPlan {
     ResultPlan {
         name: name.to_owned(),
@@ -116,8 +117,8 @@ mod tests {
     use super::*;
     use crate::registry::complete_defaults;
 
-    /// Tests that each kind has a client, because an entry of servers alone does nothing. Also
-    /// tests that no option has the name of a key, because options and keys share one table.
+    /// Tests that each kind has a client. An entry that only has servers would do nothing. Also
+    /// tests that no option has the same name as a key. Options and keys are in one table.
     #[test]
     fn every_kind_has_a_client_and_no_option_with_the_name_of_a_key() {
         for entry in ENTRIES {

@@ -55,7 +55,7 @@ fn made(options: &Options, seconds: u64) -> Made {
     run.extend(["-s".to_owned(), options.int("size").to_string()]);
     run.extend(match options.get("requests") {
         Some(_) => ["-c".to_owned(), options.int("requests").to_string()],
-        // Leave time for the last answer and the summary.
+        // Leave time for the last reply and for the summary.
         None => [
             "-w".to_owned(),
             seconds.saturating_sub(1).max(1).to_string(),

@@ -1,24 +1,25 @@
 //! Transport stacks from plugins, which the simulator runs for entries of `[[programs]]`.
 //!
-//! On the kernel engine, the `kind` of an entry selects a program. In the simulator, it selects a
-//! stack without I/O that implements [`Endpoint`] and is compiled in from its own crate. The
-//! program and the stack have the same name, so an entry runs on either engine.
+//! On the kernel engine, the `kind` of such an entry selects a program. In the simulator, the
+//! `kind` selects a stack that implements [`Endpoint`] and does no I/O. The stack is in a crate of
+//! its own, which is compiled in. The program and the stack have the same name. So the same entry
+//! runs on both engines.
 
 use crate::endpoint::Endpoint;
 use crate::registry::{Options, Table};
 
-/// How to create the endpoints of a stack.
+/// How the endpoints of a stack are created.
 pub struct Build {
-    /// Creates the sender's endpoint and the receiver's endpoint.
+    /// Creates two endpoints, first that of the sender and then that of the receiver.
     pub ends: fn(&Options, &Setting) -> [Box<dyn Endpoint>; 2],
 }
 
-/// What a stack needs to create endpoints, besides its options.
+/// What a stack needs to create its endpoints, in addition to its options.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Setting {
-    /// Seed for all random choices of both endpoints. It depends on the run's seed and on the
-    /// entry's name.
+    /// The seed for all random choices of the two endpoints. It depends on the run's seed and on
+    /// the entry's name.
     pub seed: u64,
 }
 
@@ -29,12 +30,12 @@ impl Setting {
     }
 }
 
-/// The transport stacks that are compiled in. Without plugins the table is empty.
+/// The transport stacks that are compiled into this program. Without plugins the table is empty.
 pub static TABLE: Table<Build> = Table::of(&[]);
 
-/// A transport stack whose crate is in tailback's repository.
+/// A transport stack whose crate is in the repository of tailback.
 pub struct Adapter {
-    /// The kind of `[[programs]]` that the stack replaces.
+    /// The kind of `[[programs]]` whose place the stack takes in the simulator.
     pub kind: &'static str,
     /// A short description of the stack.
     pub doc: &'static str,
@@ -61,7 +62,7 @@ pub const ADAPTERS: &[Adapter] = &[
     },
 ];
 
-/// Returns the stack in tailback's repository for a kind, if there is one.
+/// If tailback's repository has a stack for a kind, returns this stack.
 pub fn adapter(kind: &str) -> Option<&'static Adapter> {
     ADAPTERS.iter().find(|adapter| adapter.kind == kind)
 }

@@ -1,11 +1,11 @@
-//! Placeholders in the words of commands.
+//! Placeholders in the words of a command.
 
 /// The meaning of a placeholder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placeholder<'a> {
     /// The address of a host.
     Address {
-        /// The entry that the host belongs to. `None` means the entry whose command has the
+        /// The entry to which the host belongs. `None` means the entry whose command contains the
         /// placeholder.
         entry: Option<&'a str>,
         /// The side of the host: 0 is the sender's side, 1 is the receiver's side.
@@ -13,24 +13,26 @@ pub enum Placeholder<'a> {
         /// Whether the address is an IPv6 address.
         six: bool,
     },
-    /// Whole seconds from the entry's start to its stop or the end of the run.
+    /// The number of whole seconds from the start of the entry to its stop. If no stop is set, up
+    /// to the end of the run.
     Duration,
 }
 
-/// A piece of a word: plain text, or text between braces.
+/// A piece of a word. It is plain text, or the text between two braces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Piece<'a> {
-    /// Text that is not changed.
+    /// Text that stays as it is.
     Text(&'a str),
     /// The text between braces, which may be a placeholder.
     Braces(&'a str),
 }
 
-/// The placeholders for the entry that contains the command.
+/// The placeholders that refer to the entry with the command itself.
 pub const KNOWN: [&str; 5] = ["sender", "receiver", "sender6", "receiver6", "duration"];
 
-/// Splits a word into pieces. Braces around letters, digits, `_`, `-`, `+`, `/` and `.` are a
-/// placeholder, unless a shell's `$` precedes them. "{{" means one brace.
+/// Splits a word into pieces. Braces denote a placeholder if they enclose only letters, digits,
+/// `_`, `-`, `+`, `/` and `.`. A `$` of a shell must not precede them. "{{" denotes a literal
+/// brace.
 pub fn pieces(word: &str) -> Vec<Piece<'_>> {
     let fits = |c: char| c.is_alphanumeric() || "_-+/.".contains(c);
     let mut pieces = Vec::new();

@@ -1,35 +1,38 @@
-//! An application that limits its flow. It determines which data is written, and when.
+//! An application that limits the rate of its flow. It determines when data is written, and how
+//! much.
 //!
-//! Like a source, it is a pure state machine, and the kernel engine's guest uses it, too. It never
-//! blocks, because data that TCP cannot send yet waits in the socket and is sent later.
+//! Like a source, it is a state machine without side effects. The guest of the kernel engine uses
+//! it, too. It never blocks. If TCP cannot send data yet, the data waits in the socket and is sent
+//! later.
 //!
-//! Data that is due in a pause is never written. When a pause ends, writing at a rate starts again,
-//! while chunks keep their planned times.
+//! Data that would be due in a pause is never written. After a pause, an application that writes at
+//! a rate starts again from this time. Chunks keep their planned times.
 
 use crate::units::{Rate, Time};
 
-/// What the caller of [`Application::next`] must do.
+/// What the caller must do after a call of [`Application::next`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Act {
     /// Pass this many bytes to TCP now.
     Write(u64),
-    /// Send nothing until [`Act::Resume`], not even data that was written before. Only
-    /// [`Writes::Greedy`] applications do this.
+    /// Send nothing until [`Act::Resume`]. This includes data that was written before. Only
+    /// applications with [`Writes::Greedy`] do this.
     Hold,
-    /// Send data again, after [`Act::Hold`].
+    /// Send data again after [`Act::Hold`].
     Resume,
-    /// Write no more data. TCP still sends the data that was written before.
+    /// Write no more data. TCP still sends data that was written before.
     Close,
-    /// Call [`Application::next`] again at this time, or when the receiver requests a chunk.
+    /// Call [`Application::next`] again at this time. If the receiver requests a chunk earlier,
+    /// call it then.
     Wait(Time),
 }
 
-/// When and how much an application writes.
+/// When an application writes, and how much.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Writes {
-    /// As much as TCP accepts.
+    /// The application writes as much as TCP accepts.
     Greedy,
-    /// One segment at a time, at this rate.
+    /// The application writes one segment at a time, at this rate.
     Rate {
         /// Rate of payload.
         rate: Rate,
@@ -38,16 +41,17 @@ pub enum Writes {
         /// Total payload, bytes. `None` means no limit.
         bytes: Option<u64>,
     },
-    /// Chunks at equal intervals.
+    /// The application writes chunks at equal intervals.
     Every {
         /// Payload of a chunk, bytes.
         bytes: u64,
-        /// Time from one chunk to the next.
+        /// Time from the start of one chunk to the start of the next.
         every: Time,
         /// Number of chunks. `None` means no limit.
         count: Option<u64>,
     },
-    /// One chunk at the start, and one for each request of the receiver.
+    /// The application writes one chunk at the start, and then one for each request of the
+    /// receiver.
     Asked {
         /// Payload of a chunk, bytes.
         bytes: u64,
@@ -56,11 +60,11 @@ pub enum Writes {
     },
 }
 
-/// The shortest time between two writes. At higher rates, one write has several segments.
+/// The shortest time between two writes. At higher rates, a single write has several segments.
 const FINEST: Time = Time::from_us(1);
 
 impl Writes {
-    /// Returns writes of `mss` payload bytes at this rate.
+    /// Returns writes at this rate, with `mss` payload bytes each.
     pub fn rate(rate: Rate, mss: u64, bytes: Option<u64>) -> Writes {
         Writes::Rate {
             rate,
@@ -74,23 +78,23 @@ impl Writes {
 #[derive(Clone, Debug)]
 pub struct Application {
     writes: Writes,
-    /// Start and end of each pause that has not ended, in ascending order.
+    /// Start and end of each pause that is not over yet, in ascending order.
     pauses: std::vec::IntoIter<[Time; 2]>,
     paused: bool,
-    /// Time of the first write since the start or since the last pause. `None` means that the next
-    /// call sets it.
+    /// When the first write occurred since the start or since the last pause. `None` means that the
+    /// next call sets it.
     begin: Option<Time>,
-    /// Bytes (with [`Writes::Rate`]) or chunks written since `begin`.
+    /// How many bytes (with [`Writes::Rate`]) or chunks have been written since `begin`.
     written: u64,
-    /// Total number of bytes or chunks written.
+    /// How many bytes or chunks have been written in total.
     total: u64,
     asked: u64,
     closed: bool,
 }
 
 impl Application {
-    /// Creates an application that starts at the first call of [`Application::next`] and does not
-    /// write during `pauses`.
+    /// Creates an application that does not write during `pauses`. It starts at the first call of
+    /// [`Application::next`].
     pub fn new(writes: Writes, pauses: Vec<[Time; 2]>) -> Application {
         Application {
             writes,
@@ -109,15 +113,16 @@ impl Application {
         self.writes == Writes::Greedy
     }
 
-    /// Records that the receiver has requested chunk `number`, counted from 1. Returns whether this
-    /// is the first request for this chunk.
+    /// Records that the receiver has requested the chunk with this number. Chunks are counted from
+    /// 1. Returns whether the chunk is requested for the first time.
     pub fn ask(&mut self, number: u64) -> bool {
         let new = number > self.asked;
         self.asked = self.asked.max(number);
         new
     }
 
-    /// Returns what to do at `now`. After every act except a wait, the caller calls again at once.
+    /// Returns what the caller must do at `now`. After every act except a wait, the caller must
+    /// call this function again at once.
     pub fn next(&mut self, now: Time) -> Act {
         let from = loop {
             let Some(&[from, to]) = self.pauses.as_slice().first() else {
@@ -157,7 +162,8 @@ impl Application {
         }
     }
 
-    /// Returns when and how many bytes the application writes next, or `None` if it writes no more.
+    /// Returns when the application writes next and how many bytes it writes. Returns `None` if it
+    /// writes no more data.
     fn due(&mut self, now: Time) -> Option<(Time, u64)> {
         let begin = *self.begin.get_or_insert(now);
         match self.writes {
@@ -203,7 +209,7 @@ impl Application {
         self.total += units;
     }
 
-    /// Skips the data that was due during the pause that ends at `now`.
+    /// Skips the data that would have been due in the pause that ends at `now`.
     fn skip_to(&mut self, now: Time) {
         match (self.writes, self.begin) {
             (Writes::Rate { .. }, Some(_)) => {
@@ -225,7 +231,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// Returns everything that an application does until `end_ms`, with the time of each act in ms.
+    /// Returns every act of an application until `end_ms`, with its time in ms.
     fn acts(application: &mut Application, end_ms: u64) -> Vec<(u64, Act)> {
         let (mut now, mut all) = (Time::ZERO, Vec::new());
         while now < Time::from_ms(end_ms) {
@@ -240,7 +246,7 @@ mod tests {
         all
     }
 
-    /// The rate is 1000 bytes per ms. The last segment may be shorter.
+    /// The rate is 1000 bytes per ms. The last segment may be shorter than the others.
     #[test]
     fn a_rate_is_kept_segment_by_segment() {
         let writes = Writes::Rate {
@@ -273,7 +279,7 @@ mod tests {
             all.into_iter().map(|(at, _)| at).collect()
         };
         assert_eq!(times(writes, pauses()), [0, 1, 2, 7, 8, 9]);
-        // Chunks are due at 0, 2, 4, 6 and 8 ms. The pause covers those at 4 and 6 ms.
+        // Chunks are due at 0, 2, 4, 6 and 8 ms. The pause covers the chunks at 4 and 6 ms.
         let every = Writes::Every {
             bytes: 10,
             every: ms(2),

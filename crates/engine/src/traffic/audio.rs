@@ -1,8 +1,8 @@
 //! Audio of a call: frames of equal size at equal intervals, each in one datagram.
 //!
-//! By default, as in the C4 test suite (draft-huitema-ccwg-c4-test), 80 bytes are sent every 20 ms,
-//! which is 32 kbit/s. RTP, UDP, IP and Ethernet headers add 54 bytes to each frame. Lost frames
-//! are not sent again. The source sends the same frames during silence.
+//! The defaults are those of the C4 test suite (draft-huitema-ccwg-c4-test): 80 bytes are sent
+//! every 20 ms, which is 32 kbit/s. RTP, UDP, IP and Ethernet headers add 54 bytes to each frame.
+//! Lost frames are not sent again. During silence, the source continues to send the same frames.
 
 use tailback_record::FrameRules;
 
@@ -13,7 +13,7 @@ use crate::registry::rules::Rules;
 use crate::registry::{Entry, Kind, Opt, Options, no_finish};
 use crate::units::{Rate, Time};
 
-/// Option `deadline` of media traffic.
+/// The option `deadline` of media traffic.
 pub const DEADLINE: Opt = Opt {
     name: "deadline",
     doc: "Time from the capture of a frame to its deadline. A frame that is incomplete at its deadline counts as late.",

@@ -36,7 +36,8 @@ struct Cbr {
 
 impl Source for Cbr {
     fn next(&mut self, now: Time) -> Step {
-        // Compute each sending time from the first packet, so that rounding errors do not add up.
+        // Compute each sending time from the time of the first packet. So rounding errors do not
+        // add up.
         let due = *self.begin.get_or_insert(now) + self.datagrams.rate.time_for(self.sent_bytes);
         if due > now {
             return Step::Wait(due);

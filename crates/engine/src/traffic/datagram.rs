@@ -1,5 +1,5 @@
-//! Properties that all kinds of traffic with datagrams share: their rate, and what the receiving
-//! end does with the datagrams.
+//! Properties that are common to all kinds of traffic with datagrams. These are their rate, and
+//! what the receiving end does with the datagrams.
 
 use tailback_record::FrameRules;
 
@@ -8,7 +8,7 @@ use crate::packet::Ecn;
 use crate::registry::{Kind, Opt, Options, Value};
 use crate::units::{Rate, Time};
 
-/// Option `rate`: the rate in frame bytes, or the rate between pauses for traffic that pauses.
+/// The option `rate`, in frame bytes. For traffic with pauses, it is the rate between pauses.
 pub const RATE: Opt = Opt {
     name: "rate",
     doc: "Rate of whole Ethernet frames, headers included.",
@@ -26,7 +26,7 @@ pub const ECN: Opt = Opt {
     tc: None,
 };
 
-/// Option for the frame length.
+/// The option for the frame length.
 pub const PACKET_SIZE: Opt = Opt {
     name: "packet_size",
     doc: "Frame length in bytes.",
@@ -38,12 +38,12 @@ pub const PACKET_SIZE: Opt = Opt {
     tc: None,
 };
 
-/// The properties of a source's datagrams, which its options determine.
+/// The properties of a source's datagrams. The options of the source determine them.
 #[derive(Clone, Copy)]
 pub struct Datagrams {
-    /// Rate in frame bytes, while the source sends.
+    /// The rate while the source sends, in frame bytes.
     pub rate: Rate,
-    /// Frame length, bytes. For media, the length of the longest frame.
+    /// Frame length, bytes. For media, this is the length of the longest frame.
     pub len: u16,
     /// ECN field.
     pub ecn: Ecn,
@@ -51,26 +51,27 @@ pub struct Datagrams {
     pub role: Role,
 }
 
-/// What the receiving end does with datagrams. It always counts them and measures their delay.
+/// What the receiving end of a source does with datagrams. In every case, it counts them and
+/// measures their delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// It does nothing more.
+    /// It does nothing else.
     Sink,
     /// It sends each datagram back to the source.
     Echo,
-    /// It reassembles media frames, and may send reports to the source.
+    /// It assembles media frames, and may send reports to the source.
     Frames {
-        /// Rules that determine which frames arrive too late and which are playable.
+        /// The rules that decide which frames arrive too late and which are playable.
         rules: FrameRules,
         /// Time from one report to the next. `None` if the receiving end does not send reports.
         report: Option<Time>,
-        /// Whether sources of this kind can have reports, even if this source has none.
+        /// Whether other sources of this kind can have reports, even if this source has none.
         may_report: bool,
     },
 }
 
 impl Role {
-    /// Returns whether the receiving end may send datagrams to the source.
+    /// Returns whether the receiving end may send datagrams back to the source.
     pub fn answers(&self) -> bool {
         matches!(
             self,
@@ -83,7 +84,7 @@ impl Role {
     }
 }
 
-/// Bytes of the headers before the media in a datagram: Ethernet, IP, UDP and RTP.
+/// Length of the headers before the media in a datagram, in bytes: Ethernet, IP, UDP and RTP.
 pub const MEDIA_HEADERS: u16 = 14 + 20 + 8 + 12;
 
 /// Reads the option `ecn`.
@@ -95,7 +96,7 @@ pub fn ecn_of(options: &Options) -> Ecn {
     }
 }
 
-/// Reads a rate option that has a default.
+/// Returns the value of an option that is a rate and has a default.
 pub fn rate_of(options: &Options, name: &str) -> Rate {
     match options.get(name) {
         Some(Value::Rate(rate)) => *rate,
@@ -104,7 +105,7 @@ pub fn rate_of(options: &Options, name: &str) -> Rate {
 }
 
 impl Datagrams {
-    /// Returns the datagrams that these options determine.
+    /// Returns the properties of the datagrams that these options determine.
     pub fn of(options: &Options) -> Datagrams {
         Datagrams {
             rate: rate_of(options, "rate"),

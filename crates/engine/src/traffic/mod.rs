@@ -1,9 +1,10 @@
-//! Traffic sources. They are pure state machines, which the kernel engine's guest uses, too.
+//! Traffic sources. They are state machines without side effects, and the guest of the kernel
+//! engine uses them, too.
 //!
-//! A source returns the next step and its time. A step is, for example, to send a datagram, or to
-//! open a TCP connection that delivers a number of bytes. The engines carry out these steps.
-//! Everything about a kind of traffic is in its entry, so each kind has one file and one line in
-//! [`ENTRIES`].
+//! A source returns its next step, and the time of this step. A step is, for example, to send a
+//! datagram, or to open a TCP connection that delivers a number of bytes. The engines carry out
+//! these steps. The entry of a kind of traffic contains everything about this kind. So each kind
+//! has one file and one line in [`ENTRIES`].
 
 use tailback_record::{Completion, ResponsivenessOutcome};
 
@@ -31,46 +32,48 @@ pub mod web;
 pub enum Step {
     /// Send a datagram now.
     Send {
-        /// Frame length, bytes.
+        /// Length of the frame, in bytes.
         len: u16,
         /// ECN field.
         ecn: Ecn,
     },
-    /// Send a media frame now, in as many datagrams as it needs.
+    /// Send a media frame now. It is split into as many datagrams as it needs.
     Frame {
-        /// Media bytes, without headers.
+        /// Media bytes of the frame, without headers.
         bytes: u32,
         /// ECN field.
         ecn: Ecn,
     },
-    /// Open a TCP connection now that delivers this many bytes and is then closed.
+    /// Open a TCP connection now. It delivers this many bytes and is then closed.
     Open {
         /// Payload, bytes.
         bytes: u64,
     },
-    /// Request this many bytes now on an idle connection. If all connections are busy, open another
-    /// one and keep it for later requests.
+    /// Request this many bytes now, on an idle connection. If all connections are busy, open
+    /// another connection and keep it for later requests.
     Request {
         /// Payload of the answer, bytes.
         bytes: u64,
-        /// When an answer is complete, connections that have been idle for this long are closed.
+        /// When an answer is complete, the engine closes connections that have been idle for this
+        /// long.
         idle: Time,
     },
-    /// Open a TCP connection now whose sender always has data.
+    /// Open a TCP connection now. Its sender always has data to send.
     Load,
     /// Request this many bytes now on a connection that was opened with [`Step::Load`].
     Ask {
-        /// Index of the connection among those opened with [`Step::Load`], from 0.
+        /// Index of the connection among the connections that were opened with [`Step::Load`], from
+        /// 0.
         load: u32,
         /// Payload of the answer, bytes.
         bytes: u64,
     },
     /// Call [`Source::count`] now.
     Count,
-    /// Send no new data on connections that were opened with [`Step::Load`].
+    /// Stop sending new data on connections that were opened with [`Step::Load`].
     Stop,
-    /// Call [`Source::next`] again at this time. [`Time::NEVER`] means that the source waits until
-    /// a connection is complete.
+    /// Call [`Source::next`] again at this time. [`Time::NEVER`] means that the source does nothing
+    /// until a connection is complete.
     Wait(Time),
     /// The source has finished.
     Done,
@@ -78,47 +81,50 @@ pub enum Step {
 
 /// A source of traffic.
 pub trait Source: Send {
-    /// Returns what to do at `now`. The engine calls this again after each step, and after
-    /// [`Step::Wait`] at the given time.
+    /// Returns what the engine must do at `now`. The engine calls this function again after each
+    /// step. After [`Step::Wait`], it calls it at the given time.
     fn next(&mut self, now: Time) -> Step;
 
-    /// Records that all bytes of one of the source's connections have arrived. If a load, such as a
-    /// page, is now complete, returns how long it took. The engine then calls [`Source::next`].
+    /// Records that all bytes of one of the source's connections or requests have arrived. If a
+    /// load (such as a page) is now complete, returns how long it has taken. The engine then calls
+    /// [`Source::next`].
     fn complete(&mut self, _now: Time, _completion: &Completion) -> Option<Time> {
         None
     }
 
-    /// Records that the answer to a [`Step::Ask`] has arrived, `took` after the request.
+    /// Records that the answer to a [`Step::Ask`] has arrived. `took` is the time since the
+    /// request.
     fn answered(&mut self, _took: Time) {}
 
-    /// Receives the number of payload bytes that the [`Step::Load`] connections have delivered.
-    /// Called after [`Step::Count`].
+    /// Receives the number of payload bytes that all connections of [`Step::Load`] have delivered.
+    /// The engine calls this after [`Step::Count`].
     fn count(&mut self, _delivered: u64) {}
 
-    /// Returns the responsiveness under working conditions, if the source measures it.
+    /// If the source measures responsiveness under working conditions, returns the result.
     fn responsiveness(&self) -> Option<ResponsivenessOutcome> {
         None
     }
 
-    /// Records that the engine did not open a connection, because too many are open.
+    /// Records that the engine has not opened a connection, because too many are open.
     fn refused(&mut self, _now: Time) {}
 
-    /// Processes a report from the receiving end. Called only if the source's [`Role`] includes
-    /// reports.
+    /// Handles a report from the receiving end. The engine calls this only if the source's [`Role`]
+    /// includes reports.
     fn hear(&mut self, _now: Time, _report: &Report) {}
 }
 
-/// What the receiving end of a source has received since its last report.
+/// What the receiving end of a source has received since its previous report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Number of datagrams that the source has sent since the last report, up to the newest
-    /// datagram that arrived. It follows from the sequence numbers.
+    /// How many datagrams the source has sent since the previous report, up to the newest datagram
+    /// that has arrived. This number is computed from sequence numbers.
     pub expected: u64,
-    /// Number of datagrams that have arrived.
+    /// How many of these datagrams have arrived.
     pub received: u64,
-    /// Rate of the datagrams that arrived, in frame bytes.
+    /// The rate at which datagrams have arrived, in frame bytes.
     pub rate: Rate,
-    /// Smallest one-way delay of the interval, minus the smallest one-way delay of the whole run.
+    /// The smallest one-way delay in the interval, minus the smallest one-way delay in the whole
+    /// run.
     pub queue_delay: Time,
 }
 
@@ -133,18 +139,20 @@ pub struct Build {
 /// Whether a source sends datagrams or opens TCP connections.
 #[derive(Clone, Copy)]
 pub enum Transport {
-    /// Datagrams. The function returns their properties, such as the rate.
+    /// Datagrams. The source sends datagrams. The function returns their properties, such as the
+    /// rate.
     Datagrams(fn(&Options) -> Datagrams),
-    /// TCP connections. A kind with connections has the options [`ECN`] and [`LIMIT`].
+    /// TCP connections. The source opens connections. Each such kind has the options [`ECN`] and
+    /// [`LIMIT`].
     Connections {
-        /// Returns the largest payload of one connection, bytes.
+        /// Returns the largest payload that a connection can have, in bytes.
         largest: fn(&Options) -> u64,
-        /// Returns the mean time from one connection to the next.
+        /// Returns the mean time between the starts of two connections.
         gap: fn(&Options) -> Time,
     },
 }
 
-/// Option of every kind that opens connections: whether ECN is negotiated.
+/// An option of every kind that opens connections: whether they negotiate ECN.
 pub const ECN: Opt = Opt {
     name: "ecn",
     doc: "Whether ECN is negotiated; default: true where the congestion control requires it.",
@@ -153,7 +161,7 @@ pub const ECN: Opt = Opt {
     tc: None,
 };
 
-/// Option of every kind that opens connections: how many may be open at the same time.
+/// An option of every kind that opens connections: how many of them may be open at the same time.
 pub const LIMIT: Opt = Opt {
     name: "limit",
     doc: "Largest number of connections at a time. If a request would need one more, the source discards the request and counts it as refused.",
@@ -180,8 +188,8 @@ pub const ENTRIES: &[&Entry<Build>] = &[
 /// Every traffic source, including those of plugins.
 pub static TABLE: Table<Build> = Table::of(ENTRIES);
 
-/// Returns whether sources of this kind send datagrams or open connections, or `None` if the kind
-/// does not exist.
+/// Returns whether sources of this kind send datagrams or open connections. Returns `None` if the
+/// kind does not exist.
 pub fn transport(kind: &str) -> Option<Transport> {
     find(TABLE.entries(), kind).map(|entry| entry.build.transport)
 }
@@ -191,7 +199,7 @@ pub fn connects(kind: &str) -> bool {
     matches!(transport(kind), Some(Transport::Connections { .. }))
 }
 
-/// Returns whether the receiving end of such a source may send echoes or reports.
+/// Returns whether the receiving end of sources of this kind may send echoes or reports.
 pub fn answers(kind: &str) -> bool {
     match find(TABLE.entries(), kind) {
         Some(entry) => match entry.build.transport {
@@ -202,12 +210,13 @@ pub fn answers(kind: &str) -> bool {
     }
 }
 
-/// Returns whether sources of this kind support this key. Only some kinds support it.
+/// Returns whether sources of this kind support the key `key`. Only some kinds support this key.
 pub fn takes(kind: &str, key: &str) -> bool {
     connects(kind) || (key == "back" && answers(kind))
 }
 
-/// Returns the largest payload of a source's connections, bytes, or 0 if it opens no connections.
+/// Returns the largest payload that a source's connections can have, in bytes. Returns 0 if the
+/// source opens no connections.
 pub fn largest(kind: &str, options: &Options) -> u64 {
     match transport(kind) {
         Some(Transport::Connections { largest, .. }) => largest(options),

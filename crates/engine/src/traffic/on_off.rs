@@ -1,10 +1,10 @@
-//! On-off: the source sends at a constant bit rate while it is on, and sends nothing while it is
-//! off.
+//! On-off: while the source is on, it sends at a constant bit rate. While it is off, it sends
+//! nothing.
 //!
-//! The on and off periods have constant lengths, or lengths from an exponential distribution with
-//! the given mean. A sending period begins with a packet. Packets that are due at the end of the
-//! period or later are not sent. If a period ends before the next packet is due, the rest of that
-//! wait is not carried into the next period.
+//! The on and off periods have constant lengths, or exponentially distributed lengths with the
+//! given mean. Each on period begins with a packet. A packet that would be due at the end of the
+//! period or later is not sent. The next on period does not continue the wait for this packet. It
+//! begins with a packet of its own.
 
 use super::datagram::{self, Datagrams};
 use super::{Build, Source, Step, Transport};
@@ -101,7 +101,7 @@ struct OnOff {
     on: Period,
     off: Period,
     stream: Stream,
-    /// The current or next on period. `None` before the first one.
+    /// The current on period or, during an off period, the next one. `None` before the first one.
     now: Option<Sending>,
 }
 
@@ -127,8 +127,8 @@ impl Source for OnOff {
             Some(sending) => sending,
             None => self.sending(now),
         };
-        // Compute each sending time from the first packet of the period, so that rounding errors do
-        // not add up.
+        // Compute each sending time from the time of the first packet in the period. So rounding
+        // errors do not add up.
         let step = loop {
             let due = sending.begin + self.datagrams.rate.time_for(sending.sent_bytes);
             if due >= sending.end {
@@ -164,7 +164,7 @@ mod tests {
         (ENTRY.build.source)(&options, Stream::new(seed, "on-off", "traffic"))
     }
 
-    /// Returns the times at which the source sends packets until `end`.
+    /// Returns when the source sends packets, until `end`.
     fn times(source: &mut dyn Source, end: Time) -> Vec<Time> {
         let (mut now, mut sent) = (Time::ZERO, Vec::new());
         while now < end {
@@ -183,8 +183,8 @@ mod tests {
         sent
     }
 
-    /// At this rate, a packet takes 1 ms. The source sends ten packets in each on period of 10 ms,
-    /// and none in the 20 ms that follow.
+    /// At this rate, a packet takes 1 ms. The source sends ten packets in each on period of 10 ms.
+    /// In the following 20 ms it sends none.
     #[test]
     fn constant_periods() {
         let mut source = source("10ms", "20ms", "constant", 1);
@@ -201,12 +201,13 @@ mod tests {
     fn exponential_periods_have_their_means() {
         let mut source = source("30ms", "70ms", "exponential", 1);
         let sent = times(&mut *source, Time::from_secs(400));
-        // A period begins with a packet, so a period of length x has ceil(x / 1 ms) packets.
+        // An on period begins with a packet. So a period of length x has ceil(x / 1 ms) packets.
         let per_period = 1.0 / (1.0 - libm::exp(-1.0 / 30.0));
         let pauses = sent.windows(2).filter(|w| w[1] - w[0] > Time::from_ms(1));
         let periods = pauses.count() as f64 + 1.0;
         let mean = sent.len() as f64 / periods;
-        // The packet times do not show a pause that ends before the next packet would be due.
+        // If an off period ends before the next packet would be due, the times of packets do not
+        // show it.
         assert!((mean / per_period - 1.0).abs() < 0.04, "{mean}");
         assert!((periods / 4000.0 - 1.0).abs() < 0.04, "{periods}");
     }

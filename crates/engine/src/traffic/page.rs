@@ -1,14 +1,14 @@
-//! The objects of a web page load over several connections at the same time. The load time of the
-//! page ends when all objects have arrived.
+//! A web page has several objects, which load over several connections at the same time. The page
+//! is loaded when all objects have arrived.
 //!
-//! This kind of traffic follows RFC 7928, section 7.2. There, a page has at least 50 objects of at
-//! least 1 KB, which 6 connections carry back to back. All connections of a page open at once, and
-//! its objects are assigned to them in turn. On each connection, the server sends the objects one
-//! after the other without waiting for requests. A page with a single connection loads as it would
-//! over HTTP/2. After the last byte of a page, the client waits for the think time and then loads
-//! the next page.
+//! This kind of traffic follows RFC 7928, section 7.2. In this section, a page has at least 50
+//! objects of at least 1 KB. They are transferred back to back over 6 connections. All connections
+//! of a page open at the same time, and the page's objects are assigned to them in turn. On each
+//! connection, the server sends the objects one after the other without waiting for requests. With
+//! a single connection, a page loads as it would over HTTP/2. After the last byte of a page has
+//! arrived, the client waits for the think time. Then it loads the next page.
 //!
-//! Deviations from browsers: the client knows all objects from the start, and does not send a
+//! Deviations from browsers: the client knows all objects from the start. So it does not send a
 //! request for each object. There is no TLS. Connections are not reused for the next page.
 
 use tailback_record::Completion;
@@ -111,11 +111,11 @@ struct Pages {
 
 struct Page {
     begun: Time,
-    /// Whether a connection of the page was not opened, because too many connections were open.
-    /// Such a page never completes and has no load time.
+    /// Whether a connection of the page could not be opened, because too many connections were
+    /// open. Such a page never completes and has no load time.
     failed: bool,
     to_open: Vec<u64>,
-    /// Number of connections that are still to complete.
+    /// How many connections of the page are not complete yet.
     left: u64,
 }
 

@@ -1,8 +1,9 @@
-//! Ping: requests of one size at equal intervals, each of which is echoed at once.
+//! Ping: requests of one size are sent at equal intervals, and each request is echoed at once.
 //!
-//! Echoes have the size of their requests. They return over the links that the key `back` lists. By
+//! Echoes have the size of their requests. They return over the links in the key `back`. By
 //! default, these are the links of the route in reverse order (`NAME.back` for each link NAME). The
-//! source records the one-way delay of each request and echo, and their sum as the round-trip time.
+//! source records the one-way delays of each request and of its echo. Their sum is the round-trip
+//! time.
 
 use super::datagram::{self, Datagrams, Role};
 use super::{Build, Source, Step, Transport};
@@ -75,7 +76,7 @@ fn datagrams(options: &Options) -> Datagrams {
 struct Ping {
     datagrams: Datagrams,
     interval: Time,
-    /// Number of requests still to send. `None` means no limit.
+    /// How many requests are still to be sent. `None` means no limit.
     left: Option<u64>,
     /// Time of the next request. `None` before the start.
     next: Option<Time>,

@@ -1,4 +1,4 @@
-//! The reports of a receiving end: what has arrived since the last report.
+//! The reports of a receiving end. They say what has arrived since the previous report.
 
 use super::Report;
 use crate::units::{Rate, Time};
@@ -9,19 +9,21 @@ pub struct Reporter {
     every: Time,
     /// When the current interval began. `None` before the first datagram.
     begun: Option<Time>,
-    /// The first sequence number of the current interval.
+    /// The sequence number with which the current interval begins.
     expected_from: u32,
     /// The highest sequence number that has arrived, plus one.
     highest: u32,
     received: u64,
     bytes: u64,
-    /// Smallest one-way delay of the run. `least_now` is that of the current interval.
+    /// The smallest one-way delay of the run. `least_now` is the smallest one-way delay of the
+    /// current interval.
     least: Time,
     least_now: Time,
 }
 
 impl Reporter {
-    /// Creates a reporter that makes a report at the end of each interval of length `every`.
+    /// Creates a reporter. Its intervals have the length `every`, and it makes a report at the end
+    /// of each.
     pub fn new(every: Time) -> Reporter {
         Reporter {
             every,
@@ -70,8 +72,8 @@ mod tests {
     fn a_report_has_what_arrived_since_the_last_one() {
         let ms = Time::from_ms;
         let mut reporter = Reporter::new(ms(200));
-        // The source sends 1000 bytes every 50 ms. Datagram 2 is lost, and datagrams 4 and 5 wait
-        // in a queue.
+        // The source sends 1000 bytes every 50 ms. Datagram 2 is lost. Datagrams 4 and 5 wait in a
+        // queue.
         assert_eq!(reporter.arrive(0, 1_000, ms(20), ms(0)), None);
         assert_eq!(reporter.arrive(1, 1_000, ms(20), ms(50)), None);
         assert_eq!(reporter.arrive(3, 1_000, ms(25), ms(150)), None);

@@ -1,30 +1,30 @@
-//! Measures responsiveness under working conditions. The source loads a path with bulk connections,
-//! sends probes over it, and reports round trips per minute (RPM).
+//! Measures responsiveness under working conditions. The source loads a path with bulk connections
+//! and sends probes over it. The result is a number of round trips per minute (RPM).
 //!
-//! The source follows draft-ietf-ippm-responsiveness-09, but tests only one direction:
+//! The source follows draft-ietf-ippm-responsiveness-09, but it tests only one direction:
 //!
-//! * It begins with `connections` bulk connections. After each interval it adds one connection,
-//!   until the goodput is stable or there are `most_connections` connections.
-//! * It sends a pair of probes every 10 ms. The foreign probe opens a connection of its own and
-//!   fetches 5000 bytes. The self probe fetches 1000 bytes on a random bulk connection. Pairs
-//!   become rarer if they would take more than 5 % of the goodput of the last interval. In the
-//!   first interval, it sends a pair every 100 ms.
+//! * It starts with as many bulk connections as the option `connections` says. After each interval
+//!   it adds one bulk connection, until the goodput is stable or there are `most_connections`.
+//! * It sends a pair of probes every 10 ms. The foreign probe opens its own connection and fetches
+//!   5000 bytes. The self probe fetches 1000 bytes on a randomly chosen bulk connection. The source
+//!   sends fewer pairs if probes would otherwise take more than 5 % of the last interval's goodput.
+//!   In the first interval, it sends a pair every 100 ms.
 //! * Goodput and responsiveness are averaged over 4 intervals. Goodput or responsiveness is stable
-//!   when the standard deviation of its last 4 averages is below 5 % of the current average. The
-//!   test ends when goodput and responsiveness are both stable.
-//! * The slowest 5 % of the foreign probes and of the self probes in the last 4 intervals are
-//!   ignored. For each kind of probe, 60 s are divided by the mean time of an exchange. RPM is the
-//!   mean of these two values.
+//!   if its last 4 averages hardly differ. Their standard deviation must be below 5 % of the
+//!   current average. The test ends when goodput and responsiveness are both stable.
+//! * The slowest 5 % of the foreign probes and the slowest 5 % of the self probes in the last 4
+//!   intervals are ignored. For each kind of probe, the mean time of an exchange is computed, and
+//!   60 s are divided by this time. RPM is the mean of these two values.
 //!
-//! The result has a confidence: "low" if the test had fewer than 4 intervals, "high" if goodput and
-//! responsiveness became stable, and "medium" otherwise.
+//! The result also has a confidence: "low" if the test had fewer than 4 intervals, "high" if
+//! goodput and responsiveness became stable, and "medium" in all other cases.
 //!
-//! Deviations: TLS is not modelled, so a foreign probe has two exchanges: the TCP handshake and the
-//! fetch. The slowest 5 % of the foreign probes are those with the largest sum of both times. The
-//! server sends the response to a self probe ahead of unsent bulk data. (The draft allows 5 ms of
-//! unsent bulk data before the response.) A lost request of a self probe is sent again after 1 s. A
-//! self probe is skipped if the random connection already has an unanswered probe. To test both
-//! directions, use two sources of this kind.
+//! Deviations: TLS is not modelled. So a foreign probe has only two exchanges, which are the TCP
+//! handshake and the fetch. The slowest 5 % of the foreign probes are those for which the sum of
+//! the two times is largest. The server sends the response to a self probe before unsent bulk data.
+//! (The draft allows 5 ms of unsent bulk data before the response.) If the request of a self probe
+//! is lost, it is sent again after 1 s. If the chosen connection already has an unanswered probe,
+//! the self probe is skipped. To test both directions, use two sources of this kind.
 
 use std::collections::VecDeque;
 
@@ -37,21 +37,22 @@ use crate::registry::{Entry, Kind, Opt, OptionError, Options};
 use crate::rng::Stream;
 use crate::units::Time;
 
-/// Bytes that a foreign probe fetches.
+/// How many bytes a foreign probe fetches.
 const FOREIGN: u64 = 5_000;
-/// Bytes that a self probe fetches.
+/// How many bytes a self probe fetches.
 const OWN: u64 = 1_000;
-/// Number of intervals in each moving average, and number of averages in each standard deviation.
+/// Each moving average covers this many intervals, and each standard deviation covers this many
+/// averages.
 const INTERVALS: usize = 4;
-/// Goodput or responsiveness is stable if its standard deviation is below this share of the
+/// Goodput or responsiveness is stable if its standard deviation is below this share of its
 /// average.
 const STABLE: f64 = 0.05;
-/// Share of the probes that count. The slowest probes are ignored.
+/// Share of the probes that are counted. The slowest probes are left out.
 const KEPT: f64 = 0.95;
 /// Probes may use at most this share of the goodput.
 const PROBES: f64 = 0.05;
-/// Shortest time from one pair of probes to the next. `FIRST_GAP` applies until the goodput of the
-/// first interval is known.
+/// The shortest time from one pair of probes to the next. `FIRST_GAP` applies until the goodput of
+/// the first interval is known.
 const GAP: Time = Time(10_000_000);
 const FIRST_GAP: Time = Time(100_000_000);
 
@@ -124,11 +125,11 @@ fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     }
 }
 
-/// Goodput and probe times of an interval.
+/// Goodput and probe times in an interval.
 #[derive(Default)]
 struct Interval {
     goodput: f64,
-    /// Times that the foreign probes took, ns.
+    /// How long the foreign probes took, in ns.
     foreign: Vec<u64>,
     own: Vec<u64>,
 }
@@ -136,22 +137,22 @@ struct Interval {
 struct Responsiveness {
     stream: Stream,
     interval: Time,
-    /// Number of bulk connections that are open. `wanted` is how many should be open.
+    /// How many bulk connections are open. `wanted` is how many should be open.
     loads: u64,
     wanted: u64,
     most: u64,
-    /// End of the current interval. `None` before the start.
+    /// When the current interval ends. `None` before the start.
     ends: Option<Time>,
     next_probe: Time,
     gap: Time,
     /// Whether the self probe of the current pair must still be sent.
     asks: bool,
-    /// Whether the source waits for [`Source::count`], which gives the goodput of the interval that
-    /// has ended.
+    /// Whether the source waits for a call of [`Source::count`]. This call gives the goodput of the
+    /// interval that has just ended.
     counts: bool,
     delivered: u64,
     now: Interval,
-    /// The last intervals, oldest first.
+    /// The last intervals, the oldest first.
     last: VecDeque<Interval>,
     intervals: u64,
     goodputs: Averages,
@@ -204,8 +205,8 @@ impl Responsiveness {
         }
     }
 
-    /// Returns the RPM of the last intervals: from foreign probes, from self probes, and their
-    /// mean.
+    /// Returns three values of RPM over the last intervals: from foreign probes, from self probes,
+    /// and the mean of both.
     fn rpm(&self) -> [Option<f64>; 3] {
         let all = |of: fn(&Interval) -> &Vec<u64>| {
             let mut all: Vec<u64> = self.last.iter().flat_map(of).copied().collect();
@@ -242,7 +243,7 @@ impl Responsiveness {
     }
 }
 
-/// Returns the mean of the fastest 95 %, ns, or `None` for an empty list.
+/// Returns the mean of the fastest 95 % in ns, or `None` if the list is empty.
 fn trimmed_mean(all: &mut [u64]) -> Option<f64> {
     all.sort_unstable();
     let kept = ((all.len() as f64 * KEPT) as usize).max(1).min(all.len());
@@ -324,7 +325,7 @@ impl Source for Responsiveness {
             },
             intervals: self.intervals,
             connections: self.loads,
-            // Fold from 0, because the sum of an empty list of floats would be -0.
+            // Fold from 0. The sum of an empty list of floats would be -0.
             goodput_bit: self.last.iter().fold(0.0, goodput) / n,
         })
     }
@@ -358,7 +359,7 @@ mod tests {
         }
     }
 
-    /// An average covers 4 intervals, and 4 averages must agree, so a constant load is stable after
+    /// An average covers 4 intervals, and 4 averages must agree. So a constant load is stable after
     /// 7 intervals.
     #[test]
     fn it_ends_when_goodput_and_responsiveness_are_stable() {

@@ -1,11 +1,12 @@
-//! The sizes of connections: distributions of sizes, and the options that choose a distribution.
+//! The sizes of connections. This module has the distributions of sizes, and the options that
+//! select a distribution.
 
 use crate::registry::{Kind, Opt, OptionError, Options, Value};
 use crate::rng::Stream;
 use crate::units::Bytes;
 
-/// Option `alpha`: the exponent of the Pareto distribution. Every kind of traffic that draws sizes
-/// has this option and the next three, and calls [`finish`].
+/// The option `alpha`, which is the exponent of the Pareto distribution. Every kind of traffic that
+/// draws sizes has this option and the three options below, and calls [`finish`].
 pub const ALPHA: Opt = Opt {
     name: "alpha",
     doc: "Shape of the Pareto distribution of sizes; default: 0.9.",
@@ -17,21 +18,21 @@ pub const ALPHA: Opt = Opt {
     tc: None,
 };
 
-/// Option for the smallest size.
+/// The option for the smallest size.
 pub const MIN: Opt = Opt {
     name: "min",
     doc: "Smallest size of the Pareto distribution, payload bytes; default: 1000.",
     ..SIZE
 };
 
-/// Option for the largest size.
+/// The option for the largest size.
 pub const MAX: Opt = Opt {
     name: "max",
     doc: "Largest size of the Pareto distribution, payload bytes; default: 1000000.",
     ..SIZE
 };
 
-/// Option `sizes`: the distribution of sizes.
+/// The option `sizes`, which selects the distribution of sizes.
 pub const SIZES: Opt = Opt {
     name: "sizes",
     doc: "A distribution of sizes in place of the Pareto distribution: `{ lognormal = { p5 = \"64kb\", p95 = \"2mb\" } }`.",
@@ -68,14 +69,14 @@ const SIZE: Opt = Opt {
     tc: None,
 };
 
-/// The largest size that a distribution may draw, bytes.
+/// The largest size that a distribution may draw, in bytes.
 const MOST: u64 = 10_000_000_000;
 
 /// The 95th percentile of the standard normal distribution.
 const Z95: f64 = 1.644_853_626_951_472_2;
 
-/// Checks the size options. If no other distribution is chosen, sets the defaults of the Pareto
-/// distribution.
+/// Checks the options for sizes. If no other distribution is selected, sets the defaults of the
+/// Pareto distribution.
 pub fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     let error = |option, message| Err(vec![OptionError { option, message }]);
     let lognormal = options.table("sizes").table("lognormal");
@@ -145,23 +146,24 @@ fn size(options: &Options, name: &str) -> Option<u64> {
 
 /// A distribution of sizes.
 pub enum Sizes {
-    /// Pareto, truncated to the range from the smallest to the largest size. Larger draws are not
-    /// set to the largest size, because this would make that size more likely.
+    /// Pareto, truncated to the range from the smallest to the largest size. Values above the range
+    /// are never drawn. If they were drawn and reduced to the largest size, this size would be too
+    /// likely.
     Pareto {
         least: u64,
         largest: u64,
         /// -1/alpha.
         exponent: f64,
-        /// The probability that a draw from the untruncated distribution is in the range.
+        /// The probability that a draw from the distribution without truncation is in the range.
         share: f64,
     },
     /// Lognormal. `mu` and `sigma` are the mean and standard deviation of the logarithm. Draws
-    /// above [`MOST`] are set to [`MOST`].
+    /// above [`MOST`] are reduced to [`MOST`].
     Lognormal { mu: f64, sigma: f64 },
 }
 
 impl Sizes {
-    /// Returns the distribution that the options describe. Call [`finish`] on the options first.
+    /// Returns the distribution that the options select. Before, call [`finish`] for the options.
     pub fn of(options: &Options) -> Sizes {
         let lognormal = options.table("sizes").table("lognormal");
         if let (Some(p5), Some(p95)) = (size(lognormal, "p5"), size(lognormal, "p95")) {
@@ -181,7 +183,7 @@ impl Sizes {
         }
     }
 
-    /// Returns the largest size that may be drawn, bytes.
+    /// Returns the largest size that may be drawn, in bytes.
     pub fn largest(&self) -> u64 {
         match self {
             Sizes::Pareto { largest, .. } => *largest,
@@ -189,7 +191,7 @@ impl Sizes {
         }
     }
 
-    /// Draws a size, bytes.
+    /// Draws a size, in bytes.
     pub fn draw(&self, stream: &mut Stream) -> u64 {
         match *self {
             // Invert F(x) = (1 - (least/x)^alpha) / share.
@@ -262,7 +264,7 @@ mod tests {
 
     #[test]
     fn the_pareto_distribution_has_its_mean() {
-        // The expected mean comes from numerical integration, because this test's formula might
+        // The expected mean was computed by numerical integration. A formula in this test might
         // have the same error as the code under test.
         assert!((mean(0.9, 1e3, 1e6) - 8975.27).abs() < 0.01);
         for (alpha, min, max) in [
@@ -292,7 +294,7 @@ mod tests {
     }
 
     /// Tests the transfer sizes of the L4S tests of 2020. The published percentiles are 64 KiB and
-    /// 2 MiB, and the published mean is 645,683 bytes.
+    /// 2 MiB. The published mean is 645,683 bytes.
     #[test]
     fn the_lognormal_distribution_has_its_percentiles_and_its_mean() {
         let n = 1_000_000;

@@ -1,33 +1,34 @@
-//! Video of a call: frames at a given frame rate. A frame is split into datagrams, which are sent
-//! as soon as the frame is captured.
+//! Video of a call: the source sends frames at a given frame rate. Each frame is split into
+//! datagrams, which are sent as soon as the frame has been captured.
 //!
-//! The sizes of frames and the times between frames follow the synthetic model of RFC 8593, section
-//! 5, in its steady state. Each value is its mean times 1 + x, where x has a Laplace distribution
-//! of scale 0.15, cut off at -0.9 and 0.9. The mean size in bytes is bitrate / 8 / frame rate. Key
-//! frames are added as in the C4 test suite (draft-huitema-ccwg-c4-test). By default, every 30th
-//! frame is a key frame, which is ten times as large as the other frames.
+//! The sizes of frames and the times between them follow the synthetic model of RFC 8593, section
+//! 5, in its steady state. Each value is its mean multiplied by 1 + x. Here x has a Laplace
+//! distribution of scale 0.15, cut off at -0.9 and 0.9. The mean size in bytes is bitrate / 8 /
+//! frame rate. Key frames are added as in the C4 test suite (draft-huitema-ccwg-c4-test). By
+//! default, every 30th frame is a key frame. A key frame is ten times as large as other frames.
 //!
-//! With `min_bitrate`, the bitrate adapts. It begins at `min_bitrate` and stays between
-//! `min_bitrate` and `bitrate`. Every 200 ms the receiver sends a report to the source. The report
-//! has the share of lost datagrams and the queue delay. The queue delay is the smallest one-way
-//! delay in these 200 ms minus the smallest one-way delay of the run. The source then sets the
-//! bitrate:
+//! If `min_bitrate` is set, the bitrate adapts to the path. The bitrate begins at `min_bitrate` and
+//! stays between `min_bitrate` and `bitrate`. Every 200 ms the receiver sends a report to the
+//! source. The report has the share of lost datagrams and the queue delay. The queue delay is the
+//! smallest one-way delay in these 200 ms, minus the smallest one-way delay in the run. Depending
+//! on the report, the source then sets the bitrate:
 //!
-//! * More than 10 % lost, or a queue delay of more than 50 ms: 0.85 times the rate at which
-//!   datagrams arrived.
-//! * Less than 2 % lost and a queue delay of less than 25 ms: 1.05 times the current bitrate.
-//! * Otherwise the bitrate does not change.
+//! * If more than 10 % of the datagrams are lost or the queue delay exceeds 50 ms, the new bitrate
+//!   is 0.85 times the rate at which datagrams have arrived.
+//! * If less than 2 % of the datagrams are lost and the queue delay is below 25 ms, the new bitrate
+//!   is 1.05 times the current bitrate.
+//! * Otherwise the bitrate stays the same.
 //!
-//! If no report arrives for a second, the bitrate is halved, at most once a second. The limits of 2
-//! % and 10 %, and the factors 0.85 and 1.05, come from draft-ietf-rmcat-gcc-02. The thresholds of
-//! the queue delay are tailback's own.
+//! If no report arrives for a second, the bitrate is halved. This happens at most once a second.
+//! The limits of 2 % and 10 %, and the factors 0.85 and 1.05, come from draft-ietf-rmcat-gcc-02.
+//! The limits for the queue delay are tailback's own.
 //!
-//! With `sizes`, the sizes of the frames come in order from a list or a file (such as the traces of
-//! RFC 8593, section 6). At the end, the list starts again. If `bitrate` is set too, all sizes are
-//! scaled so that the video has this bitrate.
+//! If `sizes` is set, the sizes of frames are taken in order from a list or a file (such as the
+//! traces of RFC 8593, section 6). After the last size, the list starts again. If `bitrate` is also
+//! set, all sizes are scaled so that the video has this bitrate.
 //!
-//! Deviations from RFC 8593: a change of the rate does not cause a burst of frames. Lost datagrams
-//! are not sent again. The datagrams of a frame are not paced.
+//! Deviations from RFC 8593: if the bitrate changes, no burst of frames follows. Lost datagrams are
+//! not retransmitted. The datagrams of a frame are not paced.
 
 use tailback_record::FrameRules;
 
@@ -41,14 +42,14 @@ use crate::registry::{Entry, Kind, Opt, OptionError, Options, Value};
 use crate::rng::Stream;
 use crate::units::{Rate, Time};
 
-/// Interval of the receiver's reports.
+/// Time from one report of the receiver to the next.
 const REPORT: Time = Time(200_000_000);
-/// The bitrate is halved if no report comes for this long.
+/// If no report arrives for this long, the bitrate is halved.
 const SILENCE: Time = Time(1_000_000_000);
-/// Largest mean size of a frame, bytes.
+/// The largest mean size of a frame, in bytes.
 const LARGEST: f64 = 16e6;
 const SIZES: &str = "sizes";
-/// Largest deviation of a frame size or interval from its mean, as a share of the mean.
+/// The largest deviation of a frame size or interval from its mean, as a share of this mean.
 const CUT: f64 = 0.9;
 
 /// The registry entry of `video`.
@@ -175,7 +176,7 @@ fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     }
 }
 
-/// Returns the frame sizes, or an empty list if the scenario does not set `sizes`.
+/// Returns the sizes of the frames. If the scenario does not set `sizes`, the list is empty.
 fn sizes(options: &Options) -> Vec<u32> {
     match options.get(SIZES) {
         Some(Value::List(sizes)) => {
@@ -186,7 +187,8 @@ fn sizes(options: &Options) -> Vec<u32> {
     }
 }
 
-/// Returns the mean bitrate of a video with the frame sizes in `sizes`, if set.
+/// Returns the mean bitrate of a video whose frame sizes are given by `sizes`. Returns `None` if
+/// `sizes` is not set.
 fn rate_of_sizes(options: &Options) -> Option<Rate> {
     let sizes = sizes(options);
     let bytes: u64 = sizes.iter().map(|bytes| u64::from(*bytes)).sum();
@@ -206,7 +208,7 @@ fn datagrams(options: &Options) -> Datagrams {
     let (bitrate, frames) = (datagram::rate_of(options, "bitrate").0, frame_rate(options));
     let len = options.int("packet_size") as u16;
     let full = u64::from(len - MEDIA_HEADERS);
-    // The last datagram of each frame may be only partly full, so add one datagram for each frame.
+    // The last datagram of a frame may be only partly full. So add one datagram for each frame.
     let datagrams = bitrate / 8 / full + frames;
     let interval = Time(1_000_000_000 / frames);
     Datagrams {
@@ -232,25 +234,26 @@ fn frame_rate(options: &Options) -> u64 {
 struct Video {
     stream: Stream,
     ecn: Ecn,
-    /// Share of a datagram's bytes that are media.
+    /// Share of the bytes in a datagram that are media.
     media: f64,
-    /// Mean time between frames, ns.
+    /// Mean time between frames, in ns.
     interval_ns: f64,
-    /// Current bitrate, bit/s, between `least` and `most`.
+    /// The current bitrate, in bit/s. It is between `least` and `most`.
     bitrate: f64,
     least: f64,
     most: f64,
     group: u64,
     key_ratio: f64,
     variation: f64,
-    /// The frame sizes if the scenario sets `sizes`, and the mean bitrate with these sizes.
+    /// The sizes of the frames if the scenario sets `sizes`, and the mean bitrate that results from
+    /// them.
     sizes: Vec<u32>,
     of_sizes: f64,
-    /// Number of frames captured.
+    /// How many frames have been captured.
     frames: u64,
-    /// Time of the next frame. `None` before the start.
+    /// When the next frame is captured. `None` before the start.
     next: Option<Time>,
-    /// When the last report came, or when the bitrate was last halved because no report came.
+    /// When the last report arrived, or when the bitrate was last halved because no report arrived.
     heard: Option<Time>,
 }
 
@@ -278,7 +281,7 @@ impl Video {
         }
     }
 
-    /// Draws the factor by which a frame size or interval differs from its mean.
+    /// Draws the ratio of a frame size or interval to its mean.
     fn factor(&mut self) -> f64 {
         if self.variation == 0.0 {
             return 1.0;
@@ -290,7 +293,7 @@ impl Video {
         }
     }
 
-    /// Draws the size of the next frame, bytes.
+    /// Draws the size of the next frame, in bytes.
     fn bytes(&mut self) -> u32 {
         if !self.sizes.is_empty() {
             let size = self.sizes[(self.frames % self.sizes.len() as u64) as usize];
@@ -361,7 +364,7 @@ mod tests {
         (ENTRY.build.source)(&options, Stream::new(1, "video", "traffic"))
     }
 
-    /// Returns the time and the bytes of each frame until `end`.
+    /// Returns when each frame until `end` is sent, and how many bytes it has.
     fn frames(source: &mut dyn Source, end: Time) -> Vec<(Time, u32)> {
         let (mut now, mut all) = (Time::ZERO, Vec::new());
         while now < end {
@@ -374,8 +377,8 @@ mod tests {
         all
     }
 
-    /// A few key frames make up much of the bytes. Nevertheless, the standard error of the bitrate
-    /// over 30,000 frames is only 0.3 %.
+    /// A few key frames make up a large part of the bytes. In spite of this, the standard error of
+    /// the bitrate over 30,000 frames is only 0.3 %.
     #[test]
     fn bitrate_and_frame_rate_have_their_means() {
         for key_interval in [0, 1, 30] {
@@ -388,8 +391,8 @@ mod tests {
         }
     }
 
-    /// With 30 frames a second, key frames of 37,500 bytes and other frames of 3,750 bytes give
-    /// 1.17 Mbit/s, as in the C4 test suite.
+    /// At 30 frames a second, key frames have 37,500 bytes and other frames have 3,750 bytes. This
+    /// gives 1.17 Mbit/s, as in the C4 test suite.
     #[test]
     fn key_frames_are_those_of_c4() {
         let bits = (37_500 + 29 * 3_750) * 8;

@@ -1,13 +1,13 @@
 //! Web-like traffic: requests arrive as a Poisson process. The response to each request has a
-//! random size. Each request has its own TCP connection, or shares a connection with other
+//! random size. Each request either has its own TCP connection or shares a connection with other
 //! requests.
 //!
-//! The gaps between requests are exponentially distributed. Sizes have a truncated Pareto
-//! distribution, as in the testbed of TCP Prague's authors. With `sizes`, they have a lognormal
-//! distribution, as in the L4S tests of 2020.
+//! The gaps between requests have an exponential distribution. Sizes have a truncated Pareto
+//! distribution, as in the testbed of TCP Prague's authors. If `sizes` selects it, they have a
+//! lognormal distribution, as in the L4S tests of 2020.
 //!
-//! Gaps and sizes are drawn in turn from one stream of random numbers. So neither the times nor the
-//! sizes of requests depend on the network.
+//! Gaps and sizes are drawn alternately from one random stream. So neither the times nor the sizes
+//! of requests depend on the network.
 
 use super::sizes::{self, Sizes};
 use super::{Build, ECN, LIMIT, Source, Step, Transport};
@@ -71,7 +71,7 @@ pub const ENTRY: Entry<Build> = Entry {
     },
 };
 
-/// Checks the options, and sets the default of `idle` if connections are reused.
+/// Checks the options. If connections are reused, sets the default of `idle`.
 fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     match (reuses(options), options.get("idle")) {
         (true, None) => options.set("idle", Value::Time(Time::from_secs(90))),
@@ -86,7 +86,7 @@ fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     sizes::finish(options)
 }
 
-/// Returns whether connections serve several requests.
+/// Returns whether a connection serves several requests.
 pub fn reuses(options: &Options) -> bool {
     options.get("reuse") == Some(&Value::Bool(true))
 }
@@ -94,7 +94,7 @@ pub fn reuses(options: &Options) -> bool {
 struct Web {
     arrival: Time,
     sizes: Sizes,
-    /// How long an idle connection stays open, if connections are reused.
+    /// If connections are reused: how long an idle connection stays open.
     reuse: Option<Time>,
     stream: Stream,
     /// Time of the next request. `None` before the start.

@@ -1,4 +1,4 @@
-//! aioquic is a QUIC stack in Python. tailback uses Debian's package of it.
+//! aioquic is a QUIC stack in Python. tailback uses Debian's package of aioquic.
 
 use super::*;
 use crate::programs::Build;

@@ -1,5 +1,5 @@
-//! QUIC stacks: a server on the sender's host and a client on the receiver's host. Both are small
-//! programs of tailback (`tailback kernel build --program NAME`).
+//! QUIC stacks. A server runs on the sender's host, and a client runs on the receiver's host. Both
+//! are small programs that belong to tailback (`tailback kernel build --program NAME`).
 
 use super::{IPV6, Made, client, result, server, words_of};
 use crate::plan::Ready;
@@ -15,7 +15,7 @@ const PORT: u16 = 4433;
 
 const REPORT: &str = "result.json";
 
-/// Option: the number of bytes to download.
+/// The option for the number of bytes that the client downloads.
 pub const BYTES: Opt = Opt {
     name: "bytes",
     doc: "Bytes that the client downloads; default: no limit, and the download lasts until the end of the run.",
@@ -27,7 +27,7 @@ pub const BYTES: Opt = Opt {
     tc: None,
 };
 
-/// Option: whether packets have an ECN-capable codepoint.
+/// The option that determines whether packets carry an ECN-capable codepoint.
 pub const ECT: Opt = Opt {
     name: "ect",
     doc: "Whether the stack may send ECN-capable packets.",
@@ -36,7 +36,7 @@ pub const ECT: Opt = Opt {
     tc: None,
 };
 
-/// Option: whether several datagrams leave together.
+/// The option that determines whether several datagrams leave together.
 const GSO: Opt = Opt {
     name: "gso",
     doc: "Whether the stack may pass several datagrams to the kernel at once (UDP_SEGMENT).",
@@ -45,7 +45,7 @@ const GSO: Opt = Opt {
     tc: None,
 };
 
-/// Option: whether the stack writes a qlog file.
+/// The option that determines whether the stack writes a qlog file.
 pub const QLOG: Opt = Opt {
     name: "qlog",
     doc: "Whether the server writes a qlog file of each connection.",
@@ -54,7 +54,7 @@ pub const QLOG: Opt = Opt {
     tc: None,
 };
 
-/// Option: the number of threads, for stacks that support several threads.
+/// The option for the number of threads. Only some stacks support several threads.
 const THREADS: Opt = Opt {
     name: "threads",
     doc: "Number of worker threads besides the main thread; 0 means that the main thread does all work.",
@@ -63,8 +63,8 @@ const THREADS: Opt = Opt {
     tc: None,
 };
 
-/// Returns the commands for a stack's program. `dash` is the prefix of options on the program's
-/// command line.
+/// Returns the commands that run a stack's program. `dash` is the prefix of options in the command
+/// line of the program.
 fn made(name: &'static str, dash: &str, packages: &[&str], options: &Options) -> Made {
     let program = format!("/files/{name}/transfer");
     let at = match options.bool(IPV6.name) {
@@ -79,7 +79,7 @@ fn made(name: &'static str, dash: &str, packages: &[&str], options: &Options) ->
         ("pacing", "no-pacing"),
     ] {
         if options.get(option) == Some(&Value::Bool(false)) {
-            // Set the option at both ends, because the client's ACKs can also leave together.
+            // Set the option at both ends, because ACKs of the client can leave together, too.
             for run in [&mut serve, &mut fetch] {
                 run.push(format!("{dash}{word}"));
             }

@@ -1,4 +1,5 @@
-//! quic-go always paces. The stack does not allow choosing the congestion control.
+//! quic-go is a QUIC stack in Go. It always paces packets. It has no setting for the congestion
+//! control.
 
 use super::*;
 use crate::programs::Build;

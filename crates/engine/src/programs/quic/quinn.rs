@@ -1,4 +1,4 @@
-//! quinn is a QUIC stack in Rust. It always paces.
+//! quinn is a QUIC stack in Rust. It always paces packets.
 
 use super::*;
 use crate::programs::Build;
