@@ -76,9 +76,11 @@ quantities! {
     /// The state of a flow. `None` is a value that is unknown or does not exist.
     FlowState {
         cwnd, "segments", State, "Congestion window.";
-        ssthresh, "segments", State, "Slow-start threshold; no value until it is set.";
+        ssthresh, "segments", State, "Slow-start threshold. It has no value until the sender sets \
+            it.";
         srtt_ns, "ns", Interval, "The sender's smoothed round-trip time.";
-        in_flight, "segments", State, "Segments in flight: sent or retransmitted, and not yet acknowledged, SACKed or marked lost.";
+        in_flight, "segments", State, "Segments in flight: sent or retransmitted, but not yet \
+            acknowledged, SACKed or marked as lost.";
         delivered_bytes, "bytes", NoAcks, "Payload delivered in order.";
         ca_state, "", Ack, "Congestion state: 0 Open, 1 Disorder, 2 CWR, 3 Recovery, 4 Loss.";
         acked_bytes, "bytes", Ack, "Payload acknowledged.";
@@ -96,12 +98,15 @@ quantities! {
 quantities! {
     /// The state of a program.
     ProgramState {
-        delivered_bytes, "bytes", Interval, "Payload that has reached the receiver's host; for TCP, in order.";
-        back_bytes, "bytes", Interval, "Payload that has reached the sender's host; for TCP, in order.";
+        delivered_bytes, "bytes", Interval, "Payload that has reached the receiver's host. For \
+            TCP, only data delivered in order counts.";
+        back_bytes, "bytes", Interval, "Payload that has reached the sender's host. For TCP, only \
+            data delivered in order counts.";
         rtt_ns, "ns", Interval, "Mean round-trip time in the interval, computed from packets.";
         delay_ns, "ns", Interval, "Mean queue delay of the sender's packets in the interval.";
         cwnd, "segments", Interval, "Congestion window of the sender's busiest TCP socket.";
-        ssthresh, "segments", Interval, "Slow-start threshold of the sender's busiest TCP socket; no value until it is set.";
+        ssthresh, "segments", Interval, "Slow-start threshold of the sender's busiest TCP socket. \
+            It has no value until the socket sets it.";
         srtt_ns, "ns", Interval, "Smoothed round-trip time of the sender's busiest TCP socket.";
         in_flight, "segments", Interval, "Segments in flight of the sender's busiest TCP socket.";
     }

@@ -53,7 +53,7 @@ fields! {
         programs: Vec<ProgramSummary> = about().or_left_out();
         /// A summary for each class of flows, in the order of the scenario.
         classes: Vec<ClassSummary> = about();
-        /// Jain's index of the flows' throughputs: 1 when they are equal.
+        /// Jain's index of the flows' throughputs. It is 1 if all throughputs are equal.
         jain: Option<f64> = measured("", Flows).at_most(1.0).more();
     }
 }
@@ -96,7 +96,7 @@ fields! {
         throughput_mbit: Option<f64> = measured("Mbit/s", Bytes).more();
         /// RTT of unretransmitted data.
         rtt_ms: Stat = measured("ms", Samples).only(&["mean", "p50", "p99", "max"]).less();
-        /// The sender's srtt, sampled every record interval.
+        /// Mean of the sender's smoothed RTT, sampled once per `record.interval`.
         srtt_ms_mean: Option<f64> = measured("ms", Samples).less();
         /// Data packets sent, retransmissions included.
         packets: u64 = measured("packets", Count);
@@ -120,8 +120,8 @@ fields! {
         from_s: f64 = about();
         /// End of the flow's measured time, s.
         to_s: f64 = about();
-        /// Share of the samples, one per record interval, at which the receive window limited the
-        /// sender.
+        /// Share of the samples in which the receive window limited the sender. The sender is
+        /// sampled once per `record.interval`.
         rwnd_limited: Option<f64> = measured("", Samples).at_most(1.0).added();
         /// The durations of its chunks; only for flows with chunks.
         chunks: Option<ChunkSummary> = about().or_left_out().beside();
@@ -135,7 +135,7 @@ fields! {
         name: String = about();
         /// Name of the queue discipline.
         aqm: String = about();
-        /// Queue delay of forwarded packets, without their transmission time.
+        /// Queue delay of forwarded packets. A packet's own transmission time does not count.
         delay_ms: Stat = measured("ms", Packets)
             .only(&["mean", "p1", "p25", "p50", "p75", "p99", "max"])
             .less();
@@ -153,9 +153,9 @@ fields! {
         causes: Option<Causes> = about();
         /// Frame bytes sent, divided by the bytes that the link could carry in the measured time.
         utilisation: Option<f64> = measured("", Bytes).at_most(1.0).more();
-        /// Time-weighted mean backlog, without the packet in transmission.
+        /// Time-weighted mean of the backlog. The packet in transmission does not count.
         occupancy_bytes_mean: Option<f64> = measured("byte", Time).less();
-        /// Largest backlog, without the packet in transmission.
+        /// Largest backlog. The packet in transmission does not count.
         occupancy_bytes_max: Option<u64> = measured("byte", Once).less().added();
         /// Statistics of samples; null if none were taken.
         samples: Option<QueueSamples> = about().beside();
@@ -165,7 +165,7 @@ fields! {
 fields! {
     /// Statistics of a link's samples, one for each interval after the warm-up.
     pub struct QueueSamples {
-        /// Utilisation per interval of `record.statistics`.
+        /// Utilisation of the link. Each interval of `record.statistics` gives one sample.
         utilisation: Stat = measured("", Intervals).more();
     }
 }
@@ -177,7 +177,8 @@ fields! {
         name: String = about();
         /// Its kind.
         kind: String = about();
-        /// Frame bytes that arrived (for TCP, of data packets), over the measured time.
+        /// Frame bytes that arrived, divided by the measured time. For TCP, only data packets
+        /// count.
         throughput_mbit: Option<f64> = measured("Mbit/s", Bytes).more();
         /// Packets sent; for TCP, data packets.
         sent_packets: u64 = measured("packets", Count);
@@ -191,7 +192,8 @@ fields! {
         sce_marks: Option<u64> = measured("packets", Count);
         /// Drops and marks by cause, without causes that did not occur.
         causes: Option<Causes> = about();
-        /// One-way delay of datagrams that arrived, from the source to the end of its route.
+        /// One-way delay of the datagrams that arrived, from the source to the end of the source's
+        /// route.
         one_way_delay_ms: Stat = measured("ms", Packets).only(Stat::OF_DELAYS).less().added();
         /// RTT of unretransmitted data.
         rtt_ms: Stat = measured("ms", Samples)
@@ -202,7 +204,7 @@ fields! {
         echoes: Option<EchoSummary> = about().or_left_out().beside();
         /// The outcome of its frames; only for sources of media.
         frames: Option<FrameSummary> = about().or_left_out().beside();
-        /// Page load time: from the first connection of a page to the last byte of its last
+        /// Page load time, from the first connection of a page to the last byte of the page's last
         /// connection.
         page_load_ms: Stat = measured("ms", Requests).only(Stat::OF_DELAYS).less().added();
         /// Responsiveness under working conditions; only for sources that measure it.
@@ -247,20 +249,23 @@ fields! {
 fields! {
     /// Statistics of a class's samples over the intervals after the warm-up.
     pub struct SampleSummary {
-        /// Rate of a TCP flow's frame bytes per interval of `record.statistics`.
+        /// Rate of a TCP flow's frame bytes. Each flow gives one sample per interval of
+        /// `record.statistics`.
         rate_mbit: Stat = measured("Mbit/s", Intervals).more();
-        /// Estimated window of a TCP flow per interval of `record.statistics`: rate x (mean queue
-        /// delay + base RTT).
+        /// Estimated window of a TCP flow. Each flow gives one sample per interval of
+        /// `record.statistics`: the flow's rate x (mean queue delay + base RTT).
         window_bytes: Stat = measured("byte", Intervals);
-        /// Share of the link's capacity that the class uses per interval of `record.statistics`.
+        /// Share of the link's capacity that the class uses. Each interval of `record.statistics`
+        /// gives one sample.
         utilisation: Stat = measured("", Intervals);
-        /// Mark rate per interval of `record.statistics`: CE marks divided by packets forwarded.
+        /// Mark rate: CE marks divided by packets forwarded. Each interval of `record.statistics`
+        /// gives one sample.
         mark_share: Stat = measured("", Intervals).at_most(1.0);
-        /// Drop rate per interval of `record.statistics`: drops divided by packets forwarded or
-        /// dropped.
+        /// Drop rate: drops divided by the number of packets forwarded or dropped. Each interval of
+        /// `record.statistics` gives one sample.
         drop_share: Stat = measured("", Intervals).at_most(1.0).less();
-        /// Queue delay per interval of `record.statistics`; each interval counts with the mean over
-        /// its packets.
+        /// Queue delay of the class's packets. Each interval of `record.statistics` gives one
+        /// sample: the mean over the packets of the interval.
         delay_ms: Stat = measured("ms", Intervals).called("sampled_delay_ms").less();
     }
 }

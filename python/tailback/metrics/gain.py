@@ -12,8 +12,8 @@ METRICS = (
         "throughput_gain",
         "flow",
         "",
-        "Throughput divided by the flow's throughput with the standard backoff (beta_ecn = beta), "
-        "in the run of the sweep whose other values are equal.",
+        "Throughput of the flow, divided by its throughput in another run of the sweep. That run "
+        "has the standard backoff (beta_ecn = beta) and the same other values.",
         field("throughput_gain"),
         "bytes",
         better="more",

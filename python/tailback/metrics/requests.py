@@ -44,7 +44,7 @@ METRICS = (
         "requests_completion_s",
         "flow",
         "s",
-        "Mean time from connect to last byte, over all completed requests of a source.",
+        "Mean completion time of all completed requests of a source, from connect to last byte.",
         _of_all,
         "requests",
         better="less",
@@ -55,8 +55,8 @@ METRICS = (
             f"completion_s.{name}",
             "flow",
             "s",
-            f"Mean time from connect to last byte, for requests in the size bin that ends at "
-            f"{name}.",
+            "Mean completion time of requests, from connect to last byte. Only requests in the "
+            f"size bin that ends at {name} count.",
             of_bin(upto_bytes, "completion_s.mean"),
             "requests",
             better="less",
@@ -69,8 +69,9 @@ METRICS = (
             f"normalised.{name}{end}",
             "flow",
             "",
-            f"{which} of ideal time / completion time (ideal: size / link rate + 2 RTT), for "
-            f"requests in the size bin that ends at {name}.",
+            f"{which} of the normalised completion time of requests in the size bin that ends at "
+            f"{name}. A request's value is its ideal time (size / link rate + 2 RTT), divided by "
+            "its completion time.",
             of_bin(upto_bytes, f"normalised.{end[1:] or 'mean'}"),
             "requests",
             most=1.0,

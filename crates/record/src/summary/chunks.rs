@@ -8,7 +8,7 @@ use crate::stat::Stat;
 fields! {
     /// Summary of the chunks of a flow.
     pub struct ChunkSummary {
-        /// Chunks (`flows.chunks`) that were written or requested after the warm-up.
+        /// Number of chunks (`flows.chunks`) that were written or requested after the warm-up.
         begun: u64 = measured("", Count).called("chunks");
         /// Number of the chunks in `chunks` that arrived before the end of the run.
         arrived: u64 = measured("", Count).called("chunks_arrived").more();

@@ -13,7 +13,8 @@ fields! {
         sent: u64 = measured("", Count).called("echo_requests");
         /// Number of requests whose echo arrived.
         answered: u64 = measured("", Count).called("echoes").more();
-        /// Echo requests without an echo after 10 s, or after the echo of a later request.
+        /// Echo requests whose echo did not arrive within 10 s, or not before the echo of a later
+        /// request.
         lost: u64 = measured("", Count).called("echoes_lost").less();
         /// One-way delay of echoes in the reverse direction.
         back_ms: Stat = measured("ms", Packets).called("echo_delay_ms").only(Stat::OF_DELAYS).less();
@@ -27,12 +28,12 @@ fields! {
         sent: u64 = measured("", Count).called("frames");
         /// Frames whose datagrams all arrived.
         complete: u64 = measured("", Count).called("frames_complete").more();
-        /// Frames that are incomplete after 10 s, or after a later frame is complete.
+        /// Frames that are still incomplete after 10 s, or when a later frame is complete.
         lost: u64 = measured("", Count).called("frames_lost").less();
         /// Frames whose deadline passed before the end of the run.
         judged: u64 = measured("", Count).called("frames_judged");
-        /// Share of the frames in `frames_judged` that were not complete at their deadline,
-        /// including lost frames.
+        /// Share of the frames in `frames_judged` that were incomplete at their deadline. Lost
+        /// frames count as incomplete.
         late_share: Option<f64> = measured("", Packets).at_most(1.0).less();
         /// Delay of frames, from capture to the arrival of the last datagram.
         delay_ms: Stat = measured("ms", Packets)
@@ -54,11 +55,13 @@ fields! {
 fields! {
     /// Summary of a test of responsiveness, over its last intervals.
     pub struct ResponsivenessSummary {
-        /// Responsiveness in round trips per minute: the mean of `rpm_foreign` and `rpm_loaded`.
+        /// Responsiveness, in round trips per minute. It is the mean of `rpm_foreign` and
+        /// `rpm_loaded`.
         rpm: Option<f64> = measured("1/min", Once).more();
-        /// Round trips per minute of foreign probes, each of which opens its own connection.
+        /// Round trips per minute, measured with foreign probes. Each foreign probe opens its own
+        /// connection.
         foreign_rpm: Option<f64> = measured("1/min", Once).called("rpm_foreign").more();
-        /// Round trips per minute of probes on bulk connections.
+        /// Round trips per minute, measured with probes on the bulk connections.
         loaded_rpm: Option<f64> = measured("1/min", Once).called("rpm_loaded").more();
         /// Confidence in the responsiveness: low, medium or high.
         confidence: &'static str = about();

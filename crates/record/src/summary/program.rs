@@ -85,7 +85,7 @@ fields! {
         delay_ms: Stat = measured("ms", Packets).only(&["mean", "p50", "p99", "max"]).less();
         /// Packets that the sender's host sent.
         packets: u64 = measured("packets", Count);
-        /// Packets of the sender's host that arrived.
+        /// Packets from the sender's host that arrived.
         received_packets: u64 = measured("packets", Count);
         /// Drops of packets of both hosts at every link.
         drops: Option<u64> = measured("packets", Count).less();
