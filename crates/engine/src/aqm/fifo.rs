@@ -4,7 +4,7 @@
 //! backlog including the packet does not exceed the limit. With a limit in packets, a packet is
 //! admitted if fewer packets than the limit are queued.
 //!
-//! There are no known deviations.
+//! No known deviations.
 
 use tailback_record::Cause;
 

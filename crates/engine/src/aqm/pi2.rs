@@ -8,7 +8,7 @@
 //! tailback's own module, `sch_pi2`. If `scalable` selects packets and k p exceeds 1, packets are
 //! dropped with probability p squared even if they are ECN-capable.
 //!
-//! There are no known deviations.
+//! No known deviations.
 
 mod kernel;
 
