@@ -193,7 +193,7 @@ impl Calendar {
         self.note_first();
     }
 
-    /// Updates `first` after a change of the heap.
+    /// Updates `first` after the heap has changed.
     #[inline]
     fn note_first(&mut self) {
         let first = self.heap.first();

@@ -43,14 +43,14 @@ pub struct Link {
     bucket: Bucket,
     overhead: i32,
     count_in_service: bool,
-    /// Whether packets may be lost after the queue or pass through impairments there.
+    /// Whether packets may be lost or pass through impairments after they have left the queue.
     pub impaired: bool,
     /// Probability of loss after the queue, and the random stream for it.
     loss: Option<(f64, Stream)>,
     /// Marks and drops that the scenario schedules by packet number.
     scheduled: Option<Box<Scheduled>>,
     /// True while the link is transmitting, or while the queue holds its packets until a known
-    /// time. An arriving packet then causes the link to be served only if `held` is true.
+    /// time. In this case, an arriving packet causes the link to be served only if `held` is true.
     busy: bool,
     /// Whether the queue holds its packets until a known time. An arriving packet may change this
     /// time.
@@ -254,7 +254,7 @@ impl Link {
         (i32::from(packet.len) + self.overhead).max(1) as u32
     }
 
-    /// Returns when the transmission of a frame ends that begins now.
+    /// The transmission of a frame begins now. Returns when it ends.
     #[inline]
     fn slot_end(&mut self, now: Time, len: u32) -> Time {
         match self.constant {

@@ -161,7 +161,7 @@ impl Network {
         }
     }
 
-    /// Returns the sender of a flow, read-only.
+    /// Returns the sender of a flow, which the caller cannot change.
     pub fn sender(&self, flow: usize) -> &Sender {
         &self.ends[flow].of_flow().sender
     }

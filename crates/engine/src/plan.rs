@@ -250,7 +250,7 @@ pub struct Hosts {
     pub stack: Option<HostStack>,
     /// The name of the flow, if no other flow uses this pair of hosts.
     pub alone: Option<String>,
-    /// Size of the longest IP packet, bytes.
+    /// Size of the longest IP packet, in bytes.
     pub mtu: u32,
     /// Names of the two hosts, if the scenario sets them.
     pub names: Option<[String; 2]>,
@@ -265,7 +265,7 @@ pub struct HostStack {
     pub accecn: Option<AccEcnOption>,
     /// Whether TCP's timestamp option is in use.
     pub timestamps: bool,
-    /// Initial window, segments.
+    /// Initial window, in segments.
     pub initial_cwnd: u32,
     /// Lower limit of the retransmission timeout.
     pub min_rto: Time,

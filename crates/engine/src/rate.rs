@@ -112,7 +112,7 @@ impl Cursor {
     }
 }
 
-/// Returns when the transmission of a frame ends that begins now, in the step `index`.
+/// The transmission of a frame begins now, in the step `index`. Returns when it ends.
 pub(crate) fn steps_end(steps: &[(Time, Rate)], index: usize, now: Time, len: u32) -> Time {
     steps_end_bits(steps, index, now, u128::from(len) * 8 * 1_000_000_000)
 }

@@ -8,13 +8,13 @@
 //! Each host has its own [`WheelPhase`]. This is how long the host had been running when the run
 //! began. The phase determines when jiffies begin, and which jiffies are multiples of 8. If all
 //! hosts had the same phase, the timers of many flows would fire at the same instant, in the order
-//! of the scenario file. The first flows would then always find space in a short queue.
+//! of the scenario file. As a result, the first flows would always find space in a short queue.
 
 use crate::plan::{Growth, TcpPlan};
 use crate::rng::Stream;
 use crate::units::Time;
 
-/// A jiffy, ns.
+/// A jiffy, in ns.
 const JIFFY: u64 = 1_000_000;
 /// A level of the wheel has 64 slots. This is the largest index of a slot in a level.
 const LEVEL: u64 = 63;

@@ -144,8 +144,8 @@ pub struct Setting {
 }
 
 /// A limit of a queue was lowered. Dequeues and drops packets while the queue is above the new
-/// limit. In Linux, disciplines that have a queue for each flow drop packets in this way. All other
-/// disciplines drop packets directly from the head ([`fifo::Packets::shrink`]).
+/// limit. In Linux, disciplines that have a queue for each flow also drop packets by dequeuing
+/// them. All other disciplines drop packets directly from the head ([`fifo::Packets::shrink`]).
 fn shrink<Q: Queue>(queue: &mut Q, now: Time, sink: &mut Sink, above: impl Fn(&Q) -> bool) {
     let mut packet = Packet::new(0, 0, Ecn::NotEct);
     while above(queue) {

@@ -70,7 +70,7 @@ impl Ramp {
 /// Decides which packets of one queue get SCE marks.
 #[derive(Clone, Debug)]
 pub struct Marker {
-    /// CoDel's target, ns.
+    /// CoDel's target, in ns.
     target: i64,
     ramp: Ramp,
     rng: Stream,

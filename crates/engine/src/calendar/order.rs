@@ -111,8 +111,8 @@ impl Order {
         self.leaving = None;
     }
 
-    /// Records the key of the next packet that leaves a pipe. Only pipes that are in several parts
-    /// call this.
+    /// Records the key of the next packet that leaves a pipe. Only the events of pipes that belong
+    /// to several parts call this.
     pub fn leaves(&mut self, pipe: Component, key: Key) {
         // If an event of a component with a larger number was handled earlier at this time, the
         // order depends on that number and not on this packet's key.

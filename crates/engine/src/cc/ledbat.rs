@@ -23,7 +23,7 @@ use crate::registry::rules::Rules;
 use crate::registry::{Entry, Kind, Opt, no_finish};
 use crate::units::Time;
 
-/// The smallest window after the first ACK, segments (`MIN_CWND`).
+/// The smallest window after the first ACK, in segments (`MIN_CWND`).
 const MIN_CWND: u32 = 2;
 /// By how many segments the window may exceed the data in flight at most (`ALLOWED_INCREASE`).
 const ALLOWED_INCREASE: u32 = 1;
@@ -260,7 +260,7 @@ mod tests {
         let mut beyond = host(&[], 50);
         let shrunk = windows(&mut beyond, 200, 6);
         assert_eq!(shrunk[0] - shrunk[5], 5, "{shrunk:?}");
-        // The window never falls below two segments, however long the queue is.
+        // The window never falls below two segments, even if the queue is very long.
         assert_eq!(windows(&mut beyond, 100_000, 5)[4], 2);
     }
 

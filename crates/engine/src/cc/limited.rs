@@ -46,7 +46,7 @@ struct Limited {
     inner: Box<dyn CongestionControl>,
     /// Whether the draft's bound applies. If false, the growth has no bound.
     bounded: bool,
-    /// The largest flight since the last reduction, segments (the draft's maxFS).
+    /// The largest flight since the last reduction, in segments (the draft's maxFS).
     largest: u32,
     /// The window after the last event that this wrapper has seen.
     window: u32,

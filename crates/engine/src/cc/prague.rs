@@ -301,7 +301,7 @@ const HALF: u128 = 1 << (CWND_SHIFT - 1);
 const RTT_SHIFT: u32 = 7;
 /// The largest RTT to which the scaling applies, in units of 2^7 us.
 const MAX_SCALED_RTT: u64 = 100_000;
-/// Headers of IPv4 and TCP with timestamps, bytes.
+/// Headers of IPv4 and TCP with timestamps, in bytes.
 const HEADERS: u64 = 52;
 /// Parameters of the scaling "scalable", in units of 2^7 us. At the RTT `SCALABLE_R0`, the increase
 /// is one segment per RTT. Above `SCALABLE_R1`, the increase rises faster with the RTT.
@@ -382,8 +382,8 @@ impl Prague {
     }
 
     /// Sets the increase per window to the product of two factors, which are both RTT/target. With
-    /// the first factor, the window grows by one segment per target RTT. The second factor gives
-    /// flows with different RTTs equal rates.
+    /// only the first factor, the window would grow by one segment per target RTT. The second
+    /// factor gives flows with different RTTs equal rates.
     fn rescale(&mut self, view: View<'_>) {
         let one = ONE as u64;
         let rtt = Prague::rtt(view);

@@ -119,7 +119,7 @@ pub(super) struct Sce<R> {
     cwr_quirk: bool,
     /// The counter of acknowledged bytes.
     cnt: i64,
-    /// The window at the last ESCE or reduction, or the largest window since then, segments.
+    /// The window at the last ESCE or reduction, or the largest window since then, in segments.
     loss_cwnd: u32,
     /// For how many more ACKs SCE counts as recent.
     recent_sce: u32,
@@ -450,8 +450,8 @@ mod tests {
             h.ack_esce(1);
             h.marked_round(1);
         };
-        // The first round has grown the window to 101. The results are 101 - 25, 101 - 12 and 101 -
-        // 50.
+        // After the first round, the window is 101 segments. The results are 101 - 25, 101 - 12 and
+        // 101 - 50.
         assert_eq!(after(&[], |h| h.marked_round(1)), (76, 76));
         assert_eq!(after(&[], recent), (89, 89));
         assert_eq!(

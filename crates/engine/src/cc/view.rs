@@ -82,7 +82,7 @@ pub struct Conn {
     pub srtt: Time,
     /// Smallest RTT so far, or `NEVER` before the first sample.
     pub min_rtt: Time,
-    /// Payload of a full segment, bytes.
+    /// Payload of a full segment, in bytes.
     pub mss: u16,
     /// When data was last sent (Linux `lsndtime`).
     pub last_sent: Time,

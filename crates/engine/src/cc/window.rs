@@ -4,16 +4,16 @@ use crate::plan::Growth;
 
 /// Slow-start threshold before the first reduction (Linux `TCP_INFINITE_SSTHRESH`).
 pub const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
-/// The largest window, segments.
+/// The largest window, in segments.
 pub const MAX_CWND: u32 = u32::MAX / 2;
 
 /// How much data a sender may have in flight, and at which rate it may send. Windows are in
 /// segments.
 #[derive(Clone, Debug)]
 pub struct Window {
-    /// Congestion window, segments.
+    /// Congestion window, in segments.
     pub cwnd: u32,
-    /// Slow-start threshold, segments.
+    /// Slow-start threshold, in segments.
     pub ssthresh: u32,
     /// Number of acknowledged segments that count towards the next increase of the window (Linux
     /// `snd_cwnd_cnt`).

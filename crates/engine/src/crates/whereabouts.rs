@@ -21,7 +21,7 @@ thread_local! {
 
 impl Whereabouts {
     /// Starts a new record for this thread. Congestion controls that the thread creates from now on
-    /// record their hooks there.
+    /// record their hooks in this record.
     pub fn begin() -> Whereabouts {
         let new = Whereabouts::default();
         OF_THREAD.set(new.clone());

@@ -1,5 +1,5 @@
 //! A plugin's congestion control may wrap one of tailback's congestion controls. Finds the hooks
-//! that such a wrapper does not forward.
+//! that the wrapper does not forward.
 //!
 //! If a wrapper does not implement a hook, the trait's default implementation runs instead. Most
 //! defaults do nothing. The wrapped congestion control then does not learn of ACKs or losses. The

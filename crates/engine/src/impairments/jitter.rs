@@ -9,7 +9,7 @@
 //!
 //! Deviations: in the simulator, the normal distribution is truncated at 3 standard deviations. On
 //! the kernel engine, netem truncates it at 4 standard deviations. So 0.27 % of the packets get a
-//! value beyond 3.
+//! value beyond 3 standard deviations.
 
 mod distribution;
 

@@ -19,8 +19,8 @@
 //! - If an impairment holds packets ([`Fate::Held`]), it releases them in [`Impairment::release`].
 //!   The network calls `release` after every packet that has passed the impairment, and at
 //!   [`Impairment::deadline`]. Released packets pass the remaining impairments.
-//! - Each impairment has its own random stream. So adding an impairment does not change the random
-//!   numbers of other impairments.
+//! - Each impairment has its own random stream. As a result, adding an impairment does not change
+//!   the random numbers of other impairments.
 //! - After the last impairment, packets wait in a buffer. They leave this buffer in the order of
 //!   time and not in the order of arrival (`network/impaired/pen.rs`). So every impairment may
 //!   reorder packets. Impairments that can also keep packets in order have the option `keep_order`.

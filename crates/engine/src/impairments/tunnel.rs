@@ -86,7 +86,7 @@ pub const ENTRY: Entry<Build> = Entry {
 /// the outer header. `None` means that the packet is dropped.
 type Combine = fn(Ecn, Ecn) -> Option<Ecn>;
 
-/// One end of a tunnel, with the function that computes the packet's ECN field there.
+/// One end of a tunnel, with the function that computes the ECN field at this end.
 enum Tunnel {
     /// Computes the ECN field of the outer header from the ECN field of the packet.
     Ingress(fn(Ecn) -> Ecn),

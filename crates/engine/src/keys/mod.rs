@@ -101,7 +101,8 @@ pub enum KeyKind {
     Rate,
     /// An entry of a registry. The value is its name, or a table with its name and its options.
     Entry(Registry),
-    /// The name of an entry of a registry. The entry's options are further keys of the same table.
+    /// The name of an entry of a registry. The table that contains the name also contains the
+    /// entry's options as keys.
     Word(Registry),
     /// A list of names of links, in order.
     Route,
@@ -160,7 +161,7 @@ impl TableDef {
         self.keys.iter().find(|key| key.name == name)
     }
 
-    /// If the options of a registry's entries are further keys of this table, returns this
+    /// If this table also contains the options of a registry's entries as keys, returns this
     /// registry.
     pub fn flat(&self) -> Option<Registry> {
         self.keys.iter().find_map(|key| match key.kind {

@@ -138,7 +138,7 @@ impl Network {
             ids,
             calendar: Calendar::new(
                 ids.changes as usize + 1,
-                // At most times, each pipe, link and pen has an entry in the calendar. Each timer
+                // At most times, each pipe, link and pen has one entry in the calendar. Each timer
                 // has an event about once per round-trip time.
                 ids.queue_timers as usize,
             ),

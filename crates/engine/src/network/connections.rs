@@ -107,11 +107,11 @@ pub(super) struct Connection {
     pub receiver: Receiver,
     pub client: End,
     pub opened: Time,
-    /// When the receiver, as the client, repeats its SYN or a request. `NEVER` once it has an
-    /// answer.
+    /// When the receiver, as the client, repeats its SYN or a request. It is `NEVER` once the
+    /// client has an answer.
     pub syn_due: Time,
     pub syn_retransmits: u32,
-    /// Payload to send, bytes. `None` means no limit.
+    /// Payload to send, in bytes. `None` means no limit.
     pub bytes: Option<u64>,
     pub mss: u64,
     pub first: u64,
@@ -471,8 +471,8 @@ impl Network {
     pub(super) fn run_sender(&mut self, number: usize) {
         let now = self.now;
         let ends = &mut self.ends[number];
-        // If the sender's deadline is later, there is nothing to record unless every change is
-        // recorded.
+        // If the sender's deadline is later, the sender did not act. Then there is nothing to
+        // record, unless every change is recorded.
         if !self.every_change && ends.waits(End::Sender, now, &mut self.calendar) {
             return;
         }

@@ -36,8 +36,8 @@ pub(super) struct Echoes {
     /// ECN field of the datagrams that answer requests.
     ecn: Ecn,
     warmup: Time,
-    /// When the receiving end answered each request whose echo has not come back. The first item is
-    /// for request number `first`.
+    /// When the receiving end answered each request whose echo has not come back. The first item
+    /// belongs to the request with the number `first`.
     turned: VecDeque<Time>,
     first: u64,
     back: Histogram,

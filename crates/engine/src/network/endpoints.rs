@@ -28,7 +28,7 @@ const MAX_WAKES: u32 = 50_000;
 const MAX_DATAGRAMS: u32 = 200_000;
 /// The largest number of payload bytes that an entry may have in the network.
 const MAX_PAYLOAD: u64 = 256 << 20;
-/// Size of the longest IP datagram, bytes. Longer datagrams are dropped, as if they had the flag
+/// Size of the longest IP datagram, in bytes. Longer datagrams are dropped, as if they had the flag
 /// "don't fragment".
 const MTU: usize = 1500;
 const ETHERNET: usize = 14;

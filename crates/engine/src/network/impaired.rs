@@ -122,8 +122,8 @@ impl Impaired {
         }))
     }
 
-    /// Returns a pen without delay and without impairments. It serves a link whose packets passed
-    /// through a pipe so far.
+    /// Returns a pen without delay and without impairments. It is for a link whose packets have
+    /// passed through a pipe so far.
     pub fn without_delay() -> Box<Impaired> {
         Box::new(Impaired {
             delay: Time::ZERO,

@@ -40,7 +40,8 @@ const UNEVEN: f64 = 1.4;
 pub struct Split {
     /// The part of each link.
     links: Arc<[u16]>,
-    /// The part of each flow or connection. The index is the number that its packets carry.
+    /// The part to which each flow or connection belongs. The index is the number that its packets
+    /// carry.
     ends: Arc<[u16]>,
     parts: usize,
     /// How far each part may run ahead of the others. This time is called the window.

@@ -15,9 +15,9 @@ pub(super) struct Flow {
     pub stop: Option<Time>,
     /// The application, unless the flow always has data to send.
     pub application: Option<Box<Application>>,
-    /// Payload delivered before the end of the warm-up, bytes.
+    /// Payload delivered before the end of the warm-up, in bytes.
     pub base_bytes: u64,
-    /// Payload delivered when the flow was stopped, bytes.
+    /// Payload delivered when the flow was stopped, in bytes.
     pub bytes_at_stop: Option<u64>,
     pub samples: SenderSamples,
     pub sampler: Option<Box<FlowSampler>>,

@@ -24,7 +24,8 @@ keys! {
         /// arrives. Linux differs for `red`, where it discards all queued packets.
         key set = key(KeyKind::Changes);
         /// Names of flows and sources that start at this time. The `start` of such a flow or source
-        /// must be later than this time, and has no effect. start_jitter does not delay them.
+        /// must be later than this time, and has no effect. The random delay of start_jitter is not
+        /// added.
         key start = key(KeyKind::Words);
         /// Names of flows and sources that stop at this time.
         key stop = key(KeyKind::Words);

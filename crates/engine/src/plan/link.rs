@@ -101,7 +101,8 @@ impl AsPart for Windows {
 }
 
 keys! {
-    /// An impairment of a link. The options of its kind are further keys of this table.
+    /// An impairment of a link. This table also contains the options of the impairment's kind as
+    /// keys.
     pub struct ImpairmentPlan as "[[impairments]]" {
         /// The kind: the name of an impairment.
         kind: &'static str => key(KeyKind::Word(Registry::Impairments)).required();
@@ -120,7 +121,7 @@ impl ImpairmentPlan {
     /// Returns the registered entry of the impairment's kind.
     ///
     /// # Panics
-    /// Panics if the kind is not registered. Validation rejects such scenarios before.
+    /// Panics if the kind is not registered. Validation has already rejected such scenarios.
     pub fn entry(&self) -> &'static Entry<impairments::Build> {
         let entry = find(impairments::ENTRIES, self.kind);
         entry.expect("a validated plan names registered impairments")
@@ -156,11 +157,10 @@ keys! {
         /// back. "tc" means the default burst of tc. This default is 1600 B (an MTU), plus the
         /// bytes that the link sends in 1 ns (one tick of the kernel's timer). Below 8 Gbit/s, this
         /// sum is 1600 B. With a burst of 0, a packet leaves at least length/rate after the
-        /// previous packet, where length is the length of the previous packet. The largest allowed
-        /// burst is 4 GB. If the link sends fewer bytes than this in 60 s at its lowest rate, the
-        /// limit is that number of bytes. A burst is not allowed with link = "wire" or with a rate
-        /// from a trace. It is not allowed with Cake either, because Cake itself shapes to the
-        /// rate.
+        /// previous packet. Here, length is that of the previous packet. The largest allowed burst
+        /// is 4 GB. If the link sends fewer bytes than this in 60 s at its lowest rate, the limit
+        /// is that number of bytes. A burst is not allowed with link = "wire" or with a rate from a
+        /// trace. It is not allowed with Cake either, because Cake itself shapes to the rate.
         burst: Bytes => key(KeyKind::Burst).default("0b");
         /// Adds an independent copy of the link in the reverse direction. Results call the copy
         /// NAME.back.

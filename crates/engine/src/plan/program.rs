@@ -21,8 +21,8 @@ keys! {
     /// Unmodified programs and the pair of hosts on which they run. Kernel engine only, except for
     /// transport stacks. In the simulator, `kind` selects a transport stack that is compiled into
     /// the engine, such as stacks/quinn. Packets of the sender's host follow the route. Packets of
-    /// the receiver's host take the reverse direction. If an entry has a kind, the options of this
-    /// kind are further keys of the entry.
+    /// the receiver's host take the reverse direction. If an entry has a kind, the entry also
+    /// contains the options of this kind as keys.
     pub struct ProgramPlan as "[[programs]]" {
         /// A ready-made entry, which sets the programs of both sides; default: the keys sender and
         /// receiver set them.
@@ -102,8 +102,8 @@ keys! {
 keys! {
     /// The program that runs on one of the two hosts.
     pub struct SidePlan as "a side of [[programs]]" {
-        /// The program and its arguments. The placeholders {sender}, {receiver}, {sender6} and
-        /// {receiver6} are replaced by the hosts' addresses. To get the addresses of another
+        /// The program and its arguments. tailback replaces the placeholders {sender}, {receiver},
+        /// {sender6} and {receiver6} by the hosts' addresses. To get the addresses of another
         /// entry's hosts, write {NAME.sender} and so on. The placeholder {duration} is replaced by
         /// the number of whole seconds from start to stop. If stop is not set, it is the number of
         /// whole seconds from start to the end of the run. Write "{{" for a literal brace.
@@ -142,7 +142,7 @@ impl AsPart for RootPlan {
 /// Files that the client fetches from the server in the QUIC interop runner's environment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InteropPlan {
-    /// Size of each file, bytes.
+    /// Size of each file, in bytes.
     pub bytes: u64,
     /// Number of files.
     pub files: u64,

@@ -175,11 +175,11 @@ impl AsPart for Delack {
 keys! {
     /// The TCP stack.
     pub struct TcpPlan as "[tcp]" {
-        /// Payload of a full segment, bytes.
+        /// Payload of a full segment, in bytes.
         mss: u16 = int(64, 65_000).default("1448");
         /// Bytes of headers in each frame: Ethernet 14, IP 20, TCP with timestamps 32.
         header: u16 = int(0, 512).default("66");
-        /// Initial window, segments (RFC 6928).
+        /// Initial window, in segments (RFC 6928).
         initial_cwnd: u32 = int(1, 100_000).default("10");
         /// Shortest allowed retransmission timeout.
         min_rto: Time = time(Time::from_ms(1)).default("200ms");

@@ -84,8 +84,8 @@ keys! {
 }
 
 keys! {
-    /// Traffic besides flows: unresponsive UDP, or short TCP connections. The options of a kind are
-    /// further keys of this table.
+    /// Traffic besides flows: unresponsive UDP, or short TCP connections. This table also contains
+    /// the options of the source's kind as keys.
     pub struct TrafficPlan as "[[traffic]]" {
         /// The kind of traffic.
         kind: &'static str => key(KeyKind::Word(Registry::Traffic)).required();

@@ -27,7 +27,7 @@ pub enum Piece<'a> {
     Braces(&'a str),
 }
 
-/// The placeholders that refer to the entry with the command itself.
+/// Placeholders that refer to the entry whose command contains them.
 pub const KNOWN: [&str; 5] = ["sender", "receiver", "sender6", "receiver6", "duration"];
 
 /// Splits a word into pieces. Braces denote a placeholder if they enclose only letters, digits,

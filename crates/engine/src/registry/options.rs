@@ -89,9 +89,9 @@ pub enum Value {
     Int(i64),
     /// A number.
     Float(f64),
-    /// A time, ns.
+    /// A time, in ns.
     Time(Time),
-    /// A rate, bit/s.
+    /// A rate, in bit/s.
     Rate(Rate),
     /// A size in bytes.
     Bytes(Bytes),
@@ -180,8 +180,8 @@ impl Options {
     ///
     /// # Panics
     /// This getter and the other typed getters panic if the option is not set or has another type.
-    /// A constructor receives complete options, with the types that its registry entry declares. So
-    /// a panic is a bug in the entry.
+    /// A constructor receives complete options. Their types are those that its registry entry
+    /// declares. So a panic is a bug in the entry.
     pub fn bool(&self, name: &str) -> bool {
         match self.get(name) {
             Some(Value::Bool(b)) => *b,

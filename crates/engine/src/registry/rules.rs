@@ -25,7 +25,7 @@ pub struct Standard {
 }
 
 impl Rules {
-    /// No checks, and only one response to congestion.
+    /// An algorithm that has no checks, and only one response to congestion.
     pub const NONE: Rules = Rules {
         checks: |_| Vec::new(),
         at_link: |_| Vec::new(),
@@ -49,7 +49,7 @@ pub struct Placed<'a> {
     pub options: &'a Options,
     /// The lowest rate of the link, without times at which the rate is 0.
     pub rate: Rate,
-    /// The longest frame on the link, bytes.
+    /// The longest frame on the link, in bytes.
     pub frame: u32,
     /// How many bytes the link may send at once after it was idle.
     pub burst: Bytes,

@@ -14,9 +14,9 @@ use crate::cc::{CaState, INFINITE_SSTHRESH};
 /// The values stored for one destination. 0 means that a value is unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Destination {
-    /// Smoothed RTT x 8, us.
+    /// Smoothed RTT, in units of 1/8 us.
     srtt_us: u32,
-    /// Slow start threshold, segments.
+    /// Slow start threshold, in segments.
     ssthresh: u32,
     /// Largest number of segments by which the path has reordered a segment.
     reordering: u32,

@@ -6,7 +6,7 @@ use crate::cc::EcnNeed;
 use crate::packet::{Ecn, Packet, flags};
 use crate::plan::EcnFeedback;
 
-/// The echoes in the flags of an ACK: ECN-Echo, and the echo of SCE marks.
+/// The echoes that an ACK carries in its flags: ECN-Echo, and the echo of SCE marks.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Echo {
     pub ece: bool,

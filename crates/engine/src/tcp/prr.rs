@@ -1,5 +1,5 @@
-//! Proportional rate reduction (RFC 6937 with Linux's reduction bound; Linux
-//! `tcp_cwnd_reduction`).
+//! Proportional rate reduction (RFC 6937; Linux `tcp_cwnd_reduction`), with the reduction bound
+//! that Linux uses.
 
 /// A reduction in progress.
 #[derive(Clone, Debug, Default)]

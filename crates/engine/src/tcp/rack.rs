@@ -334,8 +334,8 @@ mod tests {
         assert_eq!(board.flight.lost_out, 6);
     }
 
-    /// Linux `tcp_timeout_mark_lost`: the first segment and all segments older than RACK's RTT are
-    /// marked lost.
+    /// Linux `tcp_timeout_mark_lost`: the first segment is marked as lost, and so are all segments
+    /// that are older than RACK's RTT.
     #[test]
     fn a_timeout_spares_what_is_recent() {
         let (mut board, mut conn) = board();

@@ -125,7 +125,7 @@ mod tests {
     /// How many segment numbers the exhaustive test uses.
     const WINDOW: u64 = 10;
 
-    /// Returns the ranges that a bit set describes, whose lowest bit stands for the number `base`.
+    /// Returns the ranges for a bit set. The lowest bit of the set stands for the number `base`.
     fn of_bits(bits: u32, base: u64) -> Ranges {
         let mut ranges = Ranges::default();
         for at in (0..WINDOW).filter(|at| bits >> at & 1 != 0) {

@@ -74,7 +74,7 @@ impl Default for Rates {
     }
 }
 
-/// Returns the time between two events, us. Like Linux, converts both times to us before it
+/// Returns the time between two events, in us. Like Linux, converts both times to us before it
 /// subtracts.
 fn us_between(from: Time, to: Time) -> u64 {
     (to.ns() / 1000).saturating_sub(from.ns() / 1000)
@@ -128,7 +128,7 @@ impl Rates {
     pub fn delivered(&mut self, seq: u64, at: Time) {
         let slot = &mut self.ring[(seq & self.mask) as usize];
         if slot.delivered_at == Time::NEVER {
-            return; // the segment was sacked before
+            return; // the segment was SACKed before
         }
         let newer = self
             .newest

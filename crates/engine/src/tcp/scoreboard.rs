@@ -32,7 +32,7 @@ const MAX_SLOTS: u64 = 1 << 31;
 pub mod state {
     /// The segment is selectively acknowledged (SACKed).
     pub const SACKED: u8 = 1;
-    /// The segment is marked lost.
+    /// The segment is marked as lost.
     pub const LOST: u8 = 2;
     /// A retransmission of the segment is in flight.
     pub const RETRANS: u8 = 4;
@@ -72,7 +72,7 @@ const EMPTY: Segment = Segment {
 pub struct Scoreboard {
     ring: Vec<Segment>,
     mask: u64,
-    /// Numbers of sacked, lost and retransmitted segments in flight.
+    /// How many segments in flight are SACKed, lost and retransmitted.
     pub flight: Flight,
     /// Number of lost segments that have no retransmission in flight.
     pub lost_pending: u32,
@@ -161,7 +161,8 @@ impl Scoreboard {
         &mut self.ring[(seq & self.mask) as usize]
     }
 
-    /// Returns the first segment after the highest sacked segment, or `una` if no segment is sacked.
+    /// Returns the first segment after the highest SACKed segment, or `una` if no segment is
+    /// SACKed.
     pub fn highest_sacked(&self) -> u64 {
         self.sacked.end().unwrap_or(self.flight.una)
     }
@@ -358,7 +359,7 @@ impl Scoreboard {
     }
 
     /// Marks a segment as lost (Linux `tcp_mark_skb_lost`). If a retransmission of it was in
-    /// flight, this retransmission counts as lost too.
+    /// flight, the retransmission also counts as lost.
     pub fn mark_lost(&mut self, seq: u64) {
         let segment = *self.get(seq);
         if segment.flags & state::SACKED != 0 {

@@ -7,8 +7,8 @@ pub(super) struct SendQueue {
     /// Whether the application may write more data. If so, the connection stays open when the queue
     /// is empty.
     open: bool,
-    /// Length of a chunk, bytes. A segment never has data of two chunks. 0 means that there are no
-    /// chunks.
+    /// Length of a chunk, in bytes. A segment never has data of two chunks. 0 means that there are
+    /// no chunks.
     chunk: u64,
     /// If data is held back: the value of `bytes` before [`SendQueue::hold`]. Otherwise `None`.
     held: Option<Option<u64>>,

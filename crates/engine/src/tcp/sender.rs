@@ -80,7 +80,7 @@ pub struct TcpInfo {
     pub unacked: u32,
     /// Segments that have been selectively acknowledged.
     pub sacked: u32,
-    /// Segments marked lost, whether or not they have been retransmitted since.
+    /// Segments that are marked as lost, whether or not they have been retransmitted since.
     pub lost: u32,
     /// Retransmissions in flight.
     pub retrans: u32,
@@ -106,7 +106,7 @@ pub struct SenderStats {
     pub retransmits: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
-    /// RTT samples, ns.
+    /// RTT samples, in ns.
     pub rtt: Histogram,
 }
 

@@ -17,7 +17,7 @@ use crate::units::Time;
 pub(super) struct Event {
     /// Whether the cumulative acknowledgement advanced.
     pub advanced: bool,
-    /// Number of segments newly sacked.
+    /// Number of segments that the ACK newly SACKs.
     pub sacked: u32,
     /// Whether the ACK carries ECN-Echo.
     pub ece: bool,

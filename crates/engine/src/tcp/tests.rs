@@ -139,7 +139,7 @@ fn a_probe_is_no_repair_and_restarts_the_timeout() {
     let mut s = established(&rwnd(5), ms(100), &mut wire);
     assert_eq!(wire.take().len(), 5);
     assert_eq!(s.deadline(), ms(100 + 202));
-    // For such a distant deadline, the timer wheel fires at multiples of 8 ms.
+    // The deadline is so far ahead that the timer wheel fires only at multiples of 8 ms.
     assert_eq!(fire(&mut s, &mut wire), ms(304));
     assert_eq!(wire.take(), [(4, true)]);
     assert_eq!(
@@ -331,7 +331,7 @@ fn an_overtaken_ack_tells_of_its_blocks_only() {
 }
 
 /// If the application writes repeatedly, an empty queue does not end the connection. The window
-/// shrinks after an idle time, unless this is turned off.
+/// shrinks after an idle time, unless `idle_restart` is off.
 #[test]
 fn a_sender_can_be_written_to() {
     for (restart, window) in [(true, 10), (false, 20)] {

@@ -36,14 +36,14 @@ pub enum Writes {
     Rate {
         /// Rate of payload.
         rate: Rate,
-        /// Payload of a segment, bytes.
+        /// Payload of a segment, in bytes.
         segment: u64,
-        /// Total payload, bytes. `None` means no limit.
+        /// Total payload, in bytes. `None` means no limit.
         bytes: Option<u64>,
     },
     /// The application writes chunks at equal intervals.
     Every {
-        /// Payload of a chunk, bytes.
+        /// Payload of a chunk, in bytes.
         bytes: u64,
         /// Time from the start of one chunk to the start of the next.
         every: Time,
@@ -53,7 +53,7 @@ pub enum Writes {
     /// The application writes one chunk at the start, and then one for each request of the
     /// receiver.
     Asked {
-        /// Payload of a chunk, bytes.
+        /// Payload of a chunk, in bytes.
         bytes: u64,
         /// Number of chunks. `None` means no limit.
         count: Option<u64>,

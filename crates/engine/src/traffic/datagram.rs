@@ -43,7 +43,7 @@ pub const PACKET_SIZE: Opt = Opt {
 pub struct Datagrams {
     /// The rate while the source sends, in frame bytes.
     pub rate: Rate,
-    /// Frame length, bytes. For media, this is the length of the longest frame.
+    /// Frame length, in bytes. For media, this is the length of the longest frame.
     pub len: u16,
     /// ECN field.
     pub ecn: Ecn,

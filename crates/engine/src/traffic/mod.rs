@@ -52,7 +52,7 @@ pub enum Step {
     /// Request this many bytes now, on an idle connection. If all connections are busy, open
     /// another connection and keep it for later requests.
     Request {
-        /// Payload of the answer, bytes.
+        /// Payload of the answer, in bytes.
         bytes: u64,
         /// When an answer is complete, the engine closes connections that have been idle for this
         /// long.
@@ -65,7 +65,7 @@ pub enum Step {
         /// Index of the connection among the connections that were opened with [`Step::Load`], from
         /// 0.
         load: u32,
-        /// Payload of the answer, bytes.
+        /// Payload of the answer, in bytes.
         bytes: u64,
     },
     /// Call [`Source::count`] now.

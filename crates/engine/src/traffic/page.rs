@@ -9,7 +9,7 @@
 //! arrived, the client waits for the think time. Then it loads the next page.
 //!
 //! Deviations from browsers: the client knows all objects from the start. So it does not send a
-//! request for each object. There is no TLS. Connections are not reused for the next page.
+//! request for each object. TLS is not modelled. Connections are not reused for the next page.
 
 use tailback_record::Completion;
 

@@ -3,9 +3,10 @@
 //!
 //! The sizes of frames and the times between them follow the synthetic model of RFC 8593, section
 //! 5, in its steady state. Each value is its mean multiplied by 1 + x. Here x has a Laplace
-//! distribution of scale 0.15, cut off at -0.9 and 0.9. The mean size in bytes is bitrate / 8 /
-//! frame rate. Key frames are added as in the C4 test suite (draft-huitema-ccwg-c4-test). By
-//! default, every 30th frame is a key frame. A key frame is ten times as large as other frames.
+//! distribution of scale 0.15. Values below -0.9 and above 0.9 do not occur. The mean size in bytes
+//! is bitrate / 8 / frame rate. Key frames are added as in the C4 test suite
+//! (draft-huitema-ccwg-c4-test). By default, every 30th frame is a key frame. A key frame is ten
+//! times as large as other frames.
 //!
 //! If `min_bitrate` is set, the bitrate adapts to the path. The bitrate begins at `min_bitrate` and
 //! stays between `min_bitrate` and `bitrate`. Every 200 ms the receiver sends a report to the

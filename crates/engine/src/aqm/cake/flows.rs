@@ -3,9 +3,9 @@
 //!
 //! A new queue is sparse: Cake serves sparse queues before bulk queues. A queue becomes a bulk
 //! queue once it has used up its quantum. A queue is "decaying" if it is empty but the state of its
-//! AQM has not yet decayed to 0. Cake counts the bulk queues of each host. For each queue there are
-//! two such numbers: the bulk queues of its source and those of its destination. The larger one
-//! divides the queue's quantum per round.
+//! AQM has not yet decayed to 0. Cake counts the bulk queues of each host. A queue's quantum per
+//! round is divided by the number of bulk queues of its source or of its destination. The larger of
+//! the two numbers is used.
 //!
 //! Linux visits every bulk queue in every round. If a host has a thousand queues, each of them gets
 //! only a byte or two per round. So Linux visits a queue about a thousand times for each packet. In
@@ -35,8 +35,8 @@ pub struct Isolation {
     /// Whether each source gets its own share of the rate. If `flows` is false, each source gets
     /// its own queue instead.
     pub sources: bool,
-    /// Whether each destination gets its own share of the rate. If `flows` is false, each
-    /// destination gets its own queue instead.
+    /// Whether each destination gets its own share of the rate. If `flows` is false, it gets its
+    /// own queue instead.
     pub destinations: bool,
 }
 

@@ -9,7 +9,7 @@ use crate::registry::kernel::{
 /// frames. With the keyword, it charges the bytes of the IP packet plus the overhead.
 const ETHERNET: i32 = 14;
 
-/// Largest `overhead` that Cake adds to an IP packet, bytes.
+/// Largest `overhead` that Cake adds to an IP packet, in bytes.
 const MOST_OVERHEAD: i32 = 256 - ETHERNET;
 
 pub const KERNEL: Qdisc = Qdisc {

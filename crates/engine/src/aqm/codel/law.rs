@@ -82,8 +82,8 @@ pub struct Params {
 }
 
 impl Params {
-    /// Reads the options `target`, `interval`, `ecn` and `ce_threshold`. `mtu` is the size
-    /// of the largest frame, bytes.
+    /// Reads the options `target`, `interval`, `ecn` and `ce_threshold`. `mtu` is the size of the
+    /// largest frame, in bytes.
     pub fn of(options: &Options, mtu: u32) -> Params {
         Params {
             target: ticks(options.time("target")),
@@ -288,7 +288,7 @@ impl Vars {
         self.first_above.is_some()
     }
 
-    /// Adds the drops of an overflow to the count of the longest flow. Linux does so, too.
+    /// Adds the drops of an overflow to the count of the longest flow. This is what Linux does.
     #[inline]
     pub fn punish(&mut self, drops: u32) {
         self.count = self.count.wrapping_add(drops);

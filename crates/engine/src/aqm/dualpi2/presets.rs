@@ -151,8 +151,8 @@ pub fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
             "the ramp marks packets as they leave, with the coupling: expected drop = \"dequeue\"",
         );
     }
-    // `step_thresh` always has a value. Its default is 1 ms. So a value of 1 ms counts as not set
-    // by the scenario.
+    // `step_thresh` always has a value. Its default is 1 ms. So a value of 1 ms is treated as if
+    // the scenario did not set it.
     let step = Value::Time(Time::from_ms(1));
     for (option, default) in [
         ("step_thresh", Some(&step)),

@@ -84,7 +84,7 @@ impl Protection {
     /// two buckets to it. The score of this bucket must have decayed to 0. If neither bucket is
     /// available, returns the shared bucket.
     fn bucket(&mut self, packet: &Packet, now: Time) -> &mut Bucket {
-        // 0 means that a bucket has no flow.
+        // In a bucket, 0 means that no flow uses the bucket.
         let flow = fair::number(packet) + 1;
         let mut hash = fair::hash(self.key, packet) as usize;
         let mut free = BUCKETS;

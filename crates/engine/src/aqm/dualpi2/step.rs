@@ -1,5 +1,6 @@
 //! Warns if the step threshold is so low that L gets too little of the link's rate. If the
-//! threshold is below two packet times, each packet with another packet in front of it is marked.
+//! threshold is below two packet times, the queue marks each packet that has another packet in
+//! front of it.
 
 use crate::registry::Value;
 use crate::registry::rules::{At, Finding, Placed, Rules};

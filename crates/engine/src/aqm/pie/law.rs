@@ -243,8 +243,8 @@ impl Vars {
             }
         } else {
             // The table in RFC 8033 section 4.2: if the probability is below 10 %, the gain is
-            // divided by 2. For each further power of ten that the probability is below (down to
-            // 10^-6), the gain is divided by another 4.
+            // divided by 2. For each power of ten below that, down to 10^-6, the gain is divided by
+            // another 4.
             let mut shift = 4;
             if self.prob < p.one / 10 {
                 shift += 1;

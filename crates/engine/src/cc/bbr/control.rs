@@ -16,7 +16,7 @@ use crate::units::Time;
 const INIT_CWND: u32 = 10;
 /// STARTUP ends after this many rounds in which the rate has grown by less than a quarter.
 const FULL_BW_ROUNDS: u32 = 3;
-/// Number of rounds in each half of the window for ACK aggregation.
+/// Number of rounds in each half of the window in which BBR looks for the largest ACK aggregation.
 const AGGREGATION_ROUNDS: u32 = 5;
 /// Pacing rate below which a burst has only one segment, in bytes/s (1.2 Mbit/s).
 const MIN_TSO_RATE: u64 = 1_200_000 / 8;

@@ -5,7 +5,7 @@ use std::ops::{Add, Sub};
 use crate::units::Time;
 
 pub(in crate::cc) const NO_RTT: u64 = u64::MAX;
-/// Largest window, segments.
+/// Largest window, in segments.
 const WINDOW_MAX: u64 = 1 << 30;
 
 /// Converts a time to us, the unit of Linux's TCP clock.

@@ -73,7 +73,7 @@ pub(in crate::cc) struct Epoch {
     pub(in crate::cc) origin: u32,
     /// Time from the start of the epoch to the inflection point, 1/1024 s.
     pub(in crate::cc) k: u64,
-    /// Smallest RTT since the last timeout, us. It is 0 before the first RTT.
+    /// Smallest RTT since the last timeout, in us. It is 0 before the first RTT.
     pub(super) delay_min: u32,
     /// When growth began after the last reduction, in jiffies.
     pub(in crate::cc) start: Option<u64>,

@@ -32,7 +32,7 @@ const RTT_TO_BYTES: u32 = 23;
 const SECOND: u128 = 8_000_000;
 /// The largest RTT at which the increase is scaled, in us/8.
 const MAX_SCALED_RTT: u64 = 100_000 << 3;
-/// Parameters of the scaling "scalable", us/8. At the RTT `SCALABLE_R0`, the increase is one
+/// Parameters of the scaling "scalable", in us/8. At the RTT `SCALABLE_R0`, the increase is one
 /// segment per RTT. Above `SCALABLE_R1`, the increase rises faster with the RTT.
 const SCALABLE_R0: u64 = (1 << 14) << 3;
 const SCALABLE_R1: u64 = ((1 << 10) + (1 << 9)) << 3;
@@ -91,7 +91,7 @@ pub(super) struct Prague {
     in_loss: bool,
 }
 
-/// Returns the smoothed RTT, us/8.
+/// Returns the smoothed RTT, in us/8.
 fn srtt(view: View<'_>) -> u64 {
     view.srtt.ns() / 125
 }
@@ -143,7 +143,7 @@ impl Prague {
         chosen && self.alpha.saw_ce && self.is_scaled(window)
     }
 
-    /// Returns the target RTT, us/8.
+    /// Returns the target RTT, in us/8.
     fn target(&self, view: View<'_>) -> u64 {
         let target = self.target_us << 3;
         match self.scaling {
@@ -152,7 +152,7 @@ impl Prague {
         }
     }
 
-    /// Returns the larger of the target RTT and the smoothed RTT, us/8.
+    /// Returns the larger of the target RTT and the smoothed RTT, in us/8.
     fn virtual_rtt(&self, view: View<'_>) -> u64 {
         self.target(view).max(srtt(view)).max(1)
     }
@@ -187,8 +187,8 @@ impl Prague {
     }
 
     /// Sets the increase per window to the product of two factors, which are both RTT/target. With
-    /// the first factor, the window grows by one segment per target RTT. The second factor gives
-    /// flows with different RTTs equal rates.
+    /// only the first factor, the window would grow by one segment per target RTT. The second
+    /// factor gives flows with different RTTs equal rates.
     fn rescale(&mut self, view: View<'_>) {
         let rtt = srtt(view);
         self.increase = ONE;

@@ -15,12 +15,13 @@ const MIN_RTT_DIVISOR: u64 = 8;
 /// After this many RTT samples of a round, HyStart++ compares the round's smallest RTT with that of
 /// the previous round.
 const SAMPLES: u32 = 8;
-/// In conservative slow start, the window grows by one segment after this many acknowledged
-/// segments.
+/// In conservative slow start, each increase of the window by one segment takes this many
+/// acknowledged segments.
 const CSS_GROWTH_DIVISOR: u32 = 4;
 /// Number of rounds of conservative slow start. The round in which it begins counts.
 const CSS_ROUNDS: u32 = 5;
-/// By how many segments one ACK may increase the window at most if packets are not paced (`L`).
+/// Largest number of segments by which one ACK may increase the window if packets are not paced
+/// (`L`).
 const MOST_UNPACED: u32 = 8;
 
 #[derive(Debug)]

@@ -7,8 +7,8 @@
 //! of a bin, SEARCH compares two numbers: the segments delivered in the last ten bins, and the
 //! segments sent in ten bins one RTT earlier. This RTT is the latest sample. Slow start ends if at
 //! least 26 % fewer segments have been delivered than sent. The window then shrinks to the number
-//! of segments that were delivered in the latest period as long as the first RTT. It does not
-//! shrink below the initial window.
+//! of segments that were delivered in the latest period of the same length as the first RTT. It
+//! does not shrink below the initial window.
 //!
 //! In the following points, the draft specifies nothing, or tailback differs from the draft:
 //! - If the RTT is not a multiple of a bin, the ten bins of sent segments would begin and end
@@ -158,7 +158,7 @@ impl Search {
     }
 
     /// Ends slow start. Sets ssthresh to the number of segments that were delivered in the latest
-    /// period as long as the first RTT.
+    /// period of the same length as the first RTT.
     fn leave(&mut self, window: &mut Window) {
         let bins = self.first_rtt.ns().div_ceil(self.bin.ns()).min(BINS);
         let delivered = at(&self.delivered, self.index) - at(&self.delivered, self.index - bins);
