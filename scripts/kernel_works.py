@@ -61,8 +61,8 @@ seed" are from the full experiment, without `--quick`.
 ERRORS = """\
 ## Errors and differences
 
-On this page, a value is a number of a publication, such as an entry of a table. Each percentage is
-a median or a 90th percentile over all values of one part of an experiment. Errors are relative to
+On this page, a value is a number of a publication, such as an entry of a table. Each cell shows the
+median and the 90th percentile over all values of one part of an experiment. Errors are relative to
 the published values. If a publication has only figures, only the difference between Linux and the
 simulator is known.
 """

@@ -315,8 +315,8 @@ def _head(found: Sequence[Compared]) -> Iterator[str]:
             f"within `{one.half.close_mbit:g} Mbit/s` | {one.near(first)} of {len(errors)} |"
         )
     yield (
-        "\n`python scripts/stacks.py` makes this page. The simulator was not fitted to these "
-        "numbers.\n"
+        "\n`python scripts/stacks.py` makes this page. We did not tune the simulator to match "
+        "these numbers.\n"
     )
     yield f"- **date**: {datetime.now(UTC).date():%-d %B %Y}"
     yield f"- **simulator**: {found[0].version}, {SEEDS} seeds per scenario"
@@ -412,7 +412,10 @@ def _half(found: Compared) -> Iterator[str]:
     delays = [abs(m.here[first][2] / m.guest[2] - 1) for m in meetings]
     worst = max(meetings, key=lambda m: m.miss(first))
     beyond = {t: sum(m.miss(t) > max(half.close_mbit, m.half[t]) for m in meetings) for t in TIMERS}
-    close_by = f"throughput within {half.close_mbit:g} Mbit/s, of {len(meetings)} scenarios"
+    close_by = (
+        f"scenarios (of {len(meetings)}) whose throughput differs by at most "
+        f"{half.close_mbit:g} Mbit/s"
+    )
     rows = {
         f"competing flows: {close_by}": [str(found.close(t)) for t in TIMERS],
         "scenarios whose difference exceeds both this limit and the column ± below": [
@@ -421,9 +424,8 @@ def _half(found: Compared) -> Iterator[str]:
         "largest difference of the throughput, Mbit/s": [
             f"{max(m.miss(t) for m in meetings):.1f}" for t in TIMERS
         ],
-        f"transfers alone: time within {CLOSE:.0%}, of {len(errors[first])}": [
-            str(found.near(t)) for t in TIMERS
-        ],
+        f"transfers alone: scenarios (of {len(errors[first])}) whose time differs by at most "
+        f"{CLOSE:.0%}": [str(found.near(t)) for t in TIMERS],
         "largest error of a time": [f"{max(errors[t], key=abs):+.1%}" for t in TIMERS],
     }
     yield f"## Results {at}\n"
@@ -441,8 +443,8 @@ def _half(found: Compared) -> Iterator[str]:
     yield f"### Misses {at}\n"
     missed = [m for m in meetings if m.miss(first) > half.close_mbit]
     yield (
-        "The column ± is half of the simulator's own 95 % interval over its seeds. This interval "
-        "does not include the variation between runs of the guest.\n"
+        "The column ± shows half the width of the 95 % interval of the simulator's mean over its "
+        "seeds. This interval does not include the variation between runs of the guest.\n"
     )
     if missed:
         yield from _table(sorted(missed, key=lambda m: -m.miss(first)))
@@ -452,8 +454,8 @@ def _half(found: Compared) -> Iterator[str]:
     yield from _table(meetings)
     yield f"### Transfers alone {at}\n"
     yield (
-        "The table has the time in s until "
-        f"`{BYTES[half.link.rate_mbit] // 10**6} MB` have arrived.\n"
+        f"The table shows the time in s until `{BYTES[half.link.rate_mbit] // 10**6} MB` have "
+        "arrived.\n"
     )
     yield "| queue | RTT, ms | guest | simulator | error | timers as with tokio |"
     yield "|---|--:|--:|--:|--:|--:|"
@@ -521,14 +523,13 @@ def _causes(found: Compared, out: Path, jobs: int | None) -> Iterator[str]:
         close = sum(value <= half.close_mbit for value in values)
         yield f"| {name} | {close} | {max(values):.1f} |"
     yield (
-        f"\nThe mean of {MORE_SEEDS} seeds of the simulator gives an interval for the guest's "
-        "mean. "
-        "If both engines have the same distribution, this interval contains the mean of "
+        f"\n{MORE_SEEDS} seeds of the simulator give an interval in which the guest's mean should "
+        "be. If both engines have the same distribution, this interval contains the mean of "
         f"{SEEDS} seeds in the guest with a probability of `95 %`. The "
         f"guest's mean is outside this interval in {len(outside)} of {len(own)} scenarios; by "
-        f"chance it would be outside in about {len(own) / 20:.0f}. The next table has these "
-        "scenarios, simulated "
-        f"with one change of the set-up at a time, each with {MORE_SEEDS} seeds.\n"
+        f"chance it would be outside in about {len(own) / 20:.0f}. The next table shows "
+        "these scenarios. Each of its last columns shows the simulator with one change of the "
+        f"set-up, over {MORE_SEEDS} seeds.\n"
     )
     yield "| queue | RTT, ms | beside | guest: quinn / TCP, Mbit/s | " + " | ".join(CHANGES) + " |"
     yield "|---|--:|---|--:|" + "--:|" * len(CHANGES)
@@ -600,9 +601,9 @@ def _speed() -> Iterator[str]:
     yield "## Speed\n"
     yield (
         "`python benches/stacks.py` measures data packets per CPU second of a run. Each stack "
-        "transfers `200 MB` alone over `100 Mbit/s`, `20 ms` and fq_codel: quinn with encryption "
-        "and ECN, smoltcp without either. The table has the fastest of three runs. valgrind "
-        "counted the instructions over `20 MB`.\n"
+        "transfers `200 MB` alone through fq_codel at `100 Mbit/s`, with an RTT of `20 ms`. quinn "
+        "runs with encryption and ECN, and smoltcp runs without them. The table shows the fastest "
+        "of three runs. valgrind counted the instructions over `20 MB`.\n"
     )
     yield "| stack | data packets per CPU second | goal | instructions per data packet |"
     yield "|---|--:|--:|--:|"

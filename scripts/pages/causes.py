@@ -79,10 +79,10 @@ CAUSES: Mapping[str, Mapping[str, str]] = {
     "program=scripts/programs/s2n-quic.toml": {
         "5.1.1-timeout": (
             "s2n-quic 1.91.0 skips a packet number at each probe timeout. Its test for persistent "
-            "congestion (RFC 9002 section 7.6) counts lost packets as one period "
-            "only if their numbers are consecutive. "
-            "So each probe begins a new period, no period is long enough, and the window is not "
-            "reset. A copy of s2n-quic-core that allows one skipped number within a period passes."
+            "congestion (RFC 9002 section 7.6) counts lost packets as one period only if their "
+            "numbers are consecutive. So each probe begins a new period, no period is long "
+            "enough, and the window is not reset. A copy of s2n-quic-core that allows one skipped "
+            "number within a period passes this section."
         ),
         "7.1-delay": (
             "s2n-quic sends ten packets at once (`MAX_BURST_PACKETS`), which RFC 9002 section 7.7 "

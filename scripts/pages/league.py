@@ -397,11 +397,11 @@ Linux in the kernel engine, and are compared with Linux's CUBIC.
 
 STACKS_HEAD = """\
 Which sections of RFC 9743 do QUIC stacks meet with their own congestion controls? By default,
-quic-go uses NewReno, and the others use CUBIC. `{command}` measured the stacks on {dates} with
-`tailback evaluate cc program=FILE`. [The evaluation of every algorithm](league.md) lists all values
-of these stacks. tailback compares [a program](../how-to/evaluate.md#a-program) with CUBIC over TCP
-on the same engine. The kernel engine runs three seeds, so it leaves more sections undecided than
-the simulator.
+quic-go uses NewReno, and the other stacks use CUBIC. `{command}` measured the stacks on {dates}
+with `tailback evaluate cc program=FILE`. [The evaluation of every algorithm](league.md) lists all
+values of these stacks. tailback compares [a program](../how-to/evaluate.md#a-program) with CUBIC
+over TCP on the same engine. The kernel engine runs three seeds, so it leaves more sections
+undecided than the simulator.
 """
 
 PROBES = """\

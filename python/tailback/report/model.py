@@ -53,7 +53,7 @@ class Facts:
         if self.duration:
             out.append(("duration", self.duration))
         if self.warmup:
-            out.append(("not counted", f"the first {self.warmup}"))
+            out.append(("warm-up (not counted)", f"the first {self.warmup}"))
         if self.engine:
             out.append(("engine", self.engine))
         if self.options:

@@ -315,7 +315,8 @@ value among the seeds.
 
 {cells}
 
-Difference between real and virtual time, over all rows of the table above:
+The next table shows by how much real time differs from virtual time, over all rows of the table
+above:
 
 | quantity | median, % | at most, % |
 |---|--:|--:|

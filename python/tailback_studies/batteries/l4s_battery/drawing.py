@@ -20,12 +20,12 @@ figure."""
 
 
 RANKED = (
-    "Thin lines reach from the 1st to the 99th percentile, thick lines from the 25th to the 75th; "
-    "points show the mean"
+    "Thin lines reach from the 1st to the 99th percentile, and thick lines from the 25th to the "
+    "75th percentile. Points show the mean"
 )
 
 
-STAR = "∗ marks values that differ from {base} by more than noise"
+STAR = "A ∗ marks values that differ from {base} by more than noise"
 
 
 Stat = Mapping[str, float]

@@ -50,7 +50,7 @@ experiment 6, flows with ABE use CUBIC. For this experiment the poster publishes
 ratios, not the ratio for each factor. This study uses the congestion controls of today's Linux
 (`reno`, `cubic`) with `beta_ecn`. Reductions start from cwnd and use PRR (`abe = "linux"`). One
 queue is PIE of 2014 (`version = "linux-3.14"`: `target 20ms`, `tupdate 30ms`, departure-rate
-estimator, three gain levels, one random draw per packet). Another is today's PIE.
+estimator, three gain levels, one random draw per packet). Another queue is today's PIE.
 """
 
 

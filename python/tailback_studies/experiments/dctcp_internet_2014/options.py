@@ -79,7 +79,7 @@ DECLARED: tuple[tuple[str, str, Basis, str], ...] = (
         "210 s, of which the first 10 s do not count (110 s for Figures 7 to 9 and for other "
         "interpretations)",
         "default",
-        "the averaging time 1/w is 500 arrivals, 0.6 s",
+        "the averaging time 1/w is 500 arrivals, or 0.6 s",
     ),
     ("delayed ACKs", "on", "kernel", ""),
     ("growth", "one step per ACK, which is half a packet per RTT with delayed ACKs", "kernel", ""),

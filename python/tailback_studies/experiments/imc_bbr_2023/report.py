@@ -32,8 +32,9 @@ SOURCE = (
     "by S. Datta and F. Fund, sdatta97/imcbbrrepro, 2023)"
 )
 LEAD = (
-    "One flow of CUBIC, BBR or BBRv2 passes a FIFO of 100 kB or 10 MB. Rates are 10 to 1000 Mbit/s "
-    "and round-trip times 5 to 200 ms. The experiment measures the flow's goodput over 60 s."
+    "One flow of CUBIC, BBR or BBRv2 crosses a FIFO of 100 kB or 10 MB. Rates are 10 to 1000 "
+    "Mbit/s and round-trip times 5 to 200 ms. The experiment measures the flow's goodput over 60 "
+    "s."
 )
 BLIND = (
     "The set-up was written from the publication's scripts before the comparison. No value counts "

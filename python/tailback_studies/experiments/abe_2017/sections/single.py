@@ -72,8 +72,8 @@ def _curves(
         x_ticks=sorted({p.rtt_ms for p in points}),
     )
     caption = (
-        f"Gain over beta = {layout.STANDARD[setup.cc]:g}, seed by seed. Hollow marks show the "
-        "utilisation that the formula predicts from the measured windows at reductions. Bands "
+        f"The figure shows the gain over beta = {layout.STANDARD[setup.cc]:g} for each seed. Hollow "
+        "marks show the utilisation that the formula predicts from the measured windows at reductions. Bands "
         "show 95 % intervals over seeds."
     )
     title = f"{setup.title}, {setup.rate_mbit:g} Mbit/s"
