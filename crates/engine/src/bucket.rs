@@ -9,9 +9,10 @@
 //! after an idle time, up to `burst` / (packet length) + 1 packets leave at once. With a depth of
 //! 0, each packet waits until the previous packet's transmission time has passed.
 //!
-//! If the rate changes while a packet waits for tokens, tokens accrue at the new rate. In contrast,
-//! htb keeps the departure time that it computed at the old rate. While the rate of a link is 0,
-//! the link gains tokens just as an idle link does. Linux htb does not support a rate of 0.
+//! If the rate changes while a packet waits for tokens, the bucket gains tokens at the new rate.
+//! htb differs: it keeps the departure time that it has computed at the old rate. While the rate of
+//! a link is 0, the link gains tokens just as an idle link does. Linux htb does not support a rate
+//! of 0.
 
 use crate::plan::RatePlan;
 use crate::rate::{Cursor, steps_end, steps_end_bits};
@@ -119,7 +120,7 @@ impl Bucket {
     }
 }
 
-/// Returns the tokens that a frame uses, in bit/s x ns.
+/// Returns how many tokens a frame uses, in bit/s x ns.
 fn bits(len: u32) -> u128 {
     u128::from(len) * 8 * 1_000_000_000
 }
@@ -138,8 +139,8 @@ mod tests {
 
     const RATE: RatePlan = RatePlan::Constant(Rate(10_000_000));
 
-    /// Returns how many packets a full bucket lets leave at once, and how long the next packet
-    /// waits.
+    /// Returns how many packets leave at once if the bucket is full, and how long the next packet
+    /// then waits.
     fn at_once(burst: u64, len: u32) -> (u32, Time) {
         let mut bucket = Bucket::new(Bytes(burst));
         let now = Time::from_secs(1);
@@ -187,7 +188,7 @@ mod tests {
             (Time::ZERO, Rate(8_000_000)),
             (Time::from_ms(1), Rate(4_000_000)),
         ]);
-        // At 1 B/us, the first 1000 bytes take 1 ms. At half the rate, the other 1000 bytes take 2
+        // At 1 B/us, the first 1000 bytes take 1 ms. At half the rate, the second 1000 bytes take 2
         // ms.
         let mut bucket = Bucket::new(Bytes(0));
         assert_eq!(bucket.take(&steps, Time::ZERO, 2_000), Time::from_ms(3));

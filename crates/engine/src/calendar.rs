@@ -40,7 +40,7 @@ pub struct Calendar {
     first: u64,
     /// Position of each component in `heap`, or `ABSENT`.
     place: Vec<u32>,
-    /// The order among simultaneous events, if the network is simulated in several parts.
+    /// The order of simultaneous events. Set if the network is simulated in several parts.
     pub(crate) order: Option<Box<Order>>,
 }
 
@@ -226,8 +226,8 @@ impl Calendar {
             let Some(children) = self.heap.get(first..) else {
                 break;
             };
-            // Compare the children in pairs, so that the processor need not predict which child is
-            // the smallest.
+            // Compare the children in pairs. So the processor need not predict which child is the
+            // smallest.
             let (least, at) = match children.first_chunk::<ARITY>() {
                 Some(&[a, b, c, d]) => {
                     let ab = if b < a { (b, 1) } else { (a, 0) };

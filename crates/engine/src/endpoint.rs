@@ -1,7 +1,7 @@
 //! Endpoints: the trait through which the network runs a transport stack that is not part of
 //! tailback, such as QUIC. The stack runs in virtual time.
 //!
-//! Endpoints are attached to both ends of an entry of `[[programs]]`
+//! The caller attaches an endpoint to each side of an entry of `[[programs]]`
 //! ([`crate::network::Network::attach`]). An endpoint exchanges datagrams with its peer and asks
 //! the network to call it at given times. It must not do I/O, read a clock or draw random numbers
 //! of its own. As a result, the same calls always give the same results.

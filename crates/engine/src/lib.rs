@@ -4,8 +4,9 @@
 //! Reading order: [`units`], [`packet`], the two main traits ([`aqm::Queue`] and
 //! [`cc::CongestionControl`]), [`registry`], [`plan`], then [`network`].
 
-// The conformance tests are compiled both here and in tests/. They refer to this crate by its name,
-// as a user does.
+// The conformance tests are compiled twice, as part of this crate and in tests/. They refer to this
+// crate by its name, as a program that uses the crate does. In this crate, the next line makes this
+// name valid.
 #[cfg(test)]
 extern crate self as tailback_engine;
 

@@ -1,5 +1,5 @@
-//! Links. Each link has a queue, a rate that may change over time, and delay and loss after the
-//! queue.
+//! Links. A link has a queue and a rate, which may change over time. After the queue, packets may
+//! be delayed or lost.
 
 use tailback_record::Cause;
 
@@ -13,7 +13,7 @@ use crate::registry::Options;
 use crate::rng::Stream;
 use crate::units::{Rate, Time};
 
-/// When to serve a link next, and whether a packet has left it.
+/// When to serve a link next, and whether a packet leaves the link now.
 #[derive(Clone, Copy, Debug)]
 pub enum Next {
     /// The packet leaves now. Serve the link again at this time.
@@ -181,7 +181,7 @@ impl Link {
             self.in_service = Some((*packet, 0));
         }
         match (leaves, begun) {
-            // A transmission on a wire ends, so its packet leaves, and the next transmission
+            // The transmission on a wire has ended, so its packet leaves. The next transmission
             // begins.
             (Some((leaves, _)), begun) => {
                 *packet = leaves;
@@ -233,7 +233,7 @@ impl Link {
         Ok(end)
     }
 
-    /// If the rate is 0 now, returns the time at which the rate next exceeds 0. This time may be
+    /// If the rate is 0 now, returns when the rate will next exceed 0. This time may be
     /// [`Time::NEVER`].
     #[inline]
     fn stopped_until(&mut self, now: Time) -> Option<Time> {

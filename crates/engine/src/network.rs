@@ -117,8 +117,8 @@ pub struct Network {
     memory: Option<Box<Memory>>,
     /// Number of open connections, including those of flows.
     connections: usize,
-    /// Number of the first slot. A slot is an entry of `ends` that successive connections of a
-    /// source use.
+    /// Number of the first slot. A slot is an entry of `ends`. Connections of a source use it one
+    /// after the other.
     first_slot: u32,
     first_segment: u64,
     /// The state of this part, if the run is divided into parts for several cores.
@@ -166,7 +166,7 @@ impl Network {
         &self.ends[flow].of_flow().sender
     }
 
-    /// Returns the packets and bytes in the queue of a link.
+    /// Returns how many packets and bytes are in the queue of a link.
     pub fn backlog(&self, link: usize) -> aqm::Backlog {
         self.links[link].queue.backlog()
     }

@@ -114,7 +114,7 @@ pub struct Packet {
     /// Index of the packet's two endpoints. The index of a flow, of a traffic source, or of a slot
     /// for a source's connections ([`crate::plan::Plan::owners`]).
     pub flow: u32,
-    /// Frame length in bytes, to which the link's rate applies.
+    /// Frame length in bytes. The link's rate applies to this length.
     pub len: u16,
     /// Payload bytes.
     pub payload: u16,

@@ -97,8 +97,8 @@ keys! {
         /// follow the route. Packets of the receiver's host take the reverse direction. A
         /// ready-made program is selected by `kind`; write its options beside these keys.
         programs: Vec<ProgramPlan> => key(KeyKind::List(&ProgramPlan::TABLE));
-        /// Changes during the run: of links and their queues, and of the times at which flows and
-        /// sources start and stop.
+        /// Changes during the run. They affect links and their queues, and the times at which flows
+        /// and sources start and stop.
         events: Vec<EventPlan> => key(KeyKind::List(&EventPlan::TABLE)).since("0.2");
         /// Whether hosts leave segmentation to their network interfaces (see [`PathKeys`]).
         offloads: bool;
@@ -312,8 +312,8 @@ impl Plan {
     /// Returns all pairs of hosts. Also returns which pair each flow uses, followed by which pair
     /// each source uses.
     ///
-    /// Flows and sources use the same pair of hosts if the scenario gives their hosts the same
-    /// names. If the hosts have no names, flows and sources with the same round-trip time, route
+    /// Flows and sources use the same pair of hosts if the scenario gives the same names to their
+    /// hosts. If the hosts have no names, flows and sources with the same round-trip time, route
     /// and host settings use the same pair. The kernel engine assigns hosts in the same way.
     pub fn hosts(&self) -> (Vec<Hosts>, Vec<usize>) {
         let jittered = self.host_jitter > Time::ZERO;
@@ -368,8 +368,8 @@ impl Plan {
         (pairs, of)
     }
 
-    /// Returns which flow, source or program owns each packet number
-    /// ([`crate::packet::Packet::flow`]).
+    /// Returns the owner of each packet number ([`crate::packet::Packet::flow`]). This is a flow, a
+    /// source or a program.
     pub fn owners(&self) -> Arc<[u32]> {
         let connections = self.each_source().map(|source| &source.of.connections);
         let limits = connections.map(|c| c.as_ref().map_or(0, |c| c.limit));

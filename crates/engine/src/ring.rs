@@ -1,6 +1,6 @@
-//! A first-in, first-out queue in a ring whose length is a power of two. Pipes and queues store
-//! their packets in such a ring. `VecDeque` is slower for two reasons. It compares indices where
-//! this ring applies a mask, and it returns a removed element in an `Option`.
+//! A first-in, first-out queue. It is stored in a ring whose length is a power of two. Pipes and
+//! queues store their packets in such a ring. `VecDeque` is slower for two reasons. It compares
+//! indices where this ring applies a mask, and it returns a removed element in an `Option`.
 
 /// Smallest number of slots for which memory is freed. For smaller rings, copying the elements
 /// costs more than the freed memory is worth.

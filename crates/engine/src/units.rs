@@ -7,7 +7,7 @@
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
 
-/// A point in time or a length of time, integer nanoseconds.
+/// A point in time or a length of time, as an integer number of nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(pub u64);
 
@@ -96,7 +96,7 @@ pub struct Bytes(pub u64);
 pub struct Rate(pub u64);
 
 impl Rate {
-    /// Returns how long it takes to send this many bytes, rounded up to a nanosecond so that a link
+    /// Returns how long it takes to send this many bytes. Rounds up to a nanosecond, so that a link
     /// never exceeds its rate.
     #[inline]
     pub const fn time_for(self, bytes: u64) -> Time {

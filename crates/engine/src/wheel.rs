@@ -23,8 +23,8 @@ const COARSER: u32 = 3;
 /// A slot of the highest level is `1 << COARSEST` jiffies long.
 const COARSEST: u32 = 8 * COARSER;
 
-/// How long a host had been running when the run began, in ns, modulo the longest slot of the
-/// wheel.
+/// How long a host had been running when the run began. In ns, modulo the length of the wheel's
+/// longest slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WheelPhase(u64);
 

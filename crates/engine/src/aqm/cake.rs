@@ -4,8 +4,7 @@
 //! this queue follows the Cake of the authors of SCE (Some Congestion Experienced; June 2019, see
 //! `aqm/sce.rs`). Cake itself shapes the traffic to the link's rate, so the link does not limit the
 //! rate a second time. The options `overhead`, `mpu` and `atm` determine the size that a packet has
-//! for the shaper. The packet occupies the link for the time that this size takes at the link's
-//! rate.
+//! for the shaper. The packet occupies the link for as long as this size takes at the link's rate.
 //!
 //! | module | what it implements |
 //! |---|---|
@@ -501,7 +500,7 @@ impl Cake {
         bytes
     }
 
-    /// Drops the oldest packet of the longest queue, because the limit is exceeded.
+    /// The limit is exceeded, so drops the oldest packet of the longest queue.
     #[cold]
     fn overflow(&mut self, now: Time, sink: &mut Sink) -> bool {
         let mut longest = (0, 0, 0);

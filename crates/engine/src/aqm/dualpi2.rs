@@ -5,10 +5,11 @@
 //! integer arithmetic. A PI controller updates the probability p every `tupdate`. The controller's
 //! input is the sojourn time of the packet at the head of L or at the head of C, whichever is
 //! larger. A classic packet is dropped with probability p squared, or marked if it is ECN-capable.
-//! For this, two random numbers must both be below p. Scalable packets are marked with probability
-//! k p, where k is `coupling_factor`. They are always marked if their sojourn time exceeds the step
-//! threshold. While the backlog is below two frames, packets are neither marked nor dropped. As in
-//! the kernel, p is computed modulo 2^32. So if p changes by more than 1, it wraps around.
+//! For this, two random numbers must both be below p. Scalable packets are marked with the
+//! probability k p, where k is `coupling_factor`. They are always marked if their sojourn time
+//! exceeds the step threshold. While the backlog is below two frames, packets are neither marked
+//! nor dropped. As in the kernel, p is computed modulo 2^32. So if p changes by more than 1, it
+//! wraps around.
 //!
 //! `version` selects an earlier version, and sets the options that differ in this version
 //! (dualpi2/presets.rs lists the sources):

@@ -232,9 +232,9 @@ impl Tcp {
         bytes.wrapping_add(1) as u32
     }
 
-    /// Writes timestamps in ms, as Linux does by default. Data packets in the simulator do not echo
-    /// a timestamp, so their TSecr is 0. ACKs in the simulator contain only the echo, so TSval gets
-    /// the same value.
+    /// Writes timestamps in ms, which is the default of Linux. Data packets in the simulator do not
+    /// echo a timestamp, so their TSecr is 0. ACKs in the simulator contain only the echo, so TSval
+    /// gets the same value.
     fn put_timestamps(&self, packet: &Packet, syn: bool, options: &mut Options) -> bool {
         let value = (packet.sent.ns() / 1_000_000) as u32;
         let echo = if packet.has(flags::ACK) { value } else { 0 };

@@ -16,7 +16,7 @@
 //! Deviations from Linux: every version computes alpha from the number of delivered segments.
 //! Kernels before 5.5 and the original patch use the number of acknowledged bytes instead. The
 //! results differ during loss recovery. After a spurious reduction, every version restores the same
-//! values as current Linux.
+//! values as the current Linux does.
 //!
 //! The paper leaves three points open, which tailback decides as follows. In the moving average of
 //! modification (c), each ACK counts as 1 if it carries ECN-Echo, and as 0 otherwise. It does not

@@ -4,8 +4,8 @@
 //! The sender estimates the queueing delay as the difference between the current delay and the
 //! smallest delay of the last minutes. If this delay is below the target, the window grows, by at
 //! most `gain` segments per round trip. If the delay is above the target, the window shrinks in
-//! proportion to the excess. A loss halves the window. There is no slow start, because the RFC's
-//! algorithm does not have one.
+//! proportion to the excess. A loss halves the window. There is no slow start, as in the algorithm
+//! of the RFC.
 //!
 //! Deviations from the RFC:
 //! - The measured delay is the round-trip time, as in LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus).
@@ -312,7 +312,7 @@ mod tests {
             host.wait(MINUTE);
         }
         assert_eq!(seen, [30.0, 30.0, 0.0]);
-        // If the path becomes shorter, its delay is the base delay at once.
+        // If the path becomes shorter, the new delay becomes the base delay at once.
         host.rtt = Time::from_ms(40);
         host.ack(1);
         assert_eq!(host.gauges(), [0.0]);

@@ -3,7 +3,7 @@
 //! (by PRR in CWR and Recovery). Its delivery-rate samples report a rate of one window per RTT. The
 //! unit tests and the tests in `tests/` use this sender.
 
-// Each test that includes this file uses only some of its functions.
+// Each test includes this file, but uses only some of its functions.
 #![allow(dead_code)]
 
 use tailback_engine::cc::{

@@ -86,7 +86,7 @@ pub struct Conn {
     pub mss: u16,
     /// When data was last sent (Linux `lsndtime`).
     pub last_sent: Time,
-    /// The delivery-rate sample of the last ACK. It is set only for a congestion control that needs
+    /// The delivery-rate sample of the last ACK. It is set only if the congestion control needs
     /// rate samples.
     pub rate: RateSample,
 }

@@ -13,7 +13,7 @@ use crate::registry::Entry;
 use crate::rng::Stream;
 use crate::units::Time;
 
-/// The payload of the panic that reports a bug in a plugin.
+/// The payload with which the engine panics if it finds a bug in a plugin.
 #[derive(Debug)]
 pub struct Fault(pub String);
 

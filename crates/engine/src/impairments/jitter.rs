@@ -1,4 +1,4 @@
-//! Jitter: a random delay for each packet, from a distribution.
+//! Jitter: each packet has a random delay, which is drawn from a distribution.
 //!
 //! If the delays of packets were independent and packets could overtake each other, nearly all
 //! packets would be reordered. Real networks reorder fewer packets. So packets keep their order by

@@ -1,4 +1,4 @@
-//! A policer: a token bucket without a buffer, as in Linux `act_police`.
+//! A policer is a token bucket without a buffer for packets, as in Linux `act_police`.
 //!
 //! The bucket gains tokens at `rate`, up to `burst`. If the bucket has enough tokens for the bytes
 //! of a packet's frame, the packet passes and consumes these tokens. Otherwise the packet is

@@ -114,7 +114,7 @@ macro_rules! keys {
         {$($field:tt)*} {$($key:tt)*} {$([$plain:ident $spec:expr])*} {$($init:tt)*}
         {$([$part:ident $part_name:expr])*}) => {
         $(#[doc = $doc])+
-        // Square brackets in the docs denote tables of a scenario, not links.
+        // In these docs, square brackets denote tables of a scenario and not links.
         #[allow(rustdoc::broken_intra_doc_links)]
         #[derive(Clone, Debug, PartialEq)]
         pub struct $name {

@@ -1,5 +1,5 @@
-//! Applications of flows. They write data, hold data back and request chunks. An application has
-//! one entry in the calendar. The same calendar entry also stops the flow.
+//! Applications of flows. They write data, make the sender hold data back, and request chunks. An
+//! application has one entry in the calendar. The same calendar entry also stops the flow.
 //!
 //! A request is an ACK with payload, which the receiver sends. Until the answer begins to arrive,
 //! the receiver repeats the request after a timeout. The timeout depends on the round-trip time of
@@ -115,8 +115,8 @@ impl Network {
             return asks.due;
         }
         if begun {
-            // The answer has begun to arrive, so the request need not be repeated. TCP retransmits
-            // lost data of the answer.
+            // The answer has begun to arrive, so the receiver need not repeat the request. TCP
+            // retransmits lost data of the answer.
             asks.due = Time::NEVER;
             return asks.due;
         }

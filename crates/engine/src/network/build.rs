@@ -72,7 +72,7 @@ impl Ids {
 }
 
 impl Network {
-    /// Builds the network of a plan for the run of a seed.
+    /// Builds the network of a plan for a run with this seed.
     ///
     /// # Panics
     /// Panics if the simulator does not have one of the plan's algorithms, or if options are

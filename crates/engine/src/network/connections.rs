@@ -2,7 +2,7 @@
 //!
 //! Each packet carries one number, which is an index into a table of [`Ends`]. Each flow has an
 //! entry in the table, which holds its connection for the whole run. Each traffic source also has
-//! an entry, and the source's datagrams carry the entry's number. A source that opens connections
+//! an entry, and the source's datagrams carry the entry's number. If a source opens connections, it
 //! also has a fixed number of slots at the end of the table. So other tables with the same index,
 //! such as the per-flow counters of a queue, have their full size from the start.
 //!
@@ -40,7 +40,8 @@ use crate::tcp::sender::Sender;
 use crate::units::Time;
 use crate::wheel::WheelPhase;
 
-/// One end of a connection. Its value is also the index of the end in arrays of two.
+/// One end of a connection. Arrays with two elements use the value of this enum as the index of an
+/// end.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
     Sender,
@@ -177,7 +178,7 @@ impl Connection {
         }
     }
 
-    /// Declares that the application writes its `bytes` bytes in several pieces.
+    /// Declares that the application will write its `bytes` bytes in several pieces.
     pub fn expect_writes(&mut self, bytes: Option<u64>) {
         self.sender.expect_writes();
         let last = bytes.map(|bytes| self.first + bytes.div_ceil(self.mss));
@@ -196,7 +197,7 @@ impl Connection {
         self.receiver.deadline().min(self.syn_due)
     }
 
-    /// Returns the number of payload bytes delivered in order.
+    /// Returns how many payload bytes have been delivered in order.
     pub fn delivered_bytes(&self) -> u64 {
         self.payload(self.receiver.arrived())
     }
@@ -205,8 +206,8 @@ impl Connection {
         self.payload(self.sender.acked())
     }
 
-    /// Returns the number of payload bytes in the first `segments` segments. The last segment of
-    /// the transfer, or of a chunk, may be short.
+    /// Returns how many payload bytes the first `segments` segments have. The last segment of the
+    /// transfer, or of a chunk, may be short.
     fn payload(&self, segments: u64) -> u64 {
         if let Some(chunks) = &self.chunks {
             let begun = (segments % chunks.segments * self.mss).min(chunks.bytes);
@@ -421,7 +422,8 @@ impl Network {
         if !packet.has(flags::SYN | flags::REQUEST) {
             sender.on_ack(packet, now, &mut port);
         } else if packet.has(flags::REQUEST) {
-            // A request before the end of the handshake is ignored. The client sends it again.
+            // A request that arrives before the end of the handshake is ignored. The client sends
+            // it again.
             if connection.turns.is_none() || sender.is_established() {
                 sender.on_request(packet, now, &mut port);
             }

@@ -78,8 +78,8 @@ impl Reports {
         Some(self.first + self.under_way.len() as u64 - 1)
     }
 
-    /// Returns the content of a report that has reached the source, and deletes it and all older
-    /// reports.
+    /// Returns the content of a report that has reached the source. Deletes this report and all
+    /// older reports.
     fn take(&mut self, number: u64) -> Option<Report> {
         let before = number.checked_sub(self.first)?;
         self.under_way
@@ -117,8 +117,8 @@ impl Far {
         }
     }
 
-    /// Returns whether the receiving end also echoes, assembles frames or reports, and does not
-    /// only count datagrams.
+    /// Returns whether the receiving end does more than count datagrams. It may also echo, assemble
+    /// frames or report.
     #[inline]
     pub fn acts(&self) -> bool {
         !matches!(self, Far::Sink)

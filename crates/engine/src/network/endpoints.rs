@@ -363,8 +363,8 @@ impl Network {
         self.enter(entry, side.into(), packet);
     }
 
-    /// Moves an open entry's datagrams that have arrived to the end of `arrived`, in the order of
-    /// time. Moves datagrams that were dropped to the end of `dropped`, link by link.
+    /// Appends to `arrived` the datagrams of an open entry that have arrived, in the order of time.
+    /// Appends to `dropped` the datagrams that were dropped, link by link.
     pub fn take_arrivals(
         &mut self,
         entry: usize,

@@ -288,7 +288,8 @@ impl Impaired {
         Met::Ends
     }
 
-    /// Passes each packet that impairment `place` releases through the impairments after it.
+    /// Impairment `place` may release packets. Passes each of them through the impairments after
+    /// it.
     fn release(&mut self, place: usize, around: &mut Surroundings<'_>) {
         let now = around.now;
         if !self.steps[place].holds {
@@ -357,7 +358,7 @@ impl Network {
         goes
     }
 
-    /// Moves the packets that are due from a link's pen to the next link.
+    /// Moves the packets in a link's pen that are due to the next link.
     pub(super) fn run_pen(&mut self, id: Component, link: u32) {
         let (now, index) = (self.now, link as usize);
         if let Some(impaired) = &mut self.impaired[index] {

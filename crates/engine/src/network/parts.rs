@@ -8,8 +8,8 @@
 //! that owns the first link on the route of its data. Only the owning part counts the packets on a
 //! link or connection. Each part has a copy of every pipe. The copy holds the packets that leave
 //! the pipe in this part. At the end of each window, each part sends packets to the other parts. A
-//! packet goes to the part in which it leaves its pipe. The receiving part sorts these packets into
-//! the order that they would have on one core (`calendar::order`).
+//! packet goes to the part in which it leaves its pipe. The receiving part sorts these packets.
+//! They then have the order that they would have on one core (`calendar::order`).
 //!
 //! | file | what |
 //! |---|---|
@@ -175,9 +175,10 @@ fn joined(plan: &Plan, window: Time) -> Sets {
     sets
 }
 
-/// Assigns a part to each link. All parts get about equal work. The sets are in the order of their
-/// first links in the file. The order in the file mostly matches the order in the network, so
-/// neighbouring links usually end up in the same part. A link's work is proportional to its rate.
+/// Assigns a part to each link. All parts get about equal work. The sets are sorted by the position
+/// of their first links in the file. The order in the file mostly matches the order in the network,
+/// so neighbouring links usually end up in the same part. A link's work is proportional to its
+/// rate.
 fn even(plan: &Plan, sets: &mut Sets, parts: usize) -> Option<Vec<u16>> {
     let links = plan.links.len();
     let mut work = vec![0.0; links];

@@ -1,4 +1,5 @@
-//! Pipes: constant delays with optional jitter, and how endpoints put packets into them.
+//! Pipes: constant delays with optional jitter. This module also defines how endpoints put packets
+//! into pipes.
 
 use std::collections::VecDeque;
 

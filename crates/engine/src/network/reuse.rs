@@ -164,7 +164,7 @@ impl Network {
     }
 
     /// Lets a connection whose answer is complete serve the next waiting request. If no request
-    /// waits, marks the connection as idle, and closes connections that have been idle for too
+    /// waits, marks the connection as idle. Also closes connections that have been idle for too
     /// long.
     fn next_turn(&mut self, index: usize, slot: u32, idle: Time) {
         let now = self.now;

@@ -7,7 +7,7 @@
 //! from now. The packet leaves once its own delay has passed and its slot has begun. When a slot is
 //! full, netem schedules the next slot. A gap must not be shorter than the packets' own delay.
 //! Otherwise each arrival would schedule a new slot. With this restriction, the simulator can
-//! compute the departure time of a packet when the packet arrives.
+//! compute a packet's departure time when the packet arrives.
 
 use crate::plan::SlotsPlan;
 use crate::rng::Stream;

@@ -31,9 +31,9 @@ keys! {
         /// every ACK, for window, ssthresh, packets in flight, congestion state and acknowledged
         /// bytes. "off" (or false): never.
         series: SeriesMode => key(KeyKind::Switch(SeriesMode::WORDS)).default("interval");
-        /// Whether series.parquet gets a row for every drop and mark.
+        /// Whether series.parquet has a row for every drop and mark.
         events: bool = BOOL.default("false");
-        /// Whether the headers of every packet are recorded, in packets.pcapng.
+        /// Whether tailback records the headers of every packet, in packets.pcapng.
         packets: bool = BOOL.default("false");
         /// Whether the kernel engine captures packets. Without captures, the results have neither
         /// packet delays nor drops and marks by flow. The key has no effect in the simulator.

@@ -202,7 +202,7 @@ keys! {
         /// every case, each segment is a packet of its own.
         pacing: Pacing = Pacing::KEY.default("auto")
             .kernel(Only(&["auto", "off", "fq", "gso"]), "the guest joins segments with path.offloads");
-        /// Whether the window grows by the number of acknowledged segments, or by the number of
+        /// Whether the window grows with the number of acknowledged segments, or with the number of
         /// ACKs as in Linux 3.2. The kernel engine supports "acks" for reno, and for dctcp with an
         /// option `version` other than "linux-7.3".
         growth: Growth = Growth::KEY.default("segments");

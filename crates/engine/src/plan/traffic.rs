@@ -26,7 +26,7 @@ keys! {
         count: u64 = COUNT.default("1");
         /// When the flow connects. start_jitter adds a random delay.
         start: Time = ANY_TIME.default("0s");
-        /// The flow sends no new data from this time on.
+        /// From this time on, the flow sends no new data.
         stop: Option<Time> = ANY_TIME;
         /// Payload to send; default: no limit.
         bytes: Option<Bytes> = BYTES;
@@ -97,7 +97,7 @@ keys! {
         count: u64 = COUNT.default("1");
         /// The source sends no packet or request before this time.
         start: Time = ANY_TIME.default("0s");
-        /// The source sends no packet or request from this time on.
+        /// From this time on, the source sends no packet or request.
         stop: Option<Time> = ANY_TIME;
         /// Base round-trip time, half of which passes before the first link; default: path.rtt.
         rtt: Time = POSITIVE_TIME;

@@ -26,21 +26,22 @@ pub struct Entry<B: 'static> {
     pub doc: &'static str,
     /// The RFC or kernel version that the algorithm follows.
     pub follows: &'static str,
-    /// The options, in the order in which the reference lists them.
+    /// The options of the algorithm, in the order of the reference.
     pub options: &'static [Opt],
     /// How the kernel engine runs the algorithm.
     pub kernel: Kernel,
     /// Checks that need more information than the options, such as the flow or the link.
     pub rules: Rules,
-    /// Fills in defaults that depend on other options, and rejects contradictory combinations. Runs
-    /// after all options of the scenario have been read and the simple defaults have been filled
-    /// in. Use [`no_finish`] if no option needs this.
+    /// Sets defaults that depend on other options, and rejects combinations of options that
+    /// contradict each other. Runs after all options of the scenario have been read and the simple
+    /// defaults have been filled in. Use [`no_finish`] if no option needs this.
     pub finish: fn(&mut Options) -> Result<(), Vec<OptionError>>,
     /// The constructor.
     pub build: B,
 }
 
-/// Implements [`Entry::finish`] for entries without derived defaults or contradictory combinations.
+/// An implementation of [`Entry::finish`] for entries without such defaults and without such
+/// combinations.
 pub fn no_finish(_: &mut Options) -> Result<(), Vec<OptionError>> {
     Ok(())
 }

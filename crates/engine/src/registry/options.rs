@@ -19,7 +19,7 @@ pub struct Opt {
     pub tc: Option<&'static str>,
 }
 
-/// The type of an option and the range of its values, inclusive.
+/// The type of an option's value and the range of the value. The limits belong to the range.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
     /// true or false.
@@ -144,7 +144,8 @@ impl Value {
     }
 }
 
-/// All options of an algorithm with their values: validated, in base units, and sorted by name.
+/// All options of an algorithm with their values. They are validated, in base units, and sorted by
+/// name.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options(Vec<(&'static str, Value)>);
 

@@ -50,8 +50,8 @@ impl Sender {
         }
     }
 
-    /// Processes an ACK with payload. This is a separate function, so that the code for plain ACKs
-    /// has one caller and is inlined.
+    /// Processes an ACK with payload. This is a separate function. So the code for plain ACKs has
+    /// only one caller and is inlined.
     #[cold]
     pub fn on_request(&mut self, packet: &Packet, now: Time, port: &mut impl Port) {
         self.conn.now = now;
@@ -186,8 +186,8 @@ impl Sender {
         event.duplicate = !event.advanced && event.sacked == 0 && !event.dsack;
         let ce = self.count_delivered(packet, &covered, &mut event);
         let ece = event.ece;
-        // A segment that was sent only once arrived after a later one, so the path reorders packets
-        // (RFC 8985 section 6.2 step 3).
+        // A segment that was sent only once has arrived after a later segment. So the path reorders
+        // packets (RFC 8985 section 6.2 step 3).
         if let Some(seq) = covered.lowest_original
             && seq + 1 < prior_highest
         {
@@ -229,8 +229,8 @@ impl Sender {
         } else {
             Resend::None
         };
-        // Set the timer after the congestion state is updated, because probes are sent only in Open
-        // and CWR.
+        // Set the timer only after the congestion state has been updated, because probes are sent
+        // only in Open and CWR.
         if event.rearm {
             self.set_xmit_timer();
         }
@@ -267,7 +267,7 @@ impl Sender {
         self.transmit(port);
     }
 
-    /// Removes the segments that a cumulative ACK covers from the scoreboard.
+    /// Removes from the scoreboard the segments that a cumulative ACK covers.
     #[inline(always)] // inline, because it has one caller
     fn pop_acked(&mut self, ack: u64, covered: &mut Covered, event: &Event) {
         while self.board.flight.una < ack {
@@ -281,8 +281,8 @@ impl Sender {
         }
     }
 
-    /// Counts the segments that an ACK delivers, and returns how many were marked. With Accurate
-    /// ECN, the ACK's counters give the number of marks.
+    /// Counts the segments that an ACK delivers. Returns how many of them were marked. With
+    /// Accurate ECN, the ACK's counters give the number of marks.
     #[inline(always)] // inline, because it has one caller
     fn count_delivered(&mut self, packet: &Packet, covered: &Covered, event: &mut Event) -> u32 {
         self.conn.delivered += u64::from(covered.delivered);

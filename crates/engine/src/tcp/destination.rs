@@ -1,11 +1,11 @@
 //! Values that a host stores about a destination from one connection to the next.
 //!
-//! This module follows Linux 7.3 `tcp_update_metrics` and `tcp_init_metrics`. A sender that is done
-//! stores its RTT, its ssthresh and the degree of reordering. The next sender to the same
-//! destination starts with these values. Deviations: values do not expire, whereas in Linux they
-//! expire after an hour. Values are stored when all data is acknowledged. Linux stores them when
-//! the FIN exchange is over. `cwnd` is not stored, because Linux uses a stored `cwnd` only if a
-//! route locks it.
+//! This module follows Linux 7.3 `tcp_update_metrics` and `tcp_init_metrics`. When a sender has
+//! finished, the host stores its RTT, its ssthresh and its degree of reordering. The next sender to
+//! the same destination starts with these values. Deviations: values do not expire, whereas in
+//! Linux they expire after an hour. Values are stored when all data is acknowledged. Linux stores
+//! them when the FIN exchange is over. `cwnd` is not stored, because Linux uses a stored `cwnd`
+//! only if a route locks it.
 
 use super::rtt::Rtt;
 use super::sender::Sender;

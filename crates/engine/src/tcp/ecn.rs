@@ -1,5 +1,5 @@
-//! ECN in the sender: the ECN field and flags of packets, and the echo in ACKs (RFC 3168, RFC 9768;
-//! Linux `tcp_ecn.h`).
+//! ECN in the sender. This is the ECN field and the flags of packets, and the echo in ACKs (RFC
+//! 3168, RFC 9768; Linux `tcp_ecn.h`).
 
 use super::accecn::{self, Answer, Delivered, Sending};
 use crate::cc::EcnNeed;

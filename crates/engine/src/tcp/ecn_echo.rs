@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     /// A flow without ECN has no echo. A congestion control that needs Accurate ECN gets it, unless
-    /// the scenario sets `ecn_feedback` otherwise. DCTCP gets an echo for each packet.
+    /// the scenario sets another `ecn_feedback`. DCTCP gets an echo for each packet.
     #[test]
     fn the_echo_of_each_feedback_and_need() {
         use CeEcho::{Precise, SceHoldsCe};

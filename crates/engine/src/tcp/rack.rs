@@ -9,7 +9,7 @@ use crate::units::Time;
 pub(super) const REORDERING: u32 = 3;
 /// Largest value of `reordering` (Linux `tcp_max_reordering`).
 const MAX_REORDERING: u64 = 300;
-/// Number of recoveries for which a widened reordering window lasts (RFC 8985 section 6.2).
+/// For this many recoveries, a widened reordering window stays in effect (RFC 8985 section 6.2).
 const PERSIST: u32 = 16;
 
 #[derive(Clone, Debug)]

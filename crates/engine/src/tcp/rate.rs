@@ -50,7 +50,7 @@ struct Newest {
 /// The data for rate samples of one connection. It has an entry for each segment in flight.
 #[derive(Clone, Debug)]
 pub struct Rates {
-    /// Values of segments by sequence number, as in the scoreboard's ring.
+    /// The stored values of each segment, by sequence number as in the scoreboard's ring.
     ring: Vec<Sent>,
     mask: u64,
     /// When the newest delivery was sent, that is, the delivered segment that was sent last.

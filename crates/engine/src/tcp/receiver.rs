@@ -323,8 +323,8 @@ impl Receiver {
         }
     }
 
-    /// Falsifies an arriving packet if the receiver is dishonest. Returns false if the receiver
-    /// ignores the packet.
+    /// If the receiver is dishonest, changes an arriving packet before the receiver processes it.
+    /// Returns false if the receiver ignores the packet.
     fn pretends(&mut self, packet: &mut Packet) -> bool {
         match self.conduct {
             Conduct::HidesCe if packet.ecn == Ecn::Ce => packet.ecn = self.unmarked,
@@ -343,8 +343,8 @@ impl Receiver {
         true
     }
 
-    /// Records that the handshake is over and took `rtt`. Hosts that perform the handshake
-    /// themselves call this.
+    /// Records that the handshake is over and has taken the time `rtt`. Hosts that perform the
+    /// handshake themselves call this.
     pub fn establish(&mut self, rtt: Time) {
         self.syn_ack_sent = None;
         self.rtt = rtt;

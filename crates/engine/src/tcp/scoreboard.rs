@@ -522,7 +522,7 @@ impl Scoreboard {
 pub enum Walk {
     /// Continue with the next segment.
     Next,
-    /// Mark the segment as lost, and continue with the next segment.
+    /// Mark the segment as lost, and then continue with the next segment.
     Lost,
     /// End the walk.
     Stop,

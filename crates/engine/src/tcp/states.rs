@@ -326,8 +326,8 @@ impl Sender {
         }
     }
 
-    /// Checks whether a tail loss probe with recovery point `high` was acknowledged (RFC 8985
-    /// section 7.4; Linux `tcp_process_tlp_ack`).
+    /// Checks whether an ACK acknowledges a tail loss probe whose recovery point is `high` (RFC
+    /// 8985 section 7.4; Linux `tcp_process_tlp_ack`).
     pub(super) fn process_tlp_ack(&mut self, ack: u64, high: u64, event: &Event) {
         if ack < high {
             return;

@@ -1,4 +1,4 @@
-//! The source sends datagrams of one size at equal intervals. It does not respond to congestion.
+//! The source sends datagrams of equal size at equal intervals. It does not respond to congestion.
 
 use super::datagram::{self, Datagrams};
 use super::{Build, Source, Step, Transport};

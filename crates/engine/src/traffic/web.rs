@@ -6,8 +6,8 @@
 //! distribution, as in the testbed of TCP Prague's authors. If `sizes` selects it, they have a
 //! lognormal distribution, as in the L4S tests of 2020.
 //!
-//! Gaps and sizes are drawn alternately from one random stream. So neither the times nor the sizes
-//! of requests depend on the network.
+//! Gaps and sizes are drawn alternately from one random stream. So the times and sizes of requests
+//! do not depend on the network.
 
 use super::sizes::{self, Sizes};
 use super::{Build, ECN, LIMIT, Source, Step, Transport};

@@ -92,8 +92,8 @@ impl Shaper {
         self.per_byte = per_byte;
     }
 
-    /// Moves the clock to the present when a packet enters an empty queue. Without this, the idle
-    /// time before the packet would allow a burst.
+    /// When a packet enters an empty queue, sets a clock in the past to the current time. Without
+    /// this, the idle time before the packet would allow a burst.
     #[inline]
     pub fn wake(&mut self, now: i64) {
         if self.next < now {

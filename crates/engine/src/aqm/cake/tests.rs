@@ -694,7 +694,7 @@ fn overflow_drops_the_oldest_of_the_longest_queue() {
     }
     assert_eq!(bench.cake.memory.0, 42 * 2_280);
     assert_eq!(bench.sink.meter.counts.drops(), 0);
-    // When a packet arrives for the short queue, Cake drops a packet of the long queue.
+    // When a packet of the short queue arrives, Cake drops a packet of the long queue.
     bench.data(0, 1, MTU, Ecn::NotEct);
     assert_eq!(bench.sink.meter.counts_of(0).get(Cause::Overflow), 1);
     assert_eq!(bench.sink.meter.counts_of(1).drops(), 0);
@@ -749,8 +749,8 @@ fn ingress_charges_drops_to_the_shaper() {
     let (left, _) = run(false);
     // A packet takes 1211.2 us, so 1651 packets can leave in 2 s.
     assert!((1_650..=1_652).contains(&left), "{left}");
-    // Cobalt drops more and more packets of an unresponsive flow. In the end, only the failsafe
-    // clock limits the flow. The limit is two thirds of the rate.
+    // The flow does not respond to drops, so Cobalt drops more and more of its packets. In the end,
+    // only the failsafe clock limits the flow. The limit is two thirds of the rate.
     let (left, dropped) = run(true);
     assert!(
         (1_101..1_250).contains(&left) && dropped > 500,

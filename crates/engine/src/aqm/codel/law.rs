@@ -251,7 +251,7 @@ impl Vars {
         did
     }
 
-    /// After a drop, returns whether the packet that is now at the head must be dropped too.
+    /// After a drop, returns whether the packet that is now at the head must also be dropped.
     fn look_again(&mut self, did: Did, next: &Packet, left: u64, p: &Params, now: u64) -> bool {
         match did {
             Did::Nothing => self.should_drop(next, left, p, now),

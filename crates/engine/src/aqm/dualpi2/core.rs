@@ -105,7 +105,7 @@ pub enum Verdict {
     Mark,
     /// The packet is dropped because it is not ECN-capable.
     Drop,
-    /// The packet is dropped although it is ECN-capable or scalable.
+    /// The packet is dropped although it is ECN-capable or scalable, because of overload.
     Overload,
 }
 

@@ -20,7 +20,7 @@
 //! suggest that exactly these versions were used. They also suggest that the last version above is
 //! the stable version of 21 February 2019. For `dualpi2-2019-refactored`, two details are
 //! assumptions. The first is that the arithmetic still has a sign error that was fixed later. The
-//! second is that "statistics reset" means that counters restart when they are read.
+//! second is the meaning of "statistics reset": counters restart when they are read.
 
 use crate::registry::{OptionError, Options, Value};
 use crate::units::Time;

@@ -1,4 +1,4 @@
-//! Warns if the step threshold is so low that L gets too little of the link's rate. If the
+//! Warns if the step threshold is so low that L would get too little of the link's rate. If the
 //! threshold is below two packet times, the queue marks each packet that has another packet in
 //! front of it.
 

@@ -444,7 +444,7 @@ fn served(set: Set, n: u32, len_l: u16, len_c: u16) -> (u64, u64) {
 #[test]
 fn shares_of_the_schedulers_are_exact() {
     // With `credit`, C gets 10 % of the bytes. The credit begins at -80 frames. Eight packets of L
-    // raise it to 0, and the ninth packet makes it positive. From then on, C sends one packet for
+    // raise it to 0, and the ninth packet makes it positive. After that, C sends one packet for
     // every nine packets of L.
     assert_eq!(served(&[], 9 + 1_000, 1_000, 1_000).0, 99_000 + 1_000);
     // The weights apply to bytes and not to packets. Here frames of C are three times as long.

@@ -1,4 +1,4 @@
-//! PI2 on Linux: tailback's own module `sch_pi2`, which reads its options as text.
+//! PI2 on Linux. tailback's own module `sch_pi2` implements it, and reads its options as text.
 
 use crate::registry::Value;
 use crate::registry::kernel::{Gauge, Qdisc, QueueStandIn, Reading, Words, Xstats};

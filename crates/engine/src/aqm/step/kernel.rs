@@ -1,4 +1,5 @@
-//! Step marking on Linux: tailback's own module `sch_step`, which reads its options as text.
+//! Step marking on Linux. tailback's own module `sch_step` implements it, and reads its options as
+//! text.
 
 use crate::registry::Value;
 use crate::registry::kernel::{Qdisc, QueueStandIn, Words, Xstats};

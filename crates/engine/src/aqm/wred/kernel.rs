@@ -1,4 +1,5 @@
-//! Weighted RED on Linux: tailback's own module `sch_wred`, which reads its options as text.
+//! Weighted RED on Linux. tailback's own module `sch_wred` implements it, and reads its options as
+//! text.
 //!
 //! The module gets probabilities and weights as 32-bit fractions. It gets sizes with their unit.
 //! The module also gets the transmission time of one packet in picoseconds, by which it measures

@@ -68,7 +68,7 @@ fn room_for_bursts_and_delayed_acks() {
     let (mut cc, mut stack) = known_path();
     stack.window.pacing_rate = 12_500_000;
     // 12.2 kB leave in 1 ms, so a burst has 8 segments. Three bursts are added to the BDP, which is
-    // 346 segments. The sum is even, so it is not rounded up.
+    // 346 segments. The sum is an even number, so it is not rounded up.
     cc.phase = probe_bw(3);
     assert_eq!(stack.with(|view, window| cc.burst(view, window)), 8);
     assert_eq!(
@@ -172,7 +172,7 @@ fn startup_doubles_each_round() {
 fn the_window_that_recovery_restores_is_the_last_good_one() {
     let (mut cc, mut stack) = known_path();
     let mut saved = |state, cwnd| {
-        // The congestion state is set before BBR handles the ACK.
+        // The congestion state is already set when BBR handles the ACK.
         stack.conn.ca_state = state;
         let ack = Ack {
             delivered: 1,

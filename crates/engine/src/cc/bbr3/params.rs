@@ -12,7 +12,8 @@ pub(super) fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     let gains = if options.word("draft") == DRAFT_06 {
         [2.77, 0.5, 0.9]
     } else {
-        // The branch's drain gain is always 1000/2885, whatever the gain of STARTUP is.
+        // In the branch, the gain of DRAIN is always 1000/2885. It does not depend on the gain of
+        // STARTUP.
         [2.773, 0.3466, 0.91]
     };
     for (name, gain) in ["startup_gain", "drain_gain", "down_gain"]

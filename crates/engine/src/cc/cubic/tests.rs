@@ -70,7 +70,7 @@ fn time_to_the_inflection_point() {
 fn epoch(set: &[(&'static str, Value)], cwnd: u32, rtt: Time, rounds: u32) -> Vec<(f64, u32)> {
     let mut host = host(set, cwnd, rtt);
     host.marked_round(1);
-    // The first ACK after the round ends the reduction and begins growth.
+    // The first ACK after the round ends the reduction, and growth begins.
     host.ack(1);
     let start = host.conn.now;
     (0..rounds)
@@ -131,8 +131,8 @@ fn fast_convergence() {
 
 #[test]
 fn reno_friendly() {
-    // With an RTT of 40 ms, Reno with beta 0.7 gains 8/15 segments per RTT. So Reno grows from 14
-    // to 20 within 0.45 s. CUBIC's curve needs K = 2.5 s for this.
+    // With an RTT of 40 ms, Reno with a beta of 0.7 gains 8/15 segments per RTT. So Reno grows from
+    // 14 to 20 within 0.45 s. CUBIC's curve needs K = 2.5 s for this.
     let rtt = Time::from_ms(40);
     for (t, cwnd) in epoch(&[], 20, rtt, 60) {
         let reno = 14.0 + 8.0 / 15.0 * t / 0.04;
@@ -161,7 +161,7 @@ fn friendly_growth_of_one_beyond_the_last_maximum() {
 
 #[test]
 fn growth_is_bounded() {
-    // The bandwidth is unknown, so the window grows by 5 % per RTT.
+    // The bandwidth is not known yet, so the window grows by 5 % per RTT.
     let mut first = host(&[("tcp_friendliness", OFF)], 100, Time::from_ms(20));
     first.round();
     assert_eq!(first.window.cwnd, 105);
@@ -214,8 +214,8 @@ fn slow_start(set: &[(&'static str, Value)], rtt: Time) -> Host {
 
 #[test]
 fn hystart_leaves_on_delay() {
-    // 20 ACKs in 100 ms are too far apart for a train. If the RTT rises by more than an eighth,
-    // slow start ends on the ninth ACK of the round. The window does not grow for that ACK.
+    // 20 ACKs in 100 ms are too far apart for a train. If the RTT has risen by more than an eighth,
+    // slow start ends at the ninth ACK of the round. The window does not grow for that ACK.
     let end = |rtt: Time| {
         let mut host = slow_start(&[], Time::from_ms(100));
         host.rtt = rtt;
@@ -243,7 +243,7 @@ fn hystart_leaves_on_delay() {
 fn hystart_leaves_on_a_train() {
     // 20 ACKs arrive 0.4 ms apart. At the twelfth ACK, the train is longer than half of the RTT of
     // 8 ms. If a train may be 1 ms longer because of bursts, this happens at the thirteenth ACK.
-    // The window does not grow for the ACK that ends slow start.
+    // The ACK that ends slow start does not increase the window.
     let end = |set: &[_]| {
         let mut host = slow_start(set, Time::from_ms(8));
         host.round();

@@ -104,7 +104,7 @@ fn linux_decays_to_zero_and_older_versions_do_not() {
 
 #[test]
 fn cut_of_the_window() {
-    // After ECN-Echo the window is cwnd - (cwnd alpha >> 11), but at least 2.
+    // After ECN-Echo, the window is cwnd - (cwnd alpha >> 11), but at least 2 segments.
     let alphas = [0, 15, 97, 98, 256, 512, 1024];
     let table = [
         (1, [2, 2, 2, 2, 2, 2, 2]),

@@ -1,5 +1,6 @@
 //! Careful Resume (RFC 9959). A connection jumps to half of the window that an earlier connection
-//! over the same path had. If the path cannot carry this window, the connection undoes the jump.
+//! over the same path had. If the path cannot carry this window, the connection takes the jump
+//! back.
 //!
 //! | phase | what happens |
 //! |---|---|

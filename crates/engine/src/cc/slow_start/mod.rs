@@ -131,7 +131,7 @@ pub(super) fn finish_cubic(options: &mut Options) -> Result<(), Vec<OptionError>
 /// The algorithm that ends slow start, with its state.
 #[derive(Debug, Default)]
 pub(super) enum SlowStart {
-    /// Only a loss or a mark ends slow start.
+    /// Slow start ends only at a loss or a mark.
     #[default]
     Standard,
     HyStart(Box<HyStart>),

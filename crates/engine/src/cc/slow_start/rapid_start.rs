@@ -1,6 +1,6 @@
-//! Rapid Start (draft-kazuho-ccwg-rapid-start, 2026). The window triples each round while no queue
-//! builds up. After the first reduction, the window is beta times the number of segments that the
-//! path delivers in one round trip.
+//! Rapid Start (draft-kazuho-ccwg-rapid-start, 2026). While there is no queue, the window triples
+//! in each round. After the first reduction, the window is beta times the number of segments that
+//! the path delivers in one round trip.
 //!
 //! - The first window is paced over one RTT. Later rounds are paced at 5/3 of cwnd/srtt. At this
 //!   rate, a sender uses the whole window even if the window triples each round.

@@ -114,7 +114,7 @@ fn five_conservative_rounds_end_slow_start() {
     assert!(host.window.cwnd <= end + 1, "congestion avoidance");
 }
 
-/// If the RTT falls below the baseline, the rise was jitter, and slow start continues.
+/// If the RTT falls below the baseline, the rise was only jitter, and slow start continues.
 #[test]
 fn a_rise_that_passes_was_none() {
     let mut host = host("hystart++", 40);

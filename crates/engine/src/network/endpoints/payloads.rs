@@ -87,8 +87,8 @@ impl Payloads {
         self.places[number as usize].uses += 1;
     }
 
-    /// Records that a packet with this payload has left the network, and frees the payload if no
-    /// other packet carries it.
+    /// Records that a packet with this payload has left the network. If no other packet carries the
+    /// payload, frees it.
     pub fn release(&mut self, number: u64) {
         let payload = &mut self.places[number as usize];
         payload.uses -= 1;

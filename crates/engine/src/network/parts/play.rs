@@ -22,7 +22,7 @@ pub(in crate::network) struct Part {
     meeting: Vec<u32>,
     /// The index of each pipe in `meeting`.
     place: Vec<u32>,
-    /// Packets for other parts, one list for each part.
+    /// Packets for the other parts, with one list for each part.
     out: Vec<Vec<Sent>>,
     /// When the first packet in `out` leaves its pipe.
     sent: Time,

@@ -70,8 +70,8 @@ impl Module {
         }
     }
 
-    /// Returns tailback's module that must replace Linux's module for these options, if any. `acks`
-    /// means that windows grow with ACKs instead of segments.
+    /// If tailback's module must replace Linux's module for these options, returns tailback's
+    /// module. `acks` means that windows grow with ACKs instead of segments.
     pub fn stand_in(&self, options: &Options, acks: bool) -> Option<&StandIn> {
         let for_options = self.stand_in.as_ref().filter(|own| (own.needed)(options));
         for_options.or_else(|| self.acks.as_ref().filter(|_| acks))

@@ -117,8 +117,8 @@ impl Qdisc {
         texts: &[],
     };
 
-    /// Returns the name of tailback's own module that these options need, or `None` if they do not
-    /// need a module.
+    /// Returns the name of tailback's own module that these options need. Returns `None` if they do
+    /// not need a module.
     pub fn stand_in(&self, options: &Options) -> Option<&'static str> {
         let needed = self.stand_ins.iter().find(|own| (own.needed)(options))?;
         Some(needed.module)

@@ -193,8 +193,8 @@ mod tests {
         assert_eq!(seen, [false, true, true, true, false, true, false]);
     }
 
-    /// If a segment arrives again right after an ACK that reported it as a duplicate, ACKs with the
-    /// option seem to get lost.
+    /// A segment arrives again, although the ACK just before has reported it as a duplicate. So
+    /// ACKs with the option seem to get lost.
     #[test]
     fn an_option_that_gets_lost_is_given_up() {
         // Each row has two parts: the segments that arrive again and are reported by a D-SACK, and

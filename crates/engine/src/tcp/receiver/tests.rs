@@ -198,8 +198,8 @@ fn pending_esce_is_sent_once() {
     assert_eq!((acks.len(), acks[0].has(flags::ESCE)), (1, false));
 }
 
-/// CE is echoed as in RFC 3168, whether or not ACKs carry ESCE. A CE mark does not end a sequence
-/// of SCE marks.
+/// CE is echoed as in RFC 3168, whether or not ACKs carry ESCE. If a CE mark arrives among SCE
+/// marks, the sequence of SCE marks continues.
 #[test]
 fn ce_and_sce_are_echoed_apart() {
     let told = echoes(
