@@ -64,7 +64,8 @@ impl TimerClock {
         TimerClock { phase, ..self }
     }
 
-    /// Returns whether timers fire at the ticks of the wheel, which is later than they are due.
+    /// Returns whether timers fire only at the ticks of the wheel, and not exactly when they are
+    /// due.
     #[inline]
     pub fn is_coarse(self) -> bool {
         self.coarse

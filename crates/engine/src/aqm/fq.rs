@@ -16,7 +16,7 @@
 //!
 //! Known deviations: pacing (`maxrate`), priorities and the senders' time stamps are not
 //! implemented. They have no effect on forwarded packets of one priority. Flows are hashed as in
-//! fair/mod.rs, but the number of buckets is what `orphan_mask` allows. A jiffy is 1 ms.
+//! fair/mod.rs, but into as many buckets as `orphan_mask` allows. A jiffy is 1 ms.
 
 use tailback_record::Cause;
 

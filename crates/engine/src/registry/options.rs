@@ -5,7 +5,7 @@ use crate::units::{Bytes, Rate, Time};
 /// One option.
 #[derive(Debug)]
 pub struct Opt {
-    /// The name in scenario files: tc's keyword, with underscores in place of spaces and hyphens.
+    /// The name in scenario files. It is tc's keyword, written with underscores.
     pub name: &'static str,
     /// What the option means, and its unit, in one sentence.
     pub doc: &'static str,
@@ -354,7 +354,7 @@ pub fn parse_word(kind: Kind, text: &str) -> Result<Value, String> {
     Ok(value)
 }
 
-/// Describes in a message which values an option accepts, if these are words and numbers.
+/// Describes, for a message, the values of an option that accepts words and numbers.
 pub fn word_or_int(words: &[&str], min: i64, max: i64) -> String {
     format!(
         "one of {}, or a whole number from {min} to {max}",
@@ -362,7 +362,7 @@ pub fn word_or_int(words: &[&str], min: i64, max: i64) -> String {
     )
 }
 
-/// Describes in a message which values an option accepts, if these are true, false and numbers.
+/// Describes, for a message, the values of an option that accepts true, false and numbers.
 pub fn bool_or_int(min: i64, max: i64) -> String {
     format!("true, false, or a whole number from {min} to {max}")
 }

@@ -1,5 +1,5 @@
-//! Checks of an algorithm that need more than its own options. They also use the flow that uses the
-//! algorithm, the link after a queue, or a sweep.
+//! Checks of an algorithm that need more than its own options. They also read the flow that uses
+//! the algorithm, the link after a queue, or a sweep.
 
 use super::options::Options;
 use crate::units::{Bytes, Rate};

@@ -36,7 +36,7 @@ impl Arithmetic {
         }
     }
 
-    /// Returns the gain in internal units for an option in Hz.
+    /// Converts an option in Hz to a gain in internal units.
     pub fn gain(self, hz: f64) -> i64 {
         // tc reads a float and rounds it down to 256ths.
         let param = u64::from((hz as f32 * 256.0) as u32);
