@@ -1,10 +1,11 @@
 //! Cake combines a shaper, tins (classes of traffic), a queue for each flow, and the AQM Cobalt.
 //!
-//! This queue follows Linux 7.3 sch_cake. Linux's Cake does not set SCE marks. For these marks,
-//! this queue follows the Cake of the authors of SCE (Some Congestion Experienced; June 2019, see
+//! This queue follows Linux 7.3 sch_cake. Linux's Cake does not set SCE marks. tailback's SCE marks
+//! follow the Cake of the authors of SCE (Some Congestion Experienced; June 2019, see
 //! `aqm/sce.rs`). Cake itself shapes the traffic to the link's rate, so the link does not limit the
 //! rate a second time. The options `overhead`, `mpu` and `atm` determine the size that a packet has
-//! for the shaper. The packet occupies the link for as long as this size takes at the link's rate.
+//! for the shaper. The packet occupies the link for the time that a packet of this size takes at
+//! the link's rate.
 //!
 //! | module | what it implements |
 //! |---|---|
@@ -19,8 +20,8 @@
 //! packet without such a hash, Linux hashes the addresses with a random key. In tailback, the hash
 //! depends on the numbers of the flow and of its hosts, and on the seed of the run. If Cake is full
 //! and several queues are equally long, tailback drops from the first of these queues. Linux drops
-//! from the one that is on top of its heap. If a host has more than 16 bulk queues, tailback gives
-//! each of these queues the bytes of several DRR rounds at once. This saves computation (see
+//! from the queue that is on top of its heap. If a host has more than 16 bulk queues, tailback
+//! gives each of these queues the bytes of several DRR rounds at once. This saves computation (see
 //! cake/flows.rs). Every packet is one segment, so `split_gso` has no effect. The options
 //! `unlimited`, `autorate-ingress`, `nat` and `fwmark` are not implemented. If the link's rate
 //! follows a trace, Cake shapes to the mean rate of the trace.
@@ -55,12 +56,16 @@ use tins::Tins;
 /// The registry entry of `cake`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "cake",
-    doc: "Cake: shapes to the link's rate, shares it fairly among flows and hosts, and runs Cobalt (CoDel and BLUE) on each flow's queue. Can also send SCE marks.",
+    doc: "Cake shapes traffic to the link's rate and shares the rate fairly among flows and hosts. \
+        Each flow's queue has the AQM Cobalt (CoDel and BLUE). Cake can also set SCE marks.",
     follows: "Linux 7.3 sch_cake; SCE as in June 2019",
     options: &[
         Opt {
             name: "flow",
-            doc: "Which packets share a queue: all packets (flowblind), those of one host (srchost, dsthost), those of a pair of hosts (hosts), or those of a flow (all other values). The values dual-srchost, dual-dsthost and triple-isolate also give each host a fair share.",
+            doc: "Which packets share a queue: all packets (flowblind), the packets of one host \
+                (srchost, dsthost), the packets of a pair of hosts (hosts), or the packets of a \
+                flow (all other values). The values dual-srchost, dual-dsthost and triple-isolate \
+                also give each host a fair share.",
             kind: Kind::Word(&[
                 "flowblind",
                 "srchost",
@@ -130,7 +135,8 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "overhead",
-            doc: "Bytes added to the length of each IP packet; default: 14, the Ethernet header of a frame.",
+            doc: "Number of bytes that the shaper adds to the length of each IP packet. Default: \
+                14, the size of an Ethernet header.",
             kind: Kind::Int { min: -64, max: 256 },
             default: None,
             tc: None,
@@ -161,21 +167,23 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "ingress",
-            doc: "For traffic that has already passed the bottleneck: packets that Cake drops also use up the shaper's rate.",
+            doc: "Whether packets that Cake drops also use up the shaper's rate. This option is \
+                intended for traffic that has already passed the bottleneck.",
             kind: Kind::Bool,
             default: Some("false"),
             tc: Some("ingress or egress"),
         },
         Opt {
             name: "wash",
-            doc: "Clears the DSCP of forwarded packets.",
+            doc: "Whether Cake clears the DSCP of forwarded packets.",
             kind: Kind::Bool,
             default: Some("false"),
             tc: Some("wash or nowash"),
         },
         Opt {
             name: "split_gso",
-            doc: "Splits segments that offloads have joined; packets of the simulator are always single segments.",
+            doc: "Whether segments that offloads have joined are split. The option has no effect \
+                in the simulator, where every packet is a single segment.",
             kind: Kind::Bool,
             default: Some("true"),
             tc: Some("split-gso or no-split-gso"),

@@ -4,14 +4,14 @@
 //! CoDel counts time in ticks of 1024 ns (so 5 ms becomes 4.999 ms). CoDel approximates
 //! 1/sqrt(count) by a 16-bit fraction. Each drop or mark improves the fraction by one Newton step.
 //! A dequeue marks at most one packet, and returns this packet. A dequeue drops at most 256
-//! packets. If more drops are due, it skips them. As in the RFC, CoDel acts only while more than
-//! one MTU stays queued. A dropping phase may begin within 16 intervals after the previous phase.
-//! Its count then starts from the number of drops and marks in the previous phase. Otherwise, or if
-//! that number is 0 or 1, its count starts from 1.
+//! packets. If more drops are due, the dequeue skips them. As in the RFC, CoDel acts only while
+//! more than one MTU stays queued. A dropping phase may begin within 16 intervals after the
+//! previous phase. Its count then starts from the number of drops and marks in the previous phase.
+//! Otherwise, or if that number is 0 or 1, its count starts from 1.
 //!
-//! Known deviations: times do not wrap. Linux compares 32-bit ticks, which wrap after 73 minutes.
-//! If CoDel marks a packet that is also above `ce_threshold`, tailback's counters include this mark
-//! only once. The option `sce` is not in Linux (see sce.rs).
+//! Known deviations: in tailback, times do not wrap around. Linux compares 32-bit ticks, which wrap
+//! around after 73 minutes. If CoDel marks a packet that is also above `ce_threshold`, tailback's
+//! counters include this mark only once. The option `sce` is not in Linux (see sce.rs).
 
 use super::fifo::{Limit, Packets};
 use super::sce::{self, Marker};
@@ -34,7 +34,8 @@ pub const ENTRY: Entry<Build> = Entry {
     options: &[
         Opt {
             name: "limit",
-            doc: "Largest length of the queue, in packets; packets beyond it are dropped at the tail.",
+            doc: "Largest length of the queue, in packets; packets that arrive at a full queue are \
+                dropped.",
             kind: Kind::Size {
                 packets: true,
                 bytes: false,

@@ -6,10 +6,10 @@
 //! input is the sojourn time of the packet at the head of L or at the head of C, whichever is
 //! larger. A classic packet is dropped with probability p squared, or marked if it is ECN-capable.
 //! For this, two random numbers must both be below p. Scalable packets are marked with the
-//! probability k p, where k is `coupling_factor`. They are always marked if their sojourn time
-//! exceeds the step threshold. While the backlog is below two frames, packets are neither marked
-//! nor dropped. As in the kernel, p is computed modulo 2^32. So if p changes by more than 1, it
-//! wraps around.
+//! probability k p, where k is `coupling_factor`. A scalable packet is always marked if its sojourn
+//! time exceeds the step threshold. While the backlog is below two frames, packets are neither
+//! marked nor dropped. As in the kernel, p is computed modulo 2^32. So if p changes by more than 1,
+//! it wraps around.
 //!
 //! `version` selects an earlier version, and sets the options that differ in this version
 //! (dualpi2/presets.rs lists the sources):
@@ -23,8 +23,8 @@
 //!   the last packet of C. There is no time shift, unless the option `tshift` sets one. The gains
 //!   are rounded to whole units per ns. (They become 0.233 and 2.794 Hz.)
 //! - `dualpi2-2019-wrr-percent`: the scheduler divides the link between L and C by bytes. C's share
-//!   is `classic_protection`. The gains are those of `dualpi2-2019-wrr-counter`. `l_drop` is
-//!   100. The step threshold applies if at least two packets remain in L.
+//! is `classic_protection`. The gains are those of `dualpi2-2019-wrr-counter`. `l_drop` is 100 in
+//! this version. The step threshold applies if at least two packets remain in L.
 //! - `dualpi2-2019-refactored`: this version is like current Linux, but its timer counts jiffies
 //!   and there is no memory limit. It divides by 127 instead of 64, which multiplies the gains by
 //!   0.504. The step threshold applies to packets that find more than one packet in L when they
@@ -37,12 +37,12 @@
 //! with the ramp of RFC 9332 (dualpi2/ramp.rs). `queue_protection` moves packets of flows that
 //! build a queue in L to C (dualpi2/protection.rs).
 //!
-//! Known deviations: the counters of marks by the step and by the coupling leave out packets that
-//! arrived with CE. The kernel's counters include these packets. tc filters are not implemented, so
-//! L contains only ECN-capable packets. Packets are single segments, so `split_gso` has no effect.
-//! The first update of p comes one `tupdate` after the start. The scheduler is reset only when
-//! drops empty both queues. Linux behaves in the same way below htb, because htb never calls the
-//! dequeue function of an empty queue.
+//! Known deviations: tailback's counters of marks by the step and by the coupling do not count
+//! packets that arrived with CE. The kernel's counters include these packets. tc filters are not
+//! implemented, so L contains only ECN-capable packets. Packets are single segments, so `split_gso`
+//! has no effect. The first update of p comes one `tupdate` after the start. The scheduler is reset
+//! only when drops empty both queues. Linux behaves in the same way below htb, because htb never
+//! calls the dequeue function of an empty queue.
 
 use std::cell::Cell;
 
@@ -82,7 +82,8 @@ const fn time(name: &'static str, doc: &'static str, min: Time) -> Opt {
 
 pub(super) const LIMIT: Opt = Opt {
     name: "limit",
-    doc: "Largest number of packets in both queues together; packets beyond it are dropped at the tail.",
+    doc: "Largest number of packets in both queues together; packets that arrive at a full queue \
+        are dropped.",
     kind: Kind::Size {
         packets: true,
         bytes: false,
@@ -108,7 +109,8 @@ pub(super) const GAIN: Kind = Kind::Float {
 /// The registry entry of `dualpi2`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "dualpi2",
-    doc: "DualPI2: a low-latency queue for L4S beside a classic one, with coupled marking and dropping.",
+    doc: "DualPI2: a low-latency queue for L4S beside a classic queue. The marking in one queue is \
+        coupled with the dropping in the other.",
     follows: "Linux 7.3 sch_dualpi2 (RFC 9332)",
     options: &[
         LIMIT,
@@ -124,7 +126,8 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         time(
             "target",
-            "Target of the controller for the queueing delay. Default: 15ms, or 20ms in versions before dualpi2-2019-refactored.",
+            "Queueing delay at which the controller aims. Default: 15ms, or 20ms in versions \
+                before dualpi2-2019-refactored.",
             Time::from_us(1),
         ),
         time(
@@ -201,7 +204,10 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "l_drop",
-            doc: "Replaces `overload` in versions before dualpi2-2019-refactored (default: 0, and 100 in dualpi2-2019-wrr-percent). If k p exceeds this percentage, ECN-capable packets are treated like all others. With 0, this never happens, and p does not rise above 1/k.",
+            doc: "Replaces `overload` in versions before dualpi2-2019-refactored (default: 0, and \
+                100 in dualpi2-2019-wrr-percent). If k p exceeds this percentage, ECN-capable \
+                packets are treated like packets that are not ECN-capable. With 0, this never \
+                happens, and p does not rise above 1/k.",
             kind: Kind::Int { min: 0, max: 100 },
             default: None,
             tc: None,
@@ -229,7 +235,8 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "wrr_ratio",
-            doc: "Packets of L that the scheduler \"wrr-counter\" serves for each packet of C; default 16.",
+            doc: "Number of packets of L that the scheduler \"wrr-counter\" serves for each packet \
+                of C. Default: 16.",
             kind: Kind::Int {
                 min: 0,
                 max: 1 << 20,
@@ -274,12 +281,15 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         time(
             "reset_interval",
-            "Time between two resets of the statistics. The versions of 2019 reset them whenever a program reads them. A reset also sets the controller's previous delay to 0, so at the next update the whole delay counts as growth. Default: no resets.",
+            "Time between two resets of the statistics. The versions of 2019 reset the statistics \
+                whenever a program reads them. A reset also sets the controller's previous delay \
+                to 0, so at the next update the whole delay counts as growth. Default: no resets.",
             Time::from_us(1),
         ),
         Opt {
             name: "split_gso",
-            doc: "Splits segments that offloads have joined; packets of the simulator are always single segments.",
+            doc: "Whether segments that offloads have joined are split. The option has no effect \
+                in the simulator, where every packet is a single segment.",
             kind: Kind::Bool,
             default: Some("true"),
             tc: Some("split_gso or no_split_gso"),

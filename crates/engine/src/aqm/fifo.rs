@@ -1,4 +1,5 @@
-//! FIFO with tail drop: `pfifo` (limit in packets) and `bfifo` (limit in bytes).
+//! FIFO with tail drop. It is Linux's `pfifo` if the limit is in packets, and `bfifo` if the limit
+//! is in bytes.
 //!
 //! This queue follows Linux 7.3 sch_fifo. With a limit in bytes, a packet is admitted if the
 //! backlog including the packet does not exceed the limit. With a limit in packets, a packet is

@@ -1,15 +1,15 @@
 //! fq as the queue of a bottleneck. It gives each flow a fair share, and does not contain an AQM.
-//! If `ce_threshold` is set, it marks packets that have waited longer than this threshold.
+//! If `ce_threshold` is set, fq marks packets that have waited longer than this threshold.
 //!
 //! This queue follows Linux 7.3 sch_fq for packets that a router forwards. These packets do not
 //! belong to a socket, so fq does not pace them. fq distinguishes flows by the lowest bits of a
 //! hash (`orphan_mask`). The hash covers each packet's addresses and ports. Flows that have just
-//! become active (new flows) are served before old flows. A flow may send while its credit is above
-//! 0. The credit is in bytes. At first, the credit is `initial_quantum`. In each round of the
-//!    scheduler, it grows by `quantum`. If a flow becomes active again, it keeps its credit. If the
-//!    flow was inactive for longer than `refill_delay`, its credit is raised to at least one
-//!    quantum. A packet that would exceed `flow_limit` or `limit` is dropped on arrival. Packets
-//!    that have waited longer than `ce_threshold` are marked when they leave.
+//! become active (new flows) are served before old flows. Each flow has a credit in bytes, and may
+//! send while the credit is positive. At first, the credit is `initial_quantum`. In each round of
+//! the scheduler, the credit grows by `quantum`. A flow that becomes active again keeps its credit.
+//! If the flow was inactive for longer than `refill_delay`, its credit is raised to at least one
+//! quantum. A packet that would exceed `flow_limit` or `limit` is dropped on arrival. Packets that
+//! have waited longer than `ce_threshold` are marked when they leave.
 //!
 //! While no flow has packets in its own queue, up to eight packets can wait in a common FIFO
 //! (`fast_path`, in Linux since 6.7). These packets leave before all others and are never marked.
@@ -59,17 +59,19 @@ const fn packets(name: &'static str, doc: &'static str, default: &'static str) -
 /// The registry entry of `fq`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "fq",
-    doc: "Fair queueing of flows. Packets that waited longer than a threshold are marked.",
+    doc: "Fair queueing of flows. A packet is marked if it has waited longer than a threshold.",
     follows: "Linux 7.3 sch_fq",
     options: &[
         packets(
             "limit",
-            "Largest length of all queues together, in packets; packets beyond it are dropped at the tail.",
+            "Largest length of all queues together, in packets; packets that arrive at a full \
+                queue are dropped.",
             "10000p",
         ),
         packets(
             "flow_limit",
-            "Largest length of the queue of one flow, in packets; packets beyond it are dropped at the tail.",
+            "Largest length of the queue of one flow, in packets; packets that arrive at a full \
+                queue are dropped.",
             "100p",
         ),
         bytes(

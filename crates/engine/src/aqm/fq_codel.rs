@@ -7,9 +7,9 @@
 //! the number of these drops. ECN is on by default. fair/mod.rs describes how flows are
 //! distinguished, and codel.rs describes CoDel.
 //!
-//! Known deviations: the ones that codel.rs and fair/mod.rs list. For `memory_limit`, a frame
-//! counts as its length plus a fixed number of bytes. In Linux this number varies.
-//! `ce_threshold_selector` examines only the ECN field and not the whole DS field.
+//! Known deviations: codel.rs and fair/mod.rs list deviations that also apply here. For
+//! `memory_limit`, a frame counts as its length plus a fixed number of bytes. In Linux this number
+//! varies. `ce_threshold_selector` examines only the ECN field and not the whole DS field.
 
 use tailback_record::Cause;
 
@@ -31,7 +31,8 @@ pub const ENTRY: Entry<Build> = Entry {
     options: &[
         Opt {
             name: "limit",
-            doc: "Largest length of all queues together, in packets; beyond it, packets are dropped from the flow with the longest queue.",
+            doc: "Largest length of all queues together, in packets; if more packets are queued, \
+                packets of the flow with the longest queue are dropped.",
             kind: Kind::Size {
                 packets: true,
                 bytes: false,

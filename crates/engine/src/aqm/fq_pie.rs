@@ -10,7 +10,7 @@
 //! marked depends on the backlog of its own flow. fair/mod.rs describes how flows are
 //! distinguished, and pie.rs describes PIE.
 //!
-//! Known deviations: the ones that pie.rs and fair/mod.rs list.
+//! Known deviations: pie.rs and fair/mod.rs list the deviations that also apply here.
 
 use tailback_record::Cause;
 
@@ -33,7 +33,8 @@ pub const ENTRY: Entry<Build> = Entry {
     options: &[
         Opt {
             name: "limit",
-            doc: "Largest length of all queues together, in packets; packets beyond it are dropped at the tail.",
+            doc: "Largest length of all queues together, in packets; packets that arrive at a full \
+                queue are dropped.",
             kind: Kind::Size {
                 packets: true,
                 bytes: false,
@@ -57,7 +58,8 @@ pub const ENTRY: Entry<Build> = Entry {
         fair::QUANTUM,
         Opt {
             name: "memory_limit",
-            doc: "Memory beyond which Linux counts packets as over the limit. Linux does not drop these packets.",
+            doc: "If the queued packets use more memory than this, Linux counts each arriving \
+                packet as over the limit, but does not drop it.",
             kind: Kind::Size {
                 packets: false,
                 bytes: true,

@@ -1,12 +1,12 @@
-//! PI2: the controller of DualPI2 for a single queue (De Schepper et al., CoNEXT 2016).
+//! PI2 is a single queue with the controller of DualPI2 (De Schepper et al., CoNEXT 2016).
 //!
 //! The controller computes a probability p. Classic packets are dropped with probability p squared.
-//! If `ecn` is set and they are ECN-capable, they are marked instead. Packets that `scalable`
-//! selects are marked with probability k p, where k is `coupling_factor`. The arithmetic and the
-//! defaults are those of Linux's sch_dualpi2 (see dualpi2.rs). The controller's input is the
-//! sojourn time of the packet at the head. Linux does not have PI2. So the kernel engine runs
-//! tailback's own module, `sch_pi2`. If `scalable` selects packets and k p exceeds 1, packets are
-//! dropped with probability p squared even if they are ECN-capable.
+//! If `ecn` is set, ECN-capable classic packets are marked instead. Packets that `scalable` selects
+//! are marked with probability k p, where k is `coupling_factor`. The arithmetic and the defaults
+//! are those of Linux's sch_dualpi2 (see dualpi2.rs). The controller's input is the sojourn time of
+//! the packet at the head. Linux does not have PI2. So the kernel engine runs tailback's own
+//! module, `sch_pi2`. If `scalable` selects packets and k p exceeds 1, packets are dropped with
+//! probability p squared even if they are ECN-capable.
 //!
 //! No known deviations.
 
@@ -29,11 +29,13 @@ use crate::units::Time;
 /// The registry entry of `pi2`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "pi2",
-    doc: "PI2: one queue that drops with the square of the probability that a PI controller computes.",
+    doc: "PI2: a single queue. A PI controller computes a probability, and classic packets are \
+        dropped with the square of this probability.",
     follows: "De Schepper et al. 2016, in the arithmetic of Linux 7.3 sch_dualpi2",
     options: &[
         Opt {
-            doc: "Largest length of the queue, in packets; packets beyond it are dropped at the tail.",
+            doc: "Largest length of the queue, in packets; packets that arrive at a full queue are \
+                dropped.",
             ..LIMIT
         },
         pie::TARGET,

@@ -26,9 +26,9 @@
 //! sign.
 //!
 //! As in Linux, the timer counts jiffies, and each update comes one jiffy later than `tupdate`. By
-//! default, this is every 16 ms. Linux makes the first update 0.5 s after the queue has been set
-//! up. In tailback, updates begin at the start of the run, as if the queue had been set up more
-//! than 0.5 s earlier.
+//! default, there is an update every 16 ms. Linux makes the first update 0.5 s after the queue has
+//! been set up. In tailback, updates begin at the start of the run, as if the queue had been set up
+//! more than 0.5 s earlier.
 //!
 //! Known deviations: for backlogs above 16 MiB, the estimated delay is correct, whereas it
 //! overflows in Linux.
@@ -58,7 +58,8 @@ pub const ENTRY: Entry<Build> = Entry {
     options: &[
         Opt {
             name: "limit",
-            doc: "Largest length of the queue, in packets; packets beyond it are dropped at the tail.",
+            doc: "Largest length of the queue, in packets; packets that arrive at a full queue are \
+                dropped.",
             kind: Kind::Size {
                 packets: true,
                 bytes: false,
@@ -68,7 +69,8 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "target",
-            doc: "Target of the controller for the queueing delay. Default: 15ms, or 20ms in version linux-3.14.",
+            doc: "Queueing delay at which the controller aims. Default: 15ms, or 20ms in version \
+                linux-3.14.",
             kind: Kind::Time {
                 min: Time::from_us(1),
             },
@@ -177,7 +179,7 @@ pub(super) fn gain(words: &mut Words<'_>, option: &'static str) {
 /// The option for the target delay, for disciplines whose default does not depend on the version.
 pub const TARGET: Opt = Opt {
     name: "target",
-    doc: "Target of the controller for the queueing delay.",
+    doc: "Queueing delay at which the controller aims.",
     kind: Kind::Time {
         min: Time::from_us(1),
     },

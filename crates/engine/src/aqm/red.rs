@@ -4,9 +4,9 @@
 //! length with the backlog at its arrival. If the average is at least `min`, packets are marked or
 //! dropped at random. If the average is at least `max`, every packet is marked or dropped. In the
 //! following, pb is the probability that belongs to the current average. While the average is
-//! constant, marks and drops have a random distance. It is uniformly distributed over 1..1/pb
-//! packets. So the share of marked or dropped packets is 2 pb/(1 + pb). RED draws one random number
-//! for each mark or drop.
+//! constant, the distance between two marks or drops is random. The distance is uniformly
+//! distributed over 1..1/pb packets. So the share of marked or dropped packets is 2 pb/(1 + pb).
+//! RED draws one random number for each mark or drop.
 //!
 //! In Linux, red_dequeue starts an idle period if the queue is empty. The average decays by an
 //! amount that depends on the length of this period. But below a shaper (htb or tbf), RED never
@@ -16,8 +16,8 @@
 //! arriving packet. It does so even if senders only retransmit one packet per timeout. With `idle =
 //! "decay"`, RED behaves like RED as the root qdisc of an interface.
 //!
-//! With `burst`, the weight is computed from burst, min and avpkt, as tc does. With `adaptive`, the
-//! probability changes every 500 ms, as in the kernel.
+//! If `burst` is set, RED computes the weight from burst, min and avpkt, as tc does. With
+//! `adaptive`, the probability changes every 500 ms, as in the kernel.
 //!
 //! Linux does not have the following options. They are off by default: `gentle`, the values of
 //! `uniformise` other than `linux`, `include_arriving`, and thresholds in packets. `weight` and

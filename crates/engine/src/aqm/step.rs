@@ -1,5 +1,5 @@
-//! Step marking: every ECN-capable packet above a threshold is marked. DCTCP expects this (RFC 8257
-//! section 3.1), and the low-latency queue of L4S also does this.
+//! Step marking: every ECN-capable packet above a threshold is marked. DCTCP expects such marking
+//! (RFC 8257 section 3.1). The low-latency queue of L4S also marks in this way.
 //!
 //! If the threshold is in bytes or packets, it is compared with the queue length that the packet
 //! finds on arrival (Alizadeh et al. 2010). If the threshold is a time, it is compared with the
@@ -29,7 +29,8 @@ pub const ENTRY: Entry<Build> = Entry {
     options: &[
         Opt {
             name: "limit",
-            doc: "Largest length of the queue, in packets or bytes; packets beyond it are dropped at the tail.",
+            doc: "Largest length of the queue, in packets or bytes; packets that arrive at a full \
+                queue are dropped.",
             kind: Kind::Size {
                 packets: true,
                 bytes: true,

@@ -11,8 +11,8 @@
 //! `red`: marks are spaced as in Linux, thresholds are in bytes, and the average does not include
 //! the arriving packet. One default differs from `red`: the averages decay while the queue is
 //! empty. Every arrival updates both averages. To space its marks or drops, each instance counts
-//! only the packets of its own class. The ways in which `red` deviates from Linux also apply here.
-//! Linux does not have this queue. So the kernel engine runs tailback's own module `sch_wred`.
+//! only the packets of its own class. The deviations of `red` from Linux also apply here. Linux
+//! does not have this queue. So the kernel engine runs tailback's own module `sch_wred`.
 
 mod kernel;
 

@@ -5,7 +5,7 @@
 //! - In STARTUP, the pacing rate and the window both have a gain of 2.885. In DRAIN, the window
 //!   keeps this gain. In PROBE_DOWN, the pacing rate has a gain of 0.75. PROBE_UP does not increase
 //!   the window.
-//! - STARTUP ends after three round trips without growth of the bandwidth estimate by a quarter. It
+//! - STARTUP ends if the bandwidth estimate has not grown by a quarter within three round trips. It
 //!   also ends after eight ACKs with losses in one round trip. In the second case, `inflight_hi` is
 //!   set to the estimated bandwidth-delay product.
 //! - PROBE_UP ends when two conditions hold: it has lasted for at least the smallest RTT, and 1.25
@@ -15,16 +15,16 @@
 //!   rate, and then changes the phase. Version 3 changes the phase first.
 //! - With `ecn_response`, marks also lower `bw_lo`. A probe sets an upper bound on the bandwidth if
 //!   the share of marks exceeds `ecn_threshold` in each of its samples. The bound rises when a
-//!   bandwidth sample exceeds it. When marking ends, version 2 does not start a probe early, as
-//!   version 3 does.
+//!   bandwidth sample exceeds it. When marking ends, version 3 starts a probe early, but version 2
+//!   does not.
 //! - BBR ignores a loss that a tail loss probe has repaired.
 //!
-//! Deviations from the branch: for bursts, clocks and single small segments, they are the same as
-//! those of `bbr`. v2alpha has a fast path for application-limited flows. tailback does not have
-//! it. It only saves CPU time. `fast_ack_mode` is not implemented. Only the receiver decides when
-//! it sends ACKs. In v2alpha, BBR may lower the window when a spurious recovery ends. In tailback,
-//! BBR never does this. `usage_based_cwnd`, `refill_add_inc` and `ecn_reprobe_gain`, which are off
-//! in v2alpha, are not implemented.
+//! Deviations from the branch: bursts, clocks and single small segments differ in the same way as
+//! in `bbr`. The branch has a fast path for application-limited flows, which only saves CPU time.
+//! tailback does not have this path. `fast_ack_mode` is not implemented: in tailback, only the
+//! receiver decides when to send ACKs. In v2alpha, BBR may lower the window when a spurious
+//! recovery ends. In tailback, BBR never does this. `usage_based_cwnd`, `refill_add_inc` and
+//! `ecn_reprobe_gain`, which are off in v2alpha, are not implemented.
 
 use super::bbr_model::{TSO_SEGS, number, whole};
 use super::bbr3::{self, options};
@@ -67,7 +67,8 @@ pub const ENTRY: Entry<Build> = Entry {
         ),
         number(
             "loss_threshold",
-            "Share of the data in flight whose loss ends a probe for bandwidth. The value is rounded down to a multiple of 1/256.",
+            "A probe for bandwidth ends if more than this share of its data in flight is lost. The \
+                value is rounded down to a multiple of 1/256.",
             (0.004, 0.9),
             "0.02",
         ),

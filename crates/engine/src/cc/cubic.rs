@@ -14,8 +14,8 @@
 //!   an integer and at least 2. The target is not limited to 1.5 cwnd, as it is in section 4.2.
 //! - W_est always grows with alpha = 3 (1 - beta)/(1 + beta). In section 4.3, alpha becomes 1 once
 //!   W_est reaches cwnd_prior. To follow section 4.3, set the option `friendly_alpha_one`.
-//! - When a spurious reduction is undone, the window is restored. W_max and the epoch are not
-//!   restored, as section 4.9 requires.
+//! - When a spurious reduction is undone, only the window is restored. Section 4.9 requires that
+//!   W_max and the epoch are restored as well.
 //! - Slow start ends by HyStart (with ACK trains and delays) instead of HyStart++. The option
 //!   `slow_start` selects other algorithms.
 //!
@@ -23,9 +23,9 @@
 //! mention fast convergence. The Reno-friendly window W_est grows with the alpha that is computed
 //! from `beta`.
 //!
-//! Deviation from Linux: if a multiplication overflows in Linux, tailback uses the largest value
-//! instead. Such overflows occur in epochs longer than about 350 s, and with windows above 2^22
-//! segments.
+//! Deviation from Linux: if a multiplication overflows in Linux, tailback uses the largest possible
+//! value instead. Such overflows occur in epochs longer than about 350 s, and with windows above
+//! 2^22 segments.
 
 pub(super) mod curve;
 #[cfg(test)]
@@ -48,7 +48,8 @@ const BETA_SCALE: u32 = 1024;
 /// The registry entry of `cubic`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "cubic",
-    doc: "The window is a cubic function of the time since its last reduction. Linux's default congestion control.",
+    doc: "The window is a cubic function of the time since the window was last reduced. CUBIC is \
+        Linux's default congestion control.",
     follows: "RFC 9438; Linux 7.3 tcp_cubic.c",
     options: &[
         abe::beta(
@@ -56,7 +57,9 @@ pub const ENTRY: Entry<Build> = Entry {
             "Factor by which the window is multiplied after a loss, rounded to a multiple of 1/1024 as in Linux.",
         ),
         abe::beta_ecn(
-            "Factor by which the window is multiplied after ECN-Echo, also in fast convergence. ABE (RFC 8511) recommends 0.85; default: beta. Needs ecn = true on the flow.",
+            "Factor by which the window is multiplied after ECN-Echo, also in fast convergence. \
+                ABE (RFC 8511) recommends 0.85. Default: the value of beta. The flow must have ecn \
+                = true.",
         ),
         abe::READING,
         abe::FRLOSSREDUCE,
@@ -96,7 +99,8 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "hystart_ack_delay",
-            doc: "Whether HyStart tolerates longer ACK trains: longer by the time that four of the largest bursts take, at most by 1 ms (Linux since 5.6).",
+            doc: "Whether HyStart tolerates longer ACK trains (Linux since 5.6). The extra time is \
+                the time that four of the largest bursts take, but at most 1 ms.",
             kind: Kind::Bool,
             default: Some("true"),
             tc: None,

@@ -9,9 +9,9 @@
 //! counter reaches cwnd, both cwnd and W_max shrink by one segment.
 //!
 //! Deviations: when the inflection point moves, the curve continues from its current value. The
-//! kernel tree computes a wrong value here. It uses a wrong sign, and a time that it has already
-//! reset. For the first effect, tailback counts acknowledged segments, whereas the kernel tree
-//! counts bytes. The option `unit_quirk` makes tailback count bytes too. While PRR reduces the
+//! kernel tree computes a wrong value here, because it uses a wrong sign and a time that it has
+//! already reset. For the first effect, tailback counts acknowledged segments, whereas the kernel
+//! tree counts bytes. The option `unit_quirk` makes tailback count bytes too. While PRR reduces the
 //! window, ESCE has no effect. In all other respects, `cubic-sce` is CUBIC as in Linux 7.3.
 
 use super::abe::Backoff;
@@ -31,7 +31,8 @@ const SCALE: f64 = 1024.0;
 /// The registry entry of `cubic-sce`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "cubic-sce",
-    doc: "CUBIC that responds to SCE marks: they flatten its curve, and a window of marked segments reduces cwnd by sqrt(cwnd) segments.",
+    doc: "CUBIC that responds to SCE marks. Each mark flattens the cubic curve. If all segments of \
+        a window are marked, cwnd shrinks by sqrt(cwnd) segments.",
     follows: "github.com/chromi/sce, tcp_cubic_sce.c",
     options: &[
         Opt {

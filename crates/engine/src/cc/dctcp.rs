@@ -1,7 +1,7 @@
 //! DCTCP (RFC 8257) as in Linux 7.3 `tcp_dctcp.c`. Earlier versions are also available: the kernels
 //! of 2014 and 2019, and the original patch for Linux 2.6 and 3.2. Options add the modifications
 //! (a) to (d) that Kühlewind et al. propose in "Using Data Center TCP (DCTCP) in the Internet"
-//! (2014). This comment calls it the paper.
+//! (2014). This publication is called the paper below.
 //!
 //! The sender computes alpha, a moving average of the fraction of marked segments. On ECN-Echo it
 //! reduces the window by the fraction alpha/2, at most once per round trip.
@@ -20,8 +20,8 @@
 //!
 //! The paper leaves three points open, which tailback decides as follows. In the moving average of
 //! modification (c), each ACK counts as 1 if it carries ECN-Echo, and as 0 otherwise. It does not
-//! matter how many segments it acknowledges. An ACK with ECN-Echo never increases the window. If
-//! the window is 2, ssthresh is 2 as well.
+//! matter how many segments the ACK acknowledges. An ACK with ECN-Echo never increases the window.
+//! If the window is 2, ssthresh is 2 as well.
 
 mod kernel;
 #[cfg(test)]
@@ -101,7 +101,10 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "loss",
-            doc: "Response to a loss: \"halve\" the window, also if marks have already reduced it in the same round trip (Linux since 5.1); \"reno\": halve it, except in a round trip in which marks have reduced it; \"alpha\": reduce the window as on marks (Linux before 5.1); \"none\". The default depends on version.",
+            doc: "Response to a loss: \"halve\" the window, also if marks have already reduced it \
+                in the same round trip (Linux since 5.1); \"reno\": halve the window, except in a \
+                round trip in which marks have already reduced the window; \"alpha\": reduce the \
+                window as on marks (Linux before 5.1); \"none\". The default depends on version.",
             kind: Kind::Word(&["halve", "reno", "alpha", "none"]),
             default: None,
             tc: None,

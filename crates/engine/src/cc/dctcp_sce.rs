@@ -3,7 +3,7 @@
 //!
 //! DCTCP-SCE does not use alpha. ESCE is the TCP flag with which the receiver echoes a mark. Each
 //! segment that is acknowledged with ESCE shrinks the window by half a segment. The comment at the
-//! top of `cc/sce.rs` describes the rest and the deviations.
+//! top of `cc/sce.rs` describes further details and the deviations.
 
 use super::contract::Build;
 use super::sce::{BETA, BETA_ECN, BETA_SCE, CWR_QUIRK, Response, SSTHRESH, Sce, UNIT_QUIRK};

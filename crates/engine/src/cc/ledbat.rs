@@ -10,9 +10,9 @@
 //! Deviations from the RFC:
 //! - The measured delay is the round-trip time, as in LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus).
 //!   The RFC uses the one-way delay. So queueing delay in the reverse direction also counts.
-//! - Loss detection, the timeout and PRR are those of the simulator's TCP. The timeout replaces the
-//!   RFC's CTO. While PRR spreads a reduction over a round trip, LEDBAT does not adjust the window
-//!   to the delay.
+//! - LEDBAT uses the loss detection, the timeout and the PRR of the simulator's TCP. This timeout
+//!   replaces the RFC's congestion timeout (CTO). While PRR spreads a reduction over a round trip,
+//!   LEDBAT does not adjust the window to the delay.
 //! - The initial window is `tcp.initial_cwnd`. The RFC recommends an initial window of 2 segments.
 
 use super::contract::{Build, CongestionControl, Signal};

@@ -1,6 +1,6 @@
 //! TCP Prague (draft-briscoe-iccrg-prague-congestion-control), as in the module
-//! `net/ipv4/tcp_prague.c` of the L4S team's Linux. Version 0.6 belongs to the team's Linux 5.10 of
-//! 2020 and 2021. Version 0.7 belongs to the team's Linux 5.15 of 2024
+//! `net/ipv4/tcp_prague.c` of the L4S team's Linux. Version 0.6 is part of the team's Linux 5.10 of
+//! 2020 and 2021. Version 0.7 is part of the team's Linux 5.15 of 2024
 //! (github.com/L4STeam/tcp-prague, commit 90aea47f).
 //!
 //! Prague adapts DCTCP to the Internet. It uses Accurate ECN, ECT(1) and pacing. Prague does not
@@ -12,23 +12,22 @@
 //! Accurate ECN, Prague behaves like Reno without ECN.
 //!
 //! For a year, the version number of the module stayed at 0.6 from commit to commit. Some of these
-//! commits store the fractional part of the window. A few of them also compute the pacing rate from
-//! it. By default, tailback computes the pacing rate from whole packets (option `pace`). Earlier
-//! commits and version 0.7 do the same.
+//! commits store the fractional part of the window. A few of them also use the fractional part to
+//! compute the pacing rate. By default, tailback computes the pacing rate from whole packets
+//! (option `pace`). Earlier commits and version 0.7 do the same.
 //!
 //! Version 0.7 differs from 0.6 as follows. alpha has 24 binary digits and starts at 0. The first
 //! mark halves the window. In slow start, there is an exception: the first mark does not halve the
 //! window if its ACK also covers an unmarked segment. The scaling begins 4 round trips after slow
-//! start instead of
-//! 500. Once the scaling has begun, at least one target RTT (25 ms) passes between two reductions.
-//!      Segments leave singly instead of in pairs. The window grows whenever the application does
-//!      not limit the flow. It grows even if the flow does not use the whole window. If the window
-//!      has at most four packets of 1500 bytes, increase and reductions apply to a rate and not to
-//!      the window. The rate grows by one packet per virtual RTT, which is the larger of the target
-//!      RTT and the smoothed RTT. The window is the rate multiplied by the slow RTT, which is an
-//!      average over 128 round trips. In the first half of a virtual RTT, the pacing rate is 3 %
-//!      higher, and in the second half 3 % lower. So a queue with a step threshold marks some
-//!      packets of each flow. The rate does not fall below 100 kbit/s because of marks.
+//! start, whereas version 0.6 waits for 500 round trips. Once the scaling has begun, at least one
+//! target RTT (25 ms) passes between two reductions. Segments leave singly instead of in pairs. The
+//! window grows whenever the application does not limit the flow. It grows even if the flow does
+//! not use the whole window. If the window has at most four packets of 1500 bytes, increase and
+//! reductions apply to a rate and not to the window. The rate grows by one packet per virtual RTT,
+//! which is the larger of the target RTT and the smoothed RTT. The window is the rate multiplied by
+//! the slow RTT, which is an average over 128 round trips. In the first half of a virtual RTT, the
+//! pacing rate is 3 % higher, and in the second half 3 % lower. So a queue with a step threshold
+//! marks some packets of each flow. The rate does not fall below 100 kbit/s because of marks.
 //!
 //! Other commits of the module also have the version number 0.7. In some of them, the rate replaces
 //! the window when the scaling begins, even if the window is large. With tailback's option `mode =

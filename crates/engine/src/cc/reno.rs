@@ -17,7 +17,7 @@ use crate::registry::kernel::{Kernel, Module, Parameter, StandIn, digits};
 /// The registry entry of `reno`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "reno",
-    doc: "Additive increase of one segment per RTT, multiplicative decrease by half.",
+    doc: "The window grows by one segment per RTT. A loss or a mark halves the window.",
     follows: "RFC 5681; Linux 7.3 tcp_cong.c",
     options: &[
         abe::beta(
@@ -25,7 +25,8 @@ pub const ENTRY: Entry<Build> = Entry {
             "Factor by which the window is multiplied after a loss.",
         ),
         abe::beta_ecn(
-            "Factor by which the window is multiplied after ECN-Echo. ABE (RFC 8511) recommends 0.8; default: beta. Needs ecn = true on the flow.",
+            "Factor by which the window is multiplied after ECN-Echo. ABE (RFC 8511) recommends \
+                0.8. Default: the value of beta. The flow must have ecn = true.",
         ),
         abe::READING,
         abe::FRLOSSREDUCE,

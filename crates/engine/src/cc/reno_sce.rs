@@ -3,10 +3,10 @@
 //! square root of the window.
 //!
 //! ESCE is the TCP flag with which the receiver echoes a mark. If all ACKs of a window carry ESCE,
-//! cwnd shrinks by sqrt(cwnd) segments. As in the kernel tree, the square root is approximate. It
-//! starts at 1, and a change of cwnd changes the root by at most one. So at the end of slow start
-//! the root is too small. The comment at the top of `cc/sce.rs` describes the rest and the
-//! deviations.
+//! cwnd shrinks by sqrt(cwnd) segments. As in the kernel tree, the square root is approximate. The
+//! root starts at 1, and a change of cwnd changes the root by at most one. So at the end of slow
+//! start the root is too small. The comment at the top of `cc/sce.rs` describes further details and
+//! the deviations.
 
 use super::contract::Build;
 use super::sce::{BETA, BETA_ECN, BETA_SCE, CWR_QUIRK, Response, SSTHRESH, Sce, UNIT_QUIRK};
@@ -17,7 +17,8 @@ use crate::registry::{Entry, Kind, Opt, no_finish};
 /// The registry entry of `reno-sce`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "reno-sce",
-    doc: "Reno that reduces the window by sqrt(cwnd) segments for each window of SCE marks.",
+    doc: "Reno that responds to SCE marks. If all segments of a window are marked, the window \
+        shrinks by sqrt(cwnd) segments.",
     follows: "github.com/chromi/sce of June 2019, tcp_reno_sce.c",
     options: &[
         Opt {

@@ -85,7 +85,8 @@ pub(super) const BETA_SCE: Opt = Opt {
 
 pub(super) const CWR_QUIRK: Opt = Opt {
     name: "cwr_quirk",
-    doc: "Whether to reduce the window twice on ECN-Echo and losses, as the SCE kernels of 2019 do: PRR halves it, and then it is multiplied by beta_ecn or beta_sce.",
+    doc: "Whether ECN-Echo or a loss reduces the window twice, as in the SCE kernels of 2019. PRR \
+        halves the window, and then the window is multiplied by beta_ecn or beta_sce.",
     kind: Kind::Bool,
     default: Some("false"),
     tc: None,

@@ -22,7 +22,7 @@ pub(super) const L_AQM: Opt = Opt {
 
 pub(super) const MIN: Opt = Opt {
     name: "ramp_min",
-    doc: "Largest sojourn time at which the ramp does not mark; default 800us.",
+    doc: "Largest sojourn time at which the ramp does not mark a packet. Default: 800us.",
     kind: Kind::Time { min: Time::ZERO },
     default: None,
     tc: None,
@@ -30,7 +30,8 @@ pub(super) const MIN: Opt = Opt {
 
 pub(super) const RANGE: Opt = Opt {
     name: "ramp_range",
-    doc: "Length of the ramp: it marks every packet from ramp_min + ramp_range on; default 400us.",
+    doc: "Length of the ramp. The ramp marks every packet whose sojourn time is at least ramp_min \
+        + ramp_range. Default: 400us.",
     kind: Kind::Time {
         min: Time::from_us(1),
     },

@@ -10,7 +10,8 @@ const SIZE: Kind = Kind::Size {
 /// The option for the limit of the queue.
 pub const LIMIT: Opt = Opt {
     name: "limit",
-    doc: "Largest length of the queue, in bytes or packets; packets beyond it are dropped at the tail. tc has no default: this value is from the example of tc-red(8).",
+    doc: "Largest length of the queue, in bytes or packets; packets that arrive at a full queue \
+        are dropped. tc has no default: this value is from the example of tc-red(8).",
     kind: SIZE,
     default: Some("400000b"),
     tc: Some("limit BYTES"),

@@ -12,10 +12,10 @@
 //! option `ecn_response` switches the response on. The option is off by default, as in the v3
 //! branch.
 //!
-//! Deviations from the v3 branch: for bursts, clocks and single small segments, they are the same
-//! as those of `bbr`. The branch has a fast path for application-limited flows. tailback does not
-//! have it. It only saves CPU time. Protective Load Balancing (PLB) and `fast_ack_mode` are not
-//! implemented.
+//! Deviations from the v3 branch: bursts, clocks and single small segments differ in the same way
+//! as in `bbr`. The branch has a fast path for application-limited flows, which only saves CPU
+//! time. tailback does not have this path. Protective Load Balancing (PLB) and `fast_ack_mode` are
+//! not implemented.
 //!
 //! Where the branch and the draft differ, tailback follows the branch by default:
 //!
@@ -133,7 +133,8 @@ pub const ENTRY: Entry<Build> = Entry {
         ),
         number(
             "loss_threshold",
-            "Share of the data in flight whose loss ends a probe for bandwidth. Unless draft is set, the value is rounded down to a multiple of 1/256.",
+            "A probe for bandwidth ends if more than this share of its data in flight is lost. \
+                Unless draft is set, the value is rounded down to a multiple of 1/256.",
             (0.004, 0.9),
             "0.02",
         ),

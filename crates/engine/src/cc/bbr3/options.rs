@@ -18,7 +18,7 @@ pub(in crate::cc) const UP_GAIN: Opt = number(
 );
 pub(in crate::cc) const HEADROOM: Opt = number(
     "headroom",
-    "Share of inflight_hi that is left to other flows between probes.",
+    "Share of inflight_hi that BBR leaves to other flows between probes.",
     (0.0, 0.9),
     "0.15",
 );
@@ -36,7 +36,8 @@ pub(in crate::cc) const PROBE_WAIT_RANDOM: Opt = time(
 );
 pub(in crate::cc) const PROBE_ROUNDS: Opt = whole(
     "probe_rounds",
-    "Largest number of round trips between two probes. This number is also limited to the target of data in flight, in segments.",
+    "Largest number of round trips between two probes. A second upper limit is the number of \
+        segments that BBR aims to have in flight.",
     (1, 250),
     "63",
 );
@@ -99,7 +100,7 @@ pub(in crate::cc) const ECN_MAX_RTT: Opt = time(
 );
 pub(in crate::cc) const ECN_THRESHOLD: Opt = number(
     "ecn_threshold",
-    "Share of the data in flight whose marking ends a probe for bandwidth.",
+    "A probe for bandwidth ends if more than this share of its data in flight is marked.",
     (0.01, 1.0),
     "0.5",
 );
