@@ -61,7 +61,7 @@ pub(super) struct Connections {
     /// Waiting requests and idle connections, if connections serve several requests.
     pub pool: Pool,
     pub phases: [WheelPhase; 2],
-    /// Closed connections. Closed connections. A new connection reuses the memory of a closed
+    /// Closed connections. A new connection reuses the memory of a closed
     /// connection and continues its statistics. Like the connections in use, they are boxed. So
     /// only the box moves between the lists.
     #[allow(clippy::vec_box)]
