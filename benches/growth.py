@@ -308,8 +308,8 @@ PARTS = {
     "entries": Part(
         "Rates that change",
         "entries",
-        "One CUBIC flow crosses a link. The rate of the link changes many times, and is always "
-        "near `100 Mbit/s`.",
+        "One CUBIC flow crosses a link. The rate of the link varies around `100 Mbit/s`, and "
+        "changes at each entry of a list of rates.",
         entries,
     ),
 }

@@ -260,10 +260,10 @@ SHOWN = {
 PAGE_HEAD = """\
 # Response to the same signals
 
-`python tests/responses.py --page` makes this page from runs of this version of the
-simulator and from tables of the kernel engine in
-[tests/response/golden](../../tests/response/golden) and [tests/laws](../../tests/laws).
-`python tests/responses.py` and `python tests/laws.py` write these tables.
+This page compares how both engines respond to the same losses and marks. `python tests/responses.py
+--page` makes it from runs of this version of the simulator and from tables of the kernel engine in
+[tests/response/golden](../../tests/response/golden) and [tests/laws](../../tests/laws). `python
+tests/responses.py` and `python tests/laws.py` write these tables.
 
 ## ACK by ACK
 
@@ -278,14 +278,14 @@ congestion state and, for DCTCP, alpha. ECN is on. Records are compared only whe
 ssthresh, the congestion state or alpha changes.
 
 In most scenarios the receiver acknowledges every segment (`tcp.delack = false`), so that only the
-sender's response is compared. The scenarios with random losses and "Delayed ACKs" have Linux's
-default: ACKs are delayed once the receive window has stopped growing. The short scenarios with
-random losses end before the window stops growing. In Linux, the amount of data that the receiving
-application leaves in the buffer determines when the window stops growing. The simulator does not
-model this amount. So the traces of "Delayed ACKs" differ between the engines after the window has
-stopped growing. This is a known deviation. On paths with random losses the round-trip times are
-multiples of the kernel engine's clock tick, so that an ACK falls into the same jiffy on both
-engines.
+sender's response is compared. In the scenarios with random losses and in "Delayed ACKs", the
+receiver follows Linux's default. It delays ACKs once the receive window has stopped growing. The
+short scenarios with random losses end before the window stops growing. In Linux, the amount of data
+that the receiving application leaves in the buffer determines when the window stops growing. The
+simulator does not model this amount. So the traces of "Delayed ACKs" differ between the engines
+after the window has stopped growing. This is a known deviation. On paths with random losses the
+round-trip times are multiples of the kernel engine's clock tick, so that an ACK falls into the same
+jiffy on both engines.
 """
 
 LAWS_HEAD = """
@@ -304,11 +304,12 @@ reasons:
   segments. So the window reaches the last maximum earlier than on the exact curve, and the next
   loss comes earlier too. Fast convergence also applies if the window at a loss is only one segment
   lower than at the last loss.
-- DCTCP: windows are whole segments. A reduction by alpha W/2 is rounded down to whole segments. A
-  reduction takes a round trip. The reduction also sets to zero the count of acknowledged segments,
-  which leads to the next increase (`tcp_init_cwnd_reduction`). If every n-th packet is marked, the
-  reduction rounds to zero, and the window settles at n/2. Round trips then alternate. In one of
-  them the reduction takes place, and in the next the window grows by one segment.
+- DCTCP: windows consist of whole segments. A reduction by alpha W/2 is rounded down to whole
+  segments. A reduction takes a round trip. The reduction also sets to zero the count of
+  acknowledged segments, which leads to the next increase (`tcp_init_cwnd_reduction`). If every n-th
+  packet is marked, the reduction rounds to zero, and the window settles at n/2. Round trips then
+  alternate. In one of them the reduction takes place, and in the next the window grows by one
+  segment.
 """
 
 

@@ -297,7 +297,7 @@ All numbers on this page come from one run of the command above.
 | Linux | {kernel} |
 | seeds | {made.seeds} |
 | duration of a run, s | {made.duration_s:g} |
-| warm-up, which does not count, s | {unmeasured:g} |
+| warm-up, excluded from the results, s | {unmeasured:g} |
 | guests at once in real time | {made.jobs} |
 | cores of the machine | {made.cores} |
 | load before the runs in real time (mean of a minute, guests included) | {made.load[0]:.1f} |
@@ -305,8 +305,8 @@ All numbers on this page come from one run of the command above.
 
 The same kernel, agent and scenarios run on both clocks. Virtual time stops while any code computes,
 and jumps to the next timer when all processes wait. In real time (`--engine kernel-realtime`) the
-guest uses the machine's clock. tailback never mixes results of the two engines: the version of the
-engine `kernel-realtime` ends in `-realtime`.
+guest uses the machine's clock. tailback never mixes results of the two engines, because the version
+of the engine `kernel-realtime` ends in `-realtime`.
 
 ## Results
 
@@ -335,11 +335,12 @@ above:
 | virtual | {cpu_virtual:.3f} |
 | real | {cpu_real:.3f} |
 
-- **Timers that fire late.** In virtual time a timer fires when it is due. While packets are queued,
-  one of them leaves in each *slot*, the time that the link needs for a packet. The table compares
-  the times between departures with the slot, from the capture of `{timed}`. Times of two slots and
-  more are excluded, because the queue may have been empty. The shaper allows no burst. So the link
-  never makes up for a late departure, and late timers reduce the rate.
+- **Timers that fire late.** In virtual time a timer fires when it is due. A *slot* is the time that
+  the link needs to send a packet. While packets are queued, one packet leaves in each slot. The
+  table compares the time between two departures with the slot. The data come from the capture of
+  `{timed}`. Times of two slots and more are excluded, because the queue may have been empty. The
+  shaper allows no burst. So the link never makes up for a late departure, and late timers reduce
+  the rate.
 
 | | virtual | real |
 |---|--:|--:|
@@ -352,7 +353,7 @@ above:
 
 - **Batches of the hardware.** The guest has no network card on either clock. Interrupt coalescing,
   byte queue limits, the card's transmit ring and Wi-Fi aggregation affect no number on this page.
-  Segmentation and merging can be switched on, as the next section shows.
+  You can switch on segmentation and merging of packets, as the next section shows.
 - **The rest of the machine.** A guest has only one processor. In virtual time, caches and other
   processes on the machine affect no result.
 

@@ -68,7 +68,7 @@ def decided(
 def seeds_note(seeds: int) -> str:
     if seeds == 1:
         return "One run of each case. With --seeds N, a case fails if one of N runs fails."
-    return f"{seeds} seeds of each case; a case fails if one seed fails."
+    return f"Each case ran with {seeds} seeds, and fails if one seed fails."
 
 
 def blocks(case: Case, rows: Sequence[dict[str, float | str]], caption: str) -> Sequence[Block]:

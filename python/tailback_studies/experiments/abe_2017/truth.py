@@ -111,18 +111,18 @@ def _utilisation(points: Sequence[single.SinglePoint]) -> list[AbeVerdict]:
     return [
         *_gaps(
             "utilisation",
-            "Utilisation of one NewReno flow against the AIMD formula",
+            "Utilisation of one NewReno flow compared with the AIMD formula",
             [(p, gap(p)) for p in every if p.setup.cc == "reno"],
         ),
         *_gaps(
             "utilisation.cubic",
-            "Utilisation of one CUBIC flow against the mean of the cubic curve",
+            "Utilisation of one CUBIC flow compared with the mean of the cubic curve",
             [(p, gap(p)) for p in every if p.setup.cc == "cubic"],
         ),
         *_gaps(
             "utilisation.cycles",
-            "Utilisation of one flow against the formula for each sawtooth cycle (criterion added "
-            "later)",
+            "Utilisation of one flow compared with the formula for each sawtooth cycle "
+            "(criterion added later)",
             [(p, cycle_gap(p)) for p in known],
         ),
     ]

@@ -91,7 +91,7 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
 #: Published rows that are not reproduced: a description, their number, and the reason.
 NOT_RUN: tuple[tuple[str, int | None, str], ...] = (
     (
-        "rows of BBRv2, with or without L4S",
+        "the rows of BBRv2, with and without L4S",
         900,
         "tailback has no BBRv2 with L4S; the study does not simulate the rows without L4S",
     ),

@@ -85,7 +85,7 @@ CLAIMS: tuple[Claim, ...] = (
         lambda _, cells: abs(_least(cells) - FAIR_MBIT) < APART_MBIT,
     ),
     Claim(
-        "FIFO, 10 flows a side: Prague takes more",
+        "FIFO, 10 flows on each side: Prague takes more",
         "Prague's flows get more than CUBIC's",
         lambda row: row.aqm == "FIFO" and (row.n_prague, row.n_classic) == (10, 10),
         lambda _, cells: cells["prague_mbit"] > cells["classic_mbit"],
