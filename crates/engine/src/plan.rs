@@ -62,21 +62,22 @@ keys! {
         /// guest kernels match, tailback uses the one that is in use. If none of them is in use,
         /// tailback uses the one that was built last. The default is the guest kernel in use.
         kernel: Option<String> => TEXT;
-        /// Each flow's start is delayed by a random time, uniform from 0 to this value. The default
-        /// is `path.rtt`.
+        /// Each flow starts later by a random time. These times are uniformly distributed from 0 to
+        /// this value. The default is `path.rtt`.
         start_jitter: Time = ANY_TIME;
-        /// Random delay that each host adds to a packet, uniform from 0 to this value. Packets keep
-        /// their order. The value must be less than the time that the slowest link needs to
-        /// transmit a packet. At a FIFO, use nine tenths of this transmission time. Without jitter,
-        /// the exact times at which packets arrive at a FIFO may determine how fast each flow is.
+        /// Largest random delay that each host adds to a packet. The delays are uniformly
+        /// distributed from 0 to this value. Packets keep their order. The value must be less than
+        /// the time that the slowest link needs to transmit a packet. At a FIFO, use nine tenths of
+        /// this transmission time. Without jitter, the exact times at which packets arrive at a
+        /// FIFO may determine how fast each flow is.
         host_jitter: Time = ANY_TIME.default("0s");
         /// For how long every host has been running when the run begins. This time determines when
         /// the host's timer ticks of 1 ms occur. By default, each host has a random time that is
-        /// drawn from the seed. Otherwise, timeouts of equal flows would occur at the same instant.
-        /// Only the simulator supports this key. On the kernel engine, all hosts share the ticks of
-        /// one kernel.
+        /// drawn from the seed. If all hosts had the same time, timeouts of equal flows would occur
+        /// at the same instant. Only the simulator supports this key. On the kernel engine, all
+        /// hosts share the ticks of one kernel.
         timer_phase: Option<Time> = ANY_TIME;
-        /// The link, if there is only one. Its name is "bottleneck".
+        /// The link, if the scenario has only one link. Its name is "bottleneck".
         key bottleneck = key(KeyKind::Table(&LinkPlan::TABLE));
         /// With several links, each link has a table [links.NAME] instead of [bottleneck].
         // In the plan, the links of the forward direction come first, then their copies in the
@@ -114,7 +115,7 @@ keys! {
         /// [[sweep.zip]] do not vary independently. Their lists must have equal length, and the
         /// n-th values of all lists are used together.
         key sweep = key(KeyKind::Sweep);
-        /// A condition on a metric. If it does not hold, the run fails.
+        /// A condition on a metric. If the condition does not hold, the run fails.
         key assert = key(KeyKind::Asserts);
     }
 }

@@ -153,7 +153,10 @@ def _simulator(kind: Kind, name: str) -> str:
     folders = [one["folder"] for one in adapters if one["name"] == name]
     if not folders:
         return "no"
-    return f"yes, with `--with {folders[0]}`; there the [options](#options-in-the-simulator) differ"
+    return (
+        f"yes, with `--with {folders[0]}`. The simulator has [other "
+        "options](#options-in-the-simulator)"
+    )
 
 
 def _linux(entry: Entry) -> str:
@@ -177,11 +180,12 @@ def _linux(entry: Entry) -> str:
             else ", a module of the guest kernel"
         )
     else:
-        since = ", not in Linux: build a module that registers this name"
+        since = ". Linux does not have it, so you must build a module that registers this name"
     own = [
-        f"; if `{module['option']}` is set, the module `{module['name']}` of tailback"
+        f"; if `{module['option']}` is set, tailback uses its own module `{module['name']}`"
         if "option" in module
-        else f"; for options that Linux does not have, the module `{module['module']}` of tailback"
+        else "; for options that Linux does not have, tailback uses its own module "
+        f"`{module['module']}`"
         for module in entry.get("stand_ins", [])
     ]
     return f"{says}{since}{''.join(own)}"

@@ -3,6 +3,7 @@ the BBR draft, and how each is decided."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -38,11 +39,12 @@ runs the scenario with the other algorithm in place of the tested algorithm.
 |---|---|---|---|
 """
 
-PARTS = """ ## Tests of congestion controls from other sources
+PARTS = """
+## Tests of congestion controls from other sources
 
 `tailback evaluate cc NAME --part nsperf` runs the five experiments of nsperf, a benchmark in
 github.com/google/bbr. `--part L4S` tests the requirements of RFC 9331 for L4S congestion controls.
-Without `--part`, tailback skips both.
+Without `--part`, tailback runs neither of these tests.
 
 | section | question | what decides | scenario |
 |---|---|---|---|
@@ -58,7 +60,8 @@ that holds one bandwidth-delay product.
 |---|---|---|---|
 """
 
-BATTERY = """ ## Tests of queues from other sources
+BATTERY = """
+## Tests of queues from other sources
 
 tailback runs these sections only with `--part SECTION`.
 
@@ -70,11 +73,11 @@ BBR = """
 ## The draft of BBR: test cases
 
 `tailback evaluate bbr NAME` runs the test cases of draft-ietf-ccwg-bbr-06, appendix A. The tested
-algorithm can also be [a program](../how-to/evaluate-bbr.md#a-program). tailback then tests the
-program's packets and its qlog. "Not observable" marks the cases that neither packets nor qlog can
-decide.
+algorithm can also be [a program](../how-to/evaluate-bbr.md#a-program). tailback then decides the
+cases by the program's packets and its qlog. A case is "not observable" if neither packets nor qlog
+can decide it.
 
-| case | question | what decides | with a program | scenario |
+| case | question | what decides | data of a program that decide | scenario |
 |---|---|---|---|---|
 """
 
@@ -87,6 +90,17 @@ them in text.
 | section | question | what to write | scenario that helps |
 |---|---|---|---|
 """
+
+_LEFT_OUT = (
+    (r"^(.+?),? minus (\w+)'s(?=$|,)", r"\1 minus \2's \1"),
+    (r"^(.+?) with FIFO minus that with", r"\1 with FIFO minus \1 with"),
+    (r"^(.+?) minus that with", r"\1 minus \1 with"),
+    (
+        r"(\w+)'s (\w+) minus the tested algorithm's(?=$|,)",
+        r"\1's \2 minus the tested algorithm's \2",
+    ),
+)
+"""Measures that leave out a quantity, and the text that repeats it."""
 
 HELP = {
     "7.2": "[a policer](../how-to/cookbook.md#32-put-a-policer-on-the-path)",
@@ -128,7 +142,16 @@ def _of_program(case: str) -> str:
     """Return how a case is decided for a program."""
     if case not in outside.JUDGES:
         return "not observable"
-    return "states in the qlog" if case in outside.BY_STATES else "packets, and the qlog if any"
+    if case in outside.BY_STATES:
+        return "states in the qlog"
+    return "packets, and the qlog if the program writes one"
+
+
+def _in_full(measure: str) -> str:
+    """Repeat a quantity that a measure leaves out, as in "delay minus FIFO's"."""
+    for pattern, text in _LEFT_OUT:
+        measure = re.sub(pattern, text, measure)
+    return measure
 
 
 def _decided(criteria: Sequence[Criterion], folder: Path) -> list[str]:
@@ -138,6 +161,6 @@ def _decided(criteria: Sequence[Criterion], folder: Path) -> list[str]:
     assert not missing, missing
     place = f"{SOURCES}/{folder.parent.name}/scenarios"
     return [
-        f"| {one.id} | {one.title} | {one.measure} | [{one.scenario}]({place}/{one.scenario}) |"
+        f"| {one.id} | {one.title} | {_in_full(one.measure)} | [{one.scenario}]({place}/{one.scenario}) |"
         for one in decided
     ]

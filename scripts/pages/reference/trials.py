@@ -41,8 +41,9 @@ TESTED = (
     "([what is tested](../../evidence/testing.md))."
 )
 PROGRAMS = (
-    "tailback runs the unmodified program, so there is no model to validate. Only the "
-    "measurements of its packets are validated: [programs](../../how-to/programs.md)."
+    "tailback runs the unmodified program, so there is no model to validate. "
+    "[Programs](../../how-to/programs.md) describes how tailback validates its measurements of a "
+    "program's packets."
 )
 
 
@@ -74,8 +75,9 @@ def _against_linux(kind: str, name: str) -> Iterator[str]:
         yield (
             f"[{_title(page)}](../../evidence/{page}.md) runs the same scenarios on both engines "
             "and compares the results. Each row of the table is a group of scenarios that use "
-            f"`{name}`, and the column *scenarios* has their number. Each other column counts the "
-            "scenarios in which the two engines agree on a quantity within its limit.\n"
+            f"`{name}`. The column *scenarios* shows the size of the group. Each other column is a "
+            "quantity. It shows in how many scenarios the values of the two engines differ by at "
+            "most the limit for this quantity.\n"
         )
         used = [i for i, _ in enumerate(columns) if any(rows[f][i] != "\u2014" for f in families)]
         yield "| " + " | ".join(HEADINGS.get(columns[i], columns[i]) for i in used) + " |"
@@ -102,7 +104,7 @@ def _signals(name: str) -> Iterator[str]:
     if re.search(rf"^\|[^|]*\| {re.escape(name)} \|", page, flags=re.M):
         yield (
             "[Response to the same signals](../../evidence/response.md) compares the congestion "
-            f"window of `{name}` with Linux, ACK by ACK.\n"
+            f"window of `{name}` in the simulator with the window in Linux, ACK by ACK.\n"
         )
 
 

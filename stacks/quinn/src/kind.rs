@@ -46,7 +46,8 @@ static OPTIONS: &[Opt] = &[
     QLOG,
     Opt {
         name: "timers",
-        doc: "When timers fire: when they are due, or rounded up to milliseconds as with tokio.",
+        doc: "Whether timers fire exactly when they are due, or at the next whole millisecond as \
+            with tokio.",
         kind: Kind::Word(&["exact", "tokio"]),
         default: Some("exact"),
         tc: None,

@@ -25,7 +25,8 @@ const NEWEST: &str = "newest";
 
 pub const ENTRY: Entry<Build> = Entry {
     name: "ack_batch",
-    doc: "Collects ACKs and releases them together: all of them, or the newest of each flow (thinning).",
+    doc: "Collects ACKs and releases them in batches. A batch has all collected ACKs, or only the \
+        newest ACK of each flow (thinning).",
     follows: "draft-ietf-ccwg-bbr-06 appendix A.12; RFC 3449 section 5.2",
     options: &[
         Opt {
@@ -47,7 +48,8 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "keep",
-            doc: "Which ACKs the link forwards: all, or the newest of each flow. With \"newest\", a single flow gets one of every `packets` ACKs.",
+            doc: "Which ACKs the link forwards: all, or the newest ACK of each flow. With \
+                \"newest\" and a single flow, the link forwards one of every `packets` ACKs.",
             kind: Kind::Word(&["all", NEWEST]),
             default: Some("all"),
             tc: None,

@@ -1,4 +1,4 @@
-//! Loss in bursts by the model of Gilbert and Elliott, as in Linux `sch_netem`.
+//! Packets are lost in bursts, by the model of Gilbert and Elliott, as in Linux `sch_netem`.
 //!
 //! A channel is good or bad. At each packet, a good channel becomes bad with probability `p`, and a
 //! bad channel becomes good with probability `r`. A packet that arrives in the good state is lost

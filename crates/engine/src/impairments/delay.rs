@@ -22,7 +22,8 @@ pub const ENTRY: Entry<Build> = Entry {
     options: &[
         Opt {
             name: STEPS,
-            doc: "A list of pairs: a time, and the delay from that time on: [[\"0s\", \"0ms\"], [\"1s\", \"35ms\"]].",
+            doc: "A list of pairs. Each pair has a time, and the delay from that time on, as in \
+                [[\"0s\", \"0ms\"], [\"1s\", \"35ms\"]].",
             kind: Kind::Pairs(&Kind::Time { min: Time::ZERO }),
             default: Some("0s 10ms"),
             tc: None,

@@ -23,7 +23,8 @@ const DROP: &str = "drop";
 
 pub const ENTRY: Entry<Build> = Entry {
     name: "ecn",
-    doc: "A middlebox that does not support ECN: clears the ECN field, removes marks, or drops ECN-capable packets.",
+    doc: "Models a middlebox that does not support ECN. It clears the ECN field, removes marks, or \
+        drops ECN-capable packets.",
     follows: "RFC 3168 section 18",
     options: &[Opt {
         name: "action",

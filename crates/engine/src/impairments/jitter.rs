@@ -40,7 +40,8 @@ const WORDS: &[&str] = &[
 
 pub const ENTRY: Entry<Build> = Entry {
     name: "jitter",
-    doc: "Adds a random delay to each packet, from a distribution; packets keep their order by default.",
+    doc: "Adds a random delay, which is drawn from a distribution, to each packet. By default, \
+        packets keep their order.",
     follows: "RFC 8868 section 4.4; draft-huitema-ccwg-c4-test (wifi)",
     options: &[
         Opt {

@@ -25,7 +25,8 @@ pub const ENTRY: Entry<Build> = Entry {
         ),
         Opt {
             name: STEPS,
-            doc: "Pairs of a time and the probability from that time on, in place of `probability`.",
+            doc: "A list of pairs. Each pair has a time, and the probability from that time on. \
+                The list replaces `probability`.",
             kind: Kind::Pairs(&Kind::Float { min: 0.0, max: 1.0 }),
             default: None,
             tc: None,

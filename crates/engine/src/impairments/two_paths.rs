@@ -2,7 +2,7 @@
 //! of equal cost. Packets on the same path keep their order. Packets on different paths may
 //! overtake each other.
 //!
-//! How many packets are reordered depends on how the path is chosen. If it is chosen for each
+//! How many packets are reordered depends on how the path is chosen. If the path is chosen for each
 //! packet (`random`, `turns`), nearly all packets are reordered. With `flowlets`, packets are
 //! reordered only if the delays of the paths differ by more than `gap`.
 
@@ -38,7 +38,9 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "spread",
-            doc: "How the path is chosen. \"random\": at random for each packet. \"turns\": in turn, as evenly as the share allows. \"flowlets\": at random for each flow, and again after each pause of the flow of at least `gap`.",
+            doc: "How the path is chosen. \"random\": at random for each packet. \"turns\": the \
+                paths alternate, as evenly as the share allows. \"flowlets\": at random for each \
+                flow, and again after each pause of the flow of at least `gap`.",
             kind: Kind::Word(&[RANDOM, TURNS, FLOWLETS]),
             default: Some(RANDOM),
             tc: None,

@@ -112,7 +112,7 @@ keys! {
         /// packets.
         only: Concerns = Concerns::KEY.default("all");
         /// Start and end of each period in which the impairment acts, in order: [["2s", "4s"],
-        /// ["10s", "11s"]]. Default: it always acts.
+        /// ["10s", "11s"]]. Default: the impairment always acts.
         during: Windows = plain(Kind::Pairs(&Kind::Time { min: Time::ZERO }));
     }
 }
@@ -157,10 +157,11 @@ keys! {
         /// back. "tc" means the default burst of tc. This default is 1600 B (an MTU), plus the
         /// bytes that the link sends in 1 ns (one tick of the kernel's timer). Below 8 Gbit/s, this
         /// sum is 1600 B. With a burst of 0, a packet leaves at least length/rate after the
-        /// previous packet. Here, length is that of the previous packet. The largest allowed burst
-        /// is 4 GB. If the link sends fewer bytes than this in 60 s at its lowest rate, the limit
-        /// is that number of bytes. A burst is not allowed with link = "wire" or with a rate from a
-        /// trace. It is not allowed with Cake either, because Cake itself shapes to the rate.
+        /// previous packet. Here, length is the length of the previous packet. The largest allowed
+        /// burst is 4 GB. If the link sends fewer bytes than this in 60 s at its lowest rate, the
+        /// limit is that number of bytes. A burst is not allowed with link = "wire" or with a rate
+        /// from a trace. It is not allowed with Cake either, because Cake itself shapes to the
+        /// rate.
         burst: Bytes => key(KeyKind::Burst).default("0b");
         /// Adds an independent copy of the link in the reverse direction. Results call the copy
         /// NAME.back.
@@ -168,8 +169,8 @@ keys! {
         /// One-way delay of packets after they have left the link. { steps = [[time, delay], ...] }
         /// changes the delay during the run, as the impairment `delay` does.
         delay: Time = ANY_TIME.default("0s").or_table(&DelayForm::TABLE);
-        /// Random time that is added to the delay, uniform from 0 to this value. Packets keep their
-        /// order.
+        /// Largest random time that is added to the delay. The random times are uniformly
+        /// distributed from 0 to this value. Packets keep their order.
         jitter: Time = ANY_TIME.default("0s").kernel(AtMost("4s"), "netem has 32 bits for it");
         /// Packets leave in bursts, as on some radio links (netem's `slot`). After the link and its
         /// delay, a packet waits for the next slot. When a slot begins, several packets leave at

@@ -27,7 +27,8 @@ keys! {
         /// A ready-made entry, which sets the programs of both sides; default: the keys sender and
         /// receiver set them.
         kind: &'static str => key(KeyKind::Word(Registry::Programs));
-        /// Name in results; default: the kind, or the first word of the command, made unique.
+        /// Name of the entry in results. Default: the kind or the first word of the command, with a
+        /// number if several entries have this name.
         name: String => key(KeyKind::Name);
         /// The program on the sender's host: { run = ["program", "argument"], ready = "tcp:80" }.
         sender: Option<SidePlan> => key(KeyKind::Table(&SidePlan::TABLE));

@@ -11,7 +11,8 @@ use crate::units::{Bytes, Rate, Time};
 keys! {
     /// A TCP flow, or several equal TCP flows.
     pub struct FlowPlan as "[[flows]]" {
-        /// Name in results; default: the congestion control's name, made unique (cubic, cubic-2).
+        /// Name of the flow in results. Default: the name of the congestion control, with a number
+        /// if several flows have it (cubic, cubic-2).
         name: String => key(KeyKind::Name);
         /// The congestion control: its name, or { name = ..., options }. On the kernel engine, a
         /// key module = name in this table runs the congestion control of your own kernel module.
@@ -20,7 +21,7 @@ keys! {
         cc: Algorithm => entry(Registry::Cc).required();
         /// A module of the guest kernel that replaces the congestion control.
         module: Option<String>;
-        /// Whether ECN is negotiated; default: true if the congestion control requires it.
+        /// Whether ECN is negotiated. Default: true if the congestion control requires ECN.
         ecn: bool => BOOL;
         /// Number of copies of this entry. Several copies have the names NAME/1, NAME/2, ...
         count: u64 = COUNT.default("1");
@@ -91,7 +92,8 @@ keys! {
         kind: &'static str => key(KeyKind::Word(Registry::Traffic)).required();
         /// All options of the source's kind.
         options: Options;
-        /// Name in results; default: the kind, made unique.
+        /// Name of the source in results. Default: the kind, with a number if several sources have
+        /// this kind.
         name: String => key(KeyKind::Name);
         /// Number of copies of this entry. Several copies have the names NAME/1, NAME/2, ...
         count: u64 = COUNT.default("1");

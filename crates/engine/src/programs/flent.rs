@@ -14,7 +14,8 @@ const AROUND_S: u64 = 13;
 /// The registry entry of `flent`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "flent",
-    doc: "A test of Flent, whose data file is stored with the run. Uploads take the forward direction of the route, and downloads take the reverse direction.",
+    doc: "A test of Flent. The data file that Flent writes is stored with the run. Uploads take \
+        the forward direction of the route, and downloads take the reverse direction.",
     follows: "Flent, netperf and irtt",
     options: &[
         Opt {
@@ -36,7 +37,8 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "seconds",
-            doc: "Length of the test, s; default and maximum: the time from `start` to `stop`, or to the end of the run.",
+            doc: "Length of the test, in seconds. Default and maximum: the time from `start` to \
+                `stop`, or to the end of the run.",
             kind: Kind::Int {
                 min: 1,
                 max: 86_400,

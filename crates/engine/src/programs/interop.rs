@@ -44,7 +44,8 @@ pub const ENTRY: Entry<Build> = Entry {
     options: &[
         Opt {
             name: "testcase",
-            doc: "Name of the test case in the runner, for server and client (TESTCASE). Some test cases of the runner also check a packet trace; tailback does not.",
+            doc: "Name of the test case in the runner, for server and client (TESTCASE). Some test \
+                cases of the runner also check a packet trace; tailback does not check it.",
             kind: Kind::Word(&[
                 "handshake",
                 "transfer",

@@ -14,7 +14,8 @@ const REPORT: &str = "iperf3.json";
 /// The registry entry of `iperf3`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "iperf3",
-    doc: "iperf3: TCP connections whose congestion control the key `cc` sets, or UDP at a fixed rate.",
+    doc: "iperf3 sends data over TCP or UDP. For TCP, the key `cc` sets the congestion control. \
+        UDP has a fixed rate.",
     follows: "iperf3",
     options: &[
         Opt {
@@ -26,7 +27,8 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "seconds",
-            doc: "How long iperf3 sends, s; default and maximum: until one second before `stop` or before the end of the run.",
+            doc: "Number of seconds for which iperf3 sends. By default and at most, iperf3 sends \
+                until one second before `stop` or before the end of the run.",
             kind: Kind::Int {
                 min: 1,
                 max: 86_400,

@@ -9,7 +9,8 @@ use crate::units::Time;
 /// The registry entry of `ping`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "ping",
-    doc: "ICMP echo requests from the sender's host, answered by the kernel of the receiver's host.",
+    doc: "The sender's host sends ICMP echo requests. The kernel of the receiver's host answers \
+        them.",
     follows: "iputils ping",
     options: &[
         Opt {

@@ -155,7 +155,7 @@ pub enum Transport {
 /// An option of every kind that opens connections: whether they negotiate ECN.
 pub const ECN: Opt = Opt {
     name: "ecn",
-    doc: "Whether ECN is negotiated; default: true where the congestion control requires it.",
+    doc: "Whether ECN is negotiated. Default: true if the congestion control requires ECN.",
     kind: Kind::Bool,
     default: None,
     tc: None,

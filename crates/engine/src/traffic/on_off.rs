@@ -3,8 +3,8 @@
 //!
 //! The on and off periods have constant lengths, or exponentially distributed lengths with the
 //! given mean. Each on period begins with a packet. A packet that would be due at the end of the
-//! period or later is not sent. The next on period does not continue the wait for this packet. It
-//! begins with a packet of its own.
+//! period or later is not sent. The next on period does not wait for this packet, but begins with a
+//! new packet.
 
 use super::datagram::{self, Datagrams};
 use super::{Build, Source, Step, Transport};

@@ -38,16 +38,16 @@ pub const SIZES: Opt = Opt {
     doc: "A distribution of sizes in place of the Pareto distribution: `{ lognormal = { p5 = \"64kb\", p95 = \"2mb\" } }`.",
     kind: Kind::Table(&[Opt {
         name: "lognormal",
-        doc: "The lognormal distribution with these percentiles.",
+        doc: "A lognormal distribution, which is given by two percentiles.",
         kind: Kind::Table(&[
             Opt {
                 name: "p5",
-                doc: "5th percentile, payload bytes.",
+                doc: "5th percentile of the sizes, in payload bytes.",
                 ..SIZE
             },
             Opt {
                 name: "p95",
-                doc: "95th percentile, payload bytes.",
+                doc: "95th percentile of the sizes, in payload bytes.",
                 ..SIZE
             },
         ]),

@@ -61,7 +61,9 @@ pub const ENTRY: Entry<Build> = Entry {
     options: &[
         Opt {
             name: "bitrate",
-            doc: "Mean bitrate of the video without headers; with min_bitrate, the largest bitrate. Default: 1Mbit, or with sizes the bitrate of these frames.",
+            doc: "Mean bitrate of the video, without headers. If min_bitrate is set, this is the \
+                largest bitrate. Default: 1Mbit. If sizes is set, the default is the bitrate of \
+                the frames in sizes.",
             kind: Kind::Rate,
             default: None,
             tc: None,

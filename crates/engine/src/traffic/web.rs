@@ -3,7 +3,7 @@
 //! requests.
 //!
 //! The gaps between requests have an exponential distribution. Sizes have a truncated Pareto
-//! distribution, as in the testbed of TCP Prague's authors. If `sizes` selects it, they have a
+//! distribution, as in the testbed of TCP Prague's authors. If `sizes` is set, the sizes have a
 //! lognormal distribution, as in the L4S tests of 2020.
 //!
 //! Gaps and sizes are drawn alternately from one random stream. So the times and sizes of requests
@@ -32,7 +32,9 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "reuse",
-            doc: "Whether a connection serves further requests after its first. If all connections are in use, a request opens a new connection. The connection that becomes free first then serves the request. Default: false.",
+            doc: "Whether a connection serves further requests after its first request. If all \
+                connections are in use, a request opens a new connection. The connection that \
+                becomes free first then serves the request. Default: false.",
             kind: Kind::Bool,
             default: None,
             tc: None,
