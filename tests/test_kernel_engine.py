@@ -426,6 +426,69 @@ def test_requests_are_the_same_and_take_as_long(
             assert ours["completion_s"]["p50"] == pytest.approx(median, rel=0.1)
 
 
+def completions(run: tb.Run) -> list[float]:
+    """Return the completion times of a run's requests, in the order of the requests, ms."""
+    frame = run.series().filter(pl.col("quantity") == "completion_ns")
+    begun = frame["time_ns"] - frame["value"]
+    return [value / 1e6 for value in frame["value"].gather(begun.arg_sort())]
+
+
+@pytest.mark.parametrize("idle", ["0s", "90s"])
+def test_requests_share_connections_as_in_the_simulator(tmp_path: Path, idle: str) -> None:
+    """Compare 100 requests for responses that fit into the initial window, so that losses and idle
+    windows have no influence.
+
+    In the simulator, the last packet of a handshake carries the request. On Linux, it is a packet
+    of its own."""
+    text = BASE + (
+        '[[traffic]]\nkind = "web"\ncc = "cubic"\necn = false\narrival = "200ms"\nstop = "20s"\n'
+        'sizes = { lognormal = { p5 = "1kb", p95 = "4kb" } }\n'
+        f'reuse = true\nidle = "{idle}"\nlimit = 40\n'
+    )
+    values = {
+        "duration": "22s",
+        "warmup": "0s",
+        "bottleneck__rate": "50Mbit",
+        "bottleneck__queue": {"aqm": "fifo"},
+        "path__rtt": "100ms",
+    }
+    runs = {engine: one(tmp_path, text, engine, **values) for engine in ("kernel", "sim")}
+    (mine, kernel), (theirs, sim) = runs["kernel"], runs["sim"]
+    for field in ("started", "completed", "refused"):
+        ours, expected = (of["traffic"][0]["completions"][field] for of in (mine, theirs))
+        assert ours == expected
+    assert mine["traffic"][0]["sent_packets"] == theirs["traffic"][0]["sent_packets"]
+    times, expected_times = completions(kernel), completions(sim)
+    assert len(times) == len(expected_times) > 80
+    # A request on a connection that is ready takes less than the two round trips of a new one.
+    assert sum(time < 199 for time in times) == sum(time < 199 for time in expected_times) > 0
+    assert times == pytest.approx(expected_times, rel=0.02)
+
+
+def test_linux_remembers_a_destination_when_the_server_closes(tmp_path: Path) -> None:
+    """A connection that knows ssthresh leaves slow start without losses. If the server closes the
+    first connection late, the window has shrunk below ssthresh, and Linux learns nothing. The
+    simulator agrees."""
+
+    def drops(engine: str, collect: list[str] | None) -> int:
+        text = BASE + (
+            '[[traffic]]\nkind = "web"\ncc = "reno"\necn = false\nreuse = true\nidle = "0s"\n'
+            'gaps = ["0s", "20s"]\nlengths = ["4mb", "4mb"]\n'
+            "tcp = { metrics_save = true, ssthresh_metrics_save = true }\n"
+        )
+        text += f"collect = {collect}\n" if collect else ""
+        queue = {"aqm": "fifo", "limit": "40p"}
+        values = {"duration": "30s", "warmup": "0s", "bottleneck__queue": queue}
+        summary, _ = one(tmp_path, text, engine, path__rtt="40ms", **values)
+        assert summary["traffic"][0]["completions"]["completed"] == 2
+        return int(summary["queue"]["drops"])
+
+    for engine in ("kernel", "sim"):
+        at_once, late = drops(engine, None), drops(engine, ["10s"])
+        assert at_once < 0.6 * late
+        assert drops(engine, [f"{tenths}00ms" for tenths in range(1, 100)]) == at_once
+
+
 def test_periods_of_sending_are_the_same(tmp_path: Path) -> None:
     text = BASE + '[[traffic]]\nkind = "on-off"\nrate = "5Mbit"\non = "100ms"\noff = "50ms"\n'
     kernel, sim = both(tmp_path, text, warmup="0s")

@@ -119,6 +119,96 @@ fn a_request_takes_a_connection_that_falls_idle_before_its_own_is_open() {
     assert!(at_once > 0 && at_once < done.len());
 }
 
+/// Returns a source of requests at these times for responses of these sizes, which closes idle
+/// connections after each response.
+fn listed(requests: &[(u64, u64)], rtt: Time, cc: &str) -> TrafficPlan {
+    let mut source = web(Time::from_ms(1), 1000, rtt, Time::ZERO, cc);
+    let times = requests.iter().map(|request| request.0);
+    let before = std::iter::once(0).chain(times.clone());
+    let gaps = times.zip(before).map(|(at, before)| at - before);
+    let gaps = gaps.map(|ms| Value::Time(Time::from_ms(ms))).collect();
+    let sizes = requests
+        .iter()
+        .map(|request| Value::Bytes(Bytes(request.1)));
+    source.options.set("gaps", Value::List(gaps));
+    source.options.set("lengths", Value::List(sizes.collect()));
+    source
+}
+
+/// After a response, the client closes connections that become ready before the next request (Go's
+/// `CloseIdleConnections`). The first connection serves the second request at 200 ms, and the second
+/// connection is ready at 250 ms, which is too late. So the third request, at 260 ms, needs a third
+/// connection. The first one is free at 300 ms, before the third is ready.
+#[test]
+fn a_connection_that_is_ready_too_late_is_closed() {
+    let rtt = Time::from_ms(100);
+    let mut p = plan(
+        Time::from_secs(2),
+        vec![link(1_000_000_000, "fifo", &[])],
+        vec![],
+    );
+    p.traffic = vec![listed(&[(0, 1000), (150, 1000), (260, 1000)], rtt, "cubic")];
+    let outcome = run(network(&p));
+    let took: Vec<u64> = done(&outcome.traffic[0])
+        .iter()
+        .map(|one| one.took_ns / 1_000_000)
+        .collect();
+    assert_eq!(took, [200, 150, 140]);
+}
+
+/// The server's host stores ssthresh only when the server closes. A slow start that does not know
+/// ssthresh ends with losses, one that knows it without. All data but the lost packets is the same.
+/// A server that closes late sends its FIN with a window that has shrunk below ssthresh, so its
+/// host learns nothing.
+#[test]
+fn the_server_remembers_when_it_closes() {
+    let requests = [(0, 4_000_000), (20_000, 4_000_000), (40_000, 4_000_000)];
+    let sent = |collect: Option<Vec<Time>>| -> u64 {
+        let mut source = listed(&requests, Time::from_ms(40), "reno");
+        if let Some(times) = collect {
+            let times = times.into_iter().map(Value::Time);
+            source.options.set("collect", Value::List(times.collect()));
+        }
+        let connections = source.connections.as_mut().expect("it has some");
+        connections.tcp.metrics_save = true;
+        connections.tcp.ssthresh_metrics_save = true;
+        let l = link(10_000_000, "fifo", &[("limit", Value::Packets(40))]);
+        let mut p = plan(Time::from_secs(60), vec![l], vec![]);
+        p.traffic = vec![source];
+        let outcome = run(network(&p));
+        assert_eq!(done(&outcome.traffic[0]).len(), 3);
+        outcome.traffic[0].sent_packets
+    };
+    let all = 3 * 4_000_000_u64.div_ceil(1448);
+    let lost = (sent(Some(vec![])) - all) as f64 / 3.0;
+    assert!(lost > 20.0, "{lost}");
+    let unknowing = |collect| ((sent(collect) - all) as f64 / lost).round() as u64;
+    let often = |ms: std::ops::Range<u64>| Some(ms.step_by(100).map(Time::from_ms).collect());
+    assert_eq!(unknowing(None), 1);
+    assert_eq!(unknowing(often(0..10_000)), 1);
+    assert_eq!(unknowing(often(20_000..30_000)), 2);
+    assert_eq!(unknowing(Some(vec![Time::from_secs(10)])), 3);
+}
+
+/// A list of gaps or sizes ends the source.
+#[test]
+fn a_list_sets_the_requests() {
+    let requests: Vec<(u64, u64)> = (0..900).map(|i| (i * 7, 1000 + i)).collect();
+    let mut p = plan(
+        Time::from_secs(20),
+        vec![link(1_000_000_000, "fifo", &[])],
+        vec![],
+    );
+    p.traffic = vec![listed(&requests, Time::from_ms(10), "cubic")];
+    let outcome = run(network(&p));
+    let mut all: Vec<(u64, u64)> = done(&outcome.traffic[0])
+        .iter()
+        .map(|one| ((one.at_ns - one.took_ns) / 1_000_000, one.bytes))
+        .collect();
+    all.sort_unstable();
+    assert_eq!(all, requests);
+}
+
 /// Every packet is accounted for, and every request is answered, even if packets of handshakes and
 /// requests are lost.
 #[test]

@@ -431,6 +431,24 @@ alpha = 2
 [[traffic]]
 kind = "web"
 idle = "5s"
+[[traffic]]
+kind = "web"
+name = "collects"
+collect = ["5s"]
+[[traffic]]
+kind = "web"
+name = "unequal"
+gaps = ["0s", "5s"]
+lengths = ["1kb"]
+[[traffic]]
+kind = "web"
+name = "huge"
+lengths = ["100gb"]
+[[traffic]]
+kind = "web"
+name = "listed"
+lengths = ["1kb"]
+alpha = 1.2
 "#,
         r#"
         f.toml:6:9: wrong value 0 for "alpha"; expected a number from 0.01 to 100
@@ -456,6 +474,10 @@ idle = "5s"
         f.toml:58:19: wrong value "uniform" for "on_distribution"; expected one of exponential, constant
         f.toml:59:1: "alpha" is an option of {kinds with alpha}, not of on-off; expected one of kind, name, count, start, stop, rtt, route, reverse, hosts, dscp, class, cc, tcp, back, {options of on-off}
         f.toml:62:8: "idle" of web: without reuse no connection stays open; expected reuse = true
+        f.toml:66:11: "collect" of web: without reuse no connection stays open; expected reuse = true
+        f.toml:71:11: "lengths" of web: 1 sizes for 2 gaps; expected one size for each gap
+        f.toml:75:11: "lengths" of web: 107374182400 bytes; expected 1 to 10000000000
+        f.toml:80:9: "alpha" of web: lengths sets the sizes; expected no alpha
         "#,
     );
 }

@@ -466,7 +466,8 @@ impl Network {
             self.record_change(number);
         }
         if let Some(memory) = &mut self.memory {
-            memory.store_flow(number, &self.ends[number].of_flow().sender);
+            let now = self.now;
+            memory.store_flow(number, &self.ends[number].of_flow().sender, now);
         }
     }
 
@@ -487,8 +488,8 @@ impl Network {
         let sender = &mut end.connection.sender;
         if !sender.has_started() {
             if end.connection.client == End::Sender {
-                if let Some(memory) = &self.memory {
-                    memory.recall(number, sender);
+                if let Some(memory) = &mut self.memory {
+                    memory.recall(number, sender, now);
                 }
                 sender.start(now, &mut end.port);
             }

@@ -7,6 +7,11 @@
 //! request. If no request waits, the new connection stays idle. A connection keeps its congestion
 //! control and its window from one request to the next.
 //!
+//! With an idle time of 0, the client acts as if it called `CloseIdleConnections` after each
+//! response. The call also closes connections that become ready later, until the next request. Two
+//! deviations: Go keeps at most two idle connections, and a connection that was closed exchanges no
+//! FINs.
+//!
 //! A lost request is repeated after one second. In contrast, Linux repeats it after the
 //! retransmission timeout.
 
@@ -76,6 +81,7 @@ impl Network {
         };
         let number = connections.pool.requests;
         connections.pool.requests += 1;
+        connections.pool.closes = false;
         let waiting = Waiting {
             number,
             at: now,
@@ -98,6 +104,7 @@ impl Network {
             connection.turns = Some(Box::new(Turns {
                 opened_for: number,
                 is_connected: false,
+                has_served: false,
                 idle,
                 current: None,
             }));
@@ -135,6 +142,10 @@ impl Network {
             // The client has already sent the ACK of the SYN-ACK, and this ACK carries the request.
             match connections.pool.take(turns.opened_for) {
                 Some(waiting) => turns.begin(&waiting, now, true),
+                None if connections.pool.closes => {
+                    connection.sender.close();
+                    self.close_if_done(index, slot as usize);
+                }
                 None => connections.pool.unused.push((slot, now)),
             }
         } else if completed && let Some(current) = turns.current.take() {
@@ -180,6 +191,7 @@ impl Network {
         let Some(connections) = &mut self.traffic[index].connections else {
             return;
         };
+        connections.pool.closes = idle == Time::ZERO;
         let over = |(_, since): &mut (u32, Time)| now.since(*since) >= idle;
         let over: Vec<u32> = (connections.pool.unused.extract_if(.., over))
             .map(|(slot, _)| slot)

@@ -267,8 +267,8 @@ impl Network {
             )
         };
         *fresh.sender.account = Account::counting();
-        if let Some(memory) = &self.memory {
-            memory.recall(source, &mut fresh.sender);
+        if let Some(memory) = &mut self.memory {
+            memory.recall(source, &mut fresh.sender, self.now);
         }
         let connection = match connections.spare.pop() {
             Some(mut spare) => {
@@ -324,7 +324,9 @@ impl Network {
         {
             self.connections -= 1;
             if let Some(memory) = &mut self.memory {
-                memory.store(source, &connection.sender);
+                let turns = connection.turns.as_ref();
+                let has_served = turns.is_none_or(|turns| turns.has_served);
+                memory.store(source, &connection.sender, has_served, self.now);
             }
             connections.spare.push(connection);
             let ends = &self.ends[number];

@@ -14,6 +14,9 @@ pub(super) struct Pool {
     pub unused: Vec<(u32, Time)>,
     /// Number of requests so far. The next request gets this number.
     pub requests: u64,
+    /// Whether a connection that becomes ready is closed unless a request waits. This is so from
+    /// the end of a response until the next request, if idle connections are closed at once.
+    pub closes: bool,
 }
 
 pub(super) struct Waiting {
@@ -27,6 +30,8 @@ pub(super) struct Turns {
     pub opened_for: u64,
     /// Whether the client has received the answer to its SYN.
     pub is_connected: bool,
+    /// Whether the connection has served a request.
+    pub has_served: bool,
     pub idle: Time,
     pub current: Option<Current>,
 }
@@ -51,6 +56,7 @@ impl Pool {
 
 impl Turns {
     pub fn begin(&mut self, request: &Waiting, now: Time, with_handshake: bool) {
+        self.has_served = true;
         self.current = Some(Current {
             at: request.at,
             bytes: request.bytes,

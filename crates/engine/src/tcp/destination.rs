@@ -4,12 +4,13 @@
 //! finished, the host stores its RTT, its ssthresh and its degree of reordering. The next sender to
 //! the same destination starts with these values. Deviations: values do not expire, whereas in
 //! Linux they expire after an hour. Values are stored when all data is acknowledged. Linux stores
-//! them when the FIN exchange is over. `cwnd` is not stored, because Linux uses a stored `cwnd`
-//! only if a route locks it.
+//! them when the FIN exchange is over. A source of requests can store them later, by its option
+//! `collect`. `cwnd` is not stored, because Linux uses a stored `cwnd` only if a route locks it.
 
 use super::rtt::Rtt;
 use super::sender::Sender;
 use crate::cc::{CaState, INFINITE_SSTHRESH};
+use crate::units::Time;
 
 /// The values stored for one destination. 0 means that a value is unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,12 +23,59 @@ pub struct Destination {
     reordering: u32,
 }
 
+/// The values of a sender that has finished, from which its host updates what it stores.
+#[derive(Clone, Copy, Debug)]
+pub struct Finished {
+    /// Smoothed RTT x 8, us, or 0 if there is no RTT sample since the last timeout.
+    srtt_us: u32,
+    cwnd: u32,
+    ssthresh: u32,
+    ca_state: CaState,
+    reordering: u32,
+    /// The idle time from which the window shrinks, and the window below which it does not.
+    decays: Option<(Time, u32)>,
+}
+
+impl Finished {
+    /// Reads the values of a sender.
+    pub fn of(sender: &Sender) -> Finished {
+        let backed_off = sender.rtt.backoff() > 0;
+        Finished {
+            srtt_us: if backed_off {
+                0
+            } else {
+                sender.rtt.srtt_x8_us()
+            },
+            cwnd: sender.window.cwnd,
+            ssthresh: sender.window.ssthresh,
+            ca_state: sender.conn.ca_state,
+            reordering: sender.recovery.rack.reordering,
+            decays: sender.decays_after_idle(),
+        }
+    }
+
+    /// Changes the values as a FIN does that is sent after an idle time. If the idle time exceeds
+    /// the retransmission timeout, the window shrinks half-way to the initial window, and ssthresh
+    /// rises to three quarters of the window (Linux `tcp_cwnd_application_limited`).
+    pub fn idle_for(&mut self, idle: Time) {
+        if let Some((timeout, initial)) = self.decays
+            && idle >= timeout
+            && self.ca_state == CaState::Open
+            && self.cwnd > initial
+        {
+            let three_quarters = (self.cwnd >> 1) + (self.cwnd >> 2);
+            self.ssthresh = self.ssthresh.max(three_quarters);
+            self.cwnd = u32::midpoint(self.cwnd, initial);
+        }
+    }
+}
+
 impl Destination {
     /// Stores the values of a sender that has finished. If `ssthresh` is true, also stores its
     /// slow-start threshold.
-    pub fn update(&mut self, sender: &Sender, ssthresh: bool) {
-        let srtt = sender.rtt.srtt_x8_us();
-        if sender.rtt.backoff() > 0 || srtt == 0 {
+    pub fn update(&mut self, sender: &Finished, ssthresh: bool) {
+        let srtt = sender.srtt_us;
+        if srtt == 0 {
             // The sender has no RTT sample since its last timeout.
             self.srtt_us = 0;
             return;
@@ -38,7 +86,7 @@ impl Destination {
             None | Some(0) => srtt,
             Some(less) => self.srtt_us - (less >> 3),
         };
-        let (window, ca_state) = (&sender.window, sender.conn.ca_state);
+        let (window, ca_state) = (sender, sender.ca_state);
         let in_slow_start = window.cwnd < window.ssthresh;
         if window.ssthresh >= INFINITE_SSTHRESH {
             // ssthresh still has its initial value.
@@ -53,7 +101,7 @@ impl Destination {
             if ssthresh && self.ssthresh != 0 {
                 self.ssthresh = self.ssthresh.max(window.ssthresh);
             }
-            self.reordering = self.reordering.max(sender.recovery.rack.reordering);
+            self.reordering = self.reordering.max(sender.reordering);
         }
     }
 
@@ -84,14 +132,14 @@ impl Rtt {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::cc;
     use crate::plan::TcpPlan;
     use crate::registry::{complete_defaults, find};
-    use crate::units::Time;
 
-    fn sender(rtt: Time, cwnd: u32, ssthresh: u32) -> Sender {
+    /// Returns a sender with an RTT, a window and an ssthresh.
+    pub(crate) fn sender(rtt: Time, cwnd: u32, ssthresh: u32) -> Sender {
         let entry = find(cc::ENTRIES, "reno").expect("registered");
         let control = (entry.build)(&complete_defaults(entry));
         let mut sender = Sender::new(0, &TcpPlan::default(), control, false, None);
@@ -106,20 +154,20 @@ mod tests {
     fn the_threshold_is_half_the_window_at_least() {
         let rtt = Time::from_ms(20);
         let mut known = Destination::default();
-        known.update(&sender(rtt, 40, INFINITE_SSTHRESH), true);
+        known.update(&Finished::of(&sender(rtt, 40, INFINITE_SSTHRESH)), true);
         assert_eq!(
             known.ssthresh, 0,
             "nothing was known, and nothing was learnt"
         );
-        known.update(&sender(rtt, 30, 20), true);
+        known.update(&Finished::of(&sender(rtt, 30, 20)), true);
         assert_eq!(known.ssthresh, 20);
-        known.update(&sender(rtt, 60, 20), true);
+        known.update(&Finished::of(&sender(rtt, 60, 20)), true);
         assert_eq!(known.ssthresh, 30);
-        known.update(&sender(rtt, 80, INFINITE_SSTHRESH), true);
+        known.update(&Finished::of(&sender(rtt, 80, INFINITE_SSTHRESH)), true);
         assert_eq!(known.ssthresh, 40);
-        known.update(&sender(rtt, 10, 12), true);
+        known.update(&Finished::of(&sender(rtt, 10, 12)), true);
         assert_eq!(known.ssthresh, 40, "in slow start the threshold only rises");
-        known.update(&sender(rtt, 12, 12), true);
+        known.update(&Finished::of(&sender(rtt, 12, 12)), true);
         assert_eq!(known.ssthresh, 12);
         let mut next = sender(rtt, 10, INFINITE_SSTHRESH);
         known.recall(&mut next, true);
@@ -129,17 +177,35 @@ mod tests {
         assert_eq!(without.window.ssthresh, INFINITE_SSTHRESH);
     }
 
+    /// A FIN that is sent late shrinks a large window below ssthresh. It then counts as a window in
+    /// slow start, from which nothing is learnt.
+    #[test]
+    fn a_late_fin_shrinks_the_window() {
+        let learnt = |cwnd, ssthresh, idle| {
+            let mut values = Finished::of(&sender(Time::from_ms(20), cwnd, ssthresh));
+            values.idle_for(idle);
+            let mut known = Destination::default();
+            known.update(&values, true);
+            known.ssthresh
+        };
+        let (soon, late) = (Time::from_ms(100), Time::from_secs(1));
+        assert_eq!(learnt(60, 30, soon), 30);
+        assert_eq!(learnt(60, 30, late), 0, "35 segments, and ssthresh is 45");
+        assert_eq!(learnt(20, 15, late), 15, "15 segments, and ssthresh is 15");
+        assert_eq!(learnt(8, 6, late), 6, "smaller than the initial window");
+    }
+
     #[test]
     fn a_smaller_rtt_counts_by_an_eighth() {
         let mut known = Destination::default();
-        known.update(&sender(Time::from_ms(80), 10, 20), false);
-        known.update(&sender(Time::from_ms(40), 10, 20), false);
+        known.update(&Finished::of(&sender(Time::from_ms(80), 10, 20)), false);
+        known.update(&Finished::of(&sender(Time::from_ms(40), 10, 20)), false);
         assert_eq!(known.srtt_us, 8 * 75_000);
-        known.update(&sender(Time::from_ms(90), 10, 20), false);
+        known.update(&Finished::of(&sender(Time::from_ms(90), 10, 20)), false);
         assert_eq!(known.srtt_us, 8 * 90_000);
         let mut late = sender(Time::from_ms(10), 10, 20);
         late.rtt.back_off();
-        known.update(&late, false);
+        known.update(&Finished::of(&late), false);
         assert_eq!(known.srtt_us, 0);
     }
 

@@ -33,7 +33,8 @@
 //! - A connection never gives up. (Linux gives up after 15 timeouts of data or 10 timeouts of a
 //!   SYN.) A connection uses ECN even if its SYN is lost. (Linux then connects without ECN.)
 //! - If the application limits sending, the window does not decay. (In Linux, it does:
-//!   `tcp_cwnd_application_limited`.) The window of an idle sender decays.
+//!   `tcp_cwnd_application_limited`.) The window of an idle sender decays, and so do the values that
+//!   a host stores when a server closes late.
 //! - Without timestamps, an ACK has space for four SACK blocks, but here it carries at most three.
 //! - If RACK or a timeout marks a tail loss probe as lost, tailback treats the probe as finished.
 //!   In this case, Linux keeps state of the probe that is out of date.

@@ -450,6 +450,13 @@ impl Sender {
         sent
     }
 
+    /// Returns the idle time from which a segment shrinks the window, and the initial window, below
+    /// which it does not. `None` if an idle time does not change the window.
+    pub fn decays_after_idle(&self) -> Option<(Time, u32)> {
+        let decays = self.idle_restart && self.needs.control != Control::Window;
+        decays.then(|| (self.rtt.timeout(), self.plan.initial_cwnd))
+    }
+
     /// If the connection was idle for longer than the timeout, reduces the window (RFC 5681 section
     /// 4.1, Linux `tcp_slow_start_after_idle_check` and `tcp_cwnd_restart`).
     fn restart_after_idle(&mut self) {

@@ -70,7 +70,7 @@ const SIZE: Opt = Opt {
 };
 
 /// The largest size that a distribution may draw, in bytes.
-const MOST: u64 = 10_000_000_000;
+pub const MOST: u64 = 10_000_000_000;
 
 /// The 95th percentile of the standard normal distribution.
 const Z95: f64 = 1.644_853_626_951_472_2;
@@ -135,6 +135,14 @@ pub fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     } else {
         Err(errors)
     }
+}
+
+/// Returns whether the scenario sets a lognormal distribution.
+pub fn is_lognormal(options: &Options) -> bool {
+    let lognormal = options.table("sizes").table("lognormal");
+    ["p5", "p95"]
+        .iter()
+        .any(|name| lognormal.get(name).is_some())
 }
 
 fn size(options: &Options, name: &str) -> Option<u64> {

@@ -7,7 +7,8 @@
 //! lognormal distribution, as in the L4S tests of 2020.
 //!
 //! Gaps and sizes are drawn alternately from one random stream. So the times and sizes of requests
-//! do not depend on the network.
+//! do not depend on the network. `gaps` and `lengths` list them instead, for example to make the
+//! same requests in several parts of a run.
 
 use super::sizes::{self, Sizes};
 use super::{Build, ECN, LIMIT, Source, Step, Transport};
@@ -41,8 +42,32 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "idle",
-            doc: "With `reuse`: when a response is complete, connections that have been unused for this long are closed. Default: 90s.",
+            doc: "With `reuse`: when a response is complete, connections that have been unused for this long are closed. With 0s, connections that become ready after that, but before the next request, are closed as well. Default: 90s.",
             kind: Kind::Time { min: Time(0) },
+            default: None,
+            tc: None,
+        },
+        Opt {
+            name: "collect",
+            doc: "With `reuse`: times of the run at which the server closes connections that clients have closed, as a program does whose garbage collector closes them; a list, or a file with one time per line. The server's host stores metrics of the destination only then, and only for clients that closed less than 60 s before. Default: the server closes at once.",
+            kind: Kind::List(&Kind::Time { min: Time(0) }),
+            default: None,
+            tc: None,
+        },
+        Opt {
+            name: "gaps",
+            doc: "Gap before each request, in order, in place of `arrival`; a list, or a file with one time per line. After the last one, the source makes no more requests. Default: gaps are random.",
+            kind: Kind::List(&Kind::Time { min: Time(0) }),
+            default: None,
+            tc: None,
+        },
+        Opt {
+            name: "lengths",
+            doc: "Size of each response, in order, payload bytes, in place of a distribution; a list, or a file with one size per line. After the last one, the source makes no more requests. Default: sizes are random.",
+            kind: Kind::List(&Kind::Size {
+                packets: false,
+                bytes: true,
+            }),
             default: None,
             tc: None,
         },
@@ -60,33 +85,114 @@ pub const ENTRY: Entry<Build> = Entry {
         source: |options, stream| {
             Box::new(Web {
                 arrival: options.time("arrival"),
-                sizes: Sizes::of(options),
+                sizes: match lengths(options) {
+                    Some(_) => None,
+                    None => Some(Sizes::of(options)),
+                },
+                gaps: times(options, "gaps"),
+                lengths: lengths(options),
+                requests: 0,
                 reuse: reuses(options).then(|| options.time("idle")),
                 stream,
                 next: None,
             })
         },
         transport: Transport::Connections {
-            largest: |options| Sizes::of(options).largest(),
-            gap: |options| options.time("arrival"),
+            largest: |options| match lengths(options) {
+                Some(lengths) => lengths.into_iter().max().unwrap_or_default(),
+                None => Sizes::of(options).largest(),
+            },
+            gap: |options| match times(options, "gaps") {
+                Some(gaps) => {
+                    let sum: u64 = gaps.iter().map(|gap| gap.ns()).sum();
+                    Time(sum / gaps.len().max(1) as u64)
+                }
+                None => options.time("arrival"),
+            },
         },
     },
 };
 
 /// Checks the options. If connections are reused, sets the default of `idle`.
 fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
-    match (reuses(options), options.get("idle")) {
-        (true, None) => options.set("idle", Value::Time(Time::from_secs(90))),
-        (false, Some(_)) => {
-            return Err(vec![OptionError {
-                option: "idle",
-                message: "without reuse no connection stays open: expected reuse = true".to_owned(),
-            }]);
+    let error = |option, message: String| Err(vec![OptionError { option, message }]);
+    if !reuses(options) {
+        for option in ["idle", "collect"] {
+            if options.get(option).is_some() {
+                let message = "without reuse no connection stays open: expected reuse = true";
+                return error(option, message.to_owned());
+            }
         }
-        _ => {}
+    } else if options.get("idle").is_none() {
+        options.set("idle", Value::Time(Time::from_secs(90)));
     }
-    sizes::finish(options)
+    let Some(lengths) = lengths(options) else {
+        return sizes::finish(options);
+    };
+    if let Some(gaps) = times(options, "gaps")
+        && gaps.len() != lengths.len()
+    {
+        let message = format!(
+            "{} sizes for {} gaps: expected one size for each gap",
+            lengths.len(),
+            gaps.len()
+        );
+        return error("lengths", message);
+    }
+    if let Some(least) = lengths
+        .iter()
+        .find(|bytes| !(1..=sizes::MOST).contains(*bytes))
+    {
+        let message = format!("{least} bytes: expected 1 to {}", sizes::MOST);
+        return error("lengths", message);
+    }
+    let lognormal = sizes::is_lognormal(options).then_some("sizes");
+    let mut others = ["alpha", "min", "max"].into_iter();
+    match lognormal.or_else(|| others.find(|name| options.get(name).is_some())) {
+        Some(option) => error(
+            option,
+            format!("lengths sets the sizes: expected no {option}"),
+        ),
+        None => Ok(()),
+    }
 }
+
+/// Returns a list of times, if the scenario sets it.
+fn times(options: &Options, name: &str) -> Option<Vec<Time>> {
+    let time = |value: &Value| match value {
+        Value::Time(time) => Some(*time),
+        _ => None,
+    };
+    match options.get(name) {
+        Some(Value::List(times)) => Some(times.iter().filter_map(time).collect()),
+        _ => None,
+    }
+}
+
+/// Returns `lengths`, if the scenario sets it.
+fn lengths(options: &Options) -> Option<Vec<u64>> {
+    let bytes = |value: &Value| match value {
+        Value::Bytes(bytes) => Some(bytes.0),
+        _ => None,
+    };
+    match options.get("lengths") {
+        Some(Value::List(lengths)) => Some(lengths.iter().filter_map(bytes).collect()),
+        _ => None,
+    }
+}
+
+/// Returns the times at which the server closes connections that clients have closed, in order.
+/// `None` if it closes them at once.
+pub fn collects(options: &Options) -> Option<Vec<Time>> {
+    let mut times = times(options, "collect")?;
+    times.sort_unstable();
+    Some(times)
+}
+
+/// The longest time between the client's close and the server's after which the server's host still
+/// stores metrics. After this time (Linux `tcp_fin_timeout`), the client's host has forgotten the
+/// connection, and resets it when the server closes.
+pub const REMEMBERED: Time = Time(60_000_000_000);
 
 /// Returns whether a connection serves several requests.
 pub fn reuses(options: &Options) -> bool {
@@ -95,17 +201,37 @@ pub fn reuses(options: &Options) -> bool {
 
 struct Web {
     arrival: Time,
-    sizes: Sizes,
+    /// The distribution of sizes. `None` if `lengths` sets the sizes.
+    sizes: Option<Sizes>,
+    gaps: Option<Vec<Time>>,
+    lengths: Option<Vec<u64>>,
+    /// Number of requests so far.
+    requests: usize,
     /// If connections are reused: how long an idle connection stays open.
     reuse: Option<Time>,
     stream: Stream,
-    /// Time of the next request. `None` before the start.
+    /// Time of the next request. `None` before the start, and after the last gap.
     next: Option<Time>,
 }
 
 impl Web {
-    fn gap(&mut self) -> Time {
-        Time((self.arrival.ns() as f64 * self.stream.exponential()) as u64)
+    /// Returns the gap before the next request, or `None` if there are no more requests.
+    fn gap(&mut self) -> Option<Time> {
+        if let Some(gaps) = &self.gaps {
+            return gaps.get(self.requests).copied();
+        }
+        Some(Time(
+            (self.arrival.ns() as f64 * self.stream.exponential()) as u64,
+        ))
+    }
+
+    /// Returns the size of the next response, or `None` if there are no more requests.
+    fn size(&mut self) -> Option<u64> {
+        match (&self.lengths, &self.sizes) {
+            (Some(lengths), _) => lengths.get(self.requests).copied(),
+            (None, Some(sizes)) => Some(sizes.draw(&mut self.stream)),
+            (None, None) => None,
+        }
     }
 }
 
@@ -113,14 +239,20 @@ impl Source for Web {
     fn next(&mut self, now: Time) -> Step {
         let due = match self.next {
             Some(due) => due,
-            None => now + self.gap(),
+            None => match self.gap() {
+                Some(gap) => now + gap,
+                None => return Step::Done,
+            },
         };
         self.next = Some(due);
         if due > now {
             return Step::Wait(due);
         }
-        let bytes = self.sizes.draw(&mut self.stream);
-        self.next = Some(due + self.gap());
+        let Some(bytes) = self.size() else {
+            return Step::Done;
+        };
+        self.requests += 1;
+        self.next = self.gap().map(|gap| due + gap);
         match self.reuse {
             Some(idle) => Step::Request { bytes, idle },
             None => Step::Open { bytes },

@@ -1,5 +1,6 @@
 //! Sources that open TCP connections. For each request, a client connects, a server sends the
-//! requested bytes, and the connection ends.
+//! requested bytes, and the connection ends. Connections can also serve several requests, one after
+//! the other ([`turns`]).
 //!
 //! The client knows how many bytes to expect, so the server does not have to send a FIN. It thus
 //! sends only packets that also exist in the simulator. Once a client has received all bytes, it
@@ -7,6 +8,8 @@
 //! have. A reset connection leaves no state that blocks the port. A client reuses a port only after
 //! the server has received the RST. Of the free ports, the one that has been free longest is used
 //! first.
+
+mod turns;
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -20,6 +23,8 @@ use tailback_record::{Completion, Completions, TrafficOutcome};
 use super::setup::Namespaces;
 use super::sys::{EDGE, Poll, READABLE, Socket, WRITABLE};
 use super::tcp::{self, Info};
+pub use turns::Pool;
+use turns::Turns;
 
 /// If a reset has not reached the server after this time, it counts as lost, ns.
 const FORGOTTEN_NS: u64 = 5_000_000_000;
@@ -44,6 +49,11 @@ struct Slot {
     read: u64,
     /// When the client connected, ns. After the client has finished: when it finished, ns.
     since_ns: u64,
+    /// Bytes by which the last packets of complete responses were shorter than full packets, since
+    /// the warm-up.
+    short: u64,
+    /// The requests of the connection, if it serves several.
+    turns: Turns,
     /// Number of segments that the server had sent, and number of segments that the client had
     /// received, at the end of the warm-up.
     base: [u32; 2],
@@ -59,6 +69,8 @@ pub struct Requests<'a> {
     slots: Vec<Slot>,
     /// Slots without a client. The slot that has been free longest comes first.
     free: VecDeque<usize>,
+    /// Waiting requests and idle connections. `None` if each request has its own connection.
+    pool: Option<Pool>,
     warmup_ns: u64,
     started: u64,
     refused: u64,
@@ -74,7 +86,7 @@ impl<'a> Requests<'a> {
     pub fn open(
         source: &'a Source,
         connections: &'a Connections,
-        traffic: Box<dyn traffic::Source>,
+        (traffic, pool): (Box<dyn traffic::Source>, Option<Pool>),
         tokens: Tokens,
         (job, namespaces, poll): (&Job, &Namespaces, &Poll),
     ) -> Result<Requests<'a>, String> {
@@ -94,6 +106,8 @@ impl<'a> Requests<'a> {
             written: 0,
             read: 0,
             since_ns: 0,
+            short: 0,
+            turns: Turns::default(),
             base: [0; 2],
         };
         Ok(Requests {
@@ -104,6 +118,7 @@ impl<'a> Requests<'a> {
             tokens,
             slots: (0..connections.limit).map(slot).collect(),
             free: (0..usize::from(connections.limit)).collect(),
+            pool,
             warmup_ns: job.warmup_ns,
             started: 0,
             refused: 0,
@@ -122,25 +137,35 @@ impl<'a> Requests<'a> {
         namespaces: &Namespaces,
         poll: &Poll,
     ) -> Result<Option<u64>, String> {
+        let collects = self.collect(now, poll);
         loop {
             if self.source.stop_ns.is_some_and(|stop| now >= stop) {
-                return Ok(None);
+                return Ok(collects);
             }
-            match self.traffic.next(Time(now)) {
-                Step::Wait(until) => return Ok(Some(until.ns())),
-                Step::Open { bytes } => self.connect(bytes, now, namespaces, poll)?,
-                _ => return Ok(None),
-            }
+            let next = match self.traffic.next(Time(now)) {
+                Step::Wait(until) => Some(until.ns()),
+                Step::Open { bytes } => {
+                    self.connect(Some(bytes), now, namespaces, poll)?;
+                    continue;
+                }
+                Step::Request { bytes, idle } => {
+                    self.request(bytes, idle.ns(), now, namespaces, poll)?;
+                    continue;
+                }
+                _ => None,
+            };
+            return Ok([next, collects].into_iter().flatten().min());
         }
     }
 
+    /// Opens a connection. Returns the slot that it uses, or `None` if no slot is free.
     fn connect(
         &mut self,
-        bytes: u64,
+        bytes: Option<u64>,
         now: u64,
         namespaces: &Namespaces,
         poll: &Poll,
-    ) -> Result<(), String> {
+    ) -> Result<Option<usize>, String> {
         let measured = u64::from(now >= self.warmup_ns);
         let slots = &self.slots;
         let usable = |index: &usize| {
@@ -149,18 +174,19 @@ impl<'a> Requests<'a> {
         };
         let Some(position) = self.free.iter().position(usable) else {
             self.refused += measured;
-            return Ok(());
+            return Ok(None);
         };
         let Some(index) = self.free.remove(position) else {
-            return Ok(());
+            return Ok(None);
         };
         if self.slots[index].server.is_some() {
             self.forget_server(index, poll);
         }
         let what = |e: io::Error| format!("source {}: {e}", self.source.name);
         let slot = &mut self.slots[index];
-        slot.flow.bytes = Some(bytes);
+        slot.flow.bytes = bytes;
         (slot.written, slot.read, slot.base) = (0, 0, [0; 2]);
+        (slot.short, slot.turns) = (0, Turns::default());
         slot.since_ns = now;
         namespaces.enter(slot.flow.receiver)?;
         let client = tcp::client(&slot.flow).map_err(what)?;
@@ -169,13 +195,15 @@ impl<'a> Requests<'a> {
             .connect(slot.flow.sender_address, server)
             .map_err(what)?;
         let token = self.tokens.clients + index as u64;
-        poll.add(client.fd(), READABLE, token).map_err(what)?;
+        // A client that serves several requests asks once it is connected.
+        let events = if bytes.is_some() { READABLE } else { WRITABLE };
+        poll.add(client.fd(), events, token).map_err(what)?;
         slot.client = Some(client);
         self.started += measured;
-        Ok(())
+        Ok(Some(index))
     }
 
-    pub fn accept(&mut self, zeros: &File, poll: &Poll) -> Result<(), String> {
+    pub fn accept(&mut self, now: u64, zeros: &File, poll: &Poll) -> Result<(), String> {
         loop {
             let what = |e: io::Error| format!("source {}: accept: {e}", self.source.name);
             let server = match self.listener.accept() {
@@ -195,13 +223,16 @@ impl<'a> Requests<'a> {
             poll.add(server.fd(), WRITABLE | READABLE | EDGE, token)
                 .map_err(what)?;
             self.slots[index].server = Some(server);
-            self.serve(index, 0, zeros, poll);
+            self.serve(index, 0, now, zeros, poll);
         }
     }
 
     /// Sends data on a connection, or ends it. Call this when the server's socket of the connection
-    /// is writable or has received the reset.
-    pub fn serve(&mut self, index: usize, events: u32, zeros: &File, poll: &Poll) {
+    /// is readable or writable, or has received the reset.
+    pub fn serve(&mut self, index: usize, events: u32, now: u64, zeros: &File, poll: &Poll) {
+        if self.pool.is_some() {
+            return self.answer(index, now, zeros, poll);
+        }
         let Some(slot) = self.slots.get_mut(index) else {
             return;
         };
@@ -228,8 +259,11 @@ impl<'a> Requests<'a> {
     }
 
     /// Reads the data that a client has received by time `now`. Call this when its socket is
-    /// readable.
+    /// readable, or when it is connected.
     pub fn read(&mut self, index: usize, now: u64, poll: &Poll) {
+        if self.pool.is_some() {
+            return self.turn(index, now, poll);
+        }
         let Some(slot) = self.slots.get_mut(index) else {
             return;
         };
@@ -256,16 +290,23 @@ impl<'a> Requests<'a> {
                 took_ns: now - slot.since_ns,
             });
         }
-        let info = tcp::info(client).unwrap_or_default();
+        slot.short = short(&slot.flow, bytes);
+        self.forget_client(index, now, poll);
+    }
+
+    /// Closes a client. Its connection is reset, unless it is already closed.
+    fn forget_client(&mut self, index: usize, now: u64, poll: &Poll) {
+        let slot = &mut self.slots[index];
+        let Some(client) = slot.client.take() else {
+            return;
+        };
+        let info = tcp::info(&client).unwrap_or_default();
         let counted = received(slot, &info);
         self.received_segments += counted.0;
         self.received_bytes += counted.1;
-        let slot = &mut self.slots[index];
         slot.since_ns = now;
-        if let Some(client) = slot.client.take() {
-            let _ = poll.remove(client.fd());
-            let _ = client.abort();
-        }
+        let _ = poll.remove(client.fd());
+        let _ = client.abort();
         self.free.push_back(index);
     }
 
@@ -285,6 +326,7 @@ impl<'a> Requests<'a> {
             };
             let (server, client) = (of(&slot.server), of(&slot.client));
             slot.base = [server.data_segments, client.received_segments];
+            slot.short = 0;
             open += u64::from(server.data_segments);
         }
         before + open
@@ -335,18 +377,17 @@ impl<'a> Requests<'a> {
 }
 
 /// Returns how many data packets a client has received since the warm-up, and the total length of
-/// their frames in bytes. The last packet of a request may be short.
+/// their frames in bytes. The last packet of a response may be short.
 fn received(slot: &Slot, info: &Info) -> (u64, u64) {
     let flow = &slot.flow;
     let segments = u64::from(info.received_segments.wrapping_sub(slot.base[1]));
+    let full = segments * (u64::from(flow.mss).max(1) + u64::from(flow.header));
+    let short = if segments > 0 { slot.short } else { 0 };
+    (segments, full.saturating_sub(short))
+}
+
+/// Returns by how much the last packet of a response of `bytes` bytes is shorter than a full one.
+fn short(flow: &Flow, bytes: u64) -> u64 {
     let mss = u64::from(flow.mss).max(1);
-    let full = segments * (mss + u64::from(flow.header));
-    let size = flow.bytes.unwrap_or_default();
-    let whole = segments > 0 && info.received_bytes >= size;
-    let short = if whole {
-        size.div_ceil(mss) * mss - size
-    } else {
-        0
-    };
-    (segments, full - short)
+    bytes.div_ceil(mss) * mss - bytes
 }

@@ -71,7 +71,7 @@ enum Due {
 
 enum Player<'a> {
     Datagrams(Box<Datagrams<'a>>),
-    Requests(Requests<'a>),
+    Requests(Box<Requests<'a>>),
 }
 
 struct Runner<'a> {
@@ -300,9 +300,9 @@ impl Runner<'_> {
                 let (source, client) = token::of_source(index);
                 if let Some(Player::Requests(requests)) = self.players.get_mut(source) {
                     match kind {
-                        REQUEST_LISTENER => requests.accept(&self.zeros, poll)?,
+                        REQUEST_LISTENER => requests.accept(now, &self.zeros, poll)?,
                         REQUEST_CLIENT => requests.read(client, now, poll),
-                        REQUEST_SERVER => requests.serve(client, events, &self.zeros, poll),
+                        REQUEST_SERVER => requests.serve(client, events, now, &self.zeros, poll),
                         _ => {}
                     }
                 }

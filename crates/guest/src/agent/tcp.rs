@@ -77,6 +77,8 @@ pub struct Info {
     pub rwnd_limited_us: u64,
     /// How long the send buffer limited sending, us.
     pub sndbuf_limited_us: u64,
+    /// State of the connection, as the kernel numbers it.
+    pub state: u8,
     /// Congestion state: 0 Open, 1 Disorder, 2 CWR, 3 Recovery, 4 Loss.
     pub ca_state: u8,
     /// Segments delivered with a CE mark.
@@ -85,7 +87,15 @@ pub struct Info {
     pub acked_bytes: u64,
 }
 
+/// The state of a socket without a connection (`TCP_CLOSE`).
+const CLOSED: u8 = 7;
+
 impl Info {
+    /// Returns whether the connection has ended.
+    pub fn is_closed(&self) -> bool {
+        self.state == CLOSED
+    }
+
     pub fn parse(bytes: &[u8]) -> Info {
         let part = |at: usize, n: usize| bytes.get(at..at + n);
         let word =
@@ -108,6 +118,7 @@ impl Info {
             busy_us: long(168),
             rwnd_limited_us: long(176),
             sndbuf_limited_us: long(184),
+            state: part(0, 1).map_or(0, |b| b[0]),
             ca_state: part(1, 1).map_or(0, |b| b[0]),
             delivered_ce: word(196),
             acked_bytes: long(120),

@@ -253,6 +253,11 @@ impl Layout {
 
     fn hosts(&mut self, plan: &Plan, seed: u64, kit: &Kits<'_>) {
         let buffers = receive_buffers(plan);
+        let reusing = plan.each_source();
+        let reusing = reusing.filter(|source| traffic::web::reuses(&source.of.options));
+        let reusing: Vec<usize> = reusing
+            .map(|source| self.of_source[source.number])
+            .collect();
         for g in 0..self.groups.len() {
             let key = &self.groups[g].key;
             let mut sysctls = vec![
@@ -293,6 +298,11 @@ impl Layout {
                 if stack.metrics_save[0] && kit.has(SSTHRESH_METRICS.since) {
                     let off = switch(!stack.metrics_save[1]);
                     sysctls.push((SSTHRESH_METRICS.name, off));
+                }
+                if reusing.contains(&g) {
+                    // A client that closes a connection with a FIN leaves no TIME_WAIT state, so
+                    // its port is free at once.
+                    sysctls.push(("net/ipv4/tcp_max_tw_buckets", "0"));
                 }
                 if let Some(option) = stack.accecn {
                     sysctls.push((

@@ -250,12 +250,6 @@ fn source_control(
         routes(path, &ways, links, refusals);
         return None;
     };
-    if traffic::web::reuses(&source.options) {
-        refusals.never(
-            &format!("{path}.reuse"),
-            "the kernel engine opens a connection for each request",
-        );
-    }
     if connections.limit > MOST_CONNECTIONS {
         refusals.add(
             &format!("{path}.limit"),

@@ -733,6 +733,28 @@ fn clients_have_ports_behind_all_others() {
     assert_ne!(job.sources[2].sender, job.flows[0].sender);
 }
 
+/// Clients that close with a FIN must leave no TIME_WAIT state, which would block their ports.
+#[test]
+fn only_hosts_that_share_connections_have_no_time_wait() {
+    let sysctls = |reuse| {
+        let mut plan = simple();
+        let mut source = web("w");
+        source.options.set("reuse", Value::Bool(reuse));
+        source.options.set("idle", Value::Time(Time::ZERO));
+        plan.traffic = vec![source];
+        let job = map(&plan, 1, &kit()).unwrap_or_else(|no| panic!("{no:#?}"));
+        let of = job.namespaces[job.sources[0].receiver].sysctls.clone();
+        of.into_iter()
+            .filter(|(path, _)| path.ends_with("max_tw_buckets"))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(sysctls(false), []);
+    assert_eq!(
+        sysctls(true),
+        [("net/ipv4/tcp_max_tw_buckets".to_owned(), "0".to_owned())]
+    );
+}
+
 #[test]
 fn connections_are_refused_as_flows_are() {
     let path = |change: fn(&mut ConnectionsPlan)| {

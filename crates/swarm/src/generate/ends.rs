@@ -158,7 +158,11 @@ impl Maker {
                 "bitrate" => bit((self.rate * self.draw.log(0.01, 3.0)).clamp(1e4, 1e6)),
                 "min_bitrate" if self.draw.chance(0.5) => bit(1e3),
                 "min_bitrate" => continue,
-                "idle" if source.get("reuse") != Some(&Value::Boolean(true)) => continue,
+                "idle" | "collect" if source.get("reuse") != Some(&Value::Boolean(true)) => {
+                    continue;
+                }
+                // A list of sizes needs a gap for each, and no distribution.
+                "lengths" => continue,
                 "frame_time" => ns((self.duration / self.draw.log(1.0, 500.0)).clamp(1e6, 9e14)),
                 "arrival" | "interval" => {
                     ns((self.duration / self.draw.log(1.0, 500.0)).clamp(1e5, 9e14))

@@ -18,7 +18,7 @@ use crate::agent::flow::Connection;
 use crate::agent::io;
 use crate::agent::link::LinkProbe;
 use crate::agent::programs::Programs;
-use crate::agent::requests::{Requests, Tokens};
+use crate::agent::requests::{Pool, Requests, Tokens};
 use crate::agent::setup::Namespaces;
 use crate::agent::sys::{self, EDGE, Poll, READABLE, Timer};
 use crate::agent::tcp;
@@ -100,14 +100,16 @@ fn open_player<'a>(
             clients: first(REQUEST_CLIENT),
             servers: first(REQUEST_SERVER),
         };
+        let pool = traffic::web::reuses(&options);
+        let pool = pool.then(|| Pool::new(traffic::web::collects(&options)));
         let requests = Requests::open(
             source,
             connections,
-            machine,
+            (machine, pool),
             tokens,
             (job, namespaces, poll),
         )?;
-        return Ok(Player::Requests(requests));
+        return Ok(Player::Requests(Box::new(requests)));
     }
     let Transport::Datagrams(of) = transport else {
         return Err(format!("{}: no connections in the job", source.name));
