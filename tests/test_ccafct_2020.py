@@ -14,36 +14,51 @@ import pytest
 
 from tailback.errors import InputError
 from tailback.report import to_markdown
-from tailback.running.batch import run_many
+from tailback.running.batch import Job, run_many
 from tailback.running.options import RunOptions
 from tailback_studies.experiments import get
-from tailback_studies.experiments.ccafct_2020 import EXPERIMENT, layout, points, report, truth
+from tailback_studies.experiments.ccafct_2020 import (
+    EXPERIMENT,
+    layout,
+    points,
+    report,
+    spread,
+    truth,
+)
 from tailback_studies.experiments.ccafct_2020.layout import ROWS, CcafctRow
 from tailback_studies.reproduction.shown import facts
 
 
 @dataclass(frozen=True)
 class Fake:
-    """A run with requests that have these completion times in ms."""
+    """A run whose rows have requests with these completion times in ms."""
 
-    times: list[float]
+    times: dict[CcafctRow, list[float]]
     seed: int = 1
 
     def series(self) -> pl.DataFrame:
-        """Return the rows of a run's series that the experiment reads."""
-        names = ["completion_ns"] * len(self.times) + ["completion_bytes"]
-        values = [1e6 * time for time in self.times] + [1000.0]
-        return pl.DataFrame({"quantity": names, "value": values})
+        """Return the rows of a run's series that the experiment reads, the last request first."""
+        rows = []
+        for row, times in self.times.items():
+            name = points.source_of(row.competitor)
+            for number, time in reversed(list(enumerate(times))):
+                at = 1e9 * number + 1e6 * time
+                rows.append((int(at), name, "completion_ns", 1e6 * time))
+                rows.append((int(at), name, "completion_bytes", 1000.0))
+        return pl.DataFrame(rows, ["time_ns", "flow", "quantity", "value"], orient="row")
 
 
 def as_published(factor: float = 1.0) -> list[points.CcafctEntry]:
     """Return values of every published row with made-up measurements. Completion times beside a
     competitor are `factor` times the published completion times."""
     known = layout.published()
-    results = []
-    for row in ROWS:
-        time = known.get((row, "geomean_ms"), 500.0) * (factor if row.competitor else 1.0)
-        results.append([Fake([time] * 3, seed) for seed in range(5)])
+    results = {}
+    for rtt in layout.RTTS_MS:
+        times = {}
+        for row in (row for row in ROWS if row.rtt_ms == rtt):
+            time = known.get((row, "geomean_ms"), 500.0) * (factor if row.competitor else 1.0)
+            times[row] = [time] * 100
+        results[rtt] = [Fake(times, seed) for seed in range(5)]
     return truth.judged(points.entries(ROWS, results))
 
 
@@ -74,56 +89,76 @@ def test_harm_of_the_source_is_the_one_here() -> None:
 
 
 def test_the_planned_set_up() -> None:
-    for row in ROWS:
-        made = points.made(row)
-        assert made["duration"] == "260s"
-        assert made["path"] == {"rtt": f"{row.rtt_ms}ms"}
+    for rtt in layout.RTTS_MS:
+        made = points.made(rtt)
+        assert made["duration"] == "665s"
+        assert made["path"] == {"rtt": f"{rtt}ms"}
         assert made["bottleneck"] == {
             "rate": "50Mbit",
             "burst": "tc",
             "queue": {"aqm": "fq_codel", "flows": 1},
             "both_directions": True,
         }
-        assert made["traffic"] == [
-            {
-                "name": "requests",
+        names = ["alone", "beside-cubic", "beside-prague"]
+        for source, name, start in zip(made["traffic"], names, (0, 205, 420), strict=True):
+            assert len(source.pop("gaps")) == len(source.pop("lengths")) == 900
+            assert source == {
+                "name": name,
                 "kind": "web",
                 "cc": "cubic",
                 "ecn": False,
-                "start": "20s",
-                "stop": "200s",
-                "arrival": "200ms",
-                "sizes": {"lognormal": {"p5": "64kb", "p95": "2mb"}},
+                "start": f"{start}s",
                 "reuse": True,
                 "idle": "0s",
+                "collect": ["232s", "352s", "472s", "592s"],
                 "tcp": {"metrics_save": True, "ssthresh_metrics_save": True},
             }
-        ]
-        flows = made.get("flows", [])
-        if not row.competitor:
-            assert not flows
-            continue
-        (flow,) = flows
         prague = {"name": "prague", "rtt_scaling": "off", "window": "carry"}
-        assert flow["cc"] == (prague if row.competitor == "prague" else "cubic")
-        assert (flow["ecn"], flow["tcp"]) == (True, {"ecn_feedback": "accecn"})
+        competitors = (("cubic", "cubic", 185, 400), ("prague", prague, 400, 665))
+        for flow, (name, cc, start, stop) in zip(made["flows"], competitors, strict=True):
+            assert flow == {
+                "name": name,
+                "cc": cc,
+                "start": f"{start}s",
+                "stop": f"{stop}s",
+                "ecn": True,
+                "tcp": {"ecn_feedback": "accecn"},
+            }
+
+
+def test_the_requests_are_those_of_the_source() -> None:
+    gaps, lengths = points.requests()
+    assert (gaps[:3], lengths[:3]) == ([0, 511291036, 2199285], [693624, 54616, 335178])
+    assert (len(gaps), len(lengths)) == (900, 900)
+    # The means of the distributions are 200 ms and 645,683 bytes.
+    assert sum(gaps) / 899 == pytest.approx(200e6, rel=0.07)
+    assert sum(lengths) / 900 == pytest.approx(645_683, rel=0.07)
+    drawn = sorted(lengths)
+    assert drawn[44] == pytest.approx(65536, rel=0.2)
+    assert drawn[854] == pytest.approx(2097152, rel=0.2)
 
 
 def test_the_scenario_file_is_what_is_run() -> None:
     file = Path(layout.__file__).parent / "scenarios" / "requests.toml"
-    assert points.made(CcafctRow(10, "cubic")) == tomllib.loads(file.read_text())
+    written = tomllib.loads(file.read_text())
+    made = points.made(10)
+    for source in written["traffic"]:
+        for key, unit in (("gaps", "ns"), ("lengths", "b")):
+            values = (line.split("#")[0].strip() for line in (file.parent / source[key]).open())
+            source[key] = [value.removesuffix(unit) + unit for value in values if value]
+    assert made == written
 
 
 def test_linux_has_the_offloads_that_the_source_left_on() -> None:
-    (plain, kernel) = (
-        points.job(ROWS[1], seeds=1, kernel=kernel).scenario for kernel in (False, True)
-    )
+    (plain, kernel) = (points.job(10, seeds=1, kernel=kernel).scenario for kernel in (False, True))
     assert isinstance(plain, dict)
     assert isinstance(kernel, dict)
     assert "offloads" not in plain["path"]
     assert kernel["path"]["offloads"] is True
-    (source,) = kernel["traffic"]
-    assert not {"reuse", "idle"} & set(source)
+    assert [flow["name"] for flow in kernel["flows"]] == ["cubic"]
+    assert [source["name"] for source in kernel["traffic"]] == ["alone", "beside-cubic"]
+    assert kernel["duration"] == "450s"
+    assert kernel["traffic"][1] == plain["traffic"][1]
 
 
 # --- statistics on synthetic input ----------------------------------------------------------------
@@ -154,18 +189,41 @@ def test_statistics_of_lognormal_sizes() -> None:
 
 def test_harm_is_taken_seed_by_seed() -> None:
     rows = [CcafctRow(10, ""), CcafctRow(10, "cubic")]
-    alone = [Fake([100.0], 1), Fake([300.0], 2)]
-    beside = [Fake([400.0], 1), Fake([400.0], 2)]
-    found = {(e.row, e.column): e for e in points.entries(rows, [alone, beside])}
+    runs = [
+        Fake({rows[0]: [100.0] * 100, rows[1]: [400.0] * 100}, 1),
+        Fake({rows[0]: [300.0] * 100, rows[1]: [400.0] * 100}, 2),
+    ]
+    found = {(e.row, e.column): e for e in points.entries(rows, {10: runs})}
     entry = found[rows[1], "median_harm"]
     assert entry.values == (0.75, 0.25)
     assert entry.cell.measured == 0.5
     assert (rows[0], "median_harm") not in found
+    assert entry.spread == (0.25, 0.75)
+
+
+def test_requests_are_in_their_order() -> None:
+    row = CcafctRow(10, "")
+    assert points.times_ms(Fake({row: [5.0, 3.0, 4.0]}), row) == [5.0, 3.0, 4.0]
+
+
+def test_the_spread_covers_a_known_harm() -> None:
+    """Draw runs with a harm of 0.5 and lognormal times. About 95 % of the intervals contain it."""
+    draw = random.Random(1)
+    inside = 0
+    for _ in range(200):
+        alone = [draw.lognormvariate(0, 1) for _ in range(900)]
+        beside = [2 * draw.lognormvariate(0, 1) for _ in range(900)]
+        low, high = spread.interval([(alone, beside)], "geomean") or (0.0, 0.0)
+        inside += low <= 0.5 <= high
+    assert 175 <= inside <= 198
+    assert spread.interval([([1.0] * 100, [2.0] * 99)], "geomean") is None
+    assert spread.interval([([1.0] * 100, [2.0] * 100)], "p95") == (0.5, 0.5)
 
 
 def test_goals_and_misses() -> None:
     entries = as_published(factor=1.5)
-    times, harm = truth.judges(entries)
+    times, harm, spread_of_harm = truth.judges(entries)
+    assert (spread_of_harm.cells, spread_of_harm.within) == (18, 0)
     assert times.cells == 27
     assert harm.cells == 18
     # The set-up was changed after the first comparison, so no value is held out any more.
@@ -214,11 +272,23 @@ def test_cells_drawn_by_hash(tmp_path: Path) -> None:
     chosen = sorted({row for row, _ in layout.published()}, key=key)[: len(DRAWN)]
     assert [row.name for row in chosen] == list(DRAWN)
     own = list(dict.fromkeys(row for one in chosen for row in (one.alone, one)))
-    jobs = [points.job(row, seeds=1) for row in own]
+    rtts = list(dict.fromkeys(row.rtt_ms for row in own))
+    jobs = [points.job(rtt, seeds=1) for rtt in rtts]
     found = run_many(jobs, jobs=None, out=tmp_path, progress=False, engine="sim")
-    for entry in points.entries(own, found):
+    for entry in points.entries(own, dict(zip(rtts, found, strict=True))):
         if entry.row in chosen:
             size = entry.size("relative")
             assert size is not None
             limit = DRAWN[entry.row.name][entry.row.columns.index(entry.column)] + MORE
             assert 100 * size <= limit, entry.cell
+
+
+def test_the_900_requests_are_deterministic(tmp_path: Path) -> None:
+    """Run the requests twice, alone. Every request is answered, at the same times."""
+    alone = points.made(20, competitors=())
+    times = []
+    for folder in ("first", "second"):
+        [[run]] = run_many([Job(alone, {}, 1)], jobs=None, out=tmp_path / folder, progress=False)
+        times.append(points.times_ms(run, CcafctRow(20, "")))
+    assert len(times[0]) == 900
+    assert times[0] == times[1]

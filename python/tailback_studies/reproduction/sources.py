@@ -33,5 +33,11 @@ def published_rows(package: str, name: str) -> list[dict[str, str]]:
     return list(csv.DictReader(_text(package, name).splitlines()))
 
 
+def lines(package: str, name: str) -> list[str]:
+    """Read the lines of a list that a scenario names, without empty lines and comments."""
+    text = (line.split("#")[0].strip() for line in _text(package, name).splitlines())
+    return [line for line in text if line]
+
+
 def _text(package: str, name: str) -> str:
     return files(package).joinpath(name).read_text(encoding="utf-8")

@@ -8,7 +8,7 @@ from tailback_studies.reproduction.experiment import Findings, Found, Reproducti
 
 #: Parts of the experiment, one for each round-trip time.
 PARTS: tuple[str, ...] = tuple(f"rtt-{rtt}" for rtt in RTTS_MS)
-#: Number of seeds for each published row. A quick run uses one seed.
+#: Number of seeds for each round-trip time. A quick run uses one seed.
 SEEDS = 5
 
 
@@ -28,17 +28,20 @@ class Ccafct(Reproduction):
         every = request.seeds_or(SEEDS, quick=1)
         quick = request.quick
 
+        rtts = list(dict.fromkeys(row.rtt_ms for row in rows))
+
         def findings(results: Found) -> Findings:
-            made = report.ran(results["rows"], quick=quick)
-            entries = truth.judged(points.entries(rows, results["rows"]))
+            found = dict(zip(rtts, results["rtts"], strict=True))
+            made = report.ran(results["rtts"], quick=quick)
+            entries = truth.judged(points.entries(rows, found))
             written = report.report(entries, made, quick=quick)
             page = report.page(entries, made) if request.page else None
             cells = [entry.json() for entry in entries]
             return Findings(written, cells, truth.summary(entries), truth.judges(entries), page)
 
         kernel = request.engine != "sim"
-        jobs = [points.job(row, seeds=every, quick=quick, kernel=kernel) for row in rows]
-        return Study({"rows": jobs}, findings)
+        jobs = [points.job(rtt, seeds=every, quick=quick, kernel=kernel) for rtt in rtts]
+        return Study({"rtts": jobs}, findings)
 
     def _rows(self, request: Request) -> list[CcafctRow]:
         rows = [row for row in ROWS if f"rtt-{row.rtt_ms}" in request.parts]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Protocol
 
 from tailback.metrics.harm import harm
@@ -12,15 +13,17 @@ from tailback.metrics.statistics import estimate, nearest_rank
 from tailback.report import TableCell
 from tailback.running.batch import Job
 from tailback_studies.experiments.ccafct_2020.layout import STATISTICS, CcafctRow, published
-from tailback_studies.experiments.l4s_tests_2020.points import CCS
+from tailback_studies.experiments.ccafct_2020.spread import interval
 from tailback_studies.reproduction.entries import Entry as BaseEntry
-from tailback_studies.reproduction.sources import scenario, set_value
+from tailback_studies.reproduction.sources import lines, scenario, set_value
 
-#: How long requests start, in s, in a full and a quick run.
-SECONDS, QUICK_SECONDS = 180.0, 60.0
-#: How long the competitor runs before the first request, and how long the last requests may take,
-#: in s.
-BEFORE, AFTER = 20.0, 60.0
+#: Number of requests of each row in a full and a quick run.
+REQUESTS, QUICK_REQUESTS = 900, 300
+#: How long a competitor runs before the first request, how long it runs on after the last one, and
+#: how long the last requests of a run may take, in s.
+BEFORE, TAIL, AFTER = 20, 10, 60
+#: The competitors in the order in which the publication's program runs them.
+ORDER = ("", "cubic", "prague")
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,15 @@ class CcafctEntry(BaseEntry):
 
     row: CcafctRow
     column: str
+    spread: tuple[float, float] | None = None
+    """The 95 % interval of a harm over blocks of requests."""
+
+    @property
+    def is_inside(self) -> bool | None:
+        """Whether the published value is in the interval. None if either is unknown."""
+        if self.spread is None or self.cell.published is None:
+            return None
+        return self.spread[0] <= self.cell.published <= self.spread[1]
 
     @property
     def is_harm(self) -> bool:
@@ -66,51 +78,81 @@ class CcafctEntry(BaseEntry):
             "rtt_ms": self.row.rtt_ms,
             "competitor": self.row.competitor or None,
             "column": self.column,
+            "spread": list(self.spread) if self.spread else None,
         }
 
 
 def job(
-    row: CcafctRow,
+    rtt_ms: int,
     *,
     seeds: int,
     quick: bool = False,
     kernel: bool = False,
     variant: CcafctVariant = AS_PUBLISHED,
 ) -> Job:
-    """Return the job that runs a published row. On Linux, offloads are on, as in the publication.
-
-    On the kernel engine, each request opens a connection, because the guest's client does not reuse
-    connections.
-    """
-    out = made(row, quick=quick, variant=variant)
+    """Return the job that runs all rows of a round-trip time. On Linux, offloads are on, as in the
+    publication, and the row of Prague is left out, because Linux does not have Prague."""
+    competitors = ("cubic",) if kernel else ORDER[1:]
+    out = made(rtt_ms, quick=quick, variant=variant, competitors=competitors)
     if kernel:
         out["path"]["offloads"] = True
-        (source,) = out["traffic"]
-        for key in ("reuse", "idle"):
-            source.pop(key, None)
     return Job(out, {}, seeds)
 
 
 def made(
-    row: CcafctRow, *, quick: bool = False, variant: CcafctVariant = AS_PUBLISHED
+    rtt_ms: int,
+    *,
+    quick: bool = False,
+    competitors: Sequence[str] = ORDER[1:],
+    variant: CcafctVariant = AS_PUBLISHED,
 ) -> dict[str, Any]:
-    """Return the scenario of a published row."""
+    """Return the scenario of a round-trip time: its rows, one after the other."""
     out = scenario(__package__, "requests")
-    seconds = QUICK_SECONDS if quick else SECONDS
-    out["duration"] = f"{BEFORE + seconds + AFTER:g}s"
-    out["path"]["rtt"] = f"{row.rtt_ms}ms"
-    (source,) = out["traffic"]
-    source["stop"] = f"{BEFORE + seconds:g}s"
-    source.update(variant.requests)
-    if row.competitor:
-        options = CCS.get(row.competitor)
-        cc = {"name": row.competitor, **options} if options else row.competitor
-        out["flows"][0]["cc"] = cc
-    else:
+    count = QUICK_REQUESTS if quick else REQUESTS
+    gaps, lengths = requests()
+    lasts = math.ceil(sum(gaps[:count]) / 1e9)
+    out["path"]["rtt"] = f"{rtt_ms}ms"
+    begin, flows, sources = 0, [], []
+    for competitor in ORDER:
+        if competitor and competitor not in competitors:
+            continue
+        (source,) = (one for one in out["traffic"] if one["name"] == source_of(competitor))
+        start = begin + BEFORE * bool(competitor)
+        end = start + lasts + TAIL * bool(competitor)
+        source["start"] = f"{start}s"
+        source["gaps"] = [f"{gap}ns" for gap in gaps[:count]]
+        source["lengths"] = [f"{length}b" for length in lengths[:count]]
+        source.update(variant.requests)
+        sources.append(source)
+        if competitor:
+            (flow,) = (one for one in out["flows"] if one["name"] == competitor)
+            flow.update(start=f"{begin}s", stop=f"{end}s")
+            flows.append(flow)
+        begin = end
+    duration = start + lasts + AFTER
+    out["duration"] = f"{duration}s"
+    if flows:
+        flows[-1]["stop"] = f"{duration}s"
+    out.update(flows=flows, traffic=sources)
+    if not flows:
         del out["flows"]
     for path, value in variant.set.items():
         set_value(out, path, value)
     return out
+
+
+def source_of(competitor: str) -> str:
+    """Return the name of the source of a row's requests."""
+    return f"beside-{competitor}" if competitor else "alone"
+
+
+@cache
+def requests() -> tuple[list[int], list[int]]:
+    """Read the publication's requests: the gap before each in ns, and the length of each response
+    in bytes."""
+    gaps = lines(__package__, "scenarios/gaps.txt")
+    lengths = lines(__package__, "scenarios/lengths.txt")
+    return [int(gap.removesuffix("ns")) for gap in gaps], [int(length) for length in lengths]
 
 
 # --- values --------------------------------------------------------------------------------------
@@ -125,38 +167,48 @@ def statistics(times_ms: Sequence[float]) -> dict[str, float | None]:
     return dict(zip(STATISTICS, (math.exp(logs), middle, high), strict=True))
 
 
-def times_ms(stored: CcafctStored) -> list[float]:
-    """Return the completion times of a run's requests, ms."""
+def times_ms(stored: CcafctStored, row: CcafctRow) -> list[float]:
+    """Return the completion times of a row's requests, in the order of the requests, ms."""
     import polars as pl
 
-    frame = stored.series().filter(pl.col("quantity") == "completion_ns")
-    values: list[float] = (frame["value"] / 1e6).to_list()
+    own = pl.col("flow") == source_of(row.competitor)
+    frame = stored.series().filter(own & (pl.col("quantity") == "completion_ns"))
+    begun = frame["time_ns"] - frame["value"]
+    values: list[float] = (frame["value"] / 1e6).gather(begun.arg_sort()).to_list()
     return values
 
 
 def entries(
-    rows: Sequence[CcafctRow], results: Sequence[Iterable[CcafctStored]]
+    rows: Sequence[CcafctRow], results: Mapping[int, Iterable[CcafctStored]]
 ) -> list[CcafctEntry]:
-    """Return the values of these published rows, in the order of the publication. Harm is computed
-    for each seed, then averaged."""
+    """Return the values of these published rows, in the order of the publication. `results` has the
+    runs of each round-trip time. Harm is computed for each seed, then averaged."""
+    stored = {rtt: list(runs) for rtt, runs in results.items()}
     by_row = {
-        row: {run.seed: statistics(times_ms(run)) for run in stored}
-        for row, stored in zip(rows, results, strict=True)
+        row: {run.seed: times_ms(run, row) for run in stored.get(row.rtt_ms, [])} for row in rows
     }
     known = published()
     out = []
     for row in rows:
+        here, alone = by_row[row], by_row.get(row.alone, {})
         for column in row.columns:
-            values = _column(column, by_row[row], by_row.get(row.alone, {}))
-            quantity, unit = ("harm", "") if column.endswith("_harm") else ("completion_ms", "ms")
+            is_harm = column.endswith("_harm")
+            values = _column(column, _statistics(here), _statistics(alone))
+            quantity, unit = ("harm", "") if is_harm else ("completion_ms", "ms")
             name = f"{row.name}/{column}"
             cell = TableCell.of(name, quantity, unit, known.get((row, column)), estimate(values))
             kept = tuple(value for value in values if value is not None)
-            out.append(CcafctEntry(row, column, cell=cell, values=kept))
+            pairs = [(alone[seed], here[seed]) for seed in here if is_harm and seed in alone]
+            spread = interval(pairs, column.removesuffix("_harm")) if is_harm else None
+            out.append(CcafctEntry(row, column, spread, cell=cell, values=kept))
     return out
 
 
 BySeed = Mapping[int, Mapping[str, float | None]]
+
+
+def _statistics(times: Mapping[int, Sequence[float]]) -> BySeed:
+    return {seed: statistics(every) for seed, every in times.items()}
 
 
 def _column(column: str, by_seed: BySeed, alone: BySeed) -> list[float | None]:

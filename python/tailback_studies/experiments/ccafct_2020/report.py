@@ -29,7 +29,7 @@ BLIND = (
     "The set-up was written from the publication's programs before any comparison. Later changes "
     "are in **Changed after the comparison**; since then no value counts as held out."
 )
-QUICK = " A quick run: published round-trip times only, 60 s of requests, one seed."
+QUICK = " A quick run: published round-trip times only, 300 requests, one seed."
 NAMES = {"geomean": "geometric mean", "median": "median", "p95": "P95"}
 
 
@@ -39,14 +39,15 @@ def ran(results: Sequence[Results], *, quick: bool) -> Facts:
     if results and results[0].engine == "kernel":
         deviations = ["today's Linux instead of the tree of 2020"]
     if quick:
-        deviations.insert(0, "60 s of requests, not 180 s")
-    return facts(results, warmup="20 s", deviations=tuple(deviations))
+        deviations.insert(0, "300 requests, not 900")
+    return facts(results, deviations=tuple(deviations))
 
 
 def sections(entries: Sequence[CcafctEntry], run_facts: Facts) -> list[Section]:
     """Return the sections with the goals, the rows, and the errors beyond the goals."""
     out = [
         Section("result", "How far off", [goals_table(truth.judges(entries), run_facts)]),
+        Section("spread", "Side by side", _spread(entries, run_facts)),
         Section("rows", "Every row", [_rows(entries, run_facts), *_figure(entries, run_facts)]),
         Section("misses", "Errors beyond their limit", _misses(entries, run_facts)),
     ]
@@ -154,6 +155,35 @@ def _misses(entries: Sequence[CcafctEntry], run_facts: Facts) -> list[Block]:
         *left("chance can explain it"),
     ]
     return [Table("misses", "One by one", columns, rows, "", run_facts)]
+
+
+def _spread(entries: Sequence[CcafctEntry], run_facts: Facts) -> list[Block]:
+    """Return the table of harms to the geometric mean, each with its interval."""
+    rows: list[list[Value]] = []
+    for e in entries:
+        if e.column != "geomean_harm" or e.spread is None or e.cell.measured is None:
+            continue
+        known = e.cell.published
+        rows.append(
+            [
+                e.row.rtt_ms,
+                WORDS[e.row.competitor],
+                None if known is None else f"{known:.3f}",
+                f"{e.cell.measured:.3f}",
+                "{:.3f} to {:.3f}".format(*e.spread),
+                {True: "yes", False: "**no**", None: None}[e.is_inside],
+            ]
+        )
+    if not rows:
+        return []
+    columns = [
+        *right("RTT, ms"),
+        *left(""),
+        *right("published", "measured", "95 % interval"),
+        *left("inside"),
+    ]
+    title = "Harm to the geometric mean of the completion times"
+    return [Table("spread", title, columns, rows, "", run_facts)]
 
 
 WHOSE = ("published", "measured", "measured, not published to us")

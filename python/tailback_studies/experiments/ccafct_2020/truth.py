@@ -14,6 +14,9 @@ from tailback_studies.reproduction.judges import Judge, judge
 #: Largest relative error of a value, for times and for harm.
 LIMIT = 0.2
 
+#: The criterion for harm that takes chance into account.
+SPREAD = "harm within its spread"
+
 GOALS: tuple[CellsWithin[CcafctEntry], ...] = (
     CellsWithin("completion_ms", "completion times", "relative", lambda e: not e.is_harm, LIMIT),
     CellsWithin("harm", "harm", "relative", lambda e: e.is_harm, LIMIT),
@@ -32,13 +35,35 @@ def verdicts(entries: Sequence[CcafctEntry]) -> list[CellsVerdict]:
 
 def judges(entries: Sequence[CcafctEntry]) -> list[Judge]:
     """Return the result of each goal, for tables and goals.csv."""
-    return [judge(verdict, entries) for verdict in verdicts(entries)]
+    own = [judge(verdict, entries) for verdict in verdicts(entries)]
+    held = inside(entries)
+    if held:
+        own.append(
+            Judge(
+                judge=SPREAD,
+                error="absolute",
+                limit="95 % interval over blocks of requests",
+                cells=len(held),
+                median=None,
+                p90=None,
+                within=sum(held),
+                holds=all(held),
+            )
+        )
+    return own
+
+
+def inside(entries: Iterable[CcafctEntry]) -> list[bool]:
+    """Return for each published harm whether it is in the interval of the measured one."""
+    return [entry.is_inside for entry in entries if entry.is_inside is not None]
 
 
 def summary(entries: Sequence[CcafctEntry]) -> list[dict[str, Any]]:
     """Return `summary` of `reproduce --json`. The errors by quantity come first, then the errors by
     goal."""
-    return goals.summary(entries, verdicts(entries))
+    rows = goals.summary(entries, verdicts(entries))
+    held = inside(entries)
+    return [*rows, goals.counted_row("harm_spread", held)] if held else rows
 
 
 def missed(entries: Iterable[CcafctEntry]) -> list[CcafctEntry]:
