@@ -53,6 +53,28 @@ def published() -> Mapping[tuple[CcafctRow, str], float]:
     return out
 
 
+@dataclass(frozen=True)
+class OnLinux:
+    """The geometric mean of a row on the kernel engine, and its harm with its interval."""
+
+    geomean_ms: float
+    harm: float | None
+    spread: tuple[float, float] | None
+
+
+@cache
+def on_linux() -> Mapping[CcafctRow, OnLinux]:
+    """Read the results of the kernel engine, which the README describes."""
+    out = {}
+    for line in published_rows(__package__, "linux.csv"):
+        known = bool(line["geomean_harm"])
+        spread = (float(line["low"]), float(line["high"])) if known else None
+        harm = float(line["geomean_harm"]) if known else None
+        row = CcafctRow(int(line["rtt_ms"]), line["competitor"])
+        out[row] = OnLinux(float(line["geomean_ms"]), harm, spread)
+    return out
+
+
 @cache
 def published_rtts() -> tuple[int, ...]:
     """Return the round-trip times that have published values in this package."""

@@ -12,7 +12,12 @@ from tailback.report.tables import left, right, setup, words
 from tailback.store.results import Results
 from tailback_studies.experiments.ccafct_2020 import truth
 from tailback_studies.experiments.ccafct_2020.causes import CHANGED, DECLARED, QUESTIONS
-from tailback_studies.experiments.ccafct_2020.layout import STATISTICS, WORDS, CcafctRow
+from tailback_studies.experiments.ccafct_2020.layout import (
+    STATISTICS,
+    WORDS,
+    CcafctRow,
+    on_linux,
+)
 from tailback_studies.experiments.ccafct_2020.points import CcafctEntry
 from tailback_studies.experiments.l4s_tests_2020 import charts
 from tailback_studies.reproduction.goals import goal_of
@@ -158,32 +163,54 @@ def _misses(entries: Sequence[CcafctEntry], run_facts: Facts) -> list[Block]:
 
 
 def _spread(entries: Sequence[CcafctEntry], run_facts: Facts) -> list[Block]:
-    """Return the table of harms to the geometric mean, each with its interval."""
-    rows: list[list[Value]] = []
+    """Return the tables of geometric means alone, and of the harm to them with its interval, for
+    rows with a published value. A report of the simulator also shows the results of Linux."""
+    linux = {} if run_facts.engine.startswith("kernel") else on_linux()
+    times: list[list[Value]] = []
+    harms: list[list[Value]] = []
     for e in entries:
-        if e.column != "geomean_harm" or e.spread is None or e.cell.measured is None:
+        if e.cell.measured is None or e.cell.published is None:
             continue
-        known = e.cell.published
-        rows.append(
-            [
-                e.row.rtt_ms,
-                WORDS[e.row.competitor],
-                None if known is None else f"{known:.3f}",
-                f"{e.cell.measured:.3f}",
-                "{:.3f} to {:.3f}".format(*e.spread),
-                {True: "yes", False: "**no**", None: None}[e.is_inside],
-            ]
+        there = linux.get(e.row)
+        if e.column == "geomean_ms" and not e.row.competitor:
+            line: list[Value] = [e.row.rtt_ms, _number(e.cell.published, ".1f")]
+            line += [_number(e.cell.measured, ".1f")]
+            times.append([*line, *([_number(there.geomean_ms, ".1f")] if there else [])])
+        elif e.column == "geomean_harm" and e.spread is not None:
+            line = [e.row.rtt_ms, WORDS[e.row.competitor], _number(e.cell.published, ".3f")]
+            line += [_harm(e.cell.measured, e.spread, e.cell.published)]
+            if linux:
+                harm, spread = (there.harm, there.spread) if there else (None, None)
+                line.append(_harm(harm, spread, e.cell.published))
+            harms.append(line)
+    measured = right("measured", *(["Linux"] if linux else []))
+    columns = [*right("RTT, ms", "published, ms"), *measured]
+    title = "Geometric mean of the completion times of requests alone, ms"
+    out: list[Block] = []
+    if times:
+        out.append(Table("alone", title, columns, times, "", run_facts))
+    if harms:
+        title = "Harm to the geometric mean, with its 95 % interval"
+        columns = [*right("RTT, ms"), *left(""), *right("published"), *measured]
+        caption = (
+            "The word 'outside' marks intervals without the published value. Times alone fit hosts "
+            "that do not remember yet, times beside CUBIC need hosts that do. In which order the "
+            "server closed is not known."
         )
-    if not rows:
-        return []
-    columns = [
-        *right("RTT, ms"),
-        *left(""),
-        *right("published", "measured", "95 % interval"),
-        *left("inside"),
-    ]
-    title = "Harm to the geometric mean of the completion times"
-    return [Table("spread", title, columns, rows, "", run_facts)]
+        out.append(Table("spread", title, columns, harms, caption, run_facts))
+    return out
+
+
+def _number(value: float | None, digits: str) -> Value:
+    return None if value is None else f"{value:{digits}}"
+
+
+def _harm(value: float | None, spread: tuple[float, float] | None, known: float | None) -> Value:
+    if value is None or spread is None:
+        return None
+    text = "{:.3f} ({:.3f} to {:.3f})".format(value, *spread)
+    inside = known is None or spread[0] <= known <= spread[1]
+    return text if inside else Mark(f"{text}, outside", "miss")
 
 
 WHOSE = ("published", "measured", "measured, not published to us")
