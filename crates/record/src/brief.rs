@@ -6,7 +6,7 @@ use std::io::Write;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// The key of the flows in a summary.
+/// The JSON key under which a summary lists its flows.
 const FLOWS: &str = "flows";
 
 /// Returns the JSON of a summary with only its first `most` flows. Also returns the number of

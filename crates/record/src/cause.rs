@@ -1,4 +1,4 @@
-//! The causes of drops and marks, and counters for them.
+//! Names the causes of drops and marks, and counts them.
 
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +23,7 @@ macro_rules! causes {
         }
 
         impl Cause {
-            /// Every cause, in the order of the counters.
+            /// All causes, in the order of [`Counts`].
             pub const ALL: [Cause; Self::COUNT] = [$(Cause::$variant),*];
             /// Number of causes.
             pub const COUNT: usize = [$($name),*].len();
@@ -95,7 +95,7 @@ impl Cause {
 /// What happened to a packet at a link, as a capture shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seen {
-    /// The packet arrived. Neither a schedule nor the queue has handled it yet.
+    /// The packet arrived. The packet arrives; neither a schedule nor the queue has handled it yet.
     Arrived,
     /// The packet left the queue with its final ECN field.
     Left,
@@ -103,8 +103,8 @@ pub enum Seen {
     Dropped(Cause),
 }
 
-/// Counters, one for each [`Cause`]. Sums saturate, because an untrusted guest may send any
-/// numbers.
+/// Counters, one for each [`Cause`]. Sums saturate instead of overflowing, because an untrusted
+/// guest may send any numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts(pub [u64; Cause::COUNT]);
 

@@ -1,5 +1,5 @@
-//! The durations of requests. A request is one connection of a source such as `web`, or a chunk of
-//! a flow.
+//! Records the durations of requests. A request is one connection of a source such as `web`, or a
+//! chunk of a flow.
 
 use serde::{Deserialize, Serialize};
 

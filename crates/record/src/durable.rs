@@ -27,7 +27,7 @@ const FEW: usize = 4;
 /// as to sync the files of a run one by one.
 const MUCH_KIB: u64 = 16 << 10;
 
-/// The finished runs of a store that are not synced yet.
+/// Finished runs that are not synced to disk yet.
 #[derive(Debug)]
 pub(crate) struct Pending {
     runs: PathBuf,
@@ -65,8 +65,8 @@ impl Pending {
         match self.syncing.try_lock() {
             Ok(_guard) => self.sync(),
             Err(TryLockError::Poisoned(_)) => self.sync(),
-            // Another thread is syncing. That thread, or the next call of `add` or `settle`, syncs
-            // this run.
+            // Another thread is syncing. Either that thread or the next call of `add` or `settle`
+            // syncs this run too.
             Err(TryLockError::WouldBlock) => Ok(()),
         }
     }
@@ -207,7 +207,8 @@ mod tests {
             }
             pending.add(&n.to_string()).expect("added");
         }
-        // A group ends after a second, and a slow machine may need several groups.
+        // A group is synced after a second, so a slow machine may need several groups for these
+        // runs.
         pending.settle().expect("synced");
         let supported = sync_file_system(folder.path()).expect("synced");
         assert!(SYNCS.get() <= 50 || !supported, "{} syncs", SYNCS.get());

@@ -66,7 +66,8 @@ pub struct Timing {
     pub host: String,
     /// Number of data packets that TCP senders sent.
     pub data_packets: u64,
-    /// Number of calendar events. For the kernel engine, number of packets captured.
+    /// Number of calendar events that the simulator processed. For the kernel engine, number of
+    /// packets captured.
     pub events: u64,
     /// Largest memory of the run's process, bytes. `None` if the run does not have its own process.
     pub memory_bytes: Option<u64>,
@@ -122,8 +123,8 @@ impl Store {
     }
 
     /// Moves a damaged run to `runs/.damaged`. Returns a description of the damage and the new
-    /// path, or `None` if the run is intact. `found` describes damage that a caller has found and
-    /// that hashes do not show.
+    /// path, or `None` if the run is intact. A caller passes in `found` a description of damage
+    /// that the hashes do not reveal.
     pub fn set_aside(&self, run_id: &str, found: Option<&str>) -> io::Result<Option<String>> {
         let path = self.path(run_id);
         if found.is_none() && !matches!(stored::check(&path), Err(Fault::Damaged(_))) {
@@ -132,8 +133,8 @@ impl Store {
         let damaged = self.runs.join(DAMAGED);
         fs::create_dir_all(&damaged).map_err(|e| at(&damaged, e))?;
         refuse_link(&damaged)?;
-        // Another process may move the same damaged run and then store it again. Lock the folder
-        // and check the run once more, so that the repeated run is not moved.
+        // Meanwhile, another process may move the same damaged run, repeat it and store the result.
+        // So lock the folder and check the run once more: the repeated run must not be moved.
         let lock = lock_of(&damaged).map_err(|e| at(&damaged, e))?;
         lock.lock().map_err(|e| at(&damaged, e))?;
         let what = match (stored::check(&path), found) {
@@ -154,7 +155,7 @@ impl Store {
     }
 
     /// Returns the path for a file of an unfinished run. [`Store::write`] moves the file to the
-    /// run's folder. Call it or [`Store::discard`] afterwards.
+    /// run's folder. Call [`Store::write`] or [`Store::discard`] afterwards.
     pub fn scratch_file(&self, run_id: &str, name: &str) -> io::Result<PathBuf> {
         let folder = self.scratch.path().join(run_id);
         fs::create_dir_all(&folder).map_err(|e| at(&folder, e))?;
@@ -287,7 +288,7 @@ fn write_files(
     files.insert(stored::HISTOGRAMS.to_owned(), entry_of(&mark, Some(rows)));
 
     let mut timing = serde_json::to_value(timing).map_err(io::Error::from)?;
-    // The manifest has no hash of this file, so the file itself states the run to which it belongs.
+    // The manifest has no hash of this file, so the file itself states the id of its run.
     timing["run_id"] = manifest.run_id.into();
     for (name, object) in [
         (stored::TIMING, timing),

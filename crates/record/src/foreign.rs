@@ -7,7 +7,7 @@ use std::io::Read as _;
 use std::path::Path;
 
 /// Returns the text of a regular file of at most `limit` bytes, or an error. The error does not
-/// quote the file.
+/// quote the file's content.
 pub fn read_text(path: &Path, limit: u64) -> Result<String, String> {
     let file = open(path).map_err(|error| error.to_string())?;
     let about = file.metadata().map_err(|error| error.to_string())?;

@@ -12,7 +12,7 @@ pub const IPV4: usize = 20;
 pub const TCP: usize = 20;
 /// Bytes of a UDP header.
 pub const UDP: usize = 8;
-/// Largest number of bytes of TCP options.
+/// Largest size of all TCP options of a segment, bytes.
 pub const TCP_OPTIONS: usize = 40;
 
 /// The addresses and port of one end.
@@ -26,7 +26,7 @@ pub struct Host {
     pub port: u16,
 }
 
-/// What the headers of TCP and UDP packets have in common.
+/// The fields that TCP and UDP packets share.
 #[derive(Clone, Copy, Debug)]
 pub struct Envelope {
     /// The end that sends the packet.
@@ -49,7 +49,7 @@ pub mod flags {
     pub const ECE: u16 = 0x040;
     /// Congestion Window Reduced.
     pub const CWR: u16 = 0x080;
-    /// AE, the former NS.
+    /// The flag AE, which was formerly called NS.
     pub const AE: u16 = 0x100;
 }
 
@@ -64,7 +64,7 @@ pub struct Segment<'a> {
     pub flags: u16,
     /// The window field, after window scaling.
     pub window: u16,
-    /// Options. Their length is a multiple of 4 bytes and at most [`TCP_OPTIONS`].
+    /// Options. The TCP options. Their length is a multiple of 4 bytes and at most [`TCP_OPTIONS`].
     pub options: &'a [u8],
 }
 
@@ -144,9 +144,8 @@ impl Options {
         fits
     }
 
-    /// Adds the AccECN option in order 1 (RFC 9768 section 3.2.3), with 24-bit byte counters of
-    /// ECT(1), CE and ECT(0), or only the first of these. The option may replace the SACK option's
-    /// padding.
+    /// Adds the AccECN option in order 1 (RFC 9768 section 3.2.3). It has 24-bit byte counters of
+    /// ECT(1), CE and ECT(0), or only of ECT(1). The option may replace the SACK option's padding.
     pub fn accecn(&mut self, counters: &[u32]) -> bool {
         let counters = &counters[..counters.len().min(3)];
         let len = 2 + 3 * counters.len();
@@ -179,7 +178,7 @@ impl Options {
         if self.len + whole > self.room {
             return false;
         }
-        // All bytes are NOPs at the beginning, so the padding does not have to be written.
+        // All bytes are initially NOPs, so padding does not have to be written.
         self.len += whole;
         self.bytes[self.len - option.len()..self.len].copy_from_slice(option);
         true
@@ -379,7 +378,8 @@ mod tests {
 
     #[test]
     fn no_datagram_says_that_it_has_no_checksum() {
-        // For exactly one port, the computed checksum is 0. UDP sends such a checksum as all ones.
+        // Among all ports, exactly one makes the computed checksum 0. UDP sends such a checksum as
+        // all ones.
         let mut all_ones = 0;
         for port in 0..=u16::MAX {
             let mut envelope = envelope(100);

@@ -1,5 +1,5 @@
-//! Measures frames of media and requests with echoes. A frame has a number and consists of one or
-//! more datagrams. It is complete when all of them have arrived.
+//! Measures two kinds of frames: frames of media, and requests with echoes (pings). A frame has a
+//! number and consists of one or more datagrams. It is complete when all of them have arrived.
 //!
 //! A ping counts as a frame of one datagram, which is complete when its echo arrives.
 //!
@@ -22,8 +22,8 @@ use crate::Histogram;
 
 /// Time after which an incomplete frame is considered lost, ns.
 const GIVEN_UP_NS: u64 = 10_000_000_000;
-/// A gap between playable frames that exceeds the frame interval by this time (ns) is a stall,
-/// unless it is shorter than three frame intervals.
+/// A gap between two playable frames is a stall if it is longer than the frame interval plus this
+/// time (ns), and also longer than three frame intervals.
 const STALL_NS: u64 = 150_000_000;
 
 /// Parameters that determine which frames are late or playable, and when a stall occurs.
@@ -37,7 +37,7 @@ pub struct FrameRules {
     pub group: u64,
 }
 
-/// A frame that is not settled: this frame, or a frame before it, may still become complete or
+/// A frame that is not settled. Either this frame or an earlier frame may still become complete or
 /// lost.
 #[derive(Clone, Debug)]
 struct Frame {
@@ -61,7 +61,8 @@ pub struct Frames {
     frames: VecDeque<Frame>,
     /// Whether the next frame can be played if it depends on the previous frame.
     playable: bool,
-    /// When the last playable frame was played. Before that, when the first frame was captured.
+    /// When the latest playable frame was played. Before the first playable frame, the time at
+    /// which the first frame was captured.
     played_ns: Option<u64>,
     out: FrameOutcome,
 }
@@ -181,7 +182,8 @@ impl Frames {
     }
 
     /// Counts the first unsettled frame and removes it from the list. If `lost` is true, an
-    /// incomplete frame counts as lost. A deadline after `end_ns` counts as neither met nor missed.
+    /// incomplete frame counts as lost. If the deadline is after `end_ns`, the frame counts as
+    /// neither late nor in time.
     fn settle(&mut self, lost: bool, end_ns: u64) {
         let Some(frame) = self.frames.pop_front() else {
             return;

@@ -16,7 +16,8 @@ const SUB_BITS: u32 = 10;
 const BLOCKS: usize = 55;
 /// Number of buckets in a page.
 const PAGE: usize = 64;
-/// When a bucket reaches this number of values, the number is carried to the list.
+/// When a bucket reaches this number of values, the number is added to the list of carries, and the
+/// bucket restarts at 0.
 const CARRY: u64 = 1 << 8;
 /// `NO_ROW` marks a power of two without a row. `NO_PAGE` marks a part of a row without a page.
 const NO_ROW: u8 = u8::MAX;
@@ -42,7 +43,7 @@ pub struct Histogram {
     max: u64,
 }
 
-/// A histogram as it is sent between processes, with only its non-empty buckets.
+/// The form in which processes send a histogram. It lists only the non-empty buckets.
 #[derive(Serialize, Deserialize)]
 struct Sparse {
     sum: u128,
@@ -77,7 +78,7 @@ impl TryFrom<Sparse> for Histogram {
             if block >= BLOCKS || slot >= SUB {
                 return Err("a bucket that no histogram has");
             }
-            // Check the total for overflow first. Then the counts of the buckets cannot overflow
+            // Check that the total does not overflow. If it does not, no bucket can overflow
             // either.
             let count = histogram.count.checked_add(n);
             histogram.count = count.ok_or("more values than can be counted")?;
@@ -348,7 +349,8 @@ mod tests {
         assert_eq!(Histogram::new().percentile(50.0), None);
     }
 
-    /// Compares a histogram with a list of values. Some counts of the histogram exceed one byte.
+    /// Compares a histogram with a list of values. Some buckets of the histogram have more values
+    /// than one byte can count.
     #[test]
     fn nothing_is_lost_of_what_is_carried() {
         let mut histogram = Histogram::new();
@@ -370,8 +372,8 @@ mod tests {
         assert_eq!(found, counts.map(|(_, n)| 2 * n));
     }
 
-    /// Tests that the buckets of a flow whose RTT doubles need a kilobyte, and that other parts of
-    /// the histogram need little more.
+    /// Tests the memory of a histogram of a flow whose RTT doubles. Its buckets need a kilobyte,
+    /// and its other parts need little more.
     #[test]
     fn a_histogram_is_small() {
         assert!(size_of::<Histogram>() <= 176);

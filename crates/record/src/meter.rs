@@ -1,7 +1,7 @@
 //! Counts arrivals, departures, drops and marks at a link, with the same definitions for every
 //! engine.
 //!
-//! A [`Meter`] receives a packet as three plain numbers: the number in the packet, the frame length
+//! A [`Meter`] receives three numbers for each packet: the number in the packet, the frame length
 //! and the time. The simulator reports events as they happen, but the kernel engine derives them
 //! from captures and finds a drop only later. The results must therefore not depend on the order of
 //! the calls. For example, the integral of the backlog is computed as the sum over packets of
@@ -18,9 +18,9 @@ use crate::paged::Paged;
 use crate::series::SeriesKey;
 use crate::{Cause, ClassPlan, Counts, Histogram, LinkOutcome, Outcome, Series};
 
-/// Returns the owner of each packet number: a flow, a source or a program. The first numbers belong
-/// to flows, then sources, then programs, one number each. The numbers after these belong to the
-/// connections of sources. `connections` is the number of connections of each source, or 0.
+/// Returns the owner of each packet number: a flow, a source or a program. Each flow has one
+/// number, then each source, then each program. The connections of sources have the numbers after
+/// those of the programs. `connections` is the number of connections of each source, or 0.
 pub fn owners(
     flows: usize,
     connections: impl IntoIterator<Item = u32>,
@@ -51,8 +51,8 @@ pub struct Meter {
     backlog: u64,
     backlog_max: u64,
     /// Sum of length times departure time over all departed packets, minus the sum of length times
-    /// arrival time over all arrived packets, byte x ns. When the queue is empty, this is the
-    /// integral of its backlog.
+    /// arrival time over all arrived packets, byte x ns. At a time when the queue is empty, this
+    /// difference equals the integral of its backlog.
     held: i128,
     /// The owner (flow or source) of each packet number.
     owners: Arc<[u32]>,
@@ -68,14 +68,14 @@ pub struct Meter {
     details: Option<Box<Details>>,
 }
 
-/// Measurements of packets that only some runs need.
+/// Further measurements, which only some runs need.
 #[derive(Default)]
 struct Details {
     classes: Option<ClassRecorder>,
     programs: ProgramDelays,
 }
 
-/// Queue delays of programs' packets, by owner.
+/// The queue delays of the packets of each program.
 #[derive(Default)]
 struct ProgramDelays {
     /// Number of the first program among the owners.
@@ -212,7 +212,7 @@ impl Meter {
         self.count(number, cause, at_ns);
     }
 
-    /// Counts a mark or a loss after the queue. Neither changes the backlog.
+    /// Counts a mark, or the loss of a packet after the queue. Neither event changes the backlog.
     pub fn count(&mut self, number: u32, cause: Cause, at_ns: u64) {
         let owner = self.owners[number as usize];
         if at_ns >= self.warmup_ns {
@@ -349,7 +349,7 @@ impl Outcome {
             minima: meter.minima,
             events: meter.timeline,
         };
-        // Packets that are still in the queue have waited since their arrival.
+        // Include packets that are still in the queue. They have waited since their arrival.
         let waited = i128::from(meter.backlog) * i128::from(end_ns.max(meter.warmup_ns));
         self.links.push(LinkOutcome {
             name: link.name,

@@ -46,12 +46,13 @@ pub struct Outcome {
     pub unwatched: bool,
 }
 
-/// Packet counts that show whether the capture of a run is complete.
+/// Packet counts of a capture. They show whether the capture is complete.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PacketCount {
     /// Number of packets in the capture. A packet counts once at every interface that captures it.
     pub recorded: u64,
-    /// Number of packets that are not in the capture because it reached its size limit.
+    /// Number of packets that are missing from the capture because the capture had reached its size
+    /// limit.
     pub lost: u64,
 }
 
@@ -130,7 +131,8 @@ pub struct LinkOutcome {
     pub backlog_byte_ns: u128,
     /// Largest backlog, bytes.
     pub backlog_max_bytes: u64,
-    /// Total drops and marks from the queue's own counters, if packets were not captured.
+    /// Total drops and marks according to the queue's own counters. Set if packets were not
+    /// captured.
     pub totals: Option<Totals>,
     /// Samples over time, if any were taken.
     pub samples: Option<LinkSamples>,
@@ -183,7 +185,7 @@ pub struct TrafficOutcome {
     pub account: Option<Account>,
 }
 
-/// The measurements of echoes.
+/// The measurements of a source whose receiver echoes datagrams.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct EchoOutcome {
     /// Number of requests sent.

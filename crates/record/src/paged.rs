@@ -1,5 +1,5 @@
-//! A sparse table, indexed by number. For example, it contains a link's counters by flow if only
-//! some flows use the link. A page is allocated at the first write to one of the page's numbers.
+//! A sparse table, indexed by number. For example, it contains the counters of each flow at a link
+//! that only some flows use. A page is allocated at the first write to one of the page's numbers.
 
 use crate::fetch;
 

@@ -44,8 +44,9 @@ impl<W: Write> PacketCapture<W> {
         })
     }
 
-    /// Appends a packet of `len` bytes on the wire. `bytes` are the first bytes of the packet.
-    /// Packets beyond the limit are only counted. Calls must be in the order of time.
+    /// Appends a packet of `len` bytes on the wire. `bytes` are the first bytes of the packet. If
+    /// the capture has reached its limit, the packet is only counted. Calls must be in the order of
+    /// time.
     pub fn packet(
         &mut self,
         link: u32,
@@ -68,7 +69,7 @@ impl<W: Write> PacketCapture<W> {
         self.file.packet(interface, time_ns, len, bytes, comment)
     }
 
-    /// Returns the writer. What it has received so far is always a complete file.
+    /// Returns the writer. The data written so far is always a complete file.
     pub fn get_ref(&self) -> &W {
         &self.file.writer
     }
@@ -108,7 +109,8 @@ const IF_TSRESOL: u16 = 9;
 
 /// A capture that is being written.
 ///
-/// Only the current block is buffered, so `writer` should be a `BufWriter`.
+/// Where the capture is written. Only the current block is buffered here, so this should be a
+/// `BufWriter`.
 #[derive(Debug)]
 struct PacketFile<W: Write> {
     writer: W,

@@ -25,7 +25,7 @@ pub struct Measures {
     /// Payload bytes that arrived at the sender's host, counted like `delivered_bytes`.
     pub back_bytes: u64,
     /// Round-trip times, ns. For TCP, one sample for each ACK of data that was never retransmitted.
-    /// For other protocols, estimates: the base RTT plus the measured queue delays.
+    /// For other protocols, each value is an estimate: the base RTT plus the measured queue delays.
     pub rtt: Histogram,
     /// Whether `rtt` contains estimates instead of samples.
     pub rtt_estimated: bool,
@@ -38,7 +38,7 @@ pub struct Measures {
     /// Not-ECT, ECT(1), ECT(0), CE.
     pub ecn_sent: [u64; 4],
     /// Time from the first to the last packet with payload, including the warm-up, ns. `None` if
-    /// more packets might follow.
+    /// further packets might have followed after the run.
     pub completion_ns: Option<u64>,
 }
 
@@ -77,8 +77,8 @@ pub struct ProgramOutcome {
     /// Measurements of each 5-tuple, in the order of their first packets. If there are more than
     /// [`MAX_TUPLES`], the last entry sums up all other 5-tuples.
     pub tuples: Vec<TupleOutcome>,
-    /// Exit status and end time of the sender's and of the receiver's program. `None` if the
-    /// program was still running, or if the side runs no program.
+    /// How the sender's program and the receiver's program ended. `None` if the program was still
+    /// running, or if the side runs no program.
     pub ends: [Option<Ended>; 2],
     /// Numbers that the scenario reads from the program's output files, by name. `None` if a number
     /// was not found.
@@ -104,7 +104,7 @@ pub const MAX_TUPLES: usize = 1000;
 /// The measurements of the packets of a 5-tuple, in both directions.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TupleOutcome {
-    /// Number of 5-tuples whose measurements are summed up here: 1, except in the last entry.
+    /// Number of 5-tuples whose measurements this entry sums up. It is 1, except in the last entry.
     pub tuples: u64,
     /// The number of the protocol.
     pub protocol: u8,
@@ -117,12 +117,12 @@ pub struct TupleOutcome {
     pub measures: Measures,
 }
 
-/// How a side of a program ended.
+/// How the program on one of the two hosts ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ended {
-    /// Exit status. If signal n ended the program, 128 + n.
+    /// Exit status. The exit status. If signal n ended the program, 128 + n.
     pub status: i32,
-    /// When the side ended, ns.
+    /// When the program ended, ns.
     pub at_ns: u64,
 }
 

@@ -1,5 +1,5 @@
-//! Responsiveness under working conditions: round trips per minute while the link is loaded, as a
-//! traffic source measures it.
+//! Results of a test of responsiveness under working conditions. A traffic source measures how many
+//! round trips per minute are possible while it loads the link.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use crate::Histogram;
 /// Confidence in the result of a test of responsiveness.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Confidence {
-    /// The test was too short to average over enough intervals.
+    /// The test was too short: it has too few intervals to average over.
     #[default]
     Low,
     /// Goodput or responsiveness was not stable.
@@ -34,7 +34,7 @@ pub struct ResponsivenessOutcome {
     /// Durations of foreign probes, each of which opens a new connection, ns. A duration includes
     /// the handshake and the fetch.
     pub foreign: Histogram,
-    /// Durations of probes on the connections that load the link (bulk connections), ns.
+    /// Durations of probes on bulk connections, which load the link, ns.
     pub loaded: Histogram,
     /// Round trips per minute of foreign probes.
     pub foreign_rpm: Option<f64>,

@@ -1,8 +1,8 @@
-//! Declares the quantities of flows, links and programs that are sampled over time, and when each
-//! sample becomes a row of the series.
+//! Declares the quantities of flows, links and programs that are sampled over time. For each
+//! quantity, it declares when a sample becomes a row of the series.
 //!
 //! To add a quantity, add its line here, and set the new field in each engine that knows the value.
-//! Algorithms declare additional internal values to sample, called gauges.
+//! In addition, algorithms declare gauges: internal values that are also sampled.
 
 use crate::{Series, SeriesId};
 
@@ -33,7 +33,7 @@ pub enum When {
 }
 
 impl When {
-    /// Returns the words that describe this in the documentation.
+    /// Returns the words with which the documentation says when the quantity is recorded.
     pub const fn doc(self) -> &'static str {
         match self {
             When::State => "every interval; with `series = \"acks\"` after every ACK",
@@ -73,7 +73,7 @@ macro_rules! quantities {
 }
 
 quantities! {
-    /// The state of a flow. `None` is a value that is unknown or does not exist.
+    /// The state of a flow. A field is `None` if its value is unknown or does not exist.
     FlowState {
         cwnd, "segments", State, "Congestion window.";
         ssthresh, "segments", State, "Slow-start threshold. It has no value until the sender sets \

@@ -1,5 +1,5 @@
-//! Scratch folders. A process writes files into its scratch folder before it moves them to their
-//! final folder, which has the same parent.
+//! Scratch folders. Manages scratch folders. A process writes files into its scratch folder, then
+//! moves them to their final folder. Both folders have the same parent.
 //!
 //! Each scratch folder has a lock file beside it, which the owning process keeps locked. If another
 //! process can lock this file, the owner has ended. The next process that opens a scratch folder
@@ -117,9 +117,9 @@ fn is_name(name: &str) -> bool {
         .is_some_and(|(process, serial)| number(process) && number(serial))
 }
 
-/// Deletes a folder and its content, as far as possible. Only this function deletes folders in
-/// tailback's Rust code, and it is only called for scratch folders. Symbolic links are deleted, but
-/// their targets are not.
+/// Deletes a folder and its content, as far as possible. In tailback's Rust code, no other function
+/// deletes folders. This function is called only for scratch folders. Symbolic links are deleted,
+/// but their targets are not.
 fn remove(folder: &Path) {
     let _ = fs::remove_dir_all(folder);
 }

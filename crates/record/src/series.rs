@@ -1,4 +1,5 @@
-//! Time series and events of a run in long form: each row is (time, flow, link, quantity, value).
+//! Stores the time series and events of a run in long form. Each row is (time, flow, link,
+//! quantity, value).
 
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +14,7 @@ impl SeriesId {
     }
 }
 
-/// Identifies a series: a flow or source, a link, and a quantity.
+/// Identifies a series by a flow or source, a link, and a quantity.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeriesKey {
     /// The flow or traffic source to which the series belongs, if any.
@@ -127,7 +128,8 @@ impl Series {
 mod tests {
     use super::*;
 
-    /// Returns a series with this many rows. Its 80 MB of memory are reserved but never written.
+    /// Returns a series with this many rows. Its memory of 80 MB is reserved but never written, so
+    /// it does not use 80 MB of RAM.
     fn full(rows: usize) -> Series {
         Series {
             key: vec![0; rows],

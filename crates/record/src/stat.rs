@@ -33,7 +33,7 @@ pub struct Stat {
 }
 
 impl Stat {
-    /// The statistics that are usually written, in the order of the JSON.
+    /// The statistics of most quantities, in the order of the JSON.
     pub const NAMES: &'static [&'static str] = &[
         "n", "mean", "stddev", "p1", "p25", "p50", "p75", "p99", "max",
     ];
@@ -121,13 +121,13 @@ impl Stat {
         ]
     }
 
-    /// Selects the statistics to write, by name.
+    /// Selects by name which statistics are written.
     pub fn only(&self, names: &'static [&'static str]) -> Only<'_> {
         Only { stat: self, names }
     }
 }
 
-/// Selected statistics, for writing.
+/// The selected statistics of a quantity, which are written as JSON.
 #[derive(Clone, Copy, Debug)]
 pub struct Only<'a> {
     stat: &'a Stat,

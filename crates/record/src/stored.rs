@@ -29,7 +29,7 @@ pub const HISTOGRAMS: &str = "histograms.parquet";
 pub const ACCOUNT: &str = "account.json";
 /// Headers of packets.
 pub const PACKETS: &str = "packets.pcapng";
-/// Wall and CPU time.
+/// Wall time and CPU time of the run.
 pub const TIMING: &str = "timing.json";
 
 const MAX_JSON: u64 = 64 << 20;
@@ -39,7 +39,7 @@ const MAX_TABLE: u64 = 1 << 30;
 /// Format version of a run folder.
 pub const FORMAT: u32 = 2;
 
-/// Why a folder or file cannot be used.
+/// Why a run folder or one of its files cannot be used.
 #[derive(Debug)]
 pub enum Fault {
     /// The folder does not exist.
@@ -237,7 +237,7 @@ fn is_of_program(name: &str) -> bool {
     parts.next() == Some(PROGRAMS) && parts.clone().count() > 1 && parts.all(inside)
 }
 
-/// Returns the files that a manifest lists, or `None` if a run cannot have these files.
+/// Returns the files that a manifest lists. Returns `None` if no run can have these files.
 fn files_of(table: &Value) -> Option<BTreeMap<String, (Mark, Option<u64>)>> {
     let mut files = BTreeMap::new();
     for (name, entry) in table.as_object()? {

@@ -37,7 +37,7 @@ pub const HISTOGRAMS: &str = "message histograms {
     required int64 count;
 }";
 
-/// Number of rows in a row group. A small number limits the memory for writing and reading.
+/// Number of rows in a row group. A small row group needs little memory to write and to read.
 const GROUP_ROWS: usize = 1 << 20;
 
 /// Largest factor by which compressed data can expand. Snappy's longest copy encodes 64 bytes in 3
@@ -145,9 +145,9 @@ fn values_of(pages: &mut dyn PageReader) -> Result<u64, ParquetError> {
     Ok(values)
 }
 
-/// Writes one series after the other, and returns the number of rows. In this order, equal keys are
-/// adjacent in a row group, so they compress well. A reader also finds all rows of a series in one
-/// place.
+/// Writes one series after the other, and returns the number of rows. In this order, rows with
+/// equal keys are adjacent, so the keys compress well. A reader also finds all rows of a series in
+/// one place.
 pub fn write_series<W: Write + Send>(
     writer: &mut SerializedFileWriter<W>,
     series: &Series,

@@ -1,11 +1,11 @@
-//! The account of a run, which helps to explain the run's results. It records what each sender
-//! waited for, every reduction of a sender's window, which flows filled a queue, and when packets
-//! were dropped and marked. `tailback explain` reads it.
+//! Records the account of a run, which explains the run's results. The account records what each
+//! sender waited for, every reduction of a sender's window, which flows filled a queue, and when
+//! packets were dropped and marked. `tailback explain` reads it.
 //!
-//! Every run records this account, so it must cost very little. The account counts reductions by
-//! reason, and lists at most [`LISTED`] reductions per flow. Reductions, drops and marks are
-//! recorded from the start of the run. Events during the warm-up and events after it have separate
-//! counters.
+//! Every run records this account, so recording must take very little time and memory. The account
+//! counts reductions by reason, and lists at most [`LISTED`] reductions per flow. Reductions, drops
+//! and marks are recorded from the start of the run. Events during the warm-up and events after it
+//! have separate counters.
 
 use std::collections::BTreeMap;
 
@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 use crate::Cause;
 use crate::paged::Paged;
 
-/// Largest number of reductions in the list of a flow. The counters also include the reductions
-/// that are not listed.
+/// Largest number of reductions in the list of a flow. Further reductions are counted, but not
+/// listed.
 pub const LISTED: u32 = 1000;
 
 macro_rules! reasons {
@@ -25,7 +25,7 @@ macro_rules! reasons {
         pub enum $kind { $(#[doc = $doc] $name,)* }
 
         impl $kind {
-            /// All variants, in the order in which their counters are stored.
+            /// All variants, in the order of their counters.
             pub const ALL: &[$kind] = &[$($kind::$name,)*];
             /// Number of variants.
             pub const COUNT: usize = $kind::ALL.len();
@@ -88,8 +88,8 @@ pub struct Reduction {
     pub to: u32,
 }
 
-/// Number of bits of [`Reduction::at`] that store the reason. The other bits can store times of up
-/// to two years.
+/// Number of bits of [`Reduction::at`] that store the reason. The remaining bits of the field can
+/// store a time of up to two years.
 const REASON_BITS: u32 = 8;
 
 impl Reduction {
@@ -132,12 +132,11 @@ pub struct SlowStart {
     pub srtt_ns: u64,
     /// The smallest RTT until then, ns.
     pub min_rtt_ns: u64,
-    /// Number of segments lost through the overshoot: segments lost until slow start ended, plus
-    /// segments that were in flight at that time and were lost later.
+    /// Number of segments lost because slow start overshot. It counts the segments lost until slow
+    /// start ended, and the segments that were in flight at that time and were lost later.
     pub lost: u64,
-    /// Whether `lost` is final. It is final if one of two things happened before the end of the
-    /// run: the recovery ended, or all segments in flight at the end of slow start were
-    /// acknowledged.
+    /// Whether `lost` is final. It becomes final when the recovery ends, or when all segments that
+    /// were in flight at the end of slow start are acknowledged.
     pub settled: bool,
 }
 
@@ -158,14 +157,15 @@ pub type Times = [u64; Limit::COUNT];
 pub struct Account {
     /// What the sender waits for now.
     pub limit: Limit,
-    /// When the sender began to wait for `limit`, but not before the end of the warm-up.
+    /// When the sender began to wait for `limit`, or the end of the warm-up if that is later.
     since_ns: u64,
     /// How long the sender waited for each limit since the warm-up.
     pub limited_ns: Times,
     /// Number of reductions since the warm-up, by reason.
     pub counts: Counts,
     /// Counters at the end of the warm-up.
-    // This field and two fields below are boxed to save memory, because every flow has an account.
+    // This field, `slow_start` and `kernel` are boxed to save memory, because every flow has an
+    // account.
     before: Option<Box<Before>>,
     /// The first reductions, in the order of time.
     pub listed: Vec<Reduction>,
@@ -213,8 +213,8 @@ pub struct Told {
     /// Number of samples at which the sender was in each congestion state: Open, Disorder, CWR,
     /// Recovery, Loss.
     pub states: [u64; 5],
-    /// Time between the samples whose windows are compared to find reductions; 0 if the sender is
-    /// sampled after every ACK.
+    /// Time between two samples of the sender. A reduction is found by comparing the windows of two
+    /// samples. 0 if the sender is sampled after every ACK.
     pub interval_ns: u64,
 }
 
@@ -269,8 +269,8 @@ impl Account {
         }
     }
 
-    /// Records a step of a reduction that takes several steps. Counts the first step as a
-    /// reduction; later steps only lower the final window of the list's last entry. Returns whether
+    /// Records a step of a reduction that takes several steps. The first step counts as a
+    /// reduction. Later steps only lower the final window in the list's last entry. Returns whether
     /// this is the first step.
     #[cold]
     pub fn stepped(&mut self, at_ns: u64, reason: Reason, from: u32, to: u32) -> bool {
@@ -361,8 +361,8 @@ pub const WINDOW_NS: u64 = 100_000_000;
 /// Which flows filled a queue, and when the queue dropped and marked packets.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct QueueAccount {
-    /// How much of the queue each flow or source occupied: the name of the flow or source, and the
-    /// sum of packet length times queue delay over its forwarded packets, byte x s.
+    /// How much of the queue each flow or source occupied. Each entry has the name of the flow or
+    /// source, and a sum in byte x s: packet length times queue delay, over its forwarded packets.
     pub held: Vec<(String, f64)>,
     /// The minimum queue delay in each time window.
     pub minima: Minima,
@@ -413,9 +413,9 @@ pub struct Minima {
     pub windows: u64,
     /// Sum of the minimum delays, ns.
     pub sum_ns: u64,
-    /// Number of packets forwarded in complete windows.
+    /// Number of packets that were forwarded in complete windows.
     packets: u64,
-    /// Sum of the minimum delays, each multiplied by the number of packets in its window, ns.
+    /// Sum over the windows of the minimum delay times the number of packets in the window, ns.
     weighted_ns: u128,
     /// Number of windows in which no packet was forwarded.
     pub empty: u64,
@@ -424,7 +424,7 @@ pub struct Minima {
     least_ns: u64,
 }
 
-/// Value of the minimum before a window's first packet.
+/// The minimum delay of a window that has no packet yet.
 const NONE: u64 = u64::MAX;
 
 impl Minima {
@@ -539,8 +539,8 @@ mod tests {
         account.turn(Limit::Cwnd, 100);
         account.waited(150, 400);
         account.turn(Limit::Recovery, 400);
-        // The sender sent nothing after 400 ns, so all the time since then counts as waiting for
-        // the timer.
+        // The sender sent nothing after 400 ns, so the time since 400 ns counts as waiting for the
+        // timer.
         account.waited(10, 500);
         account.end_warmup(600);
         account.turn(Limit::Off, 650);

@@ -1,8 +1,8 @@
-//! Statistics of each class of flows: the traffic of its flows and sources at the first link of
-//! their route, in total and sampled at a fixed interval.
+//! Computes the statistics of each class of flows. They describe the traffic of the class's flows
+//! and sources at the first link of their route, in total and per interval.
 //!
-//! A sample covers one interval of the time after the warm-up. If the last interval is incomplete,
-//! it has no sample.
+//! A sample covers one interval. The first interval begins at the end of the warm-up. If the last
+//! interval is incomplete, it has no sample.
 
 mod recorder;
 #[cfg(test)]
@@ -32,7 +32,7 @@ pub struct ClassPlan {
 pub struct ClassFlow {
     /// Number of the flow or program.
     pub flow: u32,
-    /// Round-trip time with empty queues, including the delays of links, ns.
+    /// Round-trip time if all queues are empty, including the propagation delays of links, ns.
     pub base_rtt_ns: u64,
 }
 
@@ -92,7 +92,7 @@ impl Interval {
     }
 }
 
-/// Samples of a whole link.
+/// Samples of all traffic of a link.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LinkSamples {
     /// Length of an interval, ns. The first interval begins at the end of the warm-up.

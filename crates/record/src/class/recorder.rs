@@ -1,11 +1,11 @@
-//! Counts packets by class during a run. The engine reports, with their times, all packets that
-//! leave a queue, drops and marks. It may report them in any order. All memory is allocated before
-//! the run.
+//! Counts packets by class during a run. For each drop, each mark and each packet that leaves a
+//! queue, the engine reports the time. It may report these events in any order. All memory is
+//! allocated before the run.
 
 use super::{ClassOutcome, ClassPlan, Interval, LinkSamples};
 use crate::Cause;
 
-/// Index of a flow or source that has no class or no samples.
+/// Marks a flow or source that has no class or no samples.
 const NONE: u32 = u32::MAX;
 
 /// Where a flow or source is counted: the indices of its class and of its samples.
@@ -18,8 +18,8 @@ struct Member {
 
 /// The counters of one link's classes during the run.
 pub(crate) struct ClassRecorder {
-    /// The entry for each flow or source, by its number. The list ends with the last flow or source
-    /// that is in a class.
+    /// The entry for each flow or source, by its number. No entry follows that of the last flow or
+    /// source in a class.
     members: Vec<Member>,
     classes: Vec<ClassOutcome>,
     cuts: Cuts,

@@ -71,7 +71,7 @@ fn definitions() {
     recorder.forward(1, 400_000, 20 * MS, S + 7);
     recorder.forward(4, 80_000, 30 * MS, S + 8);
     recorder.forward(3, 20_000, 50 * MS, S + 9);
-    // The totals include the last half second, but the samples do not.
+    // The totals include the incomplete last interval of half a second, but the samples do not.
     recorder.forward(0, 1_000, 9 * MS, 4 * S + 1);
     recorder.count(0, Cause::StepMark, S + 1);
     recorder.count(0, Cause::SceMark, S + 1);
@@ -121,7 +121,7 @@ fn definitions() {
     // The capacity of an interval is 1 MB.
     let used = samples.utilisation;
     assert_eq!([used.p1, used.p50, used.p99], [0.0, 0.15, 0.4].map(Some));
-    // Two of the intervals have one mark for two packets each. The interval without packets has no
+    // In two of the intervals, one of two packets is marked. The interval without packets has no
     // mark rate.
     let (marks, drops) = (samples.mark_share, samples.drop_share);
     assert_eq!((marks.n, marks.mean), (2, Some(0.5)));
@@ -237,7 +237,7 @@ fn a_flow_that_the_outcome_does_not_have_has_no_series() {
         recorder.forward(owner, 1_000, MS, 2 * S);
     }
     let mut outcome = outcome(recorder);
-    // If flow 2 is missing from the outcome, no other flow gets the number 2.
+    // If flow 2 is missing from the outcome, its number 2 is not given to another flow.
     outcome.flows.truncate(2);
     outcome.record_samples();
     let keys = outcome.series.keys.iter();

@@ -516,7 +516,7 @@ fn a_capture_and_what_programs_left_are_checked_too() {
         fs::rename(&path, path.with_extension("aside")).expect("a folder");
         fs::write(&path, whole).expect("a file");
     }
-    // The seal is valid, but the manifest lists an impossible file size.
+    // The manifest's seal is valid, but the manifest lists an impossible file size.
     forge_manifest(&store.path(ID), |manifest| {
         manifest["files"][stored::PACKETS]["bytes"] = u64::MAX.into();
     });
@@ -626,7 +626,7 @@ fn delays_of_classes_and_programs_are_in_the_histograms() {
     let mut class = crate::ClassOutcome::default();
     class.class.name = "k".to_owned();
     class.delay.record(7);
-    // The first class is at the link; the second is at a link that does not exist.
+    // The first class refers to the existing link, the second to a link that does not exist.
     outcome.classes = vec![class.clone(), crate::ClassOutcome { link: 9, ..class }];
     let mut program = crate::ProgramOutcome {
         name: "p".to_owned(),

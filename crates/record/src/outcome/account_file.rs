@@ -2,7 +2,7 @@
 //! each queue.
 //!
 //! Counters are stored as objects that omit values of 0. The reductions of a flow are stored as
-//! columns, which need half the space of objects.
+//! columns, which need half the space that objects would need.
 
 use std::io::{self, Write};
 
@@ -119,8 +119,8 @@ fn named(name: &str, mut all: Map<String, Value>) -> Value {
     Value::Object(all)
 }
 
-/// A list whose elements are created one by one while they are written, because a hundred thousand
-/// elements at the same time would need much memory.
+/// A list whose elements are created one by one while they are written. A hundred thousand elements
+/// at once would need much memory.
 struct Each<F>(F);
 
 impl<I: Iterator<Item = Value>, F: Fn() -> I> Serialize for Each<F> {
