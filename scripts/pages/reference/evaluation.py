@@ -161,6 +161,7 @@ def _decided(criteria: Sequence[Criterion], folder: Path) -> list[str]:
     assert not missing, missing
     place = f"{SOURCES}/{folder.parent.name}/scenarios"
     return [
-        f"| {one.id} | {one.title} | {_in_full(one.measure)} | [{one.scenario}]({place}/{one.scenario}) |"
+        f"| {one.id} | {one.title} | {_in_full(one.measure)} | "
+        f"[{one.scenario}]({place}/{one.scenario}) |"
         for one in decided
     ]

@@ -40,8 +40,8 @@ description of each path. Add `--options` to print the keys that each path sets.
 the rate and the round-trip time without queueing delay.
 
 Each picture shows the rate (blue) and the round-trip time without queueing delay (red, dashed) over
-time. Each curve is scaled from zero to its largest value. Where the path has jitter, a red band
-extends from the round-trip time to twice the mean jitter above it.
+time. Each curve is scaled from zero to its largest value. If the path has jitter, a red band shows
+the jitter. The band begins at the round-trip time, and its height is twice the mean jitter.
 
 """
 

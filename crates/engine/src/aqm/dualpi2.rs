@@ -5,11 +5,11 @@
 //! integer arithmetic. A PI controller updates the probability p every `tupdate`. The controller's
 //! input is the sojourn time of the packet at the head of L or at the head of C, whichever is
 //! larger. A classic packet is dropped with probability p squared, or marked if it is ECN-capable.
-//! For this, two random numbers must both be below p. Scalable packets are marked with the
-//! probability k p, where k is `coupling_factor`. A scalable packet is always marked if its sojourn
-//! time exceeds the step threshold. While the backlog is below two frames, packets are neither
-//! marked nor dropped. As in the kernel, p is computed modulo 2^32. So if p changes by more than 1,
-//! it wraps around.
+//! The packet is dropped or marked if two random numbers are both below p. Scalable packets are
+//! marked with the probability k p, where k is `coupling_factor`. A scalable packet is always
+//! marked if its sojourn time exceeds the step threshold. While the backlog is below two frames,
+//! packets are neither marked nor dropped. As in the kernel, p is computed modulo 2^32. So if p
+//! changes by more than 1, it wraps around.
 //!
 //! `version` selects an earlier version, and sets the options that differ in this version
 //! (dualpi2/presets.rs lists the sources):
@@ -137,14 +137,17 @@ pub const ENTRY: Entry<Build> = Entry {
         ),
         Opt {
             name: "alpha",
-            doc: "Gain for the difference of the delay from the target, in Hz, a multiple of 1/256. Default: 41/256, or 80/256 in versions before dualpi2-2019-refactored.",
+            doc: "Gain for the difference between the delay and the target, in Hz. It is a \
+                multiple of 1/256. Default: 41/256, or 80/256 in versions before \
+                dualpi2-2019-refactored.",
             kind: GAIN,
             default: None,
             tc: None,
         },
         Opt {
             name: "beta",
-            doc: "Gain for the change of the delay between two updates, in Hz, a multiple of 1/256. Default: 819/256, or 800/256 in versions before dualpi2-2019-refactored.",
+            doc: "Gain for the change of the delay between two updates, in Hz. It is a multiple of \
+                1/256. Default: 819/256, or 800/256 in versions before dualpi2-2019-refactored.",
             kind: GAIN,
             default: None,
             tc: None,

@@ -53,7 +53,7 @@ pub use law::{Params, Vars};
 /// The registry entry of `pie`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "pie",
-    doc: "PIE: drops or marks at random, with a probability that the queue delay controls.",
+    doc: "PIE: drops or marks packets at random. The probability depends on the queue delay.",
     follows: "Linux 7.3 sch_pie (RFC 8033)",
     options: &[
         Opt {
@@ -190,7 +190,7 @@ pub const TARGET: Opt = Opt {
 /// The option for the gain that applies to the difference between the delay and the target.
 pub const ALPHA: Opt = Opt {
     name: "alpha",
-    doc: "Gain for the difference of the delay from the target, in units of 1/16 Hz.",
+    doc: "Gain for the difference between the delay and the target, in units of 1/16 Hz.",
     kind: Kind::Int { min: 0, max: 32 },
     default: Some("2"),
     tc: None,

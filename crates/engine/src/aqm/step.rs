@@ -61,7 +61,8 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "not_ect",
-            doc: "Whether packets above the threshold that are not ECN-capable pass unmarked or are dropped.",
+            doc: "What happens to packets above the threshold that are not ECN-capable: they pass \
+                unmarked, or they are dropped.",
             kind: Kind::Word(&["pass", "drop"]),
             default: Some("pass"),
             tc: None,

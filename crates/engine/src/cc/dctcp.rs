@@ -56,7 +56,8 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "g",
-            doc: "Weight g of the newest fraction of marked segments in alpha, a power of two; default: 1/16, or 1/256 with update = \"ack\" unless normalise is set.",
+            doc: "Weight g of the newest fraction of marked segments in alpha. The weight is a \
+                power of two. Default: 1/16; with update = \"ack\" and without normalise, 1/256.",
             kind: Kind::Float {
                 min: 1.0 / 1_048_576.0,
                 max: 1.0,
@@ -73,7 +74,8 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "alpha_bits",
-            doc: "Binary digits of alpha; default: 10, or 20 in the paper (its modification (a)).",
+            doc: "Number of binary digits of alpha; default: 10, or 20 in the paper (its \
+                modification (a)).",
             kind: Kind::Int { min: 10, max: 20 },
             default: None,
             tc: None,

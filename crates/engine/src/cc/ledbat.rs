@@ -35,7 +35,8 @@ const MINUTE: Time = Time::from_secs(60);
 /// The registry entry of `ledbat`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "ledbat",
-    doc: "For background transfers: keeps the queueing delay at a target, and yields to other traffic.",
+    doc: "A congestion control for background transfers. It keeps the queueing delay at a target, \
+        and yields to other traffic.",
     follows: "RFC 6817, but with RTTs in place of one-way delays",
     options: &[
         Opt {
@@ -59,7 +60,8 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "filter",
-            doc: "Number of delay samples whose minimum is the current delay (CURRENT_FILTER). Only samples of the last round trip count.",
+            doc: "The current delay is the minimum of this many delay samples (CURRENT_FILTER). \
+                Only samples of the last round trip count.",
             kind: Kind::Int {
                 min: 1,
                 max: MAX_FILTER as i64,
@@ -69,7 +71,8 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "base_history",
-            doc: "Number of minutes over which the smallest delay is taken as the delay without a queue (BASE_HISTORY).",
+            doc: "The delay without a queue is estimated as the smallest delay in this many \
+                minutes (BASE_HISTORY).",
             kind: Kind::Int {
                 min: 2,
                 max: MAX_HISTORY as i64,

@@ -64,7 +64,8 @@ use crate::units::Time;
 /// The registry entry of `prague`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "prague",
-    doc: "The reference congestion control of L4S: responds in proportion to marks, paces, and equalises the rates of flows whose RTT is below a target.",
+    doc: "The reference congestion control of L4S. It responds in proportion to marks, paces \
+        packets, and equalises the rates of flows whose RTT is below a target.",
     follows: "TCP Prague 0.6 and 0.7 (Linux 5.10 and 5.15 of the L4S team, tcp_prague.c)",
     options: &[
         Opt {
@@ -119,7 +120,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "alpha_bits",
-            doc: "Binary digits of alpha; default: 20, or 24 in version 0.7.",
+            doc: "Number of binary digits of alpha; default: 20, or 24 in version 0.7.",
             kind: Kind::Int { min: 10, max: 24 },
             default: None,
             tc: None,

@@ -197,9 +197,9 @@ keys! {
         rwnd: Bytes = BYTES.default("32mb").kernel(AtMost("1gb"), "longer than a TCP window");
         /// Whether and how packets are paced. "auto": TCP paces packets only if the congestion
         /// control requests it. "off": never. "fq": the fq qdisc paces each segment. "fq-gso": the
-        /// fq qdisc paces groups of at least two segments, as it does if TCP joins segments (GSO).
-        /// "gso": TCP paces such groups, but only if the congestion control requests pacing. In
-        /// every case, each segment is a packet of its own.
+        /// fq qdisc paces groups of at least two segments. In Linux, this happens if TCP joins
+        /// segments (GSO). "gso": TCP paces such groups, but only if the congestion control
+        /// requests pacing. In every case, each segment is a packet of its own.
         pacing: Pacing = Pacing::KEY.default("auto")
             .kernel(Only(&["auto", "off", "fq", "gso"]), "the guest joins segments with path.offloads");
         /// Whether the window grows with the number of acknowledged segments, or with the number of
@@ -227,20 +227,20 @@ keys! {
             .kernel(Only(&["fixed"]), "the guest's receive buffers have a size that is set");
         /// How the receiver reports SCE marks to the sender. A packet has an SCE mark if it was
         /// sent with ECT(0) and arrives with ECT(1). "split": when marks begin or end, the receiver
-        /// sends two ACKs at once. One is for the earlier segments, and the other is for the
-        /// segment at which the change occurred. "split-delayed": like "split", but the second ACK
-        /// is delayed, as in some versions of the SCE kernels. "dither": the receiver sets ESCE on
-        /// so many ACKs that they cover as many segments as were marked. "off": the receiver does
-        /// not report SCE marks. "auto": "split" if the congestion control supports SCE, else
+        /// sends two ACKs at once. The first ACK covers the earlier segments. The second ACK covers
+        /// the segment at which the change occurred. "split-delayed": like "split", but the second
+        /// ACK is delayed, as in some versions of the SCE kernels. "dither": the receiver sets ESCE
+        /// on so many ACKs that they cover as many segments as were marked. "off": the receiver
+        /// does not report SCE marks. "auto": "split" if the congestion control supports SCE, else
         /// "off".
         sce_receiver: SceReceiver = SceReceiver::KEY.default("auto")
             .kernel(Only(&["auto", "off"]), "Linux does not know of SCE");
         /// How the receiver reports CE marks to the sender. "accecn": by Accurate ECN (RFC 9768).
         /// "rfc3168": as in RFC 3168. "none": the receiver does not report CE, as if it did not
         /// support ECN. "auto": as the congestion control requires. This is Accurate ECN for
-        /// prague, an echo for each packet for DCTCP, and RFC 3168 for all others. If a congestion
-        /// control needs Accurate ECN and the receiver does not support it, the flow runs without
-        /// ECN.
+        /// prague, an echo for each packet for DCTCP, and RFC 3168 for all other congestion
+        /// controls. If a congestion control needs Accurate ECN and the receiver does not support
+        /// it, the flow runs without ECN.
         ecn_feedback: EcnFeedback = EcnFeedback::KEY.default("auto");
         /// When the receiver sends the TCP option of Accurate ECN, which has 4 to 12 bytes. "off":
         /// never. "minimum": after CE marks and three times per round trip. "full": on every ACK,
@@ -256,12 +256,12 @@ keys! {
         /// sender sees no loss, and the lost data never arrives.
         receiver: Conduct = Conduct::KEY.default("honest").since("0.2")
             .kernel(Only(&["honest"]), "receivers of Linux are honest");
-        /// Pacing rate in slow start (while cwnd is below half of ssthresh), percent of cwnd/srtt:
-        /// Linux tcp_pacing_ss_ratio.
+        /// Pacing rate in slow start (while cwnd is below half of ssthresh), in percent of
+        /// cwnd/srtt (Linux's tcp_pacing_ss_ratio).
         pacing_ss_ratio: u32 = int(1, 1_000).default("200")
             .kernel(Only(&["200"]), "the guest's hosts keep Linux's pacing ratios");
-        /// Pacing rate while cwnd is at least half of ssthresh, percent of cwnd/srtt: Linux
-        /// tcp_pacing_ca_ratio.
+        /// Pacing rate while cwnd is at least half of ssthresh, in percent of cwnd/srtt (Linux's
+        /// tcp_pacing_ca_ratio).
         pacing_ca_ratio: u32 = int(1, 1_000).default("120")
             .kernel(Only(&["120"]), "the guest's hosts keep Linux's pacing ratios");
     }

@@ -1,4 +1,5 @@
-//! Audio of a call: frames of equal size at equal intervals, each in one datagram.
+//! Audio of a call: the source sends frames of equal size at equal intervals, and each frame in one
+//! datagram.
 //!
 //! The defaults are those of the C4 test suite (draft-huitema-ccwg-c4-test): 80 bytes are sent
 //! every 20 ms, which is 32 kbit/s. RTP, UDP, IP and Ethernet headers add 54 bytes to each frame.

@@ -21,14 +21,14 @@ pub const ALPHA: Opt = Opt {
 /// The option for the smallest size.
 pub const MIN: Opt = Opt {
     name: "min",
-    doc: "Smallest size of the Pareto distribution, payload bytes; default: 1000.",
+    doc: "Smallest size in the Pareto distribution, in payload bytes; default: 1000.",
     ..SIZE
 };
 
 /// The option for the largest size.
 pub const MAX: Opt = Opt {
     name: "max",
-    doc: "Largest size of the Pareto distribution, payload bytes; default: 1000000.",
+    doc: "Largest size in the Pareto distribution, in payload bytes; default: 1000000.",
     ..SIZE
 };
 

@@ -111,7 +111,8 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: SIZES,
-            doc: "Sizes of the frames in order, bytes; a list, or a file with one size per line. After the last size, the list starts again. Default: sizes are random.",
+            doc: "Sizes of the frames, in bytes and in order: a list, or a file with one size per \
+                line. After the last size, the list starts again. Default: sizes are random.",
             kind: Kind::List(&Kind::Int {
                 min: 1,
                 max: LARGEST as i64,
@@ -122,7 +123,8 @@ pub const ENTRY: Entry<Build> = Entry {
         DEADLINE,
         Opt {
             name: "packet_size",
-            doc: "Length of the Ethernet frame of the longest datagram, bytes, including 54 bytes of headers.",
+            doc: "Length, in bytes, of the Ethernet frame that carries the longest datagram. It \
+                includes 54 bytes of headers.",
             kind: Kind::Int {
                 min: 154,
                 max: 9014,

@@ -189,7 +189,10 @@ fn sweep() -> Json {
             "seeds": { "type": "integer", "minimum": 1, "default": 1,
                 "description": "Number of seeds with which each sweep point runs: seed, seed + 1, ..." },
             "zip": { "type": "array", "minItems": 1,
-                "description": "Keys that vary together. The first sweep point takes the first value of every list of the table, the second one takes the second values, and so on. All lists of a table have the same length. Each table counts as one key of the sweep.",
+                "description": "Keys that vary together. The first sweep point uses the first \
+                    value of every list in the table, the second sweep point uses the second \
+                    values, and so on. All lists of a table have the same length. Each table \
+                    counts as one key of the sweep.",
                 "items": { "type": "object", "additionalProperties": values.clone(), "minProperties": 1 } },
         },
         "additionalProperties": values,

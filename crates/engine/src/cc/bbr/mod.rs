@@ -64,7 +64,8 @@ pub const ENTRY: Entry<Build> = Entry {
         ),
         time(
             "min_rtt_window",
-            "Time for which the smallest RTT stays valid, and time from one PROBE_RTT to the next.",
+            "Time for which a smallest RTT stays valid. It is also the time from one PROBE_RTT to \
+                the next.",
             Time::from_ms(100),
             "10s",
         ),
