@@ -98,8 +98,8 @@ keys! {
         /// follow the route. Packets of the receiver's host take the reverse direction. A
         /// ready-made program is selected by `kind`; write its options beside these keys.
         programs: Vec<ProgramPlan> => key(KeyKind::List(&ProgramPlan::TABLE));
-        /// Changes during the run. They affect links and their queues, and the times at which flows
-        /// and sources start and stop.
+        /// Changes during the run. Events can change links and their queues, and the times at which
+        /// flows and sources start and stop.
         events: Vec<EventPlan> => key(KeyKind::List(&EventPlan::TABLE)).since("0.2");
         /// Whether hosts leave segmentation to their network interfaces (see [`PathKeys`]).
         offloads: bool;
@@ -112,8 +112,8 @@ keys! {
         /// the path of a scenario key, such as "bottleneck.rate". Its value is a list of values for
         /// that key. Each combination is called a sweep point. Every sweep point runs with every
         /// seed. Sweep points are ordered so that the last key varies fastest. Keys in
-        /// [[sweep.zip]] do not vary independently. Their lists must have equal length, and the
-        /// n-th values of all lists are used together.
+        /// [[sweep.zip]] do not vary independently. All lists of such a table must have equal
+        /// length, and the n-th values of the lists are used together.
         key sweep = key(KeyKind::Sweep);
         /// A condition on a metric. If the condition does not hold, the run fails.
         key assert = key(KeyKind::Asserts);

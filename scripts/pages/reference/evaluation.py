@@ -53,8 +53,8 @@ Without `--part`, tailback runs neither of these tests.
 QUEUES = """
 ## RFC 7928: queues
 
-`tailback evaluate queue NAME` tests the sections of this table. It compares the queue with a FIFO
-that holds one bandwidth-delay product.
+`tailback evaluate queue NAME` tests the sections of this table. The command compares the queue with
+a FIFO that holds one bandwidth-delay product.
 
 | section | question | what decides | scenario |
 |---|---|---|---|
@@ -95,6 +95,7 @@ _LEFT_OUT = (
     (r"^(.+?),? minus (\w+)'s(?=$|,)", r"\1 minus \2's \1"),
     (r"^(.+?) with FIFO minus that with", r"\1 with FIFO minus \1 with"),
     (r"^(.+?) minus that with", r"\1 minus \1 with"),
+    (r"^(Jain's index) (.+?) minus that of", r"\1 \2 minus \1 of"),
     (
         r"(\w+)'s (\w+) minus the tested algorithm's(?=$|,)",
         r"\1's \2 minus the tested algorithm's \2",

@@ -25,8 +25,9 @@ Steps = Sequence[tuple[float, float]]
 
 TEXT = """# Named paths
 
-A named path is a preset of a network path, such as a satellite link. It sets keys of `[path]` and
-`[bottleneck]`. If the scenario also sets one of these keys, the scenario's value has priority:
+A named path is a preset of a network path, such as a satellite link. The preset sets keys of
+`[path]` and `[bottleneck]`. If the scenario also sets one of these keys, the scenario's value has
+priority:
 
 ```toml
 duration = "20s"

@@ -87,8 +87,8 @@ def _against_linux(kind: str, name: str) -> Iterator[str]:
         yield ""
     if nowhere:
         yield (
-            "The comparison on the page [The simulator against Linux]"
-            f"(../../evidence/validation.md) does not include `{name}`.\n"
+            "[The simulator against Linux](../../evidence/validation.md) compares the two engines. "
+            f"This comparison does not include `{name}`.\n"
         )
 
 

@@ -21,10 +21,10 @@
 //! depends on the numbers of the flow and of its hosts, and on the seed of the run. If Cake is full
 //! and several queues are equally long, tailback drops from the first of these queues. Linux drops
 //! from the queue that is on top of its heap. If a host has more than 16 bulk queues, tailback
-//! gives each of these queues the bytes of several DRR rounds at once. This saves computation (see
-//! cake/flows.rs). Every packet is one segment, so `split_gso` has no effect. The options
-//! `unlimited`, `autorate-ingress`, `nat` and `fwmark` are not implemented. If the link's rate
-//! follows a trace, Cake shapes to the mean rate of the trace.
+//! gives each of these queues the bytes of several DRR rounds at once. This deviation saves
+//! computation (see cake/flows.rs). Every packet is one segment, so `split_gso` has no effect. The
+//! options `unlimited`, `autorate-ingress`, `nat` and `fwmark` are not implemented. If the link's
+//! rate follows a trace, Cake shapes to the mean rate of the trace.
 
 use tailback_record::Cause;
 

@@ -2,10 +2,10 @@
 //!
 //! This queue follows Linux 7.3 sch_fq_codel, even where it differs from RFC 8290. CoDel acts while
 //! the queues of *all* flows together hold more than one MTU. If the limit is exceeded, the queue
-//! drops packets from the head of the flow with the most bytes. It drops up to `drop_batch` packets
-//! at once, but at most half of the bytes of that flow. CoDel's count for that flow increases by
-//! the number of these drops. ECN is on by default. fair/mod.rs describes how flows are
-//! distinguished, and codel.rs describes CoDel.
+//! drops packets from the head of the flow with the most bytes. The queue drops up to `drop_batch`
+//! packets at once, but at most half of the bytes of that flow. CoDel's count for that flow
+//! increases by the number of these drops. ECN is on by default. fair/mod.rs describes how flows
+//! are distinguished, and codel.rs describes CoDel.
 //!
 //! Known deviations: codel.rs and fair/mod.rs list deviations that also apply here. For
 //! `memory_limit`, a frame counts as its length plus a fixed number of bytes. In Linux this number

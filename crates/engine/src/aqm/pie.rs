@@ -18,8 +18,8 @@
 //!
 //! `version = "linux-3.14"` is PIE as in Linux before 2019. The target is 20 ms, tupdate is 30 ms
 //! and the burst allowance is 100 ms. This version computes the delay from the estimated departure
-//! rate. It decides about each packet independently (Bernoulli trials). It divides its gains by 8
-//! while the probability is below 1 %, and by 2 while the probability is below 10 %. Its
+//! rate. The version decides about each packet independently (Bernoulli trials). It divides its
+//! gains by 8 while the probability is below 1 %, and by 2 while the probability is below 10 %. Its
 //! probability has 32 bits, and decays by 2 % in an update instead of 1/64. Its arithmetic
 //! overflows as in that kernel. As a result, the first decay reduces any probability above 1.02 %
 //! to less than 1.02 %. If the probability changes by more than one half, the change has the wrong

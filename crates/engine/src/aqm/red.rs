@@ -11,10 +11,10 @@
 //! In Linux, red_dequeue starts an idle period if the queue is empty. The average decays by an
 //! amount that depends on the length of this period. But below a shaper (htb or tbf), RED never
 //! notices that its queue is empty, because the shaper does not dequeue from an empty queue. So the
-//! average falls only when packets arrive. In tailback this is the default (`idle = "hold"`). After
-//! a burst, the average may stay above `max` for a long time. As in Linux, RED then drops every
-//! arriving packet. It does so even if senders only retransmit one packet per timeout. With `idle =
-//! "decay"`, RED behaves like RED as the root qdisc of an interface.
+//! average falls only when packets arrive. In tailback this behaviour is the default (`idle =
+//! "hold"`). After a burst, the average may stay above `max` for a long time. As in Linux, RED then
+//! drops every arriving packet. RED drops them even if senders only retransmit one packet per
+//! timeout. With `idle = "decay"`, RED behaves like RED as the root qdisc of an interface.
 //!
 //! If `burst` is set, RED computes the weight from burst, min and avpkt, as tc does. With
 //! `adaptive`, the probability changes every 500 ms, as in the kernel.
@@ -24,9 +24,9 @@
 //! `probability` accept any value. In tc, the weight must be a power of two (Wlog).
 //!
 //! Known deviations: the average, the probability and (1-w)^m are computed in floating point. Linux
-//! uses fixed-point numbers. It takes (1-w)^m from a table of shifts, or approximates it by 1 - mw
-//! if the shift would be below one. The default of `bandwidth` is the link's rate, whereas in tc it
-//! is 10Mbit. If RED marks a packet that is then dropped because the buffer is full, this packet
+//! uses fixed-point numbers. Linux takes (1-w)^m from a table of shifts, or approximates it by 1 -
+//! mw if the shift would be below one. The default of `bandwidth` is the link's rate, whereas in tc
+//! it is 10Mbit. If RED marks a packet that is then dropped because the buffer is full, this packet
 //! counts only as dropped. If an option changes during a run, packets stay queued and the timer of
 //! `adaptive` continues. In contrast, Linux purges the queue and restarts the timer. The options
 //! harddrop and nodrop are not implemented. As in Linux and unlike ns-2, the packet size does not

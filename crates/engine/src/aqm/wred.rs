@@ -7,12 +7,13 @@
 //! queue length. If a packet finds a queue length at or above this threshold, it is marked or
 //! dropped.
 //!
-//! The paper does not specify some details. They are options here. The defaults are mostly those of
-//! `red`: marks are spaced as in Linux, thresholds are in bytes, and the average does not include
-//! the arriving packet. One default differs from `red`: the averages decay while the queue is
-//! empty. Every arrival updates both averages. To space its marks or drops, each instance counts
-//! only the packets of its own class. The deviations of `red` from Linux also apply here. Linux
-//! does not have this queue. So the kernel engine runs tailback's own module `sch_wred`.
+//! The paper does not specify some details. In tailback these details are options. Most defaults
+//! are the same as in `red`: marks are spaced as in Linux, thresholds are in bytes, and the average
+//! does not include the arriving packet. One default differs from `red`: the averages decay while
+//! the queue is empty. Every arrival updates both averages. To space its marks or drops, each
+//! instance counts only the packets of its own class. The deviations of `red` from Linux also apply
+//! here. Linux does not have this queue. So the kernel engine runs tailback's own module
+//! `sch_wred`.
 
 mod kernel;
 

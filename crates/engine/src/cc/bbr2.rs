@@ -5,9 +5,9 @@
 //! - In STARTUP, the pacing rate and the window both have a gain of 2.885. In DRAIN, the window
 //!   keeps this gain. In PROBE_DOWN, the pacing rate has a gain of 0.75. PROBE_UP does not increase
 //!   the window.
-//! - STARTUP ends if the bandwidth estimate has not grown by a quarter within three round trips. It
-//!   also ends after eight ACKs with losses in one round trip. In the second case, `inflight_hi` is
-//!   set to the estimated bandwidth-delay product.
+//! - STARTUP ends if the bandwidth estimate has not grown by a quarter within three round trips.
+//!   STARTUP also ends after eight ACKs with losses in one round trip. In the second case,
+//!   `inflight_hi` is set to the estimated bandwidth-delay product.
 //! - PROBE_UP ends when two conditions hold: it has lasted for at least the smallest RTT, and 1.25
 //!   bandwidth-delay products are in flight. In version 3, PROBE_UP ends when the delivery rate
 //!   stops growing.

@@ -21,8 +21,8 @@
 //! window if its ACK also covers an unmarked segment. The scaling begins 4 round trips after slow
 //! start, whereas version 0.6 waits for 500 round trips. Once the scaling has begun, at least one
 //! target RTT (25 ms) passes between two reductions. Segments leave singly instead of in pairs. The
-//! window grows whenever the application does not limit the flow. It grows even if the flow does
-//! not use the whole window. If the window has at most four packets of 1500 bytes, increase and
+//! window grows whenever the application does not limit the flow. The window grows even if the flow
+//! does not use it fully. If the window has at most four packets of 1500 bytes, increase and
 //! reductions apply to a rate and not to the window. The rate grows by one packet per virtual RTT,
 //! which is the larger of the target RTT and the smoothed RTT. The window is the rate multiplied by
 //! the slow RTT, which is an average over 128 round trips. In the first half of a virtual RTT, the
@@ -32,9 +32,10 @@
 //! Other commits of the module also have the version number 0.7. In some of them, the rate replaces
 //! the window when the scaling begins, even if the window is large. With tailback's option `mode =
 //! "rate"`, the rate replaces the window as soon as the scaling has begun and a packet has been
-//! marked. Later commits have parameters for the mode and for the initial alpha. In some of them,
-//! the pacing rate swings even if the window is large. In others, alpha starts at 1, or the window
-//! grows only if it limits the flow. tailback does not support every combination of these variants.
+//! marked. Later commits have parameters for the mode and for the initial alpha. In some of these
+//! commits, the pacing rate swings even if the window is large. In others, alpha starts at 1, or
+//! the window grows only if it limits the flow. tailback does not support every combination of
+//! these variants.
 //!
 //! Deviations: in version 0.6, tailback keeps the fractional part of the window during slow start.
 //! If a reduction is undone in version 0.6, tailback restores the fractional part of the window
@@ -103,7 +104,8 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "g",
-            doc: "Weight of the newest round trip in alpha, the moving average of the fraction of marked segments; a power of two.",
+            doc: "Weight of the newest round trip in alpha, the moving average of the fraction of \
+                marked segments. The weight is a power of two.",
             kind: Kind::Float {
                 min: 1.0 / 1024.0,
                 max: 1.0,

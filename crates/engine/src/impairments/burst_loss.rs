@@ -4,10 +4,10 @@
 //! bad channel becomes good with probability `r`. A packet that arrives in the good state is lost
 //! with probability `good_loss`. In the bad state, the probability is `bad_loss`.
 //!
-//! Gilbert's simpler model loses every packet in the bad state and none in the good state. It has
-//! two parameters: the mean loss, and the mean length of a burst in packets. On average, `burst`
-//! packets arrive while the state is bad, so `r = 1/burst`. A share `loss` of the packets arrives
-//! in the bad state, so `p = r * loss / (1 - loss)`.
+//! Gilbert's simpler model loses every packet in the bad state and none in the good state.
+//! Gilbert's model has two parameters: the mean loss, and the mean length of a burst in packets. On
+//! average, `burst` packets arrive while the state is bad, so `r = 1/burst`. A share `loss` of the
+//! packets arrives in the bad state, so `p = r * loss / (1 - loss)`.
 //!
 //! Deviations: `during` can limit the impairment to intervals of time. In the simulator, the
 //! channel then keeps its state between these intervals. On the kernel engine, the channel is good

@@ -152,15 +152,15 @@ keys! {
         /// after the link was idle. On the kernel engine, this value becomes both the `burst` and
         /// the `cburst` of the htb class. (The options `quantum` and `mpu` have no effect on a
         /// single class.) The bucket gains tokens at the link's rate, up to this depth. A packet
-        /// may leave if the number of tokens is not negative. It then consumes as many tokens as it
-        /// has bytes. So after an idle time, burst / (packet length) + 1 packets leave back to
-        /// back. "tc" means the default burst of tc. This default is 1600 B (an MTU), plus the
-        /// bytes that the link sends in 1 ns (one tick of the kernel's timer). Below 8 Gbit/s, this
-        /// sum is 1600 B. With a burst of 0, a packet leaves at least length/rate after the
+        /// may leave if the number of tokens is not negative. The packet then consumes as many
+        /// tokens as it has bytes. So after an idle time, burst / (packet length) + 1 packets leave
+        /// back to back. "tc" means the default burst of tc. This default is 1600 B (an MTU), plus
+        /// the bytes that the link sends in 1 ns (one tick of the kernel's timer). Below 8 Gbit/s,
+        /// this sum is 1600 B. With a burst of 0, a packet leaves at least length/rate after the
         /// previous packet. Here, length is the length of the previous packet. The largest allowed
         /// burst is 4 GB. If the link sends fewer bytes than this in 60 s at its lowest rate, the
         /// limit is that number of bytes. A burst is not allowed with link = "wire" or with a rate
-        /// from a trace. It is not allowed with Cake either, because Cake itself shapes to the
+        /// from a trace. A burst is not allowed with Cake either, because Cake itself shapes to the
         /// rate.
         burst: Bytes => key(KeyKind::Burst).default("0b");
         /// Adds an independent copy of the link in the reverse direction. Results call the copy
@@ -200,8 +200,8 @@ keys! {
         /// arrive at the link. All flows and all retransmissions are counted.
         schedule: Option<Schedule> => key(KeyKind::Schedule);
         /// Further effects of the path on packets that have left the queue, such as bursts of loss,
-        /// changing delays and reordering. They act in the order in which the scenario lists them,
-        /// after the link's own loss, delay, jitter and slots.
+        /// changing delays and reordering. The impairments act in the order in which the scenario
+        /// lists them, after the link's own loss, delay, jitter and slots.
         impairments: Vec<ImpairmentPlan> => key(KeyKind::List(&ImpairmentPlan::TABLE)).since("0.2");
     }
 }

@@ -237,8 +237,8 @@ keys! {
             .kernel(Only(&["auto", "off"]), "Linux does not know of SCE");
         /// How the receiver reports CE marks to the sender. "accecn": by Accurate ECN (RFC 9768).
         /// "rfc3168": as in RFC 3168. "none": the receiver does not report CE, as if it did not
-        /// support ECN. "auto": as the congestion control requires. This is Accurate ECN for
-        /// prague, an echo for each packet for DCTCP, and RFC 3168 for all other congestion
+        /// support ECN. "auto": as the congestion control requires. The receiver then uses Accurate
+        /// ECN for prague, an echo for each packet for DCTCP, and RFC 3168 for all other congestion
         /// controls. If a congestion control needs Accurate ECN and the receiver does not support
         /// it, the flow runs without ECN.
         ecn_feedback: EcnFeedback = EcnFeedback::KEY.default("auto");

@@ -1,6 +1,6 @@
 //! Ping: requests of one size are sent at equal intervals, and each request is echoed at once.
 //!
-//! Echoes have the size of their requests. They return over the links in the key `back`. By
+//! Echoes have the size of their requests. Echoes return over the links in the key `back`. By
 //! default, these are the links of the route in reverse order (`NAME.back` for each link NAME). The
 //! source records the one-way delays of each request and of its echo. Their sum is the round-trip
 //! time.

@@ -20,9 +20,9 @@
 //!   is 1.05 times the current bitrate.
 //! * Otherwise the bitrate stays the same.
 //!
-//! If no report arrives for a second, the bitrate is halved. This happens at most once a second.
-//! The limits of 2 % and 10 %, and the factors 0.85 and 1.05, come from draft-ietf-rmcat-gcc-02.
-//! The limits for the queue delay are tailback's own.
+//! If no report arrives for a second, the bitrate is halved. The bitrate is halved at most once a
+//! second. The limits of 2 % and 10 %, and the factors 0.85 and 1.05, come from
+//! draft-ietf-rmcat-gcc-02. The limits for the queue delay are tailback's own.
 //!
 //! If `sizes` is set, the sizes of frames are taken in order from a list or a file (such as the
 //! traces of RFC 8593, section 6). After the last size, the list starts again. If `bitrate` is also

@@ -56,14 +56,18 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "gaps",
-            doc: "Gap before each request, in order, in place of `arrival`; a list, or a file with one time per line. After the last one, the source makes no more requests. Default: gaps are random.",
+            doc: "Gap before each request, in order, in place of `arrival`; a list, or a file with \
+                one time per line. After the last request, the source makes no more requests. \
+                Default: gaps are random.",
             kind: Kind::List(&Kind::Time { min: Time(0) }),
             default: None,
             tc: None,
         },
         Opt {
             name: "lengths",
-            doc: "Size of each response, in order, payload bytes, in place of a distribution; a list, or a file with one size per line. After the last one, the source makes no more requests. Default: sizes are random.",
+            doc: "Size of each response, in order, payload bytes, in place of a distribution; a \
+                list, or a file with one size per line. After the last request, the source makes \
+                no more requests. Default: sizes are random.",
             kind: Kind::List(&Kind::Size {
                 packets: false,
                 bytes: true,

@@ -30,8 +30,8 @@ pub(super) const MIN: Opt = Opt {
 
 pub(super) const RANGE: Opt = Opt {
     name: "ramp_range",
-    doc: "Length of the ramp. The ramp marks every packet whose sojourn time is at least ramp_min \
-        + ramp_range. Default: 400us.",
+    doc: "Length of the ramp, as a time. The ramp marks every packet whose sojourn time is at \
+        least ramp_min + ramp_range. Default: 400us.",
     kind: Kind::Time {
         min: Time::from_us(1),
     },

@@ -1,11 +1,11 @@
 //! BBR version 3 (draft-ietf-ccwg-bbr), as in `tcp_bbr.c` of the v3 branch of
 //! github.com/google/bbr. Version 3 adds short-term and long-term bounds to the model of BBR
 //! version 1. The short-term bounds are `bw_lo` and `inflight_lo`. Each round trip with losses
-//! multiplies them by `beta`. The long-term bound is `inflight_hi`. If a probe loses more than the
-//! share `loss_threshold` of its data in flight, the amount of data in flight becomes this bound.
-//! The bound grows again while later probes succeed. A probe starts two to three seconds after the
-//! previous one. It starts earlier if as many round trips have passed as a Reno flow would have
-//! between two losses.
+//! multiplies both bounds by `beta`. The long-term bound is `inflight_hi`. If a probe loses more
+//! than the share `loss_threshold` of its data in flight, the amount of data in flight becomes this
+//! bound. The bound grows again while later probes succeed. A probe starts two to three seconds
+//! after the previous one. A probe starts earlier if as many round trips have passed as a Reno flow
+//! would have between two losses.
 //!
 //! Marks reduce `inflight_lo`. Marks can also end a probe. This response is intended for networks
 //! whose queues mark at a shallow threshold and whose receivers echo every mark, as for DCTCP. The
@@ -26,10 +26,10 @@
 //! - After a spurious loss recovery, BBR does not return to the earlier phase.
 //! - BBR responds to marks if `ecn_response` is on.
 //!
-//! With `draft = "06"`, tailback follows draft-ietf-ccwg-bbr-06 in all of these points. It then
-//! uses the exact values 2 % (`loss_threshold`), 0.7 (`beta`) and 0.15 (`headroom`). The branch
-//! rounds these values to multiples of 1/256. Gains are still multiples of 1/256, so a gain of 0.90
-//! becomes 230/256. Other deviations from the draft are:
+//! With `draft = "06"`, tailback follows draft-ietf-ccwg-bbr-06 in all of these points. With this
+//! option, BBR uses the exact values 2 % (`loss_threshold`), 0.7 (`beta`) and 0.15 (`headroom`).
+//! The branch rounds these values to multiples of 1/256. Gains are still multiples of 1/256, so a
+//! gain of 0.90 becomes 230/256. Other deviations from the draft are:
 //!
 //! - BBR saves its state once per recovery, and restores this state if the recovery was spurious
 //!   (section 5.5.11.1). The draft's pseudo-code saves the state at the first loss of each round
