@@ -8,8 +8,9 @@
     variants = {"base": {}, "slow": {"bottleneck.queue.target": "20ms"}}
     tailback.compare("scenario.toml", variants).frame()
 
-`import tailback` loads neither Polars nor Altair, nor most of tailback's own modules. The first use
-of a name loads its module, so commands start quickly."""
+`import tailback` loads neither Polars nor Altair, nor most of tailback's own modules. Each of its
+modules is loaded when it is first used, so commands start quickly.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Checks arguments of public functions. For a wrong type, it raises an `InputError` with a sentence
-for the user instead of a TypeError."""
+"""Checks arguments of public functions. If an argument has a wrong type, these functions raise an
+`InputError` with a sentence for the user, not a `TypeError`.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +20,9 @@ def _is(value: object) -> str:
 
 
 def count(name: str, value: object, least: int = 1) -> int:
-    """Return an argument that is a whole number of at least `least`. NumPy's integers are accepted,
-    but `True` is not."""
+    """Check that an argument is a whole number of at least `least`, and return it. NumPy's integers
+    are accepted, but `True` is not.
+    """
     expected = f"expected a whole number of at least {least}"
     if isinstance(value, bool):
         raise InputError(f"{name} is {value}; {expected}")
@@ -34,7 +36,9 @@ def count(name: str, value: object, least: int = 1) -> int:
 
 
 def names(name: str, value: object) -> list[str]:
-    """Return an argument that is a list of names. A single name becomes a list with one entry."""
+    """Check that an argument is a list of names, and return it. A single name becomes a list with
+    one entry.
+    """
     if isinstance(value, str):
         return [value]
     if isinstance(value, Sequence) and all(isinstance(one, str) for one in value):
@@ -43,8 +47,9 @@ def names(name: str, value: object) -> list[str]:
 
 
 def values(name: str, value: object) -> list[Any]:
-    """Return an argument that is a list of values. A string is rejected, because its characters
-    would become the values."""
+    """Check that an argument is a list of values, and return it. A string is rejected, because its
+    characters would become the values.
+    """
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):
         return list(value)
     if not isinstance(value, str | bytes | Mapping) and hasattr(value, "tolist"):
@@ -53,15 +58,16 @@ def values(name: str, value: object) -> list[Any]:
 
 
 def table(name: str, value: object, of: str) -> Mapping[str, Any]:
-    """Return an argument that is a mapping with strings as keys. `of` is the text that describes
-    the expected entries in the error message."""
+    """Check that an argument is a mapping with strings as keys, and return it. `of` is the text
+    that describes the expected entries in the error message.
+    """
     if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
         return value
     raise InputError(f"{name} is {_is(value)}; expected a dict {of}")
 
 
 def path(name: str, value: object) -> str | os.PathLike[str]:
-    """Return an argument that is a path, as a `Path` or as text."""
+    """Check that an argument is a path (a `Path` or text), and return it."""
     if isinstance(value, str | os.PathLike):
         return value
     raise InputError(f"{name} is {_is(value)}; expected a path")

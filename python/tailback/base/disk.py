@@ -1,4 +1,4 @@
-"""Finds which disk is full, for an error message."""
+"""Finds which disk is full, so that an error message can name the disk."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ _IN_TEXT = re.compile(r"(?:(?P<path>.*?): )?(?:No space left on device|Disk quot
 def where_full(error: OSError) -> str:
     """Return ` (DISK)` if the error reports a full disk, otherwise an empty text.
 
-    DISK is the mount point of the full disk. If the error has no path, DISK lists the full disks
-    among the disks that this process writes to."""
+    DISK is the mount point of the full disk. If the error has no path, DISK lists every full disk
+    to which this process writes.
+    """
     text = _IN_TEXT.match(str(error))
     if error.errno not in FULL and not (error.errno is None and text):
         return ""

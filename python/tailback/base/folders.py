@@ -15,7 +15,7 @@ from tailback import _native
 
 
 def remove(folder: Path, *, inside: Path) -> None:
-    """Remove a folder with its content, as far as possible.
+    """Remove a folder and as much of its content as possible.
 
     `folder` must be below `inside` after all links in its path are resolved. `folder` may not be a
     link itself, because the target of the link would be removed. A missing folder is not an error,
@@ -32,7 +32,8 @@ def remove(folder: Path, *, inside: Path) -> None:
 
 @contextmanager
 def scratch(parent: Path) -> Iterator[Path]:
-    """Yield a folder in `parent` that only this process uses. It is removed after the block.
+    """Yield a folder in `parent` that only this process uses. The folder is removed at the end of
+    the `with` block.
 
     A caller that wants to keep a file or folder moves it out of this folder. A killed process
     leaves its folder in `parent`, and the next process that calls this function removes it.

@@ -39,7 +39,7 @@ MAX_VALUES = 4_000_000
 def read(path: Path, *, limit: int = MAX_BYTES) -> bytes:
     """Return the bytes of a regular file that has at most `limit` bytes."""
     try:
-        # Without `O_NONBLOCK`, opening a pipe would wait until another process writes to it.
+        # Without `O_NONBLOCK`, `open` would wait on a pipe until another process writes to it.
         handle = os.open(path, machine.READ_AT_ONCE)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
@@ -133,8 +133,9 @@ def shown(text: object) -> str:
 
 
 def line(text: object) -> str:
-    """Escape text like `shown`, and put it on one line, because text after a line break could look
-    like a message from tailback."""
+    """Escape text as `shown` does, and put it on one line. Text after a line break could look like
+    a message from tailback.
+    """
     return shown(text).replace("\n", "\\n").replace("\t", "\\t")
 
 
@@ -185,7 +186,8 @@ def _check_shape(data: bytes) -> bytes:
     escapes = _PAIR.sub(b"", data.replace(b"\\\\", b""))
     if _HALF.search(escapes):
         raise _OutOfRange("half a character (a lone surrogate)")
-    # Remove strings, because brackets in them do not count. An escaped quote does not end a string.
+    # Remove strings, because a bracket inside a string does not add to the depth. An escaped quote
+    # does not end a string.
     plain = _STRING.sub(b"", escapes.replace(b'\\"', b""))
     if plain.count(b",") + plain.count(b"[") + plain.count(b"{") > MAX_VALUES:
         raise _OutOfRange(f"more than {MAX_VALUES} values")

@@ -44,7 +44,7 @@ def lock(file: IO[Any]) -> None:
     """Lock an open file. Wait while another process holds the lock. Closing the file ends the
     lock."""
     if sys.platform == "win32":
-        # Windows stops waiting for a lock after ten seconds, so try again.
+        # Windows stops waiting for a lock after ten seconds, so repeat the call.
         while True:
             with contextlib.suppress(OSError):
                 msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)

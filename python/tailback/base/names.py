@@ -41,8 +41,9 @@ it."""
 def nearest(name: str, valid: Sequence[str], also: Sequence[str] = ()) -> str | None:
     """Return the name that the user probably meant.
 
-    The comparison ignores case, leading dashes and file suffixes. With suffixes, two unrelated
-    names that both end in .toml would look similar."""
+    The comparison ignores case, leading dashes and file suffixes. If suffixes counted, two
+    unrelated names would look similar because both end in .toml.
+    """
     import difflib
 
     near = [one for one in valid if name and one.startswith(f"{name}_")][:1]
@@ -61,8 +62,9 @@ def _bare(name: str) -> str:
 
 
 def runs(names: Sequence[str]) -> list[str]:
-    """Return the names without repetition. Numbered names (fig1, fig2, fig3) become "fig1 to
-    fig3"."""
+    """Join the names to a text that lists similar names only once. Numbered names (fig1, fig2,
+    fig3) become "fig1 to fig3".
+    """
     groups: list[list[str]] = []
     for name in dict.fromkeys(names):
         if groups and name == _next(groups[-1][-1]):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 
 def short(value: float | str | None, digits: int = 4) -> str:
-    """Format a number with this many digits, but never shorten its integer part. Return a dash for
-    None."""
+    """Format a number with `digits` significant digits, but never shorten its integer part. Return
+    a dash for None.
+    """
     if value is None:
         return "–"
     if isinstance(value, str):

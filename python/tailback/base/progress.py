@@ -116,8 +116,9 @@ class _Bar:
 
 
 class _Lines:
-    """Prints progress as lines if stderr is not a terminal. The wait before the first line starts
-    once, with the first batch, because many short batches may take long together."""
+    """Prints progress as lines if stderr is not a terminal. The wait before the first line is
+    measured from the first batch, because many short batches may together take long.
+    """
 
     started: float | None = None
     last = 0.0
@@ -136,7 +137,7 @@ class _Lines:
         terminal.note(_text(what, fraction, now - self._since))
 
     def close(self) -> None:
-        """Do nothing: there is no bar to remove."""
+        """Do nothing, because lines need no removal at the end."""
 
 
 class _Notebook:

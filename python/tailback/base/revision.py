@@ -10,8 +10,8 @@ from pathlib import Path
 
 @cache
 def revision() -> str:
-    """Return the commit of the sources, with `+changes` if files differ from that commit. For an
-    installed release, return the release's number.
+    """Return the commit of the sources, and append `+changes` if files differ from that commit. For
+    an installed release, return the release's number.
     """
     here = Path(__file__).resolve().parent
     try:

@@ -19,8 +19,9 @@ from tailback.base.foreign import shown
 
 
 def prepare() -> None:
-    """Make stdout and stderr escape characters that their encoding does not have, instead of
-    raising an error."""
+    """Make stdout and stderr escape characters that their encoding does not have. By default,
+    Python raises an error.
+    """
     # Python sets a stream to None if the caller closed it. Discard everything printed to such a
     # stream.
     if sys.stdout is None:
@@ -67,8 +68,8 @@ def _write(stream: TextIO, text: str) -> None:
         stream.write(text)
         stream.flush()
     except OSError as error:
-        # If stdout is a file on a full disk, the error has no path, so name stdout in it. A closed
-        # pipe still raises `BrokenPipeError`.
+        # If stdout is a file on a full disk, the error has no path. Raise an error that names
+        # stdout. A closed pipe still raises `BrokenPipeError`.
         if stream is not sys.stdout or isinstance(error, BrokenPipeError) or error.filename:
             raise
         raise type(error)(error.errno, error.strerror, disk.STDOUT) from error

@@ -18,7 +18,8 @@ def dumps(table: Mapping[str, object]) -> str:
 class Document:
     """Converts a table to TOML text, and remembers the line and column of each value.
 
-    The first line is empty, so an error of the whole document (line 1) does not point to a value.
+    The first line is empty, because errors about the whole document point to line 1 and must not
+    point to a value.
     """
 
     def __init__(self, table: Mapping[str, object]) -> None:

@@ -191,11 +191,11 @@ def _compared(
     about: AboutBundle, files: Mapping[str, bytes], results: Results, version: str
 ) -> tuple[int, list[BundleDifference], list[str]]:
     """Compare the files of each run with the files in the bundle, in the order of the sweep. After
-    each run follow its repetitions in which one competitor is absent. tailback computes harm from
-    these repetitions.
+    each run, compare its repetitions in which one competitor is absent. (tailback computes harm
+    from these repetitions.)
 
-    Returns the number of files compared, the differences, and the files that differ only in the
-    version.
+    Returns the number of compared files, the differences, and the files that differ only in the
+    version of tailback that wrote them.
     """
     index_name = f"{contents.RESULTS}/sweeps/{about.sweep}/{layout.INDEX}"
     there = _points(files.get(index_name, b""))
@@ -251,8 +251,9 @@ def _repeated(results: Results) -> Iterator[tuple[str, str, str]]:
 
 
 def _place(params: Mapping[str, Any], seed: Any, without: str | None = None) -> str:
-    """Return a key that identifies a run in a sweep: its point, its seed, and, in a run made to
-    compute harm, the name of the absent competitor."""
+    """Return a key that identifies a run in a sweep: its sweep point, its seed, and the name of the
+    absent competitor. Only runs that are made to compute harm have an absent competitor.
+    """
     return json.dumps([params, seed, without], sort_keys=True)
 
 
@@ -273,8 +274,8 @@ def _points(index: bytes) -> dict[str, str]:
 
 
 def _values(name: str, there: bytes, here: bytes) -> list[str] | None:
-    """List the values that differ between two versions of a JSON file, except values that depend on
-    the engine's version.
+    """List the values that differ between the bundle's and the repeated run's copy of a JSON file.
+    Leave out values that depend on the engine's version.
 
     Returns `None` if the file is not one of the known JSON files.
     """

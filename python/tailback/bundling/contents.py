@@ -84,8 +84,9 @@ class AboutBundle:
 
 
 def run_ids(run: Run) -> Iterator[str]:
-    """Yield the id of a run, and the ids of its repetitions without a competitor, from which
-    tailback computes harm."""
+    """Yield the id of a run, then the ids of its repetitions without a competitor. tailback
+    computes harm from these repetitions.
+    """
     yield run.run_id
     yield from run.without.values()
 

@@ -48,8 +48,8 @@ def status_of(command: Callable[[], int | None]) -> int:
         except BaseException as error:
             return _said(error)
     except BrokenPipeError:
-        # The reader, such as `head`, has closed the pipe. Keep the interpreter from flushing the
-        # remaining output.
+        # The reader, such as `head`, has closed the pipe. Prevent the interpreter from writing the
+        # remaining output to the closed pipe.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     except OSError:
@@ -89,7 +89,7 @@ def _said(error: BaseException) -> int:
             return FAILED
         case OSError():
             where = f"{foreign.line(error.filename)}: " if error.filename is not None else ""
-            # Remove the errno from messages of Rust's standard library.
+            # Rust's standard library appends the errno to its messages. Remove it.
             words = re.sub(r" \(os error \d+\)", "", str(error))
             words = f"{where}{error.strerror}" if error.strerror else words
             complaints.error(f"{words}{disk.where_full(error)}")

@@ -123,10 +123,10 @@ def _imperative(expected: str | None, nearest: str | None) -> str:
 
 def _excerpt(diagnostic: Diagnostic | Located) -> list[str]:
     begin = diagnostic.column - 1
-    # If the diagnostic's place has no line number, tailback made the text from a Python table. The
-    # user has then never seen the lines of this text.
+    # A place without a line number means that tailback made the TOML text from a Python table. The
+    # user has never seen the lines of this text.
     is_there = re.search(rf":\d+:{diagnostic.column}$", diagnostic.place) is not None
-    # An error about a missing key of the whole file has no line to show.
+    # If a key is missing at the top level of the file, no line can be shown.
     is_there = is_there and (begin > 0 or diagnostic.width > 0)
     if not is_there or not diagnostic.source.strip():
         return []

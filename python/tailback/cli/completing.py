@@ -96,7 +96,7 @@ def _runs(context: click.Context) -> Iterable[tuple[str, str]]:
 
 
 def _keys(context: click.Context) -> Iterable[tuple[str, str]]:
-    """Yield the swept keys of the sweep that the command line names."""
+    """Yield the keys that are swept in the sweep that the command line names."""
     from tailback.store import archive, layout
 
     name = Path(context.params.get("results") or layout.LATEST)

@@ -1,8 +1,9 @@
 """Registers the commands of `tailback`. Each command has a module and one entry in this file.
 
-Exit status: 0 done, 1 a run failed or an assertion did not hold, 2 bad input, 3 a `--fail-if` bound
-is exceeded, 4 more seeds are needed to decide about a bound, 130 interrupted. With `--json`, stdout
-has only the JSON."""
+The exit status is 0 if the command succeeded, and 1 if a run failed or an assertion did not hold.
+It is 2 for bad input, 3 if a `--fail-if` bound is exceeded, and 4 if more seeds are needed to
+decide about a bound. It is 130 after an interrupt. With `--json`, stdout has only the JSON.
+"""
 
 from __future__ import annotations
 
@@ -33,8 +34,9 @@ COMMANDS = tuple(name for names in PURPOSES.values() for name in names)
 
 
 class Commands(click.Group):
-    """The group of all commands. To keep the start-up short, a command's module is loaded only when
-    the command runs."""
+    """The group of all commands. A command's module is loaded only when the command runs, so that
+    tailback starts quickly.
+    """
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (click passes it)
         return [name for names in _purposes().values() for name in names]

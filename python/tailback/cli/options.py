@@ -55,8 +55,9 @@ def walls_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def for_this_command(context: click.Context, variable: str, value: str) -> None:
-    """Set an environment variable until the command ends. The old value is restored, because Python
-    code may have called the command."""
+    """Set an environment variable until the command ends. The old value is then restored, because
+    Python code that called the command may continue.
+    """
     before = os.environ.get(variable)
 
     def restore() -> None:

@@ -3,8 +3,8 @@
 A sweep point is one combination of swept values. Every variant has the same sweep points. The first
 variant is the baseline. Each other variant is compared with the baseline in every quantity of every
 flow, source of traffic, link and class of flows. Each difference has an interval. The false
-discovery rate is controlled over all differences together. To control it, the differences are
-divided into families, one for each sweep point.
+discovery rate is controlled over all differences together. For this purpose, all differences at one
+sweep point form a family of tests.
 
 `variants` parses requested variants and `run` runs them; `stored` reads stored results. `judging`
 then computes the compared quantities and their differences. (A compared quantity is one metric of

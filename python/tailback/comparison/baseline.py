@@ -167,8 +167,9 @@ def read(path: Path) -> VariantResults:
 
 
 def _refuse_values_of_one(points: Sequence[Mapping[str, Any]], path: Path) -> None:
-    """Reject a baseline file with values of a metric that compares two results, such as harm. Only
-    earlier versions of tailback wrote such values."""
+    """Reject a baseline file that contains values of a metric that compares two results, such as
+    harm. Only earlier versions of tailback wrote such values.
+    """
     of_two = {metric.path for metric in METRICS if metric.of_two is not None}
     for point in points:
         for cell in point["cells"]:
@@ -188,8 +189,9 @@ def _short(points: Sequence[Mapping[str, Any]]) -> Any:
 
 
 def _twice(points: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Describe each entry that occurs more than once. Without this check, a later entry would
-    replace an earlier one."""
+    """Return an error message for each entry that occurs more than once. Without this check, a
+    later entry would replace an earlier one.
+    """
     at: dict[Key, int] = {}
     for i, point in enumerate(points):
         first = at.setdefault(key_of(point["params"], point["labels"]), i)

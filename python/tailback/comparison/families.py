@@ -23,8 +23,9 @@ def false_discovery(ps: Sequence[float | None], families: Sequence[Hashable]) ->
     """Compute the q value of each p value: the smallest level at which its difference would be
     flagged.
 
-    `families` has the family of tests to which each p value belongs. A difference without a p value
-    (None) gets no q value and does not count as a test."""
+    `families` lists for each p value the family of tests to which it belongs. A difference without
+    a p value (None) gets no q value and does not count as a test.
+    """
     members: dict[Hashable, list[int]] = {}
     for at, (p, family) in enumerate(zip(ps, families, strict=True)):
         if p is not None:
@@ -42,9 +43,10 @@ def false_discovery(ps: Sequence[float | None], families: Sequence[Hashable]) ->
 
 def _level(p: float, q: float, ordered: Sequence[float]) -> float:
     """Return the smallest level at which a difference is flagged. Two conditions hold at this
-    level. The difference's family is chosen (`q` is the family's q value), and the adjusted p value
-    `p` of the difference is below the level times the share of chosen families. `ordered` has the q
-    values of all families of tests."""
+    level. First, the difference's family is chosen (`q` is the family's q value). Second, the
+    adjusted p value `p` of the difference is below the level times the share of chosen families.
+    `ordered` has the q values of all families of tests.
+    """
     n = len(ordered)
     chosen = bisect_right(ordered, q)
     while chosen < n:

@@ -48,7 +48,8 @@ Answer = Literal["exceeds", "holds", "unknown"]
 @dataclass(frozen=True)
 class Verdict:
     """The verdict of a threshold on one compared quantity (a metric of a flow, link, class or run
-    at one sweep point) of one variant."""
+    at one sweep point) of one variant.
+    """
 
     threshold: Threshold
     cell: Cell
@@ -160,8 +161,9 @@ class _Case:
     """Whether the baseline and the variant are identical runs."""
 
     def contrasts(self) -> list[Contrast]:
-        """Return by how much the difference exceeds the threshold, for each direction (rise or
-        fall) that the threshold limits."""
+        """Return by how much the difference exceeds the threshold. If the threshold limits both
+        rise and fall, return a value for each direction.
+        """
         assert self.samples is not None
         relative, margin = self.threshold.relative, self.threshold.margin
         return [

@@ -111,8 +111,9 @@ def _of_each(
     for column, by_seed in zip(columns[1:], readings[1:], strict=True):
         difference = _difference(columns[0], column, readings[0], by_seed)
         if difference is not None:
-            # For paired variants, take the larger number of runs, because seeds may be missing in
-            # one variant. For unpaired variants, take the smaller number.
+            # If the variants are paired, take the number of runs of the variant with more runs,
+            # because the other variant may miss seeds. For unpaired variants, take the smaller
+            # number.
             count = max if difference.paired else min
             runs = count(len(readings[0]), len(by_seed))
             differences[column.name] = Judged(**vars(difference), runs=runs)

@@ -2,8 +2,9 @@
 programs, links and classes in the same way.
 
 Objects with the same name correspond. The objects without a match are matched by their order in the
-file, if baseline and variant have the same number of them. (The default name of a flow is its
-congestion control, which a variant may change.) Classes are matched by name alone."""
+file, if baseline and variant have equally many such objects. (The default name of a flow is its
+congestion control, which a variant may change.) Classes are matched by name alone.
+"""
 
 from __future__ import annotations
 

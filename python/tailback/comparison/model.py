@@ -224,7 +224,7 @@ class Comparison:
         return self.root / "comparisons" / self.id
 
     def points(self) -> list[tuple[Key, list[list[Run]]]]:
-        """Return every sweep point with its runs: a list of runs for each variant."""
+        """Return every sweep point with a list of runs for each variant."""
         runs = [runs_by_point(column.results) for column in self.variants]
         return [(params, [found.get(params, []) for found in runs]) for params in self._order]
 

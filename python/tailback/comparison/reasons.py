@@ -29,8 +29,9 @@ MOST_RUNS = 2000
 
 @dataclass(frozen=True)
 class At:
-    """What explains the differences between variants at one sweep point (see
-    `explain.variants`)."""
+    """The findings that explain the differences between variants at one sweep point (see
+    `explain.variants`).
+    """
 
     params: dict[str, float | str]
     labels: dict[str, str]

@@ -73,8 +73,8 @@ def run_variants(
     """Compare variants like `compare`, but take their values as TOML text. Each variant may have
     its own engine.
 
-    If `base`, the content of a baseline file, is given, all variants are compared with it. They
-    then run by default with the seeds of that file.
+    `base` is the content of a baseline file, or None. With `base`, all variants are compared with
+    the baseline file. The variants then run by default with the seeds of that file.
     """
     if base is not None:
         if any(variant.name == base.name for variant in variants):
@@ -131,7 +131,7 @@ def load_one(
     try:
         values = list(variant.sets.items())
         if variant.kernel is not None:
-            # The variant's `kernel` overrides the file's.
+            # The variant's key `kernel` overrides the key `kernel` of the file.
             values.append(("kernel", toml.value(variant.kernel)))
         runner = engines.get(variant.engine)
         with scenarios.quiet(variant.quiet):
@@ -141,8 +141,9 @@ def load_one(
 
 
 def _of_variant(one: _native.Diagnostic, variant: Variant) -> _native.Diagnostic:
-    """If an error names the option `--set`, name `--variant` instead, because the user typed this
-    option."""
+    """If an error names the option `--set`, replace the name by `--variant`, because the user typed
+    `--variant`.
+    """
     if one.option is None:
         return one
     return one.at(f"--variant {variant.name}:{one.place.removeprefix('--set ')}")

@@ -59,7 +59,7 @@ def toml_text(path: str, value: object) -> str:
 
 
 def values_of(sets: Mapping[str, str]) -> dict[str, object]:
-    """Parse TOML values. A word without quotes is a string."""
+    """Parse TOML values. A word that is not valid TOML is a string without quotes."""
     values: dict[str, object] = {}
     for path, text in sets.items():
         try:

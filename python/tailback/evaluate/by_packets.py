@@ -109,8 +109,9 @@ def adapted(criterion: Criterion) -> Criterion:
 
 
 def _program_of(job: str, subject: Subject) -> ProgramSubject | None:
-    """Return the program that a section's job runs, which is the tested algorithm or the reference.
-    Return None if the job runs no program."""
+    """Return the program that a section's job runs. The program is either the tested algorithm or
+    the reference. Return None if the job runs no program.
+    """
     if job.rpartition(", ")[2] == "subject":
         return subject.program
     return subject.against.program if job == "reference" and subject.against else None

@@ -399,8 +399,8 @@ class HarmTo(Asked):
     def outcome(
         self, subject: Subject, request: Request, results: Mapping[str, Results]
     ) -> SectionResult:
-        """Decide whether an incumbent suffers more from the tested algorithm than from another
-        incumbent."""
+        """Decide whether the tested algorithm harms an incumbent more than another incumbent does.
+        """
         points = []
         for name in self._names(request):
             own = (results[f"{name}, {what}"] for what in ("alone", "itself", "subject"))
@@ -477,8 +477,9 @@ class TextOnly(Asked):
 def aligned(*results: Results) -> list[tuple[str, list[tuple[Run, ...]]]]:
     """Return the runs of several results of one sweep, grouped by sweep point and then by seed.
 
-    The results are of sweeps with different subjects. The key of the tested algorithm is not swept,
-    so runs of the same sweep point have the same label in all results."""
+    Each result comes from a sweep with a different subject. The key of the tested algorithm is not
+    swept, so runs of the same sweep point have the same label in all results.
+    """
     out = []
     by_key = [{(label_of([run]), run.seed): run for run in one} for one in results]
     for group in results[0].groups():

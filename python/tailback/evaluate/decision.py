@@ -83,11 +83,12 @@ def decide(
 ) -> Decision:
     """Decide whether the values of all sweep points are within an upper limit.
 
-    `words` has two verdicts. The first verdict is given if the whole interval of any sweep point is
-    above the limit, the second verdict if the intervals of all sweep points are within the limit.
-    With `worst`, the largest value over seeds replaces the interval. With `one_seed_decides`, a
-    single seed is enough. `one_seed_decides` is meant for requirements that must hold for any
-    random numbers."""
+    `words` has two verdicts. The section gets the first verdict if the whole interval of any sweep
+    point is above the limit. It gets the second verdict if the intervals of all sweep points are
+    within the limit. With `worst`, the largest value over seeds replaces the interval. With
+    `one_seed_decides`, a single seed is enough. `one_seed_decides` is meant for requirements that
+    must hold for any random numbers.
+    """
     known = [point for point in points if point.values]
     if not known:
         return Decision("undecided", None, None, None)

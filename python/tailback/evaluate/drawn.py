@@ -74,7 +74,9 @@ COLOURS: dict[str, str] = {
 
 
 def matrix(evaluation: Evaluation) -> ReportFigure:
-    """Draw a row for each section, with a mark in the column of its verdict."""
+    """Draw a row for each section and a column for each verdict. A mark shows the section's
+    verdict.
+    """
     labels = [f"{one.id}  {one.title}" for one in evaluation.sections]
     frame = pl.DataFrame(
         {"section": labels, "verdict": [one.verdict for one in evaluation.sections]}

@@ -62,8 +62,8 @@ def evaluate(
         own = criterion.jobs(folder, subject, request)
         why = rejection(own.values(), request)
         if why:
-            # In the message, name the scenario file without its folder, because the report stores a
-            # copy beside its page.
+            # In the message, name the scenario file without its folder, because the report's folder
+            # has a copy of this file.
             place = str(folder / criterion.scenario)
             rejected[criterion.id] = why.replace("<text>", criterion.scenario).replace(
                 place, criterion.scenario

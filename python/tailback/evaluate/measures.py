@@ -14,8 +14,9 @@ Part = Mapping[str, Any]
 
 
 def named(run: Run, name: str) -> list[Part]:
-    """Return the flows or programs that one table of the scenario defines. For the name `subject`,
-    these are called `subject`, or `subject/1`, `subject/2` etc."""
+    """Return the flows or programs that one table of the scenario defines. If the table's name is
+    `subject`, its flows are called `subject`, or `subject/1`, `subject/2` etc.
+    """
     return [one for one in senders(run) if one["name"].partition("/")[0] == name]
 
 

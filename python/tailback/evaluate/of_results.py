@@ -36,7 +36,7 @@ def suite_and_subject(
         number = _number("flow", flows, flow)
         name = canonical["flows"][number]["cc"]["name"]
         suite, word, kind = "cc", "name", "flow"
-    # Events are not part of an algorithm's options, and a stored scenario cannot be written with
+    # Leave out events: they are not options of an algorithm, and `stored.scenario` cannot write
     # them.
     still = {key: value for key, value in canonical.items() if key != "events"}
     written = stored.scenario(still, manifest["seed"])

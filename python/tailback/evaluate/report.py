@@ -82,8 +82,9 @@ _STANDARDS = {"cc": "RFC 9743", "queue": "RFC 7928", "bbr": "the appendix of dra
 
 
 def _standard(evaluation: Evaluation) -> str:
-    """Return the name of the suite's standard, or, if only sections from other sources were
-    evaluated, the names of these sources."""
+    """Return the name of the suite's standard. If only sections from other sources were evaluated,
+    return the names of these sources.
+    """
     own = _STANDARDS[evaluation.suite]
     sources = [re.split(", | sections? ", one.source)[0] for one in evaluation.sections]
     if evaluation.suite == "bbr" or own in sources:

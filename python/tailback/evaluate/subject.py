@@ -1,5 +1,4 @@
-"""Defines the tested algorithm of an evaluation: an algorithm with options, and its form in a
-scenario."""
+"""Defines the tested algorithm of an evaluation, with its options, and how a scenario names it."""
 
 from __future__ import annotations
 
@@ -42,7 +41,7 @@ class Subject:
         """Return the algorithm with more options, as a value for a scenario. `key` is the key under
         which a scenario has the algorithm's name.
 
-        An option that the user set keeps the user's value.
+        If the user set an option, the option keeps the user's value.
         """
         if not options:
             return self.value

@@ -15,7 +15,7 @@ def number(section: SectionResult) -> str:
 
 
 def sentence(section: SectionResult) -> str:
-    """Return the verdict, the measure, the number, the bound and the note on one line."""
+    """Return one line with the section's verdict, measure, number, bound and note."""
     text: str = section.verdict
     if section.measure:
         text += f": {section.measure} {number(section)}"

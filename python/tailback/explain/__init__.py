@@ -66,7 +66,7 @@ class Explanation:
     programs: list[dict[str, Any]]
     #: The changes during the run, by `[[events]]`.
     changes: list[dict[str, Any]]
-    #: Notes on missing or coarse data, and how to record better data.
+    #: Notes that say which data is missing or coarse, and how to record better data.
     notes: list[str]
 
     def parts(self) -> list[Part]:

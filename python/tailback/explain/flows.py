@@ -1,4 +1,4 @@
-"""Explains how a flow spent its time: what it waited for."""
+"""Explains how a flow spent its time, i.e. what it waited for."""
 
 from __future__ import annotations
 
@@ -52,8 +52,9 @@ def _told(told: dict[str, Any]) -> dict[str, float]:
     """Divide the time into the states of Linux's `tcp_chrono`: receive window, send buffer, busy,
     idle.
 
-    The rest of the busy time is divided among the congestion states in proportion to their
-    samples."""
+    The remaining busy time is divided among the congestion states, in proportion to the number of
+    samples in each state.
+    """
     rwnd, sndbuf = told["rwnd_limited_ns"], told["sndbuf_limited_ns"]
     elapsed = max(told["elapsed_ns"], 1)
     busy = min(told["busy_ns"], elapsed)

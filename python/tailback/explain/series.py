@@ -49,7 +49,7 @@ def states(series: pl.DataFrame, link: str, warmup_s: float) -> list[dict[str, A
             {
                 "quantity": quantity,
                 "n": len(values),
-                # A quantity that never falls is a counter, whose total is reported elsewhere.
+                # A quantity that never falls is a counter. The summary has its total.
                 "grows": all(b >= a for a, b in pairwise(values)),
                 "mean": sum(values) / len(values),
                 "min": min(values),

@@ -48,8 +48,9 @@ def of(recorded: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def of_series(series: pl.DataFrame, flow: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the same facts as the function `of`, for a flow of the kernel engine. Slow start ends
-    at the first sample in which ssthresh is set."""
+    """Return the facts that `of` returns, but for a flow of the kernel engine. Slow start ends at
+    the first sample in which ssthresh is set.
+    """
     import polars as pl
 
     samples = series.filter(pl.col("flow") == flow["name"])

@@ -31,7 +31,7 @@ class Reason:
     kind: str
     name: str
     quantity: str
-    #: Means over seeds by variant, with the baseline first.
+    #: For each variant, the mean over seeds. The baseline comes first.
     values: dict[str, float]
     #: The variants with a mean that differs from the baseline's mean.
     differ: list[str]
@@ -146,8 +146,10 @@ def _apart(one: Sequence[float], other: Sequence[float], quantity: str) -> bool:
 
 
 def _size(reason: Reason) -> float:
-    """Return a sort key, which is larger for quantities that are listed earlier. The shares of time
-    for which each cause limited a flow come first, with the largest difference first."""
+    """Return a sort key, which is larger for quantities that are listed earlier. Quantities that
+    say for which share of time a cause limited a flow come first. Among them, the largest
+    difference comes first.
+    """
     values = list(reason.values.values())
     gap = max(values) - min(values)
     top = max(map(abs, values)) or 1.0

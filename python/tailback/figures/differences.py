@@ -35,7 +35,8 @@ def differences(
     `frame` has the columns place (as in `order`), variant (as in `variants`), value, low, high
     (null without an interval), flagged, and says (the text to the right of the dot). The first
     colour and shape are reserved for `baseline`, so that each variant has the same colour and shape
-    in all figures of a report."""
+    in all figures of a report.
+    """
     height = max(2, len(order)) * (ROW_HEIGHT * len(variants) + 5)
     x_scale = alt.Scale(zero=True, nice=True, padding=8)
     y = alt.Y(
@@ -60,7 +61,8 @@ def differences(
         .mark_rule(color=INK, strokeWidth=1)
         .encode(x=alt.X("at:Q", scale=x_scale))
     )
-    # Use few ticks, because a phone shows the figure at half its width.
+    # Use few ticks, so that their labels do not overlap on a phone, which shows the figure at half
+    # its width.
     x_axis = alt.Axis(tickCount=6, labelOverlap=True)
     x = alt.X("value:Q", title=x_title, scale=x_scale, axis=x_axis)
     tooltip = [

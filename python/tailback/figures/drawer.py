@@ -1,9 +1,10 @@
-"""Draws figures in a child process of tailback. For each line of stdin, a Vega-Lite specification,
-it prints the SVG as one line.
+"""Draws figures in a child process of tailback. Each line of stdin is a Vega-Lite specification.
+For each, the process prints the SVG as one line.
 
-This file runs as a script, so that it loads only the modules for drawing. For a figure that it
-cannot draw, it prints an empty line. The parent process then draws the figure itself and reports
-the error."""
+This file is run as a script, so that the process loads only the modules that draw figures. If the
+process cannot draw a figure, it prints an empty line. The parent process then draws the figure
+itself and reports the error.
+"""
 
 import json
 import signal
@@ -11,7 +12,7 @@ import sys
 
 
 def main() -> None:
-    # The parent process handles Ctrl-C and ends this process.
+    # Ignore Ctrl-C, because the parent process handles it and ends this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     import vl_convert
 

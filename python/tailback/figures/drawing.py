@@ -1,8 +1,8 @@
 """Draws the figures of a report in separate processes while the report is made.
 
-Drawing takes most of the time of a report. Drawing holds the interpreter's lock, so threads of one
-process could not draw in parallel. An SVG depends neither on the process that draws it, nor on the
-figures that this process drew before.
+Drawing takes most of the time that a report needs. Drawing holds the interpreter's lock, so threads
+of one process could not draw in parallel. An SVG depends neither on the process that draws it, nor
+on the figures that this process drew before.
 """
 
 from __future__ import annotations
@@ -104,8 +104,8 @@ def _helper() -> subprocess.Popen[str] | None:
     script = Path(__file__).with_name("drawer.py")
     if not sys.executable or not script.is_file():
         return None
-    # -P keeps the script's folder off the import path, because modules in that folder have the same
-    # names as other packages.
+    # With -P, Python does not import from the script's folder, whose modules have the same names as
+    # other packages.
     command = [sys.executable, "-P", str(script), export.VEGA_LITE]
     try:
         return subprocess.Popen(

@@ -26,8 +26,9 @@ def spec(chart: alt.TopLevelMixin) -> dict[str, Any]:
     Raises `altair.MaxRowsError` if a dataset has more than `MAX_ROWS` rows.
     """
     with alt.data_transformers.enable("default", max_rows=MAX_ROWS):
-        # Skip Altair's check of the whole specification, because it takes as long as all other work
-        # together. Altair and Vega report errors of a chart anyway when it is built and drawn.
+        # Skip Altair's check of the whole specification, because the check takes as long as all
+        # other work together. Altair and Vega report errors of a chart anyway when it is built and
+        # drawn.
         options: dict[str, Any] = (
             {"validate": False} if isinstance(chart, alt.TopLevelMixin) else {}
         )
@@ -55,8 +56,8 @@ def svg_of(text: str) -> str:
 
 
 def numbered(drawn: str) -> str:
-    """Renumber the gradients and clips of an SVG from 0, because Vega continues the numbers of the
-    previous figure.
+    """Renumber the gradients and clip paths of an SVG from 0. Vega continues the numbering of the
+    figure that it drew before.
     """
     first: dict[str, int] = {}
     for kind, number in _MADE.findall(drawn):

@@ -60,8 +60,8 @@ class FacetAxis:
 
 
 def log_axis(title: str, values: Sequence[float]) -> FacetAxis:
-    """Return a logarithmic axis that ends close to these values. It has ticks at 1, 2 and 5 of each
-    decade, or only at the decades if there are many.
+    """Return a logarithmic axis that ends close to these values. The axis has ticks at 1, 2 and 5
+    of each decade, or only at powers of ten if there are many decades.
     """
     low, high = min(values) / 1.2, max(values) * 1.2
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
@@ -95,7 +95,7 @@ def over_numbers(rows: Sequence[Row], x: FacetAxis, y: FacetAxis, of: Panels) ->
     colour = _colour(of)
     x_channel = {"field": "x", **x.spec()}
     y_channel = {"field": "y", **y.spec()}
-    # The padding keeps points on the edge from being cut.
+    # Without padding, points on the edge would be cut.
     x_channel["scale"] = {**x_channel["scale"], "padding": 8, "nice": False}
     tooltip = [
         *([_tip("series", of.series_title)] if len(of.series) > 1 else []),
@@ -189,8 +189,9 @@ def beside(charts: Sequence[Drawn], columns: int) -> Drawn:
 
 
 def _with_intervals(rows: Sequence[Row], layers: list[Spec]) -> list[Spec]:
-    """If no row has an interval, return the layers without the first layer, which draws intervals.
-    Otherwise return all layers."""
+    """The first layer draws intervals. If no row has an interval, return the layers without the
+    first layer. Otherwise return all layers.
+    """
     return layers if any("low" in row for row in rows) else layers[1:]
 
 

@@ -74,8 +74,9 @@ def _channels(view: Spec, unit: Spec) -> Spec:
 
 
 def _titles(spec: Spec) -> dict[str, str]:
-    """Return the titles of fields from all panels, because in a column of panels only the last
-    panel has an x title."""
+    """Return the title of each field. Search all panels, because in a column of panels only the
+    last panel has an x title.
+    """
     titles: dict[str, str] = {}
     for view in _views(spec):
         for unit in _units(view):
@@ -112,8 +113,8 @@ def _add_zoom(spec: Spec, numbers: Iterator[int], common: str = "") -> None:
     """Add zoom. Dragging moves the figure along x, the wheel with Ctrl zooms, and a double click
     resets.
 
-    Panels that share their axis move together. A finger, and the wheel without Ctrl, scroll the
-    page.
+    Panels that share their axis move together. A swipe with a finger and the wheel without Ctrl
+    scroll the page.
     """
     for several in _SEVERAL:
         if several in spec:

@@ -1,5 +1,5 @@
-"""Keeps drawn figures in the user's cache folder, so that a report that is made again does not draw
-them again.
+"""Keeps drawn figures in the user's cache folder, so that later reports need not draw the same
+figures again.
 
 Drawing takes most of the time of a report from stored runs. A figure depends only on its
 specification, the versions of tailback and of the drawing library, and the installed fonts and
@@ -64,7 +64,7 @@ def put(text: str, svg: str) -> None:
 
 
 def trim(most: int = MAX_BYTES) -> None:
-    """Delete the oldest figures if all of them together have more than `most` bytes."""
+    """Delete the oldest figures if the cached figures together have more than `most` bytes."""
     found = []
     with contextlib.suppress(OSError):
         for path in _folder().iterdir():

@@ -66,9 +66,10 @@ def panel(
 ) -> Chart:
     """Draw one panel of curves.
 
-    `order` lists the series in the order of the legend. `ordered` is for series that are values of
-    a parameter: their colours follow the order of the series. With `interpolate="step-after"`, the
-    curve keeps each value from its x to the next x."""
+    `order` lists the series in the order of the legend. Set `ordered` if the series are values of a
+    parameter. The colours then follow the order of the series. With `interpolate="step-after"`, the
+    curve keeps each value from its x to the next x.
+    """
     rows = frame.filter(pl.col(spec.y).is_not_null())
     limits = {"domain": list(spec.domain), "clamp": True} if spec.domain else {"zero": False}
     ticks: dict[str, Any] = {"format": spec.format} if spec.format else {}

@@ -101,8 +101,9 @@ def theme() -> alt.theme.ThemeConfig:
 
 
 def colour_scale(names: Sequence[str], *, ordered: bool = False) -> alt.Scale:
-    """Assign a colour to each name, in this order. With `ordered`, for names that are values of a
-    parameter, the colours go from dark to light."""
+    """Assign a colour to each name, in this order. Set `ordered` if the names are values of a
+    parameter. The colours then change from dark to light.
+    """
     palette = ORDERED if ordered else CATEGORIES
     if ordered and 1 < len(names) < len(ORDERED):
         last = len(names) - 1

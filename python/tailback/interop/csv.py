@@ -26,7 +26,7 @@ class Csv:
             raise InputError("--interface: only for --format pcapng; remove it")
         import polars as pl
 
-        # Join the digits of the whole seconds and of the fraction, because a division would give
+        # Write the whole seconds, then the digits of the fraction. A division would give
         # 0.30000000000000004 for 300 ms.
         whole = (pl.col("time_ns") // 10**9).cast(pl.String)
         part = (pl.col("time_ns") % 10**9).cast(pl.String).str.zfill(9)

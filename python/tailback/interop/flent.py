@@ -67,8 +67,8 @@ class Flent:
         except InputError:
             raise
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-            # The hashes of the files are correct, so the files are not damaged. Another program
-            # must have written them.
+            # The files' hashes are correct, so the files were not changed after the run. A program
+            # other than tailback must have written them.
             raise DamagedResults(f"{run}: not a run that tailback wrote ({error!r})") from error
         with (
             layout.replacing(out) as part,
@@ -236,8 +236,8 @@ class _Export:
         ]
 
     def _ping(self) -> Rows:
-        """Return how long a ping would take: the path's round-trip time plus the delay of every
-        queue.
+        """Return the estimated round-trip time of a ping: the path's base round-trip time plus the
+        delay of every queue.
 
         If a queue of the path separates flows, return no value. A ping would then be a separate
         flow, and would not wait for the whole queue.

@@ -179,7 +179,7 @@ def _read(path: Path) -> tuple[DataFile, int]:
 
 
 def _problems_of(file: DataFile) -> list[str]:
-    """Return the reasons why Flent cannot have recorded these samples in a test."""
+    """Return the reasons why these samples cannot come from a test by Flent."""
     if not file.flows:
         has = ", ".join(map(foreign.quoted, list(file.raw)[:5])) or "none"
         return [
@@ -328,8 +328,8 @@ def _is_flow(name: str) -> bool:
 
 def _order(name: str) -> list[tuple[int, int, str]]:
     """Return a sort key that puts uploads before downloads, and flow 2 before flow 10."""
-    # The parts with an odd index are the numbers in the name. A number with more than nine digits
-    # becomes several parts.
+    # The pattern splits the name so that the parts with an odd index are numbers. A number with
+    # more than nine digits becomes several parts.
     parts = re.split(r"([0-9]{1,9})", name)
     order = [(0, int(part), "") if i % 2 else (1, 0, part) for i, part in enumerate(parts)]
     return [(0 if name.startswith("TCP upload") else 1, 0, ""), *order]

@@ -205,8 +205,8 @@ class _Flows:
         for at, flow, link, quantity, value in self.stored.series().iter_rows():
             if flow is not None:
                 found.setdefault(flow, []).append((at, link, quantity, value))
-        # The file has the rows of each quantity together. Sorting by time is stable, so at equal
-        # times the window still precedes the state.
+        # The file lists all rows of one quantity before the rows of the next quantity. Sorting by
+        # time is stable, so at equal times the window stays before the state.
         for rows in found.values():
             rows.sort(key=lambda row: row[0])
         return found
@@ -280,8 +280,9 @@ def _markers(
     accounted: Mapping[str, Any],
     kernel: bool,
 ) -> Iterator[Event]:
-    """Yield custom events that qlog's schema does not define: the end of slow start, each reduction
-    of the window, and each recorded drop and mark."""
+    """Yield events that qlog's schema does not define. They are the end of slow start, each
+    reduction of the window, and each recorded drop and mark.
+    """
 
     def marker(at: int, kind: str, message: str, **more: object) -> Event:
         return at, "simulation:marker", {"type": kind, "message": message, **more}

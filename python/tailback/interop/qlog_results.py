@@ -106,7 +106,9 @@ class QlogRun(foreign.ForeignRun):
         }
 
     def series(self) -> pl.DataFrame:
-        """Return the samples: time_ns, flow, link, quantity, value. `cwnd_bytes` is the window."""
+        """Return the samples: time_ns, flow, link, quantity, value. The quantity `cwnd_bytes` is
+        the congestion window.
+        """
         trace, name = self.sender.trace, self._name
         columns = (
             ("cwnd_bytes", trace.cwnd, 1.0),

@@ -1,7 +1,7 @@
 """Fetches Debian packages without installing them. It runs apt with a separate configuration.
 
-This configuration has its own sources, lists and cache, and an empty status file. The machine's
-settings for proxies, credentials and certificates still apply. Root rights are not needed.
+This configuration has its own sources, lists and cache, and an empty status file. apt still uses
+the machine's settings for proxies, credentials and certificates. Root rights are not needed.
 """
 
 from __future__ import annotations
@@ -207,8 +207,9 @@ class Apt:
         )
 
     def conf(self) -> str:
-        """Return the text of apt.conf. apt reads it after the machine's own configuration, so it
-        takes precedence."""
+        """Return the text of apt.conf. apt reads this file after the machine's own configuration,
+        so this file takes precedence.
+        """
         folder = self._folder
         return f"""\
 Dir::Etc::SourceList "{folder}/sources.list";
@@ -316,8 +317,8 @@ Acquire::Retries "3";
 
     def locate(self, packages: Sequence[str]) -> list[Deb]:
         """Find the files of packages (each NAME or NAME=VERSION), in the order of the arguments."""
-        # apt prints no URI for a file that is already in the folder, so run it in a folder without
-        # downloads.
+        # apt prints no URI for a file that is already in the download folder, so run apt in a
+        # folder without downloads.
         lines = self._apt("apt-get", "-q", "--print-uris", "download", *packages, at=self._folder)
         found = {deb.name: deb for deb in parse_uris(lines)}
         names = [package.partition("=")[0] for package in packages]

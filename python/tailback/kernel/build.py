@@ -1,5 +1,5 @@
-"""Builds a guest kernel: kernel source, configuration, kernel, root file system of the guest,
-modules.
+"""Builds a guest kernel in steps: kernel source, configuration, kernel, root file system of the
+guest, modules.
 
     downloads/          packages as fetched
     apt/, apt-tools/    lists of packages
@@ -9,9 +9,10 @@ modules.
     kits/HASH/          a kernel with a guest root
     current             the guest kernel in use, a link
 
-A bare kernel is complete once its kernel.json exists. A guest kernel also has a root file
-system, and is complete once its kit.json exists. Until then the folder is unfinished, and the next
-build resumes the work. Newer packages for the root give a new guest kernel with the same kernel.
+A bare kernel is complete once its kernel.json exists. A guest kernel also has a root file system,
+and is complete once its kit.json exists. Until then the folder is unfinished, and the next build
+resumes the work. If the root's packages become newer, the build makes a new guest kernel with the
+same kernel.
 """
 
 from __future__ import annotations
@@ -140,8 +141,9 @@ class Wanted:
 
 
 def _built(cache: Path, release: str | None) -> Path | None:
-    """Return the newest guest kernel of this release, for which to build modules or programs, or
-    None if no such guest kernel exists."""
+    """Return the newest guest kernel of this release, or None if none exists. Modules and programs
+    are built for this guest kernel.
+    """
     if release is not None and release != releases.NEWEST:
         found = [one for one in kit.all_kits() if one.release == release]
         return found[0].path if found else None
@@ -255,8 +257,8 @@ def _compiled(folder: Path) -> bool:
     try:
         facts = foreign.read_json(folder / KERNEL)
         expected = {f"ko/{m['file']}": m["sha256"] for m in facts["modules"].values()}
-        # Kernels built by earlier versions of tailback have this hash only in the guest kernel's
-        # manifest.
+        # For kernels that earlier versions of tailback built, only the guest kernel's manifest has
+        # this hash.
         expected["linux"] = facts.get("sha256", contents.sha256(folder / "linux"))
     except (InputError, KeyError, TypeError, AttributeError):
         return False
@@ -371,7 +373,8 @@ def _verify(
     lacks: list[str] = []
     for name, refused in config.refused(fragments, values).items():
         if name == fragments[0].name and lenient:
-            # A kernel tree that is older than a queue discipline does not have the option for it.
+            # A kernel tree that is older than a queue discipline does not have the queue
+            # discipline's option.
             absent = [
                 text
                 for text in refused

@@ -18,7 +18,7 @@ OURS = HERE / "kernel.config"
 KCONFIG = HERE / "kernel.kconfig"
 MAX_FRAGMENT = 1 << 20
 """The largest size of a fragment, bytes."""
-# In a fragment, an older tree may lack the options after this line.
+# In a fragment, the options after this line may be missing in older trees.
 OPTIONAL_MARK = "# tailback: optional"
 DEVELOPED = re.compile(r"CONFIG_(NET_SCH|TCP_CONG)_\w+")
 
@@ -79,8 +79,9 @@ def ours() -> Fragment:
 
 
 def older(version: str) -> list[Fragment]:
-    """Return fragments for an older kernel, which calls some of the guest kernel's options by other
-    names."""
+    """Return fragments for an older kernel, in which some of the guest kernel's options have other
+    names.
+    """
     options = {k: v for one in releases.helps(version) for k, v in one.options.items()}
     name = f"the guest kernel's configuration for {releases.text(version)}"
     return [Fragment(name, options)] if options else []

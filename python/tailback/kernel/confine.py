@@ -77,8 +77,9 @@ class Walls:
 
     @property
     def refused(self) -> bool:
-        """Whether the launcher refuses to start the guest because nothing would hide this machine's
-        files from it."""
+        """Whether the launcher refuses to start the guest, because the guest could read this
+        machine's files.
+        """
         return {"mount", "landlock"} <= self.missing.keys() and not allowed()
 
     @property
@@ -196,8 +197,9 @@ def command(
 
 
 def mode(kit: Kit) -> str:
-    """Return how the kernel intercepts system calls of the guest's processes: with seccomp, or with
-    ptrace in older releases."""
+    """Return how the kernel intercepts system calls of the guest's processes: with seccomp, or in
+    older releases with ptrace.
+    """
     return "seccomp" if releases.of(kit.version) >= releases.SECCOMP else "ptrace"
 
 

@@ -1,8 +1,8 @@
 """Reserves one core for each guest.
 
 A guest's kernel is one process, and its programs run in other processes. At each system call, one
-process stops and the other continues. If they run on two cores, each switch between them has to
-wake a core, and a guest takes twice as long.
+process stops and the other continues. If these processes run on two cores, each switch has to wake
+an idle core, and a run takes twice as long.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ def reserved() -> Iterator[int | None]:
     """Reserve a core that no other guest of this user gets until the block ends.
 
     A lock on a file reserves the core, so that several processes can share the machine. Yields None
-    if every core already has a guest, or if the files cannot be made. The scheduler then chooses
-    the core.
+    if every core already has a guest, or if the lock files cannot be created. The scheduler then
+    chooses the core.
     """
     cores = sorted(os.sched_getaffinity(0))
     folder = kit.cache() / "cores"
@@ -32,8 +32,9 @@ def reserved() -> Iterator[int | None]:
 
 @contextlib.contextmanager
 def on(core: int | None) -> Iterator[None]:
-    """Keep processes that this thread starts within the block on this core. None allows every
-    core."""
+    """Within the block, processes that this thread starts run only on this core. None allows every
+    core.
+    """
     if core is None:
         yield
         return

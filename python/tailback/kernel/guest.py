@@ -106,9 +106,10 @@ def run(
     `workplace / "results"`.
 
     `agent` is the program that the guest runs as its first process, or its path. `places` maps
-    files of this machine into the guest, for the programs of the scenario. Raises `GuestFailed`
-    with the last lines of the console, `InputError` if nothing would protect this machine's files,
-    and `Cancelled`. Every process of the guest has ended when the function returns.
+    files of this machine into the guest, for the programs of the scenario. Raises `GuestFailed`,
+    with the last lines of the console, if the guest fails. Raises `InputError` if this machine
+    cannot protect its files from the guest, and `Cancelled` if the run is cancelled. Every process
+    of the guest has ended when the function returns.
     """
     for name in ("job", "results"):
         (workplace / name).mkdir()
@@ -184,10 +185,12 @@ def boot_words(
     release = releases.of(kit.version)
     # Without this option, every kernel traces its processes with ptrace.
     mode = ["seccomp=on"] if release >= releases.SECCOMP else []
-    # Without this option User-mode Linux expects a block device, and older kernels search for it.
+    # Without this option, User-mode Linux expects a block device for the root file system, and
+    # older kernels search for this device.
     root = ["root=hostfs"] if release < releases.ROOT_WITHOUT_DEVICE else []
     # The kernel's random_init() mixes the command line into its random pool. This seeds the random
-    # pool of releases before `HOST_RANDOM`, which do not take entropy from this machine.
+    # pool of releases before `HOST_RANDOM`, because these releases do not take entropy from this
+    # machine.
     seeded = [f"TAILBACK_SEED={seed}"] if release < releases.HOST_RANDOM else []
     return [
         str(kit.linux.resolve()),
@@ -245,8 +248,8 @@ def _check_written(workplace: Path) -> None:
     size = count = 0
     places = str(workplace / FOLDER)
     for base, folders, files in os.walk(workplace):
-        # tailback itself made links in the workplace and in its folder of mounted files. Links
-        # anywhere else are an error.
+        # tailback itself made the links in the workplace and in the workplace's folder of mounted
+        # files. Links anywhere else are an error.
         for name in (*files, *(folders if base != str(workplace) else ())):
             try:
                 status = os.lstat(os.path.join(base, name))

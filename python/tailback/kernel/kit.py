@@ -105,21 +105,23 @@ class Kit:
 
     @property
     def lets_time_pass(self) -> bool:
-        """Whether virtual time advances while a program polls, which tailback's kernel patch
-        provides."""
+        """Whether virtual time advances while a program polls. This needs tailback's kernel patch.
+        """
         return "programs" in self.manifest.get("patches", {})
 
     @property
     def library(self) -> Path:
-        """The preloaded library. In the process of the guest's kernel, it replaces the sources of
-        random numbers by a seeded generator. It also replaces the file that holds the guest's
-        memory by anonymous memory."""
+        """The preloaded library. The library that is preloaded into the guest kernel's process. It
+        replaces the process's sources of random numbers by a seeded generator. It also replaces the
+        file for the guest's memory by anonymous memory.
+        """
         return self.path / LIBRARY
 
     @property
     def launcher(self) -> Path:
-        """The launcher. It starts a guest's kernel, confined so that the kernel can access only the
-        files of its own run."""
+        """The launcher. The launcher, which starts a guest's kernel. It confines the kernel to the
+        files of the kernel's own run.
+        """
         return self.path / LAUNCHER
 
     def verify(self, modules: Iterable[str] = ()) -> None:

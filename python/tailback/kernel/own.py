@@ -2,8 +2,8 @@
 
 These parts are the launcher, the preloaded library, and kernel modules. One module marks and drops
 packets by a schedule, another holds packets back during an outage, and two implement impairments
-that netem does not have. The other modules are congestion controls and queue disciplines that Linux
-does not have, or has with fewer options.
+that netem does not have. The other modules are congestion controls and queue disciplines that are
+missing in Linux, or have fewer options there.
 """
 
 from __future__ import annotations

@@ -78,8 +78,9 @@ HELPS: tuple[Help, ...] = (
 
 
 def of(version: str) -> Release:
-    """Return the first two numbers of a version such as 6.1.176. Return (0, 0) if it does not begin
-    with numbers."""
+    """Return the first two numbers of a version such as 6.1.176. Return (0, 0) if the version does
+    not begin with numbers.
+    """
     found = re.match(r"(\d+)\.(\d+)", version)
     return (int(found[1]), int(found[2])) if found else (0, 0)
 

@@ -42,7 +42,8 @@ means the metric of the first of these scopes."""
 
 
 def offered(word: str) -> list[Metric]:
-    """Return the metrics with a name or path. The word may begin with a scope, as in `link.drops`.
+    """Return the metrics that have this name or path. The word may begin with a scope, as in
+    `link.drops`.
 
     `results.NAME` is a number that a program wrote to a file. Any NAME is accepted.
     """

@@ -101,8 +101,9 @@ class Assertion:
                 yield f"{self.metric}{subject} is {text}, expected {bounds} ({at})"
 
     def verdicts(self, summaries: Sequence[Mapping[str, Any]]) -> Iterator[BoundVerdict]:
-        """Yield the verdict on each bound for each run of a sweep point, then for the mean of these
-        runs."""
+        """For each bound, yield the verdict on each run of a sweep point, then the verdict on the
+        mean of these runs.
+        """
         sides: list[tuple[Side, float]] = []
         if self.min is not None:
             sides.append(("min", self.min))
@@ -186,7 +187,9 @@ class Assertion:
         return metric
 
     def _on(self) -> On | None:
-        """Return "flow", "link" or "class", whichever the table names, or None if it names none."""
+        """Return which kind of object the table names: "flow", "link" or "class". Return None if
+        the table names no object.
+        """
         subjects: tuple[tuple[On, str | None], ...] = (
             ("flow", self.flow),
             ("link", self.link),

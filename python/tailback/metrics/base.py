@@ -119,7 +119,7 @@ class OfTwoResults(InputError):
 
 
 def refuse_of_two(metric: Metric, where: str) -> None:
-    """Raise an error if the metric compares two results, with and without a competitor."""
+    """Raise an error if the metric compares a result with a competitor to a result without it."""
     if metric.of_two is not None:
         raise OfTwoResults(
             f"{where}: {metric.name} needs two results, one of them without the competitor; "
@@ -133,7 +133,8 @@ def field(path: str) -> Callable[[Mapping[str, Any]], float | None]:
     a."""
     first, *more = path.split(".")
     if not more:
-        # A report reads millions of fields, and most metrics are a field at the top.
+        # This case is faster. A report reads millions of fields, and most metrics are top-level
+        # fields.
         def read_first(part: Mapping[str, Any]) -> float | None:
             value = part.get(first)
             return value if isinstance(value, (int, float)) else None

@@ -1,4 +1,4 @@
-"""Metric of the completion time of a flow with a given size."""
+"""Metric: the completion time of a flow that transfers a fixed amount of data."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def transfers(canonical: Mapping[str, Any]) -> dict[str, float]:
 def add(summary: Mapping[str, Any], starts_s: Mapping[str, float]) -> None:
     """For each unfinished transfer, add the time that it has taken so far to a summary.
 
-    The time is a lower bound of the completion time. It begins at the flow's start, or at the
-    latest possible start if the start was in the warm-up. It ends at the end of the flow or of the
-    run. `transfers` returns `starts_s`.
+    The time is a lower bound of the completion time. This time begins at the flow's start, or at
+    the latest possible start if the flow started during the warm-up. It ends at the end of the flow
+    or of the run. `transfers` returns `starts_s`.
     """
     for flow in summary["flows"] if starts_s else ():
         latest_s = starts_s.get(flow["name"], starts_s.get(group_of(flow["name"])))

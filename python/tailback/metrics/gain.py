@@ -1,4 +1,4 @@
-"""Metric: relative gain in a flow's throughput over the standard backoff."""
+"""Metric: by what share a flow's throughput is higher than with the standard backoff."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def add(summary: dict[str, Any], competitor: str, alone: Mapping[str, Any]) -> N
     """Add the harm that a competitor does to every other flow, program and source to the summary of
     a run. `alone` is the summary of the run without the competitor.
 
-    Harm to a quantity is None unless both runs have the quantity.
+    If one of the runs does not have a quantity, the harm to this quantity is None.
     """
     for kind in parts.LIKE_FLOWS:
         before = {part["name"]: part for part in parts.of(alone, kind)}
@@ -121,7 +121,7 @@ def add(summary: dict[str, Any], competitor: str, alone: Mapping[str, Any]) -> N
 
 
 def competitors(absences: Iterable[Iterable[str]]) -> list[str]:
-    """Return the names of the competitors that some run leaves out, each once.
+    """Return the names of all competitors that at least one run leaves out, without repetition.
 
     `absences` has the names of the competitors that each run leaves out (`Run.without`).
     """

@@ -36,8 +36,8 @@ def _paths(part: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any
     for key, value in part.items():
         if isinstance(value, Mapping):
             yield from _paths(value, f"{prefix}{key}.")
-        # Leave out the number of samples. If the number is 0, the other fields are missing, which
-        # shows the same.
+        # Leave out the number of samples. Missing values in the other fields already show that this
+        # number is 0.
         elif key != "samples":
             yield f"{prefix}{key}", value
 

@@ -1,7 +1,7 @@
 """Computes statistics over seeds: mean, Student's t interval, median and ranks.
 
-scipy is loaded only for intervals of more than 31 seeds, because loading it takes longer than a
-short run.
+scipy is loaded only for intervals over more than 31 seeds, because loading scipy takes longer than
+a short run.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def estimate(
     values: Iterable[float | None], *, least: float | None = None, most: float | None = None
 ) -> Estimate:
     """Compute mean and 95 % interval of the values that are not None. `least` and `most` are the
-    smallest and largest possible value, at which the interval ends.
+    smallest and largest possible value. The interval does not extend beyond them.
     """
     every = list(values)
     numbers = [value for value in every if value is not None]
@@ -149,8 +149,9 @@ def median(values: Iterable[float]) -> float | None:
 
 
 def nearest_rank(values: Sequence[float], share: float) -> float | None:
-    """Return the smallest value such that at least this share of the values is no larger. Return
-    `None` if there are no values."""
+    """Return the smallest value that is not exceeded by at least this share of the values. Return
+    `None` if there are no values.
+    """
     if not values:
         return None
     # Round up. Subtracting 1e-9 absorbs rounding errors, as in 0.9 * 10.

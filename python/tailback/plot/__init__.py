@@ -56,8 +56,7 @@ class Figure:
 
 
 def _warm_up() -> None:
-    """Start the renderer, which is slow to start, by drawing an empty figure while results are
-    read."""
+    """Draw an empty figure while results are read, because the renderer starts slowly."""
     # Ignore errors here: drawing the real figure reports them.
     with suppress(Exception):
         import vl_convert

@@ -31,7 +31,9 @@ class ComposableChart:
         return _composed(alt.vconcat, self, other)
 
     def to_dict(self, *arguments: Any, **options: Any) -> dict[str, Any]:
-        """Return the specification without Altair's theme, which would change lines and symbols."""
+        """Return the specification without Altair's theme, because the theme would change lines and
+        symbols.
+        """
         with alt.theme.enable("none"):
             made: dict[str, Any] = super().to_dict(*arguments, **options)  # type: ignore[misc]
         return made
@@ -43,14 +45,16 @@ class ComposableChart:
         super().save(fp, format, **options)  # type: ignore[misc]
 
     def _repr_mimebundle_(self, *arguments: Any, **options: Any) -> Any:
-        """Return an image, unless the user has enabled one of Altair's renderers."""
+        """Return an image. If the user has enabled one of Altair's renderers, use this renderer
+        instead.
+        """
         if alt.renderers.active != "default":
             return super()._repr_mimebundle_(*arguments, **options)  # type: ignore[misc]
         return {"image/svg+xml": layout.drawn(self), "text/plain": type(self).__name__}
 
 
 def composable(chart: Any) -> Any:
-    """Return the chart with the operators of `ComposableChart`."""
+    """Return the chart as a `ComposableChart`, which has the operators."""
     if not isinstance(chart, ComposableChart):
         # Altair would treat a plain assignment as a property of the specification.
         object.__setattr__(chart, "__class__", _class(type(chart)))  # type: ignore[arg-type]

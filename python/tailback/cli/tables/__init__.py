@@ -1,1 +1,1 @@
-"""The tables that commands print for people. They are as wide as the terminal allows."""
+"""The tables that commands print for people. The tables use the terminal's width."""

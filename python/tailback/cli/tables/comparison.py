@@ -19,7 +19,7 @@ FLAG = "*"
 
 
 class ComparisonLayout(NamedTuple):
-    """A layout of the tables. Layouts differ in width."""
+    """A layout of the tables. Each layout has a different width."""
 
     points: bool
     """Whether the parameters of a sweep point are columns. If not, each sweep point has its own
@@ -67,8 +67,9 @@ def show(comparison: Comparison, page: Path | None) -> None:
 
 
 def _chosen(comparison: Comparison) -> tuple[list[Cell], int]:
-    """Return the `MAX_ROWS` compared quantities with the clearest differences in their original
-    order, and the number of compared quantities left out."""
+    """Choose the `MAX_ROWS` compared quantities with the clearest differences, and return them in
+    their original order. Also return how many compared quantities were left out.
+    """
     cells = [cell for cell in comparison.cells if not cell.nothing]
     if len(cells) <= MAX_ROWS:
         return cells, 0

@@ -116,8 +116,9 @@ def _engines(entry: dict[str, Any], has: Collection[str] | None) -> str:
 
 
 def _only_stacks(registry: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the kinds of programs that only the simulator has: stacks that are compiled into the
-    engine, and stacks in the folder `stacks` of the repository."""
+    """Return the kinds of programs that only the simulator can run. These are the stacks that are
+    compiled into the engine, and the stacks in the repository's folder `stacks`.
+    """
     known = {entry["name"]: entry for entry in registry["programs"]}
     stacks = {entry["name"]: entry for entry in registry["stacks"]}
     others = {one["name"]: {**one, "options": []} for one in registry["adapters"]}
@@ -125,8 +126,9 @@ def _only_stacks(registry: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _engines_of_program(name: str, registry: dict[str, Any]) -> str:
-    """Return the engines that run a kind of program. If the stack is not compiled into the engine,
-    add the folder to pass to `--with`."""
+    """Return the engines that run a kind of program. If the program is a stack that is not compiled
+    into the engine, add the folder that the user must pass to `--with`.
+    """
     [folder] = [one["folder"] for one in registry["adapters"] if one["name"] == name] or [""]
     if any(entry["name"] == name for entry in registry["stacks"]):
         folder = ""

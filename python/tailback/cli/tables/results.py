@@ -120,7 +120,7 @@ value."""
 
 
 class ResultsLayout(NamedTuple):
-    """A layout of the tables. Layouts differ in width."""
+    """A layout of the tables. Each layout has a different width."""
 
     together: bool
     """Whether to print the run's only link in the row of the first flow, instead of in a separate
@@ -173,8 +173,9 @@ def show(results: Results) -> None:
 
 
 def _notes(groups: Sequence[Sequence[Run]]) -> list[str]:
-    """Return notes for the user, about means that leave out some seeds and about sweep points whose
-    results do not depend on the seed."""
+    """Return notes for the user. They say which means leave out some seeds, and at which sweep
+    points the results do not depend on the seed.
+    """
     notes = []
     if any(_unfinished(group) for group in groups):
         notes.append(
@@ -196,8 +197,9 @@ def _unfinished(group: Sequence[Run]) -> bool:
 
 
 def _same_in_every_seed(group: Sequence[Run]) -> bool:
-    """Return whether all seeds of a sweep point gave the same numbers in the digits that the table
-    shows."""
+    """Return whether all seeds of a sweep point gave the same numbers after rounding to the digits
+    that the table shows.
+    """
     if len(group) < 2:
         return False
     summaries = [_of_run(run) for run in group]
@@ -235,8 +237,8 @@ def show_where(results: Results, reused: int, runs: int) -> None:
     named = f": {', '.join(ids)}" if len(ids) <= FEW else ""
     usual = results.root == layout.DEFAULT
     terminal.err(f"sweep {results.root / 'sweeps' / results.id}, {count}{named}")
-    # Without the name of a sweep or run, commands use the latest sweep in the usual folder, or its
-    # run if the sweep has only one run.
+    # A command without the name of a sweep or run uses the latest sweep in the usual folder. If
+    # this sweep has only one run, the command uses this run.
     run = "" if len(ids) == 1 else f" {ids[0]}"
     sweep = ""
     if not usual:
@@ -257,8 +259,9 @@ def _warnings(results: Results) -> list[str]:
 def _tables(
     results: Results, groups: Sequence[Sequence[Run]], layout: ResultsLayout
 ) -> tuple[list[Table], int]:
-    """Return the tables of flows, links (unless shown in the rows of flows) and classes, and the
-    number of omitted rows."""
+    """Return the tables of flows, links and classes, and the number of omitted rows. Links have no
+    table if the rows of flows show them.
+    """
     paths = list(dict.fromkeys(path for run in results.points for path in run.params))
     flows_ = [flow for run in results.points for flow in _of_run(run)["flows"]]
     unfinished = any(UNFINISHED in flow for flow in flows_)
@@ -353,8 +356,9 @@ def _harms(results: Results) -> list[TableQuantity]:
 def _sources(
     groups: Sequence[Sequence[Run]], shown: Callable[[Mapping[str, Any]], bool]
 ) -> list[tuple[Sequence[Run], int, Mapping[str, Any]]]:
-    """Return a tuple for each source of traffic that a table shows: the runs of the sweep point,
-    the index of the source in a run, and its summary."""
+    """Return a tuple for each source of traffic that a table shows. It contains the runs of the
+    sweep point, the index of the source in a run, and the source's summary.
+    """
     return [
         (group, i, part)
         for group in groups
@@ -392,7 +396,9 @@ def _requests(
     titles: Sequence[str],
     layout: ResultsLayout,
 ) -> tuple[list[Table], int]:
-    """Return the table of the sources that have requests: their completion times by size."""
+    """Return a table with a row for each source that has requests. It shows the completion times by
+    size of request.
+    """
     sources = _sources(groups, lambda part: "completions" in part)
     bounds = sorted(
         {bin_["upto_bytes"] for _, _, part in sources for bin_ in part["completions"]["bins"]}
@@ -415,8 +421,9 @@ def _rows(
     quantities: Sequence[TableQuantity],
     named: Sequence[str],
 ) -> list[list[str]]:
-    """Return a row for each source: the labels of its sweep point (only in the sweep point's first
-    row), then names and values."""
+    """Return a row for each source, with its names and values. The first row of a sweep point
+    begins with the labels of the sweep point.
+    """
     rows = []
     last: Sequence[Run] | None = None
     for group, i, part in sources:
@@ -434,7 +441,7 @@ def _source(summary: Mapping[str, Any], index: int) -> Mapping[str, Any]:
 
 
 def _of_bin(upto_bytes: int) -> TableQuantity:
-    """Return the column with the mean completion time of requests up to this size, ms."""
+    """Return the column that shows the mean completion time (in ms) of requests up to this size."""
     title = f"{_size(upto_bytes)} ms"
     name = next((name for name, bound in BINS if bound == upto_bytes), None)
     if name is not None:

@@ -15,8 +15,9 @@ NEW = 2
 
 
 def samples(trace: StateTrace) -> list[float]:
-    """Return for each ACK how many segments more than expected from the rate have been
-    acknowledged. The values are not filtered by BBR's maximum over rounds."""
+    """Return for each ACK the number of acknowledged segments, minus the number expected from the
+    rate. BBR keeps a maximum of these values over several rounds, but this function does not.
+    """
     found = []
     since, acked, before = trace.times[0], 0.0, 0.0
     for i, now in enumerate(trace.times):
@@ -34,7 +35,8 @@ def samples(trace: StateTrace) -> list[float]:
 
 
 def agreement(trace: StateTrace, wanted: Sequence[int], rounds: int) -> float:
-    """Return the share of ACKs with an `extra_acked` that equals the maximum over the last rounds.
+    """Return the share of ACKs at which BBR's `extra_acked` equals the maximum over the last
+    rounds.
 
     BBR's filter keeps only a few samples, so its window varies. A value counts as equal if it lies
     between the maxima over the last 2 rounds and over the last `rounds`."""

@@ -62,8 +62,9 @@ class Observed:
         return self.traces[FLOW]
 
     def at_event(self, state: str) -> tuple[Spell | None, Spell | None]:
-        """Return the last period in this state that begins before the event, and the period of the
-        next state."""
+        """Find the last period in this state that begins before the event. Return this period and
+        the period of the next state.
+        """
         trace, event = self.trace, self.event_s
         spells = [s for s in trace.of_state(state) if event and trace.start(s) <= event]
         return (spells[-1], trace.after(spells[-1])) if spells else (None, None)
@@ -73,7 +74,7 @@ class Observed:
 class Aim:
     """An event that happens when BBR enters a state.
 
-    A first run without the event finds when BBR enters that state. In a second run the event
+    A first run without the event shows when BBR enters that state. In a second run the event
     happens at that time.
     """
 

@@ -150,7 +150,8 @@ def drain(seen: Seen) -> Finding:
             return missed(GAIN, "The sender was slower for too short a time to measure a gain.")
         first = slow[0]
         again = next(i for i in range(first, len(p.times) + 1) if i not in slow) - 1
-        # Rates are means over half an RTT, so they may stay low for up to half an RTT after DRAIN.
+        # Rates are means over the last half RTT, so a rate may stay low for up to half an RTT after
+        # DRAIN.
         again = p.index(p.times[min(again, len(p.times) - 1)] - short)
     passed_s = p.times[again] - p.times[first]
     if passed_s < p.base_s / 2:
@@ -253,8 +254,9 @@ again."""
 
 
 def _no_probe_rtt(p: PacketTrace, full: int) -> Finding:
-    """Return the result if the data in flight never fell: `fail` if BBR should have entered
-    PROBE_RTT, otherwise `undecided`."""
+    """Return the result for a run in which the data in flight never fell: `fail` if BBR should have
+    entered PROBE_RTT, otherwise `undecided`.
+    """
     known = [(at, rtt) for at, rtt in zip(p.times, p.rtts, strict=True) if at >= p.first_s]
     smallest = min(rtt for _, rtt in known)
     again = max(at for at, rtt in known if rtt <= SAME_RTT * smallest)

@@ -127,8 +127,9 @@ class PacketTrace:
 
 
 def _payload(part: Mapping[str, Any]) -> float:
-    """Return the payload of a full TCP packet, or a program's mean payload per delivered packet,
-    bytes."""
+    """Return the payload of a full TCP packet in bytes. For a program, return the mean payload of
+    its delivered packets.
+    """
     count = part.get("received_packets")
     return float(part["delivered_bytes"]) / count if count else 1448.0
 

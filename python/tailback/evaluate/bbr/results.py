@@ -44,8 +44,9 @@ def decided(
     note: str,
     caption: str,
 ) -> CaseResult:
-    """Return the result of a case from the finding that decides it. `side` says on which side of
-    the bound a value passes. `rows` are the samples around the decision."""
+    """Return the result of a case from the finding that decides it. `side` says whether a value
+    passes above or below the bound. `rows` are the samples around the decision.
+    """
     return CaseResult(
         case.id,
         case.title,

@@ -1,5 +1,6 @@
 """Runs the cases. If a case needs an event in a certain state of BBR, a first run without the event
-finds when BBR is in that state."""
+shows when BBR is in that state.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +17,9 @@ from tailback.running.options import RunOptions
 
 @dataclass(frozen=True)
 class Played:
-    """A case that was run with one seed: its observations, or the reason why there are none."""
+    """A case that was run with one seed: the observations, or the reason why the run has no
+    observations.
+    """
 
     case: Case
     seed: int

@@ -22,8 +22,8 @@ class BbrSubject:
 
 
 def parse(text: str, *, traced: bool) -> BbrSubject:
-    """Read a subject. With `traced`, set the option `trace`, which records the algorithm's whole
-    state, if the algorithm has this option.
+    """Read a subject. If `traced` is set and the algorithm has an option `trace`, set this option.
+    It records the algorithm's whole state.
 
     Raises `InputError` if the algorithm is not a BBR, or if an option has no value.
     """

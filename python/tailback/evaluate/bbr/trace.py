@@ -78,7 +78,7 @@ class StateTrace:
     @cached_property
     def states(self) -> list[str]:
         modes = [MODES[int(mode)] for mode in self.values["mode"]]
-        # BBR version 1 does not record named phases.
+        # Records of BBR version 1 do not name the phases.
         if "inflight_hi" not in self.values or "phase" not in self.values:
             return modes
         phases = self.values["phase"]
@@ -145,8 +145,9 @@ AROUND = 3
 
 
 def around(trace: StateTrace, index: int) -> list[dict[str, float | str]]:
-    """Return the deciding sample, the sample before it, and the samples at the state changes around
-    them."""
+    """Return the deciding sample, the sample before it, and the samples at the state changes before
+    and after these two.
+    """
     place = next(n for n, spell in enumerate(trace.spells) if spell.first <= index <= spell.last)
     spells = trace.spells[max(0, place - AROUND + 1) : place + AROUND]
     wanted = sorted({max(index - 1, 0), index, *(spell.first for spell in spells)})

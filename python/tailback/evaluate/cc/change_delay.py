@@ -1,4 +1,4 @@
-"""RFC 9743 section 7.9: the queue after sudden changes of the path."""
+"""RFC 9743 section 7.9: the queue delay after sudden changes of the path."""
 
 from __future__ import annotations
 

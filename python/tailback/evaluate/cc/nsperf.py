@@ -24,8 +24,9 @@ little, and each run takes a long time."""
 def _drops(reference: str) -> dict[str, Any]:
     """Return how a section about retransmissions measures a program and its reference.
 
-    Encrypted packets do not show whether they carry data again, and a qlog of every packet is too
-    large at 1 Gbit/s. So the section counts drops instead."""
+    Encrypted packets do not show whether they are retransmissions, and a qlog of every packet is
+    too large at 1 Gbit/s. So the section counts drops instead.
+    """
     measure = f"share of packets that the queue drops, minus {reference}'s"
     return {"measure": measure, "value": measures.lost_share}
 

@@ -40,8 +40,8 @@ def fragment(text: str, engine_version: str) -> str:
 
 
 def of_runs(runs: Sequence[Run]) -> str | None:
-    """Return the fragment of an address that opens these runs of one sweep, or None if the first
-    run cannot be written as a scenario.
+    """Return the fragment of an address that opens these runs of one sweep in the page. Return None
+    if the first run cannot be written as a scenario.
 
     The scenario has a sweep that gives all these runs. If no such sweep can be written, the
     scenario gives only the first run.
@@ -60,7 +60,8 @@ def of_runs(runs: Sequence[Run]) -> str | None:
 
 def _swept(text: str, runs: Sequence[Run], read: Callable[[Run], Table]) -> str | None:
     """Return the first run's scenario with a sweep that gives all runs. `read` returns a run's
-    swept values. Return None if the sweep would give other runs."""
+    swept values. Return None if such a sweep would also give runs that are not in this list.
+    """
     points = list({tuple(run.labels.items()): run for run in reversed(runs)}.values())[::-1]
     seeds = {run.seed for run in runs}
     values = [read(run) for run in points]

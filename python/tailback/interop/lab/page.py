@@ -36,7 +36,7 @@ def scenario(text: str, files: dict[str, str]) -> dict[str, object]:
 
 
 def with_scenario(page: str, opened: dict[str, object] | None) -> str:
-    """Put a scenario into the page as data.
+    """Insert a scenario into the page as a JSON element.
 
     No text of the scenario can end the HTML element, because `<` is written as a JSON escape.
     """

@@ -44,7 +44,7 @@ def text(run: Path) -> str:
 
 
 def scenario(point: Table, seed: int) -> str | None:
-    """Return, as TOML, a scenario that the parser converts to this canonical scenario. Leave out
+    """Return the TOML of a scenario that the parser converts to this canonical scenario. Leave out
     keys that have their default value.
 
     Return None if no such scenario exists."""
@@ -57,7 +57,7 @@ def scenario(point: Table, seed: int) -> str | None:
     for place, key in list(_places(table)):
         before = dict(place)
         del place[key]
-        # A canonical scenario does not contain the seed, so the seed is always written.
+        # A canonical scenario does not contain the seed, so always write the seed.
         if (place is table and key == "seed") or _canonical(_tidy(table)) != point:
             # Keep the order of the keys, because the order of links is part of a scenario.
             place.clear()
@@ -128,8 +128,9 @@ def _table(point: Table, seed: int) -> Table:
 
 
 class _Kinds:
-    """Writes values of a canonical scenario as a scenario file has them, each with the unit that
-    its key requires."""
+    """Converts values of a canonical scenario to values of a scenario file, each with the unit that
+    its key requires.
+    """
 
     def __init__(self) -> None:
         self._kinds: dict[tuple[str, str | None], str] = {

@@ -78,8 +78,8 @@ def _go(folder: str) -> BuildRecipe:
 
 def _rust(folder: str, name: str, **more: Any) -> BuildRecipe:
     words = ("cargo", "build", "--release", "--locked", "--target", TARGET)
-    # AWS-LC makes the keys of s2n-quic. Without this variable, AWS-LC would derive randomness from
-    # 150,000 readings of the processor's counter. The guest's kernel would have to answer each
+    # AWS-LC makes the keys of s2n-quic. Without this variable, AWS-LC would derive random numbers
+    # from 150,000 readings of the processor's counter. The guest's kernel would have to answer each
     # reading.
     return BuildRecipe(
         folder,
@@ -256,7 +256,7 @@ def _version(recipe: BuildRecipe) -> str:
 def _digest(name: str, tool: str, with_comments: bool = False) -> str:
     """Return the hash of everything that a program is built from, without comments."""
     recipe = RECIPES[name]
-    # Leave the path of the Python interpreter out of the hash.
+    # Do not hash the path of the Python interpreter.
     words = [word for word in recipe.words if word != sys.executable]
     total = hashlib.sha256(f"{name} {tool} {words} {sorted(recipe.env.items())}".encode())
     for path, what in contents.of(HERE, [recipe.folder]).items():

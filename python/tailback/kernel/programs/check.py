@@ -171,8 +171,9 @@ class _Check:
         return ()
 
     def _by(self, seen: Mapping[str, str], place: str) -> str:
-        """Return text that names the library that loads another one. Return an empty text if the
-        program loads it directly."""
+        """Return text that names the library that needs a missing library. Return an empty text if
+        the program itself needs the missing library.
+        """
         name = os.path.basename(place)
         return f" (for {line(name)})" if name in seen else ""
 

@@ -45,7 +45,7 @@ class Places:
 
     @classmethod
     def of(cls, programs: Iterable[Program], roots: Mapping[str, Root], date_s: int) -> Places:
-        """Collect the files that some programs need."""
+        """Collect the files that these programs need."""
         given = tuple(programs)
         asked = sorted({key(program) for program in given})
         files = tuple(sorted({path for program in given for path in program.files}))
@@ -59,7 +59,7 @@ class Places:
         return places
 
     def links(self) -> dict[str, Path]:
-        """Return the folders that the guest mounts, by the names of their links."""
+        """Return the folders that the guest mounts, keyed by the names of their links."""
         roots = {f"root{n}": root.path for n, root in enumerate(self.roots.values())}
         folders = enumerate(path for path in self.files if path.is_dir())
         images = {f"image{n}": path for n, path in enumerate(self.images)}
@@ -83,7 +83,7 @@ class Places:
         return json.dumps(mapping)
 
     def manifest(self) -> dict[str, dict[str, object]]:
-        """Return hash and packages of each package root, for the manifest of a run."""
+        """Return the hash and the packages of each package root, for the manifest of a run."""
         return {
             asked: {"hash": root.identity, "packages": root.packages}
             for asked, root in self.roots.items()

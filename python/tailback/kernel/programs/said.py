@@ -1,7 +1,7 @@
 """Turns reports of the guest's kernel about programs into warnings.
 
 When the guest ends, its kernel reports how much virtual time each program used by polling or
-computing. The kernel immediately reports a program that computes without making system calls.
+computing. A program that computes without making system calls is reported immediately.
 programs.patch adds these reports to the kernel.
 """
 

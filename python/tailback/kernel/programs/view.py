@@ -55,8 +55,8 @@ class View:
             here = self._here(at / part)
             if here is None:
                 return None
-            # Follow links only in the root file system. If a file that the scenario names is a
-            # link, this machine follows it.
+            # Follow links as the guest does only in the root file system. If a file that the
+            # scenario names is a link, this machine follows it.
             if here.is_symlink() and here not in self.files.values():
                 links += 1
                 if links > MOST_LINKS:

@@ -86,8 +86,9 @@ def is_log(values: Iterable[float], scale: Scale, span: float = LOG_SPAN) -> boo
 
 
 def ticks(low: float, high: float, most: int) -> list[float]:
-    """Return at most `most` ticks of a logarithmic axis. They are at 1, 2 and 5 of every decade if
-    these fit, otherwise at 1 of every decade, or of every second, third or fourth decade."""
+    """Return at most `most` ticks of a logarithmic axis. The ticks are at 1, 2 and 5 of every
+    decade if these fit. Otherwise they are at powers of ten: all, or every second, third or fourth.
+    """
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     kept: list[float] = []
     for steps, every in (((1, 2, 5), 1), ((1,), 1), ((1,), 2), ((1,), 3), ((1,), 4)):
@@ -165,7 +166,7 @@ def value_axis(
 
 
 def _within(limits: Limits, low: float, high: float) -> tuple[float, float]:
-    """Replace ends of a range by those that the user has set."""
+    """Replace the ends of a range by the ends that the user has set."""
     low = low if limits[0] is None else limits[0]
     high = high if limits[1] is None else limits[1]
     return low, high if high > low else low + (abs(low) or 1.0)
@@ -257,7 +258,7 @@ def key_axis(
     """
     key = plan.x
     assert isinstance(key, Dimension)
-    # With its own labels in each panel, the y axis would be moved away from the panel.
+    # If each panel had its own labels, Vega would move the y axis away from the panel.
     line = up != "free"
     if not numeric or key.numbers is None:
         texts = [key.short(text) for text in key.texts]

@@ -11,7 +11,9 @@ SPAN_S = 0.3
 
 
 def bounded_up(trace: StateTrace) -> float | None:
-    """Return the time at which UP begins with inflight_longterm set and lasts more than a round."""
+    """Return the time at which a period of UP begins that lasts more than a round and during which
+    inflight_longterm is set.
+    """
     for up in trace.of_state("UP"):
         rounds = trace.at(up.last, "round") - trace.at(up.first, "round")
         if trace.at(up.first, "inflight_hi") > 0 and rounds >= 2:
