@@ -1,8 +1,9 @@
 //! The job that the host passes to the guest: namespaces and devices, `ip` and `tc` commands, flows
 //! and sources with their times, and where to capture packets.
 //!
-//! The host makes all decisions, because only the host can reject a scenario, show a decision to
-//! the user, and have decisions tested. The agent carries the decisions out.
+//! The host makes all decisions. Only the host can reject a scenario and show a decision to the
+//! user, and only the host's decisions can be tested without a guest. The agent carries the
+//! decisions out.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
@@ -10,8 +11,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use tailback_record::{ClassPlan, meter};
 
-/// Version of the job format. Host and agent must use the same version, because both must come from
-/// the same build.
+/// Version of the job format. Host and agent must use the same version, so that both come from the
+/// same build.
 pub const FORMAT: u32 = 1;
 
 /// A job: everything that the agent needs for one run.
@@ -68,8 +69,8 @@ pub struct Gate {
     /// The host from which the device receives: the index of the entry in `[[programs]]`, and 0 for
     /// its sender's host or 1 for its receiver's host.
     pub host: (usize, usize),
-    /// Source and destination addresses of the packets that are accepted. All other packets are
-    /// dropped.
+    /// Pairs of source and destination address. Packets with these addresses are accepted, and all
+    /// other packets are dropped.
     pub pairs: Vec<(IpAddr, IpAddr)>,
 }
 
@@ -83,7 +84,8 @@ impl Gate {
 pub struct Record {
     /// Time between two samples, ns.
     pub interval_ns: u64,
-    /// Whether samples are written to the series. They always contribute to the means.
+    /// Whether samples are written to the series. All samples are included in the means, even if
+    /// they are not written.
     pub series: bool,
     /// Whether the sender is sampled after every ACK, to find reductions of its window.
     pub changes: bool,
@@ -117,8 +119,8 @@ pub struct Namespace {
     pub sysctls: Vec<(String, String)>,
 }
 
-/// A pair of veth devices. Both devices have the same hardware address and no ARP, so only the
-/// scenario's packets pass them.
+/// A pair of veth devices. Both devices have the same hardware address and no ARP. So no ARP
+/// packets pass the devices, only packets of the scenario.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Veth {
     /// One end.
@@ -213,8 +215,8 @@ pub struct Flow {
     pub pacing: bool,
     /// Whether the receiver starts with quick ACKs, one for each segment, before it delays ACKs.
     pub quickack: bool,
-    /// Constant delay between the sender and the first capture on the path, ns. A packet was sent
-    /// this long before it was captured.
+    /// Constant delay between the sender and the first capture on the path, ns. A packet is
+    /// captured this long after it was sent.
     pub access_delay_ns: u64,
     /// Indices of the links that data packets pass, in order.
     pub route: Vec<usize>,
@@ -297,8 +299,8 @@ pub struct Source {
 /// Each client has a port of its own.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Connections {
-    /// The settings of all connections, in the form of a flow. Each connection replaces the port
-    /// and the size.
+    /// The settings of all connections, in the form of a flow. Only the port and the size differ
+    /// between the connections.
     pub flow: Flow,
     /// Port of the first client. The other clients have the following ports.
     pub first_port: u16,
@@ -342,7 +344,7 @@ pub struct Program {
     pub start_ns: u64,
     /// Time at which tailback asks the programs to end, ns.
     pub stop_ns: Option<u64>,
-    /// The exit status with which a program must end, if it ends by itself.
+    /// The exit status that is expected of a program that ends by itself.
     pub expect: i32,
     /// Constant delay between the sender's host and the first capture on the path, ns.
     pub access_delay_ns: u64,
@@ -473,7 +475,7 @@ pub enum Limit {
     Unknown,
 }
 
-/// At which point a queue's algorithm drops packets.
+/// When a queue's algorithm drops packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DropsAt {

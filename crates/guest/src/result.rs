@@ -1,4 +1,4 @@
-//! The result of the guest, which it writes to one file in the postcard format.
+//! The result of a run in the guest. The agent writes it to one file in the postcard format.
 
 use serde::{Deserialize, Serialize};
 use tailback_record::Outcome;
@@ -32,7 +32,8 @@ pub struct Environment {
     pub sysctls: Vec<(String, String, String)>,
     /// Offload settings: the device, and the state of its offloads.
     pub offloads: Vec<(String, String)>,
-    /// Reasons to doubt the results of the run, e.g. memory pressure or lost captures.
+    /// Reasons to doubt the results of the run, e.g. memory pressure or missing packets in
+    /// captures.
     pub warnings: Vec<String>,
     /// Number of captured packets, before and after the queues.
     pub captured: u64,

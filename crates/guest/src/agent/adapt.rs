@@ -46,7 +46,7 @@ pub fn start(device: &str) -> Result<(), String> {
     let mut nested = Vec::new();
     put(&mut nested, TCA_RED_PARMS, &parms[..PARMS.min(parms.len())]);
     // The kernel uses this table to compute how the average queue length decays while the queue is
-    // idle. Zeros are enough, because a RED queue inside a shaper is never idle.
+    // idle. A table of zeros suffices, because a RED queue inside a shaper is never idle.
     put(&mut nested, TCA_RED_STAB, &[0; 256]);
     put(&mut nested, TCA_RED_MAX_P, max_p);
     let mut body = tcmsg;

@@ -1,5 +1,5 @@
-//! An application that limits its flow. Determines how much data the application may write, and
-//! which chunks have arrived.
+//! The application of a flow, which limits the flow's rate. Determines how much data the
+//! application may write, and which chunks have arrived.
 
 use std::collections::VecDeque;
 
@@ -12,11 +12,12 @@ pub struct Application<'a> {
     plan: &'a Plan,
     machine: Machine,
     warmup_ns: u64,
-    /// Position in the stream up to which the application has written. TCP may accept the data
+    /// Position in the stream up to which the application has written. TCP may accept these bytes
     /// later.
     pub handed_over: u64,
     held: bool,
-    /// The time at which each chunk that has not arrived completely was written or requested, ns.
+    /// For each chunk that has not arrived completely, the time at which it was written or
+    /// requested, ns.
     begun: VecDeque<u64>,
     arrived: u64,
     started: u64,
@@ -66,8 +67,8 @@ impl<'a> Application<'a> {
         self.plan.chunks.as_ref()
     }
 
-    /// Performs the application's actions that are due. Returns the time of the next action, if one
-    /// is planned.
+    /// Performs the application's actions that are due. Returns the time of the application's next
+    /// action, if an action is planned.
     pub fn act(&mut self, now: u64) -> Option<u64> {
         loop {
             match self.machine.next(Time(now)) {

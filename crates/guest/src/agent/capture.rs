@@ -23,12 +23,12 @@ use super::wire::{LossTap, OnWire, Wire};
 /// Longest time between two reads of the captures, ns.
 const DRAIN_NS: u64 = 50_000_000;
 
-/// Smallest and largest capacity of a ring, packets. A small ring stays in the processor's cache,
-/// and needs fewer mapped pages.
+/// Smallest and largest capacity of a ring, packets. The smaller a ring is, the better it fits into
+/// the processor's cache, and the fewer pages must be mapped.
 const RING_PACKETS: [usize; 2] = [1 << 13, 1 << 16];
 
-/// Mean frame size that is assumed to compute the capacity of rings, bytes. It is a sixth of a full
-/// frame, to leave space for bursts.
+/// Mean frame size that is assumed to compute the capacity of rings, bytes. It is a sixth of the
+/// size of a full frame, so the rings have spare capacity for bursts.
 const SMALL_FRAME: u64 = 256;
 
 /// Returns how many packets can pass the fastest link within [`DRAIN_NS`], summed over both
@@ -65,7 +65,7 @@ struct LinkTap {
     ring: Ring,
     /// Interface index of the device after the queue.
     out: i32,
-    /// The capture before the link's schedule of marks and drops, if the link has a schedule.
+    /// The capture before the scheduled marks and drops of the link, if the link has any.
     schedule: Option<ScheduleTap>,
     /// The capture on the wire after the queue, if the wire loses packets.
     loss: Option<LossTap>,
@@ -179,7 +179,7 @@ pub struct Captures {
     sender_namespaces: Vec<usize>,
     flows: Vec<FlowTap>,
     taps: Option<Taps>,
-    /// The rules by which the kernel accepts frames from hosts of programs.
+    /// The rules by which the kernel accepts or drops frames from hosts of programs.
     gates: Gates,
     /// For each link, the namespaces of its schedule, its queue and its wire.
     places: Vec<[usize; 3]>,
@@ -198,7 +198,7 @@ pub struct Captures {
     pub captured: u64,
     room: usize,
     on: bool,
-    /// Number of packets that did not fit into the rings at the hosts of programs.
+    /// Number of packets that the captures at the hosts of programs missed because a ring was full.
     lost_at_hosts: u64,
     packets: Option<Packets>,
     /// The error that made the agent stop writing the packet file.
@@ -308,8 +308,8 @@ impl Captures {
             }
         }
         self.write_packets(now_ns);
-        // Read the captures at the links first. They show which segments were sent, and the ACKs at
-        // the senders refer to these segments.
+        // Read the captures at the links before the captures at the senders. The former show which
+        // segments were sent, and the ACKs at the senders refer to these segments.
         let (_, _, senders, mut sorter) = self.sorter();
         for ring in senders {
             sorter.drain_sender(ring);
@@ -343,7 +343,7 @@ impl Captures {
         (&mut self.links, &mut self.queues, &mut self.senders, sorter)
     }
 
-    /// Writes the recorded packets that are older than every packet that is still in a queue.
+    /// Writes those recorded packets that are older than all packets in the queues.
     fn write_packets(&mut self, now_ns: u64) {
         let Some(packets) = &mut self.packets else {
             return;
@@ -358,9 +358,9 @@ impl Captures {
         }
     }
 
-    /// Finds the packets that the wire after a link has lost by the end of the run. The wire's
-    /// netem still holds `queued` packets. Returns the number of lost packets, or `None` if the
-    /// wire was not captured.
+    /// Finds the packets that the wire after a link has lost by the end of the run. `queued` is the
+    /// number of packets that the wire's netem still holds. Returns the number of lost packets, or
+    /// `None` if the wire was not captured.
     pub fn finish_wire(&mut self, link: usize, queued: u64) -> Option<u64> {
         let wire = &mut self.links.get_mut(link)?.loss.as_mut()?.wire;
         let queue = &mut self.queues[link];
@@ -420,7 +420,7 @@ impl Captures {
         taps.finish(ends, self.end_ns, series)
     }
 
-    /// Returns how many packets did not fit into the rings. Call this after
+    /// Returns how many packets the captures missed because a ring was full. Call this after
     /// [`Captures::take_programs`].
     pub fn lost(&self) -> u64 {
         let schedules = self
@@ -439,8 +439,8 @@ impl Captures {
         rings.map(Ring::lost).sum::<u64>() + self.lost_at_hosts
     }
 
-    /// Returns whether the rings might overflow if `packets` packets arrive in addition to the
-    /// packets that pass the links.
+    /// Returns whether the rings might overflow. `packets` is the number of packets that may arrive
+    /// in addition to those that pass the links.
     pub fn fills(&self, packets: u64) -> bool {
         self.watches() && packets as usize > self.room / 8
     }
@@ -629,8 +629,8 @@ impl Lanes<'_> {
             true => usize::from(frame.source_port.checked_sub(self.first_port)?),
             false => to,
         };
-        // A program is identified by its number, not by a port. Numbers of programs come after the
-        // numbers of sources and before the numbers of connections.
+        // A program is identified by its number, not by a port. The numbers of programs follow
+        // those of sources and precede those of connections.
         let behind = flow >= self.servers.len();
         let flow = flow + if behind { self.programs } else { 0 };
         if flow >= self.count {
@@ -672,8 +672,8 @@ impl Lanes<'_> {
         }
     }
 
-    /// Records a data segment that passes the first link of its route. The sender sent it one
-    /// access delay earlier.
+    /// Records a data segment that passes the first link of its route. The sender sent the segment
+    /// one access delay before it reached this link.
     fn note_sent(&self, link: usize, packet: &Packet, frame: &Frame, flows: &mut [FlowTap]) {
         let index = packet.lane / 2;
         let Some(flow) = self.plan.get(index) else {

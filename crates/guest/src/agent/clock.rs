@@ -4,7 +4,7 @@ use std::fs;
 
 use super::sys;
 
-/// The time since the start of the run.
+/// Measures the time since the start of the run.
 ///
 /// In virtual time, each reading of the guest's clock advances the clock a little. An unnecessary
 /// reading would therefore change the run.
@@ -12,7 +12,7 @@ use super::sys;
 pub struct Clock {
     /// Start of the run on the monotonic clock, ns.
     pub origin_ns: u64,
-    /// Whether time is virtual, so that it stops while any process computes.
+    /// Whether time is virtual. Virtual time stops while any process computes.
     pub virtual_time: bool,
 }
 

@@ -1,5 +1,5 @@
 //! Reads the socket information of many flows, with one call for all flows of a host. A separate
-//! call for each flow would take longer than the processing of the flow's packets.
+//! call for each flow would take more time than the kernel needs for the flow's packets.
 
 use std::io;
 use std::net::IpAddr;
@@ -10,15 +10,15 @@ use super::diag::{Asked, Diag};
 use super::setup::Namespaces;
 use super::tcp::Info;
 
-/// From this number of flows on, one call for all flows is faster than a call for each flow.
+/// With at least this number of flows, one call for all flows is faster than a call for each flow.
 const CROWD: usize = 16;
 
-/// A host, and those of its sockets whose information is read.
+/// A host, and the list of its sockets whose information is read.
 struct Host {
     diag: Diag,
     asked: Asked,
-    /// The flow of each socket in `asked`, and which end of the flow it is: 0 for the sender, 1 for
-    /// the receiver.
+    /// For each socket in `asked`, its flow and the end of the flow: 0 for the sender, 1 for the
+    /// receiver.
     ends: Vec<(usize, usize)>,
 }
 

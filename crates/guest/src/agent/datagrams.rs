@@ -16,9 +16,10 @@ use media::Media;
 /// Length of the UDP, IPv4 and Ethernet headers, bytes.
 const DATAGRAM_HEADERS: u16 = 8 + 20 + 14;
 
-/// Number of payload bytes that contain the datagram's number and a time in ns. The time is when
-/// this end sent the datagram or, in an echo, when the request arrived. Every datagram has at least
-/// this payload, except media datagrams, which contain other numbers.
+/// Number of payload bytes that contain the datagram's number and a time in ns. A datagram contains
+/// the time at which it was sent. An echo contains the time at which the request arrived. Every
+/// datagram has at least this payload. Media datagrams are an exception: they contain other
+/// numbers.
 const STAMPED: usize = 16;
 
 /// A source and its receiving end.
@@ -143,7 +144,8 @@ impl<'a> Datagrams<'a> {
         self.number
     }
 
-    /// Sends the datagrams that are due. Returns the time at which to call this again.
+    /// Sends the datagrams that are due. Returns the time at which this function must be called
+    /// again.
     pub fn play(&mut self, now: u64) -> Result<Option<u64>, String> {
         loop {
             if self.source.stop_ns.is_some_and(|stop| now >= stop) {
@@ -250,7 +252,8 @@ impl<'a> Datagrams<'a> {
             let (number, turned) = numbers(&echo);
             let now = at.saturating_sub(self.origin_ns);
             if let Some(Echoes { requests, back }) = &mut self.echoes {
-                // Datagrams are numbered from 1, but the requests of a ping source from 0.
+                // Datagrams are numbered from 1, but the requests of a ping source are numbered
+                // from 0.
                 let Some(number) = number.checked_sub(1) else {
                     continue;
                 };

@@ -1,5 +1,5 @@
-//! Reads TCP socket information over sock_diag, for one socket or for many together. The
-//! information is what `ss -ti` shows, but no process has to be started.
+//! Reads TCP socket information over sock_diag, for one socket or for many together. It is the
+//! information that `ss -ti` prints, but the agent does not have to start a process.
 
 use std::io;
 use std::net::IpAddr;
@@ -22,8 +22,8 @@ const HEADER: usize = 16;
 const REQUEST: usize = 56;
 const MESSAGE: usize = 72;
 const INET_DIAG_INFO: u16 = 2;
-/// Number of sockets per request. The buffer of the netlink socket can hold the answers about this
-/// many sockets.
+/// Number of sockets that one request asks about. The buffer of the netlink socket can hold the
+/// answers about this many sockets.
 const BATCH: usize = 64;
 /// Upper limit of the length of an answer, bytes.
 const ANSWER: usize = 1024;
@@ -54,9 +54,9 @@ impl Diag {
     /// Reads the information about the connections in `asked`. Calls `take` with the index of each
     /// connection and its information.
     ///
-    /// A dump of the namespace needs no list. But for a dump, the kernel searches its whole hash
-    /// table of connections, which is mostly empty. This takes longer than separate answers about
-    /// each connection.
+    /// The agent does not ask for a dump of all sockets in the namespace. For a dump, the kernel
+    /// searches its whole hash table of connections, which takes longer than an answer about each
+    /// connection.
     pub fn each(&mut self, asked: &Asked, mut take: impl FnMut(usize, Info)) -> io::Result<()> {
         for batch in asked.messages.chunks(BATCH * (HEADER + REQUEST)) {
             sys::send_netlink(&self.socket, batch)?;

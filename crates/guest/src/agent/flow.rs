@@ -29,14 +29,14 @@ pub struct Connection<'a> {
     listener: Option<Socket>,
     sender: Option<Arc<Socket>>,
     receiver: Option<Arc<Socket>>,
-    /// `Some` if threads read and write at both ends. Contains the error that ended a thread, if
-    /// any.
+    /// `Some` if threads read and write at both ends of the flow. It contains the error that ended
+    /// a thread, if any.
     pumped: Option<Failure>,
     written: u64,
     read: u64,
     finished_writing: bool,
     application: Option<Application<'a>>,
-    /// When the receiver will request the next chunk. `None` if this is already scheduled.
+    /// When the receiver will request the next chunk. `None` if this request is already scheduled.
     asks_ns: Option<u64>,
     /// Time at which the application's next action is scheduled, ns.
     acts_ns: Option<u64>,
@@ -228,16 +228,15 @@ impl<'a> Connection<'a> {
         self.application.as_ref().and_then(Application::chunks)
     }
 
-    /// Performs the application's actions that are due. Returns when to call this again, or `None`
-    /// if that call is already scheduled.
+    /// Performs the application's actions that are due. Returns when to call this function again,
+    /// or `None` if that call is already scheduled.
     pub fn act(&mut self, now: u64, zeros: &File) -> Option<u64> {
         if self.stopped {
             return None;
         }
         let next = self.application.as_mut()?.act(now);
         self.write(zeros);
-        // A request may cause a call before the scheduled call. The scheduled call then stays
-        // scheduled.
+        // If a request causes a call before the scheduled call, the scheduled call stays scheduled.
         if next == self.acts_ns {
             return None;
         }
@@ -312,7 +311,7 @@ impl<'a> Connection<'a> {
     }
 
     /// Samples the flow at the end of a record interval. `known` is the socket information of both
-    /// ends, if that has already been read.
+    /// ends, if the agent has already read it.
     pub fn sample(
         &mut self,
         now: u64,
@@ -395,8 +394,8 @@ impl<'a> Connection<'a> {
         }
     }
 
-    /// Returns the payload delivered in order, bytes. The kernel counts the end of the stream as a
-    /// byte, which this number does not include.
+    /// Returns the payload delivered in order, bytes. The kernel also counts the end of the stream
+    /// as a byte, but this function does not.
     fn delivered(&self, receiver: &Info) -> u64 {
         self.flow
             .bytes

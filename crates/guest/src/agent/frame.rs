@@ -37,8 +37,8 @@ pub struct Frame {
     pub source: IpAddr,
     pub destination: IpAddr,
     pub protocol: u8,
-    /// Whether the packet is a fragment other than the first one. Such a fragment has no transport
-    /// header.
+    /// Whether the packet is a fragment without a transport header. Only the first fragment has a
+    /// transport header.
     pub fragment: bool,
     /// Destination port, or the identifier of an ICMP echo. 0 for other packets.
     pub port: u16,
@@ -235,7 +235,8 @@ impl Frame {
         let mut key = mix(ports << 8 | u64::from(self.protocol));
         key = mix(key ^ (u64::from(self.id) << 32 | u64::from(self.payload)));
         let (from, to) = if self.is_tcp() {
-            // `self.key` covers ports, sequence numbers and flags. Add the options.
+            // The hash includes `self.key`, which covers ports, sequence numbers and flags. Add the
+            // options.
             key ^= self.key;
             let from = usize::from(self.transport_at) + 20;
             (from, usize::from(self.payload_at))

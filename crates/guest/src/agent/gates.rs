@@ -1,9 +1,9 @@
 //! Determines which frames from hosts of programs the kernel accepts at a device, and counts the
 //! frames that it drops.
 //!
-//! The kernel drops frames that do not match the tc filters that the agent sets up. Captures also
-//! contain the frames that the filters drop later, so this module applies the same rules to
-//! captured frames.
+//! The kernel drops frames that do not match the tc filters that the agent sets up. Captures
+//! contain these frames too, because a frame is captured before it is filtered. This module
+//! therefore applies the same rules to captured frames.
 
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
@@ -49,8 +49,7 @@ impl Gates {
 }
 
 pub fn warnings(job: &Job, namespaces: &Namespaces) -> Result<Vec<String>, String> {
-    // Add up the counts of each side of each entry, because several devices may receive frames from
-    // one host.
+    // Add up the counts of the devices that receive frames from the same host.
     let mut dropped = vec![[0_u64; 2]; job.programs.len()];
     let mut places: Vec<usize> = job.gates.iter().map(|g| g.device.namespace).collect();
     places.sort_unstable();

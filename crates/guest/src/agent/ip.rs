@@ -1,5 +1,5 @@
 //! Runs the commands of an `ip` batch over rtnetlink. To start `ip` would take longer than to run
-//! all these commands. Commands that this module does not support are left to `ip` itself.
+//! all these commands. If this module does not support a command, the agent runs `ip`.
 
 use std::fs::File;
 use std::io;
@@ -209,7 +209,7 @@ fn host(text: &str) -> Option<Ipv4Addr> {
     text.strip_suffix("/32")?.parse().ok()
 }
 
-/// Returns a `struct ifinfomsg`. An attribute names the device.
+/// Returns a `struct ifinfomsg`. The index is 0, because an attribute names the device.
 fn link(flags: u32, change: u32) -> Vec<u8> {
     let mut body = vec![0; 8];
     body.extend(flags.to_ne_bytes());

@@ -99,8 +99,8 @@ pub fn run() -> Result<(), String> {
     let whole = format!("{RESULTS}/{}", result::FILE);
     fs::write(&part, bytes).map_err(|e| format!("{part}: {e}"))?;
     fs::rename(&part, &whole).map_err(|e| format!("{whole}: {e}"))?;
-    // The kernel's taint flags show that the kernel has printed a warning, even if the message was
-    // lost.
+    // Check the kernel's taint flags. They show that the kernel has printed a warning, even if the
+    // message was lost.
     let tainted = fs::read_to_string("/proc/sys/kernel/tainted").unwrap_or_default();
     println!("tailback: tainted {}", tainted.trim());
     println!("tailback: done");

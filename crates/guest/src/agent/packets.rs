@@ -3,10 +3,10 @@
 //! of marks and drops. `NAME.out` captures after the queue. `NAME.drop` contains the dropped
 //! packets, with the cause of each drop as a comment.
 //!
-//! A drop is detected only when a later packet overtakes the dropped packet, and the captures of
-//! the links are read one after the other. Records therefore wait until no older record can follow,
-//! and are then written in order of time. The TCP and UDP checksums are incomplete, because the
-//! guest's devices leave them to the hardware.
+//! Records do not arise in order of time: a drop is detected only when a later packet overtakes the
+//! dropped packet, and the captures of the links are read one after the other. Records therefore
+//! wait until no older record can follow. They are then written in order of time. The TCP and UDP
+//! checksums are incomplete, because the guest's devices leave them to the hardware.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -23,8 +23,8 @@ use super::ring::{Captured, PROGRAM_SNAPLEN as ROOM};
 /// Path at which the host looks for the file.
 const FILE: &str = "/results/packets.pcapng";
 
-/// Largest number of records that wait for older records. If more records wait, a drop that is
-/// detected late is written after newer packets.
+/// Largest number of records that wait for older records. If there are more records, the oldest are
+/// written early. A drop that is detected late may then be written after newer packets.
 const MAX_WAITING: usize = 1 << 17;
 
 /// Bytes per write. Each write is a call to the host, so a few large writes are faster than many
@@ -84,7 +84,7 @@ pub struct Packets<W: Write = BufWriter<File>> {
     queued: Vec<Vec<VecDeque<(u64, Head)>>>,
 }
 
-/// Removes a packet from its slot, where it is usually the first.
+/// Removes a packet from its slot. It is usually the first packet of the slot.
 fn take(queued: &mut VecDeque<(u64, Head)>, key: u64) -> Option<Head> {
     let place = queued.iter().position(|(other, _)| *other == key)?;
     queued.remove(place).map(|(_, head)| head)
@@ -173,7 +173,7 @@ impl<W: Write> Packets<W> {
         self.add(link, Seen::Dropped(cause), at_ns, head);
     }
 
-    /// Records drops of a link's queue that the agent has now detected.
+    /// Records newly detected drops of a link's queue.
     pub fn lost(&mut self, link: usize, lost: &mut Vec<Lost>) {
         for lost in lost.drain(..) {
             if let Some(head) = take(at(&mut self.queued[link], lost.slot), lost.key) {
@@ -182,8 +182,8 @@ impl<W: Write> Packets<W> {
         }
     }
 
-    /// Writes the records that are older than `horizon_ns`. No record that is still to come can be
-    /// older.
+    /// Writes the records that are older than `horizon_ns`. All records to come are newer than
+    /// `horizon_ns`.
     pub fn write(&mut self, horizon_ns: u64) -> io::Result<()> {
         // A stable sort keeps simultaneous packets in the order of the captures.
         self.waiting.sort_by_key(|r| r.time_ns);

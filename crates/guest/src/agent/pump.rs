@@ -1,8 +1,8 @@
 //! Threads that only write to a socket, or only read from it, with blocking calls.
 //!
-//! The kernel wakes a thread that waits in such a call directly. A thread that waits in
-//! `epoll_wait` needs two more switches between the kernel and the agent's process. Because it is
-//! cheap to wake the thread, each call may transfer a small amount of data, which stays in the
+//! The kernel wakes a thread that waits in such a call directly. To wake a thread that waits in
+//! `epoll_wait`, the kernel and the agent's process have to switch twice more. Because it is cheap
+//! to wake the thread, each call may transfer a small amount of data, which stays in the
 //! processor's cache.
 
 use std::fs::File;
@@ -17,7 +17,8 @@ use tailback_guest::job::{Flow, Job};
 /// Largest number of flows for which each flow gets two threads.
 const MOST_FLOWS: usize = 2048;
 
-/// Stack of a thread, bytes. A thread does little more than one system call.
+/// Stack of a thread, bytes. A thread needs little stack, because it mainly repeats one system
+/// call.
 const STACK: usize = 64 << 10;
 
 /// The error that ended a thread.
@@ -28,9 +29,9 @@ pub type Failure = Arc<OnceLock<String>>;
 /// A flow that ends by itself gets no threads: the main loop must notice the end at once, and a
 /// thread in a system call would delay this. Flows with segmentation offload get no threads,
 /// because their segments leave in large bursts, for which more data must be ready. If every ACK is
-/// recorded, threads would save nothing, because each ACK wakes the agent anyway. If the job has
-/// programs, flows get no threads, because a process that starts programs must have only one
-/// thread.
+/// recorded, flows get no threads: each ACK wakes the agent anyway, so threads would save nothing.
+/// If the job has programs, flows get no threads, because a process that starts programs must have
+/// only one thread.
 pub fn serves(flow: &Flow, job: &Job) -> bool {
     let limited = flow.application.is_some();
     let endless = flow.bytes.is_none() && flow.stop_ns.is_none() && !limited;

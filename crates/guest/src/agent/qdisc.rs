@@ -1,5 +1,5 @@
-//! Reads the statistics of queue disciplines over rtnetlink. The statistics are what `tc -s` shows,
-//! but no process has to be started for each sample.
+//! Reads the statistics of queue disciplines over rtnetlink. These are the statistics that `tc -s`
+//! prints, but the agent does not have to start a process for each sample.
 
 use std::io;
 

@@ -7,8 +7,9 @@
 //! Every queue discipline in the registry keeps the order of packets of a flow and direction, and a
 //! single queue keeps the order of all packets. A packet that a later packet overtakes must
 //! therefore have been dropped. In other queue disciplines, such as netem, an overtaken packet may
-//! still leave later. There, a packet counts as dropped only if it never leaves. RED may mark a
-//! packet that is then dropped because the buffer is full. The captures do not show such a mark.
+//! still leave later. In these queue disciplines, a packet counts as dropped only if it never
+//! leaves. RED may mark a packet that is then dropped because the buffer is full. The captures do
+//! not show such a mark.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -51,8 +52,8 @@ impl Packet {
         lanes + 4 * tuple as usize + 2 * usize::from(ecn & 1) + usize::from(back)
     }
 
-    /// Returns the other slot of the packet's 5-tuple and direction. If the queue has marked the
-    /// packet, the packet was in that slot when it entered.
+    /// Returns the second slot of the packet's 5-tuple and direction. A packet that the queue has
+    /// marked was in the second slot when it entered.
     fn other_slot(&self) -> Option<usize> {
         self.tuple?;
         Some(match self.ecn & 1 {
@@ -112,11 +113,12 @@ pub struct Lost {
 /// A link's queue, as computed from the captures.
 pub struct Queue {
     pub meter: Meter,
-    /// Number of packets that were captured only when they left.
+    /// Number of packets that were captured when they left, but not when they entered.
     pub strangers: u64,
     /// Number of drops in the whole run, including the warm-up.
     pub dropped: u64,
-    /// Drops that [`super::packets`] has not read yet. `None` if packets are not recorded.
+    /// Drops that [`super::packets`] has not read yet. `None` if the run does not write captured
+    /// packets to a file.
     pub lost: Option<Vec<Lost>>,
     /// Events of programs' packets that have not been read yet.
     pub notes: Vec<Note>,
@@ -131,7 +133,8 @@ pub struct Queue {
     /// Whether the queue keeps the order of all packets. If it does, all packets wait in the first
     /// of `slots`.
     in_order: bool,
-    /// Overtaken packets by lane and key, if the queue may reorder packets of a slot.
+    /// Packets that were overtaken, by lane and key. Used if the queue may reorder packets of a
+    /// slot.
     overtaken: Option<HashMap<(usize, u64), Waiting>>,
     slots: Vec<VecDeque<Waiting>>,
     /// Number of marks in the whole run, including the warm-up.
@@ -270,8 +273,8 @@ impl Queue {
             return self.lose(&passed, seen_ns);
         };
         let name = (passed.packet.lane, passed.packet.key);
-        // Packets with the same lane and key cannot be distinguished, so discard the earlier
-        // packet.
+        // Two overtaken packets with the same lane and key cannot be distinguished, so discard the
+        // earlier packet.
         if let Some(other) = overtaken.insert(name, passed) {
             self.lose(&other, seen_ns);
         }
@@ -282,8 +285,8 @@ impl Queue {
         self.dropped += 1;
         let packet = lost.packet;
         // Because the queue keeps the order, all packets that were in front of this packet when it
-        // arrived have left by now. The amount that has left since then is therefore the queue
-        // length at its arrival.
+        // arrived have left by now. The bytes that have left since its arrival are therefore the
+        // queue length at its arrival.
         let limit = self.limits.iter().rfind(|limit| limit.0 <= packet.time_ns);
         let full = match limit.map_or(self.limit, |limit| limit.1) {
             Limit::Packets(n) => self.packets_out - lost.packets_out >= n,
@@ -327,7 +330,7 @@ impl Queue {
         let waiting: u64 = self.slots.iter().map(|l| l.len() as u64).sum();
         let waiting = waiting + overtaken.len() as u64;
         let mut surplus = queued.map_or(0, |queued| waiting.saturating_sub(queued));
-        // Sort by age. The queue still holds the newest packets.
+        // Sort by age. The newest packets are still in the queue.
         let mut rest: Vec<Waiting> = self
             .slots
             .iter_mut()
@@ -344,17 +347,17 @@ impl Queue {
                 kept.push(waiting);
             }
         }
-        // No later packet has left, so only the queue's own count shows how many of the remaining
-        // packets were dropped on arrival.
+        // No packet that arrived later has left. So only the queue's own count shows how many of
+        // the remaining packets were dropped on arrival.
         let missing = dropped.map_or(0, |d| d.saturating_sub(self.dropped));
         let unseen = marked.map_or(0, |m| m.saturating_sub(self.marked));
         for waiting in kept.iter().take(missing as usize) {
             self.lose(waiting, waiting.packet.time_ns);
         }
-        // `unseen` of the waiting packets were marked on arrival. Assume that these are the newest
-        // packets, because the queue was longest when they arrived. If the buffer was ever full,
-        // marked packets may have been dropped, so the number of marked packets in the queue is
-        // unknown.
+        // `unseen` is the number of waiting packets that were marked on arrival. Assume that they
+        // are the newest packets, because the queue was longest when the newest packets arrived. If
+        // the buffer was ever full, marked packets may have been dropped, so the number of marked
+        // packets in the queue is unknown.
         let unseen = if self.overflowed { 0 } else { unseen };
         let waits = kept.iter().skip(missing as usize).rev();
         for waiting in waits

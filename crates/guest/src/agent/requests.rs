@@ -2,12 +2,12 @@
 //! requested bytes, and the connection ends. Connections can also serve several requests, one after
 //! the other ([`turns`]).
 //!
-//! The client knows how many bytes to expect, so the server does not have to send a FIN. It thus
-//! sends only packets that also exist in the simulator. Once a client has received all bytes, it
-//! resets the connection. The RST is a short packet to the server, which the simulator does not
-//! have. A reset connection leaves no state that blocks the port. A client reuses a port only after
-//! the server has received the RST. Of the free ports, the one that has been free longest is used
-//! first.
+//! The client knows how many bytes to expect, so the server does not have to send a FIN. The server
+//! therefore sends only packets that it also sends in the simulator. Once a client has received all
+//! bytes, it resets the connection. The RST is a short packet to the server, which the simulator
+//! does not have. A connection that was reset leaves no state (such as TIME_WAIT) that would block
+//! the port. A client reuses a port only after the server has received the RST. Of the free ports,
+//! the one that has been free longest is used first.
 
 mod turns;
 
@@ -47,7 +47,7 @@ struct Slot {
     server: Option<Socket>,
     written: u64,
     read: u64,
-    /// When the client connected, ns. After the client has finished: when it finished, ns.
+    /// When the client connected, ns. When the client finished, ns. `None` before that.
     since_ns: u64,
     /// Bytes by which the last packets of complete responses were shorter than full packets, since
     /// the warm-up.
@@ -253,7 +253,7 @@ impl<'a> Requests<'a> {
             let _ = poll.remove(server.fd());
             let sent = tcp::info(&server).unwrap_or_default().data_segments;
             self.sent_segments += u64::from(sent.wrapping_sub(slot.base[0]));
-            // The client may not know of the error, so reset its connection.
+            // The client may not have noticed the error, so reset the client's connection.
             let _ = server.abort();
         }
     }

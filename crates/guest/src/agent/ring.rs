@@ -12,7 +12,7 @@ pub const SNAPLEN: u32 = 96;
 
 /// Number of bytes to store of each packet if the job has programs. This is enough for Ethernet and
 /// IPv6 headers, followed by the longest TCP header, or by a UDP header and enough payload to
-/// distinguish packets. Slots are not larger with this length than with [`SNAPLEN`].
+/// distinguish packets. This length needs no larger slots than [`SNAPLEN`].
 pub const PROGRAM_SNAPLEN: u32 = 120;
 
 /// Length of a slot, bytes: the kernel's header and alignment (66), and [`PROGRAM_SNAPLEN`].
@@ -38,7 +38,7 @@ struct Request {
 
 #[derive(Clone, Copy, Debug)]
 pub struct Captured<'a> {
-    /// Capture time on the realtime clock, ns.
+    /// Time of the capture on the realtime clock, ns.
     pub time_ns: u64,
     /// Interface index of the device.
     pub device: i32,
@@ -116,8 +116,8 @@ impl Ring {
             slots,
             next: 0,
         };
-        // Bind only now. If the socket were bound earlier, it might capture packets of other
-        // namespaces that are being set up.
+        // Bind only now. Bind the socket last. A socket that is bound earlier might capture packets
+        // of other namespaces that are being set up.
         ring.socket.bind_packets()?;
         Ok(ring)
     }

@@ -1,6 +1,6 @@
 //! Measures round-trip times from captures. An ACK provides a sample if it newly acknowledges data
-//! that was sent only once. The sample belongs to the newest segment with such data, as in the
-//! simulator and in Linux (`tcp_clean_rtx_queue`).
+//! that was sent only once. The sample is the RTT of the newest segment that contains such data, as
+//! in the simulator and in Linux (`tcp_clean_rtx_queue`).
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! The main loop. It starts and stops flows, runs sources, and takes samples.
+//! The main loop. The main loop starts and stops flows, runs sources, and takes samples.
 //!
 //! Time is virtual: it stops while any process computes, and jumps to the next timer when all
 //! processes wait. The time that a computation takes therefore cannot change the result. Only the
@@ -31,16 +31,16 @@ use super::token::{self, ECHO, LISTENER, RECEIVER, SENDER, SENDER_RING, TIMER};
 use super::token::{PROGRAM_EXIT, PROGRAM_OUTPUT};
 use super::token::{REQUEST_CLIENT, REQUEST_LISTENER, REQUEST_SERVER};
 
-/// Time between the set-up and the start of the run, ns. It is long enough for all effects of the
-/// set-up to end.
+/// Time between the set-up and the start of the run, ns. This time is long enough for all effects
+/// of the set-up to end.
 const SETTLE_NS: u64 = 20_000_000;
 
 /// A jiffy, ns (HZ 1000).
 const JIFFY_NS: u64 = 1_000_000;
 
 /// A run begins when the number of jiffies is a multiple of this number. CUBIC's clock therefore
-/// has the same phase in every run, which is also its phase in the simulator. Long timers, which
-/// fire at multiples of 8 or 64 jiffies, also have the same phase in every run.
+/// has the same phase in every run and in the simulator. Long timers, which fire at multiples of 8
+/// or 64 jiffies, also have the same phase in every run.
 const START_JIFFIES: u64 = 512;
 
 /// Largest number of progress lines on the console.
@@ -79,7 +79,7 @@ struct Runner<'a> {
     namespaces: &'a Namespaces,
     poll: Poll,
     timer: Timer,
-    /// The time for which the timer is set. `None` once it has expired.
+    /// The time for which the timer is set. `None` once the timer has expired.
     armed: Option<u64>,
     due: BinaryHeap<Reverse<(u64, Due)>>,
     clock: Clock,

@@ -8,7 +8,8 @@ use std::process::{Command, Stdio};
 use super::{adapt, ip, own_qdisc, sys};
 use tailback_guest::job::{Batch, Device, HARDWARE_ADDRESS, Job, Tool};
 
-/// The offloads of a device. For each, the ethtool commands that read and set it, and its name.
+/// The offloads of a device: for each offload, the ethtool command that reads it, the command that
+/// sets it, and its name.
 const FEATURES: [(u32, u32, &str); 3] = [
     (0x1e, 0x1f, "tso"),
     (0x23, 0x24, "gso"),
@@ -109,8 +110,8 @@ fn make_namespaces(job: &Job) -> Result<Namespaces, String> {
     })
 }
 
-/// Makes the pairs of devices. They all have the same hardware address and no ARP, so each device
-/// accepts packets from any other without address resolution.
+/// Makes the pairs of devices. All devices have the same hardware address and no ARP. A device
+/// therefore accepts packets from any other device without address resolution.
 fn make_devices(job: &Job, namespaces: &Namespaces) -> Result<(), String> {
     let mut requests = ip::Requests::default();
     for veth in &job.veths {

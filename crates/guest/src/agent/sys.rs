@@ -557,8 +557,8 @@ pub fn zeros(bytes: usize) -> io::Result<File> {
         File::from(OwnedFd::from_raw_fd(fd))
     };
     file.set_len(bytes as u64)?;
-    // Write the zeros now, because otherwise each page would be allocated during the run when it is
-    // first sent.
+    // Write the zeros now. Otherwise the kernel would allocate each page during the run, when the
+    // page is first sent.
     std::os::unix::fs::FileExt::write_all_at(&file, &vec![0; bytes], 0)?;
     Ok(file)
 }

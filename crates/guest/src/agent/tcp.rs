@@ -8,7 +8,8 @@ use tailback_engine::cc;
 use tailback_engine::registry::kernel::Gauge;
 use tailback_guest::job::Flow;
 
-/// Number of bytes per write. A write per packet would take as long as sending the packet.
+/// Number of bytes per write. If each packet had its own write, the writes would take as long as
+/// sending the packets.
 const CHUNK: usize = 1 << 20;
 
 /// How much data may wait in the buffers between TCP and the agent.
@@ -21,15 +22,15 @@ pub struct Slack {
 }
 
 impl Slack {
-    /// For endpoints that the main loop's poll wakes. Each wake-up is expensive, so much data may
-    /// wait.
+    /// The amounts for endpoints that the main loop's poll wakes. Each wake-up is expensive, so
+    /// much data may wait.
     pub const POLLED: Slack = Slack {
         not_sent: 1 << 20,
         low_water: 512 << 10,
     };
 
-    /// For applications that pause. TCP sends the data in its buffer even during a pause, so the
-    /// buffer should contain little data.
+    /// The amounts for applications that pause. TCP sends the data in its buffer even during a
+    /// pause, so the buffer should contain little data.
     pub const PAUSED: Slack = Slack {
         not_sent: 64 << 10,
         ..Slack::POLLED
@@ -166,8 +167,8 @@ pub fn client(flow: &Flow) -> io::Result<Socket> {
 
 /// Returns the congestion control of the receiving end, which decides whether ECN is negotiated. A
 /// listening socket with DCTCP negotiates ECN regardless of `net.ipv4.tcp_ecn`, and without ECN
-/// DCTCP would behave like Reno. A congestion control from outside the registry may also need to
-/// run at the receiver.
+/// DCTCP would behave like Reno. A congestion control that is not in the registry may have the same
+/// requirement, so use it at the receiver too.
 fn receivers_control(flow: &Flow) -> &str {
     let known = cc::face(&flow.kernel_cc).is_some();
     if known && !flow.ecn {
@@ -212,8 +213,8 @@ pub fn unbounded(flow: &Flow) -> u64 {
     (room + mss).div_ceil(2 * mss) * mss
 }
 
-/// Limits the window again once [`unbounded`] bytes have arrived. From then on, the kernel wakes
-/// the receiver less often.
+/// Limits the window again once [`unbounded`] bytes have arrived. After that, the kernel wakes the
+/// receiver less often.
 pub fn bound_window(flow: &Flow, slack: Slack, socket: &Socket, read: u64) -> io::Result<()> {
     clamp_window(flow, socket)?;
     wake_for(socket, low_water(flow, slack, read))

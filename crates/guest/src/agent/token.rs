@@ -7,7 +7,7 @@ pub const TIMER: u64 = 0;
 pub const LISTENER: u64 = 1;
 pub const SENDER: u64 = 2;
 pub const RECEIVER: u64 = 3;
-/// The capture ring of a sender's namespace. The index is that of the namespace.
+/// The capture ring of a sender's namespace. The index is the namespace's index.
 pub const SENDER_RING: u64 = 4;
 /// The listener of a source's connections. The next two kinds are the source's clients and its
 /// servers.
@@ -18,7 +18,7 @@ pub const REQUEST_SERVER: u64 = 7;
 /// the program's index, plus 1 for standard error.
 pub const PROGRAM_EXIT: u64 = 8;
 pub const PROGRAM_OUTPUT: u64 = 9;
-/// Both ends of a source whose receiving end echoes or reports. The index is that of the source.
+/// Both ends of a source whose receiving end echoes or reports. The index is the source's index.
 pub const ECHO: u64 = 10;
 
 /// In the index of a source's client or server, the source's index begins at this bit. The lower

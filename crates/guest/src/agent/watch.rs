@@ -1,6 +1,6 @@
-//! Determines what limited a flow and why its window shrank, as far as `tcp_info` shows this. Reads
-//! the waiting times (Linux `tcp_chrono`), and compares window and congestion state of successive
-//! samples.
+//! Determines what limited a flow and why its window shrank, as far as `tcp_info` shows this.
+//! Waiting times come from Linux's `tcp_chrono`. Reductions are found by comparing the window and
+//! congestion state of successive samples.
 
 use tailback_record::account::{Account, Reason, Told};
 
@@ -120,8 +120,8 @@ mod tests {
         let found = |r: &tailback_record::account::Reduction| (r.reason(), r.from, r.to);
         let listed: Vec<_> = account.listed.iter().map(found).collect();
         let expected = [(Reason::Rack, 20, 14), (Reason::Timeout, 11, 1)];
-        // The window of the sixth sample is larger than the window of the fifth sample. Only
-        // ssthresh shows the reduction.
+        // The window of the sixth sample is larger than the window of the fifth sample. Only the
+        // lower ssthresh shows the reduction.
         let third = (Reason::Ece, 14, 11);
         assert_eq!(listed, [expected[0], third, expected[1]]);
     }

@@ -2,8 +2,8 @@
 //! enter the wire with the packets that leave it.
 //!
 //! The wire keeps the order of packets, even if it has delay and jitter. A packet that a later
-//! packet overtakes must therefore have been lost. The queue discipline decided to lose it when the
-//! packet entered. A wire that drops redundant ACKs keeps the order only within a flow and
+//! packet overtakes must therefore have been lost. The queue discipline decided to lose this packet
+//! when the packet entered. A wire that drops redundant ACKs keeps the order only within a flow and
 //! direction. It drops an ACK when a newer ACK enters.
 
 use std::collections::VecDeque;
@@ -108,7 +108,7 @@ impl Wire {
     /// packets.
     pub fn finish(&mut self, queued: u64) -> impl Iterator<Item = OnWire> + use<'_> {
         if self.discipline.overtakes() {
-            // The queue discipline holds only the newest packet of each lane.
+            // Then the queue discipline holds only the newest packet of each lane.
             let mut last = self.waiting.len();
             while last > 0 {
                 last -= 1;

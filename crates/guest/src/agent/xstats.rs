@@ -28,7 +28,7 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    /// Returns these statistics with the counters since `base`.
+    /// Returns these statistics, but subtracts the counters of `base` from their counters.
     pub fn since(&self, base: &Statistics) -> Statistics {
         Statistics {
             drops: self.drops.wrapping_sub(base.drops),
@@ -68,7 +68,7 @@ pub fn statistics(attributes: &[u8], xstats: Option<&Xstats>) -> Statistics {
 }
 
 /// Returns the number of marks from a queue discipline's own statistics. Returns `None` if a
-/// counter is missing, because an older kernel has a shorter struct.
+/// counter is missing. The struct of an older kernel may lack counters.
 fn marks(xstats: &Xstats, own: &[u8]) -> Option<u32> {
     xstats.marks?.iter().try_fold(0_u32, |sum, &at| {
         let counted = own.get(at..at + 4)?;
@@ -88,7 +88,7 @@ pub fn attribute(mut attributes: &[u8], wanted: u16) -> Option<&[u8]> {
     None
 }
 
-/// Rounds a length up to a multiple of four bytes. The next attribute begins there.
+/// Rounds a length up to a multiple of four bytes. The next attribute begins at the rounded length.
 pub fn align(length: usize) -> usize {
     length.next_multiple_of(4)
 }

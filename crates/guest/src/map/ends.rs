@@ -178,8 +178,8 @@ fn send_buffer(plan: &Plan, route: &[u32], rtt: Time) -> u32 {
     };
     let queues: u128 = links().map(|l| u128::from(held(l))).sum();
     let way = u128::from(rate) * u128::from(rtt.ns()) / 8_000_000_000;
-    // Count the bytes that the queues on the route can hold, but at least the bytes that arrive in
-    // a quarter of a second.
+    // Include the bytes that the queues on the route can hold, but at least the bytes that arrive
+    // in a quarter of a second.
     let quarter = u128::from(rate) / 32;
     let wanted = 6 * (way + queues.max(quarter));
     let share = SEND_BUFFERS / plan.flow_count().max(1) as u64;

@@ -21,7 +21,8 @@ use super::refuse::Refusals;
 use super::tc::{self, Qdisc};
 use crate::job::{Flow, Source};
 
-/// The earliest time of a step that changes a rate. The step at time 0 is the rate at the start.
+/// The earliest time of a step that changes a rate. A step at time 0 sets the initial rate, so it
+/// is not a change.
 const EARLIEST: Time = Time(1);
 
 /// Returns the plan with each event of a rate as a step.
@@ -64,12 +65,12 @@ fn placed(plan: &Plan) -> impl Iterator<Item = (usize, Time, &Change)> {
     })
 }
 
-/// Returns the path of an event, which refusals name.
+/// Returns the path of an event in the scenario. Refusals quote this path.
 fn path_of(event: usize) -> String {
     format!("events[{event}]")
 }
 
-/// Delay and loss of a link from a time on.
+/// The delay and loss of a link that apply from a certain time on.
 #[derive(Clone, Copy)]
 pub(super) struct WireChange {
     pub at: Time,
@@ -177,7 +178,8 @@ pub(super) fn of_queue(
         if let Algorithm::Known { options: own, .. } = &mut new.queue {
             own.clone_from(options);
         }
-        // Report errors at the event, because the path of the queue leads to the value before it.
+        // Report errors with the path of the event. The path of the queue would lead to the value
+        // before the event.
         let mut found = Refusals::default();
         let qdisc = tc::queue(&path, &new, kit, &mut Modules::default(), &mut found);
         found.name(&path);

@@ -175,8 +175,8 @@ pub(super) fn netems(plan: &Plan, link: usize, seed: u64) -> Vec<ImpairmentNetem
     netems.collect()
 }
 
-/// Restricts one of tailback's own queue disciplines to certain kinds of packets. Over time, only
-/// its argument `active` changes.
+/// Restricts one of tailback's own queue disciplines to certain kinds of packets. During the run,
+/// only the argument `active` changes.
 fn scope(words: &mut [(Time, String)], only: Concerns, mixed: bool) {
     let Some(constant) = words
         .iter()

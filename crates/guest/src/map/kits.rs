@@ -28,7 +28,7 @@ pub(super) const SSTHRESH_METRICS: Feature = Feature {
 };
 
 /// The sysctl that controls whether a timeout changes a connection's flow hash. In earlier
-/// releases, a timeout always changes it.
+/// releases, a timeout always changes the hash.
 pub(super) const TXREHASH: Feature = Feature {
     name: "net/core/txrehash",
     since: "5.18",

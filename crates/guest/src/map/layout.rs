@@ -114,7 +114,7 @@ enum Destination {
     Handed(Addresses),
 }
 
-/// Where packets to some destinations are sent after a link: to the next link, or to a host.
+/// Where packets go after a link, by destination: to the next link, or to a host.
 #[derive(Clone, PartialEq)]
 enum Next {
     Link(usize),
@@ -480,8 +480,8 @@ impl Layout {
         }
         match nexts.as_slice() {
             [] => {
-                // No route passes this link, but its queue must exist, because the agent reads its
-                // statistics.
+                // No route passes this link. Its queue must exist nevertheless, because the agent
+                // reads the queue's statistics.
                 let end = self.namespace(format!("f{i}"), forwarding());
                 self.veth((here, "out".to_owned()), (end, "in".to_owned()), mtu);
                 self.out_by(here);
@@ -608,8 +608,8 @@ impl Layout {
             // Without a burst, a packet leaves at the start of its slot, and the next packet leaves
             // len/rate later. But the guest's clock has steps of 256 ns, so packets leave late, and
             // the rate would be too low (by 0.07 % at 100 Mbit/s). The burst is therefore at least
-            // the amount that the link sends in 1 us. Rate and ceiling are equal, so both get this
-            // burst. With a single class, the quantum does not matter.
+            // the amount that the link sends in 1 us. The class's rate and ceiling are equal, so
+            // both get this burst. There is only one class, so its quantum does not matter.
             let burst = rate.0.div_ceil(8_000_000).max(1).max(link.burst.0);
             format!(
                 "class {what} dev out parent 1: classid 1:1 htb rate {0}bit ceil {0}bit burst {burst}b cburst {burst}b quantum {1}{overhead}",
@@ -738,7 +738,7 @@ fn quiet() -> Vec<(&'static str, &'static str)> {
 
 fn forwarding() -> Vec<(&'static str, &'static str)> {
     vec![
-        // Set this first, because it resets other sysctls.
+        // Set forwarding first, because it resets other sysctls.
         ("net/ipv4/ip_forward", "1"),
         ("net/ipv4/conf/all/rp_filter", "0"),
         ("net/ipv4/conf/default/rp_filter", "0"),

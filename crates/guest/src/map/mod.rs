@@ -466,8 +466,9 @@ fn stack(path: &str, tcp: &TcpPlan, refusals: &mut Refusals) {
     refusals.0.extend(declared);
 }
 
-/// Rejects a host that belongs to flows or sources with different peers, routes or stacks. Each end
-/// of such a group is a namespace, so the host would need routes that depend on the source.
+/// Rejects a host whose flows or sources have different peers, routes or stacks. Flows with the
+/// same peer, route and stack form a group, and each end of a group is a namespace. A host in
+/// several groups would need routes that depend on the source.
 fn shared_hosts(plan: &Plan, refusals: &mut Refusals) {
     let (pairs, of) = plan.hosts();
     let mut pair_of = BTreeMap::new();

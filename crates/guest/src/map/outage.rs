@@ -46,8 +46,8 @@ pub(super) fn check(
     }
 }
 
-/// The line of tc that adds the root. The next constant names the root as parent in the line that
-/// adds its child.
+/// The line of tc that adds the root. The next constant is the part of the line for the root's
+/// child that names the root as parent.
 pub(super) const ROOT: &str = "qdisc add dev out root handle f: outage";
 pub(super) const CHILD: &str = "parent f:1";
 

@@ -63,8 +63,8 @@ pub(super) fn controls(
     controls
 }
 
-/// Returns the sysctl for the congestion controls that programs may select. In every namespace
-/// except the first, Linux permits only the congestion controls that
+/// Returns the sysctl that lists the congestion controls that programs may select. In every
+/// namespace except the first, Linux permits only the congestion controls that
 /// `tcp_allowed_congestion_control` lists.
 pub(super) fn allowed(controls: &[String]) -> Option<(String, String)> {
     let mut names = vec!["reno"];

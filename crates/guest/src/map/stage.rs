@@ -9,7 +9,7 @@ use super::events::WireChange;
 use super::tc::time;
 
 /// Arguments that make netem keep the order of packets. netem keeps the order only if it has a
-/// rate. This rate adds less than a nanosecond to a frame of 12,500 bytes.
+/// rate. The rate given here delays a frame of 12,500 bytes by less than a nanosecond.
 const KEEPS_ORDER: &str = "rate 100tbit";
 
 /// Returns netem's arguments for a delay, and a jitter of up to `jitter`, without reordering.
@@ -35,8 +35,8 @@ pub(super) struct Stage {
     loss: f64,
     slots: Option<SlotsPlan>,
     seed: u64,
-    /// Whether the delay changes during the run. Packets then keep their order, as in the
-    /// simulator.
+    /// Whether the delay changes during the run. If it does, packets nevertheless keep their order,
+    /// as in the simulator.
     keeps_order: bool,
     /// Delay and loss after each event.
     changes: Vec<WireChange>,
@@ -75,7 +75,8 @@ impl Stage {
         lines.collect()
     }
 
-    /// Returns the arguments of netem. If `rate` is given, it replaces the rate of this stage.
+    /// Returns the arguments of netem. If `rate` is given, it is used in place of this stage's
+    /// rate.
     pub fn words(&self, rate: Option<Rate>) -> String {
         let seed = self.seed;
         let mut words = Vec::new();

@@ -130,8 +130,8 @@ pub(super) fn queue(
     qdisc
 }
 
-/// Returns the arguments of `tc qdisc change` for the options that differ. Rejects a new value that
-/// is expressed by the absence of an argument, because tc would then keep the old value.
+/// Returns the arguments of `tc qdisc change` for the options that differ. For some values, tc has
+/// no argument. Rejects a change to such a value, because tc would keep the old value.
 pub(super) fn changed(
     path: &str,
     old: &LinkPlan,
@@ -162,8 +162,8 @@ pub(super) fn changed(
 }
 
 /// Returns the module that replaces Linux's queue discipline on a link. This is the module that the
-/// scenario names. If the scenario names no module, it is a tailback module, provided that Linux
-/// does not support the kind or one of its options.
+/// scenario names. If the scenario names no module, returns a tailback module if Linux does not
+/// support the kind or one of its options.
 pub(super) fn stand_in<'a>(queue: &'a Algorithm, module: Option<&'a str>) -> Option<&'a str> {
     module.or_else(|| {
         let (name, options) = queue.known()?;
@@ -193,7 +193,8 @@ fn limit(options: &Options) -> Limit {
     }
 }
 
-/// Formats a time in us, or in ns (for netem and `ip`) if it is not a whole number of us.
+/// Formats a time in us. A time that is not a whole number of us is formatted in ns, which netem
+/// and `ip` accept.
 pub(super) fn time(t: Time) -> String {
     if t.ns().is_multiple_of(1_000) {
         format!("{}us", t.ns() / 1_000)

@@ -1,4 +1,5 @@
-//! Tests the jobs for various plans. For unsupported plans, tests which keys the errors name.
+//! Tests the jobs for various plans. For unsupported plans, tests which keys are named in the
+//! errors.
 
 use super::*;
 use crate::job::Tool;
@@ -76,7 +77,7 @@ fn simple() -> Plan {
     )
 }
 
-/// Returns the job as text, without the lines that every namespace has.
+/// Returns the job as text, without the lines that are the same for every namespace.
 fn script(plan: &Plan) -> String {
     let job = map(plan, 1, &kit()).unwrap_or_else(|no| panic!("{no:#?}"));
     // Check that every device that a line names exists exactly once, and that no device is in two
@@ -478,8 +479,8 @@ fn red_and_options_of_the_stack() {
     );
 }
 
-/// A sender whose TCP joins segments has no limit on joined segments. The offloads of its device
-/// stay off, so single segments arrive at the queues.
+/// If TCP may join segments, the sender has no limit on the size of joined segments. The offloads
+/// of its device stay off, so single segments arrive at the queues.
 #[test]
 fn a_sender_may_join_segments_before_its_device_separates_them() {
     let limits = |pacing| {

@@ -1,8 +1,8 @@
 //! The frames of a media source, and the reports of its receiving end.
 //!
 //! A media datagram begins with three numbers in place of the 12 bytes of an RTP header: the number
-//! of the datagram, the number of its frame, and its position in the frame. The agent runs both
-//! ends, so these numbers are enough to find out when the datagram was sent.
+//! of the datagram, the number of its frame, and its position in the frame. They do not include the
+//! time of sending. The agent runs both ends, so it looks up this time by the datagram's number.
 
 use tailback_engine::traffic::datagram::MEDIA_HEADERS;
 use tailback_engine::traffic::reports::Reporter;
@@ -103,7 +103,7 @@ fn read(payload: &[u8]) -> Option<[u32; 3]> {
     Some([a, b, c].map(|number| u32::from_be_bytes(*number)))
 }
 
-/// Writes a report. Its number distinguishes it from other reports in the captures.
+/// Writes a report. In the captures, a report is distinguished from other reports by its number.
 pub fn write_report(payload: &mut [u8; REPORT], number: u64, report: &Report) {
     let queue_delay = report.queue_delay.ns();
     let numbers = [

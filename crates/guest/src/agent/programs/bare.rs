@@ -13,8 +13,8 @@ use crate::agent::sys::process;
 /// can use the same path.
 pub const NEW: &str = "/tmp";
 
-/// Limits for the files that a program may write in memory. Its output folder has a limit of its
-/// own.
+/// Limits for the files that a program may write in memory. The files in its output folder have a
+/// separate limit.
 const OPTIONS: &str = "mode=755,size=256m,nr_inodes=100k";
 
 /// A program's output folder. The agent copies its files to the results.

@@ -1,4 +1,5 @@
-//! The environment of QUIC interop runner endpoints, and the result of their downloads.
+//! Provides the environment that endpoints of the QUIC interop runner expect, and checks their
+//! downloads.
 //!
 //! The agent prepares all files of the server before the server starts. openssl makes the
 //! certificates, as in the runner's own script. The contents of files are computed from the files'
@@ -113,7 +114,7 @@ pub fn show(number: usize, side: usize, output: &str) -> Result<(), String> {
     let Ok(found) = fs::read(&setup) else {
         return Ok(());
     };
-    // Keep the first line of the image's script, because it names the shell.
+    // Keep the first line of the image's script, because it names the shell that runs the script.
     let first = found
         .split(|byte| *byte == b'\n')
         .next()
@@ -145,7 +146,7 @@ pub fn listen() -> Result<TcpListener, String> {
 /// The result of a client's downloads.
 #[derive(Clone, Debug, Default)]
 pub struct Downloads {
-    /// The errors in the first few files that are incomplete or wrong.
+    /// Error messages about the first few files that are incomplete or wrong.
     pub wrong: Vec<String>,
     /// Number of files that are complete and correct.
     whole: usize,

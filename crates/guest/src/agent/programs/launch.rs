@@ -10,8 +10,8 @@ use super::{bare, interop, root};
 use crate::agent::io;
 use crate::agent::sys::process::{self, Child};
 
-/// Namespaces that each program gets for itself. A program shares only the network namespace of its
-/// host.
+/// The namespaces that tailback creates for each program. The network namespace is not among them,
+/// because it belongs to the program's host.
 const NAMESPACES: [(libc::c_int, &str); 4] = [
     (libc::CLONE_NEWPID, "pid"),
     (libc::CLONE_NEWNS, "mnt"),
@@ -34,8 +34,8 @@ const OPEN_FILES: u64 = 4096;
 /// processes of root.
 const PIDS: &str = "512";
 
-/// Exit statuses. As in a shell, the first two mean that a program cannot be run or does not exist.
-/// The third means that the agent could not set up the host.
+/// Exit statuses. As in a shell, the first two exit statuses mean that a program cannot be run, or
+/// does not exist. The third exit status means that the agent could not set up the host.
 const CANNOT_RUN: i32 = 126;
 const NOT_FOUND: i32 = 127;
 const NO_HOST: i32 = 125;

@@ -34,8 +34,8 @@ use super::token::{self, PROGRAM_EXIT, PROGRAM_OUTPUT, TIMER, token};
 use interop::Downloads;
 use kept::Kept;
 
-/// The guest's uptime when the first program starts, ns. With an uptime near 0, programs might
-/// assume that the machine is still booting.
+/// The guest's uptime when the first program starts, ns. It is not near 0, because programs might
+/// then assume that the machine is still booting.
 const UPTIME_NS: u64 = 60_000_000_000;
 
 /// Time between two checks of whether a server is ready, ns.
@@ -76,12 +76,13 @@ struct Process<'a> {
 
 pub struct Programs<'a> {
     processes: Vec<Process<'a>>,
-    /// Whether the run is over. Programs then end for this reason, not by themselves.
+    /// Whether the run is over. A program that ends after the run has been ended by tailback, not
+    /// by itself.
     over: bool,
     happened: Vec<(u64, u32)>,
 }
 
-/// The parts of the agent that are needed to start and watch programs.
+/// The parts of the agent that functions need to start and watch programs.
 pub struct With<'w> {
     pub namespaces: &'w Namespaces,
     pub poll: &'w Poll,
@@ -242,7 +243,7 @@ impl<'a> Programs<'a> {
         if server && clients.clone().next().is_some() && clients.all(|c| c.ended.is_some()) {
             return Ok(());
         }
-        // [`Programs::prepare`] reports a server that ends before it is ready.
+        // If a server ends before it is ready, [`Programs::prepare`] reports this.
         if server && now == 0 {
             return Ok(());
         }

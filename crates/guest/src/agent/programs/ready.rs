@@ -1,4 +1,4 @@
-//! Checks whether a server is ready. If the condition is an open port, reads the kernel's list of
+//! Checks whether a server is ready. To check whether a port is open, reads the kernel's list of
 //! the host's sockets.
 
 use std::fs;

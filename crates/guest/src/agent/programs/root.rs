@@ -58,8 +58,8 @@ pub fn enter(
     std::env::set_current_dir(cwd).map_err(io(cwd))
 }
 
-/// Writes the names of all hosts, and the name of this host. If the root has no list of users,
-/// writes such a list.
+/// Writes the names of all hosts, and the name of this host. If the root has no list of users, also
+/// writes a list of users.
 fn etc(job: &Job, program: &Program, side: usize, of_packages: bool) -> Result<(), String> {
     let users = USERS.map(|(name, id, home)| format!("{name}:x:{id}:{id}::{home}:/bin/sh\n"));
     let groups = USERS.map(|(name, id, _)| match id {
@@ -86,8 +86,8 @@ fn etc(job: &Job, program: &Program, side: usize, of_packages: bool) -> Result<(
         if !of_packages && !of_network && fs::symlink_metadata(&path).is_ok() {
             continue;
         }
-        // Remove the old file first. In a package, this file may be a symbolic link that leads out
-        // of the root.
+        // Remove the old file first. If it comes from a package, it may be a symbolic link that
+        // leads out of the root.
         let _ = fs::remove_file(&path);
         fs::write(&path, text).map_err(io(name))?;
     }

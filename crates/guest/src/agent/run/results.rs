@@ -1,4 +1,4 @@
-//! The end of a run: collects the measurements and the environment.
+//! Collects the measurements and the environment at the end of a run.
 
 use std::fs;
 
@@ -24,7 +24,7 @@ impl Runner<'_> {
     pub(super) fn finish(mut self) -> Result<GuestResult, String> {
         let job = self.job;
         let end = job.duration_ns;
-        // Read the sockets first, while their state is still the state at the end of the run.
+        // Read the sockets first, because their state changes after the end of the run.
         let infos: Vec<[Info; 2]> = self.connections.iter().map(Connection::infos).collect();
         let all_requests: Vec<Option<TrafficOutcome>> = self
             .players

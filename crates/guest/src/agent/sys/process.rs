@@ -97,8 +97,8 @@ impl Child {
 
     /// Sends a signal to the process, unless it has ended.
     pub fn signal(&self, signal: libc::c_int) {
-        // SAFETY: the call takes no pointer. Nothing has waited for the child yet, so its process
-        // id cannot belong to another process.
+        // SAFETY: the call takes no pointer. The child has not been reaped yet, so its process id
+        // cannot belong to another process.
         unsafe { libc::kill(self.pid, signal) };
     }
 
@@ -150,13 +150,13 @@ pub fn first(run: impl FnOnce() -> i32) -> io::Result<i32> {
             libc::_exit(run())
         }
     }
-    // If the program closes these descriptors, this process must not keep them open.
+    // Close these descriptors here, so that they are closed as soon as the program closes them.
     to_null(&[0, 1, 2])?;
     loop {
         // SAFETY: the set is initialised. The call returns no further information.
         let signal = unsafe { libc::sigwaitinfo(&raw const waited, std::ptr::null_mut()) };
         if signal == libc::SIGTERM {
-            // SAFETY: the call takes no pointer. Nothing has waited for the program yet.
+            // SAFETY: the call takes no pointer. The program has not been reaped yet.
             unsafe { libc::kill(program, libc::SIGTERM) };
         }
         while let Ok(Some((pid, status))) = wait(-1, libc::WNOHANG) {

@@ -1,5 +1,5 @@
-//! Measures programs at their hosts. For every protocol, the addresses of a program's two hosts
-//! identify the program's packets. Packets are counted by 5-tuple.
+//! Measures programs at their hosts. The addresses of a program's two hosts identify the program's
+//! packets, whatever their protocol. Packets are counted by 5-tuple.
 //!
 //! | file | content |
 //! |---|---|
@@ -28,12 +28,12 @@ use super::setup::Namespaces;
 use bins::Bins;
 use tuple::{Record, Tuple};
 
-/// Largest number of 5-tuples that are measured separately. Packets of further 5-tuples are counted
-/// with an earlier 5-tuple.
+/// Largest number of 5-tuples that are measured separately. A packet of any further 5-tuple is
+/// counted as a packet of an earlier 5-tuple.
 const MOST_TUPLES: usize = 1 << 16;
 
-/// Total capacity of the rings of all hosts, packets. The next constant is the smallest and the
-/// largest capacity of a ring.
+/// Total capacity of the rings of all hosts, packets. The next constant gives the smallest and the
+/// largest capacity of one ring.
 const RING_PACKETS: usize = 1 << 17;
 const RING_RANGE: (usize, usize) = (1 << 12, 1 << 15);
 
@@ -59,8 +59,8 @@ struct Entry {
     /// Number of 5-tuples, including those beyond the limit.
     tuples: u64,
     bins: Bins,
-    /// The TCP connection that has delivered most of the sender's bytes, and the number of these
-    /// bytes.
+    /// The TCP connection that has delivered more of the sender's bytes than any other connection,
+    /// and the number of these bytes.
     busiest: Option<(u32, u64)>,
     diag: Option<Diag>,
 }
@@ -245,7 +245,7 @@ impl Taps {
             true => [from_sender[1], from_sender[0]],
         };
         if outgoing && host == from {
-            // Packets are captured after the host's access delay.
+            // A packet is captured after the access delay of its host.
             let sent_ns = time_ns.saturating_sub(entry.plan.access_delay_ns);
             self.sent(sent_ns, frame, of);
         } else if !outgoing && host == to {
@@ -386,7 +386,7 @@ impl Taps {
         for (index, entry) in (0..).zip(&self.entries) {
             let ends = ends.get(index as usize).copied().unwrap_or_default();
             let over_ns = over(&entry.plan, ends);
-            // Use the RTTs of the receiver's data if there are none of the sender's data.
+            // Use the RTTs of the receiver's data if the sender's data provided no RTTs.
             let back = entry.records.iter().all(|record| record.has_no_rtt(false));
             let (from_ns, to_ns) = entry.measured;
             let spans = || entry.records.iter().filter_map(|record| record.payload);

@@ -208,8 +208,8 @@ fn datagrams_of_both_families_are_counted_by_their_hosts() {
         let mut series = Series::default();
         let data = |ecn| udp(six, false, [4433, 9], ecn, &[7; 1200]);
         let answer = udp(six, true, [4433, 9], 0, &[8; 30]);
-        // This packet is sent during the warm-up, so it counts only for the series and the
-        // completion time.
+        // This packet is sent during the warm-up. It is therefore only included in the series and
+        // the completion time.
         taps.pass(&data(2), 20 * MS, Some(40 * MS));
         let of = taps.pass(&data(2), 210 * MS, Some(230 * MS));
         taps.noted(0, of, 215 * MS, Noted::Passed(4 * MS));

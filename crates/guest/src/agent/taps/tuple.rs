@@ -7,7 +7,7 @@ use tailback_record::{Counts, Histogram, Measures};
 use crate::agent::frame::{Frame, flag, protocol};
 use crate::agent::rtt::RttTracker;
 
-/// The state of a 5-tuple, as its packets show it.
+/// The state of a 5-tuple, inferred from its packets.
 pub struct Tuple {
     pub program: u32,
     /// Index of the record that counts the packets of this 5-tuple.
@@ -103,8 +103,8 @@ impl Tuple {
         self.waited.iter().sum()
     }
 
-    /// Records that a TCP segment is sent. Returns how many bytes of the other direction the
-    /// segment newly acknowledges.
+    /// Records that a TCP segment is sent. Returns how many bytes of data in the other direction
+    /// the segment newly acknowledges.
     pub fn sent(&mut self, back: bool, frame: &Frame, at_ns: u64) -> u64 {
         self.streams[usize::from(back)].sends(frame, at_ns);
         if frame.flags & flag::ACK == 0 || frame.flags & flag::RST != 0 {
@@ -113,8 +113,8 @@ impl Tuple {
         self.streams[usize::from(!back)].acknowledged(frame.ack)
     }
 
-    /// Records that a TCP segment has arrived. Returns a round-trip time of the other direction, if
-    /// the segment provides one.
+    /// Records that a TCP segment has arrived. Returns a round-trip time of data in the other
+    /// direction, if the segment provides an RTT sample.
     pub fn arrived(&mut self, back: bool, frame: &Frame, at_ns: u64) -> Option<u64> {
         self.streams[usize::from(back)].reaches(frame);
         if frame.flags & flag::ACK == 0 {
@@ -183,7 +183,7 @@ impl Record {
         self.rtt[usize::from(back)].count() == 0
     }
 
-    /// Returns the measurements, with the round-trip times of one direction.
+    /// Returns the measurements. They include the round-trip times of only one direction.
     pub fn measures(&self, (from, to): (u64, u64), back: bool) -> Measures {
         let (first, last) = self.any.unwrap_or((from, from));
         let from_ns = first.clamp(from, to);

@@ -1,8 +1,8 @@
 //! The hosts of programs: a sender's host and a receiver's host for each entry in `[[programs]]`,
 //! with IPv4 and IPv6.
 //!
-//! An entry may have a program on only one of its hosts. It may then use a host of another entry as
-//! the other end of its route.
+//! If an entry has a program on only one of its hosts, the other end of its route may be a host of
+//! another entry.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -24,8 +24,8 @@ pub(in crate::map) type Addresses = (Ipv4Addr, Ipv6Addr);
 pub(in crate::map) struct Pair {
     pub hosts: [usize; 2],
     pub addresses: [Addresses; 2],
-    /// If one of the two hosts belongs to another entry: 0 for the sender's host or 1 for the
-    /// receiver's host, and the index of the other entry.
+    /// Set if one of the two hosts belongs to another entry. The first number is 0 for the sender's
+    /// host, or 1 for the receiver's host. The second number is the index of the other entry.
     shared: Option<(usize, usize)>,
     entry: usize,
 }
@@ -302,7 +302,8 @@ impl Pair {
     }
 }
 
-/// Returns the sysctls of a host: Linux's defaults, unless a default would make runs differ.
+/// Returns the sysctls of a host. They have Linux's defaults, except where a default would make
+/// runs differ.
 fn sysctls<'a>(ecn: bool, control: &'a str, kit: &Kits<'_>) -> Vec<(&'static str, &'a str)> {
     let mut sysctls = vec![
         ("net/ipv4/conf/all/rp_filter", "0"),

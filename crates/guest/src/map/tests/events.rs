@@ -79,7 +79,7 @@ fn delay_and_loss_change_one_netem() {
         changes: vec![Change::Loss(0, 0.0)],
     });
     let text = script(&plan);
-    // If a packet leaves the queue later than another packet, it must not arrive earlier.
+    // Packets must arrive in the order in which they leave the queue.
     assert!(text.contains("qdisc add dev out root netem limit 1000000 delay 20000us rate 100tbit"));
     let lines = lines(&plan);
     let words = |line: &str| format!("qdisc change dev out root netem limit 1000000 {line}");
