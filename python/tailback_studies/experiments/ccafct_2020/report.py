@@ -246,6 +246,5 @@ def _figure(entries: Sequence[CcafctEntry], run_facts: Facts) -> list[Block]:
         columns=3,
         width=220,
     )
-    caption = "The figure compares the published completion times of requests with the measured "
-    "ones."
+    caption = "The figure compares the published completion times of requests with measured ones."
     return [ReportFigure("times", "Completion times", chart, caption, run_facts)]
