@@ -1,6 +1,6 @@
 //! Computes the engine's version, which is its release and a hash of everything that can change a
-//! result. With this version, tailback reuses a stored run only if the current code would produce
-//! the same results.
+//! result. Because of this version, tailback reuses a stored run only if the current code would
+//! produce the same results.
 
 mod sources;
 

@@ -12,7 +12,7 @@ pub struct Control {
     cancelled: AtomicBool,
     /// The progress, as the bits of a float from 0 to 1.
     fraction: AtomicU64,
-    /// The hook of a plugin's congestion control that is running. Set when the run begins.
+    /// The plugin hook that is running, if any. Set when the run begins.
     at_work: OnceLock<Whereabouts>,
     panics: bool,
     /// Number of cores; 0 means 1.
@@ -20,7 +20,8 @@ pub struct Control {
 }
 
 impl Control {
-    /// Makes a control whose run panics halfway, to test that the panic affects only this run.
+    /// Creates a control that makes its run panic halfway. Tests check with it that a panic affects
+    /// only its own run.
     pub fn of_a_panic() -> Control {
         Control {
             panics: true,

@@ -130,8 +130,8 @@ pub fn find_root(path: &Path) -> Result<Found, String> {
 /// The mode and the content of each file, link and folder, by relative path.
 type Entries = BTreeMap<String, (u32, Entry)>;
 
-/// Hashes that this process has computed. They are kept because a scenario is read more than once,
-/// and a container image may have gigabytes.
+/// Hashes that this process has computed. The hashes are kept because a scenario is read more than
+/// once, and a container image may have gigabytes.
 static HASHED: LazyLock<Mutex<BTreeMap<PathBuf, (Entries, String)>>> =
     LazyLock::new(Mutex::default);
 
@@ -204,7 +204,7 @@ impl Root {
 struct Entry {
     executable: bool,
     folder: bool,
-    /// Time of the last status change, and inode number. Zeros if changes of the entry are not
+    /// Time of the last status change, and inode number. Both are 0 if changes of the entry are not
     /// detected by these numbers.
     stamp: [i64; 3],
     len: u64,

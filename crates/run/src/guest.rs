@@ -15,7 +15,7 @@ use crate::{Failure, capture, machine, manifest, panics};
 /// Largest size of a result file, bytes. Every valid result is smaller.
 const MAX_RESULT: u64 = 2 << 30;
 
-/// For each program, the names and values of the numbers that were read from its output files.
+/// The names and values of the numbers that were read from output files, for each program.
 pub type Numbers = BTreeMap<String, Vec<(String, Option<f64>)>>;
 
 /// The measurements of a guest's run that the caller took.
@@ -74,8 +74,8 @@ pub fn store(
         memory_bytes: Some(ran.memory_bytes),
     };
     let manifest = manifest::of(point, EngineKind::Kernel, Some(whole))?;
-    // Values in a guest's result may contradict each other, which can make `write` panic. Then only
-    // this run must fail, not the whole sweep.
+    // If values in a guest's result contradict each other, `write` may panic. Catch the panic, so
+    // that only this run fails and not the whole sweep.
     let written = panics::caught(|| store.write(&manifest, &outcome, &timing));
     written.map_err(|_| {
         store.discard(&point.run_id);

@@ -1,5 +1,5 @@
-//! Runs the sweep points of a scenario: its combinations of swept values and seeds. Simulates in
-//! slices so that a run can be cancelled, catches panics, and writes packet captures and run
+//! Runs the sweep points of a scenario: its combinations of swept values and seeds. It simulates in
+//! slices, so that a run can be cancelled. It catches panics, and writes packet captures and run
 //! folders.
 //!
 //! | module | purpose |

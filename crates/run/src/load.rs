@@ -11,7 +11,7 @@ use tailback_scenario::{
 
 use crate::{VERSION, crates, files};
 
-/// Largest size of a trace, bytes. For comparison, ten million lines have 90 MB.
+/// Largest size of a trace, bytes. For comparison, a trace of ten million lines has 90 MB.
 const MAX_TRACE: u64 = 128 << 20;
 
 /// A scenario and the engine that will run it.
@@ -20,7 +20,7 @@ pub struct Source<'a> {
     pub text: &'a [u8],
     /// Name of the file, for messages.
     pub file: &'a str,
-    /// Folder to which file names in the scenario are relative.
+    /// Folder to which relative file names in the scenario refer.
     pub folder: &'a Path,
     /// The overrides (`--set`), in order.
     pub overrides: &'a [Override],

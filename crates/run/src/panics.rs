@@ -1,5 +1,5 @@
-//! Turns a panic into an error of the run in which it happens, instead of printing it between the
-//! progress bar and the results.
+//! Turns a panic into an error of the run in which it happens. Its message is not printed between
+//! the progress bar and the results.
 
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -23,7 +23,8 @@ pub fn keep_those_of_runs() {
     std::panic::set_hook(Box::new(move |info| {
         if IN_RUN.get() {
             let fault = info.payload().downcast_ref::<Fault>();
-            // If a plugin or an endpoint caused the fault, omit the location in the engine.
+            // If a plugin or an endpoint caused the panic, omit the location, which is in the
+            // engine.
             let text = fault.map_or_else(|| info.to_string(), |fault| fault.0.clone());
             OF_RUN.set(Some(text));
         } else if KEEP.load(Ordering::Relaxed) {

@@ -16,12 +16,12 @@ use crate::Control;
 /// time.
 const SLICE_EVENTS: u64 = 200_000;
 
-/// Number of events between two checks if packets are recorded. It is smaller, because the packets
-/// stay in memory until the check.
+/// Number of events between two checks if packets are recorded. This number is smaller, because
+/// recorded packets stay in memory until the check.
 const SLICE_EVENTS_RECORDING: u64 = 20_000;
 
-/// Number of events between two checks if plugins run. It is smaller, because plugins may be slow
-/// and the run should show progress.
+/// Number of events between two checks if plugins run. This number is smaller, because plugins may
+/// be slow and the run should show progress.
 const SLICE_EVENTS_WATCHED: u64 = 1_000;
 
 /// A function that writes the packets recorded since its last call, in the order of time.

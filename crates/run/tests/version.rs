@@ -1,4 +1,4 @@
-//! Tests which changes of the sources change the engine's version, and which do not.
+//! Tests which changes of the sources change the engine's version.
 
 #[path = "../build/sources.rs"]
 mod sources;

@@ -1,5 +1,5 @@
-//! Runs the first sweep point of a scenario file, and does nothing else, so that `make bench` can
-//! count its instructions.
+//! Runs the first sweep point of a scenario file. `make bench` counts the instructions of this
+//! program.
 
 use tailback_engine::network::Network;
 use tailback_scenario::Override;

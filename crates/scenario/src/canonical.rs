@@ -1,8 +1,8 @@
 //! The canonical form of a sweep point, as JSON: all defaults, base units, sorted keys. The hash of
 //! this form, the seed and the engine's version identifies the run ([`crate::hash`]).
 //!
-//! The canonical form contains every field of a plan. [`AsPart`] determines from a field's
-//! declaration how the field is written.
+//! The canonical form contains every field of a plan. From the declaration of a field, [`AsPart`]
+//! determines how the field is written.
 
 use std::fmt::Write as _;
 
@@ -21,8 +21,8 @@ pub(crate) fn canonical(plan: &Plan, traces: &Traces) -> String {
         traces,
     };
     if let Part::Table(mut parts) = plan.part() {
-        // Omit empty lists of programs and events, so that runs from before these keys existed keep
-        // their ids.
+        // Omit empty lists of programs and events. Runs that were made before these keys existed
+        // then keep their ids.
         parts.retain(|(name, _)| match *name {
             "programs" => !plan.programs.is_empty(),
             "events" => !plan.events.is_empty(),
@@ -61,7 +61,8 @@ impl Writer<'_> {
                 self.json(name.as_str());
                 self.text.push('}');
             }
-            // Write the hash of the trace instead of its file name, because the file may change.
+            // Write the hash of the trace instead of its file name, because the content of the file
+            // may change.
             Part::Rate(RatePlan::Trace(times)) => {
                 let (count, hash) = (times.len(), self.traces.hash(times));
                 let trace = format!(r#"{{"trace":{{"opportunities":{count},"sha256":"{hash}"}}}}"#);
@@ -162,7 +163,7 @@ impl Writer<'_> {
     }
 }
 
-/// Registries whose options are in the same table as the entry's name.
+/// The registries whose entries have their options in the same table as their name.
 const OPTIONS_BESIDE: [Registry; 3] = [Registry::Traffic, Registry::Impairments, Registry::Stacks];
 
 fn options_of(registries: &[Registry], name: &str) -> &'static [Opt] {

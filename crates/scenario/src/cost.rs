@@ -12,18 +12,18 @@ const ACK: u64 = 66;
 /// Frame length of a full segment, bytes.
 const FRAME: u64 = 1514;
 
-/// Number of iterations. Each iteration computes the fraction of packets that every link lets pass
-/// from the fractions of the other links.
+/// Number of iterations. Each iteration computes, for every link, the fraction of packets that pass
+/// it. It uses the fractions of the other links.
 const ROUNDS: usize = 4;
 
 /// Number of segments that Linux acknowledges without delay after a duplicate arrives
 /// (`TCP_MAX_QUICKACKS`).
 const QUICK_ACKS: f64 = 16.0;
 
-/// Estimates how many packets pass the links in a run. A packet, ACK or duplicate counts once for
-/// each link that it passes. The links and policers on a sender's route limit how many packets it
-/// sends. Losses and marks that do not come from a queue also limit a sender if they keep its
-/// congestion control below the rate of its link.
+/// Estimates how many packets pass the links in a run. Each data packet, ACK and duplicate counts
+/// once for each link that it passes. The links and policers on a sender's route limit how many
+/// packets it sends. Losses and marks that do not come from a queue also limit a sender if they
+/// keep its congestion control below the rate of its link.
 pub fn estimate_packets(plan: &Plan) -> u64 {
     let offers = offers(plan);
     let links: Vec<Passage> = plan.links.iter().map(|of| Passage::of(plan, of)).collect();
@@ -59,8 +59,8 @@ pub fn estimate_packets(plan: &Plan) -> u64 {
     for offer in &offers {
         let share = offer.links(plan).map(|at| shares[at].of(offer.sender));
         let share = share.fold(1.0, f64::min);
-        // Datagrams that a link drops have still passed the links before it. TCP instead reduces
-        // its rate and does not send the segments.
+        // If a link drops datagrams, they have nevertheless passed the links before it. TCP senders
+        // reduce their rate instead, so the segments are not sent at all.
         let packets = match offer.sender {
             Sender::Datagrams => offer.packets,
             Sender::Tcp { .. } => offer.packets * share,
@@ -79,7 +79,7 @@ pub fn estimate_packets(plan: &Plan) -> u64 {
         }
     }
     let counts = links.iter().zip(passing).map(|(link, passing)| {
-        // Packets that pass have the mean length of all offered packets.
+        // Assume that the packets that pass have the mean length of all offered packets.
         passing.packets * (link.carries / passing.bytes.max(1.0)).min(1.0)
     });
     libm::round(counts.sum()) as u64
@@ -90,8 +90,8 @@ pub fn estimate_packets(plan: &Plan) -> u64 {
 enum Sender {
     /// The sender's own rate: it sends datagrams without congestion control.
     Datagrams,
-    /// Losses limit the sender. If `marks` is true, a policer's marks limit it too: the sender
-    /// responds to marks, or its packets are not ECN-capable, so that the policer drops them.
+    /// Losses limit the sender. If `marks` is true, a policer's marks limit it too. Either the
+    /// sender responds to marks, or its packets are not ECN-capable and the policer drops them.
     Tcp { marks: bool },
 }
 
@@ -124,7 +124,7 @@ fn offers(plan: &Plan) -> Vec<Offer<'_>> {
         frame: f64::from(flow.tcp.mss) + f64::from(flow.tcp.header),
         back: Some((&flow.back, acks(plan, &flow.route, flow.tcp.delack))),
     });
-    // The other end echoes each datagram with the same length.
+    // The other end echoes each datagram, and the echo has the same length.
     let echoes = plan.traffic.iter().filter_map(|source| {
         let Some(Transport::Datagrams(of)) = transport(source.kind) else {
             return None;
@@ -182,7 +182,7 @@ fn datagrams<'a>(plan: &Plan, source: &TrafficPlan, route: &'a [u32]) -> Option<
 struct Offered {
     datagrams: f64,
     tcp: f64,
-    /// Bytes of TCP senders that a policer's marks also limit.
+    /// Bytes of those TCP senders that are also limited by a policer's marks.
     held_by_marks: f64,
 }
 
@@ -198,8 +198,8 @@ impl Offered {
     }
 }
 
-/// How many bytes a link can carry, above which load the link drops or marks packets, and how many
-/// packets it duplicates.
+/// The capacity of a link, the loads above which it drops or marks packets, and the share of
+/// packets that it duplicates.
 struct Passage {
     /// Bytes that the link can carry in the run.
     carries: f64,
@@ -207,7 +207,7 @@ struct Passage {
     drops_beyond: f64,
     /// Number of TCP bytes above which the link's policers mark packets.
     marks_beyond: f64,
-    /// Mean number of duplicates of each packet.
+    /// Mean number of duplicates per packet.
     copied: f64,
 }
 
@@ -284,8 +284,8 @@ struct Passing {
     bytes: f64,
 }
 
-/// Returns how many segments a flow can send: at most all of its data, and at most what its window,
-/// its losses and marks, and the slowest link allow.
+/// Returns how many segments a flow can send. The limits are its data, its window, its losses and
+/// marks, and the slowest link.
 fn segments(plan: &Plan, flow: &FlowPlan) -> u64 {
     let mss = u64::from(flow.tcp.mss).max(1);
     let active = active(plan, flow.start, flow.stop);
@@ -306,7 +306,7 @@ fn segments(plan: &Plan, flow: &FlowPlan) -> u64 {
     responding.map_or(most, |segments| most.min(segments as u64))
 }
 
-/// Returns how many segments a flow's application writes, if that is limited.
+/// Returns how many segments a flow's application writes, or `None` if it writes without limit.
 fn written_segments(flow: &FlowPlan, active: Time, mss: u64) -> Option<u64> {
     if let Some(rate) = flow.rate {
         return Some(rate.bytes_in(active) / mss + 1);

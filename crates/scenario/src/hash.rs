@@ -21,7 +21,7 @@ pub struct Contents(Sha256);
 
 impl Contents {
     /// Adds a file: its path in the folder (empty for a single file), whether it is executable, and
-    /// its length. Add its bytes afterwards ([`Contents::bytes`]).
+    /// its length. Then add the file's bytes with [`Contents::bytes`].
     pub fn file(&mut self, path: &str, executable: bool, len: u64) {
         self.entry(if executable { "x" } else { "f" }, path);
         self.0.update(len.to_le_bytes());
@@ -38,7 +38,8 @@ impl Contents {
         self.entry("d", path);
     }
 
-    /// Adds the mode of the entry that is added next, for hashes that include modes.
+    /// For hashes that include modes, adds the mode of an entry. Call this before the entry is
+    /// added.
     pub fn mode(&mut self, mode: u32) {
         self.entry("m", "");
         self.0.update(mode.to_le_bytes());

@@ -10,9 +10,9 @@ use crate::read::{Diagnostic, Node, Place, Sources, parse, parse_value, render};
 use crate::request::{Loader, Override, Request};
 use crate::scenario::Scenario;
 
-/// Largest size of a scenario file, bytes. Larger files are rejected before they are read, because
-/// errors need up to 300 times the size of the file. Generated scenarios should use a sweep to stay
-/// small.
+/// Largest size of a scenario file, bytes. Larger files are rejected before they are parsed,
+/// because error messages may need up to 300 times the memory of the file. Generated scenarios
+/// should use a sweep to stay small.
 pub const MAX_FILE: usize = 1 << 20;
 
 /// Loads a scenario that does not refer to other files.
@@ -64,7 +64,8 @@ pub fn load_request(request: &Request<'_>) -> Result<Scenario, Vec<Diagnostic>> 
         .map(|problem| problem.span)
         .min();
     let lines: Vec<usize> = syntax.iter().map(|p| sources.line(p.span)).collect();
-    // Report one error for each line, because further errors in it usually follow from the first.
+    // Report only one error for each line, because further errors in a line usually follow from the
+    // first.
     let mut reported = BTreeSet::new();
     problems.sort();
     problems.retain(|problem| reported.insert(sources.line(problem.span)));

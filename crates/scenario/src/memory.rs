@@ -17,9 +17,9 @@ use crate::scenario::Scenario;
 /// Bytes for a flow: sender, receiver, names, series keys and counters (4 KiB), and a histogram of
 /// round-trip times with 1 KiB of buckets for each of four powers of two.
 const FLOW: u64 = 8 << 10;
-/// Bytes for an entry in a histogram's list of carried counts (`CARRIED`). At most every 256th
-/// sample adds an entry (`SAMPLES_CARRIED`). A histogram of packet times has a limited number of
-/// buckets (`BUCKETS_CARRIED`).
+/// Bytes for an entry in a histogram's list of carried counts (`CARRIED`). At most one in 256
+/// samples adds an entry (`SAMPLES_CARRIED`). A histogram of packet times has at most
+/// `BUCKETS_CARRIED` entries, because its number of buckets is limited.
 const CARRIED: u64 = 32;
 const SAMPLES_CARRIED: u64 = 256;
 const BUCKETS_CARRIED: u64 = 4096;
@@ -82,7 +82,7 @@ fn estimate_unchanged(plan: &Plan) -> u64 {
         else {
             continue;
         };
-        // Allow for a third more requests than the mean, with two rows each.
+        // Assume a third more requests than the mean, and two rows for each request.
         let requests = plan.duration.0 / gap(&source.options).0.max(1) / 3 * 4;
         let row = if plan.record.series == SeriesMode::Off {
             0
@@ -111,8 +111,8 @@ fn estimate_unchanged(plan: &Plan) -> u64 {
     let windows = windows.map(|flow| window(flow).saturating_mul(flow.count));
     let initial = plan.flows.iter();
     let initial = sum(initial.map(|flow| u64::from(flow.tcp.initial_cwnd) * flow.count));
-    // If a receiver acknowledges segments before they arrive, only the windows limit how many
-    // segments are in flight.
+    // If a receiver acknowledges segments before they arrive, the number of segments in flight is
+    // limited only by the windows.
     let early = plan.flows.iter();
     let early = early.filter(|flow| acknowledges_early(&flow.tcp));
     let early = sum(early.map(|flow| window(flow).saturating_mul(flow.count)));
@@ -245,8 +245,8 @@ fn frame(plan: &Plan) -> u64 {
     frames.min().unwrap_or(1514)
 }
 
-/// Returns how many full segments a link can carry in a time. A negative overhead increases the
-/// number, without bound if it is as long as a frame.
+/// Returns how many full segments a link can carry in a time. A negative overhead increases this
+/// number. If the overhead is as long as a frame, the number has no bound.
 fn carried(plan: &Plan, link: &LinkPlan, time: Time) -> u64 {
     let charged = frame(plan).saturating_add_signed(i64::from(link.overhead.min(0)));
     let bytes = link.rate.nominal().bytes_in(time);
@@ -366,7 +366,7 @@ fn excess_bytes(link: &RatePlan, offered: Rate, time: Time) -> u64 {
                 .map(|((start, rate), end)| over(*rate, end.since(*start)))
                 .fold(0, u64::saturating_add)
         }
-        // Assume that opportunities are evenly spaced. To allow for the longest gap between them,
+        // Assume that opportunities are evenly spaced. Gaps between opportunities may be longer, so
         // add the traffic of one period of the trace.
         RatePlan::Trace(times) => {
             let period = times.last().copied().unwrap_or_default();

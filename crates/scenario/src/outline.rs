@@ -10,8 +10,8 @@ use crate::read::{Node, Toml, parse};
 /// if it is a scalar.
 ///
 /// A position is the range of the value's text, in UTF-16 units like indices of JavaScript strings.
-/// Tables and arrays are listed if they are written inline (`{ ... }`, `[ ... ]`). In a file with
-/// syntax errors, the values that could be read are listed.
+/// Tables and arrays are listed if they are written inline (`{ ... }`, `[ ... ]`). If the file has
+/// syntax errors, the list contains the values that could be read.
 pub fn outline(text: &str) -> Json {
     let mut values = Vec::new();
     if text.len() <= MAX_FILE {

@@ -79,7 +79,7 @@ pub fn summary() -> Value {
     })
 }
 
-/// Returns each field with its type. A table's type includes the fields inside it.
+/// Returns each field with its type. For a table, the type includes the table's fields.
 fn fields(declared: &[Field]) -> Vec<Value> {
     let field = |field: &Field| {
         let (kind, inner) = match field.kind {
@@ -230,8 +230,8 @@ pub fn tc_line(queue: &Value) -> String {
     show(name, face, entry.options, &options)
 }
 
-/// Reads the options of a stored queue. Skips options in a form that this version of tailback does
-/// not use.
+/// Reads the options of a stored queue. Skips an option whose form this version of tailback does
+/// not know.
 fn read_options(known: &'static [Opt], written: &Value) -> Options {
     let mut options = Options::default();
     for opt in known {

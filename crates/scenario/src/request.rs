@@ -30,9 +30,9 @@ pub struct Override {
 }
 
 /// A function that returns the settings of a plan that an engine does not support. It is called for
-/// every sweep point, even if the plan has errors and therefore defaults in place of wrong values.
-/// A plan with errors does not contain parts that cannot run, such as a flow without a route or
-/// with an unknown congestion control.
+/// every sweep point, even if the plan has errors. In this case, defaults replace the wrong values.
+/// A plan with errors omits parts that cannot run, such as a flow without a route, or a flow with
+/// an unknown congestion control.
 pub type Judge<'a> = dyn Fn(&Plan) -> Vec<Refusal> + 'a;
 
 /// A request to load a scenario.

@@ -9,8 +9,8 @@ use tailback_engine::units::Time;
 /// CUBIC's constant C, segments/s^3. The window grows by C times the cube of the time (RFC 9438).
 const CUBIC_C: f64 = 0.4;
 /// Loss rate up to which BBR keeps its sending rate. In theory, BBR's gain of 1.25 compensates for
-/// losses of up to 20 %. Above this constant, the sending rate falls with the square of the loss
-/// rate. The constant comes from simulations at 10 Mbit/s to 1 Gbit/s with up to 30 % loss.
+/// losses of up to 20 %. Above this loss rate, its sending rate falls with the square of the loss
+/// rate. The number comes from simulations at 10 Mbit/s to 1 Gbit/s with up to 30 % loss.
 const BBR_KEEPS: f64 = 0.15;
 /// If the loss rate is at least this multiple of BBRv3's loss threshold, losses alone determine its
 /// window.
@@ -22,7 +22,8 @@ const BBR3_WINDOW: f64 = 2.2;
 /// How a congestion control responds to losses and marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Family {
-    /// Multiplies its window by a factor at every loss and, unless it is scalable, at every mark.
+    /// Multiplies its window by a factor at every loss. Unless it is scalable, it also does this at
+    /// every mark.
     Reno {
         scalable: bool,
     },
@@ -56,7 +57,7 @@ pub fn responds_to_marks(flow: &FlowPlan) -> bool {
 struct Signals {
     /// Fraction of segments that are lost.
     lost: f64,
-    /// Fraction of segments at which a loss, or a burst of losses, begins.
+    /// Fraction of segments at which a single loss or a burst of losses begins.
     bursts: f64,
     /// Fraction of segments that are marked.
     marked: f64,
@@ -98,7 +99,7 @@ impl Signals {
     }
 }
 
-/// Returns the impairments of a link that affect data packets, not only ACKs.
+/// Returns those impairments of a link that affect data packets.
 pub fn on_data(link: &LinkPlan) -> impl Iterator<Item = &ImpairmentPlan> {
     let impairments = link.impairments.iter();
     impairments.filter(|impairment| impairment.only != Concerns::Acks)
@@ -153,7 +154,8 @@ fn share_of_windows(plan: &Plan, flow: &FlowPlan) -> f64 {
     shares.fold(0.0, f64::max).min(1.0)
 }
 
-/// Returns how many flows pass a link, and so share the segment numbers of its schedule.
+/// Returns how many flows pass a link. Their segments are numbered together for the link's
+/// schedule.
 fn flows_at(plan: &Plan, link: u32) -> f64 {
     let flows = plan.flows.iter().filter(|flow| flow.route.contains(&link));
     flows.map(|flow| flow.count).sum::<u64>() as f64

@@ -35,7 +35,7 @@ pub struct Scenario {
     pub source: Arc<Source>,
 }
 
-/// What a scenario was read from. If it is read again, the result is the same scenario.
+/// What a scenario was read from. Loading this again gives the same scenario.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Source {
     /// The file's content.
@@ -74,8 +74,8 @@ impl Scenario {
 pub struct Axis {
     /// The paths, as written in the file.
     pub keys: Vec<String>,
-    /// For each position on the axis, the values of all its keys. A value that depends on the sweep
-    /// point (a multiple of the bdp) is stored as written in the file.
+    /// For each position on the axis, the values of all its keys. A multiple of the bdp depends on
+    /// the sweep point, so it is stored as written in the file.
     pub values: Vec<Vec<Param>>,
 }
 
@@ -106,8 +106,8 @@ pub struct Point {
     /// keys.
     pub canonical: Arc<str>,
     /// Index of the baseline for gains: the sweep point with the same seed at which every flow has
-    /// the standard response to marks. `None` if this sweep point is such a point itself, or if the
-    /// sweep has no such point.
+    /// the standard response to marks. `None` if all flows of this sweep point have the standard
+    /// response, or if the sweep has no such baseline.
     pub baseline: Option<usize>,
     /// The engine's input, without the seed.
     pub plan: Arc<Plan>,

@@ -51,7 +51,7 @@ udp = true
 "#,
 ];
 
-/// Texts with a meaning in a scenario. The tests insert them at random.
+/// Words and characters that have a meaning in scenarios. The tests insert them at random.
 const PIECES: &[&str] = &[
     "[",
     "]",
@@ -117,7 +117,7 @@ fn spoilt() -> impl Strategy<Value = String> {
         })
 }
 
-/// Checks that the positions of all errors are within the text of the file, or in another source.
+/// Checks that all errors have positions within the text of the file or of another source.
 fn check_places(text: &[u8], overrides: &[Override]) -> Result<(), TestCaseError> {
     let Err(diagnostics) = load(text, "f", overrides, None) else {
         return Ok(());

@@ -930,7 +930,7 @@ seeds = 3
 #[test]
 fn values_wrong_only_together() {
     // Each warm-up is valid with the first duration, and each duration with the first warm-up. Only
-    // the second values together are invalid.
+    // the combination of the two second values is invalid.
     check_base(
         "[sweep]\n\"duration\" = [\"60s\", \"10s\"]\n\"warmup\" = [\"1s\", \"20s\"]\n",
         r#"f.toml:13:19: wrong value "20s" for "warmup"; expected a time shorter than the duration, 10s"#,
@@ -1291,7 +1291,8 @@ fn what_the_kernel_has_not() {
 }
 
 /// Tests that a setting that an engine does not support is reported once and together with other
-/// errors. The engine names it by an index of the plan; the error shows its position in the file.
+/// errors. The engine identifies the setting by an index of the plan, but the error shows the
+/// setting's position in the file.
 #[test]
 fn refusals_of_an_engine() {
     let judge = |plan: &Plan| {
@@ -1404,8 +1405,8 @@ route = ["up"]
     );
 }
 
-/// Tests that refusals of events have positions in the file, where events need not be in the order
-/// of their times.
+/// Tests that refusals of events have the right positions in the file. The events in the file are
+/// not sorted by time.
 #[test]
 fn refused_events() {
     let judge = |plan: &Plan| {
@@ -1668,7 +1669,8 @@ fn a_step_below_two_packet_times() {
             "cc = \"prague\"",
         ),
         (
-            // Only one packet has to stay in the queue, so two packets can leave without a mark.
+            // With these options, only one packet has to stay in the queue, so two packets can
+            // leave without a mark.
             &slow.replace("2ms\"", "2ms\", min_qlen_step = 1, step_rule = \"dequeue\""),
             "cc = \"prague\"",
         ),

@@ -1,6 +1,6 @@
-//! Tests changes during a run: a change has the effect of the same setting at the start; a run that
-//! is changed from outside equals a run of the scenario with these changes; and packets are
-//! conserved.
+//! Tests changes during a run. A change must have the same effect as the same setting at the start.
+//! A run that is changed from outside must equal a run of the scenario with these changes. No
+//! packet may be unaccounted for.
 
 use std::sync::Arc;
 
@@ -55,7 +55,8 @@ fn run_live(plan: &Arc<Plan>) -> Outcome {
     finish(network)
 }
 
-/// Returns everything that was measured. Omits the number of calendar events if `all` is false.
+/// Returns everything that was measured. If `all` is false, the result omits the number of calendar
+/// events.
 fn measured(outcome: &Outcome, all: bool) -> String {
     let mut value = serde_json::to_value(outcome).expect("numbers and names");
     if !all {

@@ -32,7 +32,8 @@ fn whole(plan: &Arc<Plan>) -> Outcome {
     network.finish()
 }
 
-/// Runs a plan in several parts. Returns how each part ended, and the joint results.
+/// Runs a plan in several parts. Returns how each part ended, and the combined results of all
+/// parts.
 fn in_parts(plan: &Arc<Plan>, split: &Split) -> (Vec<Ended>, Outcome) {
     let meeting = Meeting::new(split);
     let play = |own| split.play(plan, 1, own, &meeting, &mut |_| true);
@@ -175,7 +176,7 @@ proptest! {
             return Ok(());
         };
         let (ended, joined) = in_parts(&plan, &split);
-        // If the order of simultaneous events is ambiguous, all parts report it.
+        // If the order of simultaneous events is ambiguous, all parts report this.
         prop_assert!(ended.iter().all(|e| *e == ended[0]), "{ended:?}");
         if ended[0] == Ended::Done {
             let joined = digest(joined);

@@ -1,4 +1,4 @@
-//! Tests which scenarios get a warning about phase effects, and its position.
+//! Tests which scenarios get a warning about phase effects, and the position of the warning.
 
 use tailback_scenario::load;
 

@@ -118,8 +118,8 @@ fn counts(link: &str, cc: &str, flow: &str) -> (u64, u64) {
 }
 
 /// Tests that the estimate is 0.65 to 3.2 times what a run counts. The ratio is lowest for bursts
-/// of loss, because a run has few of them. It is highest for five BBR flows that recover from an
-/// outage.
+/// of loss, because a run has few of them. The ratio is highest for five BBR flows that recover
+/// from an outage.
 #[test]
 fn the_estimate_is_near_what_a_run_counts() {
     let schedule = schedule("marks", 100, 400);

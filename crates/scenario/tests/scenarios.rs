@@ -739,8 +739,8 @@ fn connections_of_a_source() {
     assert_eq!(plan.traffic[0].connections.as_ref().unwrap().back, [0]);
 }
 
-/// Tests that equal runs have equal ids however they are written. Ids differ if a value differs
-/// that may change a result or the recorded data.
+/// Tests that equal runs have equal ids, however their scenarios are written. Ids differ if a value
+/// differs that may change a result or the recorded data.
 #[test]
 fn run_ids() {
     let id = |text: &str, set: &[(&str, &str)]| load_set(text, set).points[0].run_id.clone();
@@ -1077,7 +1077,7 @@ fn every_key_has_a_path() {
     ];
     let kinds = kinds.map(|path| of(path).next().map(|key| key.kind));
     assert_eq!(kinds, ["time", "rate", "count", "number", "bool"].map(Some));
-    // `entry` is the algorithm to which the option belongs.
+    // In the list of keys, `entry` is the algorithm to which an option belongs.
     let targets: Vec<_> = of("bottleneck.queue.target").map(|key| key.entry).collect();
     assert!(targets.contains(&Some("codel")) && targets.contains(&Some("pie")));
     assert_eq!(
@@ -1357,7 +1357,8 @@ fn long_values_are_not_cut_to_one() {
     assert_ne!(points[0].labels, points[1].labels);
 }
 
-/// Tests that the estimate counts the packets that senders offer, up to what the links can carry.
+/// Tests the estimated number of packets. It counts the packets that senders offer, up to the
+/// capacity of the links.
 #[test]
 fn packets_of_a_run() {
     let packets = |set: &[(&str, &str)]| {

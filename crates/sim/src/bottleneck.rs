@@ -61,7 +61,7 @@ pub struct Bottleneck {
     arrived: Vec<Arrival>,
     dropped: Vec<Dropped>,
     recording: Option<Recording>,
-    /// Number of datagrams returned as events.
+    /// Number of datagrams that were returned as events.
     out: u64,
     /// Time to which the network has advanced.
     now: Time,
@@ -82,7 +82,7 @@ pub struct Event {
     pub outcome: Outcome,
 }
 
-/// Whether a datagram arrived or was dropped.
+/// The outcome of a datagram: it arrived, or a link dropped it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The datagram arrived.
@@ -272,6 +272,6 @@ impl Bottleneck {
     }
 }
 
-/// A run length that no harness reaches. It is far below the largest time that the event calendar
-/// supports.
+/// The length of the run. No harness runs for so long, and it is far below the largest time that
+/// the event calendar supports.
 const ENDLESS: Time = Time::from_secs(1 << 30);

@@ -12,11 +12,11 @@ use crate::error::Error;
 /// The capture is a pcapng file in memory, which Wireshark and tshark read. Each link has three
 /// interfaces: `NAME.in` (packets that arrive at the queue), `NAME.out` (packets that leave the
 /// queue) and `NAME.drop` (packets that the link drops, with the cause as a comment). Times are in
-/// ns from the start of the run. The capture includes the warm-up, which the other results leave
-/// out.
+/// ns from the start of the run. The capture includes packets of the warm-up, which are not
+/// included in other results.
 ///
-/// Packets have Ethernet, IPv4, and TCP or UDP headers with their ECN fields, but no payload. A
-/// stack that makes IP packets itself appears as UDP, too.
+/// Packets have Ethernet, IPv4, and TCP or UDP headers with their ECN fields, but no payload.
+/// Packets of an endpoint appear as UDP, even if its stack creates IP packets itself.
 ///
 /// A capture takes about 200 bytes per packet. After 20 million packets, further packets are only
 /// counted ([`crate::Results::captured`]).
@@ -110,7 +110,8 @@ fn owners(plan: &Plan) -> Vec<String> {
 /// A capture that is being written to memory.
 pub(crate) struct Recording {
     file: PacketWriter<Vec<u8>>,
-    /// Whether to write a packet, by its flow number. `None` means all packets.
+    /// For each flow number, whether to write the flow's packets. `None` means that all packets are
+    /// written.
     wanted: Option<Vec<bool>>,
     events: Vec<PacketEvent>,
 }

@@ -36,7 +36,8 @@ pub enum Error {
     /// The scenario has this number of entries of `[[programs]]`, but a [`crate::Bottleneck`] needs
     /// exactly one entry.
     Entries(usize),
-    /// An endpoint made a mistake that would keep the run from ending, or would fill the memory.
+    /// An endpoint made a mistake. Without this error, the run would not end, or would fill the
+    /// memory.
     Fault {
         /// Name of the endpoint's entry.
         name: String,

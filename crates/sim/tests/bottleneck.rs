@@ -1,4 +1,4 @@
-//! Tests the bottleneck in harnesses that have their own loop.
+//! Tests the bottleneck inside harnesses that have their own event loop.
 
 use tailback_sim::{Bottleneck, Cause, Ecn, Event, Outcome, Side, Time};
 

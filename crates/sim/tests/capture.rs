@@ -136,13 +136,14 @@ fn every_packet_is_captured_with_its_ecn_field_and_its_times() {
             ["in", "out", "drop"].map(|what| at(&all, &format!("{link}.{what}")).count() as u64);
         assert_eq!(left, counted.packets, "{link}");
         assert_eq!(Some(dropped), counted.drops, "{link}");
-        // A packet that the link loses behind the queue has left it before.
+        // A packet that the link loses after the queue has left the queue before.
         let lost = at(&all, &format!("{link}.drop"))
             .filter(|one| one.comment.as_deref() == Some("loss"))
             .count() as u64;
         let queued = arrived + lost - left - dropped;
         assert!(queued < 200, "{queued} packets are in the queue of {link}");
-        // The senders never send CE, so each packet that leaves with CE was marked here or before.
+        // The senders never send CE, so each packet that leaves with CE was marked at this link or
+        // at an earlier link.
         let marked = |what: &str| {
             let name = format!("{link}.{what}");
             at(&all, &name).filter(|one| one.ecn() == CE).count() as u64

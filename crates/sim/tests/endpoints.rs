@@ -207,7 +207,7 @@ fn several_of_a_kind_and_the_way_back() {
     assert!(results.link("bottleneck.back").packets > 15_000);
 }
 
-/// What an endpoint does wrong.
+/// The mistake that a faulty endpoint makes.
 #[derive(Clone, Copy)]
 enum Breaks {
     Spins,

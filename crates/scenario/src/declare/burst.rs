@@ -18,8 +18,8 @@ pub(super) const TC: &str = "tc";
 pub(super) const EXPECTED: &str = "a size such as \"1600b\" (units b, kb, mb, gb), \"0b\" for none, or \"tc\" for what tc computes";
 
 impl Reader<'_> {
-    /// Reads the burst of a link, after the link's other keys: the largest burst depends on the
-    /// rate.
+    /// Reads the burst of a link. Call this after the link's other keys have been read, because the
+    /// largest permitted burst depends on the rate.
     pub fn burst(&mut self, item: &Item, link: &LinkPlan, rate_known: bool, bdp: Bdp) -> Bytes {
         let Some(burst) = self.size_of_burst(item, link, bdp) else {
             return Bytes(0);

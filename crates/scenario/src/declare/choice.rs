@@ -27,7 +27,7 @@ fn printable(byte: u8) -> bool {
     matches!(byte, b' '..=b'~')
 }
 
-/// A queue discipline or congestion control that was read from the file.
+/// A queue discipline or congestion control, as read from the file.
 #[derive(Clone)]
 pub(crate) struct Choice {
     pub algorithm: Algorithm,
@@ -39,7 +39,7 @@ pub(crate) struct Choice {
 }
 
 impl Choice {
-    /// Returns the algorithm for a file that does not name an algorithm.
+    /// Returns the algorithm to use if the file does not name an algorithm.
     pub fn default_of<B>(entry: &Entry<B>) -> Choice {
         Choice {
             algorithm: Algorithm::Known {
@@ -154,8 +154,8 @@ impl Reader<'_> {
         None
     }
 
-    /// Reads an algorithm and its options. If the file names a module for an algorithm that is in
-    /// no registry, the kernel provides the algorithm.
+    /// Reads an algorithm and its options. If an algorithm is in no registry, but the file names a
+    /// kernel module for it, the kernel provides the algorithm.
     pub fn choice(
         &mut self,
         registry: Registry,
@@ -212,7 +212,8 @@ impl Reader<'_> {
         let options = self.options(registry, entry, table, skip, span, bdp);
         let valid = options.is_some();
         let options = options.unwrap_or_else(|| {
-            // Use the default options, because checks of other parts of the plan read options.
+            // After an error, use the default options, because checks of other parts of the plan
+            // need options.
             let mut options = defaults(entry.options);
             _ = (entry.finish)(&mut options);
             options
@@ -319,7 +320,7 @@ impl Reader<'_> {
     }
 
     /// Reads the options of an entry from a table, except the keys in `skip`. If an option is
-    /// wrong, does not build the entry, because some of its options may be missing.
+    /// wrong, the entry is not built, because some of its options may be missing.
     pub fn options(
         &mut self,
         registry: Registry,
@@ -393,7 +394,7 @@ impl Reader<'_> {
         Some(Value::Table(options))
     }
 
-    /// Reports an option that the entry does not have, with the entries that have it.
+    /// Reports an option that the entry does not have, and names the entries that have it.
     fn foreign(
         &mut self,
         registry: Registry,

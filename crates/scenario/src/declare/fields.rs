@@ -27,8 +27,8 @@ impl<'n> Fields<'n> {
             .map(|(item, _)| *item)
     }
 
-    /// Returns the position for errors about a key: its value, or the table if the file does not
-    /// set the key.
+    /// Returns the position for errors about a key. This is the position of the key's value, or of
+    /// the table if the file does not set the key.
     pub fn span_of(&self, name: &str) -> Span {
         self.item(name).map_or(self.span, |item| item.node.span)
     }
@@ -99,7 +99,7 @@ impl Reader<'_> {
                 Some(index) => {
                     let key = &def.keys[index];
                     let value = match key.kind {
-                        // The value is a table, which other code reads.
+                        // The value is a table. Other code reads the table.
                         KeyKind::Plain(_) if key.table.is_some() && item.node.table().is_some() => {
                             None
                         }

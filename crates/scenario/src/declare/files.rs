@@ -1,10 +1,10 @@
-//! Reads the files that a scenario refers to, each only once.
+//! Finds the files that a scenario refers to. Each file is read only once.
 
 use std::collections::HashMap;
 
 use crate::request::{FileLoader, Found};
 
-/// For each path so far, the file or folder that was found, or the error.
+/// For each path that was looked up, the file or folder that was found, or the error.
 #[derive(Default)]
 pub(crate) struct Files(HashMap<String, Result<Found, String>>);
 

@@ -1,6 +1,6 @@
-//! Warns if flows may stay in phase at a queue: their packets then always arrive at the same time
-//! offset from the packets that leave the queue. All sweep points of a scenario together get one
-//! warning.
+//! Warns if flows may stay in phase at a queue. In this case, their packets always arrive at the
+//! same time offset from the packets that leave the queue. A scenario gets at most one such
+//! warning, however many sweep points it has.
 
 use tailback_engine::units::Time;
 

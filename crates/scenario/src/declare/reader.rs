@@ -13,12 +13,13 @@ use super::trace::Traces;
 use crate::read::{Item, Node, Problem, Span, shorten};
 use crate::request::{FileLoader, Loader, Request};
 
-/// The size of one `bdp` (the unit) at a position in the file.
+/// The size of the unit `bdp` at a position in the file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Bdp {
     /// Size in bytes.
     Known(f64),
-    /// Unknown, because the rate or the round-trip time has an error, which is already reported.
+    /// Unknown, because the rate or the round-trip time has an error. The error is already
+    /// reported.
     Unknown,
     /// Undefined, because the key is not part of a link.
     Nowhere,
@@ -32,8 +33,8 @@ pub(crate) struct Reader<'a> {
     /// A queue at which flows may stay in phase, if a sweep point read so far has one. The whole
     /// scenario gets one warning.
     pub in_phase: Option<InPhase>,
-    /// Positions of swept values. Their numbers must be stored, because labels of sweep points need
-    /// them.
+    /// Positions of swept values. If the value at such a position is a number, the number is
+    /// stored, because the labels of sweep points need it.
     pub watched: HashSet<Span>,
     /// The numbers at these positions, in base units.
     pub resolved: HashMap<Span, Value>,

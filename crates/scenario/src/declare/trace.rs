@@ -40,7 +40,8 @@ impl Traced {
 
 struct Trace {
     traced: Traced,
-    /// SHA-256 of the opportunities. Conditions are part of the plan and need no hash here.
+    /// SHA-256 of the opportunities. Conditions of a link are part of the plan, so they need no
+    /// hash here.
     hash: String,
 }
 
@@ -54,7 +55,7 @@ pub(crate) struct Traces {
 }
 
 impl Traces {
-    /// Returns a trace. The first call reads its file.
+    /// Returns a trace. The first call for a name reads the file.
     pub fn get(&mut self, file: &str, load: &Loader<'_>) -> Result<Traced, String> {
         if !self.traces.contains_key(file) {
             let read = self.read(file, load);
@@ -114,7 +115,7 @@ impl Traces {
             let hash = String::new();
             return Ok(Trace { traced, hash });
         };
-        // If another name refers to the same content, share the content.
+        // If a trace of another name has the same content, share this content.
         let hash = hash(times);
         let mut known = self.traces.values().flatten();
         let known = known.find(|trace| trace.hash == hash);

@@ -49,8 +49,8 @@ pub(super) fn expectation(kind: Kind) -> String {
     }
 }
 
-/// Describes the expected value of this kind for a value that is only wrong because it is 0 or
-/// negative.
+/// Describes the values of this kind that are permitted. Used for a value whose only error is that
+/// it is 0 or negative.
 fn positive(kind: Kind) -> Option<String> {
     match kind {
         Kind::Time { min } if min > Time::ZERO => Some(format!("a time of at least {min}")),
@@ -117,7 +117,7 @@ impl Reader<'_> {
             }
         };
         if let Err(expected) = check_range(kind, &value) {
-            // Do not mention an upper limit that is just the largest value of the integer type.
+            // Do not mention an upper limit if it is only the largest value of the integer type.
             let open = matches!(kind, Kind::Int { max: i64::MAX, .. });
             let expected = if open { expectation(kind) } else { expected };
             self.wrong(name, node, expected);
@@ -230,8 +230,8 @@ impl Reader<'_> {
                     Some(rest) if parse_word(kind, rest).is_ok() => {
                         positive(kind).unwrap_or(expected)
                     }
-                    // A number of nanoseconds that does not fit into 64 bits also exceeds the
-                    // allowed range.
+                    // If the nanoseconds do not fit into 64 bits, the time also exceeds the allowed
+                    // range.
                     _ if expected == "a time below 146 years" => {
                         format!("a time of at most {MAX_TIME}")
                     }

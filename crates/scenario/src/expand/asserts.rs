@@ -1,6 +1,6 @@
-//! Reads `[[assert]]`: checks that the metrics exist, and that every sweep point has the flows,
-//! links or classes of the assertions. `tailback.metrics.assertions` evaluates the assertions after
-//! the run.
+//! Reads `[[assert]]`. Checks that the metrics exist, and that every sweep point has the flows,
+//! links and classes that the assertions name. `tailback.metrics.assertions` evaluates the
+//! assertions after the run.
 
 use tailback_engine::keys::KeyKind;
 
@@ -34,8 +34,8 @@ pub(crate) fn read(
     }
     let mut asserts = Vec::new();
     for node in nodes {
-        // Skip an empty table, which asserts nothing. The example in the definition of scenario
-        // files contains an empty table.
+        // Skip an empty table, because it asserts nothing. The example in the definition of
+        // scenario files contains an empty table.
         if node.table().is_some_and(|table| table.0.is_empty()) {
             continue;
         }

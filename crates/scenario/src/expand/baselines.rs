@@ -1,5 +1,5 @@
-//! Finds the baseline with which the gain of each run is computed: another point of the sweep. At
-//! that point, congestion controls respond to marks in the standard way, and everything else is
+//! Finds the baseline of each run, from which the run's gain is computed. The baseline is the sweep
+//! point at which congestion controls respond to marks in the standard way, and everything else is
 //! equal. ABE (RFC 8511) is an example of a response that is not standard.
 
 use std::collections::HashMap;
@@ -13,7 +13,7 @@ use super::grid::Run;
 use crate::canonical::canonical;
 use crate::declare::Traces;
 
-/// The error if the sweep has no baseline for a gain.
+/// What an error expects if an assertion needs a gain, but the sweep has no baseline.
 pub(crate) const BASELINE: &str = "for every point another that differs in beta_ecn only and has the standard backoff: a sweep over beta_ecn with a value equal to beta";
 
 /// Returns the standard response to marks of a congestion control, if its options can change that

@@ -1,4 +1,5 @@
-//! Finds points of a sweep that describe the same run, because this run would be counted twice.
+//! Finds points of a sweep that describe the same run. They are errors, because the run would be
+//! counted twice.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -7,7 +8,8 @@ use super::grid::Run;
 use super::sweep::{Dimension, Sweep};
 use crate::read::{Node, Problem};
 
-/// Reports each pair of swept values that gives equal sweep points, at both positions.
+/// Reports each pair of swept values that gives equal sweep points. The report names the positions
+/// of both values.
 pub(super) fn problems(sweep: &Sweep, runs: &[Run], canonical: &[Arc<str>]) -> Vec<Problem> {
     let mut first_with: HashMap<(&str, u64, Option<&str>), &Run> = HashMap::new();
     let mut pairs: BTreeSet<(usize, usize, usize)> = BTreeSet::new();

@@ -2,7 +2,7 @@
 //! constant.
 //!
 //! An option of a queue or impairment is changed in a copy of the file. The copy is then read like
-//! the file itself, so the same rules apply to the new value as to a value at the start.
+//! the file itself. So the rules for initial values also apply to the new value.
 
 use std::collections::BTreeMap;
 
@@ -37,17 +37,17 @@ const KEYS: [&str; 8] = [
 /// A value that an event sets.
 struct Set {
     path: Path,
-    /// The path as written.
+    /// The path as written in the file.
     text: String,
     span: Span,
     node: Node,
-    /// The links that have the path.
+    /// The links to which the path refers.
     links: Vec<usize>,
     /// The steps of the path below the link, beginning with the link's key.
     below: Vec<String>,
 }
 
-/// When a flow or source runs.
+/// The time during which a flow or source runs.
 #[derive(Clone, Copy)]
 struct Runs {
     start: Time,
@@ -161,8 +161,8 @@ fn owners(plan: &Plan) -> BTreeMap<String, Vec<u32>> {
 
 /// The scenario after the events so far.
 struct Changed {
-    /// The file with the new options of queues and impairments, but with the rates of the start,
-    /// so that sizes in bdp keep their meaning.
+    /// The file with the new options of queues and impairments. It has the initial rates, so that
+    /// sizes in bdp keep their meaning.
     tree: Node,
     links: Vec<LinkPlan>,
     /// When each flow, and then each source, runs.
@@ -392,8 +392,7 @@ impl Changed {
             }
             (old.queue, old.impairments) = (new.queue.clone(), new.impairments.clone());
         }
-        // Later events must not see rejected values, because each event would then report the same
-        // error again.
+        // Do not keep rejected values, because each later event would report the same error again.
         if reader.problems.len() == before {
             (self.tree, self.links) = (tree, links);
         }

@@ -171,7 +171,8 @@ fn named_table(registry: Registry, name: &str, span: Span) -> Table {
 
 /// Returns the table to create for a missing key of the path.
 fn created(key: &str, span: Span, reached: Reached, next: Reached) -> Table {
-    // The next key is an option of the default algorithm, so write that algorithm's name.
+    // The next key of the path is an option of the default algorithm, so write this algorithm's
+    // name.
     if let (Reached::Table(def), Reached::Choice(registry)) = (reached, next)
         && let Some(name) = def.key(key).and_then(|key| key.default)
     {
@@ -197,8 +198,8 @@ fn unknown_name(name: &str, span: Span, list: &str, names: &[String]) -> Problem
 fn unknown_key(key: &str, span: Span, whole: &str, reached: Reached, table: &Table) -> Problem {
     let mut valid: Vec<String> = table.keys().map(str::to_owned).collect();
     valid.extend(reached.creatable().map(str::to_owned));
-    // The key that the user wrote is declared, but is not allowed in this scenario, so do not
-    // suggest it.
+    // The key that the user wrote is declared, but is not allowed in this scenario. So do not
+    // suggest this key.
     valid.retain(|name| name != key);
     valid.sort();
     valid.dedup();
@@ -245,7 +246,7 @@ enum Reached {
 }
 
 impl Reached {
-    /// Returns what the path reaches with one more step.
+    /// Returns the kind of place to which the path leads after one more step.
     fn below(self, step: &Step, node: &Node) -> Reached {
         if let (Step::Key(key), Some(table)) = (step, node.table())
             && let Some(inner) = self.options(key, table)

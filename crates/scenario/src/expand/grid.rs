@@ -32,8 +32,9 @@ pub(super) struct Run {
 }
 
 /// Returns every combination of swept values. First reads each value once, together with the first
-/// values of the other axes: this finds the errors of all values in few steps. Reads the other
-/// combinations only if the values have no errors, and if `[sweep]` itself has no errors (`sound`).
+/// values of the other axes. This finds all wrong values after few combinations. The other
+/// combinations are read only if no value is wrong, and if `[sweep]` itself has no errors
+/// (`sound`).
 pub(super) fn runs(
     root: &Node,
     sweep: &Sweep,
@@ -63,7 +64,7 @@ pub(super) fn runs(
         reader.problem(too_many);
         return runs;
     }
-    // Do not look for further errors, because reading all combinations would take minutes.
+    // Do not look for further errors, because it would take minutes to read all combinations.
     if sound && grid > 1 && values(root, sweep).saturating_mul(grid) > MAX_TOTAL_VALUES {
         reader.problem(Problem {
             message: "the points have too many values together".to_owned(),
@@ -116,8 +117,8 @@ pub(super) fn runs(
         at[digit + 1..].fill(0);
         let run = run(root, sweep, &at, &labels, reader, judge);
         runs.push(run);
-        // Stop here: each value was valid with the first values of the other axes, so the
-        // combination is wrong.
+        // Stop at the first error. Each value was valid together with the first values of the other
+        // axes, so only the combination of values is wrong.
         if !reader.problems.is_empty() {
             return runs;
         }
@@ -127,7 +128,8 @@ pub(super) fn runs(
 /// Estimates the number of values in the file of a combination.
 fn values(root: &Node, sweep: &Sweep) -> u64 {
     let keys = sweep.dimensions.iter().flat_map(|d| &d.keys);
-    // Each combination also contains a copy of the swept key's path.
+    // Add the length of each swept key's path, because every combination also contains a copy of
+    // the path.
     let swept = keys.map(|key| {
         let largest = key.values.iter().map(Node::size).max();
         largest.unwrap_or(0) + key.text.len() / 32
@@ -185,8 +187,8 @@ fn run(
     }
 }
 
-/// Reports what an engine does not support, at the positions in the file. Reports nothing if there
-/// are other errors, because the plan then has defaults in place of wrong values.
+/// Reports the settings that an engine does not support, with their positions in the file. Reports
+/// nothing if there are other errors, because the plan then has defaults in place of wrong values.
 fn refused(
     refusals: Vec<Refusal>,
     origins: &Origins,

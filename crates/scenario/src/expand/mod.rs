@@ -132,7 +132,7 @@ fn set_seeds(sweep: &mut Sweep, seeds: u64, sources: &mut Sources, problems: &mu
 }
 
 /// Resolves the paths of swept keys, and removes keys that `--set` replaces. If `--set` changes a
-/// key inside a swept table, changes this key in each of the swept tables.
+/// key inside swept tables, changes this key in each of these tables.
 fn resolve_keys(
     sweep: &mut Sweep,
     root: &Node,
@@ -152,7 +152,7 @@ fn resolve_keys(
                 .filter(|set| key.path.is_prefix_of(&set.path))
                 .collect();
             // Insert a single value to check whether the path exists. If `--set` changes a key
-            // inside the values, insert and change all of them.
+            // inside the swept values, insert and change all values.
             let affected = if inside.is_empty() { 1 } else { usize::MAX };
             for value in key.values.iter_mut().take(affected) {
                 let inside = inside.iter().map(|set| (&set.path, &set.value));
@@ -238,7 +238,7 @@ fn overrides(
     sets
 }
 
-/// Returns the value as the user wrote it if the key is a text: otherwise kernel 5.10 would become
+/// If the key is a text, returns the value as the user wrote it. Otherwise kernel 5.10 would become
 /// the number 5.1.
 fn as_text(path: &Path, node: Node, written: &str) -> Node {
     let key = match path.0.as_slice() {

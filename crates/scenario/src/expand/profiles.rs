@@ -23,12 +23,12 @@ pub(super) fn apply(tree: &mut Node, reader: &mut Reader<'_>) {
     let kind = Kind::Word(profiles::NAMES);
     let name = match reader.plain("profile", kind, &named.node, Bdp::Nowhere) {
         Some(Value::Word(name)) => name,
-        // For an unknown name, use the first path, so that required keys are not also reported as
-        // missing.
+        // If the name is unknown, insert the keys of the first built-in path. Otherwise required
+        // keys would also be reported as missing.
         _ => profiles::NAMES[0],
     };
-    // A sweep finds its values by their positions. The inserted keys must not have the position of
-    // the path's name, so let their position end one byte earlier.
+    // A sweep finds its values by their positions. If the path's name is swept, the inserted keys
+    // must not have the same position as the name. So let their position end one byte earlier.
     let mut span = named.node.span;
     span.end -= 1;
     if let Some(links) = root.item("links") {

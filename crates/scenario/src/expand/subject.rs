@@ -18,7 +18,7 @@ pub(super) struct Subject {
     pub class: Option<String>,
 }
 
-/// Name of the part of a summary for traffic sources.
+/// Name of the part of a summary that describes traffic sources.
 const SOURCE: &str = "traffic";
 
 impl Subject {
@@ -174,8 +174,8 @@ pub(super) fn measured(
         reader.problem(not_measured(fields, word, what, On::Flow));
         return None;
     }
-    // If links also have this metric, add the scope to the path, because the path without a scope
-    // means the metric of a link.
+    // If links also have this metric, add the scope to the path. A path without a scope means the
+    // metric of a link.
     let shared = || metrics().iter().filter(|m| m.path == path).count() > ons.len();
     let path = match &ons[..] {
         [on] if known.is_empty() && shared() => format!("{}.{path}", on.name()),

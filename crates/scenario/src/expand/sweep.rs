@@ -149,7 +149,7 @@ fn flatten(prefix: &str, item: &Item, keys: &mut Vec<SweptKey>, problems: &mut V
             }
         }
         Toml::Array(values) if !values.is_empty() => {
-            // If the path is split over several keys, use the position of the last one.
+            // If the path is split over several keys, use the position of the last key.
             let span = item.key_span;
             let quoted = (span.end - span.start) as usize == item.key.len() + 2;
             let inner = Span {
@@ -215,8 +215,8 @@ fn read_zips(item: &Item, sweep: &mut Sweep, problems: &mut Vec<Problem>) {
     }
 }
 
-/// Reports a key that is swept twice, or that is inside another swept key, because only one of the
-/// two values could apply.
+/// Reports a key that is swept twice, or that is inside another swept key. Only one of the two
+/// values could apply.
 fn check_twice(root: &Node, sweep: &Sweep, problems: &mut Vec<Problem>) {
     let keys: Vec<(Path, &SweptKey)> = sweep
         .dimensions
@@ -246,8 +246,8 @@ fn check_twice(root: &Node, sweep: &Sweep, problems: &mut Vec<Problem>) {
     }
 }
 
-/// Returns the labels of a key's values. The label of a table that names an algorithm is that name.
-/// If two values name the same algorithm, the label is the whole table as TOML.
+/// Returns the labels of a key's values. If a table names an algorithm, its label is the
+/// algorithm's name. If two values name the same algorithm, the label is the whole table as TOML.
 pub(super) fn labels(values: &[Node]) -> Vec<String> {
     let short = |node: &Node| match &node.value {
         Toml::Table(table) => ["aqm", "name", "kind"]
@@ -269,15 +269,15 @@ pub(super) fn labels(values: &[Node]) -> Vec<String> {
         .zip(shown)
         .map(|((node, short), shown)| match short {
             Some(name) if times[name.as_str()] == 1 => name.clone(),
-            // If one value is just the name of an algorithm and another is a table with that name,
-            // the first value keeps the name as its label.
+            // If one of these values is only a name, without a table, it keeps the name as its
+            // label.
             Some(name) if node.string().is_some() => name.clone(),
             _ => shown,
         })
         .collect()
 }
 
-/// Formats values as TOML. Shortens them unless two of them would then look equal.
+/// Formats values as TOML. Shortens the texts, unless two of them would then be equal.
 fn told_apart(values: &[Node]) -> Vec<String> {
     const SHOWN: usize = 200;
     let cut: Vec<String> = values.iter().map(|node| node.inline(SHOWN)).collect();

@@ -28,7 +28,7 @@ pub(super) struct Context<'a> {
     pub start_jitter: Time,
     pub tcp: &'a TcpPlan,
     pub budget: Budget,
-    /// For each class read so far, the first link of its members.
+    /// The first link of the members of each class that has been read so far.
     pub classes: HashMap<String, u32>,
 }
 
@@ -274,8 +274,7 @@ pub(super) fn hosts(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<[Str
 }
 
 /// Checks that a flow or source starts before the end of the run and before it stops. Warns if a
-/// random start may be too late for this, or if the flow or source only runs outside the measured
-/// time.
+/// random start may be too late, or if the flow or source does not run in the measured time.
 pub(super) fn times(reader: &mut Reader<'_>, fields: &Fields<'_>, context: &Context<'_>) {
     let start = fields.time("start").unwrap_or_default();
     let stop = fields.time("stop");

@@ -6,7 +6,8 @@ use tailback_engine::plan::{ImpairmentPlan, Windows};
 use crate::declare::{Bdp, Reader, expectation};
 use crate::read::Item;
 
-/// The largest number of impairments of a link. Each may duplicate packets.
+/// The largest number of impairments of a link. The limit exists because each impairment may
+/// duplicate packets.
 const MAX_IMPAIRMENTS: usize = 8;
 
 /// Reads the impairments of a link in order. Omits impairments with errors.

@@ -15,7 +15,7 @@ use crate::read::{Item, Problem, Span};
 #[derive(Default)]
 pub(super) struct Links {
     pub plans: Vec<LinkPlan>,
-    /// For each link that has a copy in the other direction, this copy.
+    /// For each link that has a copy in the return direction, the index of this copy.
     pub twin: HashMap<u32, u32>,
     /// Whether a link was omitted because of an error.
     pub broken: bool,
@@ -197,7 +197,8 @@ fn read_slots(reader: &mut Reader<'_>, item: &Item) -> Option<SlotsPlan> {
     }
     for (name, least, what) in [
         ("max", slots.min, "min"),
-        // Without a minimum, each arriving packet could start a new slot.
+        // The gap between slots has a minimum, because otherwise each arriving packet could start a
+        // new slot.
         ("min", slots.delay, "delay"),
     ] {
         if let Some(given) = fields.item(name)

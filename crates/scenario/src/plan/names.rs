@@ -55,8 +55,8 @@ pub(crate) fn names([flows, traffic, programs]: [&[Node]; 3]) -> [Vec<String>; 3
 }
 
 /// Writes the name of every flow and source into the tree, so that `--set` or a sweep over `cc`
-/// does not change default names. Paths, assertions and results then refer to the same flow at
-/// every sweep point.
+/// does not change default names. A name in a path, an assertion or a result then refers to the
+/// same flow at every sweep point.
 pub(crate) fn name_flows(root: &mut Node) {
     let Toml::Table(table) = &mut root.value else {
         return;

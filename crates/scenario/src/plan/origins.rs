@@ -1,5 +1,6 @@
 //! Finds the position in the file for a part of the plan. If an engine rejects a value, it reports
-//! a path that contains indices of the plan.
+//! the value's path in the plan. Such a path contains indices of the plan instead of names in the
+//! file.
 
 use crate::read::{Node, Path, Span, Step, Toml};
 

@@ -1,9 +1,9 @@
 //! Finds FIFOs at which flows may stay in phase.
 //!
 //! Without random delays, packets reach a full FIFO at fixed offsets from the times at which
-//! packets leave it. The round-trip times modulo the time that the link needs for a packet then
-//! decide which packets are dropped (Floyd and Jacobson, "On traffic phase effects in
-//! packet-switched gateways", 1992).
+//! packets leave it. These offsets depend on the round-trip times modulo the time that the link
+//! needs for a packet. They decide which packets are dropped (Floyd and Jacobson, "On traffic phase
+//! effects in packet-switched gateways", 1992).
 
 use tailback_engine::aqm::fifo::{self, Limit};
 use tailback_engine::plan::{FlowPlan, LinkPlan, RatePlan, spreading_jitter};
@@ -92,8 +92,7 @@ fn fills(flows: &[&FlowPlan], limit: Limit) -> bool {
     }
 }
 
-/// Returns whether slower links on the routes of these flows limit the flows to less than the rate
-/// of this link.
+/// Returns whether the flows cannot fill this link, because their routes contain slower links.
 fn limited_elsewhere(flows: &[&FlowPlan], number: u32, links: &Links) -> bool {
     let rate = |link: u32| {
         let link = links.plans.get(link as usize);

@@ -79,7 +79,8 @@ fn has_stacks(reader: &Reader<'_>) -> bool {
     reader.engine == EngineKind::Sim && !reader.endpoints
 }
 
-/// Keys that only apply to programs, not to transport stacks or endpoints that the caller attaches.
+/// Keys that apply only to programs. They do not apply to transport stacks, nor to endpoints that
+/// the caller attaches.
 const OF_PROGRAMS: [&str; 10] = [
     "sender", "receiver", "files", "packages", "env", "cc", "ecn", "expect", "date", "results",
 ];
@@ -102,7 +103,7 @@ fn no_programs(reader: &mut Reader<'_>, fields: &Fields<'_>) {
     }
 }
 
-/// Reads an entry, but does not yet find out whether it shares a host with another entry.
+/// Reads an entry. A later step determines whether the entry shares a host with another entry.
 fn entry<'n>(reader: &mut Reader<'_>, node: &'n Node, context: &mut Context<'_>) -> Entry<'n> {
     let def = &ProgramPlan::TABLE;
     let given_route = node.table().and_then(|table| table.item("route"));
@@ -360,7 +361,7 @@ fn results(
     results
 }
 
-/// Checks that all entries have the same date, because the guest has one clock.
+/// Checks that all entries have the same date, because the guest has only one clock.
 fn one_date(reader: &mut Reader<'_>, entries: &mut [Entry<'_>]) {
     let mut given = entries.iter().filter_map(|entry| entry.date);
     let first = given.next();

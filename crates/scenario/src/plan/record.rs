@@ -52,11 +52,11 @@ pub(super) fn read(
     plan
 }
 
-/// Above this number of samples, sampling takes more time than the rest of the simulation.
+/// If a run takes more samples than this, sampling takes more time than the rest of the simulation.
 const MANY_SAMPLES: u64 = 10_000_000;
 
-/// Warns about a record interval so short that the rows cannot all be stored, or that sampling
-/// takes too long.
+/// Warns if the record interval is so short that not all rows can be stored, or that sampling takes
+/// too long.
 pub(super) fn check(reader: &mut Reader<'_>, top: &Fields<'_>, plan: &Plan) {
     let table = top.item("record").and_then(|item| item.node.table());
     let Some(item) = table.and_then(|table| table.item("interval")) else {

@@ -11,8 +11,9 @@ use tailback_engine::registry::{Value, defaults, find};
 use crate::declare::{Bdp, Fields, Reader, wrong_option};
 use crate::read::{Item, Node};
 
-/// A short form: the key of the link, the declaration of the key's table, the name of the
-/// impairment, and, for each key of the table, the option of the impairment that the key sets.
+/// A short form consists of the link's key, the declaration of the key's table, and the name of the
+/// impairment. For each key of the table, it also has the option of the impairment that the key
+/// sets.
 type ShortForm = (
     &'static str,
     &'static TableDef,
@@ -69,7 +70,7 @@ pub(super) fn read(reader: &mut Reader<'_>, link: &Fields<'_>, bdp: Bdp) -> Vec<
         let Some(item) = link.item(key) else {
             continue;
         };
-        // A loss or delay that is not a table is a plain value, not a short form.
+        // If a loss or delay is not a table, it is a plain value and not a short form.
         let plain = LinkPlan::TABLE
             .key(key)
             .is_some_and(|key| key.table.is_some());

@@ -7,8 +7,8 @@ use tailback_engine::programs::words::{KNOWN, Piece, Placeholder, pieces, placeh
 use crate::declare::{Bdp, Fields, Reader, expectation};
 use crate::read::{Item, Problem, Span, shorten};
 
-/// Placeholders that refer to hosts of other entries: the entry's name, the index of its host, and
-/// the placeholder's position.
+/// Placeholders that refer to hosts of other entries. Each item is the entry's name, the index of
+/// its host, and the placeholder's position.
 pub(super) type Mentions<'n> = Vec<(&'n str, usize, Span)>;
 
 /// Reads the root folder of a side. The kind of the entry determines which program the side runs.
@@ -177,7 +177,7 @@ fn placeholders<'n>(
     }
 }
 
-/// Warns if `packages` has no effect because every side has its own root folder.
+/// Warns if `packages` has no effect. It has no effect if every side has its own root folder.
 pub(super) fn no_use_of_packages(reader: &mut Reader<'_>, plan: &ProgramPlan, fields: &Fields<'_>) {
     let mut sides = plan.sides().into_iter().flatten().peekable();
     let Some(item) = fields.item("packages") else {

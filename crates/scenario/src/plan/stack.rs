@@ -44,7 +44,7 @@ pub(super) fn read(
     tcp
 }
 
-/// Rejects a receive window of less than a segment, which would stop the flow.
+/// Rejects a receive window of less than a segment, because the flow could not send any segment.
 fn check_window(reader: &mut Reader<'_>, fields: &Fields<'_>, tcp: &TcpPlan) {
     if tcp.rwnd.0 >= u64::from(tcp.mss) {
         return;

@@ -65,7 +65,8 @@ impl Diagnostic {
 
 impl std::error::Error for Diagnostic {}
 
-/// Longest list of valid names, in characters, to print in addition to the nearest name.
+/// If an error suggests the nearest name, it also lists all valid names, unless the list is longer
+/// than this number of characters.
 const MAX_LISTED: usize = 100;
 
 /// Returns the advice to the user, composed of the expected value and the nearest valid name.
@@ -106,14 +107,14 @@ fn use_or_remove(expected: &str) -> String {
 /// line.
 const MAX_REPORTED: usize = 100;
 
-/// A diagnostic whose position is still a span of bytes.
+/// A diagnostic whose position is a span of bytes, not yet a line and column.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Problem {
     pub span: Span,
     pub message: String,
     pub expected: Option<String>,
     pub nearest: Option<String>,
-    /// The advice, if it is not composed of `expected` and `nearest`.
+    /// The advice to the user. `None` if the advice is composed of `expected` and `nearest`.
     pub help: Option<String>,
     /// Whether the error depends only on the text at its position. Other errors (a missing key, an
     /// unknown name) may follow from syntax errors.
@@ -154,7 +155,7 @@ impl Problem {
     }
 }
 
-/// Joins names with commas. If there are many names, joins only the first.
+/// Joins names with commas. If there are many names, joins only the first of them.
 pub(crate) fn listed<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
     const SHOWN: usize = 20;
     let more = names.len().saturating_sub(SHOWN);

@@ -32,7 +32,7 @@ pub struct Place {
     pub width: usize,
     /// The text of the line. Empty for a file that is not a scenario.
     pub text: String,
-    /// Text `a=b`, if the position is in an option.
+    /// The option's text `a=b`, if the position is in an option.
     pub option: Option<String>,
 }
 
@@ -88,7 +88,7 @@ impl Sources {
         (self.0.len() - 1) as u32
     }
 
-    /// Stops errors from quoting a source, which is probably a file that the user did not mean.
+    /// Makes errors not quote a source. Used if the user has probably named a wrong file.
     pub fn conceal(&mut self, source: u32) {
         if let Some(source) = self.0.get_mut(source as usize) {
             source.quoted = false;

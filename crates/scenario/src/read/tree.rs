@@ -94,7 +94,7 @@ impl Node {
         }
     }
 
-    /// Returns the number of values in the node. A long text counts as several.
+    /// Returns the number of values in the node. A long text counts as several values.
     pub fn size(&self) -> usize {
         1 + match &self.value {
             Toml::String(text) | Toml::Datetime(text) => text.len() / 32,
@@ -254,7 +254,7 @@ fn syntax(error: &toml::de::Error, source: u32, offset: usize, len: usize) -> Pr
     };
     let problem = Problem::new(Span::new(source, range), message);
     match (message, expected) {
-        // This is the parser's message for `rate = 100Mbit`.
+        // The parser returns this message for `rate = 100Mbit`.
         ("string values must be quoted", _) => {
             problem.expected("a value in quotes such as \"100Mbit\"")
         }

@@ -3,7 +3,7 @@
 //! `tests/test_sim_wasm.py` checks that the WebAssembly build and the native build return the same
 //! bytes.
 
-// The names of exported functions must be unique, which the compiler cannot check.
+// The names of exported functions must be unique. The compiler cannot check this.
 #![allow(unsafe_code)]
 
 use std::sync::OnceLock;
@@ -12,7 +12,7 @@ use super::simulate;
 
 static RESULTS: OnceLock<String> = OnceLock::new();
 
-/// Returns the results as JSON, or what is wrong. The first call simulates.
+/// Returns the results as JSON, or an error message. Only the first call simulates.
 pub fn json() -> &'static str {
     RESULTS.get_or_init(|| {
         simulate().map_or_else(|error| error.to_string(), |results| results.to_json())

@@ -1,5 +1,5 @@
-//! A toy transport that acknowledges each datagram. Its window has additive increase and
-//! multiplicative decrease.
+//! A toy transport. The receiver acknowledges each datagram, and the sender's window has additive
+//! increase and multiplicative decrease.
 
 use std::collections::BTreeMap;
 

@@ -17,7 +17,7 @@ use crate::declare::MAX_TIME;
 
 const MAX_ROWS: usize = 1_000_000;
 
-/// The columns, of which the first two are required.
+/// Names of the columns. The first two columns are required.
 const COLUMNS: [&str; 4] = ["time_s", "rate_mbit", "delay_ms", "loss"];
 
 /// Largest rate, bit/s. The next constant is the longest delay, ms.
