@@ -142,8 +142,8 @@ impl Bottleneck {
         self.send(now, Side::Receiver, bytes, ecn, handle)
     }
 
-    /// Returns the outcome of the next datagram up to `now`, in the order of time, or None if there
-    /// are no more.
+    /// Returns the outcome of the next datagram that arrived or was dropped up to `now`. Returns
+    /// None if there are no more outcomes. Outcomes are in the order of time.
     fn poll(&self, now: u64) -> PyResult<Option<Delivery>> {
         self.at(now, |inner, now| {
             let event = inner.poll(now)?;

@@ -35,12 +35,13 @@ def compare(
 ) -> Comparison:
     """Run a scenario and its sweep in several variants and compare them.
 
-    `variants` maps each name to the values to replace, by path. `{}` is the unchanged scenario. The
-    first variant is the baseline. The keys `engine` and `kernel` choose the engine and kernel of a
-    variant. `metrics` names the metrics to compare (see `tailback list metrics`). Each sweep point
-    has 10 seeds unless the scenario or `seeds` sets a number. `baseline` is a file that `tailback
-    baseline` has written. With a baseline file, every variant is compared with the file, and runs
-    with the file's seeds. All other keywords are the same as in `tailback.run`.
+    `variants` maps the name of each variant to a dict of paths of keys and their new values. `{}`
+    is the unchanged scenario. The first variant is the baseline. The keys `engine` and `kernel`
+    choose the engine and kernel of a variant. `metrics` names the metrics to compare (see `tailback
+    list metrics`). Each sweep point has 10 seeds unless the scenario or `seeds` sets a number.
+    `baseline` is a file that `tailback baseline` has written. With a baseline file, every variant
+    is compared with the file, and runs with the file's seeds. All other keywords are the same as in
+    `tailback.run`.
     """
     chosen = RunOptions.of(**options)
     base = kept_baseline.read(Path(baseline)) if baseline is not None else None

@@ -19,7 +19,7 @@ from tailback.store.results import Results
 class Job:
     """A scenario to run in a batch, with replaced values.
 
-    `set` has values to replace, by path, such as `{"bottleneck.rate": "10Mbit"}`.
+    `set` maps paths of keys to new values, such as `{"bottleneck.rate": "10Mbit"}`.
     """
 
     scenario: Source
@@ -37,8 +37,8 @@ def run(
 ) -> Results:
     """Run a scenario and its sweep.
 
-    `set` maps paths to values that replace the scenario's values. All other keywords are optional,
-    and every function that runs scenarios has them. Defaults are in brackets:
+    `set` maps paths of keys to values, which replace the scenario's values. The other keywords are
+    optional. Every function that runs scenarios has these keywords. Their defaults are in brackets:
 
     - `seeds`: number of seeds of every sweep point [the scenario's number];
     - `jobs`: number of runs at the same time [as many as the cores allow];

@@ -336,8 +336,8 @@ class Results:
         measured time. The columns are the parameters, seed, run_id, flow, link, quantity, n (number
         of samples), mean, p1, p25, p50, p75, p99, min, max.
 
-        A sample is valid until the next sample. The mean of the rows of `series()` is therefore
-        different: rows are denser while a window changes.
+        A sample is valid until the next sample. The mean of the rows of `series()` is different,
+        because rows are denser while a window changes.
         """
         import polars as pl
 
@@ -397,9 +397,9 @@ class Results:
     ) -> pl.DataFrame:
         """Return a histogram, with the columns lower, width, count.
 
-        For one run, this is `Run.histogram`. Without `run`, return the histograms of all runs, with
-        their parameters, seed, run_id, and flow or link as first columns. Counts of equal buckets
-        of several runs can be added.
+        With `run`, return the same as `Run.histogram`. Without `run`, return the histograms of all
+        runs, with their parameters, seed, run_id, and flow or link as first columns. Counts of
+        equal buckets of several runs can be added.
         """
         if run is not None:
             one = self._run(run)
@@ -452,7 +452,7 @@ class Results:
         (columns, rows) are swept keys or "flow", "link", "class", "seed". `kind` is "line", "box",
         "cdf", "ccdf", "time", "scatter", "heat" or "bar". `where` selects values of a key.
         `without` is the competitor, for a figure of harm. `width` is the width of the whole figure,
-        e.g. "85mm". At this width, letters have `font_size` points [8, on slides 24]. `begin` and
+        e.g. "85mm". At this width, letters have `font_size` points [8; 24 on slides]. `begin` and
         `end` ("2s") limit the time range. `x_limits` and `y_limits` ("0:20ms") limit the axes.
         `rules` ("y=5ms") draws reference lines, and `laws` ("rfc9438") draws what a formula
         predicts for a probability of loss. `events` ("drops", "marks", "slow-start-exit", "all")
@@ -518,8 +518,8 @@ class Results:
         jobs: int | None = None,
         plugins: Sequence[Path | str] = (),
     ) -> Evaluation:
-        """Evaluate the congestion control of a flow by RFC 9743, or with `link` the queue of a link
-        by RFC 7928.
+        """Evaluate the congestion control of a flow by RFC 9743. With `link`, evaluate the queue of
+        a link by RFC 7928.
 
         The algorithm has the options that it had in `run` [default: the first run]. Without `flow`
         and `link`, the run must have a single flow. The other arguments are the same as in
@@ -629,8 +629,8 @@ def _windows(number: int, run: Run) -> Iterator[Window]:
 
 
 def open_results(path: Path | str) -> Results:
-    """Open the results of a stored sweep. `path` is a sweep's folder, or a folder of results with
-    its latest sweep."""
+    """Open the results of a stored sweep. `path` is the folder of a sweep. If `path` is a folder of
+    results, its latest sweep is opened."""
     path = Path(path)
     if os.path.lexists(path / layout.INDEX):
         index = layout.read_index(path / layout.INDEX)

@@ -38,15 +38,16 @@ def tune(
     set: Mapping[str, object] | None = None,  # noqa: A002 (named like the option)
     **options: Unpack[RunKeywords],
 ) -> Tuned:
-    """Search for the best values of a scenario.
+    """Search for the values of a scenario's keys that give the best results.
 
-    `vary` maps paths to ranges such as `"1ms..30ms"`, or to choices. `minimise` and `maximise` name
-    metrics (`METRIC`, or `METRIC@NAME` for one flow, link or class). With several goals, the result
-    is a Pareto front. `subject_to` has conditions such as `"jain>=0.9"`. Each candidate runs at all
-    sweep points of `over` (default: the file's own sweep), with `seeds` seeds. The mean over seeds
-    and sweep points counts, or with `across="worst"` the mean over seeds at the worst sweep point.
-    `runs` is the number of runs of the search. At the end, the points of the front and the
-    unchanged scenario run with `unseen` seeds that the search did not use.
+    `vary` maps paths of keys to ranges such as `"1ms..30ms"`, or to choices. `minimise` and
+    `maximise` name metrics (`METRIC`, or `METRIC@NAME` for one flow, link or class). With several
+    goals, the result is a Pareto front. `subject_to` has conditions such as `"jain>=0.9"`. Each
+    candidate runs at all sweep points of `over` (default: the file's own sweep), with `seeds`
+    seeds. The result of a candidate is the mean over seeds and sweep points. With `across="worst"`,
+    the result is the mean over seeds at the worst sweep point. `runs` is the number of runs of the
+    search. At the end, the candidates on the front and the unchanged scenario run with `unseen`
+    seeds that the search did not use.
 
     The same `seed` gives the same result with any number of `jobs`. An interrupted search resumes.
     The other keywords are the same as in `tailback.run`. This function needs `tailback[tune]`.
