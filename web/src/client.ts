@@ -1,4 +1,4 @@
-// The page's interface to the worker. Only the newest run is active.
+// Sends the page's requests to the worker. Only the newest run is active.
 
 import source from "made:worker";
 import { packed } from "./packed";
@@ -25,7 +25,7 @@ export class Client {
       if (message.kind === "about") {
         listener.about(message.about);
       } else if (message.id !== this.last) {
-        // Ignore the answer to a request that a newer request has replaced.
+        // If a newer request has replaced this request, ignore the answer.
       } else if (message.kind === "loaded") {
         listener.loaded(message.values, message.loaded, message.problems);
       } else if (message.kind === "progress") {

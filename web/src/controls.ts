@@ -66,8 +66,8 @@ export class Controls {
   private changes(path: string): boolean {
     const [, name, key, option] = /^(?:bottleneck|links\.([^.]+))\.([^.[]+)(?:\.([^.]+)|$)?/.exec(path) ?? [];
     if (!CHANGES.test(path)) return false;
-    // A link of the scenario with `both_directions` is two links of the engine, which share its
-    // values.
+    // If a link of the scenario has `both_directions`, the engine has two links, which share the
+    // values of the scenario's link.
     const own = this.links.filter((link) => (name === undefined ? /^bottleneck(\.back)?$/.test(link.name) : link.name === name));
     const place = /\.impairments\[(\d+)\]\.([^.]+)/.exec(path);
     if (place !== null) return own.every(({ changeable }) => changeable.impairments[Number(place[1])]?.includes(place[2] ?? "") ?? true);

@@ -41,7 +41,8 @@ export function thinned(x: Float64Array, y: Float64Array): { x: Float64Array; y:
 
 function ofTrace(result: Result, trace: Trace, scale: number): Curve {
   const group = result.watched.groups.findIndex((group) => group.name === trace.flow);
-  // After a flow has stopped or completed, its state has no meaning.
+  // End each curve when the flow stops or completes, because the flow's state has no meaning after
+  // that.
   const end = result.summary.flows.find((flow) => flow.name === trace.flow)?.to_s ?? Infinity;
   const count = trace.time.filter((time) => time <= end).length;
   const { x, y } = thinned(trace.time.subarray(0, count), trace.value.subarray(0, count));

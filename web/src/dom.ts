@@ -1,4 +1,5 @@
-// Helpers that make DOM elements. They insert text only as text nodes, never as HTML.
+// Helpers that make DOM elements. They insert text as text nodes, never as HTML, because the text
+// may be untrusted.
 
 type Child = Node | string | null;
 

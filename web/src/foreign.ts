@@ -1,5 +1,6 @@
-// Reads measurements from files, to draw them beside a run: the series of a run folder, qlog, data
-// files of Flent, and CSV that this page saved. All names in a file are untrusted text.
+// Reads measurements from files, so that the page can draw them beside a run. The files are the
+// series of a run folder, qlog, data files of Flent, or CSV that this page saved. All names in a
+// file are untrusted text.
 
 import { type Curve, thinned } from "./curves";
 import { isParquet, parquet } from "./parquet";
@@ -77,7 +78,8 @@ class Found {
       const curve = { label: `${cut(file)}: ${cut(name)}`, group: 0, dash: true, ...thinned(column(0), column(1)) };
       return { chart, curve, times: column(0) };
     });
-    // Add up the points of curves with the same name, which may be in several charts.
+    // Add up the numbers of points of curves with the same name. Such curves may be in several
+    // charts.
     const counts = new Map<string, number>();
     for (const { name, points } of columns) counts.set(name, (counts.get(name) ?? 0) + points.length);
     const read = [...counts].map(([name, count]) => words.points(cut(name), count));
@@ -188,7 +190,7 @@ function ofEntry(entry: FileSystemEntry): Entry {
 
 /** Returns the dropped files, including those in dropped folders. */
 export async function dropped(transfer: DataTransfer): Promise<Chosen[]> {
-  // The browser empties `transfer` when this function first waits.
+  // Copy the items now, because the browser empties `transfer` when this function first waits.
   const files = [...transfer.files];
   const items = [...transfer.items];
   const older = items.map((item) => item.webkitGetAsEntry());
@@ -271,7 +273,8 @@ function parse(file: string, text: string): Foreign {
   const whole = table(parsed(text));
   if (Array.isArray(whole["traces"])) return ofQlog(file, whole["traces"].map((trace) => [table(trace), list(table(trace)["events"])]), new Found());
   if ("x_values" in whole && "results" in whole) return ofFlent(file, whole);
-  // A JSON text sequence: each record begins with an RS character, or is one line.
+  // Split a JSON text sequence into records. Each record begins with an RS character, or is one
+  // line.
   const records = text.split(text.startsWith("\x1e") ? "\x1e" : "\n").filter((record) => record.trim() !== "");
   const head = table(parsed(records.shift() ?? ""))["trace"];
   if (head === undefined) throw new Error(words.unknown);

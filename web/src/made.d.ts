@@ -1,4 +1,4 @@
-// The module that build.mjs generates.
+// Declares the types of the module that build.mjs generates.
 
 declare module "made:worker" {
   const source: string;

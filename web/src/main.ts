@@ -586,8 +586,8 @@ class Lab {
     this.events.follow(time);
     const stays = this.now.stays();
     if (stays !== null && !stays.knows(time) && !this.waiting) {
-      // For a long run, packets are stored only for one period. If this time is outside the period,
-      // run again and store the packets around this time.
+      // In a long run, packets are stored only during one period of the run. If this time is
+      // outside the period, run again and store the packets around this time.
       this.rerun(this.text, Math.max(0, time - 0.02));
     }
   }

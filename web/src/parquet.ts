@@ -78,7 +78,7 @@ class Cursor {
       const head = this.byte();
       const count = head >> 4 === 15 ? this.number() : head >> 4;
       const list: Thrift[] = [];
-      // Each entry has at least one byte, so the loop ends at the latest at the end of the file.
+      // Each entry has at least one byte, so the loop cannot continue beyond the end of the file.
       for (let place = 0; place < count; place += 1) list.push((head & 15) < 3 ? this.byte() : this.value(head & 15, depth + 1));
       return list;
     }

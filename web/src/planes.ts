@@ -1,5 +1,6 @@
-// Turns a result into charts that do not have time on the x axis. They are the distribution of the
-// queue delay, and Kleinrock's plane, which shows delivery rate and RTT against the data in flight.
+// Turns a result into charts that do not have time on the x axis. The first is the distribution of
+// the queue delay. The second is Kleinrock's plane, which shows delivery rate and RTT against the
+// data in flight.
 
 import type { Chart, Curve } from "./curves";
 import { short } from "./dom";

@@ -82,8 +82,8 @@ export class Player {
 
   private frame(now: number): void {
     if (!this.playing) return;
-    // A page in the background draws no frames. Limit the step, so that the animation resumes where
-    // it stopped.
+    // While a page is in the background, the browser draws no frames. Limit the time step, so that
+    // the animation resumes where it stopped.
     const passed = Math.min(0.1, Math.max(0, (now - this.last) / 1000));
     this.last = now;
     this.go(this.time + passed * this.pace);

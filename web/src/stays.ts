@@ -25,7 +25,7 @@ export class Queue {
     const { stays } = watched;
     const order = sorted(stays.came);
     this.came = order.map(stays.came);
-    // A packet that is still in the queue at the end of the run never leaves.
+    // If a packet is still in the queue at the end of the run, it counts as never leaving.
     this.left = order.map(stays.left).map((left) => (Number.isNaN(left) ? Infinity : left));
     this.group = Uint8Array.from(order.index, (at) => stays.group[at] ?? 0);
     this.fate = Uint8Array.from(order.index, (at) => stays.fate[at] ?? 0);
@@ -67,8 +67,8 @@ export class Queue {
     for (let at = before(this.came, time - this.longest, false); at < end; at += 1) {
       if ((this.left[at] ?? 0) > time) there.push(at);
     }
-    // The search begins one longest stay before `time`. The longest stay is that of any packet that
-    // left the queue, so the search may miss a packet that never leaves.
+    // The search begins one longest stay before `time`. Only packets that left the queue determine
+    // the longest stay, so the search may miss a packet that never leaves.
     return there;
   }
 

@@ -1,5 +1,5 @@
-// Runs scenarios in a worker, separate from the page. A newer request ends the run of an older
-// request.
+// Runs scenarios in a web worker, so that the page stays responsive. A newer request ends the run
+// of an older request.
 
 import type { About, FromWorker, Loaded, Log, Problem, Request, Summary, ToWorker, Trace, Value, Watched } from "./protocol";
 import { Engine } from "./wasm";

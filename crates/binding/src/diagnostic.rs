@@ -9,8 +9,8 @@ use tailback_scenario::{Diagnostic as Problem, Place};
 #[pyclass(frozen, eq, hash, get_all, module = "tailback._native")]
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Diagnostic {
-    /// The position that the message shows: `FILE:LINE:COLUMN`, the path of a table, an option, or
-    /// nothing.
+    /// The position that the message shows. It is `FILE:LINE:COLUMN`, the path of a table, an
+    /// option, or empty.
     place: String,
     /// The file as the caller named it, or the option (`--set a=b`). Empty if there is no file.
     file: String,
@@ -18,7 +18,7 @@ pub struct Diagnostic {
     line: usize,
     /// Column in characters, from 1. 0 without a file.
     column: usize,
-    /// Number of characters to underline in this line, from the column on.
+    /// Number of characters to underline, beginning at the column.
     width: usize,
     source: String,
     /// The text of a `--set`, as `a=b`. `None` if the error is in the file.

@@ -6,13 +6,13 @@ use tailback_guest::job::Job;
 use tailback_guest::map::{self, Kit, Places};
 use tailback_scenario::Point;
 
-/// Parses the JSON with the features of the guest's kernel.
+/// Parses JSON that lists the features of the guest's kernel.
 pub fn kit(text: &str) -> PyResult<Kit> {
     serde_json::from_str(text).map_err(|e| PyValueError::new_err(format!("guest kernel: {e}")))
 }
 
-/// Parses the JSON with the paths at which the guest finds the packages and files of `[[programs]]`
-/// entries.
+/// Parses JSON that lists the paths at which the guest finds the packages and files of
+/// `[[programs]]` entries.
 pub fn places(text: &str) -> PyResult<Places> {
     serde_json::from_str(text).map_err(|e| PyValueError::new_err(format!("places: {e}")))
 }

@@ -1,4 +1,4 @@
-//! File errors as Python exceptions.
+//! Converts file errors to Python exceptions.
 
 use std::io;
 

@@ -37,8 +37,8 @@ impl Store {
         py.detach(|| self.inner.settle()).map_err(os_error)
     }
 
-    /// Returns those of the runs that are finished, have unchanged files, and have a summary with
-    /// the expected keys and types. Checks several runs in parallel.
+    /// Returns the runs that are finished, have unchanged files, and have a summary with the
+    /// expected keys and types. Checks several runs in parallel.
     fn held(
         &self,
         py: Python<'_>,
@@ -79,8 +79,8 @@ impl Store {
             .map_err(os_error)
     }
 
-    /// Creates a folder for temporary files of a run. The caller must remove it. If the caller does
-    /// not, a later process removes it after this process has ended.
+    /// Creates a folder for temporary files of a run. The caller must remove the folder. Otherwise
+    /// another process removes it after this process has ended.
     fn workplace(&self, run_id: &str) -> PyResult<PathBuf> {
         self.inner.workplace(run_id).map_err(os_error)
     }
@@ -124,8 +124,7 @@ impl Control {
         self.inner.is_cancelled()
     }
 
-    /// Sets the progress of a run, from 0 to 1. Needed if an engine other than the simulator
-    /// executes the run.
+    /// Sets the progress of a run, from 0 to 1. Called by engines other than the simulator.
     fn progress(&self, fraction: f64) {
         self.inner.progress(fraction);
     }

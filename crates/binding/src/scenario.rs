@@ -87,7 +87,8 @@ pub fn load(
     };
     let loaded = py.detach(|| {
         let load = || tailback_run::load(&source).map(Arc::new);
-        // Catch panics only if a plugin may have caused them. Any other panic is a bug in tailback.
+        // Catch panics only if plugins are compiled in, because any other panic is a bug in
+        // tailback.
         match installed() {
             [] => Ok(load()),
             _ => panics::caught(load),
@@ -102,8 +103,8 @@ pub fn load(
         })
 }
 
-/// Returns the plugin folders that a scenario names, each with the error to report if the folder
-/// does not exist. The arguments are those of `load`.
+/// Returns the plugin folders that a scenario names. Each has the error that the caller reports if
+/// the folder does not exist. The arguments are those of `load`.
 #[pyfunction]
 pub fn named_plugins(
     text: &[u8],
@@ -254,8 +255,8 @@ impl Scenario {
     }
 
     /// Returns the same scenario with other engine versions. `versions` maps each kernel that sweep
-    /// points name to a version, and maps `None` to the version for sweep points that name no
-    /// kernel. Raises `ValueError` if a kernel is missing.
+    /// points name to an engine version. It maps `None` to the version for sweep points that name
+    /// no kernel. Raises `ValueError` if a kernel is missing.
     fn versioned(&self, versions: HashMap<Option<String>, String>) -> PyResult<Scenario> {
         let versions: HashMap<_, Arc<str>> = versions
             .into_iter()

@@ -1,4 +1,4 @@
-//! Checks the keys and types of JSON (its schema) without building Python objects.
+//! Checks whether JSON has the expected keys and types (a schema), without building Python objects.
 //!
 //! Python code declares the schemas (`tailback.store.shape`). If this module rejects a file, the
 //! Python code checks the file again, and describes the error. This module may therefore reject
@@ -50,7 +50,7 @@ impl Shape {
 }
 
 impl Shape {
-    /// Does the same as `fits_in_python`, but for Rust code.
+    /// The version of `fits_in_python` for Rust code.
     pub fn fits(&self, data: &[u8]) -> bool {
         let left = Cell::new(self.values);
         let whole = Fit {

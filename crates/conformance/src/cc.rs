@@ -164,8 +164,8 @@ pub fn survives_anything_and_repeats_it(entry: &'static Entry<Build>) {
 }
 
 /// Returns the window after a round trip in which one of 100 segments was marked. Without further
-/// marks, the window must grow again. Returns `None` for a congestion control with a model of the
-/// path, which does not respond to a single mark.
+/// marks, the window must grow again. Returns `None` for a congestion control that models the path,
+/// because such a congestion control does not respond to a single mark.
 pub fn after_a_mark(entry: &'static Entry<Build>) -> Option<u32> {
     let cc = (entry.build)(&complete_defaults(entry));
     let mut host = Host::new(cc, 100, Time::from_ms(20));

@@ -1,5 +1,6 @@
-//! Requirements on every congestion control, queue discipline, kind of traffic and transport stack.
-//! Each requirement is a function that panics if the tested component does not meet it.
+//! Tests the requirements on every congestion control, queue discipline, kind of traffic and
+//! transport stack. Each requirement is a function that panics if the tested component does not
+//! meet it.
 //!
 //! `crates/engine/tests` tests tailback's components against them. To test a plugin, add this line
 //! to a file in its folder `tests`:

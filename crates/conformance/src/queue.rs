@@ -27,8 +27,8 @@ enum Op {
     Wait(u32),
     /// The link's rate changes to this rate, bit/s.
     Rate(u64),
-    /// Some of the options that may change during a run get new values. The number determines these
-    /// values.
+    /// Some of the options that may change during a run get new values. The number is the seed of
+    /// these values.
     Change(u64),
 }
 
@@ -193,7 +193,7 @@ struct Bench {
     name: &'static str,
     options: Options,
     rate: Rate,
-    /// The order that the queue discipline guarantees with these options.
+    /// The order of packets that the queue discipline guarantees with these options.
     order: Order,
     queue: Box<dyn Queue>,
     sink: Sink,

@@ -75,7 +75,7 @@ pub fn does_the_same_again(entry: &'static Entry<Build>) {
 }
 
 /// A new endpoint must not report that it is done, even after its first wake-up, which may come at
-/// any time. Its headers must have 14 to 82 bytes.
+/// any time. The endpoint's headers must have 14 to 82 bytes.
 pub fn is_ready_to_start(entry: &'static Entry<Build>) {
     let options = complete_defaults(entry);
     let ends: [Box<dyn Endpoint>; 2] = (entry.build.ends)(&options, &Setting::of(1));

@@ -16,7 +16,7 @@ pub fn conforms(entry: &'static Entry<Build>) {
     has_every_packet_somewhere(entry);
 }
 
-/// Returns the source's first steps, except waits, and the time at which each step is due.
+/// Returns the source's first steps and the time at which each step is due. Waits are not included.
 fn steps(entry: &'static Entry<Build>, seed: u64) -> Vec<(Time, Step)> {
     let options = complete_defaults(entry);
     let stream = Stream::new(seed, "source", "traffic");

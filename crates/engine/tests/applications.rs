@@ -49,8 +49,8 @@ fn conserved(network: &Network) {
     assert_eq!(entered, ended + inside + dropped);
 }
 
-/// If the application writes far below the link's rate, all data arrives. The window stays
-/// constant, because the network does not limit the flow.
+/// If the application writes at a rate far below the link's rate, all data arrives. The window
+/// stays constant, because the network does not limit the flow.
 #[test]
 fn a_rate_below_the_links_is_what_arrives() {
     for cc in ["reno", "cubic", "bbr", "bbr3", "dctcp", "prague"] {
@@ -76,8 +76,8 @@ fn a_rate_below_the_links_is_what_arrives() {
     }
 }
 
-/// If the application writes faster than the link sends, the link is always busy. The data waits at
-/// the sender, and no packet is lost.
+/// If the application writes faster than the link sends, the link is always busy. The excess data
+/// waits at the sender, and no packet is lost.
 #[test]
 fn a_rate_above_the_links_fills_it() {
     let mut f = flow("f", "cubic", Time::from_ms(40), &[]);
@@ -87,7 +87,7 @@ fn a_rate_above_the_links_fills_it() {
     let share = run(network(&p)).flows[0].delivered_bytes as f64 / (SLOW / 8 * 10) as f64;
     assert!((0.9..0.957).contains(&share), "{share}");
     // A flow of 5 MB takes the same time whether its data is written within 2 s or at once, because
-    // the link limits it.
+    // the link limits the flow.
     let mut ends = |rate| {
         f.rate = rate;
         f.bytes = Some(Bytes(5_000_000));
@@ -197,7 +197,8 @@ fn a_pause_is_empty() {
                 sent.push(network.now());
             }
         }
-        // An ACK that arrives just when the pause begins still triggers segments.
+        // An ACK that arrives at the moment at which the pause begins still causes the sender to
+        // send segments.
         let inside = sent.iter().filter(|at| **at > pause[0] && **at < pause[1]);
         assert_eq!(inside.count(), 0, "{cc}");
         assert!(sent.contains(&pause[1]), "{cc}");

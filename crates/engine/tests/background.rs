@@ -19,8 +19,8 @@ fn within(what: &str, measured: f64, expected: f64, tolerance: f64) {
     );
 }
 
-/// Runs flows of these congestion controls over a FIFO of this many packets. The bandwidth-delay
-/// product is 66 packets.
+/// Runs one flow for each of these congestion controls over a FIFO of this many packets. The
+/// bandwidth-delay product is 66 packets.
 fn beside(packets: u64, flows: &[(&str, &[(&'static str, Value)])]) -> Outcome {
     let l = link(RATE, "fifo", &[("limit", Value::Packets(packets))]);
     let flows = flows.iter().map(|(cc, set)| flow(cc, cc, RTT, set));
@@ -51,8 +51,9 @@ fn the_queue_is_as_long_as_the_target() {
     }
 }
 
-/// If the buffer is longer than LEDBAT's target delay, a Reno flow gets nearly the whole link. If
-/// it is shorter, the delay never reaches the target, and LEDBAT is as fast as Reno.
+/// If the buffer can delay packets by more than LEDBAT's target delay, a Reno flow gets nearly the
+/// whole link. With a smaller buffer, the delay never reaches the target, and LEDBAT is as fast as
+/// Reno.
 #[test]
 fn it_yields_only_to_a_queue_longer_than_the_target() {
     let share = |packets: u64| {

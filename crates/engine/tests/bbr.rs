@@ -12,7 +12,7 @@ use tailback_record::{Cause, Outcome};
 
 const RATE: u64 = 50_000_000;
 const RTT: Time = Time::from_ms(40);
-/// Bandwidth-delay product at 50 Mbit/s and 40 ms, in segments of 1514 bytes.
+/// Bandwidth-delay product at 50 Mbit/s and 40 ms, in frames of 1514 bytes.
 const BDP: f64 = 50e6 * 0.04 / 8.0 / 1514.0;
 const PROBE_RTT: f64 = 3.0;
 
@@ -103,8 +103,8 @@ fn utilisation(outcome: &Outcome, flow: &str, from: f64) -> f64 {
 }
 
 /// Cardwell et al. 2016: for every buffer size, the link is busy and the queue almost empty.
-/// Version 1 enters PROBE_RTT every 10 s with a window of four segments. Version 3 enters it every
-/// 5 s with a window of half the bandwidth-delay product.
+/// Version 1 enters PROBE_RTT every 10 s and then has a window of four segments. Version 3 enters
+/// PROBE_RTT every 5 s and then has a window of half the bandwidth-delay product.
 #[test]
 fn a_full_pipe_and_a_short_queue() {
     let half = (BDP / 2.0).ceil();
@@ -131,8 +131,8 @@ fn a_full_pipe_and_a_short_queue() {
         assert_eq!(pauses.len(), times, "{cc}");
         let mut last = 0.0;
         for &(start, end) in &pauses {
-            // The interval between two PROBE_RTTs begins at the end of the first. Each PROBE_RTT
-            // lasts 0.2 s plus one or two round trips.
+            // The interval between two PROBE_RTTs begins at the end of the first PROBE_RTT. Each
+            // PROBE_RTT lasts 0.2 s plus one or two round trips.
             let (gap, length) = (start - last, end - start);
             assert!((period - 0.01..period + 0.1).contains(&gap), "{cc}: {gap}");
             assert!((0.2..0.3).contains(&length), "{cc}: {length}");
@@ -150,8 +150,8 @@ fn a_full_pipe_and_a_short_queue() {
     }
 }
 
-/// Linux `bbr_pacing_gain`: the pacing gain is 5/4 for one round trip, 3/4 for at most one, and 1
-/// for six.
+/// Linux `bbr_pacing_gain`: the pacing gain is 5/4 for one round trip, 3/4 for at most one round
+/// trip, and 1 for six round trips.
 #[test]
 fn version_1_probes_every_eight_round_trips() {
     let o = played(&through(10_000, vec![one("bbr", &[])], 10, 5));
@@ -256,7 +256,7 @@ fn utilisation_of_total(outcome: &Outcome) -> f64 {
 /// A policer that drops packets above 10 Mbit/s, with a bucket of 1 s.
 struct Policer {
     packets: Packets,
-    /// Tokens, in bytes x 1e9.
+    /// Tokens in the bucket, in bytes x 1e9.
     tokens: u64,
     at: Time,
 }
@@ -316,8 +316,8 @@ fn a_policer_is_found() {
     assert!(steady < 0.3, "{steady} s");
 }
 
-/// On a short path, version 3 responds to marks with `ecn_response`. Otherwise it ignores marks, as
-/// version 1 always does.
+/// On a short path, version 3 responds to marks with `ecn_response`. On other paths, it ignores
+/// marks. Version 1 always ignores marks.
 #[test]
 fn marks_bound_version_3_if_asked() {
     let marked = |response, rtt| {

@@ -29,7 +29,7 @@ fn draft_of_bbr3(options: &Options) -> Box<dyn CongestionControl> {
 #[test]
 fn the_draft_of_bbr_survives_anything_and_repeats() {
     let bbr3 = *find(ENTRIES, "bbr3").expect("an entry");
-    // A registry entry must have the lifetime `'static`, so leak it.
+    // A registry entry must have the lifetime `'static`, so leak the entry's memory.
     let entry: &'static Entry<Build> = Box::leak(Box::new(Entry {
         name: bbr3.name,
         doc: bbr3.doc,

@@ -1,5 +1,5 @@
-//! Gives the same marks to every congestion control, and prints the resulting windows as tables, so
-//! that a diff shows when a congestion control behaves differently.
+//! Gives the same marks to every congestion control, and prints the resulting windows as tables. If
+//! a congestion control's behaviour changes, a diff of the tables shows this.
 //!
 //! The sender always has data, every segment is acknowledged separately, and all RTTs are 20 ms.
 //! PRR reduces the window as in Linux (see `src/cc/testing.rs`).
@@ -45,7 +45,8 @@ fn heading(first: &str, columns: &[Column]) -> String {
     line + "\n"
 }
 
-/// Shows the windows ACK by ACK after one mark. The expected values were computed by hand:
+/// Shows the windows after each ACK that follows a single mark. The expected values were computed
+/// by hand:
 ///
 /// - PRR sends ceil(s n/20) segments by the n-th ACK of the reduction, where s is ssthresh, until
 ///   at most s segments are in flight. Reno has s = 10, so it sends one segment for every second
@@ -91,8 +92,8 @@ fn one_mark() {
     insta::assert_snapshot!("one_mark_ack_by_ack", table);
 }
 
-/// Simulates forty rounds. In one round, all packets are marked. Later, packets are marked in every
-/// eighth round, more of them each time.
+/// Simulates forty rounds. First, all packets of one round are marked. Later, some packets of every
+/// eighth round are marked, each time more than before.
 #[test]
 fn rounds() {
     let columns: [Column; 7] = [

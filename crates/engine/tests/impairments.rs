@@ -20,8 +20,8 @@ fn build(kind: &str, set: &[(&str, &str)]) -> Box<dyn Impairment> {
     (plan.entry().build.make)(&plan.options, Stream::new(1, "test", kind))
 }
 
-/// Sends `n` packets at equal intervals. Returns what the impairment does to each of them, and its
-/// delay.
+/// Sends `n` packets at equal intervals. Returns what the impairment does to each packet, and the
+/// packet's delay.
 fn fates(impairment: &mut dyn Impairment, n: u64, every: Time) -> Vec<(Fate, Time)> {
     let fates = (0..n).map(|i| {
         let now = Time(i * every.ns());
@@ -115,7 +115,8 @@ fn delay_changes_at_its_steps() {
         })
     });
     assert!(all.iter().map(|fate| fate.1).eq(expected));
-    // If the order is kept, packets that are sent after the delay falls wait for earlier packets.
+    // If the impairment keeps the order, packets that are sent after the delay has fallen wait for
+    // earlier packets.
     let all = fates(&mut *build("delay", &set[..1]), 60, MS(1));
     let due: Vec<Time> = (0..).zip(&all).map(|(i, fate)| MS(i) + fate.1).collect();
     assert!(due.is_sorted());
@@ -147,8 +148,8 @@ fn jitter_has_the_moments_of_its_distribution() {
     near(mean(&uniform), 6.0, 12.0 / 12.0_f64.sqrt(), 1e5);
     let normal = delays(&[("mean", "20ms"), ("deviation", "5ms")]);
     near(mean(&normal), 20.0, 5.0, 1e5);
-    // Draws of more than 3 standard deviations are set to 3. So the variance is 0.9950 times that
-    // of the normal distribution.
+    // Draws of more than 3 standard deviations are set to 3. So the variance is 0.9950 times the
+    // variance of the normal distribution.
     assert!((deviation(&normal) / 5.0 - 0.9950_f64.sqrt()).abs() < 0.01);
     assert!(normal.iter().all(|ms| (5.0..=35.0).contains(ms)));
     let half = delays(&[("distribution", "half_normal"), ("deviation", "5ms")]);
@@ -233,7 +234,8 @@ fn order(impairment: &mut dyn Impairment, n: u64, marks: u16) -> Vec<(Time, u64)
         let due = impairment.deadline();
         release(impairment, due);
     }
-    // If a packet that was not held leaves at the release time of held packets, it comes first.
+    // A packet that was not held may leave at the release time of held packets. It then leaves
+    // before the held packets.
     on_time.extend(left);
     on_time.sort_by_key(|(time, _)| *time);
     on_time
@@ -445,9 +447,9 @@ fn a_tunnel_combines_marks_as_its_rfc_says() {
         [Some(Ect1), Some(Ect1), Some(Ect1), Some(Ce)],
         [Some(Ce); 4],
     ];
-    // RFC 3168 section 9.1.1: the egress copies only CE to the inner header. The ingress clears CE
-    // in the outer header. So a packet is CE-marked after the egress only if the inner header was
-    // CE-marked.
+    // RFC 3168 section 9.1.1: of the codepoints of the outer header, the egress copies only CE to
+    // the inner header. The ingress clears CE in the outer header. So a packet is CE-marked after
+    // the egress only if the inner header was CE-marked.
     let of_3168 = [
         of_6040[0],
         [Some(Ect0), Some(Ect0), Some(Ect0), Some(Ce)],
@@ -507,8 +509,9 @@ fn two_paths_reorder_across_and_not_within() {
         n as f64,
     );
 
-    // A flowlet chooses its path at random, but only after a gap. So packets sent more often than
-    // the gap stay on one path, and packets with this gap between them choose a path each time.
+    // A flowlet chooses its path at random, but only after a gap. If packets are sent at shorter
+    // intervals than this gap, they stay on one path. If they are sent at intervals of this gap,
+    // each packet chooses a path.
     let changes = |every: Time| {
         let set = [("spread", "flowlets"), ("gap", "1ms")];
         let all = fates(&mut *build("two_paths", &set), 10_000, every);

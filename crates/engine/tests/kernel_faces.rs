@@ -51,9 +51,9 @@ fn values(opt: &Opt) -> Vec<Value> {
     all.into_iter().filter(fits).collect()
 }
 
-/// Returns the sets of options with which to test an entry, each with the name of the option that
-/// differs from its default. Each option takes each of its test values, except those that the entry
-/// rejects.
+/// Returns the sets of options with which to test an entry. In each set, one option differs from
+/// its default, and the set has this option's name. Each option takes each of its test values,
+/// except those that the entry rejects.
 fn variants<B>(entry: &Entry<B>) -> Vec<(&'static str, Options)> {
     let mut variants = Vec::new();
     for opt in entry.options {

@@ -16,7 +16,8 @@ use tailback_engine::rng::Stream;
 use tailback_engine::units::{Bytes, Time};
 use tailback_record::{Cause, Outcome};
 
-/// A link rate so high that there is no queue, so only losses limit the flow.
+/// The rate of the link. It is so high that there is no queue, so the flow is limited only by
+/// losses.
 const FAST: u64 = 100_000_000_000;
 
 fn within(what: &str, measured: f64, expected: f64, tolerance: f64) {
@@ -71,8 +72,8 @@ fn reno_response_to_periodic_loss() {
     }
 }
 
-/// The same law holds for marks, because ECN reduces the window by the same factor (RFC 3168
-/// section 6.1.2).
+/// The law also holds for marks, because a mark reduces the window by the same factor as a loss
+/// (RFC 3168 section 6.1.2).
 #[test]
 fn reno_response_to_periodic_marks() {
     let outcome = periodic("reno", Time::from_ms(50), 1_000, true, 600);
@@ -302,11 +303,11 @@ fn dctcp_response_to_random_marks() {
     assert!(dctcp_under_random_marks(0.01, 10, 1, 300) > 4.0);
 }
 
-/// Version 0.7 of Prague under random marking, at RTTs up to its target of 25 ms. In a target RTT its
-/// rate grows by 1 - p packets per target RTT. A reduction by alpha/2 with alpha = p comes at the
-/// first mark that is at least a target RTT after the last reduction. So with x marks in a target
-/// RTT, 1 - p = x/2 / (1 + 1/x). The law is the same at any RTT. (The module states 1/p - 1 Mbit/s,
-/// which is x = 2 (1 - p), for reductions exactly one target RTT apart.)
+/// Version 0.7 of Prague under random marking, at RTTs up to its target of 25 ms. In each target
+/// RTT, its rate grows by 1 - p packets per target RTT. A reduction by alpha/2 with alpha = p comes
+/// at the first mark that is at least a target RTT after the last reduction. So with x marks in a
+/// target RTT, 1 - p = x/2 / (1 + 1/x). The law is the same at any RTT. (The module states 1/p - 1
+/// Mbit/s, which is x = 2 (1 - p), for reductions exactly one target RTT apart.)
 #[test]
 fn prague_0_7_response_to_random_marks() {
     for (p, rtt_ms) in [(0.1, 5), (0.1, 10), (0.1, 25), (0.03, 10), (0.5, 10)] {
@@ -340,7 +341,7 @@ struct Sawtooth {
 }
 
 /// Runs `n` flows over a path with a bandwidth-delay product of 100 packets and a threshold of `k`
-/// packets. Every packet is acknowledged.
+/// packets. Every packet is acknowledged separately.
 fn dctcp_over_a_step(k: u64, n: u64, options: &[(&'static str, Value)]) -> Sawtooth {
     let l = link(121_120_000, "step", &[("threshold", Value::Packets(k))]);
     let flows = (0..n).map(|i| {
@@ -421,8 +422,8 @@ fn dctcp_sawtooth_of_linux_has_two_cuts() {
     }
 }
 
-/// Reno uses 3/4 of the link with almost no buffer, and the whole link with a buffer of one
-/// bandwidth-delay product.
+/// With almost no buffer, Reno uses 3/4 of the link. With a buffer of one bandwidth-delay product,
+/// it uses the whole link.
 #[test]
 fn reno_utilisation_against_buffer() {
     let rtt = Time::from_ms(100);
@@ -469,8 +470,8 @@ fn stretched_acks_are_as_many_fewer() {
     }
 }
 
-/// At any time and with any queue, every packet sent is in the network, delivered, or counted as
-/// dropped.
+/// At any time and with any queue, every packet that was sent is in the network, was delivered, or
+/// is counted as dropped.
 #[test]
 fn every_packet_is_somewhere() {
     for queue in tailback_engine::aqm::ENTRIES {
@@ -574,8 +575,8 @@ fn equal_flows_share_equally_and_runs_repeat() {
 /// RFC 9332 section 2.1: the drop probability of C is p_C = (p_L/k)^2, where p_L is the marking
 /// probability of L. The test compares the measured shares, with real flows and a step threshold
 /// that the queue never reaches. The tolerance is 6 %, or the 95 % confidence interval of the
-/// number of drops if that is larger. Small gains keep p steady. Otherwise the mean of p squared
-/// would exceed the square of the mean of p, by a third at 50 ms.
+/// number of drops if that is larger. Use small gains, so that p varies little. With the default
+/// gains, the mean of p squared would exceed the square of the mean of p (by a third at 50 ms).
 #[test]
 fn the_coupling_of_dualpi2() {
     let law = |k: i64, each: usize, rtt: u64| {
@@ -623,12 +624,12 @@ fn the_coupling_of_dualpi2() {
     law(4, 5, 10);
 }
 
-/// Returns how many bytes this rate carries in this time, but at most 200 MB.
+/// Returns how many bytes a link of this rate carries in this time, but at most 200 MB.
 fn bytes_over(rate: u64, time: Time) -> u64 {
     (rate / 8_000 * time.ns() / 1_000_000).min(200_000_000)
 }
 
-/// A segment is sent again if and only if it was dropped. The runs have no timeouts and no
+/// A segment is retransmitted if and only if it was dropped. The runs have no timeouts and no
 /// reordering, and every SACK block is reported, so no segment that has arrived is treated as lost.
 /// All transfers end within the run, so every lost segment is repaired.
 #[test]

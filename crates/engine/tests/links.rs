@@ -16,7 +16,7 @@ use tailback_engine::units::{Bytes, Rate, Time};
 use tailback_record::class::Interval;
 use tailback_record::{Cause, ClassOutcome, Histogram, Summary};
 
-/// A link rate so high that the link has no effect.
+/// The rate of a link that has no effect because it is so fast.
 const FAST: u64 = 100_000_000_000;
 
 /// Returns [`common::cbr`] with packets of this size, bytes.
@@ -94,8 +94,8 @@ fn a_link_that_stops_for_good_has_a_finite_occupancy() {
     p.links[0].mode = LinkMode::Wire;
     p.links[0].count_in_service = true;
     let outcome = run(network(&p));
-    // In the first second, a packet is in transmission half of the time. Then the queue grows from
-    // 0 to 1000 packets in 2 s.
+    // In the first second, the link transmits packets for half of the time. Then the queue grows
+    // from 0 to 1000 packets in 2 s.
     let byte_s = outcome.links[0].backlog_byte_ns as f64 / 1e9;
     let expected = 1250.0 * 0.5 + 1250.0 * 500.0 * 2.0;
     assert!((byte_s / expected - 1.0).abs() < 0.002, "{byte_s}");
@@ -151,9 +151,9 @@ fn a_queue_that_shapes_follows_the_steps_of_the_rate() {
         vec![cbr("c", 20_000_000, 1250)],
     );
     let outcome = run(network(&p));
-    // A packet takes 1 ms during the first second, 5 ms for 2 s, and 1 ms in the last second. In
-    // between, the link stops for 1 s. A packet that leaves just when the rate changes was sent at
-    // the old rate.
+    // A packet takes 1 ms during the first second, 5 ms for 2 s, and 1 ms in the last second.
+    // Between these times, there is an outage of 1 s. A packet that leaves just when the rate
+    // changes was sent at the old rate.
     assert_eq!(outcome.links[0].packets, 1_001 + 400 + 996);
 }
 
@@ -266,8 +266,8 @@ fn a_packet_leaves_a_shaper_first_and_a_wire_last() {
         let early = run_until(Time::from_ms(15));
         let received: u64 = early.traffic.iter().map(|t| t.received_packets).sum();
         assert_eq!(received, delivered_by_15_ms, "{mode:?}");
-        // The delay of a queue excludes the transmission of the packet itself. So it is 0 for the
-        // first packet and 10 ms for the second.
+        // The delay of a queue excludes the transmission of the packet itself. So the delay is 0
+        // for the first packet and 10 ms for the second.
         let late = run_until(Time::from_ms(100));
         assert_eq!(late.links[0].delay.count(), 2);
         assert_eq!(late.links[0].delay.max(), Some(10_000_000));
@@ -486,17 +486,17 @@ fn any_link() -> impl Strategy<Value = LinkPlan> {
         })
 }
 
-/// A time that is longer than any transfer below. At worst, 208 segments are sent one by one. With
-/// probability 1 - 0.9^6 = 0.47, a segment or its ACK is lost. This gives about 185 timeouts
-/// (standard deviation 19) of at most 120 s each. The constant allows 833 timeouts of 120 s, which
-/// also covers drops by full queues.
+/// A time that is longer than any transfer below. In the worst case, 208 segments are sent one by
+/// one. With probability 1 - 0.9^6 = 0.47, a segment or its ACK is lost. This gives about 185
+/// timeouts (standard deviation 19) of at most 120 s each. The constant allows 833 timeouts of 120
+/// s, which also covers drops by full queues.
 const HORIZON: Time = Time::from_secs(100_000);
 
-/// When traffic sources stop.
+/// The time at which traffic sources stop.
 const TRAFFIC_END: Time = Time::from_secs(60);
 
 /// Runs until every transfer has completed or the run ends, and checks at intervals that no packet
-/// is unaccounted for. A longer run would only handle timers of idle queues.
+/// is unaccounted for. After that, the run would only handle timers of idle queues.
 fn conserved(mut network: Network, flows: usize) -> Network {
     loop {
         let more = network.advance(499);
@@ -512,7 +512,7 @@ fn conserved(mut network: Network, flows: usize) -> Network {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// A transfer completes for any share of lost packets in either direction.
+    /// A transfer completes, whatever share of packets is lost in either direction.
     #[test]
     fn loss_delays_a_transfer_and_does_not_end_it(
         mut f in any_flow(1), seed in any::<u64>(), there in 0.0..0.1, back in 0.0..0.1,
@@ -668,8 +668,8 @@ fn exactly_the_scheduled_packets_are_marked_and_dropped() {
     let waiting = expected.len() - left.len();
     assert!(number > 2_000 && waiting < 300, "{number} {waiting}");
     assert!(left[..] == expected[..left.len()]);
-    // The schedule marked or dropped packets of flows with and without ECN. It missed only the
-    // packet whose number was never reached.
+    // The schedule marked or dropped packets of flows with and without ECN. The schedule had no
+    // effect only for the packet number that was never reached.
     let counts = outcome.links[1].counts;
     assert_eq!(counts.get(Cause::Scheduled), dropped);
     assert_eq!(counts.get(Cause::ScheduledMark), marked);
@@ -763,7 +763,7 @@ fn classes_divide_what_the_queue_has() {
 
     let summary = Summary::new(&outcome, "", 1);
     let ecn = summary.classes[1].samples.as_ref().expect("samples");
-    // The late flow counts only in the intervals from 2.5 s on.
+    // The flow that starts late is included only in the intervals from 2.5 s on.
     assert_eq!((ecn.rate_mbit.n, ecn.window_bytes.n), (9 + 6, 9 + 6));
     assert_eq!(
         summary.classes[2]

@@ -36,7 +36,8 @@ fn protection_keeps_a_flood_out_of_the_queue_of_others() {
     };
     let (protected, open) = (with(true), with(false));
     assert!(protected < 22.0, "protected: {protected} ms");
-    // Without queue protection, the flood fills L until its delay reaches the target of C, 15 ms.
+    // Without queue protection, the flood fills the L queue until its delay reaches 15 ms, the
+    // target of the C queue.
     assert!((open / 35.0 - 1.0).abs() < 0.05, "without: {open} ms");
 }
 
@@ -49,8 +50,8 @@ fn protection_does_not_move_a_flow_that_responds() {
     assert_eq!(with(true), with(false));
 }
 
-/// Prague needs only two marks per RTT, so L settles at a delay for which the ramp marks few
-/// packets.
+/// Prague needs only two marks per RTT, so the delay of the L queue settles at a value at which the
+/// ramp marks few packets.
 #[test]
 fn a_flow_stays_low_on_the_ramp() {
     let with = |min, range| {

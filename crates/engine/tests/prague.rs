@@ -27,7 +27,7 @@ impl Port for Wire {
     }
 }
 
-/// How ACKs are lost between receiver and sender.
+/// How ACKs are lost between the receiver and the sender.
 #[derive(Clone, Copy, Debug)]
 enum Acks {
     /// This percentage of the ACKs is lost at random.
@@ -248,7 +248,7 @@ fn three_bits_suffice_for_seven_segments() {
             ("reno", EcnFeedback::AccEcn),
             ("dctcp", EcnFeedback::AccEcn),
         ] {
-            // A duplicate that a D-SACK reports also counts as delivered.
+            // If a D-SACK reports a duplicate, the duplicate counts as delivered, too.
             let plan = tcp(feedback, AccEcnOption::Off, 6);
             let ends = Ends::new(cc, &plan, PACKETS, 100, acks).run();
             assert!(ends.most <= 7 && ends.marks > PACKETS / 11);
@@ -350,12 +350,12 @@ fn rate(outcome: &Outcome, flow: usize) -> f64 {
 }
 
 /// In equilibrium, growth and reductions are equal, and a share (1 - p) of the segments adds to the
-/// growth. The window grows by one segment in the target RTT of 25 ms. Once in a time T, it is
-/// reduced by the share alpha/2 = p/2. T is 25 ms plus the time until the next mark, 1/(p rate). So
-/// rate x 25 ms x p = 2 (1 - p) T / 25 ms. This holds at any RTT below the target, unless the RTT
-/// makes T much longer: a mark shortly before the end of the 25 ms starts CWR for a round trip, but
-/// no reduction. The published value at 40 Mbit/s with an RTT of 5 ms beside a CUBIC flow is 2.6.
-/// The longer T explains a factor of 1.39 of this value.
+/// growth. The window grows by one segment in the target RTT of 25 ms. Once in each time T, the
+/// window is reduced by the share alpha/2 = p/2. T is 25 ms plus the time until the next mark, 1/(p
+/// rate). So rate x 25 ms x p = 2 (1 - p) T / 25 ms. This holds at any RTT below the target, unless
+/// the RTT makes T much longer: a mark shortly before the end of the 25 ms starts CWR for a round
+/// trip, but no reduction. The published value at 40 Mbit/s with an RTT of 5 ms beside a CUBIC flow
+/// is 2.6. The longer T explains a factor of 1.39 of this value.
 #[test]
 fn rate_at_random_marks_does_not_depend_on_the_rtt() {
     for (rtt, p) in [(2, 0.02), (5, 0.02), (5, 0.05), (10, 0.02), (10, 0.05)] {
@@ -372,8 +372,9 @@ fn rate_at_random_marks_does_not_depend_on_the_rtt() {
     }
 }
 
-/// If every segment is marked, the window never grows and stops at its minimum of two segments. The
-/// fractional window stops at one, and with `pace = "fraction"` the pacing rate follows it.
+/// If every segment is marked, the window never grows. It falls to its minimum of two segments. The
+/// fractional window falls to one segment. With `pace = "fraction"`, the pacing rate is computed
+/// from the fractional window.
 #[test]
 fn pacing_by_the_fraction_goes_below_two_segments() {
     for (pace, expected) in [("packets", 2.0), ("fraction", 1.0)] {

@@ -76,8 +76,8 @@ fn a_window_that_counts_acks_grows_by_each_part() {
 
 #[test]
 fn a_sender_does_not_see_marks_that_its_receiver_hides() {
-    // If the receiver hides CE marks, a queue that marks instead of dropping acts like a queue that
-    // does neither.
+    // If the receiver hides CE marks, a queue that marks packets instead of dropping them has no
+    // effect on the sender.
     let alone = |queue, ecn, receiver| {
         let limit = ("limit", Value::Packets(100_000));
         let marks = ("ecn", Value::Bool(true));

@@ -92,10 +92,10 @@ fn an_unused_connection_saves_a_round_trip_time() {
 }
 
 /// A request for one segment takes two round-trip times on a new connection, and one on an idle
-/// connection. With 5 requests per round-trip time on average, nearly every request finds an idle
-/// connection before its own new connection is open. (If connections became idle at random, the
-/// probability that none becomes idle within a round-trip time would be exp(-5) = 0.7 %. In fact
-/// they become idle in groups.)
+/// connection. There are 5 requests per round-trip time on average. So nearly every request finds
+/// an idle connection before its own new connection is open. (If connections became idle at random,
+/// the probability that none becomes idle within a round-trip time would be exp(-5) = 0.7 %. In
+/// fact they become idle in groups.)
 #[test]
 fn a_request_takes_a_connection_that_falls_idle_before_its_own_is_open() {
     let rtt = Time::from_ms(100);

@@ -42,8 +42,8 @@ fn slow_start_loses_what_path_and_buffer_hold() {
     }
 }
 
-/// HyStart detects that a train of ACKs takes longer when the window exceeds the path's capacity.
-/// It leaves slow start within this round. If the buffer is as large as the path's capacity, no
+/// HyStart detects that a train of ACKs gets longer when the window exceeds the path's capacity. It
+/// leaves slow start within this round. If the buffer is as large as the path's capacity, no
 /// segment is lost.
 #[test]
 fn hystart_leaves_within_the_round() {
@@ -55,9 +55,9 @@ fn hystart_leaves_within_the_round() {
     }
 }
 
-/// HyStart++ detects a queue by the RTT of segments that were sent a round earlier. So it slows
-/// down at most one doubling too late, at twice the path's capacity. Then the window grows by a
-/// quarter in each of five rounds, a factor of 3.05.
+/// HyStart++ detects a queue by the RTT of segments that were sent a round earlier. So HyStart++
+/// slows down at most one doubling too late, when the window is twice the path's capacity. Then the
+/// window grows by a quarter in each of five rounds, a factor of 3.05.
 #[test]
 fn hystart_plus_plus_leaves_six_rounds_later() {
     let rounds = libm::pow(1.25, 5.0);
@@ -125,7 +125,8 @@ fn resumed(saved: f64) -> [(&'static str, Value); 3] {
 }
 
 /// Returns the share of the link that the flow uses in the first `ms` milliseconds. The first 250
-/// ms do not count, because they pass with the handshake, the first window and half a round trip.
+/// ms are not included. During this time, the connection is established, the first window is sent,
+/// and another half round trip passes.
 fn share_of_full(outcome: &Outcome, ms: u64) -> f64 {
     let full = RATE * (ms - 250) / 8_000;
     outcome.links[0].bytes as f64 / full as f64

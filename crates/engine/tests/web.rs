@@ -210,7 +210,8 @@ fn requests_are_those_of_the_source() {
     assert_ne!(first, loaded);
 }
 
-/// With a limit of two connections, a third is not opened, and its request is never sent.
+/// With a limit of two connections, a third connection is not opened, and its request is never
+/// sent.
 #[test]
 fn no_more_connections_than_the_limit() {
     let mut set = size(1_000).to_vec();

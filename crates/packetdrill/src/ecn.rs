@@ -1,5 +1,5 @@
-//! Negotiates ECN between the script's end of the connection and the host under test. Also converts
-//! ECN fields in scripts to those of the simulator.
+//! Negotiates ECN between the end that the script plays and the host under test. Also converts ECN
+//! fields in scripts to those of the simulator.
 
 use tailback_engine::packet::{Ecn, Packet};
 use tailback_engine::plan::EcnFeedback;
@@ -21,7 +21,7 @@ pub(crate) struct Agreed {
     pub ours: Much,
     /// The form that both ends agree on.
     pub ecn: Much,
-    /// Whether the flags of the handshake are an ACE field.
+    /// Whether the ECN flags of the handshake are to be read as an ACE field.
     pub negotiates: bool,
 }
 

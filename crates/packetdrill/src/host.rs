@@ -74,7 +74,7 @@ impl Port for Wire {
 pub(crate) struct Host {
     sender: Sender,
     receiver: Receiver,
-    /// Sent packets that the script has not expected yet.
+    /// Sent packets that have not been compared with an expected packet of the script yet.
     pub out: VecDeque<Sent>,
     /// The start of each sent segment. The last entry is the start of the next segment to send.
     begins: Vec<u32>,
@@ -94,7 +94,7 @@ pub(crate) struct Host {
     window: u64,
     /// Time at which this host sent its SYN or SYN-ACK.
     syn_at: Time,
-    /// Whether the simulator decides the ECN flags of the handshake. True if this end requests
+    /// Whether the simulator decides the ECN flags of the handshake. It does if this end requests
     /// Accurate ECN, or accepts a request for Accurate ECN or RFC 3168.
     pub negotiates: bool,
     /// Whether both ends agreed on Accurate ECN.
@@ -477,7 +477,7 @@ impl Host {
             return Ok(());
         }
         if self.window != old_window && ack == una && packet.sack().is_empty() {
-            // The packet may have opened the window, so let the sender send.
+            // The packet may have increased the receive window, so let the sender send.
             self.with_sender(now, |s, wire| s.write(0, now, wire));
             return Ok(());
         }

@@ -1,4 +1,5 @@
-//! Parses scripts. Errors state the line, the column and the text that was expected.
+//! Parses scripts. Parses a script. Errors state the line, the column and the text that was
+//! expected.
 
 mod python;
 

@@ -6,7 +6,7 @@ use crate::ecn::Much;
 use crate::script::{Script, TcpOption, What};
 use crate::verdict::{Beyond, Category};
 
-/// Linux settings that the simulator also has.
+/// The Linux settings of a script that the simulator also has.
 #[derive(Clone, Debug)]
 pub(crate) struct Setup {
     /// Name of the congestion control.
@@ -114,8 +114,8 @@ impl Setup {
         match (name, value) {
             ("tcp_slow_start_after_idle", _) => self.idle_restart = value != "0",
             ("tcp_ecn", value) => {
-                // The values are those of Linux's `enum tcp_ecn_mode`: the form to request, then
-                // the form to accept.
+                // The values are those of Linux's `enum tcp_ecn_mode`. Each value gives two forms
+                // of ECN: the form to request and the form to accept.
                 (self.ecn, self.ecn_accept) = match value {
                     "0" => (Much::None, Much::None),
                     "1" => (Much::Rfc3168, Much::Rfc3168),
@@ -154,8 +154,8 @@ impl Setup {
             ("tcp_pacing_ss_ratio", "200") | ("tcp_pacing_ca_ratio", "120") => {}
             ("tcp_reordering", "3") | ("tcp_recovery", "1") | ("tcp_frto", "2") => {}
             ("tcp_dsack", "1") | ("tcp_early_retrans", "3" | "4") => {}
-            // Ignore these settings. They set the sizes of TSO packets and buffers, and the rate
-            // limit of challenge ACKs.
+            // Ignore these settings. Ignore these settings. They set the sizes of TSO packets and
+            // buffers, and the rate limit of challenge ACKs.
             ("tcp_tso_win_divisor" | "tcp_min_tso_segs" | "tcp_rmem" | "tcp_wmem", _) => {}
             ("tcp_invalid_ratelimit" | "tcp_notsent_lowat", _) => {}
             ("tcp_rto_max_ms", _) => return unknown("another ceiling of the timeout"),

@@ -73,11 +73,11 @@ impl Category {
 pub enum Verdict {
     /// The simulator behaves as expected.
     Pass {
-        /// Line of the packet that begins to close the connection. The checks end at this line.
-        /// `None` if the whole script was checked.
+        /// Line of the packet that begins to close the connection. The script is checked only up to
+        /// this line. `None` if the whole script was checked.
         until: Option<u32>,
     },
-    /// The simulator sends or does something that the script does not expect.
+    /// The simulator's behaviour differs from the script's expectation.
     Fail {
         /// Line in the script.
         line: u32,

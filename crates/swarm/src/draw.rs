@@ -1,4 +1,4 @@
-//! Draws the random numbers of a scenario, all from one seed.
+//! Draws the random numbers from which a scenario is generated. All of them depend on one seed.
 
 /// A stream of random numbers (SplitMix64).
 pub struct Draw(u64);

@@ -1,4 +1,4 @@
-//! Makes a failing scenario smaller, as long as the smaller scenario fails in the same way.
+//! Reduces a failing scenario to a smaller scenario that fails in the same way.
 
 use toml::{Table, Value};
 

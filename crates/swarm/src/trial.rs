@@ -69,8 +69,8 @@ impl Default for Limits {
     }
 }
 
-/// If this number of events happen at the same time, the run is considered stuck. The memory of a
-/// trial is too small for this number of segments.
+/// If this many events happen at the same simulated time, the run is considered stuck. The memory
+/// of a trial is too small for this number of segments.
 const STANDSTILL: u64 = 5_000_000;
 
 /// Number of events after which a trial checks the time and the progress of a run.
@@ -81,7 +81,7 @@ const SLICE: u64 = 4096;
 const EVENT_ROWS: u64 = 20 * 3 * (tailback_record::series::MAX_ROWS.next_power_of_two() / 2) as u64;
 
 /// Parameters of the second run: another slice size, and segment numbers that start just below
-/// 2^32. The result must be the same as in the first run.
+/// 2^32. The results must equal those of the first run.
 const AGAIN: (u64, u64) = (777, (1 << 32) - 100);
 
 thread_local! {
@@ -173,7 +173,7 @@ static KIT: LazyLock<Kit> = LazyLock::new(|| {
     kit
 });
 
-/// Loads a generated scenario. The error is the first diagnostic.
+/// Loads a generated scenario. If the scenario is invalid, the error is its first diagnostic.
 pub(crate) fn load(text: &str, engine: EngineKind) -> Result<Scenario, String> {
     load_as(&Request {
         engine,
@@ -385,8 +385,8 @@ fn run(
                 found.push(Finding::new("packets out of order", network.now()));
             }
         }
-        // The results omit drops during the warm-up, so the packet counts only add up without a
-        // warm-up.
+        // The results omit drops during the warm-up, so check the sums of packet counts only
+        // without a warm-up.
         if census && plan.warmup.ns() == 0 {
             let all = network.census();
             if all.entered != all.ended + all.inside + all.dropped {

@@ -15,7 +15,7 @@ use toml::{Table, Value};
 #[global_allocator]
 static HEAP: heap::Heap = heap::Heap;
 
-/// Number of scenarios. To run all of them takes a minute on one core.
+/// Number of scenarios. All tests together take a minute on one core.
 const SEEDS: u64 = 2_000;
 
 /// Returns the files of a folder, by name.
@@ -43,7 +43,7 @@ fn nothing_is_found() {
         found.is_empty(),
         "{found:#?}\nlook at one with: tailback-swarm reduce SEED"
     );
-    // Most scenarios must be accepted and run, because otherwise the swarm tests little.
+    // Most scenarios must be accepted and run. Otherwise the swarm would test little.
     assert_eq!(tally.tried, SEEDS);
     assert!(tally.done > SEEDS * 3 / 4, "{tally:#?}");
     assert!(tally.refusals() < SEEDS / 50, "{tally:#?}");

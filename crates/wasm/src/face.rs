@@ -89,8 +89,8 @@ pub extern "C" fn lab_load() -> usize {
 }
 
 /// Begins the run of one point of the sweep, and records the packets of a link. For up to `stays`
-/// packets that leave at `from_s` or later, it records when they entered and left the queue. With a
-/// `link` of [`u32::MAX`], no packets are recorded. Returns whether the sweep point exists.
+/// packets that leave at `from_s` or later, it records when they entered and left the queue. If
+/// `link` is [`u32::MAX`], no packets are recorded. Returns whether the sweep point exists.
 #[unsafe(no_mangle)]
 pub extern "C" fn lab_begin(point: u32, link: u32, stays: u32, from_s: f64) -> bool {
     LAB.with_borrow_mut(|lab| lab.begin(point as usize, link as usize, stays as usize, from_s))

@@ -21,7 +21,7 @@ use crate::VERSION;
 use crate::log;
 use crate::watch::{Group, Watch};
 
-/// Memory that a run may use, bytes. A page has at most 4 GiB.
+/// Memory that a run may use, bytes. A WebAssembly instance has at most 4 GiB.
 const MEMORY: u64 = 1 << 30;
 
 /// Largest number of sweep points whose labels are listed.
@@ -425,9 +425,9 @@ fn rates(plan: &Plan, number: u32) -> Vec<(f64, u64)> {
         .collect()
 }
 
-/// The options of a queue that may change during a run. To find them, a queue has to be built. The
-/// result for the last queue is therefore stored, because the points of a sweep often have the same
-/// queue.
+/// The options of a queue that may change during a run. A queue must be built to find these
+/// options. The result for the last queue is therefore stored, because the points of a sweep often
+/// have the same queue.
 #[derive(Default)]
 struct Changeable {
     queue: Option<Algorithm>,

@@ -1,5 +1,5 @@
-//! A thin wrapper around the simulator for a browser. A page passes a scenario to it. The results
-//! are the same as those of a native run, byte by byte, with the same run ids.
+//! Makes the simulator usable in a browser. A page passes a scenario to it. The results are the
+//! same as those of a native run, byte by byte, with the same run ids.
 //!
 //! | module | purpose |
 //! |---|---|

@@ -1,5 +1,5 @@
-//! The events of a run in words: reductions of windows with their reasons, ends of slow start, and
-//! drops and marks with their causes.
+//! Describes the events of a run in words. The events are reductions of windows with their reasons,
+//! ends of slow start, and drops and marks with their causes.
 
 use serde_json::{Value, json};
 use tailback_record::account::{Reduction, SlowStart};
@@ -8,7 +8,7 @@ use tailback_record::{FlowOutcome, Outcome};
 /// Largest number of rows. Further rows are only counted.
 const MOST: usize = 4_000;
 
-/// Drops or marks of one flow at one link with the same cause share a row if they follow each other
+/// Drops (or marks) with the same flow, link and cause share a row if each follows the previous one
 /// within this time, ns.
 const TOGETHER_NS: u64 = 50_000_000;
 

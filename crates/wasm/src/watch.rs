@@ -1,5 +1,5 @@
-//! The packets at one link: rates, delays, drops and marks over time, and how long each packet
-//! stays in the queue.
+//! Records the packets at one link. The results are rates, delays, drops and marks over time, and
+//! how long each packet stays in the queue.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -79,7 +79,7 @@ pub struct Watch {
     /// Largest number of packets in `stays`.
     most: usize,
     from: Time,
-    /// Time from which packets are no longer added to `stays`, because the limit was reached.
+    /// The time at which the limit of `stays` was reached. Later packets are not added to `stays`.
     until: Option<Time>,
     end: Time,
 }
@@ -137,7 +137,7 @@ impl Watch {
         let place = queue
             .iter()
             .position(|w| w.came == packet.stamp && w.seq == packet.seq);
-        // A packet that was lost after it left the queue is not in the list any more.
+        // A packet that is lost after the queue is no longer in this list.
         let found = place.and_then(|place| queue.remove(place));
         let (came, ecn) = match &found {
             Some(waiting) => (waiting.came, waiting.ecn),

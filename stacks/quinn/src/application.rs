@@ -1,11 +1,11 @@
-//! The applications of the two ends. The client requests a number of bytes over a stream: it writes
-//! this number as 8 bytes in big endian. The server sends the requested number of bytes and ends
-//! the stream.
+//! Implements the applications of the two ends. The client requests a number of bytes over a
+//! stream: it writes this number as 8 bytes in big endian. The server sends the requested number of
+//! bytes and ends the stream.
 
 use bytes::Bytes;
 use quinn_proto::{Connection, Dir, Event, StreamEvent, StreamId, VarInt, WriteError};
 
-/// The application data: a write sends at most this many zeros.
+/// The application data, which consists of zeros. A write sends at most this many zeros.
 static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
 
 /// The application of one endpoint.
@@ -155,7 +155,7 @@ impl Application {
             match stream.write_chunks(&mut [Bytes::from_static(&ZEROS[..piece])]) {
                 Ok(written) => *left -= written.bytes as u64,
                 Err(WriteError::Blocked) => return,
-                // The connection is closing. A later event reports the close.
+                // The connection is closing. A later event reports that it was closed.
                 Err(WriteError::Stopped(_) | WriteError::ClosedStream) => return,
             }
         }

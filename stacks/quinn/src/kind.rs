@@ -1,4 +1,4 @@
-//! quinn as a kind of `[[programs]]` in the simulator.
+//! Registers quinn as a kind of `[[programs]]` in the simulator.
 
 use tailback_engine::crates::Registry;
 use tailback_engine::programs::quic::{BYTES, ECT, QLOG};
@@ -10,8 +10,8 @@ use tailback_sim::Endpoint;
 
 use crate::{Control, Options, Timers, client, server};
 
-/// The options of this stack: options that the kernel engine's `quinn` also has, and options that
-/// exist only in the simulator.
+/// The options of this stack. Some also exist for the kernel engine's `quinn`, and the others exist
+/// only in the simulator.
 static OPTIONS: &[Opt] = &[
     Opt {
         name: "control",

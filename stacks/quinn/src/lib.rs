@@ -1,6 +1,6 @@
-//! quinn-proto, unmodified, as endpoints of tailback's simulator. A client at the receiver's side
-//! downloads over one stream from a server at the sender's side. The program `quinn` of the kernel
-//! engine has the same roles.
+//! Unmodified quinn-proto provides the endpoints of a connection in tailback's simulator. A client
+//! at the receiver's side downloads over one stream from a server at the sender's side. The program
+//! `quinn` of the kernel engine has the same roles.
 //!
 //! ```
 //! use tailback_quinn::{Options, client, server};
@@ -35,9 +35,9 @@
 //!
 //! **Differences from quinn on a host.** There are no sockets. quinn gets each datagram as soon as
 //! it arrives, whereas on a host it reads several datagrams at once. quinn's asynchronous layer
-//! (`quinn`, tokio) is not used, but [`Timers`] models its effect on timers. BBR is missing,
-//! because quinn seeds it from the operating system and has no interface to set the seed. Two runs
-//! with BBR would therefore differ.
+//! (`quinn`, tokio) is not used, but [`Timers`] models its effect on timers. BBR is not available.
+//! quinn seeds BBR with random numbers of the operating system, and this crate cannot set the seed.
+//! Two runs with BBR would therefore differ.
 
 mod application;
 mod kind;
@@ -66,9 +66,10 @@ pub struct Options {
     pub burst: usize,
     /// Whether quinn searches for an MTU above 1200 bytes.
     pub mtu_discovery: bool,
-    /// When timers fire: exactly when they are due, or at the times at which tokio would fire them.
+    /// When timers fire: exactly when they are due, or at the times at which they would fire with
+    /// tokio.
     pub timers: Timers,
-    /// Whether packets are as long as with IPv6.
+    /// Whether packets have the length of IPv6 packets.
     pub ipv6: bool,
     /// Whether the server writes a qlog of its connection ([`Quinn::take_qlog`]). This needs the
     /// feature `qlog`, which is on by default.
@@ -107,7 +108,8 @@ pub enum Timers {
     /// Timers fire when they are due.
     Exact,
     /// Timers fire as with tokio. tokio's timer wheel has a resolution of a millisecond. The system
-    /// call that waits for the next slot of the wheel has the same resolution. Both round times up.
+    /// call that waits for the next slot of the wheel has the same resolution. The timer wheel and
+    /// the system call both round times up.
     Tokio,
 }
 

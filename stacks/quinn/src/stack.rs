@@ -27,8 +27,8 @@ const CLIENT: (Ipv4Addr, u16) = (Ipv4Addr::new(10, 0, 0, 2), 50_000);
 /// Length of connection ids, as in quinn's own generator.
 const CID_BYTES: usize = 8;
 
-/// Name of the qlog. The program of the kernel engine uses the same name for the qlog of its first
-/// connection.
+/// File name of the qlog. The `quinn` program of the kernel engine uses the same name for the qlog
+/// of its first connection.
 const LOG: &str = "server-1.sqlog";
 
 /// An endpoint that runs quinn, with its one connection.
@@ -56,7 +56,7 @@ pub struct Quinn {
     now: Time,
 }
 
-/// Generates pseudo-random connection ids. A mixing function computes them from a counter that
+/// Generates pseudo-random connection ids. A mixing function computes the ids from a counter that
 /// starts at a seed.
 struct Ids(u64);
 
@@ -173,7 +173,7 @@ impl Quinn {
         Some(self.connection.as_ref()?.1.stats())
     }
 
-    /// Returns the qlog of the server's connection and empties it, if the option is set.
+    /// If the option `qlog` is set, returns the qlog of the server's connection and empties it.
     pub fn take_qlog(&self) -> Option<Vec<u8>> {
         self.log.as_ref().map(Log::take)
     }
@@ -309,10 +309,10 @@ impl Endpoint for Quinn {
         self.application.is_done()
     }
 
-    /// Returns the same results that the `quinn` program of the kernel engine writes to its file.
-    /// For a client, this is the rate of the stream: its bytes divided by the time from the start
-    /// to the last byte. For a server with a qlog, it is the number of records that did not fit
-    /// into the qlog.
+    /// Returns the same results that the `quinn` program of the kernel engine writes to its file. A
+    /// client reports the rate of the stream: its bytes divided by the time from the start to the
+    /// last byte. A server with a qlog reports the number of records that did not fit into the
+    /// qlog.
     fn numbers(&self) -> Vec<(&'static str, f64)> {
         let Application::Client { got, .. } = self.application else {
             let lost = self.log.as_ref().map(Log::lost);

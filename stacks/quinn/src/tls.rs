@@ -1,5 +1,5 @@
-//! Deterministic TLS for both endpoints: fixed keys, a fixed certificate, and a constant instead of
-//! random bytes. The handshake and the encryption of packets are real.
+//! Makes TLS deterministic for both endpoints. It has fixed keys, a fixed certificate, and a
+//! constant instead of random bytes. The handshake and the encryption of packets are real.
 //!
 //! The keys are not secret, so do not use this module outside of a simulation.
 
@@ -37,7 +37,7 @@ impl SecureRandom for Constant {
     }
 }
 
-/// X25519 with the same key for both ends.
+/// The key exchange X25519, in which both ends have the same key.
 #[derive(Debug)]
 struct Fixed;
 
@@ -83,7 +83,7 @@ fn provider() -> Arc<CryptoProvider> {
     })
 }
 
-/// Accepts a certificate with any date and chain, and checks its signature.
+/// Accepts a certificate with any date and chain, but checks the signature of the handshake.
 #[derive(Debug)]
 struct AnyCertificate(WebPkiSupportedAlgorithms);
 

@@ -1,5 +1,5 @@
-//! Tests quinn's qlog. Times in the log must be times of the run, two runs must write identical
-//! logs, and the log must not affect the run.
+//! Tests quinn's qlog. Tests the qlog. Its times must be times of the run, two runs must write
+//! identical logs, and the log must not affect the run.
 
 use serde_json::Value;
 use tailback_quinn::{Options, Quinn, client, server};
@@ -59,7 +59,7 @@ fn its_times_are_those_of_the_run() {
         named.filter_map(|record| record["time"].as_f64()).collect()
     };
     let packets = of("transport:packet_sent");
-    // The log contains one packet that the statistics do not count.
+    // The log contains one more packet than the statistics count.
     assert_eq!(packets.len() as u64, sent.path.sent_packets + 1);
     // The server immediately answers the client's first datagram, which arrives after half a round
     // trip.

@@ -1,5 +1,5 @@
-//! Prints the response of smoltcp's congestion controls to lost packets, beside that of tailback's
-//! Linux TCP: `cargo run --release --example response`.
+//! Prints how smoltcp's congestion controls respond to lost packets, and how tailback's Linux TCP
+//! responds to the same losses: `cargo run --release --example response`.
 //!
 //! The link is so fast that no queue builds up. It loses packets with given numbers, so the losses
 //! are the same for all senders. A window is the number of packets that arrive in a round-trip
@@ -16,7 +16,7 @@ const MSS: f64 = 1448.0;
 
 struct Case {
     control: CongestionControl,
-    /// The name of the same congestion control in scenarios.
+    /// The name that scenarios use for this congestion control.
     cc: &'static str,
     rtt_ms: u64,
     seconds: u64,

@@ -1,4 +1,4 @@
-//! smoltcp as a kind of `[[programs]]` in the simulator.
+//! Registers smoltcp as a kind of `[[programs]]` in the simulator.
 
 use smoltcp::socket::tcp::CongestionControl;
 use tailback_engine::crates::Registry;

@@ -43,7 +43,8 @@ pub struct Options {
     /// Congestion control.
     pub control: CongestionControl,
     /// Whether to use Nagle's algorithm, as smoltcp does by default. Without it, smoltcp sends a
-    /// packet as soon as the window allows, even a partial segment, so its packets become short.
+    /// packet as soon as the window allows, even if the packet is only a partial segment. Many
+    /// packets are therefore short.
     pub nagle: bool,
     /// Whether the receiver delays acknowledgements, as smoltcp does by default.
     pub delack: bool,
@@ -74,7 +75,7 @@ const ETHERNET: u16 = 14;
 const PORT: u16 = 5001;
 /// TCP port of the sender.
 const CLIENT: u16 = 49_152;
-/// The application data: a write sends at most this many zeros.
+/// The application data, which consists of zeros. A write sends at most this many zeros.
 static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
 
 /// An endpoint: a smoltcp interface with one TCP socket.
@@ -252,14 +253,14 @@ fn instant(now: Time) -> Instant {
     Instant::from_micros((now.ns() / 1000).cast_signed())
 }
 
-/// The network device of the interface: one packet that has arrived, and packets to send. The
-/// device reuses its buffers.
+/// The network device of the interface. It holds one packet that has arrived, and the packets to
+/// send. The device reuses its buffers.
 #[derive(Default)]
 struct Wire {
     arrived: Vec<u8>,
     has_arrived: bool,
     leaving: VecDeque<Vec<u8>>,
-    /// Buffers of packets that were sent.
+    /// Buffers of packets that were sent, to be reused.
     spare: Vec<Vec<u8>>,
 }
 

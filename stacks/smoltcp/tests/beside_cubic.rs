@@ -70,8 +70,8 @@ fn reno_follows_its_law_for_acknowledged_packets() {
         control: CongestionControl::Reno,
         ..Options::default()
     };
-    // In each round trip, the window grows by a segment. Each acknowledgement is for b = 2
-    // segments. The mean window is then sqrt(3 / (2 b p)) (Mathis et al. 1997).
+    // In each round trip, the window grows by a segment. Each ACK acknowledges b = 2 segments. The
+    // mean window is then sqrt(3 / (2 b p)) (Mathis et al. 1997).
     let delayed = window(&reno);
     assert!(
         (0.88..1.0).contains(&(delayed / 750f64.sqrt())),

@@ -6,7 +6,7 @@ use tailback_str0m::{Options, Str0m, receiver, sender};
 
 const SEEDS: u64 = 5;
 
-/// The end (s) and the capacity (Mbit/s) of each phase.
+/// The phases of a path: the end of each phase (s), and its capacity (Mbit/s).
 type Phases = &'static [(u64, f64)];
 
 /// The name of each path, its number of calls, and its phases.

@@ -1,10 +1,10 @@
 //! Chooses the `Instant` at which runs start, so that str0m's NTP timestamps are reproducible.
 //!
-//! str0m computes with `Instant`. For NTP timestamps it also reads the date of the host, once per
-//! process, and adds differences of `Instant` to it. RTCP reports contain the middle 32 bits of an
-//! NTP timestamp, with the seconds modulo 65536, and str0m computes round-trip times from them. If
-//! the date were another, these round-trip times would be rounded differently. Runs therefore start
-//! at an instant whose date modulo 65536 s is always the same.
+//! str0m computes with `Instant`. For NTP timestamps, it also reads the date of the host once per
+//! process. It then adds differences of `Instant` to this date. RTCP reports contain the middle 32
+//! bits of an NTP timestamp, with the seconds modulo 65536, and str0m computes round-trip times
+//! from them. On another date, these round-trip times would be rounded differently. Runs therefore
+//! start at an instant whose date modulo 65536 s is always the same.
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant, SystemTime};
@@ -21,7 +21,7 @@ const CYCLE: Duration = Duration::from_secs(1 << 16);
 /// Date of the start of a run, modulo `CYCLE`. It is not 0, because a timestamp of 0 means that no
 /// report was received.
 const START: Duration = Duration::from_secs(1000);
-/// Time step of the simulated call that finds out str0m's date.
+/// Time step of the simulated call from which this module learns str0m's date.
 const STEP: Time = Time::from_ms(1);
 
 /// Returns the instant of time 0 of each run.

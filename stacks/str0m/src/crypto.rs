@@ -1,4 +1,5 @@
-//! A crypto provider for str0m that does not encrypt, but keeps the packet lengths of SRTP.
+//! Provides cryptography for str0m that does not encrypt. Packets have the same lengths as with
+//! SRTP.
 //!
 //! The handshake of DTLS is one datagram in each direction. In a real handshake, signatures have
 //! random lengths, so runs would differ.
@@ -41,7 +42,7 @@ pub(crate) fn provider() -> Arc<CryptoProvider> {
     })
 }
 
-/// Returns the certificate of both ends. It is not checked.
+/// Returns the certificate of both ends. Neither end checks it.
 pub(crate) fn certificate() -> DtlsCert {
     DtlsCert {
         certificate: vec![0],
@@ -163,7 +164,7 @@ struct Handshake {
     sends: bool,
     /// When the client sends its datagram again.
     retry: Option<Instant>,
-    /// Outputs to return after the peer's datagram.
+    /// Outputs to return once the peer's datagram has arrived.
     outputs: VecDeque<Step>,
 }
 

@@ -1,4 +1,4 @@
-//! str0m as a kind of `[[programs]]` in the simulator.
+//! Registers str0m as a kind of `[[programs]]` in the simulator.
 
 use tailback_engine::crates::Registry;
 use tailback_engine::programs::stacks::{Build, Setting};

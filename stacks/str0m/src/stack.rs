@@ -35,13 +35,14 @@ pub struct Str0m {
     role: Role,
     /// The instant of the start of the run. `None` means `clock::origin`.
     origin: Option<Instant>,
-    /// State of fastrand's generator between two calls of str0m.
+    /// The state that fastrand's generator must have at the next call of str0m.
     random: u64,
     leaving: VecDeque<Vec<u8>>,
     /// When str0m must be called next.
     due: Option<Time>,
     now: Time,
-    /// Events, including raw packets, if `Str0m::observed` made this endpoint.
+    /// The events of the session, including raw packets. They are collected if `Str0m::observed`
+    /// created this endpoint.
     events: Option<Vec<Event>>,
 }
 
@@ -101,7 +102,8 @@ impl Str0m {
         self.events.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// Returns how many frames the sender has sent, or how many complete frames have arrived.
+    /// For a sender, returns how many frames it has sent. For a receiver, returns how many complete
+    /// frames have arrived.
     pub fn frames(&self) -> usize {
         match &self.role {
             Role::Sender(sender) => sender.source.frames as usize,
@@ -109,7 +111,7 @@ impl Str0m {
         }
     }
 
-    /// Returns the estimates of the bandwidth, bit/s, with the time of each.
+    /// Returns the bandwidth estimates, bit/s, each with its time.
     pub fn estimates(&self) -> &[(Time, f64)] {
         match &self.role {
             Role::Sender(sender) => &sender.estimates,

@@ -1,5 +1,5 @@
-//! The video: a source of frames with an adaptive bit rate, and a viewer that measures the delay of
-//! frames.
+//! Implements the video of a call: a source of frames with an adaptive bit rate, and a viewer that
+//! measures the delay of frames.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -114,7 +114,8 @@ impl Source {
 /// its last packet.
 #[derive(Default)]
 pub(crate) struct Viewer {
-    /// For each incomplete frame, by number: whether each of its packets has arrived.
+    /// The incomplete frames, by number. For each of its packets, a frame stores whether the packet
+    /// has arrived.
     partial: BTreeMap<u32, Vec<bool>>,
     /// The frames that are complete.
     complete: BTreeSet<u32>,

@@ -86,8 +86,8 @@ pub fn impairment_options(kind: &str, set: &[(&str, &str)]) -> Result<Options, V
     Ok(options)
 }
 
-/// Returns a source of constant bit rate over link 0, from time 0 on and without a delay before the
-/// link.
+/// Returns a source of constant bit rate over link 0. It starts at time 0, and its packets reach
+/// the link without delay.
 pub fn cbr(name: &str, rate: u64, set: &[(&'static str, Value)]) -> TrafficPlan {
     let entry = traffic::cbr::ENTRY;
     let mut options = defaults(entry.options);
@@ -110,7 +110,7 @@ pub fn cbr(name: &str, rate: u64, set: &[(&'static str, Value)]) -> TrafficPlan 
     }
 }
 
-/// Returns a plan without warm-up and jitter, in which the timers of all hosts have phase 0.
+/// Returns a plan without warm-up and jitter. The timers of all hosts have phase 0.
 pub fn plan(duration: Time, links: Vec<LinkPlan>, flows: Vec<FlowPlan>) -> Plan {
     Plan {
         duration,

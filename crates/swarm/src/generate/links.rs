@@ -139,7 +139,8 @@ impl Maker {
     }
 
     /// Removes options of a queue at random until the remaining options are valid together, because
-    /// some options exclude each other. With a small probability, leaves an invalid combination.
+    /// some options exclude each other. With a small probability, stops while the combination is
+    /// still invalid.
     fn fitting(&mut self, queue: Value) -> Value {
         let Value::Table(mut queue) = queue else {
             return queue;

@@ -1,9 +1,9 @@
-//! Draws a random scenario from a seed. Most of these scenarios are valid, and a large set of them
-//! uses all keys.
+//! Draws a random scenario from a seed. Most of these scenarios are valid. A large number of them
+//! uses every key at least once.
 //!
 //! Options of algorithms come from the registries, and keys from the JSON Schema. New options and
-//! keys are therefore drawn without a change to this crate. This module only determines values that
-//! depend on each other (times, rates, names, routes). A test fails if a key is never drawn.
+//! keys are therefore drawn without a change to this crate. This module itself draws only values
+//! that depend on each other (times, rates, names, routes). A test fails if a key is never drawn.
 
 mod ends;
 mod links;
@@ -21,7 +21,7 @@ use values::{Taste, bit, entry, ns, of_kind, of_schema, options};
 
 static SCHEMA: LazyLock<Json> = LazyLock::new(json_schema);
 
-/// Values that several parts of a scenario depend on.
+/// Values on which several parts of a scenario depend.
 struct Maker {
     draw: Draw,
     taste: Taste,
@@ -170,7 +170,7 @@ impl Maker {
             "host_jitter",
         ];
         self.rest(&mut root, &SCHEMA, &decided, 0.3);
-        // Draw events last, so that they do not affect the other draws of a seed.
+        // Draw events last, so that they do not change the other values that a seed gives.
         if self.draw.chance(0.05) {
             let events = self.events(root.contains_key("bottleneck"));
             root.insert("events".to_owned(), events);
@@ -238,7 +238,8 @@ impl Maker {
         tcp
     }
 
-    /// Draws a sweep: two values of `path.rtt`, alone or zipped with two durations, and seeds.
+    /// Draws a sweep over two values of `path.rtt` and over seeds. The values may be zipped with
+    /// two durations.
     fn sweep(&mut self) -> Value {
         let mut sweep = Table::new();
         let rtts = vec![ns(self.rtt), ns(self.rtt * 1.5)];
@@ -273,7 +274,7 @@ impl Maker {
                 Value::Float(if other == "max" { 1e6 } else { 0.0 }),
             );
         }
-        // A metric may be of a link or of a flow, but not of both.
+        // A metric may belong to a link or to a flow, but not to both.
         self.maybe(&mut assert, 0.2, "link", |m| {
             Value::String(m.links[0].0.clone())
         });

@@ -20,7 +20,7 @@ pub fn ns(time: f64) -> Value {
     Value::String(format!("{}ns", time.max(0.0) as u64))
 }
 
-/// Writes a rate in bit/s as in a scenario file. The rate is at least 1.
+/// Writes a rate in bit/s as in a scenario file. A rate below 1 bit/s is written as 1 bit/s.
 pub fn bit(rate: f64) -> Value {
     Value::String(format!("{}bit", rate.max(1.0) as u64))
 }

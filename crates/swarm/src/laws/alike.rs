@@ -24,8 +24,8 @@ pub(super) const LAW: Law = Law {
 
 const SEEDS: u64 = 8;
 
-/// Number of standard deviations above which a correlation is an error. One case in three million
-/// exceeds this number by chance.
+/// Number of standard deviations above which a correlation is an error. By chance, one case in
+/// three million exceeds this number.
 const MOST: f64 = 5.0;
 
 fn draw(seed: u64) -> Table {

@@ -1,5 +1,5 @@
-//! Maps names of flows, links and classes to their results, so that runs of scenarios can be
-//! compared when their entries are in a different order.
+//! Maps names of flows, links and classes to their results. With these maps, two runs can be
+//! compared although the entries of their scenarios have different orders.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -13,7 +13,7 @@ use tailback_record::Outcome;
 pub(super) enum Kind {
     /// A flow or a source, or one member of a group.
     End,
-    /// A link, or the link that it implies in the return direction.
+    /// A link, or its copy in the return direction.
     Link,
     Class,
 }

@@ -117,7 +117,7 @@ pub struct Tally {
     pub broken: u64,
 }
 
-/// Limits of a check. A check runs a scenario several times.
+/// Limits of a check. They apply to each of the several runs of a check.
 pub const LIMITS: Limits = Limits {
     events: 40_000,
     memory: 256 << 20,
@@ -125,8 +125,8 @@ pub const LIMITS: Limits = Limits {
     patience: std::time::Duration::from_secs(300),
 };
 
-/// Checks an invariant on the scenarios of the plan's seeds. Calls `told` after each check with the
-/// tally so far, the seed and the verdict.
+/// Checks an invariant on the scenarios of the plan's seeds. After each check, calls `told` with
+/// the tally so far, the seed and the verdict.
 pub fn survey(
     law: &'static Law,
     plan: &swarm::Plan,

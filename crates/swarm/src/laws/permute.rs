@@ -14,8 +14,8 @@
 //!   also start only a few nanoseconds apart.
 //! - The queue that `fq`, `fq_codel`, `fq_pie` and `cake` choose for a flow. Linux hashes addresses
 //!   and ports, but the simulator computes the hash from the seed and the flow's number. If the
-//!   order changes, other flows share a queue, and another one of several queues of equal length is
-//!   chosen. The invariant does not apply to these scenarios.
+//!   order of flows changes, other flows share a queue. Also, of several queues of equal length,
+//!   another queue is chosen. The invariant does not apply to these scenarios.
 
 use std::sync::Arc;
 

@@ -32,8 +32,8 @@ pub(super) const LAW: Law = Law {
 /// Number of other seeds with which a run must have the same result. If it has, the seed is assumed
 /// to have no effect.
 const SEEDS: u64 = 2;
-/// Number of further seeds to try before a difference is reported, because a rare random event may
-/// not happen in the first seeds.
+/// Number of further seeds to try before a difference is reported. A rare random event may not
+/// happen with the first seeds.
 const MORE_SEEDS: u64 = 30;
 
 /// Draws a scenario that rarely uses random numbers.
@@ -125,8 +125,8 @@ fn others(
         return Err(outside("the seed decides something, and there is one flow"));
     }
     let mut root = scenario.clone();
-    // `start_jitter` is the largest start offset. A value of 0 would hide the effect of names, so
-    // use the default.
+    // `start_jitter` is the largest start offset. If the start jitter were 0, names would have no
+    // effect, so use the default.
     root.remove("start_jitter");
     root.remove("warmup");
     let start = |root: &Table| {

@@ -219,7 +219,7 @@ fn link(draw: &mut Draw, near: f64, packet: f64, duration: f64, rtt: f64, tcp: b
     let mut link = Table::from_iter([("rate".to_owned(), rate(near))]);
     if !tcp && draw.chance(0.2) {
         // The rate alternates with 0. If it changed to another rate while a packet is sent, the
-        // packet's end might not be a whole nanosecond.
+        // transmission might not end at a whole nanosecond.
         let mut at = 0.0;
         let steps = (0..2 + draw.below(4)).map(|i| {
             let bits = if i % 2 == 0 { rate(near) } else { text("0bit") };
@@ -302,8 +302,8 @@ fn check(scenario: &Table, _seed: u64, limits: &Limits) -> Check {
 }
 
 /// Returns whether a timer of a flow may have fired: the flow retransmitted a segment, or an ACK
-/// was so late that a probe may have left. A probe is sent after two smoothed round-trip times and
-/// two jiffies.
+/// was so late that a probe may have left. A tail loss probe is sent after two smoothed round-trip
+/// times and two jiffies.
 fn timed(flow: &FlowOutcome) -> bool {
     let shortest = flow.rtt.buckets().next().map_or(0, |(lower, _, _)| lower);
     flow.retransmits + flow.timeouts > 0 || flow.rtt.max().is_some_and(|max| max > 2 * shortest)

@@ -45,8 +45,8 @@ static EVERYTHING: LazyLock<Arc<Plan>> = LazyLock::new(|| {
     scenario.expect("defaults").points.remove(0).plan
 });
 
-/// Reads the description of a guest kernel. For this guest kernel, a plan must either be converted
-/// to a job, or cause errors at positions that exist in the scenario.
+/// Reads the description of a guest kernel. For this guest kernel, the plan must either be
+/// converted to a job, or cause errors at positions that exist in the scenario.
 pub(super) fn kit(bytes: &[u8]) {
     let Ok(kit) = serde_json::from_slice::<Kit>(bytes) else {
         return;
