@@ -46,8 +46,7 @@ static OPTIONS: &[Opt] = &[
     QLOG,
     Opt {
         name: "timers",
-        doc: "Whether timers fire exactly when they are due, or at the next whole millisecond as \
-            with tokio.",
+        doc: "Whether timers fire when they are due, or at the next millisecond as with tokio.",
         kind: Kind::Word(&["exact", "tokio"]),
         default: Some("exact"),
         tc: None,
