@@ -1,7 +1,7 @@
 """Studies that tailback ships: published experiments, sets of scenarios, and a validation.
 
-Studies may use the modules of `tailback` that docs/contributing/studies.md lists. The command line
-finds them through the entry point `tailback.studies`, like studies of other packages.
+Studies may use the modules of `tailback` that docs/contributing/studies.md lists. As for studies of
+other packages, the command line finds these studies through the entry point `tailback.studies`.
 """
 
 from __future__ import annotations

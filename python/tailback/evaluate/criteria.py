@@ -399,8 +399,7 @@ class HarmTo(Asked):
     def outcome(
         self, subject: Subject, request: Request, results: Mapping[str, Results]
     ) -> SectionResult:
-        """Decide whether the tested algorithm harms an incumbent more than another incumbent does.
-        """
+        """Decide whether the tested algorithm harms incumbents more than they harm each other."""
         points = []
         for name in self._names(request):
             own = (results[f"{name}, {what}"] for what in ("alone", "itself", "subject"))

@@ -105,22 +105,23 @@ class Kit:
 
     @property
     def lets_time_pass(self) -> bool:
-        """Whether virtual time advances while a program polls. This needs tailback's kernel patch.
+        """Whether virtual time advances while a program polls, for which tailback patches the
+        kernel.
         """
         return "programs" in self.manifest.get("patches", {})
 
     @property
     def library(self) -> Path:
-        """The preloaded library. The library that is preloaded into the guest kernel's process. It
-        replaces the process's sources of random numbers by a seeded generator. It also replaces the
-        file for the guest's memory by anonymous memory.
+        """The library that is preloaded into the guest kernel's process. It replaces the process's
+        sources of random numbers by a seeded generator. It also replaces the file for the guest's
+        memory by anonymous memory.
         """
         return self.path / LIBRARY
 
     @property
     def launcher(self) -> Path:
-        """The launcher. The launcher, which starts a guest's kernel. It confines the kernel to the
-        files of the kernel's own run.
+        """The launcher, which starts a guest's kernel. It confines the kernel to the files of the
+        kernel's own run.
         """
         return self.path / LAUNCHER
 

@@ -16,8 +16,8 @@ from tailback.errors import TailbackError
 
 GRACE_S = 5.0
 POLL_S = 0.25
-# Variables that would change the result of kbuild. make sets the first variables for its child
-# processes, so a build that `make test` starts would inherit these.
+# Variables that would change the result of kbuild. make sets the first four for its child
+# processes, so a build that `make test` starts would inherit them.
 KBUILD_VARIABLES = (
     "MAKEFLAGS",
     "MFLAGS",

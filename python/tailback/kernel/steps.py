@@ -26,8 +26,7 @@ class Steps:
         self._text = ""
 
     def step(self, text: str, total: float | None = None) -> None:
-        """Begin a step. `total` is the amount of work. Without `total`, the bar shows no progress.
-        """
+        """Begin a step. `total` is the amount of work. Without it, the bar shows no progress."""
         if not self._enabled or text == self._text:
             return
         self._text = text

@@ -133,8 +133,8 @@ def field(path: str) -> Callable[[Mapping[str, Any]], float | None]:
     a."""
     first, *more = path.split(".")
     if not more:
-        # This case is faster. A report reads millions of fields, and most metrics are top-level
-        # fields.
+        # Treat a top-level field separately, because this is faster. A report reads millions of
+        # fields, and most are top-level fields.
         def read_first(part: Mapping[str, Any]) -> float | None:
             value = part.get(first)
             return value if isinstance(value, (int, float)) else None

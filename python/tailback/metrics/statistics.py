@@ -149,8 +149,8 @@ def median(values: Iterable[float]) -> float | None:
 
 
 def nearest_rank(values: Sequence[float], share: float) -> float | None:
-    """Return the smallest value that is not exceeded by at least this share of the values. Return
-    `None` if there are no values.
+    """Return the smallest value that at least this share of the values do not exceed. Return `None`
+    if there are no values.
     """
     if not values:
         return None

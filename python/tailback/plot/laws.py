@@ -53,8 +53,9 @@ def reno(loss: float, _: Conditions) -> float:
 
 
 def cubic(loss: float, at: Conditions) -> float:
-    """Return the mean window of CUBIC, RFC 9438 section 5.1. CUBIC has at least the window of Reno
-    (section 4.3)."""
+    """Return the mean window of CUBIC, RFC 9438 section 5.1. CUBIC's window is never smaller than
+    Reno's (section 4.3).
+    """
     factor = math.sqrt(math.sqrt(SCALABLE * (3 + at.beta) / (4 * (1 - at.beta))))
     return max(factor * math.pow(at.rtt_s / loss, 0.75), reno(loss, at))
 
@@ -114,7 +115,8 @@ def rows(plan: PlotPlan, across: Sequence[float]) -> Rows:
     made: Rows = []
     for number, (column, row, at) in enumerate(curves):
         for order, name in enumerate(laws):
-            # Names of laws are at different places, because the laws themselves may coincide.
+            # Place the names of laws apart from each other, because the curves of laws may
+            # coincide.
             named = (2 + 30 * (order + number)) % (POINTS - 2)
             title = LAWS[name].title + (f", {at.rtt_s * 1e3:g} ms" if several else "")
             for step in range(POINTS):

@@ -150,7 +150,7 @@ def _height(width: float, rows: int, size: Size, letter: float) -> float:
 
 
 def _legend_columns(plan: PlotPlan, size: Size) -> int:
-    """Estimate how many legend entries fit into a row."""
+    """Estimate how many entries of the legend fit into one row."""
     if plan.series is None:
         return 1
     letter = (size.points - 1) * style.POINT

@@ -61,7 +61,7 @@ def _pdf(figure: LaidOut, _title: str) -> bytes:
 
 
 def _html(figure: LaidOut, title: str) -> bytes:
-    """Return a web page with the figure and tooltips, which needs no other files."""
+    """Return a self-contained web page with the figure and tooltips."""
     from tailback.figures import export
 
     scripts = [export.javascript(), _START]
@@ -149,7 +149,7 @@ def writer(target: Path) -> Writer:
 
 
 def save(figure: LaidOut, target: Path, title: str = "") -> Path:
-    """Write a figure to a file. After an error, the file is unchanged."""
+    """Write a figure to a file. If an error occurs, the file does not change."""
     data = writer(target)(figure, title)
     with layout.replacing(target) as part:
         part.write_bytes(data)

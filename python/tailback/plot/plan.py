@@ -106,7 +106,7 @@ class PlotPlan:
         return self._titled("y", (self.y if self.down is None else self.down).label)
 
     def _titled(self, axis: str, label: str) -> str | None:
-        """Return the title of an axis, which says if the scale is logarithmic."""
+        """Return the title of an axis. The title says so if the scale is logarithmic."""
         return f"{label}, log scale" if label and axis in self.log else label or None
 
     @property
@@ -158,8 +158,8 @@ class PlotPanel:
 
     def lines(self, title: str, room: float) -> list[str]:
         """Break a title into lines that fit a length in pixels."""
-        # A title may be slightly longer than its axis, and its letters are a point larger than
-        # labels.
+        # A title may be slightly longer than its axis. Its letters are one point larger than the
+        # letters of labels.
         most = max(8, int(1.2 * room / (LETTER * self.letter)))
         return textwrap.wrap(title, most, break_long_words=False) or [title]
 

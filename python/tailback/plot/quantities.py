@@ -181,7 +181,9 @@ def _distribution(name: str, classes: Collection[str]) -> PlotQuantity | None:
 
 
 def _shown(stored: str) -> tuple[str, str, float]:
-    """Return name, unit and factor with which a stored series is shown. Times are shown in ms."""
+    """Return the name and the unit under which a stored series is shown, and the factor that
+    converts its values to this unit. Times are shown in ms.
+    """
     if stored.endswith("_ns"):
         return f"{stored.removesuffix('_ns')}_ms", "ms", NS_PER_MS
     known = next((entry["unit"] for entry in entries("series") if entry["name"] == stored), "")

@@ -158,7 +158,7 @@ class _Search:
         if asked.x is not None and keyed and not self._is_known(asked.x):
             self._key(asked.x, "--x")
         if asked.y is not None and self.wrong and not self._is_known(asked.y):
-            # Over time, y must be a series, or be left out.
+            # In a figure over time, y must be a series, or be left out.
             self._quantity(asked.y, values.recorded(self.members), "--y")
 
     def _recorded(self, kind: Kind | None) -> Recorded:
@@ -180,7 +180,7 @@ class _Search:
         try:
             quantities.find(word, {}, classes=self.classes, competitor=self.competitor)
         except OfTwoResults:
-            # The quantity exists. A later step reports that it needs two results.
+            # The quantity exists. A later step reports that this quantity needs two results.
             return True
         except InputError:
             return False
@@ -248,8 +248,9 @@ class _Search:
     def _quantities(
         self, kind: Kind | None, recorded: Recorded
     ) -> tuple[Kind, PlotQuantity, str | PlotQuantity | None, str | None]:
-        """Return the kind of plot, the quantity, x (a key, a quantity or None), and for a heat map
-        the key of its rows."""
+        """Return the kind of plot, the quantity, and x (a key, a quantity or None). For a heat map,
+        also return the key of its rows.
+        """
         x, y, color = self.asked.x, self.asked.y, self.asked.color
         kind = kind or self._kind(recorded)
         down = None
@@ -340,7 +341,9 @@ class _Search:
 
     def _are_of_flows(self) -> bool:
         """Return whether several flows share the network and the sweep varies only the names of
-        their algorithms. Rates of flows then tell more than the delay of a queue."""
+        their algorithms. In this case, the throughputs of flows are a better default than the delay
+        of a queue.
+        """
         keys = [key for axis in self.axes for key in axis]
         several = len({flow["name"] for flow in flows_of(self.members[0].run.summary)}) > 1
         named = not any(map(self._numeric, self.axes))
@@ -527,7 +530,7 @@ class _Search:
             self.wanted["link"] = frozenset([first])
             several = []
         waiting = [parts[name] for name in several]
-        # Give colours to names rather than to numbers.
+        # Prefer to show names, not numbers, by colour.
         for axis in sorted(free, key=self._numeric):
             waiting.append(self._axis(axis))
         for dimension in list(waiting):
@@ -535,8 +538,8 @@ class _Search:
                 roles[open_.pop(0)] = dimension
                 waiting.remove(dimension)
         if kind.x == "quantity":
-            # Each combination of the remaining values becomes a dot, so these dimensions need no
-            # role.
+            # Each combination of the remaining values becomes a dot, so the remaining dimensions
+            # need no role.
             return
         for dimension in waiting:
             if self.asked.nothing and dimension.keys:

@@ -78,7 +78,7 @@ def length(text: str, option: str) -> float:
 
 def config(points: float, weight: float = 1.0) -> dict[str, Any]:
     """Return a Vega-Lite configuration with letters of this size and lines of this weight."""
-    # With a larger weight, axes thicken less than curves.
+    # When the weight increases, the lines of axes become thicker by less than the curves do.
     thin = weight**0.5
     title, label = points * POINT, (points - 1) * POINT
     axis = {
@@ -137,7 +137,8 @@ def config(points: float, weight: float = 1.0) -> dict[str, Any]:
             "anchor": "start",
             "offset": 0.6 * title,
         },
-        # The last number below a panel must not touch the first number below the next panel.
+        # Leave space, because the last number below a panel must not touch the first number below
+        # the next panel.
         "facet": {"spacing": round(max(8.0, 8 + 2.5 * (title - 8 * POINT)), 2)},
     }
 

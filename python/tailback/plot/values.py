@@ -62,14 +62,14 @@ def _role(plan: PlotPlan, role: str, member: Member, known: dict[str, str]) -> s
 
 @dataclass(frozen=True)
 class Value:
-    """A number of a flow, link or class of a run."""
+    """One number that belongs to a flow, link or class in a run."""
 
     place: PlotPlace
     value: float
 
 
 def numbers(plan: PlotPlan, quantity: PlotQuantity) -> list[Value]:
-    """Return the numbers of all flows, links or classes that have a number."""
+    """Return a number for every flow, link or class that has one."""
     return [
         Value(place, reading.value)
         for place, reading in readings(plan, quantity)
@@ -360,8 +360,8 @@ def _of_places(sites: Sequence[PlotPlace]) -> pl.DataFrame:
 
 
 def recorded(members: Sequence[Member]) -> Recorded:
-    """Find the recorded series, from one run of each sweep point. Return the scope of each series,
-    and the flows or links that have it.
+    """Find which series were recorded, by reading one run of each sweep point. Return the scope of
+    each series, and the flows or links that have it.
 
     Flows of one table (`count`) count as one flow.
     """

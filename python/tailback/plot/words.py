@@ -90,8 +90,9 @@ _SAME = {
 
 
 def converted(number: float, unit: str, wanted: str) -> float | None:
-    """Convert a number to another unit. Without a unit, return it unchanged. Return None if the
-    units measure different things."""
+    """Convert a number to another unit. If no unit is given, return the number unchanged. Return
+    None if the units measure different things.
+    """
     if unit in ("", wanted):
         return number
     if unit == "%" and not wanted:

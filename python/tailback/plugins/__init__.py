@@ -2,7 +2,8 @@
 traffic or transport stacks.
 
 A plugin is compiled together with the engine's sources into a copy of `tailback._native` that is
-kept in the user's cache. This copy reads and runs the scenarios that name the plugin.
+kept in the user's cache. tailback uses this copy to read and run the scenarios that name the
+plugin.
 
 | module | what it does |
 |---|---|

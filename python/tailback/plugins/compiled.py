@@ -1,13 +1,13 @@
 """Finds the files from which cargo compiles a plugin. Only they are part of the plugin's hash.
 
-These files count: the manifest, Rust sources, everything in `src`, and every file that the Rust
-sources or the manifest name. They name a file if its name, or that of one of its folders, occurs in
-them outside of comments. So a scenario or a baseline beside the sources does not change run ids,
-but a file that a source includes does.
+These files are part of the hash: the manifest, Rust sources, everything in `src`, and every file
+that the Rust sources or the manifest name. A source names a file if the name of the file, or of one
+of the file's folders, occurs in the source outside of comments. Therefore a file that a source
+includes changes run ids. A scenario or a baseline beside the sources does not.
 
-tailback does not compile the plugin to find its files. It may therefore count more files than cargo
-reads, but should not count fewer: with a build script, or if a source computes the path of a file
-that it includes, all files of the folder count.
+tailback does not compile the plugin to find its files. It may therefore include more files than
+cargo reads, but should not include fewer. All files of the folder are included if the plugin has a
+build script, or if a source computes the path of a file that it includes.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _PATH = re.compile(
 
 
 def files(folder: Path, manifest: Mapping[str, Any]) -> Iterator[tuple[str, bytes]]:
-    """Yield the path and content of each file that counts, sorted."""
+    """Yield the path and content of each file that is part of the hash, sorted."""
     every = list(_every(folder))
     sources = {
         path: foreign.read(folder / path)

@@ -1,4 +1,6 @@
-"""Loads modules that were compiled with plugins (copies of `tailback._native`), each once."""
+"""Loads modules that were compiled with plugins, which are copies of `tailback._native`. Each copy
+is loaded only once.
+"""
 
 from __future__ import annotations
 
@@ -29,8 +31,9 @@ _LOCK = threading.Lock()
 
 
 def native_of(scenario: object) -> ModuleType:
-    """Return the compiled module that has read a scenario. Objects of other modules do not work
-    with the scenario."""
+    """Return the compiled module that has read a scenario. Only objects of this module work with
+    the scenario.
+    """
     return _OF.get(type(scenario), _native)
 
 
@@ -39,7 +42,7 @@ def native(folders: Iterable[Path]) -> ModuleType:
     folders = list(folders)
     if not folders:
         return _native
-    # Import these modules only if something may have to be compiled.
+    # Import these modules only when a plugin may have to be compiled.
     from tailback.plugins import crate, workspace
 
     crates = crate.read_all(folders)
@@ -79,7 +82,7 @@ def entries(copy: ModuleType) -> dict[str, list[dict[str, Any]]]:
 
 
 def _load(name: str, path: Path, crates: Sequence[Crate]) -> ModuleType:
-    # The loader derives the name of the init function from the last part of the name.
+    # Python derives the name of the module's init function from the last part of the module's name.
     full = f"tailback.plugins.copy_{name}._native"
     loader = ExtensionFileLoader(full, str(path))
     spec = importlib.util.spec_from_file_location(full, path, loader=loader)

@@ -25,8 +25,8 @@ class Package:
 
 
 def merged(engine: str, plugins: Iterable[str]) -> str:
-    """Merge lock files. If files have compatible versions of a package, keep the engine's version.
-    If the engine does not have the package, keep the version of the first plugin.
+    """Merge lock files. If several lock files have compatible versions of a package, keep the
+    engine's version. If the engine does not have the package, keep the version of the first plugin.
     """
     head, _, _ = engine.partition("[[package]]")
     packages = _packages(engine)
@@ -36,7 +36,8 @@ def merged(engine: str, plugins: Iterable[str]) -> str:
     for text in plugins:
         own = _packages(text)
         for one in own:
-            # Crates by path have no source, and need no entry in the merged file.
+            # A crate that is named by its path has no source, and needs no entry in the merged
+            # file.
             if "\nsource = " in one.text and one.line not in kept:
                 kept[one.line] = one
                 whole.append((one, own))

@@ -76,7 +76,7 @@ def test(crates: Sequence[Crate]) -> list[str]:
 
 @contextmanager
 def _workspace(crates: Sequence[Crate]) -> Iterator[Path]:
-    """Yield a workspace with these plugins, locked against other processes."""
+    """Yield a workspace with these plugins. A lock keeps other processes out of the workspace."""
     engine = sources.find()
     version = hashlib.sha256(f"{engine.root}\n{_native.engine_version()}".encode() + engine.lock)
     folder = cache() / f"workspace-{version.hexdigest()[:12]}"
@@ -201,9 +201,9 @@ def _cargo(crates: Sequence[Crate], folder: Path, command: str, *words: str) -> 
     try:
         # Add the plugins and their dependencies to Cargo.lock, without changing other entries.
         _offline_first(folder, "update", "--workspace")
-        # Give the new Cargo.lock the modification time of the engine's. Cargo.lock is part of the
-        # engine's version hash, so cargo would otherwise compile the engine again for each set of
-        # plugins.
+        # Give the new Cargo.lock the modification time of the engine's Cargo.lock. Cargo.lock is
+        # part of the engine's version hash. With a newer time, cargo would compile the engine again
+        # for each set of plugins.
         old = sources.find().root / "Cargo.lock"
         shutil.copystat(old, folder / "Cargo.lock")
         return _offline_first(folder, command, *words)

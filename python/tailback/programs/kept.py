@@ -57,7 +57,7 @@ def _inside(folder: Path, path: Path) -> bool:
     """Return whether a path is an existing file within a folder, and no part of the path is a
     link."""
     there = os.path.abspath(path)
-    # If a part of the path is a link, the resolved path differs from the path itself.
+    # If any part of the path is a link, resolving the path changes it.
     return os.path.realpath(there) == os.path.join(
         os.path.realpath(folder), os.path.relpath(there, folder)
     ) and Path(there).is_relative_to(os.path.abspath(folder))

@@ -77,8 +77,8 @@ def rtt_unit_ms(trace: Trace, base_ms: float) -> float:
     """Return the unit in which a log gives RTTs, in ms. It is 1 as in the schema, or 1000 if the
     RTTs are in seconds, as quinn logs them.
 
-    `base_ms` is the path's RTT without queues. RTTs far below it would be impossible in ms, so they
-    are in seconds.
+    `base_ms` is the path's RTT without queues. RTTs cannot be shorter than this, so values far
+    below it are in seconds.
     """
     rtts = [value for samples in (trace.smoothed_rtt, trace.latest_rtt) for _, value in samples]
     most = max(rtts, default=0.0)
@@ -94,8 +94,7 @@ def parse(data: bytes, path: Path) -> list[Trace]:
     """
     head = data[:4096]
     named = path.suffix in (".qlog", ".sqlog")
-    # A JSON file may have another format than qlog, but every qlog file contains one of these
-    # words.
+    # A JSON file may have a format other than qlog. Every qlog file contains one of these words.
     if not named and not any(word in head for word in (b'"qlog_', b"qlog:file", b"qlog+json")):
         return []
     traces = [_trace(*log) for log in logs(data, path, WORDS)]
@@ -242,8 +241,8 @@ def over_run(
     """Convert the times of samples to seconds since the start of the run.
 
     `date_s` is the date at time 0 of the run, on the clock that the program reads. If the log has
-    an absolute origin, subtract this date. Otherwise assume that the log begins when the program
-    starts.
+    an absolute origin, subtract this date. If it has no absolute origin, assume that the log begins
+    when the program starts.
     """
     if not samples:
         return []

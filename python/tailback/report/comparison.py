@@ -194,7 +194,9 @@ def _figures(comparison: Comparison, facts: Facts) -> list[Block]:
 
 
 def _is_changed(cell: Cell) -> bool:
-    """Return whether any difference in the compared quantity is flagged as more than noise."""
+    """Return whether at least one difference in the compared quantity is flagged as more than
+    noise.
+    """
     return any(d.flagged for d in cell.differences.values())
 
 
@@ -353,8 +355,9 @@ def _traces_of_point(
 
 
 def _panels(runs: Sequence[Run]) -> list[tuple[str, str, list[str | None], float]]:
-    """Choose the panels. A panel is a tuple: quantity, "flow" or "link", its name in each variant,
-    and the factor to the unit shown."""
+    """Choose the panels. A panel is a tuple: the quantity, "flow" or "link", the name of this flow
+    or link in each variant, and the factor that converts values to the unit of the figure.
+    """
     flows = _called([[f["name"] for f in parts.flows(run.summary)] for run in runs])
     links = _called([[*run.summary["queues"]] for run in runs])
     return [

@@ -26,7 +26,7 @@ class Facts:
     runs: int = 0
     #: Number of seeds of each sweep point.
     seeds: int = 0
-    #: Simulated time of a run, s. Text if it differs between runs.
+    #: Simulated time of a run, s. If the time differs between runs, this is a text.
     duration: str = ""
     #: When measuring starts, as text with its unit.
     warmup: str = ""
@@ -196,7 +196,8 @@ class TableCell:
             return "info"
         if self.error is None:
             return "miss"
-        # Rounding must not fail an error that equals the tolerance.
+        # An error that equals the tolerance passes, even if rounding makes the error slightly
+        # larger.
         return "pass" if abs(self.error) <= self.tolerance * (1 + 1e-9) else "miss"
 
     def json(self) -> dict[str, str | float | int | None]:
@@ -240,7 +241,7 @@ class Report:
         return [b for s in self.sections for b in s.blocks if isinstance(b, ReportFigure)]
 
     def opening(self) -> ReportFigure | None:
-        """Return the figure at the top of the report's page: `first`, or else the first figure."""
+        """Return the figure that the report shows first: `first`, or else the first figure."""
         figures = self.figures()
         return next((f for f in figures if f.id == self.first), next(iter(figures), None))
 
@@ -279,8 +280,9 @@ class Report:
 
 
 def summarise(cells: Sequence[TableCell]) -> list[dict[str, Any]]:
-    """Summarise how far measured values are from published values, by quantity, for `summary` in
-    `reproduce --json`."""
+    """For each quantity, summarise how far measured values are from published values. `reproduce
+    --json` prints the result under `summary`.
+    """
     groups: dict[str, list[TableCell]] = {}
     for cell in cells:
         if cell.error is not None:

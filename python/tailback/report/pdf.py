@@ -51,7 +51,7 @@ _SIZE = re.compile(r'<svg[^>]*?\bwidth="([\d.]+)"[^>]*?\bheight="([\d.]+)"', re.
 
 
 def to_pdf(report: Report, svgs: Mapping[str, str] | None = None) -> bytes:
-    """Return the report as PDF. `svgs` has figures by id, if they are drawn already."""
+    """Return the report as PDF. `svgs` contains figures that are already drawn, by id."""
     if svgs is None:
         svgs = drawing.svgs({f.id: json.dumps(export.spec(f.chart)) for f in report.figures()})
     template = (files("tailback.report") / "templates" / "report.typ").read_bytes()
@@ -59,8 +59,8 @@ def to_pdf(report: Report, svgs: Mapping[str, str] | None = None) -> bytes:
         (root / "report.typ").write_bytes(template)
         (root / "report.json").write_text(json.dumps(_data(report, svgs)), encoding="utf-8")
         for name, svg in svgs.items():
-            # The PDF contains text rather than outlines if the font is the font that was used for
-            # layout.
+            # If Typst uses the font for which the figure was laid out, the PDF contains text
+            # instead of outlines.
             (root / f"{name}.pdf").write_bytes(vl_convert.svg_to_pdf(svg))
         # typst's type annotations do not describe these options.
         compiler: Any = typst.compile
@@ -174,7 +174,7 @@ def _broken(head: str, width: int) -> list[str]:
 
 def _parts(needed: Sequence[int], first: int) -> list[list[int]]:
     """Divide columns into tables that fit at the smallest font size. Each table begins with the
-    same `first` columns.
+    same columns, the first `first` columns.
 
     `needed` has the width of each column in letters.
     """

@@ -23,7 +23,7 @@ _WANTED: ContextVar[bool] = ContextVar("lab", default=True)
 
 @contextmanager
 def without_lab() -> Iterator[None]:
-    """Leave the laboratory out of every report that is written within this block."""
+    """Within this block, write reports without the laboratory."""
     token = _WANTED.set(False)
     try:
         yield

@@ -27,8 +27,9 @@ def words(*titles: str) -> list[Column]:
 
 
 def labels(table: Table) -> int:
-    """Return the number of columns that describe a row. These columns come before the first column
-    of numbers."""
+    """Return how many columns describe the row rather than give numbers. These columns come before
+    the first column of numbers.
+    """
     first = (i for i, column in enumerate(table.columns) if column.align == "right")
     return max(1, min(next(first, 1), len(table.columns)))
 

@@ -7,8 +7,8 @@ and the clock.
         ...                    # delivery.ecn is None if the datagram was dropped
     wake_at = bottleneck.next()
 
-`text` is a scenario with one entry in `[[programs]]`. The results count pushed datagrams as
-datagrams of this program. Times are integers in nanoseconds and begin at 0.
+`text` is a scenario with one entry in `[[programs]]`. In the results, the datagrams that are pushed
+belong to this program. Times are integers in nanoseconds and begin at 0.
 """
 
 from __future__ import annotations

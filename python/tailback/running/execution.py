@@ -67,8 +67,8 @@ def run_loaded(
     competitors to leave out.
 
     If `read_only` is set or the folder cannot be written, nothing is written. Every run must then
-    be stored. The options `seeds`, `engine` and `plugins` had their effect when the scenarios were
-    loaded.
+    be stored. This function ignores the options `seeds`, `engine` and `plugins`, which took effect
+    when the scenarios were loaded.
     """
     root, cores = options.out, options.cores
     if cores > 1:
@@ -146,8 +146,9 @@ def stored(loaded: Sequence[_native.Scenario], root: Path) -> list[Results]:
 def _open(
     root: Path, loaded: Sequence[_native.Scenario], *, read_only: bool
 ) -> _native.Store | None:
-    """Open the store for writing. If the store must not or cannot be written, check that it
-    contains every run, and return None."""
+    """Open the store for writing. If the store is read-only or cannot be written, check that it
+    contains every run, and return None.
+    """
     refused: OSError | None = None
     if not read_only:
         try:
@@ -209,7 +210,7 @@ def _missing(
                 run_id=point.run_id,
                 cost=point.cost,
                 packets=point.packets,
-                # With several cores, each core holds the whole network in memory.
+                # If a run uses several cores, each core holds the whole network in memory.
                 memory=runner.memory(point) * (cores if cores > 1 and point.splits(cores) else 1),
                 label=_label(point),
             )
@@ -262,7 +263,8 @@ def _is_stored(folder: _native.Store, run_id: str) -> bool:
         try:
             _ = StoredRun(folder.path(run_id)).summary
         except InputError as damage:
-            # The hashes match but the content is invalid, so the file was changed deliberately.
+            # The hashes match but the content is invalid, so somebody changed the file
+            # deliberately.
             reason = str(damage)
         else:
             return True
@@ -322,7 +324,8 @@ def _execute(
                     pass
                 else:
                     if run.run_id in failures:
-                        # This run was abandoned and counted as failed, but has finished after all.
+                        # This run was abandoned and counted as failed, but it has finished
+                        # nevertheless.
                         continue
                     done += 1
                     active.pop(run.run_id, None)

@@ -1,8 +1,8 @@
 """A pool of threads. A thread that hangs can be abandoned, because a plugin's code may never
 return.
 
-Compiled code cannot be stopped from outside. The pool therefore abandons a thread that hangs, and
-the thread ends with the process. Other threads continue.
+Python cannot stop compiled code. The pool therefore abandons a thread that hangs, and the thread
+ends with the process. Other threads continue.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Pool(Generic[T]):
 
     def stop(self, doubtful: Iterable[T]) -> None:
         """Drop queued jobs, and wait for running jobs. Do not wait for abandoned jobs, and wait
-        only briefly for those in `doubtful`.
+        only briefly for the jobs in `doubtful`.
         """
         try:
             while True:

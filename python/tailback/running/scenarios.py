@@ -111,7 +111,8 @@ def _loaded(
     plugins: Sequence[Path | str],
 ) -> _native.Scenario:
     if seeds is not None:
-        # Limit the number to 64 bits. The validator rejects the limit itself, too.
+        # Replace a larger number by the largest number of 64 bits. The validator rejects that
+        # number, too.
         seeds = min(arguments.count("seeds", seeds), 2**63 - 1)
     chosen = runner or engines.get("sim")
     wanted = asked.by_scenario(text, name, values, folder)
@@ -157,7 +158,7 @@ def _with_assertions(
 
 
 def _in_file(diagnostic: _native.Diagnostic) -> _native.Diagnostic:
-    """Return the diagnostic unchanged: it already names the place in the scenario's file."""
+    """Return the diagnostic unchanged, because it already names the place in the file."""
     return diagnostic
 
 
@@ -191,7 +192,7 @@ def _read(scenario: Source) -> tuple[bytes, str, Path]:
 
 
 def _meant(path: Path) -> str:
-    """Return a hint at an existing file that the user may have meant."""
+    """If a file with a similar name exists, return a hint that names it."""
     from tailback import examples
 
     if path.name in examples.names() and path.parent == Path():

@@ -136,7 +136,9 @@ Row = tuple[ClockCell, dict[str, ClockMeasures]]
 
 @dataclass(frozen=True)
 class Gaps:
-    """How late packets leave a busy link, compared with departures at exactly the link's rate."""
+    """By how much the departures of packets from a busy link are later than at exactly the link's
+    rate.
+    """
 
     slot_us: float
     count: int
@@ -402,7 +404,7 @@ def page(comparison: ClockComparison) -> str:
 
 
 def _lost(found: Gaps) -> float:
-    """Return the loss of rate in percent that late departures cause."""
+    """Return by how much late departures reduce the link's rate, in percent."""
     return 100 * found.late_mean_us / (found.slot_us + found.late_mean_us)
 
 

@@ -59,7 +59,7 @@ def faults(index: Index, runs: Path, most: int | None = None) -> list[str]:
         try:
             manifest = StoredRun(runs / point.run_id).manifest
         except DamagedResults:
-            # Skip the run, because reading it later reports that it is missing or damaged.
+            # Skip the run. A later step that reads it reports that it is missing or damaged.
             continue
         of_sweep = manifest["engine"] == index.engine and manifest["engine_version"] in versions
         if not of_sweep or manifest["seed"] != point.seed:
@@ -88,8 +88,9 @@ def _disagreeing(
     """Return the indices of sweep points whose value of a key differs from the manifest.
 
     A manifest may name a setting differently than a scenario does. The function therefore compares
-    every manifest entry whose name fits the key. If the values of one such entry agree at all sweep
-    points, nothing differs. Entries that agree too rarely are taken for another setting.
+    all manifest entries that the key may set. If the values of one such entry agree at all sweep
+    points, nothing differs. If an entry agrees at too few sweep points, the function assumes that
+    it is another setting.
     """
     alike = _numbers(values) or all(isinstance(value, str) for value in values)
     if not alike or len(set(map(str, values))) < 2:

@@ -109,7 +109,7 @@ def namesakes(sweep_id: str, root: Path) -> list[str]:
         try:
             begun[file.parent.name] = layout.read_index(file).title, file.stat().st_mtime
         except (DamagedResults, OSError):
-            # The commands that list sweeps warn about damaged indexes.
+            # Do not warn about damaged indexes, because the commands that list sweeps do.
             continue
     title, when = begun.pop(sweep_id, (None, 0.0))
     return [

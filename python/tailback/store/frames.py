@@ -33,7 +33,7 @@ def each(work: Callable[[A], B], items: Sequence[A]) -> list[B]:
     """Return `work(item)` for each item, in order. Many items are processed in parallel."""
     if len(items) < READERS:
         return [work(item) for item in items]
-    # This import is slow, and a few runs do not need it.
+    # This import is slow, and it is not needed for a few runs.
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(READERS) as pool:
@@ -69,7 +69,7 @@ def histograms(runs: Sequence[StoredRun]) -> pl.DataFrame:
 def merged(runs: Sequence[StoredRun], quantity: str, *, link: str | None) -> pl.DataFrame:
     """Return a histogram summed over runs, with the columns lower, width, count.
 
-    Without `link`, use the histogram that belongs to no flow or link.
+    If `link` is not given, use the histogram that belongs to no flow or link.
     """
     import polars as pl
 
@@ -114,7 +114,9 @@ def each_merged(
 def _at_most(
     groups: Sequence[Sequence[StoredRun]], runs: int
 ) -> Iterator[Sequence[Sequence[StoredRun]]]:
-    """Split groups into parts with at most this number of runs each, or with a single group."""
+    """Split groups into parts. Each part has at most this number of runs, unless a single group has
+    more.
+    """
     part: list[Sequence[StoredRun]] = []
     for group in groups:
         if part and sum(map(len, part)) + len(group) > runs:
@@ -145,7 +147,8 @@ def _rows(runs: Sequence[StoredRun], name: str) -> pl.DataFrame:
         files: list[IO[bytes]] = [io.BytesIO(one) for one in data]
         return pl.read_parquet(files)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
-        # Read the files one by one, so that the error names the unreadable file.
+        # Reading all files together failed. Read them one by one, so that the error names the
+        # unreadable file.
         return pl.concat([run.table(name) for run in runs])
 
 

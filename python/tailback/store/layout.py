@@ -4,8 +4,8 @@ The engine writes runs (crates/record). This module writes the indexes of sweeps
 sweeps.
 Every run folder is complete, because it appears in one step.
 
-A file gives the id of its run or sweep. This id is trusted only if it equals the name of the file's
-folder. A folder of results contains no links, and its files name no paths.
+A file contains the id of its run or sweep. This id is trusted only if it equals the name of the
+file's folder. A folder of results contains no links, and its files name no paths.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ class Run:
     path: Path
     #: Id of the run with the standard backoff (`beta_ecn` = `beta`), to which gains are relative.
     baseline: str | None = field(default=None, kw_only=True)
-    #: The sweep's runs by id, so that runs with the same baseline read it only once.
+    #: The sweep's runs by id, in which runs find their baseline run, so that it is read only once.
     beside: Mapping[str, Run] = field(default_factory=dict, kw_only=True, repr=False, compare=False)
     #: Ids of the runs without a competitor, by the competitor's name. Harm is computed from them.
     without: Mapping[str, str] = field(default_factory=dict, kw_only=True)
@@ -336,8 +336,8 @@ class Results:
         measured time. The columns are the parameters, seed, run_id, flow, link, quantity, n (number
         of samples), mean, p1, p25, p50, p75, p99, min, max.
 
-        A sample is valid until the next sample. The mean of the rows of `series()` is different,
-        because rows are denser while a window changes.
+        A sample is valid until the next sample. The unweighted mean of the rows of `series()` is
+        different, because rows are denser while a window changes.
         """
         import polars as pl
 
@@ -454,9 +454,9 @@ class Results:
         `without` is the competitor, for a figure of harm. `width` is the width of the whole figure,
         e.g. "85mm". At this width, letters have `font_size` points [8; 24 on slides]. `begin` and
         `end` ("2s") limit the time range. `x_limits` and `y_limits` ("0:20ms") limit the axes.
-        `rules` ("y=5ms") draws reference lines, and `laws` ("rfc9438") draws what a formula
-        predicts for a probability of loss. `events` ("drops", "marks", "slow-start-exit", "all")
-        draws ticks over time.
+        `rules` ("y=5ms") draws reference lines, and `laws` ("rfc9438") draws the predictions of a
+        formula for the measured probability of loss. `events` ("drops", "marks", "slow-start-exit",
+        "all") draws a tick at the time of each such event.
         """
         from tailback.plot import plot
 
@@ -657,7 +657,7 @@ def _refuse_others(path: Path, index: layout.Index, root: Path) -> None:
 
 def _say_version(path: Path, index: layout.Index) -> None:
     """Warn if the installed engine has another version than the results."""
-    # Import this late, because `running` builds on `store`.
+    # Import this module here and not at the top, because `running` imports `store`.
     from tailback.running import engines
 
     if here := engines.unlike(index.engine, index.engine_version):

@@ -130,8 +130,8 @@ class StoredRun:
     @cached_property
     def _rows(self) -> dict[str, int]:
         # The compiled code has already checked the manifest, and that each table has a number of
-        # rows. Parsing it without further checks takes half the time, which matters in a report of
-        # thousands of runs.
+        # rows. Parsing the manifest without further checks takes half the time, which matters in a
+        # report of thousands of runs.
         files = json.loads(self._folder.manifest)["files"]
         return {name: entry["rows"] for name, entry in files.items() if "rows" in entry}
 

@@ -87,7 +87,7 @@ def each(shape: Shape) -> Shape:
 
 @dataclass(frozen=True)
 class Absent:
-    """A key that a table may lack. If it exists, its value must match the inner schema."""
+    """A key that may be missing in a table. If it exists, its value must match the inner schema."""
 
     shape: Any
 
@@ -141,8 +141,9 @@ _WORDS: Mapping[Any, str] = {text: "text", whole: "whole", number: "number", ide
 
 @cache
 def native_summary() -> _native.Shape:
-    """Return the schema `SUMMARY` as a Rust object, which checks JSON without making Python objects
-    of it."""
+    """Return the schema `SUMMARY` as a Rust object, which checks JSON without converting it to
+    Python objects.
+    """
     return _native.Shape(
         json.dumps(described(SUMMARY)), depth=foreign.MAX_DEPTH, values=foreign.MAX_VALUES
     )

@@ -31,7 +31,7 @@ class Count:
 
 @dataclass(frozen=True)
 class Verified:
-    """What the check of a folder of results has found."""
+    """The findings of the check of a folder of results."""
 
     folder: Path
     counts: dict[str, Count] = field(default_factory=lambda: {kind: Count() for kind in KINDS})
@@ -83,7 +83,7 @@ def verify(root: Path, *, progress: bool | None = None) -> Verified:
             try:
                 damages = _CHECKS.get(kind, marker.damages)(path)
             except OSError as error:
-                # A bad sector, for example, must not stop the check.
+                # An unreadable file, e.g. on a bad sector, must not stop the check.
                 damages = [f"{path}: cannot be read ({error})"]
             count = result.counts[kind]
             if damages:

@@ -99,8 +99,8 @@ def _tuned(plan: SearchPlan, options: RunOptions) -> Tuned:
     base: list[MeasuredCandidate] = []
 
     def measured(candidates: Sequence[Values], start: int, total: int) -> list[MeasuredCandidate]:
-        # Run the unchanged scenario with the first batch, because the report compares it with the
-        # front.
+        # Run the unchanged scenario together with the first batch, because the report compares the
+        # front with it.
         batches = [candidates] if base else [candidates, []]
         last = min(start + len(candidates), total)
         with bars.within(f"candidates {start + 1} to {last} of {total}"):

@@ -42,7 +42,7 @@ def fronts(tuning: Tuned) -> Chart:
     pairs = list(itertools.combinations(goals, 2))
     if not pairs:
         return _course(tuning, goals[0])
-    # Put a goal to maximise on the vertical axis.
+    # If one of the goals is maximised, put it on the vertical axis.
     panels = [
         _pair(tuning, *sorted(pair, key=lambda g: g.direction == "maximise")) for pair in pairs
     ]
@@ -82,7 +82,7 @@ def _pair(tuning: Tuned, across: Goal, up: Goal) -> Chart:
 
     def axis(goal: Goal, key: str) -> dict[str, Any]:
         better = "less" if goal.direction == "minimise" else "more"
-        # Labels are placed by pixels, so the axes must not change.
+        # The positions of labels are computed in pixels, so the axes must not change.
         scale = alt.Scale(domain=list(domains[key]), zero=False, nice=False)
         return {"title": f"{goal.title}, {better} is better", "scale": scale}
 

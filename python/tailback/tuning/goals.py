@@ -35,7 +35,7 @@ class GoalQuantity:
     """Name of the flows, link or class. Empty for the run."""
 
     def is_that(self, other: GoalQuantity) -> bool:
-        """Return whether another quantity means the same number."""
+        """Return whether another quantity refers to the same number."""
         own, their = self.metric, other.metric
         return (own.on, own.path, self.name) == (their.on, their.path, other.name)
 
@@ -81,7 +81,7 @@ class Goal:
 
 @dataclass(frozen=True)
 class Bound:
-    """A condition that a quantity must meet."""
+    """A condition on a quantity: a bound that its value must meet."""
 
     text: str
     quantity: GoalQuantity

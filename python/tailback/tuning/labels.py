@@ -50,9 +50,8 @@ def place(
 ) -> list[Label | None]:
     """Return for each point the centre of its label, or None if the label does not fit.
 
-    Points with an empty text get no label, but the labels of other points do not cover them. The
-    first and the last point are labelled first, because they show in which direction the numbers
-    increase.
+    A point with an empty text gets no label, but no other label may cover the point. The first and
+    the last point are labelled first, because they show in which direction the numbers increase.
     """
     dots = [_Box(x - _DOT, y - _DOT, x + _DOT, y + _DOT) for _, x, y in points]
     taken: list[_Box] = []

@@ -48,7 +48,7 @@ def measure(
         except ScenarioError as error:
             if not batch:
                 raise
-            # Some candidate is invalid, so load each alone to find out which.
+            # At least one candidate is invalid. Load each candidate alone to find out which.
             for i, candidate in enumerate(batch):
                 try:
                     loaded.append((at, [i], plan.load([candidate], seed, seeds)))

@@ -97,7 +97,8 @@ class SearchPlan:
         if seed is not None:
             values.append(("seed", str(seed)))
         with warnings.catch_warnings():
-            # Warnings about single candidates would only distract.
+            # Do not warn about single candidates, because their values are chosen by the search and
+            # not by the user.
             warnings.simplefilter("ignore", ScenarioWarning)
             return scenarios.load(
                 self.scenario, values, seeds or self.seeds, self.runner, plugins=self.plugins
@@ -252,14 +253,15 @@ class _Reader:
 
     def _bases(self, path: str, words: Sequence[Word]) -> list[float | str]:
         """Return values of a path in base units."""
-        # The ends of a range may be equal, but a sweep must not repeat a value.
+        # The ends of a range may be equal. A sweep must not repeat a value, so pass the value only
+        # once.
         distinct = list(dict.fromkeys(words))
         loaded = self.load([("sweep", toml.value({path: distinct}))], 1)
         values = dict(zip(distinct, (p.params[path] for p in loaded.points), strict=True))
         return [values[word] for word in words]
 
     def _accepts(self, path: str, words: Sequence[Word], option: str) -> bool:
-        """Return whether the scenario accepts these values, and note the error if not."""
+        """Return whether the scenario accepts these values. If not, collect the error."""
         try:
             self._bases(path, words)
         except ScenarioError as error:

@@ -97,8 +97,9 @@ class Point:
         return "the 95 % interval of the difference has 0 in it"
 
     def standing(self, goals: Sequence[Goal]) -> Standing:
-        """Return the answer for all goals together. It is not "no worse" while any goal may be
-        worse."""
+        """Return the answer for all goals together. The answer is not "no worse" as long as any
+        goal may be worse.
+        """
         answers = {self.answer(goal) for goal in goals}
         if "worse" in answers:
             return "worse"

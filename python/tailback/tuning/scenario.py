@@ -19,7 +19,7 @@ _SWEEP = re.compile(r"""^\s*\[\[?\s*["']?sweep["']?\s*[.\]]""")
 
 
 def text(plan: SearchPlan, values: Values, what: str) -> str:
-    """Return the file with these values set."""
+    """Return the text of the file with these values set."""
     body = _without_sweep(plan.defaults.text)
     sets = {path: _literal(word) for path, word in plan.sets}
     lines = [f"# {line}" for line in what.splitlines()]

@@ -56,7 +56,8 @@ def _search(plan: SearchPlan, measure: Measure, journal: Path) -> list[Tried]:
     from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
     from optuna.trial import TrialState
 
-    # Optuna's journal would sync to disk at each step, so write the study once at the end.
+    # Optuna's journal would sync to the disk at each step. Keep the study in memory and write it
+    # once at the end.
     storage = optuna.storages.InMemoryStorage()
     study = optuna.create_study(
         storage=storage,
@@ -101,7 +102,9 @@ def _search(plan: SearchPlan, measure: Measure, journal: Path) -> list[Tried]:
 
 
 def _with_front(study: Study, candidates: Sequence[Tried]) -> list[Tried]:
-    """Mark the candidates of the Pareto front. Of equal candidates, only the first is marked."""
+    """Mark the candidates of the Pareto front. If several candidates are equal, only the first is
+    marked.
+    """
     numbers = {trial.number + 1: trial.values for trial in study.best_trials}
     seen: set[tuple[object, ...]] = set()
     marked = []

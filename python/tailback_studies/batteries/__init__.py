@@ -1,4 +1,5 @@
-"""Sets of scenarios with which versions of an algorithm are compared. Each set is a package.
+"""Sets of scenarios. Running a set with several versions of an algorithm compares the versions.
+Each set is a package.
 
 To add a set of scenarios, write a package that defines `BATTERY`, and add a line to
 `tailback_studies.BATTERIES`.
@@ -88,8 +89,8 @@ class Battery(Protocol):
         """Values that a quick run sets, by path, if any variant runs on the kernel engine."""
 
     def keeps(self, file: str, row: Row, *, on_kernel: bool) -> bool:
-        """Return whether a quick run includes this step of a sweep's axis. `file` is the name of
-        the scenario file without its ending.
+        """Return whether a quick run includes this step, which is a value on an axis of the sweep.
+        `file` is the name of the scenario file without its ending.
 
         `on_kernel` tells whether any variant runs on the kernel engine.
         """
@@ -111,8 +112,9 @@ def get(name: str) -> Battery:
 
 
 def choose(battery: Battery, words: Sequence[str]) -> list[Part]:
-    """Return the parts that these names or groups select, in the set's order. Without names,
-    return all."""
+    """Return the parts that these names or groups select, in the set's order. Without names, return
+    all parts.
+    """
     valid = [word for part in battery.parts for word in (part.group, part.name) if word]
     for word in words:
         if word not in valid:

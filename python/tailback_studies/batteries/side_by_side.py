@@ -249,7 +249,8 @@ def _sweep(
     table: Mapping[str, Any], presets: Sequence[Preset], keeps: Callable[[Row], bool] | None
 ) -> dict[str, Any] | None:
     """Return a file's sweep, reduced to the steps that `keeps` accepts. Return `None` if the sweep
-    stays as it is."""
+    does not change.
+    """
     axes = _axes(table.get("sweep", {}))
     added = [preset.by_row for preset in presets if preset.by_row]
     if not axes or not (keeps or added):

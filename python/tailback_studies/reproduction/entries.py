@@ -63,8 +63,7 @@ class Entry:
     def chance(self) -> bool:
         """Whether the published value is in the 95 % prediction interval of one more run.
 
-        The authors made only one run, so a miss within this range cannot be distinguished from
-        chance.
+        The authors made only one run, so an error within this interval may be due to chance.
         """
         n, known = len(self.values), self.cell.published
         if n < LEAST_SEEDS or known is None:

@@ -189,8 +189,8 @@ class Reproduction(Experiment):
         study = self.study(request)
         flat = [job for group in study.jobs.values() for job in group]
         with warnings.catch_warnings():
-            # The publication determines the set-up, so the user cannot act on a warning about phase
-            # effects.
+            # Suppress warnings about phase effects. The publication determines the set-up, so the
+            # user cannot change it.
             warnings.filterwarnings("ignore", ".*phase effects", ScenarioWarning)
             results = iter(run_jobs(flat, replace(options, seeds=None)))
         groups = {name: [next(results) for _ in group] for name, group in study.jobs.items()}

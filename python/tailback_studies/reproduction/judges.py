@@ -2,8 +2,9 @@
 such file.
 
 The page docs/evidence/trust.md is made from these files. The column `within` counts the values
-within the limit. `within_or_chance` also counts values that miss the limit by chance. This column
-is empty with fewer than five seeds."""
+within the limit. `within_or_chance` also counts values that exceed the limit by an amount that
+chance explains. This column is empty with fewer than five seeds.
+"""
 
 from __future__ import annotations
 

@@ -12,7 +12,8 @@ from tailback_studies.reproduction.published import OPENING
 
 @dataclass(frozen=True)
 class Page:
-    """A page. Its top lists what applies to all runs, such as the engine and the number of seeds.
+    """A page. The top of the page lists facts about all runs, such as the engine and the number of
+    seeds.
 
     The page shows figures of the experiment's report, and refers to them by id."""
 
@@ -41,8 +42,9 @@ class Page:
     def with_figure(self, report: Report) -> Page:
         """Return the page, with the report's opening figure if it has no other figure.
 
-        Leave out the figure's line about its runs, which readers could mistake for the runs of the
-        whole page."""
+        Leave out the line that describes the figure's runs, because readers could think that it
+        describes the runs of the whole page.
+        """
         figure = report.opening()
         blocks = (block for section in self.sections for block in section.blocks)
         if figure is None or any(isinstance(block, ReportFigure) for block in blocks):

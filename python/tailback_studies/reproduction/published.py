@@ -182,7 +182,7 @@ def page(whole: Whole, name: str, judges: Sequence[Judge]) -> str:
 
 
 def _figure(whole: Whole) -> Iterator[str]:
-    """Yield the first figure, and its caption, which is the text after the figure."""
+    """Yield the first figure, then the text after the figure, which is its caption."""
     for section in whole.sections:
         for block, after in itertools.pairwise([*section.blocks, {}]):
             if "figure" in block:
@@ -200,7 +200,7 @@ class _Room:
         self._parts = parts
 
     def add(self, heading: str, texts: Sequence[str]) -> bool:
-        """Add all texts under a heading if they all fit. Return whether they were added."""
+        """If all texts under a heading fit, add them. Return whether they were added."""
         new = [heading, *texts]
         fits = bool(texts) and sum(map(_count, [*self._parts, *new])) <= self._words
         if fits:

@@ -1,5 +1,6 @@
-"""Makes a table of the runs of each part of an experiment, for pages whose parts differ in seeds or
-duration. The page's other tables then need no captions about their runs."""
+"""Makes a table that describes the runs of each part of an experiment. Pages show it if the parts
+differ in seeds or duration. The page's other tables then need no captions about their runs.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ def table(made: Mapping[str, Facts]) -> Table:
 
 
 def bare(blocks: Iterable[Block]) -> list[Block]:
-    """Return the texts, and the tables without captions about their runs."""
+    """Return the texts and the tables, but remove the tables' captions about their runs."""
     return [
         replace(block, facts=Facts()) if isinstance(block, Table) else block
         for block in blocks

@@ -1,13 +1,14 @@
 """Finds out why the engines differ in a scenario by more than a limit.
 
 One of four checks gives the cause. First: the engines differ if identical flows are compared one by
-one, but agree if these are sorted by throughput. Then chance decides which flow is slow. Second:
-runs of one engine with different seeds differ as much as the two engines. Then the difference is
-noise. Third: the engines agree on average over neighbours, which are scenarios with RTTs 1 or 2 %
-longer or shorter. Then one engine has a phase effect in this scenario. Fourth: with more seeds, the
-values of both engines form the same few groups, with gaps wider than the limit. Then the seed
-decides in which group a run settles. For example, DCTCP's window freezes if alpha is too small to
-reduce it by a segment. Otherwise the cause is unknown."""
+one, but agree if the flows are sorted by throughput. Then chance decides which flow is slow.
+Second: runs of one engine with different seeds differ as much as the two engines. Then the
+difference is noise. Third: the engines agree on average over neighbours, which are scenarios with
+RTTs 1 or 2 % longer or shorter. Then one engine has a phase effect in this scenario. Fourth: with
+more seeds, the values of both engines form the same few groups, with gaps wider than the limit.
+Then the seed decides in which group a run settles. For example, DCTCP's window freezes if alpha is
+too small to reduce it by a segment. Otherwise the cause is unknown.
+"""
 
 from __future__ import annotations
 
@@ -149,8 +150,8 @@ def neighbours(
     seeds: int | None = None,
     stored: bool = False,
 ) -> dict[str, list[Cell]]:
-    """Measure the neighbours of some scenarios. `rtts` has their round-trip times relative to the
-    scenario's.
+    """Measure the neighbours of some scenarios. `rtts` has the neighbours' round-trip times,
+    relative to the scenario's round-trip time.
 
     The neighbours have as many seeds as the scenarios unless `seeds` is given. `stored` uses only
     stored runs."""
@@ -197,8 +198,9 @@ def seeds_of(centre: Cell) -> int:
 def around(
     queue: grid.GridQueue, centre: Cell, factors: Sequence[float] = RTTS
 ) -> dict[str, object]:
-    """Return the changes to a queue's scenario file for the neighbours of a scenario: its rate,
-    values that depend on the rate, and other round-trip times."""
+    """Return the changes to a queue's scenario file that give the neighbours of a scenario. They
+    set the scenario's rate, values that depend on this rate, and other round-trip times.
+    """
     rtts = [f"{factor * centre.rtt_s * 1e9:.0f}ns" for factor in factors]
     if queue.fixed:
         return {"sweep": {"path.rtt": rtts}}

@@ -5,12 +5,13 @@ Every number is a mean over seeds. The noise of a number is the half-width of th
 interval of the difference of the engines' means (Welch).
 
 The error of a competing flow is relative to its fair share, which is the link's rate divided by the
-number of flows. Identical flows, which the scenario does not distinguish, are compared one by one
-and also sorted by throughput. Sorting compares, for example, the slowest quarter on one engine with
-the slowest quarter on the other engine. If a hash assigns flows to queues, the seed decides which
-flows share a queue and are slow. Only sorted flows can then agree. Single sorted flows are too
-noisy. Even in the simulator alone, the mean throughput of the fourth-slowest flow differs by 20 %
-between two small sets of seeds."""
+number of flows. Flows that the scenario does not distinguish count as identical. They are compared
+one by one, and also sorted by throughput. Sorting compares, for example, the slowest quarter on one
+engine with the slowest quarter on the other engine. If a hash assigns flows to queues, the seed
+decides which flows share a queue and are slow. Only sorted flows can then agree. Single sorted
+flows are too noisy. Even in the simulator alone, the mean throughput of the fourth-slowest flow
+differs by 20 % between two small sets of seeds.
+"""
 
 from __future__ import annotations
 
@@ -91,7 +92,8 @@ class Measure:
         if not half:
             return None
         first, last = (math.fsum(part) / half for part in (self.kernel[:half], self.kernel[-half:]))
-        # The standard error of a mean is proportional to 1 / sqrt(number of seeds).
+        # Scale the difference, because the standard error of a mean is proportional to 1 /
+        # sqrt(number of seeds).
         return abs(self._relative((first - last) * math.sqrt(half / len(self.kernel))))
 
     @property
@@ -258,7 +260,8 @@ def _throughput(flow: int) -> Callable[[Summary], float | None]:
 
 def _in_order(flows: Sequence[int], part: int, parts: int) -> Callable[[Summary], float | None]:
     """Return a function that sorts these flows by throughput, slowest first, and divides them into
-    `parts` parts. It returns the mean of one part."""
+    `parts` parts. The returned function gives the mean of one part.
+    """
     first, last = (len(flows) * end // parts for end in (part, part + 1))
 
     def value(summary: Summary) -> float:

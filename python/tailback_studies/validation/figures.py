@@ -114,8 +114,8 @@ def _rows(cells: Sequence[Cell]) -> pl.DataFrame:
                     "at": _place(*_at(cell)),
                     "quantity": limit.quantity,
                     "error": max(-999.0, min(999.0, error)),
-                    # A scenario within its absolute limit must not look bad, even if its relative
-                    # error is large.
+                    # Do not colour a scenario as bad if it is within its absolute limit, even if
+                    # its relative error is large.
                     "over": max(-1.0, min(1.0, over)) if near else over,
                     "text": _short(error),
                     "missed": limit.missed(cell),
@@ -125,8 +125,9 @@ def _rows(cells: Sequence[Cell]) -> pl.DataFrame:
 
 
 def _at(cell: Cell) -> tuple[float, float]:
-    """Return the rate and the round-trip time of a scenario for the figure's axes. Rate and
-    round-trip time are 0 if the queue has only one rate and RTT."""
+    """Return the rate and the round-trip time of a scenario for the figure's axes. If the queue has
+    only one rate and one round-trip time, both are 0.
+    """
     return (0.0, 0.0) if cell.queue in FIXED else (cell.rate_bit, cell.rtt_s)
 
 

@@ -57,8 +57,9 @@ class GridQueue:
 
     @property
     def point(self) -> tuple[float, float]:
-        """Rate in bit/s, at the start if it has steps, and round-trip time in s of a fixed
-        scenario."""
+        """The rate in bit/s and the round-trip time in s of a fixed scenario. If the rate has
+        steps, this is the rate at the start.
+        """
         with self.file.open("rb") as file:
             scenario = tomllib.load(file)
         rate = scenario["bottleneck"]["rate"]
@@ -91,7 +92,8 @@ def fast(limit: str) -> GridQueue:
 
 ALONE = (("reno",), ("cubic",))
 MIXED = (*ALONE, ("reno", "cubic"))
-# DCTCP runs in queues that mark, and in one queue that does not mark, where it behaves like Reno.
+# DCTCP runs in queues that mark. It also runs in one queue that does not mark, in which DCTCP
+# behaves like Reno.
 EVERY = (*MIXED, ("dctcp",), ("reno", "dctcp"), ("cubic", "dctcp"))
 # Flows without ECN beside DCTCP. WRED has separate curves for packets with and without ECN.
 WEIGHTED = (("reno",), ("dctcp",), ("reno", "dctcp"), ("cubic", "dctcp"), ("reno", "reno"))

@@ -109,7 +109,7 @@ def by_flow(validation: Validation) -> Table:
             c for c in validation.cells if len(c.mix) > 1 and family in ("all", FAMILY[c.queue])
         ]
         flows = [m for cell in cells for m in cell.of(THROUGHPUT.quantity)]
-        # In a scenario without identical flows, nothing is sorted, so each flow counts alone.
+        # A scenario without identical flows has nothing to sort, so count each flow by itself.
         parts = [m for c in cells for m in c.of(ORDER.quantity) or c.of(THROUGHPUT.quantity)]
         if flows:
             rate = sum(map(OF_RATE.within, flows))

@@ -1,7 +1,8 @@
 """Defines the goals for the agreement of the engines, and decides whether they hold.
 
-A goal holds if enough scenarios are within its limit. A second number also counts scenarios whose
-error is at most their noise. Estimating the noise needs five seeds."""
+A goal holds if enough scenarios are within its limit. A second count also includes scenarios whose
+error is at most as large as their noise. Estimating the noise needs five seeds.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +70,7 @@ LIMITS = (
     Limit("marks and drops", "signals", 0.20, 0.90),
     Limit("throughput ratio of two flows", "ratio", 0.15, 0.90),
     Limit("mean completion time of requests", "completion", 0.10, 0.90),
-    # Retransmissions are counted at the senders, but the marks and drops above at the queue.
+    # Senders count retransmissions, whereas the queue counts the marks and drops above.
     Limit(*("retransmissions of all flows", "retransmits", 0.20, 0.90), absolute=5, unit="packets"),
 )
 """The limits of every scenario."""
@@ -220,7 +221,8 @@ def misses(cells: Sequence[Cell]) -> list[Miss]:
         for limit in LIMITS:
             beyond = limit.misses(cell)
             if beyond:
-                # Prefer a measure beyond noise to a larger measure within noise.
+                # Choose a measure whose error exceeds noise before a measure whose larger error is
+                # within noise.
                 worst = max(beyond, key=lambda m: (not m.inside_noise, abs(m.error)))
                 breaches.append(Miss(cell, limit, worst, len(beyond)))
     return sorted(breaches, key=lambda miss: (-miss.size, miss.cell.id, miss.limit.quantity))

@@ -137,8 +137,7 @@ _WHOLE = {"low": 0.0, "p25": 0.25, "p50": 0.5, "p75": 0.75, "high": 1.0}
 
 
 def nearest(samples: Sequence[float], counts: Sequence[int], share: float) -> float:
-    """Return the smallest value that is not exceeded by at least this share of the weighted values.
-    """
+    """Return the smallest value that at least this share of the weighted values do not exceed."""
     wanted, seen = share * sum(counts), 0
     for value, count in zip(samples, counts, strict=True):
         seen += count

@@ -39,8 +39,9 @@ class _Curves:
 
 
 def draw(plan: PlotPlan) -> PlannedDrawing:
-    """Draw each series as a line: every sample of a single run, or means over seeds in equal
-    intervals."""
+    """Draw each series as a line. The line shows every sample of a single run, or means over seeds
+    in equal intervals.
+    """
     names = quantities.STATES.get(plan.y.stored)
     frame = _within(plan, values.over_time(plan, plan.y))
     if names is not None:
@@ -137,8 +138,9 @@ def _named(names: Sequence[str]) -> tuple[alt.Scale, alt.Axis]:
 
 
 def _within(plan: PlotPlan, frame: pl.DataFrame) -> pl.DataFrame:
-    """Keep the samples between `--from` and `--to`. Of a state, also keep the last sample before
-    `--from`, moved to `--from`."""
+    """Keep the samples between `--from` and `--to`. If the quantity is a state, also keep the last
+    sample before `--from`, and move it to `--from`.
+    """
     import polars as pl
 
     begin, end = plan.look.begin_s, plan.look.end_s
@@ -155,7 +157,7 @@ def _within(plan: PlotPlan, frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _first_run(plan: PlotPlan, frame: pl.DataFrame) -> pl.DataFrame:
-    """Keep the first run of each curve, because states with names have no mean."""
+    """Keep only the first run of each curve, because states with names have no mean."""
     import polars as pl
 
     if frame.is_empty():
@@ -250,7 +252,7 @@ def _rug(
 def _curves(
     frame: pl.DataFrame, ends_s: Mapping[tuple[int, str], float], *, held: bool, named: bool
 ) -> _Curves:
-    """Return every sample if each curve shows a single run and the figure has enough pixels.
+    """If each curve shows a single run and the figure has enough pixels, return every sample.
 
     Otherwise return the mean of each time interval."""
     import polars as pl

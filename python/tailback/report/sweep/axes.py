@@ -47,7 +47,7 @@ class SweepAxis:
 
 @dataclass(frozen=True)
 class Roles:
-    """Which axes of a sweep to show along x, by colour and by panel."""
+    """Says which axes of a sweep are shown along x, by colour and by panel."""
 
     x: SweepAxis | None
     colour: SweepAxis | None
@@ -59,7 +59,8 @@ class Roles:
 
     def in_a_row(self) -> int:
         """Return how many panels to place in a row. If panels show several axes, this is the number
-        of values of the last of these axes. 0 means that no number is fixed."""
+        of values of the last axis. 0 means that the layout may choose the number.
+        """
         last = len(self.panels[-1].levels) if len(self.panels) > 1 else 0
         return last if 2 <= last <= MOST_IN_A_ROW else 0
 

@@ -93,7 +93,7 @@ def _table(groups: Sequence[Sequence[Run]], what: str, facts: Facts) -> Table | 
             numbers.append([with_spread(_over_seeds(by_run, i, m)) for m in metrics])
     if not labels:
         return None
-    # Print a label that all rows share only once.
+    # If all rows have the same label, print it only once.
     same = [i for i in range(len(heads)) if len({row[i] for row in labels}) == 1]
     same = same if len(labels) > 1 else []
     # Leave out columns in which every value is 0 or missing.
@@ -186,9 +186,9 @@ def _is_read(metric: Metric, seeds: Sequence[Part]) -> bool:
 def csv_of(groups: Sequence[Sequence[Run]]) -> str:
     """Return CSV with a row for each metric of each flow, link or class at each sweep point.
 
-    A row has the unrounded mean over seeds, half the width of its 95 % interval, the number of
-    seeds with a value, and the number of all seeds. If transfers did not finish, it also has a
-    lower bound of the mean.
+    A row has the unrounded mean over seeds and half the width of its 95 % interval. It also has the
+    number of seeds with a value, and the number of all seeds. If transfers did not finish, it also
+    has a lower bound of the mean.
     """
     paths = list(dict.fromkeys(path for group in groups for path in group[0].params))
     out = io.StringIO()

@@ -64,8 +64,8 @@ def _figure(
 ) -> ReportFigure | None:
     rows = series.filter(pl.col("flow") == name)
     program = next(p for p in parts.programs(run.summary) if p["name"] == name)
-    # If the program's RTTs are not those of TCP, its TCP connection carries only control messages,
-    # so leave it out.
+    # If the program reports RTTs of another protocol than TCP, its TCP connection carries only
+    # control messages. Leave out this connection.
     kernels = rows if program["rtt_of"] == "tcp" else rows.clear()
     logs = list(_logs(run, name))
     rtt: dict[str, pl.DataFrame] = {
@@ -160,7 +160,7 @@ def _date_s(run: Run, plan: Mapping[str, Any]) -> float:
     """Return the date at time 0 on the clock that the program reads, seconds since 1970.
 
     In a guest, time 0 is later than the date of the scenario, because the guest prepares the run
-    first. Runs of earlier versions did not record it.
+    first. Earlier versions of tailback did not record this date.
     """
     guest = (run.manifest.get("environment") or {}).get("guest") or {}
     recorded = guest.get("clock_at_start_ns")

@@ -31,7 +31,8 @@ def figures(groups: Sequence[Sequence[Run]], facts: Facts) -> list[Block]:
     if len(groups) < 2:
         chosen = {"": groups[0][0]} if groups else {}
     else:
-        # Often neither end of a sweep shows the result of interest, such as the best target.
+        # Show the middle, too, because the result of interest, such as the best target, is often at
+        # neither end of a sweep.
         middle = {"middle": groups[len(groups) // 2][0]} if len(groups) > 2 else {}
         chosen = {"first": groups[0][0], **middle, "last": groups[-1][0]}
     made = [_figure(run, n, which, facts) for n, (which, run) in enumerate(chosen.items(), 1)]
@@ -107,8 +108,8 @@ def _while_sending(series: pl.DataFrame, flows: Sequence[str], run: Run) -> pl.D
 def _rates(series: pl.DataFrame, flows: Sequence[str], run: Run) -> pl.DataFrame:
     """Compute the throughput in equal intervals of the run."""
     interval = run.manifest["canonical"]["record"]["interval"]
-    # Each interval has the same number of samples. Otherwise the rate would seem to change from one
-    # interval to the next.
+    # Choose intervals that all have the same number of samples. Otherwise the rate would seem to
+    # change from one interval to the next.
     samples = max(1, round(run.summary["duration_s"] * 1e9 / BINS / interval))
     width = samples * interval
     return (

@@ -232,7 +232,8 @@ class _Batch:
                 self._taken.put((run, error))
 
         def back(_: Future[Any]) -> None:
-            # The closed thread pool rejects a result that arrives after the end of the batch.
+            # If a result arrives after the end of the batch, the thread pool is closed and rejects
+            # it.
             with contextlib.suppress(RuntimeError):
                 self._pool.submit(take)
 
@@ -333,7 +334,7 @@ def _gone(address: str) -> str:
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Silence Dask's log of connections, because this module prints what matters."""
+    """Silence Dask's log of connections, because this module itself reports lost connections."""
     # Import distributed before changing log levels, because its import sets them.
     import distributed  # noqa: F401
 

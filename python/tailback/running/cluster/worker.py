@@ -91,7 +91,7 @@ def play(order: Order) -> Answer:
 
 
 def sizes(answer: Answer) -> dict[str, int] | Lost:
-    """Return the sizes of a run's files, to fetch a large run in pieces."""
+    """Return the sizes of a run's files, so that the client can fetch a large run in pieces."""
     if isinstance(answer, Lost):
         return answer
     return {name: len(data) for name, data in answer.items()}
@@ -122,7 +122,7 @@ def _read(recipe: ScenarioRecipe, scratch: Path) -> tuple[_native.Scenario, list
 
 
 def _load(recipe: ScenarioRecipe, scratch: Path) -> _native.Scenario:
-    # Nest the folder so deeply that ".." in file names stays inside the temporary folder.
+    # Nest the folder so deeply that a file name with ".." cannot lead out of the temporary folder.
     deep = max((name.count("..") for name, _ in recipe.files), default=0)
     folder = scratch.joinpath("files", *["in"] * deep)
     folder.mkdir(parents=True)

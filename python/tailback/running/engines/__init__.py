@@ -95,7 +95,7 @@ def unlike(name: str, version: str) -> str:
     """
     from tailback.store.versions import engine_of, hashes_of
 
-    # For the simulator, skip `versions`, which also looks for guest kernels.
+    # For the simulator, do not call `versions`, because it also looks for guest kernels.
     has = {get(name).version} if name == "sim" else versions().get(name, set())
     if has and engine_of(version) not in has:
         return f"{name} {', '.join(sorted(has))}"
@@ -103,8 +103,7 @@ def unlike(name: str, version: str) -> str:
 
 
 def _unlike_crates(stored: Mapping[str, str]) -> str:
-    """Return this command's plugins whose hashes differ from those of the same plugins in the
-    stored run."""
+    """Return the plugins of this command that the stored run also used, but with another hash."""
     from tailback.plugins import asked, crate
 
     folders = asked.by_environment() if stored else []

@@ -61,8 +61,8 @@ class Kernel:
 
     @cached_property
     def has(self) -> str:
-        """JSON that describes what this kernel supports, and what other kernels that a scenario may
-        name support.
+        """JSON that describes what this kernel supports. It also describes what the other kernels
+        that a scenario may name support.
 
         The Rust code that plans the guest's set-up reads it.
         """
@@ -218,7 +218,7 @@ class Kernel:
                 memory_bytes=finished.memory_bytes,
                 numbers=readings,
             )
-            # The manifest already contains the other warnings, so warn only about programs.
+            # Warn only about programs, because the manifest already contains the other warnings.
             for text in about_programs:
                 warnings.warn(f"run {point.run_id}: {text}", ScenarioWarning, stacklevel=1)
         except OSError as error:
@@ -249,8 +249,8 @@ class Kernel:
 
     @cached_property
     def _agent(self) -> bytes:
-        """Return the content of the agent, the guest's first process. Raise an error if it differs
-        from the build. The guest runs exactly this content.
+        """Return the content of the agent, the guest's first process. Raise an error if the agent
+        has changed since it was built. The guest runs exactly this content.
         """
         try:
             agent = AGENT.read_bytes()
@@ -287,7 +287,8 @@ class Kernel:
         if roots:
             added += [*roots, *guest.PROGRAM_WORDS]
         more = f".{_digest(added)[:8]}" if added else ""
-        # In real time the version differs, so that results never replace results in virtual time.
+        # In real time, the engine has another version, so that such results never replace results
+        # in virtual time.
         clock = "-realtime" if self.clock == "real" else ""
         return f"{self.kit.version}+{_digest(parts)[:16]}{more}{clock}"
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class RunPlace(Protocol):
-    """The interface of a place other than this process, such as a cluster."""
+    """The interface of a place other than this process that executes runs, such as a cluster."""
 
     def execute(
         self, planned: Sequence[Planned], folder: _native.Store, progress: bool | None

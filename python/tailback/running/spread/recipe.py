@@ -16,7 +16,7 @@ from tailback.errors import InputError
 
 @dataclass(frozen=True)
 class ScenarioRecipe:
-    """The source of a scenario."""
+    """The text, replaced values and traces from which a scenario is read."""
 
     text: bytes
     name: str

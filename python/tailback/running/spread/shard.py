@@ -182,6 +182,6 @@ def using(shard: Shard) -> Iterator[None]:
 
 
 def share(costs: Mapping[str, float], mine: list[str]) -> float:
-    """Return the cost of these runs as a share of the total cost."""
+    """Return the estimated cost of these runs as a share of the cost of all runs."""
     total = math.fsum(costs.values())
     return math.fsum(costs[one] for one in mine) / total if total else 1.0

@@ -115,7 +115,7 @@ class _Reader:
 def keys(text: str) -> dict[Path, KeyPlace]:
     """Return where each key of a valid TOML text is."""
     reader = _Reader(text)
-    # Keys that were not found are reported at the beginning of the file.
+    # Errors at keys that were not found are reported at the beginning of the file.
     with suppress(_Unexpected, RecursionError):
         reader.document()
     return reader.places

@@ -66,7 +66,8 @@ def read(path: Path) -> PlacedDocument:
     except tomllib.TOMLDecodeError as error:
         raise Misread(_misplaced(file, text, str(error))) from None
     except (RecursionError, ValueError):
-        # The cause may be a number with a million digits, or a thousand nested brackets.
+        # The TOML library raises other errors, e.g. for a number with a million digits or a
+        # thousand nested brackets.
         raise Misread(
             Located(file, 1, 1, "nested too deep, or a number too long", "write a plain value")
         ) from None

@@ -106,7 +106,7 @@ def _values(
 
 
 def _use(task: Task, key: str = "") -> str:
-    """Return advice which keys to use instead."""
+    """Return advice that names the keys to use instead."""
     near = names.nearest(key, task.opens)
     if near is None or len(task.opens) == 1:
         return f"use {'one of ' if len(task.opens) > 1 else ''}{', '.join(task.opens)}"
@@ -205,8 +205,9 @@ def _scenario(
 
 
 def _deepest(document: PlacedDocument, path: Path_, message: str) -> Path_:
-    """Return the longest path of a key inside a value that the message names, or else the value's
-    own path."""
+    """Find the keys inside a value that the message names, and return the longest path among them.
+    If the message names no key, return the value's own path.
+    """
     inside = [
         key
         for key in document.keys

@@ -1,4 +1,6 @@
-"""Describes the scenarios of the set by link rate, round-trip times, numbers of flows, and UDP."""
+"""Describes each scenario of the set by its link rate, round-trip times, numbers of flows, and UDP
+traffic.
+"""
 
 from __future__ import annotations
 

@@ -88,7 +88,8 @@ def normalised(point: BatteryPoint, variant: str) -> list[tuple[str, str, dict[s
     out = []
     for name in view.groups:
         stats = view.classes[name]
-        # Normalising multiplies by a constant, so it does not change the order of percentiles.
+        # Percentiles can be normalised after they are computed, because normalising multiplies
+        # every value by the same constant.
         rate = normalised_rate(1.0, point.at.link, total)
         window = normalised_window(1.0, point.at.link, view.groups.values())
         for row, quantity, factor in (

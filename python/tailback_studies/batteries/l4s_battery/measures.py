@@ -27,7 +27,7 @@ class Group:
 
 
 def normalised_rate(rate_mbit: float, link_mbit: float, flows: int) -> float:
-    """Return a flow's rate divided by its share of the link: rate / (link / N)."""
+    """Return a flow's rate divided by its fair share of the link: rate / (link / N)."""
     return rate_mbit * flows / link_mbit
 
 

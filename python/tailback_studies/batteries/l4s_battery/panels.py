@@ -234,7 +234,7 @@ class Panels:
         return self._figure(
             "rate",
             "Rate per flow",
-            # With UDP, TCP has little throughput, so the scale is logarithmic.
+            # Beside UDP, TCP has little throughput. Use a logarithmic scale to show it.
             Look("Mbit/s", "", "log", floor=0.01) if self.over else Look("Mbit/s", ""),
             _of_classes("rate_mbit"),
             _class_flags(self.gathered, "rate_mbit.mean"),

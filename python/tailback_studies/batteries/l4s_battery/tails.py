@@ -55,7 +55,7 @@ def tails(gathered: Gathered, parts: Mapping[str, str], facts: Facts) -> list[Re
         "Share of packets that waited longer (CCDF), seeds together",
         facts,
     )
-    # Remove the sentence of the caption that explains stars, because curves have none.
+    # Remove the sentence of the caption that explains stars, because curves do not have stars.
     star = f" {STAR.format(base=plain(base.name))}."
     return [
         ReportFigure(f.id, f.title, f.chart, f.caption.removesuffix(star), f.facts) for f in figures

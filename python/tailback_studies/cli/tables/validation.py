@@ -17,8 +17,9 @@ MOST = 12
 
 
 def show(validation: Validation, pages: list[Path], took_s: float) -> None:
-    """Print the goals, the largest errors that exceed a goal, the path of the page, and the
-    command's duration."""
+    """Print the goals, and the largest errors that exceed a goal. Then print the path of the page,
+    and how long the command took.
+    """
     console = new_console()
     engines = ", ".join(f"{name} {version}" for name, version in validation.ran.versions.items())
     console.print(f"{len(validation.cells)} of {validation.ran.cells} scenarios on {engines}")

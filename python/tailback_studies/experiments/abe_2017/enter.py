@@ -28,7 +28,7 @@ BETAS = {"reno": (0.5, 0.7, 0.8, 0.85, 0.9, 0.95), "cubic": (0.7, 0.8, 0.85, 0.9
 
 @dataclass(frozen=True)
 class EnterPoint:
-    """Means over seeds for one backoff factor."""
+    """The results for one backoff factor, as means over seeds."""
 
     cc: str
     queue: str

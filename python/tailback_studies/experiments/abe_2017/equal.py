@@ -1,5 +1,6 @@
-"""Measures rates at equal mark probability. Segments are marked by a fixed schedule, so that the
-rate does not depend on a queue."""
+"""Measures the rates that flows with different backoff factors reach at equal mark probability.
+Segments are marked by a fixed schedule, so that the rate does not depend on a queue.
+"""
 
 from __future__ import annotations
 

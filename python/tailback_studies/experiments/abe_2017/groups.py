@@ -33,8 +33,9 @@ POSTER_RATIO = (1.25, 2.0)
 
 @dataclass(frozen=True)
 class GroupPoint:
-    """Means over seeds for one backoff factor at one round-trip time. If the round-trip time is
-    None, means over all round-trip times."""
+    """The results for one backoff factor at one round-trip time, as means over seeds. If the
+    round-trip time is None, the results are means over all round-trip times.
+    """
 
     abe: str
     standard: str

@@ -1,5 +1,5 @@
-"""Computes predictions: utilisation of a window sawtooth, rates at equal mark probability, number
-of reductions.
+"""Predicts three quantities: the utilisation by a flow whose window is a sawtooth, rates at equal
+mark probability, and numbers of reductions.
 
 Windows are in segments, except windows called x, which are in bandwidth-delay products (BDP). A
 window that is reduced while the queue holds q BDP is x = 1 + q.
@@ -51,7 +51,7 @@ def cubic_utilisation(beta: float, x: float) -> float:
 
 @dataclass
 class _Work:
-    """Sums up the sent data, in BDP, and the time needed for it, in round-trip times."""
+    """Sums up the sent data (in BDP) and the time that sending takes (in round-trip times)."""
 
     carried: float = 0.0
     taken: float = 0.0
@@ -67,13 +67,13 @@ def utilisation_by_cycles(
     cc: str, beta: float, windows: Sequence[float], bdp: float, rtt_s: float, *, fast: bool = True
 ) -> float:
     """Return the share of the capacity used by one flow with unequal cycles. `windows` are the
-    windows in segments at the measured reductions. Each cycle grows from beta times one window to
-    the next window.
+    windows in segments at the measured reductions. In each cycle, the window grows from beta times
+    one of these windows to the next.
 
     The computation includes details of Linux that the formula leaves out. During the round trip of
-    a reduction, the window is reduced and does not grow. ACKs for two segments lengthen a round
-    trip by one segment's time. CUBIC has windows of whole segments, fast convergence (if `fast`),
-    and Reno-friendly growth.
+    a reduction, the window is reduced and does not grow. A receiver that ACKs every second segment
+    lengthens a round trip by the time to send one segment. CUBIC has windows of whole segments,
+    fast convergence (if `fast`), and Reno-friendly growth.
     """
     bdp += 1
     work = _Work()
@@ -104,7 +104,7 @@ def _climb(
     alpha = 3 * (1 - CUBIC_BETA) / (1 + CUBIC_BETA)
     top = max(origin, start)
     t, friendly, window = 0.0, start, start
-    # Do what `work.at` does, but without calls, which are too slow for millions of round trips.
+    # This code repeats `work.at`, because function calls are too slow for millions of round trips.
     carried, taken = work.carried, work.taken
     while window < after and t < 120:
         x = window / bdp

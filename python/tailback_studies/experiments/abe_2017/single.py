@@ -69,7 +69,7 @@ EQUAL_CYCLES = 0.05
 
 @dataclass(frozen=True)
 class SinglePoint:
-    """Means over seeds for a backoff factor at a round-trip time."""
+    """The results for a backoff factor at a round-trip time, as means over seeds."""
 
     setup: AbeSetup
     rtt_ms: float
@@ -121,8 +121,9 @@ class SinglePoint:
 
     @property
     def _friendly(self) -> bool:
-        """Whether Reno-friendly growth regains the window before the reduction sooner than CUBIC's
-        curve does."""
+        """Whether Reno-friendly growth reaches the window that the flow had before the reduction
+        sooner than CUBIC's curve does.
+        """
         assert self.x is not None
         drop = (1 - self.beta) * self.x * self.bdp
         curve = math.cbrt(drop / predict.CUBIC_C)

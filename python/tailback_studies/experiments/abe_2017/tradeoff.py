@@ -131,7 +131,7 @@ def _mean(values: Sequence[float]) -> float:
 
 def front(points: Sequence[TradeoffPoint]) -> list[TradeoffPoint]:
     """Mark the points on the Pareto front. A point is not on the front if another point is better
-    by more than `SAME` in some value and in no value worse by more than `SAME`.
+    by more than `SAME` in at least one value, and worse by more than `SAME` in no value.
     """
 
     def better(other: TradeoffPoint, point: TradeoffPoint) -> bool:

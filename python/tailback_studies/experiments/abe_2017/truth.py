@@ -66,7 +66,7 @@ class AbeVerdict:
 
 
 def verdicts(measurements: AbeMeasures) -> list[AbeVerdict]:
-    """Return the expectations for which there are runs."""
+    """Return the expectations that can be checked with the existing runs."""
     every = (
         *_utilisation(measurements.single),
         _equal(measurements.equal),
@@ -186,8 +186,9 @@ def over_rtts(
 def in_poster_range(
     by_beta: dict[float, groups.GroupPoint],
 ) -> list[tuple[groups.GroupPoint, float]]:
-    """Return the points whose backoff factor is in the poster's range. Each point comes with the
-    distance of its throughput ratio from the poster's range of ratios."""
+    """Return the points whose backoff factor is in the poster's range. For each point, also return
+    the distance between its throughput ratio and the poster's range of ratios.
+    """
     low, high = groups.POSTER_RATIO
     out = []
     for beta, p in sorted(by_beta.items()):
@@ -287,7 +288,7 @@ def delay_gaps(points: Sequence[single.SinglePoint]) -> list[tuple[single.Single
 
 
 def _delays(points: Sequence[single.SinglePoint]) -> Iterator[AbeVerdict]:
-    # Only the tables show factors that are larger than the recommended factor.
+    # Skip factors that are larger than the recommended factor. Only the tables show them.
     known = [(p, d) for p, d in delay_gaps(points) if p.beta <= layout.RECOMMENDED[p.setup.cc]]
     for queue in dict.fromkeys(p.setup.queue for p, _ in known):
         cells = [(p, d) for p, d in known if p.setup.queue == queue]

@@ -21,7 +21,7 @@ class Ccafct(Reproduction):
     parts = PARTS
 
     def study(self, request: Request) -> Study:
-        """Return the study of the requested published rows."""
+        """Return the study that repeats the requested published rows."""
         from tailback_studies.experiments.ccafct_2020 import points, report, truth
 
         rows = self._rows(request)
@@ -46,7 +46,7 @@ class Ccafct(Reproduction):
     def _rows(self, request: Request) -> list[CcafctRow]:
         rows = [row for row in ROWS if f"rtt-{row.rtt_ms}" in request.parts]
         if request.engine != "sim":
-            # Linux does not have Prague.
+            # Prague is not in Linux.
             rows = [row for row in rows if row.competitor != "prague"]
         if request.quick:
             rows = [row for row in rows if row.rtt_ms in published_rtts()]

@@ -92,7 +92,8 @@ class DctcpInternet2014(Reproduction):
 
 def _seeds(every: int, batch: DctcpBatch, request: Request) -> int:
     """Return the number of seeds of a batch. A batch may limit the number. For the documentation
-    page, only a limit of one seed applies."""
+    page, ignore this limit unless it is one seed.
+    """
     most = batch.most_seeds or every
     return every if request.page and most > 1 else min(every, most)
 

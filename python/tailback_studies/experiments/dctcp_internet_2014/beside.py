@@ -33,7 +33,7 @@ def refused(batches: Mapping[str, pts.DctcpBatch], engine: str) -> dict[str, str
     for name, batch in batches.items():
         try:
             with warnings.catch_warnings():
-                # Suppress warnings here, because running the batches issues them again.
+                # Suppress warnings here, because they are repeated when the batches run.
                 warnings.simplefilter("ignore", ScenarioWarning)
                 load(batch.scenario, texts(batch.set), 1, runner)
         except ScenarioError as error:

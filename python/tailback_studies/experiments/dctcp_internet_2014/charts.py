@@ -12,8 +12,9 @@ from tailback_studies.experiments.dctcp_internet_2014 import points as pts
 
 
 def staircase_rows(means: pl.DataFrame, m: float) -> pl.DataFrame:
-    """Return the means as rows of a step curve. Each row is at the left edge of its step, and the
-    last row is repeated at the right edge."""
+    """Return the means as rows of a step curve. Each row is at the left edge of its step. The last
+    row is repeated at the right edge of the last step.
+    """
     edges = [pts.staircase(k, m) for k in means["k"].to_list()]
     rows = means.with_columns(pl.Series("x", [max(low, 1.0) for low, _ in edges]))
     last = rows.tail(1).with_columns(pl.lit(edges[-1][1]).alias("x"))
@@ -53,8 +54,9 @@ def fixed_point(min_ratio: float, bdp: float = 20.8333) -> float:
     """Return the Max_Prob_DCTCP at which the windows W_DCTCP = 1/p and W_Reno = 0.87/sqrt(p) are
     equal.
 
-    Assumptions: an increase of half a packet per RTT, marks with the probability of the slope, a
-    Min_Thresh_Reno of one BDP, slopes 2 BDP wide, and a full pipe (2 W = BDP + q).
+    Assumptions: windows grow by half a packet per RTT, packets are marked with the probability of
+    the slope, and the pipe is full (2 W = BDP + q). Min_Thresh_Reno is one BDP, and slopes are 2
+    BDP wide.
     """
     width, max_reno = 2.0, 0.1
     low, high = 1.0, 3.0

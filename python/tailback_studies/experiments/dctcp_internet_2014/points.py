@@ -86,7 +86,7 @@ def thin(made: dict[str, Any], keep: Callable[[dict[str, Any]], bool]) -> dict[s
 
 
 def every(made: dict[str, Any], step: int) -> dict[str, Any]:
-    """Return a scenario with every `step`-th step of its zipped axes, and the last step."""
+    """Return a scenario with every `step`-th step of its zipped axes, and also their last step."""
     count = len(next(iter(made["sweep"]["zip"][0].values())))
     wanted = iter([i % step == 0 or i == count - 1 for i in range(count)])
     return thin(made, lambda _row: next(wanted))
@@ -149,7 +149,7 @@ def plan(
         add("slope", document)
     if "fig9" in wanted:
         document = scenario("formula3")
-        # Keep long runs, because the noise of short runs would lower Jain's index.
+        # Do not shorten these runs, because the noise of short runs would lower Jain's index.
         add("formula3", every(document, 3) if quick else document, _LONG)
     if "fig10" in wanted:
         for width in ("bdp", "min"):
@@ -181,8 +181,9 @@ _LONG = {"duration": "210s", "warmup": "10s"}
 
 
 def _reading() -> dict[str, dict[str, Any]]:
-    """Return the scenarios with which readings are compared: rows of Table I with thresholds near
-    equal rates, two Reno flows, and formula (3)."""
+    """Return the scenarios with which readings are compared. They are rows of Table I with
+    thresholds near equal rates, two Reno flows, and formula (3).
+    """
     out: dict[str, dict[str, Any]] = {}
     for tag, m in ROWS:
         made = scenario(f"fig5-m{tag}")
@@ -196,7 +197,9 @@ def _reading() -> dict[str, dict[str, Any]]:
 
 
 def steps(frames: Iterable[int]) -> dict[str, list[str]]:
-    """Return a zipped axis of thresholds, each half a frame below a whole number of frames."""
+    """Return a zipped axis of thresholds. Each threshold is half a frame below a whole number of
+    frames.
+    """
     sizes = [f"{FRAME * n - FRAME // 2}b" for n in frames]
     return {f"{ECN}.min": sizes, f"{ECN}.max": sizes}
 
@@ -343,7 +346,7 @@ class EqualShare:
 def equal_share(
     frame: pl.DataFrame, x: str, *, falling: bool, bdp: float = BDP
 ) -> EqualShare | None:
-    """Return where log(ratio) crosses 0 along the column `x`, from the means over seeds.
+    """Return the value of the column `x` at which log(ratio), averaged over seeds, crosses 0.
 
     The confidence interval is computed from the crossing of each seed. Return None if nothing
     crosses within the grid.
@@ -424,6 +427,6 @@ def formula3(min_ratio: float, max_prob_reno: float = 0.1) -> float:
 
 
 def half(row: Mapping[str, Any], name: str) -> float | None:
-    """Return half the width of an interval that `aggregate` computed."""
+    """Return half the width of a confidence interval that `aggregate` computed."""
     high = row.get(f"{name}_high")
     return None if high is None else float(high) - float(row[name])

@@ -84,7 +84,7 @@ def report(builder: Builder, parts: Sequence[str]) -> Report:
 
 
 def _result(builder: Builder) -> list[Section]:
-    """Return a section on how many numbers meet their criterion."""
+    """Return a section that shows how many numbers meet their criterion."""
     judged = [c for c in builder.cells if c.tolerance is not None]
     if not judged:
         return []

@@ -44,8 +44,8 @@ def share(frame: pl.DataFrame, m: float) -> pts.EqualShare | None:
 
 
 def step_cells(row: Table1Row, equal_share: pts.EqualShare | None) -> list[TableCell]:
-    """Return K/M, utilisation and queue at the K for which Reno and DCTCP have equal rates, beside
-    the published values.
+    """Find the K for which Reno and DCTCP have equal rates. Return K/M, utilisation and queue at
+    this K, beside the published values.
 
     Tolerances: 0.1 or one frame for K/M, 0.01 for utilisation, and 0.02 BDP or 8 % for the queue.
     Where two tolerances are given, the larger one applies. K is compared to within a frame, because

@@ -27,9 +27,10 @@ def beside(
     height: int = 170,
     rule: float | None = None,
 ) -> Chart:
-    """Draw a small chart for each value of the column `facet`, with the runs (column case) on the x
-    axis. `whose` is "published" or "measured". Boxes span p25 to p75 and whiskers p1 to p99, unless
-    these are null."""
+    """Draw a small chart for each value of the column `facet`. The runs (column `case`) are on the
+    x axis. `whose` is "published" or "measured". Boxes span p25 to p75 and whiskers p1 to p99,
+    unless these are null.
+    """
     limits = {"type": "log"} if log else {"zero": True}
     scale = alt.Scale(**limits)
     colour = alt.Color(

@@ -34,7 +34,7 @@ DEVIATION = "fq paces segment by segment: TCP joins none"
 
 @dataclass(frozen=True)
 class OnLinux:
-    """The runs that Linux can execute, and those that it cannot."""
+    """The runs that Linux can execute, and the runs that Linux cannot execute."""
 
     runs: Sequence[Run]
     refused: Sequence[Run]
@@ -53,7 +53,7 @@ def divide(runs: Sequence[Run]) -> OnLinux:
     module = prague_module()
     if module is not None:
         control = {"kernel": True, "module": module}
-        # Prague needs Accurate ECN, which a congestion control module cannot negotiate.
+        # Prague needs Accurate ECN. A congestion control module cannot negotiate Accurate ECN.
         flow = {"tcp": {"ecn_feedback": "accecn"}}
         variant = replace(PACED, ccs={PRAGUE: control}, flows={PRAGUE: flow})
         return OnLinux(runs, (), variant)

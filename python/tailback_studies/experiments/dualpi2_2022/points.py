@@ -189,8 +189,9 @@ def _udp(source: dict[str, Any], run: Run, variant: DualPi2Variant) -> None:
 
 
 def stock(run: Run) -> bool:
-    """Return whether unpatched Linux, which does not have Prague, can execute this run in place of
-    the authors' kernel."""
+    """Return whether unpatched Linux can execute this run in place of the authors' kernel.
+    Unpatched Linux does not have Prague.
+    """
     return run.archive.aqm in STOCK
 
 

@@ -237,7 +237,9 @@ def _sent(stored: DualPi2Stored) -> dict[str, list[float]]:
 
 
 def pie(found: Found, facts: Facts) -> Table | None:
-    """Show which update interval of PIE is nearer to the published values, value by value."""
+    """For each value, show which update interval of PIE gives a result nearer to the published
+    value.
+    """
     baseline = _cells(found[BASELINE], "ecpie_res_mr")
     other = _cells(found.get("hz-250", ()), "ecpie_res_mr")
     rows: list[list[Value]] = []

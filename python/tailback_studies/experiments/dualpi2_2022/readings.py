@@ -1,9 +1,10 @@
 """Runs the experiment with alternatives ("readings"). Each alternative changes one parameter of the
 set-up, and a table shows how the errors change.
 
-`CHANGES` undoes corrections of the set-up one at a time, and then all together. The publication's
-files had made these corrections necessary. `TRIED` varies details that the publication does not
-state."""
+`CHANGES` undoes corrections of the set-up one at a time, and then all together. These corrections
+were made after the publication's files had shown that the set-up differed. `TRIED` varies details
+that the publication does not state.
+"""
 
 from __future__ import annotations
 
@@ -223,7 +224,7 @@ def measured(planned: Mapping[str, Sequence[Run]], results: Found) -> dict[str, 
 
 
 def tables(found: Mapping[str, Sequence[DualPi2Entry]], wanted: Iterable[Read]) -> list[Block]:
-    """Show in a table for each alternative how the errors of each goal change."""
+    """Show a table with a row for each alternative. It shows how the errors of each goal change."""
     return [_table(one, found) for one in wanted if found.get(one.id)]
 
 

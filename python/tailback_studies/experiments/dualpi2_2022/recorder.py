@@ -1,4 +1,4 @@
-"""Rounds queue delays like the publication's recorder.
+"""Rounds queue delays as the publication's recorder did.
 
 The queue writes each packet's delay into the IP header in 11 bits. The delay is rounded down to
 units of 2^15 ns. At 256 units or more, the delay is stored as a float of 7 binary digits, and is

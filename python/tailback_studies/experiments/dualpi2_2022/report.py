@@ -69,7 +69,9 @@ def report(
     basis: DualPi2Runs,
     refused: Sequence[DualPi2Entry] = (),
 ) -> Report:
-    """Return the report of the experiment. `refused` has the values that Linux could not run."""
+    """Return the report of the experiment. `refused` has the values whose runs Linux could not
+    execute.
+    """
     signs = signature.signatures(entries)
     result = present(
         goals_table(truth.judged_goals(entries), basis.facts),

@@ -33,11 +33,12 @@ class Counted(Protocol):
 
 
 def prepare(row: ImcRow, scenario: dict[str, Any]) -> None:
-    """If the kernel's iperf also counts the data left in the queue, record series, and lengthen the
-    run until a full queue would have drained."""
+    """Some versions of iperf also count the data that is in the queue at the end. For kernels with
+    such a version, record series, and lengthen the run by the time in which a full queue drains.
+    """
     if row.kernel not in COUNTS_THE_QUEUE:
         return
-    # Add half a second for a sample after the longest queue has drained.
+    # Add half a second, so that a sample follows after the longest queue has drained.
     last_s = SENDS_S + drain_s(row.place, BUFFERS[row.place.buffer_kb]) + 0.5
     scenario["duration"] = f"{last_s:.3f}s"
     scenario["record"] = {"series": "interval", "interval": INTERVAL}
@@ -49,7 +50,9 @@ def drain_s(place: Place, queue_bytes: float) -> float:
 
 
 def goodput_mbit(row: ImcRow, run: Counted) -> float | None:
-    """Return the goodput of a run as the iperf of its kernel counts it, Mbit/s."""
+    """Return the goodput of a run in Mbit/s, counted as the version of iperf on its kernel counts
+    it.
+    """
     if row.kernel not in COUNTS_THE_QUEUE:
         within: float | None = run.summary["flows"][0]["throughput_mbit"]
         return within

@@ -56,8 +56,9 @@ class ImcRow:
 
     @property
     def offloads_decide(self) -> bool:
-        """Whether segmentation offloads determine the result. They do if the buffer holds only one
-        or two of their large packets, because CUBIC then loses throughput."""
+        """Whether the result depends mainly on segmentation offloads. They do if the buffer holds
+        only one or two of their large packets, because CUBIC then loses throughput.
+        """
         place = self.place
         return self.cc == "cubic" and place.buffer_kb == 100 and place.rate_mbit > SLOW_MBIT
 

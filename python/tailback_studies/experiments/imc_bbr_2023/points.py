@@ -101,8 +101,9 @@ BySeed = Mapping[int, float | None]
 
 
 def entries(rows: Sequence[ImcRow], results: Sequence[Iterable[ImcStored]]) -> list[ImcEntry]:
-    """Return goodputs in the order of the publication, then BBR's gains and their signs. Gains are
-    computed seed by seed."""
+    """Return goodputs in the order of the publication. Append BBR's gains and the signs of the
+    gains. Gains are computed seed by seed.
+    """
     measured: dict[ImcRow, BySeed] = {}
     for row, stored in zip(rows, results, strict=True):
         measured[row] = {run.seed: goodput_mbit(row, run) for run in stored}

@@ -1,7 +1,8 @@
 """Repeats runs of two published experiments on an old and on a new kernel.
 
 This module takes the runs whose names have the smallest hashes, among the runs that unpatched Linux
-supports. Nobody can thus choose runs with good results."""
+supports. With this rule, nobody can choose runs that have good results.
+"""
 
 from __future__ import annotations
 

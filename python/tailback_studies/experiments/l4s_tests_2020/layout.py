@@ -94,7 +94,7 @@ S6: tuple[L4sRow, ...] = tuple(
 )
 ROWS = S1 + S6
 
-#: Rows that are wrong in the publication, and why. The goals exclude them.
+#: Rows that are wrong in the publication, and the reason why each is wrong. The goals exclude them.
 DEFECTS: Mapping[L4sRow, str] = {
     L4sRow("s1", 50, "pfifo(1000)", (Flow("cubic", 10), Flow("prague", 10))): (
         "in this row the publication repeats the row of cubic at 20 ms and prague at 10 ms, digit "

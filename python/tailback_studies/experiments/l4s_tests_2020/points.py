@@ -173,7 +173,7 @@ def entries(rows: Sequence[L4sRow], results: Sequence[Iterable[L4sStored]]) -> l
             cell = TableCell.of(
                 name, QUANTITIES[column], UNITS[column], value, estimate(samples), note=note(row)
             )
-            # The publication's text contains values of S1, so only S6 is held out.
+            # Only values of S6 are held out, because the publication's text contains values of S1.
             cell = replace(cell, blind=row.table != "s1")
             kept = tuple(sample for sample in samples if sample is not None)
             out.append(L4sEntry(row, column, cell=cell, values=kept))

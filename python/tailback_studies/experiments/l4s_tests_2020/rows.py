@@ -18,8 +18,9 @@ PLACES = {"s1": "S1: fairness by round-trip time", "s6": "S6: two flows in one R
 
 
 def by_queue(entries: Sequence[L4sEntry], facts: Facts) -> Table:
-    """Show for each queue the errors of S1's rates, and how much published rates of repeated
-    experiments differ."""
+    """For each queue, show the errors of S1's rates. Also show by how much published rates differ
+    between repetitions of an experiment.
+    """
     pairs = truth.twins()
     rows: list[list[Value]] = []
     own = truth.S1_GOAL.own(entries)

@@ -80,7 +80,7 @@ def made(case: StepCase) -> dict[str, Any]:
         bottleneck["rate"]["steps"][1][1] = f"{case.to_mbit}Mbit"
     bottleneck["queue"] = dict(QUEUES[case.queue])
     if case.table == "s3" and case.queue == "fq_codel" and case.cc == "cubic":
-        # The publication states only for S3 that CUBIC runs without ECN over fq_codel.
+        # Over fq_codel, CUBIC runs without ECN. The publication states this only for S3.
         bottleneck["queue"]["ecn"] = False
     out["path"]["rtt"] = f"{case.rtt_ms}ms"
     options = CCS.get(case.cc)
@@ -136,7 +136,9 @@ def after_the_step(trace: pl.DataFrame, rtt_ms: int) -> tuple[float, float]:
 
 
 def blocks_s2(runs: Sequence[StepCase], results: Sequence[Results], facts: Facts) -> list[Block]:
-    """Show the smoothed RTT around the fall of the rate, and how long it stays high."""
+    """Show the smoothed RTT around the time at which the rate falls, and how long this RTT stays
+    high.
+    """
     if not runs:
         return []
     srtt = traces(results, "srtt")

@@ -65,8 +65,7 @@ SOURCE_COLUMNS: Mapping[str, tuple[str, str]] = {
 
 @dataclass(frozen=True)
 class PamRow:
-    """A row of the publication, with flows of Prague beside flows of a competitor through a
-    queue."""
+    """A row of the publication: flows of Prague and flows of a competitor share a queue."""
 
     rtt_ms: int
     aqm: str

@@ -100,8 +100,9 @@ def summary(entries: Sequence[PamEntry]) -> list[dict[str, Any]]:
 
 
 def winners(entries: Iterable[PamEntry]) -> dict[PamRow, bool]:
-    """Return whether the same side is faster in the measurement, for each row in which one side is
-    clearly faster in the publication."""
+    """For each published row in which one side is clearly faster, return whether the same side is
+    faster in the measurement.
+    """
     measured: dict[PamRow, list[float]] = {}
     for entry in entries:
         if entry.is_rate and entry.cell.published is not None and entry.cell.measured is not None:

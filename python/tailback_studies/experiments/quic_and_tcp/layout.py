@@ -1,5 +1,6 @@
-"""Defines the stacks, kernel flows, links and queues of the study. They were frozen before the
-first run."""
+"""Defines the stacks, kernel flows, links and queues of the study. These choices were frozen before
+the first run.
+"""
 
 from __future__ import annotations
 

@@ -30,8 +30,8 @@ def job(pair: Pair, *, seeds: int) -> Job:
         del table["programs"]
         table["flows"].append({**table["flows"][0], "name": "other"})
     else:
-        # An endless transfer ends only on an error. The study counts these errors, so they must not
-        # fail the run.
+        # An endless transfer ends before the run's end only if an error occurs. The study counts
+        # these errors, so they must not fail the run.
         table["programs"][0].update(kind=pair.stack.kind, expect=1)
         if pair.stack.word is not None:
             table["programs"][0]["control"] = pair.stack.word

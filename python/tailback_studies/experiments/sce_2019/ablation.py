@@ -137,8 +137,9 @@ SEEDS = 1
 
 @dataclass(frozen=True)
 class Remark:
-    """An effect that the publication calls "under investigation", and the table cells that show
-    it."""
+    """An effect that the publication calls "under investigation", with the table cells that show
+    the effect.
+    """
 
     id: str
     title: str
@@ -241,8 +242,9 @@ REMARKS: tuple[Remark, ...] = (
 
 
 def plan(*, quick: bool, seeds: int) -> dict[str, list[SceBatch]]:
-    """Return the batches to run. The key is the id of an alternative, or `REMARK/ALTERNATIVE` for
-    the values that a remark of the publication concerns."""
+    """Return the batches to run. The key is the id of an alternative. For the values that a remark
+    of the publication concerns, the key is `REMARK/ALTERNATIVE`.
+    """
     setups = SETUPS[:: 3 if quick else 1]
     whole = points.sample(setups) if quick else points.every(setups)
     out = {BASELINE: points.plan(whole, seeds=seeds)}

@@ -1,4 +1,4 @@
-"""Computes the errors in the table of mechanisms."""
+"""Computes the errors that the report's table of mechanisms shows."""
 
 from __future__ import annotations
 

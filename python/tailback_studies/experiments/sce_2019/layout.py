@@ -49,7 +49,7 @@ WORDS = {"throughput_mbit": "throughput", "tcp_rtt_ms": "TCP RTT", "jain": "Jain
 class SceSetup:
     """The congestion controls and the mode of Cake of a table."""
 
-    #: One of `MODES`. Empty for one flow, which no mode affects.
+    #: One of `MODES`. Empty for a table with one flow, which Cake's mode does not affect.
     mode: str
     #: The congestion controls of the flows.
     ccs: tuple[str, ...]

@@ -34,8 +34,9 @@ flow therefore no longer count as held-out. The second table has all values with
 
 
 def first(*, seeds: int) -> list[SceBatch]:
-    """Return batches that repeat the first comparison for set-ups with DCTCP, whose options were
-    changed later."""
+    """Return batches that repeat the first comparison for set-ups with DCTCP, because DCTCP's
+    options were changed after that comparison.
+    """
     own = [setup for setup in SETUPS if "dctcp" in setup.ccs]
     return points.plan(points.every(own), seeds=seeds, variant=FIRST)
 

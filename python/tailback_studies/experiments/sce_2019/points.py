@@ -121,7 +121,7 @@ class SceEntry(BaseEntry):
 
 @dataclass(frozen=True)
 class SceBatch:
-    """A job for some values of a set-up."""
+    """A job that runs some values of a set-up."""
 
     setup: SceSetup
     places: Sequence[Place]
@@ -158,8 +158,8 @@ def _scenario(
     document = scenario(__package__, setup.kind)
     queue = {"aqm": "cake", "tins": "besteffort", **_QUEUES[setup.mode]}
     if stock:
-        # Turn SCE off, because Linux does not support SCE. This changes little without an SCE flow.
-        # Remove TCP's settings, because receive buffers in the guest have a fixed size.
+        # Turn SCE off, because Linux does not support SCE. Without an SCE flow, this has little
+        # effect. Remove TCP's settings, because receive buffers in the guest have a fixed size.
         queue["sce"] = "off"
         del document["tcp"]
     document["bottleneck"]["queue"] = {
@@ -196,8 +196,9 @@ def every(setups: Iterable[SceSetup]) -> dict[SceSetup, list[Place]]:
 def sample(setups: Iterable[SceSetup]) -> dict[SceSetup, list[Place]]:
     """Return a fixed sample of values.
 
-    For one flow, it has every rate and every delay once for each congestion control. For pairs, it
-    has one value for each pair and mode."""
+    For tables with one flow, the sample has every rate and every delay once for each congestion
+    control. For tables with pairs, the sample has one value for each pair and mode.
+    """
     out: dict[SceSetup, list[Place]] = {}
     for setup in setups:
         grid = GRIDS[setup.kind]

@@ -20,7 +20,7 @@ def table(verdicts: Sequence[AbeVerdict]) -> Table:
     return Table("expectations", "Expectations", columns, rows)
 
 
-#: Why expectations do not hold. A key is the beginning of the ids of these expectations.
+#: Why expectations do not hold. Each key is the prefix of the explained ids.
 WHY = {
     "utilisation.cubic": (
         "**CUBIC's formula** follows the curve to its top. But windows are whole segments, and the "

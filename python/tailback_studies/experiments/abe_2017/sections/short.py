@@ -56,8 +56,9 @@ def blocks(measurements: AbeMeasures, facts: Facts) -> list[Block]:
 
 
 def _luck(cc: str, queue: str, points: Sequence[short.ShortPoint]) -> Table:
-    """For each size, compare flows that ended before their first mark with flows that were marked.
-    Show how ABE affects both groups."""
+    """For each size, separate the flows that ended before their first mark from the flows that were
+    marked. Show how ABE affects both groups.
+    """
     factors = (beta_text(cc, b) for b in betas_of(points))
     columns = [*left("size, segments"), *right("flows with a mark", *factors)]
     sizes = sorted({p.segments for p in points})

@@ -1,4 +1,4 @@
-"""Figure 10: all parameters scaled with m."""
+"""Figure 10: results when all parameters are scaled with m."""
 
 from __future__ import annotations
 

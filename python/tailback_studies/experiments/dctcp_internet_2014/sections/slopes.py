@@ -1,5 +1,6 @@
-"""Figures 7 to 9: rate ratio, queue and fairness with a RED slope for each of Reno and DCTCP, and
-formula (3)."""
+"""Figures 7 to 9: rate ratio, queue and fairness if Reno and DCTCP each have a RED slope. Formula
+(3) is shown beside them.
+"""
 
 from __future__ import annotations
 
