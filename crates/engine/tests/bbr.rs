@@ -49,12 +49,12 @@ fn played(p: &Plan) -> Outcome {
 fn series(outcome: &Outcome, flow: &str, quantity: &str) -> Vec<(f64, f64)> {
     let s = &outcome.series;
     let of = |key: &tailback_record::series::SeriesKey| {
-        key.flow.as_deref() == Some(flow) && key.quantity == quantity
+        key.flow.as_deref() == Some(flow) && &*key.quantity == quantity
     };
     let id = s.keys.iter().position(of).expect("a series") as u32;
-    (0..s.len())
-        .filter(|&i| s.key[i] == id)
-        .map(|i| (s.time_ns[i] as f64 / 1e9, s.value[i]))
+    s.rows()
+        .filter(|row| row.key == id)
+        .map(|row| (row.time_ns as f64 / 1e9, row.value))
         .collect()
 }
 

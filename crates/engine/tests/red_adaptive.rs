@@ -29,10 +29,10 @@ fn settled(flows: u64, adaptive: bool) -> (f64, f64, [f64; 2]) {
     p.record.series = SeriesMode::Interval;
     let series = run(network(&p)).series;
     let values = |quantity: &str, from: u64| -> Vec<f64> {
-        let rows = 0..series.len();
-        let rows = rows.filter(|&i| *series.keys[series.key[i] as usize].quantity == *quantity);
-        let rows = rows.filter(|&i| series.time_ns[i] >= from * 1_000_000_000);
-        rows.map(|i| series.value[i]).collect()
+        let rows = series.rows();
+        let rows = rows.filter(|row| &*series.keys[row.key as usize].quantity == quantity);
+        let rows = rows.filter(|row| row.time_ns >= from * 1_000_000_000);
+        rows.map(|row| row.value).collect()
     };
     let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len() as f64;
     let all = values("red_max_p", 0);

@@ -282,13 +282,12 @@ fn events_and_rows_bear_the_name_of_the_source() {
     let rows = |quantity: &str| {
         let keys = outcome.series.keys.iter();
         let of = |key: &tailback_record::series::SeriesKey| {
-            key.flow.as_deref() == Some("web") && key.quantity == quantity
+            key.flow.as_deref() == Some("web") && &*key.quantity == quantity
         };
         let ids: Vec<_> = keys.zip(0..).filter(|(key, _)| of(key)).collect();
         assert_eq!(ids.len(), 1, "{quantity}");
-        let rows = outcome.series.key.iter().zip(&outcome.series.value);
-        let rows = rows.filter(|(key, _)| **key == ids[0].1);
-        rows.map(|(_, value)| *value).collect::<Vec<_>>()
+        let rows = outcome.series.rows().filter(|row| row.key == ids[0].1);
+        rows.map(|row| row.value).collect::<Vec<_>>()
     };
     assert!(web.counts.get(Cause::Overflow) > 0);
     assert_eq!(

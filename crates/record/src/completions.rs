@@ -65,11 +65,16 @@ mod tests {
         };
         let mut series = Series::default();
         requests.rows("web", &mut series);
-        let names: Vec<_> = series.keys.iter().map(|k| k.quantity.as_str()).collect();
+        let names: Vec<_> = series.keys.iter().map(|k| &*k.quantity).collect();
         assert_eq!(names, ["completion_ns", "completion_bytes"]);
         assert!(series.keys.iter().all(|k| k.flow.as_deref() == Some("web")));
-        assert_eq!(series.key, [0, 1, 0, 1]);
-        assert_eq!(series.time_ns, [500, 500, 900, 900]);
-        assert_eq!(series.value, [400.0, 1448.0, 20.0, 10.0]);
+        let rows = series.rows().map(|row| (row.key, row.time_ns, row.value));
+        let expected = [
+            (0, 500, 400.0),
+            (1, 500, 1448.0),
+            (0, 900, 20.0),
+            (1, 900, 10.0),
+        ];
+        assert_eq!(rows.collect::<Vec<_>>(), expected);
     }
 }

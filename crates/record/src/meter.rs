@@ -322,9 +322,9 @@ impl Outcome {
         }
         if let Some(mut events) = meter.events {
             events.name(|number| SeriesKey {
-                flow: self.name_of(number as usize / Cause::COUNT),
-                link: Some(link.name.clone()),
-                quantity: Cause::ALL[number as usize % Cause::COUNT].event(),
+                flow: self.name_of(number as usize / Cause::COUNT).map(Into::into),
+                link: Some(link.name.as_str().into()),
+                quantity: Cause::ALL[number as usize % Cause::COUNT].event().into(),
             });
             self.series.append(events);
         }
@@ -472,8 +472,8 @@ mod tests {
         let keys: Vec<_> = series.keys.iter().map(names).collect();
         let expected = ["flow mark.sce_mark", "source drop.loss", "source mark.mark"];
         assert_eq!(keys, expected);
-        assert_eq!(series.key, [2, 2, 1, 0, 2]);
-        assert_eq!(series.time_ns, [99, 100, 100, 100, 101]);
+        let rows: Vec<_> = series.rows().map(|row| (row.key, row.time_ns)).collect();
+        assert_eq!(rows, [(2, 99), (2, 100), (1, 100), (0, 100), (2, 101)]);
     }
 
     #[test]
@@ -565,8 +565,8 @@ mod tests {
         assert_eq!(classes, [("early", 1, 0), ("late", 0, 1)]);
         let held = &outcome.links[0].account.held;
         let rows = outcome.series.keys.iter().map(|key| {
-            let flow = key.flow.clone().unwrap_or_default();
-            (flow, key.quantity.clone())
+            let flow = key.flow.as_deref().unwrap_or_default();
+            (flow.to_owned(), key.quantity.to_string())
         });
         let rows: Vec<(String, String)> = rows.collect();
         assert!(

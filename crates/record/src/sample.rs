@@ -314,9 +314,9 @@ mod tests {
             sampler.window(2, 10.0, &mut series);
             sampler.window(3, 10.0, &mut series);
         }
-        let keys: Vec<String> = series.keys.iter().map(|k| k.quantity.clone()).collect();
-        let rows = series.key.iter().zip(&series.time_ns);
-        let rows = rows.map(|(key, at)| (keys[*key as usize].clone(), *at));
+        let keys: Vec<String> = series.keys.iter().map(|k| k.quantity.to_string()).collect();
+        let rows = series.rows();
+        let rows = rows.map(|row| (keys[row.key as usize].clone(), row.time_ns));
         let rows = rows.collect();
         (keys, rows)
     }
@@ -367,12 +367,13 @@ mod tests {
         let link = LinkSampler::new(&mut series, "l", &["p", "q"]);
         link.interval(5, &LinkState::default(), [None, Some(0.5)], &mut series);
         let keys = |series: &Series| -> Vec<String> {
-            let keys = series.key.iter();
-            keys.map(|key| series.keys[*key as usize].quantity.clone())
+            let rows = series.rows();
+            rows.map(|row| series.keys[row.key as usize].quantity.to_string())
                 .collect()
         };
         assert_eq!(keys(&series), ["q"]);
-        assert_eq!((series.time_ns[0], series.value[0]), (5, 0.5));
+        let first = series.rows().next().expect("a row");
+        assert_eq!((first.time_ns, first.value), (5, 0.5));
 
         let mut series = Series::default();
         let program = ProgramSampler::new(&mut series, "p");
@@ -392,11 +393,13 @@ mod tests {
             ..ProgramState::default()
         };
         program.interval(5, &state, &mut series);
-        let rows = series.key.iter().zip(&series.value);
-        let rows: Vec<(&str, f64)> = rows
-            .map(|(key, value)| (series.keys[*key as usize].quantity.as_str(), *value))
+        let rows: Vec<(&str, u64, f64)> = series
+            .rows()
+            .map(|row| {
+                let quantity = &*series.keys[row.key as usize].quantity;
+                (quantity, row.time_ns, row.value)
+            })
             .collect();
-        assert_eq!(rows, [("back_bytes", 3.0), ("cwnd", 10.0)]);
-        assert_eq!(series.time_ns, [5, 5]);
+        assert_eq!(rows, [("back_bytes", 5, 3.0), ("cwnd", 5, 10.0)]);
     }
 }

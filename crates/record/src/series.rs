@@ -1,6 +1,10 @@
 //! Stores the time series and events of a run in long form. Each row is (time, flow, link,
 //! quantity, value).
 
+mod packed;
+
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 /// Identifies a declared series. [`Series::id`] creates it.
@@ -15,33 +19,92 @@ impl SeriesId {
 }
 
 /// Identifies a series by a flow or source, a link, and a quantity.
+///
+/// The series of a flow share the text of its name, and all series of a quantity share the text of
+/// the quantity, because a large scenario has many series.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeriesKey {
     /// The flow or traffic source to which the series belongs, if any.
-    pub flow: Option<String>,
+    pub flow: Option<Arc<str>>,
     /// The link to which the series belongs, if any.
-    pub link: Option<String>,
+    pub link: Option<Arc<str>>,
     /// The quantity, with its unit as suffix if it has one, e.g. `cwnd` (segments), `srtt_ns`,
     /// `backlog_bytes`, `drop.overflow` (an event).
-    pub quantity: String,
+    pub quantity: Arc<str>,
 }
 
 /// Largest number of rows. Rows beyond this limit are only counted, in [`Series::lost`].
 pub const MAX_ROWS: usize = 20_000_000;
 
+/// One sample or event.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Row {
+    /// Index into [`Series::keys`].
+    pub key: u32,
+    /// Nanoseconds from the start of the run.
+    pub time_ns: u64,
+    /// The value.
+    pub value: f64,
+}
+
 /// Samples and events, in the order in which they were recorded.
+///
+/// Most rows take three to five bytes ([`packed`]), because a run may have millions of them.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(try_from = "Columns", into = "Columns")]
 pub struct Series {
     /// The key of each [`SeriesId`].
     pub keys: Vec<SeriesKey>,
-    /// Index into `keys` for each row.
-    pub key: Vec<u32>,
-    /// Nanoseconds from the start of the run, for each row.
-    pub time_ns: Vec<u64>,
-    /// The value of each row.
-    pub value: Vec<f64>,
+    rows: packed::Rows,
     /// Number of rows beyond [`MAX_ROWS`], which are not stored.
     pub lost: u64,
+}
+
+/// The form in which a series is serialized: a column for each part of a row.
+#[derive(Serialize, Deserialize)]
+struct Columns {
+    keys: Vec<SeriesKey>,
+    key: Vec<u32>,
+    time_ns: Vec<u64>,
+    value: Vec<f64>,
+    lost: u64,
+}
+
+impl TryFrom<Columns> for Series {
+    type Error = &'static str;
+
+    fn try_from(columns: Columns) -> Result<Series, &'static str> {
+        let rows = columns.key.len();
+        if columns.time_ns.len() != rows || columns.value.len() != rows {
+            return Err("columns of a series with different lengths");
+        }
+        let mut rows = packed::Rows::default();
+        let times = columns.time_ns.iter().zip(&columns.value);
+        for (&key, (&time_ns, &value)) in columns.key.iter().zip(times) {
+            rows.push(Row {
+                key,
+                time_ns,
+                value,
+            });
+        }
+        Ok(Series {
+            keys: columns.keys,
+            rows,
+            lost: columns.lost,
+        })
+    }
+}
+
+impl From<Series> for Columns {
+    fn from(series: Series) -> Columns {
+        Columns {
+            key: series.rows().map(|row| row.key).collect(),
+            time_ns: series.rows().map(|row| row.time_ns).collect(),
+            value: series.rows().map(|row| row.value).collect(),
+            keys: series.keys,
+            lost: series.lost,
+        }
+    }
 }
 
 impl Series {
@@ -49,13 +112,25 @@ impl Series {
     /// run.
     pub fn id(&mut self, flow: Option<&str>, link: Option<&str>, quantity: &str) -> SeriesId {
         let key = SeriesKey {
-            flow: flow.map(str::to_owned),
-            link: link.map(str::to_owned),
-            quantity: quantity.to_owned(),
+            flow: flow.map(|name| self.shared(name, |key| key.flow.as_ref())),
+            link: link.map(|name| self.shared(name, |key| key.link.as_ref())),
+            quantity: self.shared(quantity, |key| Some(&key.quantity)),
         };
         debug_assert!(!self.keys.contains(&key), "declared twice: {key:?}");
         self.keys.push(key);
         SeriesId((self.keys.len() - 1) as u32)
+    }
+
+    /// Returns a text, shared with one of the last keys if possible. The last keys are those of the
+    /// same flow and of the flow before it.
+    fn shared<'a>(
+        &'a self,
+        text: &str,
+        of: impl Fn(&'a SeriesKey) -> Option<&'a Arc<str>>,
+    ) -> Arc<str> {
+        let last = self.keys.iter().rev().take(SHARING);
+        let known = last.filter_map(of).find(|known| &***known == text);
+        known.map_or_else(|| text.into(), Arc::clone)
     }
 
     /// Returns a series id with a number that the caller chooses. [`Series::name`] adds the key at
@@ -67,74 +142,116 @@ impl Series {
     /// Adds keys to series that were recorded by number, in the order of the numbers. Series
     /// without rows get no key.
     pub(crate) fn name(&mut self, key: impl Fn(u32) -> SeriesKey) {
-        let numbers = self.key.iter().max().map_or(0, |last| *last as usize + 1);
-        let mut place = vec![None; numbers];
-        self.key.iter().for_each(|n| place[*n as usize] = Some(0));
+        let numbers = self.rows().map(|row| row.key as usize + 1).max();
+        let mut place = vec![None; numbers.unwrap_or(0)];
+        self.rows()
+            .for_each(|row| place[row.key as usize] = Some(0));
         for (number, place) in (0..).zip(&mut place) {
             if let Some(place) = place {
                 *place = self.keys.len() as u32;
                 self.keys.push(key(number));
             }
         }
-        for number in &mut self.key {
-            *number = place[*number as usize].unwrap_or_default();
+        self.rows = self.with_keys(|number| place[number as usize].unwrap_or_default());
+    }
+
+    fn with_keys(&self, key: impl Fn(u32) -> u32) -> packed::Rows {
+        let mut rows = packed::Rows::default();
+        for row in self.rows() {
+            rows.push(Row {
+                key: key(row.key),
+                ..row
+            });
         }
+        rows
     }
 
     /// Appends a row.
     #[inline]
     pub fn push(&mut self, id: SeriesId, time_ns: u64, value: f64) {
-        if self.key.len() >= MAX_ROWS {
+        self.push_row(Row {
+            key: id.0,
+            time_ns,
+            value,
+        });
+    }
+
+    fn push_row(&mut self, row: Row) {
+        if self.rows.len() >= MAX_ROWS {
             self.lost += 1;
             return;
         }
-        self.key.push(id.0);
-        self.time_ns.push(time_ns);
-        self.value.push(value);
+        self.rows.push(row);
+    }
+
+    /// Returns the rows in the order in which they were recorded.
+    pub fn rows(&self) -> impl Iterator<Item = Row> + '_ {
+        self.rows.iter()
+    }
+
+    /// Replaces each row by the row that a function returns.
+    pub fn change_rows(&mut self, change: impl Fn(Row) -> Row) {
+        let mut rows = packed::Rows::default();
+        self.rows().for_each(|row| rows.push(change(row)));
+        self.rows = rows;
     }
 
     /// Appends the rows and keys of another series.
     pub fn append(&mut self, other: Series) {
         let offset = self.keys.len() as u32;
-        let room = MAX_ROWS.saturating_sub(self.len());
-        self.lost += other.lost + other.len().saturating_sub(room) as u64;
+        self.lost += other.lost;
+        for row in other.rows() {
+            self.push_row(Row {
+                key: row.key + offset,
+                ..row
+            });
+        }
         self.keys.extend(other.keys);
-        self.key
-            .extend(other.key.iter().take(room).map(|k| k + offset));
-        self.time_ns.extend(other.time_ns.iter().take(room));
-        self.value.extend(other.value.iter().take(room));
     }
 
     /// Appends the rows of a series with the same keys. The caller must ensure that the rows of
     /// both series do not exceed [`MAX_ROWS`].
-    pub fn append_rows(&mut self, other: Series) {
-        self.key.extend(other.key);
-        self.time_ns.extend(other.time_ns);
-        self.value.extend(other.value);
+    pub fn append_rows(&mut self, other: &Series) {
+        other.rows().for_each(|row| self.rows.push(row));
     }
 
     /// Returns the number of rows that are stored.
     pub fn len(&self) -> usize {
-        self.key.len()
+        self.rows.len()
     }
 
     /// Returns whether the series has no rows.
     pub fn is_empty(&self) -> bool {
-        self.key.is_empty()
+        self.len() == 0
     }
 }
+
+/// How many keys to search for a text to share. A flow of BBR has the most series, a dozen.
+const SHARING: usize = 40;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Returns a series with this many rows. Its memory of 80 MB is reserved but never written, so
-    /// it does not use 80 MB of RAM.
+    /// Returns a series with this many rows.
     fn full(rows: usize) -> Series {
-        Series {
-            key: vec![0; rows],
-            ..Series::default()
+        let mut series = Series::default();
+        for _ in 0..rows {
+            series.rows.push(row(0, 0, 0.0));
         }
+        series
+    }
+
+    fn row(key: u32, time_ns: u64, value: f64) -> Row {
+        Row {
+            key,
+            time_ns,
+            value,
+        }
+    }
+
+    fn rows(series: &Series) -> Vec<Row> {
+        series.rows().collect()
     }
 
     #[test]
@@ -146,7 +263,7 @@ mod tests {
         series.push(id, 3, 4.0);
         series.push(id, 5, 6.0);
         assert_eq!((series.len(), series.lost), (MAX_ROWS, 2));
-        assert_eq!((series.time_ns, series.value), (vec![1], vec![2.0]));
+        assert_eq!(series.rows().last(), Some(row(0, 1, 2.0)));
     }
 
     #[test]
@@ -163,15 +280,52 @@ mod tests {
         series.lost = 10;
         series.append(other.clone());
         assert_eq!((series.len(), series.lost), (MAX_ROWS, 16));
-        assert_eq!(series.key[MAX_ROWS - 1], 2, "the other's second key");
-        assert_eq!((series.time_ns, series.value), (vec![0], vec![0.5]));
+        let last = series.rows().last();
+        assert_eq!(last, Some(row(2, 0, 0.5)), "the other's second key");
 
         let mut series = Series::default();
         series.id(Some("a"), None, "cwnd");
         series.append(other);
-        assert_eq!((series.key, series.lost), (vec![2; 4], 3));
+        let expected = [0, 1, 2, 3].map(|at| row(2, at, 0.5 + at as f64));
+        assert_eq!((rows(&series), series.lost), (expected.to_vec(), 3));
         assert_eq!(series.keys[2].flow.as_deref(), Some("b"));
-        assert_eq!(series.time_ns, [0, 1, 2, 3]);
+    }
+
+    /// A guest sends its series to another process, so the serialized form does not change.
+    #[test]
+    fn a_series_is_serialized_by_columns() {
+        let mut series = Series::default();
+        let id = series.id(Some("a"), None, "cwnd");
+        series.push(id, 7, 0.5);
+        series.push(id, 9, 3.0);
+        series.lost = 1;
+        let text = serde_json::to_string(&series).expect("JSON");
+        let expected = r#"{"keys":[{"flow":"a","link":null,"quantity":"cwnd"}],"key":[0,0],"#;
+        let rest = r#""time_ns":[7,9],"value":[0.5,3.0],"lost":1}"#;
+        assert_eq!(text, format!("{expected}{rest}"));
+        let read: Series = serde_json::from_str(&text).expect("a series");
+        assert_eq!((rows(&read), read.lost), (rows(&series), 1));
+        assert_eq!(read.keys, series.keys);
+        let short = text.replace("[7,9]", "[7]");
+        assert!(serde_json::from_str::<Series>(&short).is_err());
+    }
+
+    #[test]
+    fn flows_share_the_text_of_quantities() {
+        let mut series = Series::default();
+        for flow in ["a", "b"] {
+            for quantity in ["cwnd", "srtt_ns"] {
+                series.id(Some(flow), None, quantity);
+            }
+        }
+        let [a, b, c, d] = &series.keys[..] else {
+            panic!("four keys")
+        };
+        assert!(Arc::ptr_eq(&a.quantity, &c.quantity));
+        assert!(Arc::ptr_eq(&b.quantity, &d.quantity));
+        let flows = [a, b, c, d].map(|key| key.flow.as_ref().expect("a flow"));
+        assert!(Arc::ptr_eq(flows[0], flows[1]) && Arc::ptr_eq(flows[2], flows[3]));
+        assert_eq!(flows.map(|flow| &**flow), ["a", "a", "b", "b"]);
     }
 
     #[test]
@@ -185,19 +339,20 @@ mod tests {
         }
         assert!(!numbered.is_empty());
         numbered.name(|number| SeriesKey {
-            flow: Some(number.to_string()),
+            flow: Some(number.to_string().into()),
             link: None,
-            quantity: "drop.aqm".to_owned(),
+            quantity: "drop.aqm".into(),
         });
         let names: Vec<_> = numbered.keys.iter().map(|key| key.flow.clone()).collect();
-        assert_eq!(names, ["2", "7"].map(|name| Some(name.to_owned())));
-        assert_eq!(numbered.key, [1, 0, 1]);
+        assert_eq!(names, ["2", "7"].map(|name| Some(name.into())));
+        let keys = |series: &Series| series.rows().map(|row| row.key).collect::<Vec<_>>();
+        assert_eq!(keys(&numbered), [1, 0, 1]);
         assert_eq!(kept.plus(1), Series::numbered(1));
 
         let mut more = numbered.clone();
-        more.append_rows(numbered);
-        assert_eq!(more.key, [1, 0, 1, 1, 0, 1]);
-        assert_eq!(more.time_ns, [7, 2, 7, 7, 2, 7]);
-        assert_eq!(more.value.len(), 6);
+        more.append_rows(&numbered);
+        assert_eq!(keys(&more), [1, 0, 1, 1, 0, 1]);
+        let times: Vec<_> = more.rows().map(|row| row.time_ns).collect();
+        assert_eq!(times, [7, 2, 7, 7, 2, 7]);
     }
 }

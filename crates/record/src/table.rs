@@ -16,7 +16,8 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
 
-use crate::{Histogram, Outcome, Series, series};
+use crate::series::{self, Row};
+use crate::{Histogram, Outcome, Series};
 
 /// Schema of `series.parquet`.
 pub const SERIES: &str = "message series {
@@ -152,37 +153,58 @@ pub fn write_series<W: Write + Send>(
     writer: &mut SerializedFileWriter<W>,
     series: &Series,
 ) -> Result<u64, ParquetError> {
-    let order = by_key(series);
-    for rows in order.chunks(GROUP_ROWS) {
-        let key = |row: &u32| &series.keys[series.key[*row as usize] as usize];
+    let begins = begins(series);
+    let all = series.len();
+    // The rows are packed, so they can only be read in the order of recording. Reading them once for
+    // each row group needs less memory than sorting all rows.
+    let mut group_rows = Vec::new();
+    for first in (0..all).step_by(GROUP_ROWS) {
+        collect(series, &begins, first, &mut group_rows);
+        let rows = group_rows.as_slice();
+        let key = |row: &Row| &series.keys[row.key as usize];
         let mut group = writer.next_row_group()?;
-        column::<Int64Type, _, _>(&mut group, rows, |r| series.time_ns[*r as usize] as i64)?;
+        column::<Int64Type, _, _>(&mut group, rows, |r| r.time_ns as i64)?;
         optional(&mut group, rows, |r| key(r).flow.as_deref())?;
         optional(&mut group, rows, |r| key(r).link.as_deref())?;
         text(&mut group, rows, |r| &key(r).quantity)?;
-        column::<DoubleType, _, _>(&mut group, rows, |r| series.value[*r as usize])?;
+        column::<DoubleType, _, _>(&mut group, rows, |r| r.value)?;
         group.close()?;
     }
-    Ok(order.len() as u64)
+    Ok(all as u64)
 }
 
-/// Returns the rows sorted by series, and within a series in the order of recording (a stable
-/// counting sort).
-fn by_key(series: &Series) -> Vec<u32> {
-    let mut next = vec![0_u32; series.keys.len() + 1];
-    for &key in &series.key {
-        next[key as usize + 1] += 1;
+/// Returns the place of each series' first row among the rows sorted by series.
+fn begins(series: &Series) -> Vec<u32> {
+    let mut begins = vec![0_u32; series.keys.len() + 1];
+    for row in series.rows() {
+        begins[row.key as usize + 1] += 1;
     }
-    for i in 1..next.len() {
-        next[i] += next[i - 1];
+    for i in 1..begins.len() {
+        begins[i] += begins[i - 1];
     }
-    let mut order = vec![0; series.len()];
-    for (row, &key) in series.key.iter().enumerate() {
-        let slot = &mut next[key as usize];
-        order[*slot as usize] = row as u32;
-        *slot += 1;
+    begins
+}
+
+/// Collects at most [`GROUP_ROWS`] of the rows sorted by series, from place `first` on. Within a
+/// series, rows are in the order of recording.
+fn collect(series: &Series, begins: &[u32], first: usize, into: &mut Vec<Row>) {
+    let end = series.len().min(first + GROUP_ROWS);
+    let nothing = Row {
+        key: 0,
+        time_ns: 0,
+        value: 0.0,
+    };
+    into.clear();
+    into.resize(end - first, nothing);
+    let mut next = begins.to_vec();
+    for row in series.rows() {
+        let place = &mut next[row.key as usize];
+        let at = *place as usize;
+        *place += 1;
+        if (first..end).contains(&at) {
+            into[at - first] = row;
+        }
     }
-    order
 }
 
 /// The flow or link that a histogram describes.

@@ -16,8 +16,8 @@ fn digest(mut outcome: Outcome) -> (String, Vec<String>, Vec<(u32, u64, u64)>) {
     // both parts.
     outcome.events = 0;
     let series = std::mem::take(&mut outcome.series);
-    let rows = series.key.iter().zip(&series.time_ns).zip(&series.value);
-    let rows = rows.map(|((key, time), value)| (*key, *time, value.to_bits()));
+    let rows = series.rows();
+    let rows = rows.map(|row| (row.key, row.time_ns, row.value.to_bits()));
     let mut rows: Vec<_> = rows.collect();
     // Sort the rows by series, as they are when they are written.
     rows.sort_by_key(|(key, _, _)| *key);

@@ -13,8 +13,8 @@ use tailback_record::Outcome;
 /// Returns the results of a run: all counters, and every row of its series.
 fn digest(mut outcome: Outcome) -> (String, Vec<String>, Vec<(u32, u64, u64)>) {
     let series = std::mem::take(&mut outcome.series);
-    let rows = series.key.iter().zip(&series.time_ns).zip(&series.value);
-    let rows = rows.map(|((key, time), value)| (*key, *time, value.to_bits()));
+    let rows = series.rows();
+    let rows = rows.map(|row| (row.key, row.time_ns, row.value.to_bits()));
     let keys = series.keys.iter().map(|key| format!("{key:?}"));
     let counted = serde_json::to_string(&outcome).expect("an outcome is data");
     (counted, keys.collect(), rows.collect())

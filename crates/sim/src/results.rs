@@ -207,16 +207,16 @@ impl Results {
         let series = &self.outcome.series;
         let keys = series.keys.iter();
         let of = |key: &tailback_record::series::SeriesKey| match &key.flow {
-            Some(flow) => flow == name,
+            Some(flow) => &**flow == name,
             None => key.link.as_deref() == Some(name),
         };
         let place = keys
             .clone()
-            .position(|key| of(key) && key.quantity == quantity);
+            .position(|key| of(key) && &*key.quantity == quantity);
         let Some(place) = place else {
             let known: Vec<&str> = keys
                 .filter(|key| of(key))
-                .map(|key| key.quantity.as_str())
+                .map(|key| &*key.quantity)
                 .collect();
             match known.as_slice() {
                 [] => self.unknown(name),
@@ -226,10 +226,8 @@ impl Results {
                 ),
             }
         };
-        let rows = series.key.iter().zip(&series.time_ns).zip(&series.value);
-        let rows = rows.filter(|((key, _), _)| **key as usize == place);
-        rows.map(|((_, time), value)| (Time(*time), *value))
-            .collect()
+        let rows = series.rows().filter(|row| row.key as usize == place);
+        rows.map(|row| (Time(row.time_ns), row.value)).collect()
     }
 
     /// Returns the captured packets as a pcapng file, or `None` if the simulation captured nothing

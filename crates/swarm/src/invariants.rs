@@ -60,14 +60,14 @@ fn numbers(text: &str, found: &mut Vec<Finding>) {
 fn series(outcome: &Outcome, found: &mut Vec<Finding>) {
     let series = &outcome.series;
     let mut wrong = std::collections::BTreeMap::new();
-    for i in 0..series.len() {
-        let quantity = &series.keys[series.key[i] as usize].quantity;
-        let value = series.value[i];
+    for row in series.rows() {
+        let quantity = &series.keys[row.key as usize].quantity;
+        let value = row.value;
         let what = if !value.is_finite() {
             "a sample is not finite"
         } else if value < 0.0 && !SIGNED.iter().any(|part| quantity.contains(part)) {
             "a sample is negative"
-        } else if series.time_ns[i] > outcome.duration_ns {
+        } else if row.time_ns > outcome.duration_ns {
             "a sample is taken after the end"
         } else {
             continue;

@@ -116,34 +116,34 @@ struct Done {
 
 /// The samples of each series.
 struct Rows {
-    /// Indices of the samples, sorted by series.
-    order: Vec<u32>,
-    /// The position in `order` at which each series begins, and the end of the last series.
+    /// Time, ns, and value of the samples, sorted by series.
+    samples: Vec<(u64, f64)>,
+    /// The position in `samples` at which each series begins, and the end of the last series.
     begins: Vec<usize>,
 }
 
 impl Rows {
     fn new(series: &Series) -> Rows {
         let mut begins = vec![0; series.keys.len() + 1];
-        for key in &series.key {
-            begins[*key as usize + 1] += 1;
+        for row in series.rows() {
+            begins[row.key as usize + 1] += 1;
         }
         for at in 1..begins.len() {
             begins[at] += begins[at - 1];
         }
         let mut next = begins.clone();
-        let mut order = vec![0; series.len()];
-        for (row, key) in (0..).zip(&series.key) {
-            let place = &mut next[*key as usize];
-            order[*place] = row;
+        let mut samples = vec![(0, 0.0); series.len()];
+        for row in series.rows() {
+            let place = &mut next[row.key as usize];
+            samples[*place] = (row.time_ns, row.value);
             *place += 1;
         }
-        Rows { order, begins }
+        Rows { samples, begins }
     }
 
-    fn of(&self, series: usize) -> &[u32] {
+    fn of(&self, series: usize) -> &[(u64, f64)] {
         let bounds = self.begins.get(series).zip(self.begins.get(series + 1));
-        bounds.map_or(&[], |(from, to)| &self.order[*from..*to])
+        bounds.map_or(&[], |(from, to)| &self.samples[*from..*to])
     }
 }
 
@@ -303,10 +303,9 @@ impl Lab {
 
     pub fn rows(&self, of: u32) -> Vec<u8> {
         self.answer(|done| {
-            let series = &done.outcome.series;
-            let rows = || done.rows.of(of as usize).iter().map(|row| *row as usize);
-            let times = rows().map(|row| series.time_ns[row] as f64 / 1e9);
-            let values = rows().map(|row| series.value[row]);
+            let rows = done.rows.of(of as usize).iter();
+            let times = rows.clone().map(|(time_ns, _)| *time_ns as f64 / 1e9);
+            let values = rows.map(|(_, value)| *value);
             times.chain(values).flat_map(f64::to_le_bytes).collect()
         })
     }

@@ -89,8 +89,8 @@ fn signals(outcome: &Outcome) -> Vec<(u64, Value)> {
         });
         done.push((row.from_ns, value));
     };
-    for (key, at_ns) in series.key.iter().zip(&series.time_ns) {
-        let (key, at_ns) = (*key as usize, *at_ns);
+    for row in series.rows() {
+        let (key, at_ns) = (row.key as usize, row.time_ns);
         if !is_signal[key] {
             continue;
         }

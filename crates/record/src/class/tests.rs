@@ -145,12 +145,13 @@ fn definitions() {
     assert_eq!((whole.utilisation.n, whole.utilisation.max), (3, Some(0.9)));
 
     outcome.record_samples();
-    let rows: Vec<(String, u64, f64)> = (0..outcome.series.len())
+    let rows: Vec<(String, u64, f64)> = outcome
+        .series
+        .rows()
         .map(|row| {
-            let key = &outcome.series.keys[outcome.series.key[row] as usize];
+            let key = &outcome.series.keys[row.key as usize];
             let of = key.flow.as_ref().or(key.link.as_ref()).expect("either");
-            let (at, value) = (outcome.series.time_ns[row], outcome.series.value[row]);
-            (format!("{of} {}", key.quantity), at / S, value)
+            (format!("{of} {}", key.quantity), row.time_ns / S, row.value)
         })
         .collect();
     let of = |name: &str| -> Vec<(u64, f64)> {
@@ -242,7 +243,7 @@ fn a_flow_that_the_outcome_does_not_have_has_no_series() {
     outcome.record_samples();
     let keys = outcome.series.keys.iter();
     let rates: Vec<&str> = keys
-        .filter(|key| key.quantity == "rate_mbit")
+        .filter(|key| &*key.quantity == "rate_mbit")
         .filter_map(|key| key.flow.as_deref())
         .collect();
     assert_eq!(rates, ["c", "l"]);

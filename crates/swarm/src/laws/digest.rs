@@ -121,9 +121,9 @@ impl Digest {
             )
         });
         let keys: Vec<String> = keys.collect();
-        for (row, key) in all.key.iter().enumerate() {
-            let rows = series.entry(keys[*key as usize].clone()).or_default();
-            rows.push((all.time_ns[row], all.value[row].to_bits()));
+        for row in all.rows() {
+            let rows = series.entry(keys[row.key as usize].clone()).or_default();
+            rows.push((row.time_ns, row.value.to_bits()));
         }
         Digest { parts, series }
     }

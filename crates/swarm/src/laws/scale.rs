@@ -413,15 +413,16 @@ impl Scaled {
         let times: Vec<bool> = (0..series.keys.len() as u32)
             .map(|key| quantity(key).ends_with("_ns"))
             .collect();
-        for row in 0..series.len() {
-            let key = series.key[row] as usize;
-            series.time_ns[row] /= by;
+        series.change_rows(|mut row| {
+            let key = row.key as usize;
+            row.time_ns /= by;
             if rounded[key] {
-                series.value[row] = 0.0;
+                row.value = 0.0;
             } else if times[key] {
-                series.value[row] /= by as f64;
+                row.value /= by as f64;
             }
-        }
+            row
+        });
         Scaled {
             digest: Digest::of(plan, outcome),
             delays,

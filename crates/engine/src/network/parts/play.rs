@@ -343,7 +343,7 @@ impl Network {
                     swap(source, &mut other.traffic[place - flows]);
                 }
             }
-            self.series.append_rows(take(&mut other.series));
+            self.series.append_rows(&take(&mut other.series));
             self.events += other.events;
             self.data_packets_before_warmup += other.data_packets_before_warmup;
         }

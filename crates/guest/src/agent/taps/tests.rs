@@ -260,10 +260,10 @@ fn datagrams_of_both_families_are_counted_by_their_hosts() {
         assert_eq!(all[1].measures.completion_ns, None, "it is not over");
 
         let row = |name: &str, at| {
-            let key = |k: &u32| series.keys[*k as usize].quantity == name;
-            let rows = series.key.iter().zip(&series.time_ns).zip(&series.value);
-            let mut rows = rows.filter(|((k, t), _)| key(k) && **t == at);
-            rows.next().map(|(_, value)| *value)
+            let is_named = |key: u32| &*series.keys[key as usize].quantity == name;
+            let mut rows = series.rows();
+            let found = rows.find(|row| is_named(row.key) && row.time_ns == at);
+            found.map(|row| row.value)
         };
         assert_eq!(row("delivered_bytes", 100 * MS), Some(1200.0));
         assert_eq!(row("delivered_bytes", 300 * MS), Some(2400.0));

@@ -1,0 +1,201 @@
+//! The rows of a series in few bytes.
+//!
+//! A row begins with a byte that says how its parts follow: the key, the time and the value. A key
+//! is usually the next one after that of the row before, and a time is usually that of the row
+//! before, because a sample has a row for each quantity of each flow. Most values are whole numbers.
+
+use super::Row;
+
+/// The key is not the next one: the difference to it follows.
+const KEY: u8 = 1;
+/// The time is not that of the row before: the difference to it follows.
+const TIME: u8 = 2;
+/// Position of the number of bytes of the value in the first byte.
+const SIZE: u32 = 2;
+/// The number of bytes of a value that is not a whole number below [`WHOLE`].
+const FLOAT: usize = 8;
+/// Whole numbers below this have up to seven bytes. Every such number is exact as a float.
+const WHOLE: f64 = (1_u64 << 53) as f64;
+/// The largest number of bytes of a row: the first byte, two differences of at most ten bytes, and
+/// a value.
+const MOST: usize = 1 + 10 + 10 + 8;
+
+/// Rows in the order in which they were appended.
+#[derive(Clone, Debug, Default)]
+pub struct Rows {
+    bytes: Vec<u8>,
+    len: usize,
+    next_key: u32,
+    time_ns: u64,
+}
+
+impl Rows {
+    /// Returns the number of rows.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Appends a row.
+    pub fn push(&mut self, row: Row) {
+        let mut buffer = [0; MOST];
+        let mut to = Writer {
+            bytes: &mut buffer,
+            at: 1,
+        };
+        let mut head = 0;
+        if row.key != self.next_key {
+            head |= KEY;
+            to.difference(u64::from(row.key).wrapping_sub(u64::from(self.next_key)));
+        }
+        if row.time_ns != self.time_ns {
+            head |= TIME;
+            to.difference(row.time_ns.wrapping_sub(self.time_ns));
+        }
+        let whole = row.value as u64;
+        // A comparison of bits, because -0.0 is equal to 0.
+        let exact = row.value < WHOLE && (whole as f64).to_bits() == row.value.to_bits();
+        let (bits, size) = if exact {
+            (whole, (64 - whole.leading_zeros()).div_ceil(8) as usize)
+        } else {
+            (row.value.to_bits(), FLOAT)
+        };
+        to.put(&bits.to_le_bytes()[..size]);
+        let end = to.at;
+        buffer[0] = head | ((size as u8) << SIZE);
+        self.bytes.extend_from_slice(&buffer[..end]);
+        self.len += 1;
+        self.next_key = row.key.wrapping_add(1);
+        self.time_ns = row.time_ns;
+    }
+
+    /// Returns the rows.
+    pub fn iter(&self) -> impl Iterator<Item = Row> + '_ {
+        let mut rest = self.bytes.as_slice();
+        let (mut next_key, mut time_ns) = (0_u32, 0_u64);
+        std::iter::from_fn(move || {
+            let (&head, mut after) = rest.split_first()?;
+            let mut key = next_key;
+            if head & KEY != 0 {
+                key = key.wrapping_add(difference(&mut after) as u32);
+            }
+            if head & TIME != 0 {
+                time_ns = time_ns.wrapping_add(difference(&mut after));
+            }
+            let size = usize::from(head >> SIZE);
+            let (value, after) = after.split_at(size);
+            let mut bytes = [0; FLOAT];
+            bytes[..size].copy_from_slice(value);
+            let bits = u64::from_le_bytes(bytes);
+            let value = if size == FLOAT {
+                f64::from_bits(bits)
+            } else {
+                bits as f64
+            };
+            rest = after;
+            next_key = key.wrapping_add(1);
+            Some(Row {
+                key,
+                time_ns,
+                value,
+            })
+        })
+    }
+}
+
+struct Writer<'a> {
+    bytes: &'a mut [u8; MOST],
+    at: usize,
+}
+
+impl Writer<'_> {
+    fn put(&mut self, bytes: &[u8]) {
+        self.bytes[self.at..self.at + bytes.len()].copy_from_slice(bytes);
+        self.at += bytes.len();
+    }
+
+    /// Writes a difference of two numbers, seven bits in each byte. A difference may be negative,
+    /// and then small numbers stay short, too.
+    fn difference(&mut self, of: u64) {
+        let signed = of as i64;
+        let mut left = ((signed << 1) ^ (signed >> 63)) as u64;
+        while left >= 0x80 {
+            self.put(&[left as u8 | 0x80]);
+            left >>= 7;
+        }
+        self.put(&[left as u8]);
+    }
+}
+
+/// Reads what [`Writer::difference`] has written.
+fn difference(from: &mut &[u8]) -> u64 {
+    let (mut value, mut shift) = (0_u64, 0);
+    while let Some((&byte, rest)) = from.split_first() {
+        *from = rest;
+        value |= u64::from(byte & 0x7f) << shift;
+        shift += 7;
+        if byte < 0x80 {
+            break;
+        }
+    }
+    (value >> 1) ^ (value & 1).wrapping_neg()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_comes_back_exactly() {
+        let values = [
+            [0.0, -0.0, 1.0, -1.0, 255.0, 256.0].as_slice(),
+            &[0.5, 1e300, 1e18, f64::MIN_POSITIVE, f64::EPSILON],
+            &[f64::INFINITY, f64::NEG_INFINITY, f64::MAX],
+            &[WHOLE, WHOLE - 1.0, WHOLE + 2.0, u64::MAX as f64],
+        ]
+        .concat();
+        let keys = [0, 1, 2, 2, 1, u32::MAX, 0, 300, 70_000];
+        let times = [0, 5, 5, 4, u64::MAX, 0, 1 << 63, (1 << 63) - 1];
+        let mut rows = Rows::default();
+        let mut expected = Vec::new();
+        for (i, &value) in values.iter().enumerate() {
+            for (j, &key) in keys.iter().enumerate() {
+                let time_ns = times[(i + j) % times.len()];
+                let row = Row {
+                    key,
+                    time_ns,
+                    value,
+                };
+                rows.push(row);
+                expected.push(row);
+            }
+        }
+        rows.push(Row {
+            key: 0,
+            time_ns: 0,
+            value: f64::NAN,
+        });
+        assert_eq!(rows.len(), expected.len() + 1);
+        let bits = |row: Row| (row.key, row.time_ns, row.value.to_bits());
+        let found: Vec<_> = rows.iter().map(bits).collect();
+        let (last, found) = found.split_last().expect("rows");
+        assert_eq!(found, expected.into_iter().map(bits).collect::<Vec<_>>());
+        assert_eq!(last.2, f64::NAN.to_bits());
+    }
+
+    #[test]
+    fn samples_of_flows_take_few_bytes() {
+        let mut rows = Rows::default();
+        for time_ns in [100_000_000, 200_000_000] {
+            for key in 0..1000 {
+                let value = f64::from(key % 100);
+                rows.push(Row {
+                    key,
+                    time_ns,
+                    value,
+                });
+            }
+        }
+        // Two bytes a row, less for zeros, and a time for each sample.
+        assert!(rows.bytes.len() < 4020, "{} bytes", rows.bytes.len());
+    }
+}
