@@ -92,6 +92,7 @@ pub fn fill(module: &Bound<'_, PyModule>, crates: &'static [Crate]) -> PyResult<
     module.add_class::<scenario::Point>()?;
     module.add_class::<scenario::Scenario>()?;
     module.add_class::<shape::Shape>()?;
+    module.add_class::<stored::Catalogue>()?;
     module.add_class::<stored::RunFolder>()?;
     module.add_class::<stored::Scratch>()?;
     let functions = [

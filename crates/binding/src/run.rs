@@ -1,15 +1,11 @@
 //! Python classes and functions that run sweep points and store the results.
 
-use std::panic::resume_unwind;
 use std::path::PathBuf;
-use std::thread;
 
 use pyo3::prelude::*;
 use tailback_run::{Failure, panics};
 
 use crate::os_error::os_error;
-use crate::shape::Shape;
-use crate::stored::is_held;
 use crate::{Cancelled, EnginePanic};
 
 /// A folder of runs. Opening it deletes the temporary files of processes that were killed.
@@ -35,34 +31,6 @@ impl Store {
     /// Syncs the finished runs to the disk. Call this after the last run.
     fn settle(&self, py: Python<'_>) -> PyResult<()> {
         py.detach(|| self.inner.settle()).map_err(os_error)
-    }
-
-    /// Returns the runs that are finished, have unchanged files, and have a summary with the
-    /// expected keys and types. Checks several runs in parallel.
-    fn held(
-        &self,
-        py: Python<'_>,
-        run_ids: Vec<String>,
-        summary: &Shape,
-        threads: usize,
-    ) -> Vec<bool> {
-        let share = run_ids.len().div_ceil(threads.max(1)).max(1);
-        let each = |ids: &[String]| -> Vec<bool> {
-            let held = |id: &String| is_held(&self.inner.path(id), summary);
-            ids.iter().map(held).collect()
-        };
-        py.detach(|| {
-            thread::scope(|scope| {
-                let parts: Vec<_> = run_ids
-                    .chunks(share)
-                    .map(|ids| scope.spawn(move || each(ids)))
-                    .collect();
-                parts
-                    .into_iter()
-                    .flat_map(|part| part.join().unwrap_or_else(|panic| resume_unwind(panic)))
-                    .collect()
-            })
-        })
     }
 
     /// Moves a damaged run to `runs/.damaged`. Returns a sentence that describes the damage and

@@ -19,6 +19,8 @@ const LARGE: f64 = 1.8e19;
 /// A schema of JSON, with the largest permitted depth and number of values.
 #[pyclass(frozen, module = "tailback._native")]
 pub struct Shape {
+    /// The description from which the schema was parsed.
+    pub described: String,
     node: Node,
     depth: usize,
     values: usize,
@@ -35,6 +37,7 @@ impl Shape {
             .and_then(|value| Node::of(&value))
             .ok_or_else(|| PyValueError::new_err("not the description of a shape"))?;
         Ok(Shape {
+            described: described.to_owned(),
             node,
             depth,
             values,

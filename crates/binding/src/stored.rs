@@ -1,14 +1,17 @@
 //! Python classes and functions that read stored runs, protect files with hashes, and create
 //! temporary folders.
 
+use std::io;
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
+use std::thread;
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde_json::value::RawValue;
-use tailback_record::scratch;
 use tailback_record::stored::{self, Fault};
+use tailback_record::{catalogue, scratch};
 
 use crate::DamagedResults;
 use crate::os_error::os_error;
@@ -133,9 +136,75 @@ fn of_run(json: &[u8]) -> Option<(String, u64)> {
 
 /// Returns whether a run folder is intact and its summary has this schema. Python may accept a
 /// folder that this function rejects.
-pub fn is_held(path: &Path, summary: &Shape) -> bool {
+fn is_held(path: &Path, summary: &Shape) -> bool {
     stored::check(path).is_ok()
         && RunFolder::open(path).is_ok_and(|run| run.fits(summary).is_ok_and(|fits| fits))
+}
+
+/// The run folders of a store that were already measured or verified. Unchanged folders are not read
+/// again.
+#[pyclass(frozen, module = "tailback._native")]
+pub struct Catalogue {
+    inner: catalogue::Catalogue,
+    summary: Py<Shape>,
+}
+
+#[pymethods]
+impl Catalogue {
+    /// Opens the catalogue of a folder of results. `summary` is the schema of summaries.
+    #[new]
+    fn new(root: PathBuf, summary: Py<Shape>) -> Catalogue {
+        Catalogue {
+            inner: catalogue::Catalogue::new(&root.join("runs"), &summary.get().described),
+            summary,
+        }
+    }
+
+    /// Returns the size of each run's files, bytes. The size of a missing run is 0.
+    fn sizes(&self, py: Python<'_>, run_ids: Vec<String>, threads: usize) -> PyResult<Vec<u64>> {
+        py.detach(|| in_threads(&run_ids, threads, |run_id| self.inner.bytes(run_id)))
+            .into_iter()
+            .collect::<io::Result<_>>()
+            .map_err(os_error)
+    }
+
+    /// Returns which of the runs are stored, have unchanged files, and have a summary with the
+    /// expected keys and types.
+    fn held(&self, py: Python<'_>, run_ids: Vec<String>, threads: usize) -> Vec<bool> {
+        let summary = self.summary.get();
+        let held = |run_id: &str| self.inner.is_intact(run_id, |path| is_held(path, summary));
+        py.detach(|| in_threads(&run_ids, threads, held))
+    }
+
+    /// Removes deleted runs from the catalogue.
+    fn forget(&self, py: Python<'_>, run_ids: Vec<String>) {
+        py.detach(|| self.inner.forget(&run_ids));
+    }
+
+    /// Writes the catalogue, unless it has hardly any new entries. Ignores failures.
+    fn save(&self, py: Python<'_>) {
+        py.detach(|| self.inner.save());
+    }
+}
+
+/// Returns `work(run_id)` for each run, in order, computed by several threads.
+fn in_threads<T: Send>(
+    run_ids: &[String],
+    threads: usize,
+    work: impl Fn(&str) -> T + Sync,
+) -> Vec<T> {
+    let share = run_ids.len().div_ceil(threads.max(1)).max(1);
+    let work = &work;
+    thread::scope(|scope| {
+        let parts: Vec<_> = run_ids
+            .chunks(share)
+            .map(|ids| scope.spawn(move || ids.iter().map(|id| work(id)).collect::<Vec<T>>()))
+            .collect();
+        parts
+            .into_iter()
+            .flat_map(|part| part.join().unwrap_or_else(|panic| resume_unwind(panic)))
+            .collect()
+    })
 }
 
 /// Checks every file of a run folder. Raises errors as `RunFolder` does.

@@ -8,6 +8,8 @@
 pub mod account;
 #[cfg(feature = "folder")]
 pub mod brief;
+#[cfg(feature = "folder")]
+pub mod catalogue;
 pub mod cause;
 pub mod class;
 pub mod completions;

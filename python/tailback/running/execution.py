@@ -214,7 +214,7 @@ def _missing(
                 memory=runner.memory(point) * (cores if cores > 1 and point.splits(cores) else 1),
                 label=_label(point),
             )
-    held = _held(folder, list(planned))
+    held = _held(root, list(planned))
     missing = [
         run
         for run in planned.values()
@@ -245,14 +245,20 @@ CHUNK = 256
 """How many stored runs to check at a time. Ctrl-C takes effect between these groups."""
 
 
-def _held(folder: _native.Store, run_ids: Sequence[str]) -> set[str]:
-    """Return the ids of stored runs whose content matches their hashes."""
+def _held(root: Path, run_ids: Sequence[str]) -> set[str]:
+    """Return the ids of stored runs whose content matches their hashes.
+
+    Runs that have not changed since an earlier command checked them are not read again.
+    """
     held: set[str] = set()
-    wanted = shape.native_summary()
-    for begin in range(0, len(run_ids), CHUNK):
-        part = list(run_ids[begin : begin + CHUNK])
-        found = folder.held(part, wanted, min(frames.READERS, machine.cores()))
-        held.update(run_id for run_id, is_held in zip(part, found, strict=True) if is_held)
+    catalogue = _native.Catalogue(root, shape.native_summary())
+    try:
+        for begin in range(0, len(run_ids), CHUNK):
+            part = list(run_ids[begin : begin + CHUNK])
+            found = catalogue.held(part, min(frames.READERS, machine.cores()))
+            held.update(run_id for run_id, is_held in zip(part, found, strict=True) if is_held)
+    finally:
+        catalogue.save()
     return held
 
 

@@ -10,15 +10,17 @@ import datetime
 import os
 import time
 import warnings
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tailback.base import folders
+from tailback import _native
+from tailback.base import folders, machine
 from tailback.base.names import unknown
 from tailback.errors import DamagedResults, DamageWarning, InputError
-from tailback.store import layout, points, shape
+from tailback.store import frames, layout, points, shape
 from tailback.store.versions import engine_of
 
 DAY_S = 86_400.0
@@ -61,33 +63,53 @@ class StoredSweep:
 
 def kept(root: Path) -> list[StoredSweep]:
     """Return the sweeps in a folder, the latest first. Skip damaged indexes with a warning."""
-    sizes: dict[str, int] = {}
-    return [one for file in layout.sweeps(root) if (one := _kept(root, file, sizes)) is not None]
+    with _sizes(root) as sizes:
+        files = layout.sweeps(root)
+        return [one for file in files if (one := _kept(file, sizes)) is not None]
 
 
-def _kept(root: Path, file: Path, sizes: dict[str, int]) -> StoredSweep | None:
+def _kept(file: Path, sizes: _Sizes) -> StoredSweep | None:
     try:
         index = layout.read_index(file)
     except DamagedResults as damage:
         warnings.warn(f"{damage}; not looked at", DamageWarning, stacklevel=3)
         return None
-    stored = []
-    for run_id in dict.fromkeys(point.run_id for point in index.points):
-        if run_id not in sizes:
-            sizes[run_id] = _size(layout.run_path(root, run_id))
-        if sizes[run_id]:
-            stored.append(run_id)
-    total = sum(sizes[run_id] for run_id in stored)
-    return StoredSweep(index, file.parent, file.lstat().st_mtime, tuple(stored), total)
+    found = sizes.of([point.run_id for point in index.points])
+    stored = tuple(run_id for run_id, size in found.items() if size)
+    return StoredSweep(index, file.parent, file.lstat().st_mtime, stored, sum(found.values()))
 
 
-def _size(folder: Path) -> int:
-    """Return the size of the files in a folder, bytes. Return 0 without a folder."""
+class _Sizes:
+    """The sizes of run folders in a folder of results. Each run is looked up once."""
+
+    def __init__(self, root: Path) -> None:
+        self.catalogue = _native.Catalogue(root, shape.native_summary())
+        self._known: dict[str, int] = {}
+
+    def of(self, run_ids: Iterable[str]) -> dict[str, int]:
+        """Return the size of the files of each run, bytes. The size of a missing run is 0."""
+        wanted = dict.fromkeys(run_ids)
+        unknown = [run_id for run_id in wanted if run_id not in self._known]
+        threads = min(frames.READERS, machine.cores())
+        # Ctrl-C takes effect between these groups.
+        for begin in range(0, len(unknown), TOGETHER):
+            part = unknown[begin : begin + TOGETHER]
+            self._known.update(zip(part, self.catalogue.sizes(part, threads), strict=True))
+        return {run_id: self._known[run_id] for run_id in wanted}
+
+
+TOGETHER = 4096
+"""How many runs to look up at a time."""
+
+
+@contextmanager
+def _sizes(root: Path) -> Iterator[_Sizes]:
+    """Yield the sizes of run folders. At the end, keep them for later commands."""
+    sizes = _Sizes(root)
     try:
-        with os.scandir(folder) as entries:
-            return sum(entry.stat(follow_symlinks=False).st_size for entry in entries)
-    except (FileNotFoundError, NotADirectoryError):
-        return 0
+        yield sizes
+    finally:
+        sizes.catalogue.save()
 
 
 RECENT = 8
@@ -165,11 +187,21 @@ def plan(
     version that is not in `versions`. Runs are deleted if no remaining sweep needs them.
     """
     chosen = {find(name, root).resolve() for name in names}
-    sizes: dict[str, int] = {}
+    with _sizes(root) as sizes:
+        return _plan(root, chosen, sizes, older_days, versions)
+
+
+def _plan(
+    root: Path,
+    chosen: Collection[Path],
+    sizes: _Sizes,
+    older_days: float | None,
+    versions: Mapping[str, Collection[str]] | None,
+) -> RemovalPlan:
     gone: list[StoredSweep] = []
     needed: set[str] = set()
     for file in layout.sweeps(root):
-        sweep = _kept(root, file, sizes)
+        sweep = _kept(file, sizes)
         if sweep is None:
             raise DamagedResults(
                 f"{file}: the runs that its sweep needs cannot be read, so nothing is deleted; "
@@ -185,9 +217,7 @@ def plan(
             # Keep the runs without a competitor, from which harm is computed.
             needed.update(*(point.without.values() for point in sweep.index.points))
     free = [run_id for run_id in _runs(root) if run_id not in needed]
-    return RemovalPlan(
-        root, gone, free, sum(_size(layout.run_path(root, run_id)) for run_id in free)
-    )
+    return RemovalPlan(root, gone, free, sum(sizes.of(free).values()))
 
 
 def _runs(root: Path) -> Iterator[str]:
@@ -212,6 +242,9 @@ def remove(what: RemovalPlan) -> None:
     with folders.scratch(what.root) as scratch:
         for number, path in enumerate(paths):
             os.rename(path, scratch / str(number))
+    catalogue = _native.Catalogue(what.root, shape.native_summary())
+    catalogue.forget(what.runs)
+    catalogue.save()
 
 
 def differences(value: object, other: object) -> Iterator[tuple[str, Any, Any]]:
