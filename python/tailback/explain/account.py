@@ -61,7 +61,7 @@ _LINK = {
     },
     "events": {
         "width_ns": shape.whole,
-        "causes": shape.each(lambda value: shape.fault(value, [shape.whole]) is None),
+        "causes": shape.each([shape.whole]),
     },
 }
 SHAPE = {

@@ -70,6 +70,16 @@ class Each:
         )
 
 
+@dataclass(frozen=True, eq=False)
+class Either:
+    """A value that matches any of the inner schemas."""
+
+    shapes: tuple[Any, ...]
+
+    def __call__(self, value: Any) -> bool:
+        return any(fault(value, shape) is None for shape in self.shapes)
+
+
 def maybe(shape: Shape) -> Shape:
     """Return a schema that also accepts null."""
     return Maybe(shape)
@@ -77,7 +87,7 @@ def maybe(shape: Shape) -> Shape:
 
 def either(*shapes: Shape) -> Shape:
     """Return a schema that accepts a value if any of these schemas accepts it."""
-    return lambda value: any(fault(value, shape) is None for shape in shapes)
+    return Either(shapes)
 
 
 def each(shape: Shape) -> Shape:
@@ -95,6 +105,9 @@ class Absent:
 def fault(value: Any, shape: Shape, at: str = "") -> str | None:
     """Return where a value does not match its schema, such as `flows[0].name`, or None if it
     matches."""
+    # Almost all values match, and finding that out is faster than keeping track of the place.
+    if not at and _test_of(shape)(value):
+        return None
     if isinstance(shape, Mapping):
         if not isinstance(value, dict):
             return at or "it"
@@ -117,6 +130,56 @@ def fault(value: Any, shape: Shape, at: str = "") -> str | None:
                 return place
         return None
     return None if shape(value) else at or "it"
+
+
+_TESTS: dict[int, tuple[Shape, Callable[[Any], bool]]] = {}
+"""The tests of schemas, by the id of the schema. The schema is kept, so that its id stays its
+own."""
+
+
+def _test_of(shape: Shape) -> Callable[[Any], bool]:
+    known = _TESTS.get(id(shape))
+    if known is None:
+        known = _TESTS[id(shape)] = (shape, _compiled(shape))
+    return known[1]
+
+
+def _compiled(shape: Shape) -> Callable[[Any], bool]:
+    """Return a function that returns whether a value matches a schema. The index of a large sweep
+    has many values, so the function does as little as possible for each of them."""
+    if isinstance(shape, Mapping):
+        keys = [
+            (key, _compiled(inner.shape), False)
+            if isinstance(inner, Absent)
+            else (key, _compiled(inner), True)
+            for key, inner in shape.items()
+        ]
+
+        def table(value: Any) -> bool:
+            if not isinstance(value, dict):
+                return False
+            for key, inner, needed in keys:
+                if key in value:
+                    if not inner(value[key]):
+                        return False
+                elif needed:
+                    return False
+            return True
+
+        return table
+    if isinstance(shape, list):
+        element = _compiled(shape[0])
+        return lambda value: isinstance(value, list) and all(map(element, value))
+    if isinstance(shape, Maybe):
+        known = _compiled(shape.shape)
+        return lambda value: value is None or known(value)
+    if isinstance(shape, Each):
+        each_value = _compiled(shape.shape)
+        return lambda value: isinstance(value, dict) and all(map(each_value, value.values()))
+    if isinstance(shape, Either):
+        tests = [_compiled(inner) for inner in shape.shapes]
+        return lambda value: any(test(value) for test in tests)
+    return shape
 
 
 def described(shape: Shape) -> Any:

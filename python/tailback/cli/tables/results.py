@@ -292,8 +292,9 @@ def _tables(
     results_of = _own(results)
     for group in groups:
         labels = [line(group[0].labels.get(path, "")) for path in paths]
-        jain = _over_seeds(group, JAIN, lambda s: s)
         for i, part in enumerate(_senders(_of_run(group[0]))):
+            if _is_full(rows["flows"]):
+                continue
             values = [_over_seeds(group, v, partial(_sender, index=i)) for v in quantities]
             cells = [
                 *_first(i, labels),
@@ -308,15 +309,21 @@ def _tables(
             elif layout.together:
                 cells += [""] * len(QUEUE)
             if i == 0 and with_jain and layout.together:
-                cells.append(jain)
+                cells.append(_over_seeds(group, JAIN, lambda s: s))
             rows["flows"].append(cells)
-        for i, (name, queue) in enumerate(_of_run(group[0])["queues"].items()):
+        # A layout that shows the link in the row of the first flow has no table of links.
+        queues_of = {} if layout.together else _of_run(group[0])["queues"]
+        for i, (name, queue) in enumerate(queues_of.items()):
+            if _is_full(rows["links"]):
+                continue
             values = [_over_seeds(group, v, partial(_link, name=name)) for v in of_link]
             cells = [*_first(i, labels), name, queue["aqm"], *values]
             if i == 0 and with_jain:
-                cells.append(jain)
+                cells.append(_over_seeds(group, JAIN, lambda s: s))
             rows["links"].append(cells)
         for i, part in enumerate(programs(_of_run(group[0]))):
+            if _is_full(rows["programs"]):
+                continue
             texts = [
                 _over_seeds(group, value, partial(_program, index=i))
                 for value in (*PROGRAM, *results_of)
@@ -325,6 +332,8 @@ def _tables(
             named = [part["name"], part["kind"] or ""]
             rows["programs"].append([*_first(i, labels), *named, *texts, status])
         for i, part in enumerate(_of_run(group[0]).get("classes", ())):
+            if _is_full(rows["classes"]):
+                continue
             values = [_over_seeds(group, v, partial(_class, name=part["name"])) for v in CLASS]
             rows["classes"].append([*_first(i, labels), part["name"], part["link"], *values])
 
@@ -342,6 +351,15 @@ def _tables(
     hidden += more + sum(group[0].brief[1] for group in groups)
     latency, more = _latency(groups, paths, titles, layout)
     return [*latency, *(table for table, _ in tables), *requests], hidden + more
+
+
+def _is_full(rows: list[list[str]]) -> bool:
+    """Return whether a table has all the rows that it shows. If so, append an empty row, which
+    counts as left out: reading all seeds of a row that nobody sees takes long in a large sweep."""
+    if len(rows) < MAX_ROWS:
+        return False
+    rows.append([])
+    return True
 
 
 def _harms(results: Results) -> list[TableQuantity]:
@@ -424,9 +442,11 @@ def _rows(
     """Return a row for each source, with its names and values. The first row of a sweep point
     begins with the labels of the sweep point.
     """
-    rows = []
+    rows: list[list[str]] = []
     last: Sequence[Run] | None = None
     for group, i, part in sources:
+        if _is_full(rows):
+            continue
         values = [_over_seeds(group, value, partial(_source, index=i)) for value in quantities]
         labels = [line(group[0].labels.get(path, "")) for path in paths]
         first = _first(int(group is last), labels)
