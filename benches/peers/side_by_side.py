@@ -1,16 +1,23 @@
-"""Compares the CPU time per data packet of other simulators and tailback on case a of `make bench`.
-Their runs alternate.
+"""Compares the CPU time per data packet of other simulators with that of tailback. Each peer takes
+turns with tailback in the same scenario, on one core, and the script prints medians.
 
-The script compiles ns-3 against the headers and libraries of its wheel (PyPI, `ns3`). The wheel is
-compiled for generic x86-64, so a build for this machine's processor would be faster. The output
-also lists csg-htsim and ccsim, which are not in a package registry but only in source repositories.
+- ns-3: one CUBIC flow through CoDel. Its wheel from PyPI is compiled for any x86-64 processor, so a
+  build for this machine's processor would be faster. It leaves out RACK-TLP, histograms and series.
+- csg-htsim: Reno flows through a FIFO, compiled from git for this processor. It leaves out SACK,
+  delayed ACKs, RACK, CoDel, histograms and series.
+- ccsim: one CUBIC flow through CoDel, compiled from git by Go. It leaves out histograms.
 
-    python benches/peers/side_by_side.py [--seconds 10] [--turns 3] [--cache DIR]
+csg-htsim and ccsim are only in source repositories, so they need access to github.com, git, g++ and
+Go. `--htsim DIR` and `--ccsim DIR` name clones that exist. The output lists the peers that could
+not be built, and why.
+
+    python benches/peers/side_by_side.py [--seconds 10] [--turns 3] [--peers NAME ...] [--cache DIR]
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import shutil
 import statistics
@@ -18,26 +25,29 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from bench import measure  # noqa: E402 (it lies beside this folder)
+from bench import measure, processor  # noqa: E402 (it lies beside this folder)
 
 CASE = HERE.parent / "a.toml"
 NS3 = "ns3==3.44.post0"
-LEFT_OUT = {
-    "csg-htsim": "no package of it is known; its sources are at github.com/Broadcom/csg-htsim",
-    "ccsim": "no package of it is known; its sources are at github.com/apoxy-dev/ccsim",
-}
+HTSIM = "https://github.com/Broadcom/csg-htsim"
+CCSIM = "https://github.com/apoxy-dev/ccsim"
 MODULES = (
     *("core", "network", "internet", "point-to-point", "applications", "traffic-control"),
     *("stats", "mpi", "bridge", "config-store"),
 )
 """Libraries of ns-3 that the program uses, and their dependencies."""
+SEGMENT = 1448
+PACE = 30
+"""How many times as long tailback and csg-htsim simulate, so that start-up is only a small part of
+their run."""
 
 
 @dataclass(frozen=True)
@@ -52,82 +62,233 @@ class Turn:
         return 1e9 * self.cpu_s / self.packets
 
 
+@dataclass(frozen=True)
+class Pair:
+    """A peer and tailback in the same scenario."""
+
+    scenario: str
+    peer: str
+    run: Callable[[], Turn]
+    ours: Callable[[], Turn]
+
+
+class Unavailable(Exception):
+    """A peer cannot be built here."""
+
+
+def need(program: str) -> None:
+    if shutil.which(program) is None:
+        raise Unavailable(f"{program} is not installed")
+
+
+def build(*command: str, cwd: Path | None = None) -> None:
+    """Run a command that fetches or compiles."""
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True)
+    if done.returncode:
+        last = (done.stderr.strip() or "no message").splitlines()[-1]
+        raise Unavailable(f"{' '.join(command[:3])}: {last}")
+
+
+def cloned(url: str, cache: Path, given: Path | None) -> Path:
+    """Return a clone of a repository: the given one, or one in the cache."""
+    if given is not None:
+        return given.resolve()
+    folder = cache / Path(url).name
+    if not folder.exists():
+        need("git")
+        build("git", "clone", "--quiet", "--depth", "1", url, str(folder))
+    return folder
+
+
 def ns3(cache: Path) -> Path:
     """Compile the program, and copy its libraries beside it. Return its path."""
     folder = cache / NS3.replace("==", "-")
     program = folder / "case-a"
     if program.exists() and program.stat().st_mtime > (HERE / "ns3.cc").stat().st_mtime:
         return program
-    if shutil.which("g++") is None:
-        raise FileNotFoundError("g++ is not installed")
+    need("g++")
     with tempfile.TemporaryDirectory() as wheels:
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "-d", wheels]
-        subprocess.run([*command, NS3], check=True)
+        build(*command, NS3)
         with zipfile.ZipFile(next(Path(wheels).glob("*.whl"))) as wheel:
             wheel.extractall(folder)
     libraries = folder / "ns3" / "lib64"
     known = {path.name for path in libraries.glob("libns3*.so")}
     release = NS3.partition("==")[2].partition(".post")[0]
     names = [f"ns{release}-{module}" for module in MODULES]
-    subprocess.run(
-        [
-            *("g++", "-O2", "-std=c++23", "-o", str(program), str(HERE / "ns3.cc")),
-            f"-I{folder / 'ns3' / 'include'}",
-            f"-L{libraries}",
-            f"-Wl,-rpath,{libraries}",
-            f"-Wl,-rpath-link,{libraries}",
-            *(f"-l{name}" for name in names if f"lib{name}.so" in known),
-        ],
-        check=True,
+    build(
+        *("g++", "-O2", "-std=c++23", "-o", str(program), str(HERE / "ns3.cc")),
+        f"-I{folder / 'ns3' / 'include'}",
+        f"-L{libraries}",
+        f"-Wl,-rpath,{libraries}",
+        f"-Wl,-rpath-link,{libraries}",
+        *(f"-l{name}" for name in names if f"lib{name}.so" in known),
     )
     return program
 
 
-def of_ns3(program: Path, seconds: float) -> Turn:
-    process = subprocess.Popen([str(program), str(seconds)], stdout=subprocess.PIPE, text=True)
+def htsim(cache: Path, given: Path | None) -> Path:
+    """Compile csg-htsim and the program. Return its path."""
+    need("g++")
+    need("make")
+    sources = cloned(HTSIM, cache, given) / "sim"
+    flags = ("-O3", "-march=native", "-std=c++17", "-w")
+    build("make", f"-j{os.cpu_count()}", f"CFLAGS={' '.join(flags)}", "libhtsim.a", cwd=sources)
+    cache.mkdir(parents=True, exist_ok=True)
+    program = cache / "htsim-reno"
+    files = (str(HERE / "htsim.cc"), str(sources / "libhtsim.a"))
+    build("g++", *flags, f"-I{sources}", "-o", str(program), *files)
+    return program
+
+
+def ccsim(cache: Path, given: Path | None) -> Path:
+    """Compile ccsim. Return its path."""
+    need("go")
+    sources = cloned(CCSIM, cache, given)
+    cache.mkdir(parents=True, exist_ok=True)
+    program = cache / "ccsim-run"
+    build("go", "build", "-o", str(program), "./cmd/ccsim", cwd=sources)
+    return program
+
+
+def peer(command: Sequence[str], packets: Callable[[str], int]) -> Turn:
+    """Run a peer once. `packets` reads the number of data packets from its output."""
+    # A child process inherits the peak memory of its parent. Writing 5 to clear_refs resets the
+    # peak to the current use.
+    Path("/proc/self/clear_refs").write_text("5", "ascii")
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
     assert process.stdout is not None
-    said = process.stdout.read()
+    output = process.stdout.read()
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
-        raise SystemExit(f"ns-3: exit status {process.returncode}")
+        raise SystemExit(f"{command[0]}: exit status {process.returncode}")
     cpu_s = usage.ru_utime + usage.ru_stime
-    return Turn(int(said), cpu_s, usage.ru_maxrss * 1024 / 1e6)
+    return Turn(packets(output), cpu_s, usage.ru_maxrss * 1024 / 1e6)
 
 
-def ours(seconds: float) -> Turn:
+def last_number(output: str) -> int:
+    return int(output.split()[-1])
+
+
+def goodput(output: str) -> int:
+    """Return the number of data packets that ccsim's goodput corresponds to. Retransmissions are
+    not in the goodput, so add them."""
+    summary = json.loads(output)
+    flows = summary["flows"]
+    sent_bytes = sum(flow["goodput_mbps"] for flow in flows) * 1e6 / 8 * summary["dur_s"]
+    return int(sent_bytes / SEGMENT) + int(sum(flow["retransmits"] for flow in flows))
+
+
+def ccsim_scenario(seconds: float, cache: Path) -> Path:
+    """Write case a for ccsim. Return the file."""
+    path = cache / "case-a.json"
+    link = {"rate_mbps": 100, "owd_ms": 10, "loss": 0, "queue": {"kind": "codel"}}
+    flow = {"cc": "cubic", "start_at_s": 0, "app": {"kind": "bulk"}}
+    case = {"seed": 1, "dur_s": seconds, "link": link, "flows": [flow], "sample": {}}
+    path.write_text(json.dumps(case))
+    return path
+
+
+def ours(seconds: float, *values: str) -> Turn:
     """Run tailback once. Its CPU time includes Python and writing the results."""
-    done = measure(CASE, "--quiet", "--set", f"duration={seconds}s")
+    words = [word for value in (f"duration={seconds}s", *values) for word in ("--set", value)]
+    done = measure(CASE, "--quiet", *words)
     return Turn(done.packets, done.process_s, done.peak_mb)
+
+
+def of_ns3(args: argparse.Namespace) -> Iterator[Pair]:
+    program = ns3(args.cache)
+    yield Pair(
+        "1 CUBIC flow, CoDel, 100 Mbit/s",
+        f"ns-3 ({NS3.partition('==')[2]}, PyPI)",
+        lambda: peer([str(program), str(args.seconds)], last_number),
+        lambda: ours(PACE * args.seconds),
+    )
+
+
+def of_htsim(args: argparse.Namespace) -> Iterator[Pair]:
+    program = htsim(args.cache, args.htsim)
+    for flows, mbit, share in ((1, 100, 1.0), (100, 1000, 1 / 15), (1000, 1000, 1 / 30)):
+        seconds = PACE * args.seconds * share
+        values = (
+            f"bottleneck.rate={mbit}Mbit",
+            'bottleneck.queue={aqm = "fifo", limit = "1000p"}',
+            f'flows=[{{cc = "reno", count = {flows}}}]',
+        )
+        yield Pair(
+            f"{flows} Reno flows, FIFO, {mbit} Mbit/s",
+            "csg-htsim",
+            lambda s=seconds, n=flows, r=mbit: peer(  # type: ignore[misc]
+                [str(program), str(s), str(n), str(r)], last_number
+            ),
+            lambda s=seconds, v=values: ours(s, *v),  # type: ignore[misc]
+        )
+
+
+def of_ccsim(args: argparse.Namespace) -> Iterator[Pair]:
+    program = ccsim(args.cache, args.ccsim)
+    file = ccsim_scenario(args.seconds, args.cache)
+    yield Pair(
+        "1 CUBIC flow, CoDel, 100 Mbit/s",
+        "ccsim",
+        lambda: peer([str(program), "-scenario", str(file), "-json"], goodput),
+        lambda: ours(PACE * args.seconds),
+    )
+
+
+PEERS: dict[str, Callable[[argparse.Namespace], Iterator[Pair]]] = {
+    "ns-3": of_ns3,
+    "csg-htsim": of_htsim,
+    "ccsim": of_ccsim,
+}
+
+
+def compare(pair: Pair, turns: int) -> None:
+    """Run both in turn, and print a row for each."""
+    found: dict[str, list[Turn]] = {"tailback": [], pair.peer: []}
+    for _ in range(turns):
+        found["tailback"].append(pair.ours())
+        found[pair.peer].append(pair.run())
+    base = statistics.median(turn.ns for turn in found["tailback"])
+    for name, done in found.items():
+        each = sorted(turn.ns for turn in done)
+        middle = statistics.median(each)
+        spread = f"{each[0]:.0f} to {each[-1]:.0f}"
+        peak = max(turn.peak_mb for turn in done)
+        times = f"{middle / base:.2f}"
+        print(
+            f"| {pair.scenario} | {name} | {middle:.0f} | {spread} | {times} | {peak:.0f} |",
+            flush=True,
+        )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=10, help="simulated by the others")
+    parser.add_argument("--seconds", type=float, default=10, help="simulated by ns-3 and ccsim")
     parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--peers", nargs="+", choices=list(PEERS), default=list(PEERS))
+    parser.add_argument("--htsim", type=Path, metavar="DIR", help="a clone of csg-htsim")
+    parser.add_argument("--ccsim", type=Path, metavar="DIR", help="a clone of ccsim")
     parser.add_argument("--cache", type=Path, default=Path.home() / ".cache" / "tailback" / "peers")
     args = parser.parse_args()
-    # The run is longer than for the other simulators, so that start-up is only a small part of it.
-    runners: dict[str, Callable[[], Turn]] = {"tailback": lambda: ours(30 * args.seconds)}
-    left_out = dict(LEFT_OUT)
-    try:
-        program = ns3(args.cache)
-        runners[f"ns-3 ({NS3.partition('==')[2]}, PyPI)"] = lambda: of_ns3(program, args.seconds)
-    except (OSError, subprocess.CalledProcessError, StopIteration) as error:
-        left_out["ns-3"] = str(error)
-    turns: dict[str, list[Turn]] = {name: [] for name in runners}
-    for _ in range(args.turns):
-        for name, run in runners.items():
-            turns[name].append(run())
-    base = statistics.median(turn.ns for turn in turns["tailback"])
-    print("| simulator | ns a data packet, median | least to most | times ours | peak, MB |")
-    print("|---|--:|--:|--:|--:|")
-    for name, done in turns.items():
-        found = sorted(turn.ns for turn in done)
-        middle = statistics.median(found)
-        spread = f"{found[0]:.0f} to {found[-1]:.0f}"
-        peak = max(turn.peak_mb for turn in done)
-        print(f"| {name} | {middle:.0f} | {spread} | {middle / base:.2f} | {peak:.0f} |")
+    # Every process inherits this core, so that no process moves between cores.
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    print(f"{date.today()}, load {os.getloadavg()[0]:.0f}, {processor()}\n")
+    print(
+        "| scenario | simulator | ns a data packet, median | least to most | times tailback "
+        "| peak, MB |"
+    )
+    print("|---|---|--:|--:|--:|--:|")
+    left_out: dict[str, str] = {}
+    for name in args.peers:
+        try:
+            for pair in PEERS[name](args):
+                compare(pair, args.turns)
+        except (Unavailable, OSError, StopIteration) as error:
+            left_out[name] = str(error)
     for name, why in left_out.items():
         print(f"\nleft out: {name}: {why}")
 
