@@ -206,6 +206,20 @@ def test_with_a_build_script_every_file_is_part_of_the_hash(shelf: Path, tmp_pat
     assert crate.read(folder).digest != before
 
 
+def test_a_plugin_may_bring_its_own_randomness(shelf: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "my-cc"
+    shutil.copytree(shelf / "my-cc", folder)
+    assert not crate.read(folder).own_randomness
+    manifest = folder / "Cargo.toml"
+    text = manifest.read_text(encoding="utf-8")
+    table = "[package.metadata.tailback]\ngetrandom = "
+    manifest.write_text(f'{text}\n{table}"custom"\n', encoding="utf-8")
+    assert crate.read(folder).own_randomness
+    manifest.write_text(f'{text}\n{table}"other"\n', encoding="utf-8")
+    with pytest.raises(InputError, match=r"metadata\.tailback.*custom"):
+        crate.read(folder)
+
+
 def test_crates_by_their_paths_are_part_of_it(shelf: Path, tmp_path: Path) -> None:
     shutil.copytree(shelf / "my-cc", tmp_path / "my-cc")
     shutil.copytree(shelf / "my-queue", tmp_path / "inner")

@@ -32,6 +32,9 @@ class Crate:
     lock: str | None = None
     """The content of the plugin's Cargo.lock. None if the plugin depends only on crates of
     tailback, because the file then has no effect."""
+    own_randomness: bool = False
+    """Whether the plugin has the function from which the library getrandom takes its bytes. Its
+    manifest then has `getrandom = "custom"` in `[package.metadata.tailback]`."""
 
     @property
     def hash(self) -> str:
@@ -74,7 +77,21 @@ def read(folder: Path) -> Crate:
     lock = _lock(folder, table)
     if lock is not None:
         total.update(lock.encode())
-    return Crate(name, folder.resolve(), shown, total.hexdigest(), lock)
+    own_randomness = _own_randomness(package, f"{shown}/{MANIFEST}")
+    return Crate(name, folder.resolve(), shown, total.hexdigest(), lock, own_randomness)
+
+
+def _own_randomness(package: dict[str, Any], shown: str) -> bool:
+    """Return whether a manifest asks for getrandom's custom back end."""
+    metadata = package.get("metadata")
+    table = metadata.get("tailback", {}) if isinstance(metadata, dict) else {}
+    if table == {}:
+        return False
+    if table != {"getrandom": "custom"}:
+        raise InputError(
+            f'{shown}: [package.metadata.tailback]: expected only getrandom = "custom", or nothing'
+        )
+    return True
 
 
 def _lock(folder: Path, table: dict[str, Any]) -> str | None:

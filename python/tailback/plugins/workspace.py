@@ -9,6 +9,7 @@ Missing dependencies are downloaded from crates.io.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -206,14 +207,30 @@ def _cargo(crates: Sequence[Crate], folder: Path, command: str, *words: str) -> 
         # for each set of plugins.
         old = sources.find().root / "Cargo.lock"
         shutil.copystat(old, folder / "Cargo.lock")
-        return _offline_first(folder, command, *words)
+        return _offline_first(folder, *_flags(crates), command, *words)
     except process.CommandFailed as error:
         raise _refused(crates, error.lines, command) from None
+
+
+CUSTOM = 'getrandom_backend="custom"'
+"""With this setting of rustc, getrandom takes its bytes from a function of the plugin."""
+
+
+def _flags(crates: Sequence[Crate]) -> list[str]:
+    """Return cargo's options for the plugins' source of randomness."""
+    if not any(crate.own_randomness for crate in crates):
+        return []
+    # cargo adds these flags to those in its configuration files. If RUSTFLAGS is set, it ignores
+    # both, so the flags are added to the variable instead (`_environment`).
+    flags = json.dumps(["--cfg", CUSTOM])
+    return ["--config", f"build.rustflags={flags}"]
 
 
 def _offline_first(folder: Path, *words: str) -> list[str]:
     """Run cargo offline, and again with network access if files are missing."""
     env = _environment(folder)
+    if "--config" in words and (known := env.get("RUSTFLAGS")) is not None:
+        env["RUSTFLAGS"] = f"{known} --cfg {CUSTOM}"
     try:
         return process.run(["cargo", *words, "--offline"], cwd=folder, env=env)
     except process.CommandFailed as error:

@@ -8,7 +8,7 @@ use tailback_engine::registry::rules::Rules;
 use tailback_engine::registry::{Entry, Kind, Opt, Options as Given, no_finish};
 use tailback_sim::Endpoint;
 
-use crate::{Control, Options, Timers, client, server};
+use crate::{Control, Options, SEEDED, Timers, client, server};
 
 /// The options of this stack. Some also exist for the kernel engine's `quinn`, and the others exist
 /// only in the simulator.
@@ -16,7 +16,11 @@ static OPTIONS: &[Opt] = &[
     Opt {
         name: "control",
         doc: "Congestion control that the stack uses.",
-        kind: Kind::Word(&["cubic", "newreno"]),
+        kind: Kind::Word(if SEEDED {
+            &["cubic", "newreno", "bbr"]
+        } else {
+            &["cubic", "newreno"]
+        }),
         default: Some("cubic"),
         tc: None,
     },
@@ -74,6 +78,7 @@ fn ends(given: &Given, setting: &Setting) -> [Box<dyn Endpoint>; 2] {
     let options = Options {
         control: match given.word("control") {
             "newreno" => Control::NewReno,
+            "bbr" => Control::Bbr,
             _ => Control::Cubic,
         },
         ecn: given.bool("ect"),

@@ -35,13 +35,16 @@
 //!
 //! **Differences from quinn on a host.** There are no sockets. quinn gets each datagram as soon as
 //! it arrives, whereas on a host it reads several datagrams at once. quinn's asynchronous layer
-//! (`quinn`, tokio) is not used, but [`Timers`] models its effect on timers. BBR is not available.
-//! quinn seeds BBR with random numbers of the operating system, and this crate cannot set the seed.
-//! Two runs with BBR would therefore differ.
+//! (`quinn`, tokio) is not used, but [`Timers`] models its effect on timers.
+//!
+//! **BBR** draws random numbers that quinn seeds from the operating system. [`Control::Bbr`]
+//! therefore needs `--cfg getrandom_backend="custom"`, with which they follow from the seed
+//! ([`SEEDED`]). Without this flag, and in WebAssembly, it panics.
 
 mod application;
 mod kind;
 mod qlog;
+mod seeded;
 mod stack;
 pub mod tls;
 
@@ -49,8 +52,10 @@ use std::sync::Arc;
 
 use quinn_proto::TransportConfig;
 use quinn_proto::congestion::{CubicConfig, NewRenoConfig};
+use seeded::SeededBbr;
 
 pub use kind::{ENTRY, register};
+pub use seeded::SEEDED;
 pub use stack::Quinn;
 
 /// The settings of both ends. The defaults are quinn's defaults, except that the windows are so
@@ -100,6 +105,8 @@ pub enum Control {
     Cubic,
     /// NewReno.
     NewReno,
+    /// BBR. quinn describes its version as experimental. Needs [`SEEDED`].
+    Bbr,
 }
 
 /// The times at which timers fire.
@@ -125,6 +132,9 @@ impl Options {
             }
             Control::NewReno => {
                 transport.congestion_controller_factory(Arc::new(NewRenoConfig::default()))
+            }
+            Control::Bbr => {
+                transport.congestion_controller_factory(Arc::new(SeededBbr::new(self.seed)))
             }
         };
         transport

@@ -60,20 +60,18 @@ pub struct Quinn {
 /// starts at a seed.
 struct Ids(u64);
 
-impl Ids {
-    fn next(state: u64) -> u64 {
-        // SplitMix64.
-        let mut z = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
+/// Returns the number for this state (SplitMix64).
+pub(crate) fn mixed(state: u64) -> u64 {
+    let mut z = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
 }
 
 impl ConnectionIdGenerator for Ids {
     fn generate_cid(&mut self) -> ConnectionId {
         self.0 = self.0.wrapping_add(1);
-        ConnectionId::new(&Ids::next(self.0).to_be_bytes())
+        ConnectionId::new(&mixed(self.0).to_be_bytes())
     }
 
     fn cid_len(&self) -> usize {
@@ -119,7 +117,7 @@ impl Quinn {
         config.transport_config(Arc::new(options.transport()));
         let first = AtomicU64::new(options.seed);
         config.initial_dst_cid_provider(Arc::new(move || {
-            let number = Ids::next(first.fetch_add(1, Ordering::Relaxed));
+            let number = mixed(first.fetch_add(1, Ordering::Relaxed));
             ConnectionId::new(&number.to_be_bytes())
         }));
         Quinn::new(options, 2, None, Some(config), Application::client(bytes))
@@ -132,7 +130,7 @@ impl Quinn {
         connects: Option<ClientConfig>,
         application: Application,
     ) -> Quinn {
-        let seed = Ids::next(options.seed.wrapping_mul(2).wrapping_add(end));
+        let seed = mixed(options.seed.wrapping_mul(2).wrapping_add(end));
         let mut bytes = [0; 32];
         bytes[..8].copy_from_slice(&seed.to_be_bytes());
         let mut config = EndpointConfig::new(Arc::new(hmac::Key::new(hmac::HMAC_SHA256, &bytes)));

@@ -1,6 +1,6 @@
 //! Tests quinn over a bottleneck, alone and beside CUBIC.
 
-use tailback_quinn::{Control, Options, Quinn, client, server};
+use tailback_quinn::{Control, Options, Quinn, SEEDED, client, server};
 use tailback_sim::{Results, Simulation};
 
 const ALONE: &str = r#"
@@ -104,4 +104,25 @@ fn the_same_seed_gives_the_same_bytes() {
         run(ALONE, &options, Some(5_000_000)).to_json()
     };
     assert_eq!(json(1), json(1));
+}
+
+#[test]
+fn bbr_repeats_byte_by_byte_and_follows_its_seed() {
+    let bbr = |seed| Options {
+        control: Control::Bbr,
+        seed,
+        ..Options::default()
+    };
+    if !SEEDED {
+        let refused = std::panic::catch_unwind(|| server(&bbr(1)));
+        assert!(refused.is_err());
+        return;
+    }
+    let json = |seed| run(ALONE, &bbr(seed), Some(10_000_000)).to_json();
+    let first = json(1);
+    // Other runs and other threads in between change nothing.
+    let seeds: Vec<String> = (2..8).map(json).collect();
+    let again = std::thread::spawn(move || run(ALONE, &bbr(1), Some(10_000_000)).to_json());
+    assert_eq!(again.join().expect("a run"), first);
+    assert!(seeds.iter().any(|other| *other != first));
 }
