@@ -106,7 +106,7 @@ pub struct Record {
 pub struct Module {
     /// Path in the guest, such as `/modules/sch_codel.ko`.
     pub path: String,
-    /// Module parameters, as insmod takes them.
+    /// Module parameters, in the syntax of insmod.
     pub parameters: String,
 }
 
@@ -170,7 +170,7 @@ pub struct Batch {
 /// Commands that the agent executes at a certain time during the run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
-    /// Time in the run, ns.
+    /// Time since the start of the run, ns.
     pub at_ns: u64,
     /// The commands to run.
     pub batch: Batch,
@@ -213,7 +213,8 @@ pub struct Flow {
     pub window: u32,
     /// Whether TCP paces its packets, at a rate that it chooses itself.
     pub pacing: bool,
-    /// Whether the receiver starts with quick ACKs, one for each segment, before it delays ACKs.
+    /// Whether the receiver first acknowledges each segment at once (quick ACKs) before it begins
+    /// to delay ACKs.
     pub quickack: bool,
     /// Constant delay between the sender and the first capture on the path, ns. A packet is
     /// captured this long after it was sent.
@@ -424,8 +425,8 @@ pub struct Link {
     /// Kind of the queue discipline in tc. The agent needs the kind to parse the queue discipline's
     /// statistics.
     pub kind: String,
-    /// The namespace of the queue. Packets that enter the queue are captured as they arrive at a
-    /// device of this namespace other than [`Link::device`].
+    /// The namespace of the queue. Packets that enter the queue are captured when they arrive at
+    /// any device of this namespace except [`Link::device`].
     pub namespace: usize,
     /// The device whose qdisc is the queue. Packets that leave the queue are captured as they leave
     /// this device.
@@ -433,8 +434,8 @@ pub struct Link {
     /// The link's rates, bit/s, each with the time from which it applies, ns. The times ascend from
     /// 0.
     pub rates: Vec<(u64, u64)>,
-    /// Capacity of the queue. The agent uses it to distinguish drops by a full buffer from drops by
-    /// the algorithm.
+    /// Capacity of the queue. With the capacity, the agent distinguishes drops by a full buffer
+    /// from drops by the algorithm.
     pub limit: Limit,
     /// Changes of the queue's capacity: the time of each change, ns, and the new capacity, in
     /// order.

@@ -8,7 +8,7 @@ use crate::{Series, SeriesId};
 /// A completed request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Completion {
-    /// When the client received the last byte, ns since the start of the run.
+    /// When the client received the last byte of the request's data, ns since the start of the run.
     pub at_ns: u64,
     /// Payload, bytes.
     pub bytes: u64,
@@ -20,7 +20,7 @@ pub struct Completion {
 /// The requests that began after the warm-up.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Completions {
-    /// Number of requests begun.
+    /// Number of requests that began.
     pub started: u64,
     /// Number of requests rejected because of the limit on simultaneous connections.
     pub refused: u64,

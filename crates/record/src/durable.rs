@@ -1,10 +1,10 @@
 //! Syncs finished runs to disk in groups, at most a second after the first run of the group has
 //! finished.
 //!
-//! On Linux, one `syncfs` writes all runs that finish within a second, so runs are not synced one
-//! by one. On other systems, tailback syncs each file. On Linux, it also syncs each file if the
-//! group has only a few runs and other programs have much unwritten data, because `syncfs` would
-//! wait for that data too.
+//! On Linux, one call of `syncfs` writes all runs that finished within a second. Runs are therefore
+//! not synced one by one. On other systems, tailback syncs each file. On Linux, it also syncs each
+//! file if the group has only a few runs and other programs have much unwritten data, because
+//! `syncfs` would wait for that data too.
 //!
 //! If a process is killed, its finished runs are not lost, because the kernel still writes their
 //! files to the disk. After a power failure, the runs of the last second may be missing or damaged.
@@ -32,7 +32,7 @@ const MUCH_KIB: u64 = 16 << 10;
 pub(crate) struct Pending {
     runs: PathBuf,
     waiting: Mutex<Waiting>,
-    /// Held by the thread that is syncing.
+    /// The lock that the syncing thread holds.
     syncing: Mutex<()>,
 }
 

@@ -4,7 +4,8 @@
 //! `runs/<run_id>`. A folder with the name `runs/<run_id>` is therefore always complete, even if a
 //! process is killed. If two processes finish the same run, the first rename succeeds, and the
 //! second process discards its copy. Finished runs are synced to disk within a second
-//! ([`crate::durable`]). If the power fails before that, the run's hashes reveal the damage.
+//! ([`crate::durable`]). If the power fails before a run is synced, the run's hashes reveal the
+//! damage.
 //!
 //! | file | content |
 //! |---|---|
@@ -35,7 +36,7 @@ use crate::seal::{self, Hashing, Mark};
 use crate::stored::{self, FORMAT, Fault};
 use crate::{Outcome, summary::Summary, table};
 
-/// What identifies a run, written to `manifest.json`.
+/// The identity of a run, which is written to `manifest.json`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Manifest<'a> {
     /// Id of the run: a hash of the canonical scenario, the seed and the engine version.
@@ -55,7 +56,7 @@ pub struct Manifest<'a> {
     pub environment: Option<serde_json::Value>,
 }
 
-/// Measurements that differ if the run is repeated, written to `timing.json`.
+/// Measurements that differ between repetitions of a run. They are written to `timing.json`.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Timing {
     /// Wall time of the simulation, s.
@@ -256,7 +257,7 @@ fn write_files(
     outcome: &Outcome,
     timing: &Timing,
 ) -> io::Result<()> {
-    // Compute size and hash of the files that the run itself has written into the folder.
+    // Compute size and hash of the files that are already in the folder.
     let mut files = serde_json::Map::new();
     mark_files(folder, "", &mut files)?;
     let summary = Summary::new(outcome, manifest.run_id, manifest.seed);

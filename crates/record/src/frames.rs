@@ -29,7 +29,7 @@ const STALL_NS: u64 = 150_000_000;
 /// Parameters that determine which frames are late or playable, and when a stall occurs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameRules {
-    /// Nominal time from one frame to the next, ns.
+    /// Nominal time between two frames, ns.
     pub interval_ns: u64,
     /// A frame is late if it is not complete this long after its capture, ns.
     pub deadline_ns: u64,
@@ -59,7 +59,7 @@ pub struct Frames {
     /// Number of the first frame that is not settled.
     first: u64,
     frames: VecDeque<Frame>,
-    /// Whether the next frame can be played if it depends on the previous frame.
+    /// Whether the next frame can be played, assuming that it depends on the previous frame.
     playable: bool,
     /// When the latest playable frame was played. Before the first playable frame, the time at
     /// which the first frame was captured.
@@ -76,7 +76,7 @@ pub struct FrameOutcome {
     pub complete: u64,
     /// Number of frames that are lost.
     pub lost: u64,
-    /// Number of frames whose deadline was before the end of the run.
+    /// Number of frames whose deadline passed before the end of the run.
     pub judged: u64,
     /// Number of the frames in `judged` that were not complete at their deadline.
     pub late: u64,

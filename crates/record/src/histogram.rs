@@ -251,7 +251,7 @@ impl Histogram {
         value
     }
 
-    /// Returns several percentiles at once. `ps` must be ascending.
+    /// Returns several percentiles at once. The values of `ps` must be in ascending order.
     pub fn percentiles<const N: usize>(&self, ps: [f64; N]) -> [Option<f64>; N] {
         let mut buckets = self.buckets();
         let (mut seen, mut middle) = (0, 0.0);

@@ -62,8 +62,8 @@ pub struct Meter {
     /// The minimum queue delay in each time window.
     minima: Minima,
     timeline: Timeline,
-    /// Events as series with numbers that are computed from owner and cause. The series get their
-    /// keys at the end of the run.
+    /// Events as series with numbers that are computed from owner and cause. Each series gets its
+    /// key at the end of the run.
     events: Option<Series>,
     details: Option<Box<Details>>,
 }
@@ -246,7 +246,7 @@ impl Meter {
         self.held += self.byte_ns(len, to_ns) - self.byte_ns(len, from_ns);
     }
 
-    /// Updates the largest backlog.
+    /// Updates the maximum of the backlog.
     #[inline]
     pub fn note_backlog(&mut self, bytes: u64) {
         self.backlog_max = self.backlog_max.max(bytes);
@@ -264,7 +264,7 @@ impl Meter {
     }
 }
 
-/// A link at the end of a run, with its meter and queue discipline.
+/// The data about a link at the end of a run: its names, its meter and its capacity.
 pub struct Measured<F> {
     /// Name of the link.
     pub name: String,
@@ -466,7 +466,7 @@ mod tests {
         let source = &outcome.traffic[0].counts;
         assert_eq!((source.marks(), source.drops()), (2, 1));
         assert_eq!(outcome.links[0].counts.marks(), 2);
-        // Events are recorded for the whole run and ordered by flow and cause.
+        // Events of the whole run are recorded, and are ordered by flow and cause.
         let series = &outcome.series;
         let names = |key: &SeriesKey| format!("{} {}", key.flow.as_deref().unwrap(), key.quantity);
         let keys: Vec<_> = series.keys.iter().map(names).collect();

@@ -34,14 +34,14 @@ pub struct Outcome {
     /// Samples and events over time.
     pub series: Series,
     /// Number of data packets that TCP senders sent in the whole run. The engine's speed is
-    /// computed from it.
+    /// computed from this number.
     pub data_packets: u64,
     /// Number of calendar events processed.
     pub events: u64,
     /// Packet counts of the capture, if the run has a capture.
     pub packets: Option<PacketCount>,
-    /// True if packets were not captured. In that case everything that is computed from packets is
-    /// missing: RTTs, delays, backlogs, and drops and marks by flow and cause. Drops and marks of
+    /// True if packets were not captured. In that case, RTTs, delays, backlogs, and drops and marks
+    /// by flow and cause are missing, because they are computed from packets. Drops and marks of
     /// links are then only in [`LinkOutcome::totals`].
     pub unwatched: bool,
 }
@@ -49,7 +49,8 @@ pub struct Outcome {
 /// Packet counts of a capture. They show whether the capture is complete.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PacketCount {
-    /// Number of packets in the capture. A packet counts once at every interface that captures it.
+    /// Number of packets in the capture. A packet is counted once for every interface that captures
+    /// it.
     pub recorded: u64,
     /// Number of packets that are missing from the capture because the capture had reached its size
     /// limit.
@@ -85,7 +86,7 @@ pub struct FlowOutcome {
     pub completion_ns: Option<u64>,
     /// What the sender waited for, and why its window shrank.
     pub account: Box<Account>,
-    /// The flow's chunks, if its application writes in chunks.
+    /// Measurements of the flow's chunks, if its application writes chunks.
     pub chunks: Option<Box<Completions>>,
 }
 

@@ -22,7 +22,7 @@ pub struct Measures {
     /// receiver's ACKs show as arrived in order. For other protocols, these are the bytes of all
     /// packets.
     pub delivered_bytes: u64,
-    /// Payload bytes that arrived at the sender's host, counted like `delivered_bytes`.
+    /// Payload bytes that arrived at the sender's host. They are counted like `delivered_bytes`.
     pub back_bytes: u64,
     /// Round-trip times, ns. For TCP, one sample for each ACK of data that was never retransmitted.
     /// For other protocols, each value is an estimate: the base RTT plus the measured queue delays.
@@ -80,11 +80,11 @@ pub struct ProgramOutcome {
     /// How the sender's program and the receiver's program ended. `None` if the program was still
     /// running, or if the side runs no program.
     pub ends: [Option<Ended>; 2],
-    /// Numbers that the scenario reads from the program's output files, by name. `None` if a number
-    /// was not found.
+    /// Numbers from the program's output files, by name. The scenario selects these numbers. `None`
+    /// if a number was not found.
     pub numbers: Vec<(String, Option<f64>)>,
-    /// Output files of the entry's transport stacks in the simulator. Guests store their programs'
-    /// files themselves.
+    /// Output files of the entry's transport stacks in the simulator. On the kernel engine, this is
+    /// empty, because the guest itself stores the files of programs.
     #[serde(skip)]
     pub files: Vec<LeftFile>,
 }

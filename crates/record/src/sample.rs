@@ -22,13 +22,13 @@ pub struct Quantity {
 /// When a quantity is recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
-    /// At every record interval, or after every ACK if ACKs are recorded.
+    /// At every record interval. If the run records ACKs, after every ACK instead.
     State,
     /// At every record interval.
     Interval,
-    /// At every record interval, unless every ACK is recorded.
+    /// At every record interval, unless the run records ACKs.
     NoAcks,
-    /// After every ACK, if ACKs are recorded.
+    /// After every ACK, if the run records ACKs.
     Ack,
 }
 
@@ -115,8 +115,8 @@ quantities! {
 /// The series of a flow.
 ///
 /// Series are declared in this order: quantities that are always recorded, internal values of
-/// algorithms (gauges), then quantities recorded after every ACK. All ids follow from the first id,
-/// so a flow does not need a list of ids.
+/// algorithms (gauges), then quantities recorded after every ACK. All ids are computed from the
+/// first id, so a flow does not need a list of ids.
 pub struct FlowSampler {
     first: SeriesId,
     gauges: u32,

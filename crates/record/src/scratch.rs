@@ -28,7 +28,7 @@ impl Scratch {
     pub fn open(parent: &Path) -> io::Result<Scratch> {
         remove_leftovers(parent);
         // Skip serial numbers that have a lock file. The lock file may belong to this process, or
-        // to a process with the same id on another host.
+        // to a process on another host that has the same process id.
         static SERIAL: AtomicU64 = AtomicU64::new(0);
         loop {
             let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
@@ -229,8 +229,8 @@ mod tests {
         let error = Scratch::open(root.path()).expect_err("a folder is in the way");
         assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
         assert!(error.to_string().contains(process), "{error}");
-        // The lock file of the failed folder is deleted, so only the lock file of the first folder
-        // remains.
+        // The lock file of the folder that could not be created is deleted. So only the lock file
+        // of the first folder remains.
         let names = fs::read_dir(root.path()).expect("a folder");
         let names = names.map(|entry| entry.expect("an entry").file_name());
         let names: Vec<String> = names.map(|n| n.to_string_lossy().into_owned()).collect();

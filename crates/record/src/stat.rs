@@ -104,8 +104,8 @@ impl Stat {
         }
     }
 
-    /// Returns names and values in the order of the JSON, without [`Stat::n`], which the JSON has
-    /// first.
+    /// Returns names and values in the order of the JSON. The result omits [`Stat::n`], which is
+    /// the first value in the JSON.
     fn values(&self) -> [(&'static str, Option<f64>); 10] {
         [
             ("mean", self.mean),

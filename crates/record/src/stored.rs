@@ -23,9 +23,9 @@ pub const MANIFEST: &str = "manifest.json";
 pub const SUMMARY: &str = "summary.json";
 /// Samples and events.
 pub const SERIES: &str = "series.parquet";
-/// Buckets of the histograms.
+/// File with the buckets of the histograms.
 pub const HISTOGRAMS: &str = "histograms.parquet";
-/// The account of the run ([`crate::account`]).
+/// File with the account of the run ([`crate::account`]).
 pub const ACCOUNT: &str = "account.json";
 /// Headers of packets.
 pub const PACKETS: &str = "packets.pcapng";

@@ -54,8 +54,8 @@ pub fn write<W: Write + Send>(
     let properties = WriterProperties::builder()
         .set_writer_version(WriterVersion::PARQUET_1_0)
         .set_compression(Compression::SNAPPY)
-        // Omit statistics and the offset index, which are not useful in files of this size and
-        // would dominate the files of short runs.
+        // Omit statistics and the offset index. They are not useful in files of this size, and
+        // would be most of the file of a short run.
         .set_statistics_enabled(EnabledStatistics::None)
         .set_offset_index_disabled(true)
         .set_created_by("tailback".to_owned())
@@ -77,9 +77,10 @@ pub fn write<W: Write + Send>(
         })
 }
 
-/// Checks that a file is a table of this schema with `rows` rows, as [`write`] produces it. Reading
-/// a checked table needs memory only for its rows and for [`EXPANSION`] times its size. The check
-/// itself does not decompress any data. The error describes what is wrong.
+/// Checks that a file has the form that [`write`] produces, and contains a table of this schema
+/// with `rows` rows. Reading a checked table needs memory only for its rows and for [`EXPANSION`]
+/// times its size. The check itself does not decompress any data. The error describes what is
+/// wrong.
 pub fn check(file: Bytes, schema: &str, rows: u64) -> Result<(), String> {
     if rows > series::MAX_ROWS as u64 {
         return Err(format!("more than {} rows", series::MAX_ROWS));

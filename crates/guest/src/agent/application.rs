@@ -1,5 +1,5 @@
 //! The application of a flow, which limits the flow's rate. Determines how much data the
-//! application may write, and which chunks have arrived.
+//! application may write now, and which chunks have arrived completely.
 
 use std::collections::VecDeque;
 
@@ -103,7 +103,7 @@ impl<'a> Application<'a> {
         }
     }
 
-    /// Returns the position in the stream at which the next chunk to arrive ends.
+    /// Returns the position in the stream at which the next arriving chunk ends.
     pub fn next_end(&self) -> Option<u64> {
         Some((self.arrived + 1).saturating_mul(self.chunks()?.bytes))
     }

@@ -67,7 +67,7 @@ struct LinkTap {
     out: i32,
     /// The capture before the scheduled marks and drops of the link, if the link has any.
     schedule: Option<ScheduleTap>,
-    /// The capture on the wire after the queue, if the wire loses packets.
+    /// The capture on the wire after the queue. Present if the wire loses packets.
     loss: Option<LossTap>,
 }
 
@@ -86,8 +86,8 @@ struct Schedule {
 }
 
 impl Schedule {
-    /// Counts a packet. Returns whether the schedule marks or drops the packet, or `None` if it
-    /// does neither.
+    /// Counts a packet. Returns whether the schedule marks or drops the packet. Returns `None` if
+    /// it does neither.
     fn cause(&mut self, frame: &Frame) -> Option<Cause> {
         // Like the simulator, the kernel module counts only TCP packets with payload.
         if !frame.is_tcp() || frame.payload == 0 {
@@ -188,7 +188,7 @@ pub struct Captures {
     first_port: u16,
     plan: Vec<Flow>,
     n_lanes: usize,
-    /// For each port, whether it belongs to a source's server.
+    /// For each port, whether the port belongs to a source's server.
     servers: Vec<bool>,
     /// Start of the run on the captures' clock, ns.
     origin_ns: u64,
@@ -201,7 +201,7 @@ pub struct Captures {
     /// Number of packets that the captures at the hosts of programs missed because a ring was full.
     lost_at_hosts: u64,
     packets: Option<Packets>,
-    /// The error that made the agent stop writing the packet file.
+    /// The error because of which the agent stopped writing the packet file, if any.
     broken: Option<io::Error>,
 }
 
@@ -251,8 +251,8 @@ impl Captures {
         }
         let mut snaplen = SNAPLEN;
         if let Some(taps) = &mut captures.taps {
-            // Open the captures at hosts of programs even if queues are not captured, because
-            // nothing else measures programs.
+            // Open the captures at hosts of programs even if queues are not captured. Programs are
+            // measured only by these captures.
             taps.open(job, namespaces)?;
             snaplen = PROGRAM_SNAPLEN;
         }
@@ -372,7 +372,7 @@ impl Captures {
     }
 
     /// Completes the packet file. Call this after all queues are finished. Returns how many packets
-    /// the file contains, or `None` without a packet file.
+    /// the file contains, or `None` if there is no packet file.
     pub fn finish_packets(&mut self) -> io::Result<Option<PacketCount>> {
         if let Some(error) = self.broken.take() {
             return Err(error);

@@ -22,7 +22,7 @@ struct Host {
     ends: Vec<(usize, usize)>,
 }
 
-/// The hosts, and the socket information that was last read.
+/// The hosts, and the latest information about their sockets.
 pub struct Crowd {
     hosts: Vec<Host>,
     infos: Vec<[Option<Info>; 2]>,

@@ -1,4 +1,4 @@
-//! A source of datagrams and its receiving end.
+//! Runs a source of datagrams and its receiving end.
 
 mod media;
 
@@ -100,8 +100,8 @@ impl<'a> Datagrams<'a> {
         })
     }
 
-    /// If the receiving end echoes or reports, registers both ends in the main loop's poll with
-    /// `token`. They are then read as soon as a datagram arrives.
+    /// If the receiving end sends echoes or reports, registers both ends in the main loop's poll
+    /// with `token`. The agent then reads each end as soon as a datagram arrives.
     pub fn acting(self, role: Role, (poll, token): (&Poll, u64)) -> Result<Datagrams<'a>, String> {
         let reports = self.media.as_ref().is_some_and(Media::reports);
         if role != Role::Echo && !reports {
@@ -219,8 +219,8 @@ impl<'a> Datagrams<'a> {
         Ok(())
     }
 
-    /// Reads the datagrams that have arrived, unless the receiving end echoes or reports. In that
-    /// case, the agent reads them as they arrive.
+    /// Reads the datagrams that have arrived. Does nothing if the receiving end sends echoes or
+    /// reports, because the agent then reads each datagram when it arrives.
     pub fn receive(&mut self) {
         let mut stamped = [0; STAMPED];
         while let Ok(Some((n, at))) = self.sink.receive_datagram(&mut stamped) {

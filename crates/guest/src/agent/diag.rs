@@ -96,7 +96,7 @@ impl Asked {
 }
 
 /// Returns whether an answer is about a connection. If the connection does not exist, the kernel
-/// answers about the listener.
+/// answers about the listening socket instead.
 fn is_connection(message: &[u8]) -> bool {
     let state = message.get(HEADER + 1).copied().unwrap_or_default();
     message.len() >= HEADER + MESSAGE && state < 32 && NO_CONNECTION >> state & 1 == 0

@@ -1,4 +1,4 @@
-//! A flow that is running: its connection, its application, and its socket information.
+//! Runs a flow: its connection and its application. Reads its socket information.
 
 use std::fs::File;
 use std::io::ErrorKind;
@@ -49,7 +49,7 @@ pub struct Connection<'a> {
     samples: SenderSamples,
     rwnd_limited_us: u64,
     watch: Watch,
-    /// The sender's socket information when it was last recorded.
+    /// The sender's socket information at the time of the last record.
     recorded: Info,
     sampler: Option<FlowSampler>,
     gauges: &'static [Gauge],
@@ -219,7 +219,8 @@ impl<'a> Connection<'a> {
         }
         let ended = self.error.is_some() || self.completed_ns.is_some();
         if ended {
-            // After the end of the stream, a socket is always readable, so remove it from the poll.
+            // After the end of the stream, a socket is always readable, so remove the socket from
+            // the poll.
             let _ = poll.remove(socket.fd());
         }
     }
@@ -291,7 +292,7 @@ impl<'a> Connection<'a> {
         }
     }
 
-    /// Restarts the counters. Returns how many data segments were sent during the warm-up.
+    /// Restarts the counters. Returns how many data segments the flow sent during the warm-up.
     pub fn end_warmup(&mut self) -> u64 {
         self.base = self.infos();
         self.rwnd_limited_us = self.base[0].rwnd_limited_us;

@@ -17,7 +17,7 @@ use super::sys;
 
 type Pairs = HashSet<(IpAddr, IpAddr)>;
 
-/// The permitted pairs of addresses by namespace and device.
+/// The permitted pairs of addresses, for each namespace and device.
 pub struct Gates(HashMap<(usize, i32), Pairs>);
 
 impl Gates {

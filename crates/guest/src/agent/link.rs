@@ -85,7 +85,7 @@ impl LinkProbe {
         Ok(())
     }
 
-    /// Returns the totals of a link whose packets are not captured.
+    /// Returns the total drops and marks of a link whose packets are not captured.
     pub fn totals(
         &self,
         (now, wire): (&Statistics, Option<&Statistics>),

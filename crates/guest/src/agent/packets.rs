@@ -20,7 +20,7 @@ use super::frame::{Frame, KEY_PAYLOAD};
 use super::queue::{Lost, Packet, at};
 use super::ring::{Captured, PROGRAM_SNAPLEN as ROOM};
 
-/// Path at which the host looks for the file.
+/// Path at which the host expects the file.
 const FILE: &str = "/results/packets.pcapng";
 
 /// Largest number of records that wait for older records. If there are more records, the oldest are
@@ -68,7 +68,7 @@ impl Head {
     }
 }
 
-/// A packet that waits to be written.
+/// A captured packet that waits to be written.
 struct Record {
     time_ns: u64,
     link: u32,
@@ -258,7 +258,8 @@ mod tests {
         }
         packets.left((0, Some(0)), &leaves(10, 25), &captured, &frame);
         packets.arrived(1, &packet(25), &captured, &frame);
-        // The second packet must wait, because its drop at 20 may still be detected.
+        // The second packet must wait, because an older record may still follow: a drop at time 20
+        // may be detected later.
         packets.write(20).expect("in memory");
         let mut lost = vec![Lost {
             slot: 0,

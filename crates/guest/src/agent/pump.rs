@@ -1,4 +1,4 @@
-//! Threads that only write to a socket, or only read from it, with blocking calls.
+//! Runs threads that only write to a socket, or only read from a socket, with blocking calls.
 //!
 //! The kernel wakes a thread that waits in such a call directly. To wake a thread that waits in
 //! `epoll_wait`, the kernel and the agent's process have to switch twice more. Because it is cheap

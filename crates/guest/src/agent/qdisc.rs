@@ -16,7 +16,8 @@ pub struct Probe {
     socket: Socket,
     device: i32,
     kind: Vec<u8>,
-    /// The handle of the qdisc, once it is known. From then on, the probe requests only this qdisc.
+    /// The handle of the qdisc, once it is known. Once the handle is known, the probe requests only
+    /// the statistics of this qdisc.
     handle: Option<u32>,
     xstats: Option<&'static Xstats>,
     buffer: Vec<u8>,

@@ -1,5 +1,5 @@
-//! A queue whose packets are captured before and after it. From these packets, this module computes
-//! what a [`Meter`] counts.
+//! Measures a queue whose packets are captured before and after the queue. From the captured
+//! packets, this module computes what a [`Meter`] counts.
 //!
 //! In the guest's virtual time, computation takes no time. The time between the two captures of a
 //! packet is therefore exactly its sojourn time.
@@ -82,7 +82,7 @@ pub struct Note {
     pub what: Noted,
 }
 
-/// What happened to a packet at the queue.
+/// What happened to the packet at the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Noted {
     /// The packet left after this sojourn time, ns.
@@ -141,10 +141,10 @@ pub struct Queue {
     marked: u64,
     overflowed: bool,
     /// Number of bytes that have left the queue or were dropped at its head. The next field is the
-    /// number of these packets.
+    /// number of packets with these bytes.
     bytes_out: u64,
     packets_out: u64,
-    /// When the packet that left most recently had entered the queue, ns.
+    /// The time at which the packet that left last had entered the queue, ns.
     newest_out_ns: u64,
 }
 
@@ -185,8 +185,8 @@ impl Queue {
         });
     }
 
-    /// Finds a waiting packet. Returns its slot and the number of packets in front of it in this
-    /// slot.
+    /// Finds a waiting packet. Returns the packet's slot and the number of packets in front of the
+    /// packet in this slot.
     fn find(&self, packet: &Packet) -> Option<(usize, usize)> {
         let is_it = |w: &Waiting| w.packet.key == packet.key && w.packet.lane == packet.lane;
         let within = |slot: usize| Some((slot, self.slots.get(slot)?.iter().position(is_it)?));
@@ -280,7 +280,7 @@ impl Queue {
         }
     }
 
-    /// Counts a drop that is detected at `seen_ns`.
+    /// Counts a drop that the captures show at `seen_ns`.
     fn lose(&mut self, lost: &Waiting, seen_ns: u64) {
         self.dropped += 1;
         let packet = lost.packet;

@@ -1,4 +1,4 @@
-//! Sources that open TCP connections. For each request, a client connects, a server sends the
+//! Runs sources that open TCP connections. For each request, a client connects, a server sends the
 //! requested bytes, and the connection ends. Connections can also serve several requests, one after
 //! the other ([`turns`]).
 //!
@@ -54,8 +54,8 @@ struct Slot {
     short: u64,
     /// The requests of the connection, if it serves several.
     turns: Turns,
-    /// Number of segments that the server had sent, and number of segments that the client had
-    /// received, at the end of the warm-up.
+    /// Counters at the end of the warm-up: the number of segments that the server had sent, and the
+    /// number that the client had received.
     base: [u32; 2],
 }
 

@@ -1,5 +1,6 @@
-//! A ring of captured packets in memory that the kernel and the agent share. It uses TPACKET_V2,
-//! because with this version the agent can read each packet as soon as it is captured.
+//! Reads captured packets from a ring, which is memory that the kernel and the agent share. The
+//! ring uses TPACKET_V2, because with this version the agent can read each packet as soon as it is
+//! captured.
 #![allow(unsafe_code)]
 
 use std::io;

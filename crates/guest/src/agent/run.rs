@@ -2,7 +2,7 @@
 //!
 //! Time is virtual: it stops while any process computes, and jumps to the next timer when all
 //! processes wait. The time that a computation takes therefore cannot change the result. Only the
-//! order of simultaneous events can change it, and this file determines that order.
+//! order of simultaneous events can change the result. This file determines this order.
 
 mod open;
 mod results;

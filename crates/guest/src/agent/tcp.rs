@@ -37,8 +37,8 @@ impl Slack {
     };
 
     /// Returns the amounts for ends with threads. It is cheap to wake a thread, so only little data
-    /// waits: the data of all flows fits into the processor's cache. But the amount is at least
-    /// what a burst of ACKs allows to send, so that a lack of data never limits the window.
+    /// waits: the data of all flows fits into the processor's cache. But it is at least the amount
+    /// that a burst of ACKs allows to send, so that a lack of data never limits the sender.
     pub fn waiting(flows: usize) -> Slack {
         let each = ((1 << 20) / flows.max(1)).clamp(64 << 10, 256 << 10);
         Slack {
@@ -72,7 +72,7 @@ pub struct Info {
     pub data_segments: u32,
     pub received_segments: u32,
     pub received_bytes: u64,
-    /// How long data was in flight or waited to be sent, us.
+    /// How long data was in flight or was waiting to be sent, us.
     pub busy_us: u64,
     /// How long the receive window limited sending, us.
     pub rwnd_limited_us: u64,
@@ -177,7 +177,7 @@ fn receivers_control(flow: &Flow) -> &str {
     &flow.kernel_cc
 }
 
-/// Creates the receiving end, which does not listen or connect yet.
+/// Creates the socket of the receiving end. It does not listen or connect yet.
 fn receiver(flow: &Flow, slack: Slack) -> io::Result<Socket> {
     let socket = Socket::new(libc::AF_INET, libc::SOCK_STREAM, 0)?;
     socket.set_text(libc::IPPROTO_TCP, TCP_CONGESTION, receivers_control(flow))?;
@@ -224,11 +224,11 @@ fn wake_for(socket: &Socket, bytes: u64) -> io::Result<()> {
     socket.set(libc::SOL_SOCKET, libc::SO_RCVLOWAT, &(bytes as i32))
 }
 
-/// Creates the sending end, which does not connect yet.
+/// Creates the socket of the sending end. It does not connect yet.
 pub fn sender(flow: &Flow, slack: Slack) -> io::Result<Socket> {
     let socket = Socket::new(libc::AF_INET, libc::SOCK_STREAM, 0)?;
     socket.set_text(libc::IPPROTO_TCP, TCP_CONGESTION, &flow.kernel_cc)?;
-    // The kernel doubles the value.
+    // The kernel doubles this value.
     let half = (flow.send_buffer / 2) as i32;
     socket.set(libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &half)?;
     // With much unsent data, the kernel seldom has to wake the sender. With little unsent data, the

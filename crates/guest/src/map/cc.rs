@@ -1,4 +1,5 @@
-//! Maps a flow's congestion control to a congestion control in the kernel, and to its module.
+//! Maps a flow's congestion control to a congestion control in the kernel, and finds the module
+//! that contains it.
 //!
 //! Module parameters apply to all flows that use the module. All flows of a plan that use the same
 //! module must therefore have equal parameters.

@@ -9,7 +9,8 @@ use super::as_flow;
 use super::layout::{Group, Layout};
 use crate::job::{Application, Chunks, Connections, Flow, Source};
 
-/// Port of the first flow. The following ports belong to the other flows, and then to the sources.
+/// Port of the first flow. The other flows have the ports after it, and the sources have the ports
+/// after those of the flows.
 const FIRST_PORT: u16 = 5001;
 
 /// Upper limit of the total size of all send buffers, bytes.
@@ -183,8 +184,8 @@ fn send_buffer(plan: &Plan, route: &[u32], rtt: Time) -> u32 {
     let quarter = u128::from(rate) / 32;
     let wanted = 6 * (way + queues.max(quarter));
     let share = SEND_BUFFERS / plan.flow_count().max(1) as u64;
-    // Limit each buffer to 256 MB. This is more than a flow of 10 Gbit/s needs at an RTT of 20 ms,
-    // overhead included.
+    // Limit each buffer to 256 MB. Including overhead, a flow of 10 Gbit/s needs less than this at
+    // an RTT of 20 ms.
     let most = share.clamp(1 << 16, 256 << 20);
     wanted.clamp(1 << 20, 256 << 20).min(u128::from(most)) as u32
 }

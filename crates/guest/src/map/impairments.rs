@@ -19,7 +19,7 @@ pub(super) struct ImpairmentNetem {
     pub loses: bool,
 }
 
-/// Which kinds of packets pass a link: data, ACKs, or both.
+/// The kinds of packets that pass a link: data, ACKs, or both.
 #[derive(Clone, Copy, Default)]
 struct Passing {
     data: bool,
@@ -175,8 +175,8 @@ pub(super) fn netems(plan: &Plan, link: usize, seed: u64) -> Vec<ImpairmentNetem
     netems.collect()
 }
 
-/// Restricts one of tailback's own queue disciplines to certain kinds of packets. During the run,
-/// only the argument `active` changes.
+/// Makes one of tailback's own queue disciplines affect only certain kinds of packets. During the
+/// run, only the argument `active` changes.
 fn scope(words: &mut [(Time, String)], only: Concerns, mixed: bool) {
     let Some(constant) = words
         .iter()

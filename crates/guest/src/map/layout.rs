@@ -61,7 +61,7 @@ pub(super) struct LinkNamespaces {
     pub loss: Option<(usize, Discipline)>,
 }
 
-/// The network while it is being built.
+/// The network of a job while it is being built.
 #[derive(Default)]
 pub(super) struct Layout {
     pub namespaces: Vec<Namespace>,
@@ -109,8 +109,8 @@ struct Route {
 enum Destination {
     /// The address of a flow's host. Routers have an IP route to this address.
     Routed(Ipv4Addr),
-    /// The IPv4 and IPv6 addresses of a program's host. All namespaces on the path of packets to
-    /// these addresses forward them below IP, so that no router sends IPv6 packets of its own.
+    /// The IPv4 and IPv6 addresses of a program's host. All namespaces on the path to these
+    /// addresses forward packets below IP, so that no router sends IPv6 packets of its own.
     Handed(Addresses),
 }
 
@@ -665,7 +665,7 @@ impl Layout {
         }
     }
 
-    /// Adds a queue that contains its own shaper. It is the root qdisc of the device `out`.
+    /// Adds a queue that contains its own shaper. This queue is the root qdisc of the device `out`.
     fn own_shaper(&mut self, namespace: usize, link: &LinkPlan, queue: &Qdisc, shaper: &Shaper) {
         let line = |what: &str, rate: Rate, rest: &[&str]| {
             let start = format!("qdisc {what} dev out root handle 10: {}", queue.kind);

@@ -77,8 +77,8 @@ pub fn judge(plan: &Plan, kit: &Kit) -> Vec<Refusal> {
     refusals
 }
 
-/// Returns the names of the kernel modules that a plan needs: those that the scenario names, and
-/// tailback's own for options that Linux does not have.
+/// Returns the names of the kernel modules that a plan needs. These are the modules that the
+/// scenario names, and tailback's own modules for options that Linux does not have.
 pub fn modules(plan: &Plan) -> BTreeSet<&str> {
     let queues = plan.links.iter();
     let queues = queues.filter_map(|link| tc::stand_in(&link.queue, link.module.as_deref()));

@@ -198,8 +198,8 @@ fn extra(
         refusals.add(&path, message, expected);
         return None;
     };
-    // If it is unknown which algorithms a module registers, accept the module. It may register them
-    // in a way that the build of the guest kernel does not detect.
+    // If it is unknown which algorithms a module registers, accept the module. Some ways of
+    // registering algorithms are not detected when the guest kernel is built.
     let registers = kit.registers.get(name).map_or(&[][..], Vec::as_slice);
     if !registers.is_empty() && registers.iter().all(|one| one != algorithm) {
         let all = registers.join(" and ");

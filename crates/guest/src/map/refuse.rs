@@ -35,7 +35,7 @@ impl Refusals {
         }
     }
 
-    /// Adds a refusal that does not suggest an alternative.
+    /// Adds a refusal that suggests no alternative value.
     pub fn never(&mut self, path: &str, message: impl Into<String>) {
         self.0.push(Refusal {
             path: path.to_owned(),

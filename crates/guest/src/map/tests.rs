@@ -609,8 +609,8 @@ fn flows_are_on_the_hosts_they_name() {
         info.iter().map(|i| i.source).collect::<Vec<_>>(),
         [0, 0, 2, 4]
     );
-    // In the simulator, a host may belong to two pairs of sender and receiver. With namespaces, it
-    // may not.
+    // In the simulator, a host may belong to two pairs of sender and receiver. In the guest, it may
+    // not, because hosts are namespaces.
     plan.flows[2] = on("c", ["x", "v"]);
     assert_eq!(plan.flow_info()[2].source, 0);
     let no = judge(&plan, &kit());

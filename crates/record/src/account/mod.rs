@@ -4,8 +4,8 @@
 //!
 //! Every run records this account, so recording must take very little time and memory. The account
 //! counts reductions by reason, and lists at most [`LISTED`] reductions per flow. Reductions, drops
-//! and marks are recorded from the start of the run. Events during the warm-up and events after it
-//! have separate counters.
+//! and marks are recorded from the start of the run. Events during the warm-up and events after the
+//! warm-up have separate counters.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::Cause;
 use crate::paged::Paged;
 
-/// Largest number of reductions in the list of a flow. Further reductions are counted, but not
+/// Largest number of reductions that are listed per flow. Further reductions are counted, but not
 /// listed.
 pub const LISTED: u32 = 1000;
 
@@ -79,8 +79,8 @@ reasons! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reduction {
     /// Time in ns in the upper bits, and the reason in the lowest bits. Time and reason share a
-    /// field to save memory, because each of a hundred thousand flows may have dozens of
-    /// reductions.
+    /// field to save memory: a run may have a hundred thousand flows with dozens of reductions
+    /// each.
     at: u64,
     /// The window before the change, segments.
     pub from: u32,
@@ -110,7 +110,8 @@ impl Reduction {
     /// Returns the reason of the change.
     pub fn reason(&self) -> Reason {
         let reason = self.at & ((1 << REASON_BITS) - 1);
-        // The number may come from an untrusted guest, so check it.
+        // The stored number may come from an untrusted guest, so check that it is the number of a
+        // reason.
         Reason::ALL
             .get(reason as usize)
             .copied()
@@ -149,7 +150,7 @@ impl SlowStart {
 
 /// Number of reductions for each reason.
 pub type Counts = [u64; Reason::COUNT];
-/// Total time for each [`Limit`], ns.
+/// Total time that a sender waited for each [`Limit`], ns.
 pub type Times = [u64; Limit::COUNT];
 
 /// What one sender waited for, and why its window shrank.
@@ -173,7 +174,7 @@ pub struct Account {
     /// The reduction that the congestion control is making in steps.
     #[serde(default)]
     episode: Episode,
-    /// How slow start ended. `None` before its end.
+    /// How slow start ended. `None` while the sender is in slow start.
     pub slow_start: Option<Box<SlowStart>>,
     /// What Linux's `tcp_info` reports about the same connection.
     pub told: Option<Box<Told>>,
@@ -191,7 +192,7 @@ enum Episode {
     Listed,
 }
 
-/// The counters of an account when the warm-up ended.
+/// The counters of an account at the end of the warm-up.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Before {
     limited_ns: Times,
@@ -201,8 +202,8 @@ struct Before {
 /// What Linux's `tcp_info` reports about the measured time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Told {
-    /// Time from the end of the warm-up to the end of the run. If the flow started after the
-    /// warm-up, the time from its start.
+    /// Length of the measured time. It begins at the end of the warm-up, or at the start of the
+    /// flow if that is later.
     pub elapsed_ns: u64,
     /// Time during which data was in flight or waiting to be sent.
     pub busy_ns: u64,
@@ -236,8 +237,8 @@ impl Default for Account {
 }
 
 impl Account {
-    /// Returns an account that counts reductions but does not list them. Traffic sources with many
-    /// connections use such accounts.
+    /// Returns an account that counts reductions but does not list them. It is used for traffic
+    /// sources, which may have many connections.
     pub fn counting() -> Account {
         Account {
             keep: 0,
@@ -299,14 +300,14 @@ impl Account {
         self.episode != Episode::None
     }
 
-    /// Ends a reduction in steps when the congestion state changes. The next step starts another
-    /// reduction.
+    /// Ends a reduction in steps when the congestion state changes. The next step then belongs to a
+    /// new reduction.
     #[inline]
     pub fn end_steps(&mut self) {
         self.episode = Episode::None;
     }
 
-    /// Records the end of slow start, unless this account only counts.
+    /// Records the end of slow start, unless this account only counts reductions.
     #[cold]
     pub fn left_slow_start(&mut self, end: SlowStart) {
         if self.keep > 0 {
@@ -386,7 +387,7 @@ impl Held {
         self.0.change(number, |held| *held += waited);
     }
 
-    /// Prefetches the counter for a packet number.
+    /// Prefetches the counter that belongs to the number in a packet.
     #[inline]
     pub fn fetch(&self, number: u32) {
         self.0.fetch(number);
@@ -409,7 +410,7 @@ impl Held {
 /// packets, the minimum is 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Minima {
-    /// Number of complete windows.
+    /// Number of complete time windows.
     pub windows: u64,
     /// Sum of the minimum delays, ns.
     pub sum_ns: u64,
@@ -420,7 +421,8 @@ pub struct Minima {
     /// Number of windows in which no packet was forwarded.
     pub empty: u64,
     end_ns: u64,
-    /// Minimum delay so far in the current window, ns. [`NONE`] before the window's first packet.
+    /// Minimum delay so far in the current time window, ns. [`NONE`] before the window's first
+    /// packet.
     least_ns: u64,
 }
 
@@ -454,8 +456,8 @@ impl Minima {
         (self.packets > 0).then(|| self.weighted_ns as f64 / self.packets as f64)
     }
 
-    /// Completes the windows that end at or before `at_ns`. `before` is the number of packets that
-    /// have left the queue so far.
+    /// Completes the time windows that end at or before `at_ns`. `before` is the number of packets
+    /// that have left the queue so far.
     #[cold]
     pub fn pass(&mut self, at_ns: u64, before: u64) {
         let over = at_ns
@@ -480,8 +482,8 @@ impl Minima {
 /// Largest number of bins of a timeline.
 const BINS: usize = 64;
 
-/// Drops and marks by cause over the whole run, in at most `BINS` bins. In a longer run, pairs of
-/// bins are merged and the width doubles.
+/// Drops and marks by cause over the whole run, in at most `BINS` bins. If a run needs more bins,
+/// pairs of bins are merged, and the width of a bin doubles.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Timeline {
     /// Width of a bin, ns.

@@ -19,7 +19,7 @@ pub(crate) use recorder::ClassRecorder;
 pub struct ClassPlan {
     /// Name of the class.
     pub name: String,
-    /// Index among all classes of the scenario.
+    /// Position of the class among all classes of the scenario.
     pub number: u32,
     /// The TCP flows and the programs in the class.
     pub flows: Vec<ClassFlow>,
@@ -79,14 +79,14 @@ impl Interval {
         ratio(self.delay_ns as f64, self.packets as f64)
     }
 
-    /// Returns the number of marks divided by the number of packets forwarded, or `None` if no
+    /// Returns the number of marks divided by the number of forwarded packets. Returns `None` if no
     /// packet was forwarded.
     pub fn mark_share(&self) -> Option<f64> {
         ratio(self.marks as f64, self.packets as f64)
     }
 
     /// Returns the number of drops divided by the number of packets forwarded or dropped. Returns
-    /// `None` without packets.
+    /// `None` if no packet was forwarded or dropped.
     pub fn drop_share(&self) -> Option<f64> {
         ratio(self.drops as f64, (self.packets + self.drops) as f64)
     }
@@ -104,8 +104,8 @@ pub struct LinkSamples {
 }
 
 impl LinkSamples {
-    /// Returns the fraction of the link's capacity in an interval that `bytes` used, or `None` if
-    /// the capacity was 0.
+    /// Returns the fraction of the link's capacity in an interval that `bytes` bytes use. Returns
+    /// `None` if the capacity was 0.
     pub fn utilisation(&self, interval: usize, bytes: u64) -> Option<f64> {
         ratio(bytes as f64, *self.capacity_bytes.get(interval)?)
     }

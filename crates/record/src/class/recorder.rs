@@ -8,7 +8,7 @@ use crate::Cause;
 /// Marks a flow or source that has no class or no samples.
 const NONE: u32 = u32::MAX;
 
-/// Where a flow or source is counted: the indices of its class and of its samples.
+/// Where the packets of a flow or source are counted: the indices of its class and of its samples.
 #[derive(Clone, Copy)]
 struct Member {
     class: u32,
@@ -55,9 +55,9 @@ impl Cuts {
 }
 
 impl ClassRecorder {
-    /// Creates a recorder for the classes of a link. It samples every `interval_ns` between
-    /// `warmup_ns` and `end_ns`, or never if `interval_ns` is 0. Returns `None` if the link has
-    /// neither classes nor samples.
+    /// Creates a recorder for the classes of a link. The recorder takes a sample every
+    /// `interval_ns` between `warmup_ns` and `end_ns`. If `interval_ns` is 0, it takes no samples.
+    /// Returns `None` if the link has neither classes nor samples.
     pub fn new(
         classes: Vec<ClassPlan>,
         warmup_ns: u64,
@@ -107,7 +107,8 @@ impl ClassRecorder {
         })
     }
 
-    /// Counts a packet that left the queue after this delay, by the number of its flow or source.
+    /// Counts a packet that left the queue after this delay. `owner` is the number of its flow or
+    /// source.
     #[inline]
     pub fn forward(&mut self, owner: usize, len: u32, delay_ns: u64, at_ns: u64) {
         if at_ns < self.cuts.warmup_ns {

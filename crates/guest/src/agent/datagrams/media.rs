@@ -1,4 +1,4 @@
-//! The frames of a media source, and the reports of its receiving end.
+//! Handles the frames of a media source, and the reports of its receiving end.
 //!
 //! A media datagram begins with three numbers in place of the 12 bytes of an RTP header: the number
 //! of the datagram, the number of its frame, and its position in the frame. They do not include the

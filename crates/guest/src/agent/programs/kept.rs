@@ -19,7 +19,7 @@ const LINES: usize = 10;
 pub struct Kept {
     pipe: Option<File>,
     pub bytes: Vec<u8>,
-    /// The end of the output, if the output does not fit into `bytes`.
+    /// The last bytes of the output, if the output does not fit into `bytes`.
     tail: VecDeque<u8>,
     /// Whether the output did not fit into `bytes`.
     pub cut: bool,

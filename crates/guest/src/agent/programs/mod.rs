@@ -260,8 +260,8 @@ impl<'a> Programs<'a> {
     }
 
     /// Ends all programs that still run: asks them to end, waits, and then kills them. The poll
-    /// must contain no other descriptors, because their events would be lost. Time passes only
-    /// while the agent waits.
+    /// must contain no other descriptors, because their events would be lost. Virtual time passes
+    /// only while the agent waits.
     pub fn end(&mut self, with: &With<'_>) -> Result<(), String> {
         self.over = true;
         for signal in [libc::SIGTERM, libc::SIGKILL] {
@@ -276,8 +276,8 @@ impl<'a> Programs<'a> {
         Ok(())
     }
 
-    /// Returns how the sender's program and the receiver's program of an entry ended, if they ended
-    /// by themselves.
+    /// Returns how the sender's program and the receiver's program of an entry ended. An item is
+    /// `None` if the program did not end by itself.
     pub fn ends(&self, number: usize) -> [Option<End>; 2] {
         let mut ends = [None; 2];
         for process in self.processes.iter().filter(|p| p.number == number) {

@@ -1,5 +1,5 @@
-//! A program's output files. While the program runs, they are in memory. Afterwards the agent
-//! copies them to the results.
+//! Handles a program's output files. While the program runs, the files are in memory. Afterwards,
+//! the agent copies the files to the results.
 
 use std::fs;
 use std::io::{self, Read, Seek};
@@ -32,8 +32,8 @@ pub fn place(index: usize) -> String {
 pub fn make(index: usize) -> Result<(), String> {
     let place = place(index);
     fs::create_dir_all(&place).map_err(io(&place))?;
-    // The folder has space for more files than the agent stores. A program that fills the folder
-    // gets an error.
+    // The folder has space for more files than the agent stores. If the folder is full, the program
+    // gets an error when it writes.
     sys::mount("tmpfs", &place, "tmpfs", "mode=755,size=256m,nr_inodes=20k").map_err(io(&place))
 }
 

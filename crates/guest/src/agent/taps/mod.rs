@@ -32,8 +32,8 @@ use tuple::{Record, Tuple};
 /// counted as a packet of an earlier 5-tuple.
 const MOST_TUPLES: usize = 1 << 16;
 
-/// Total capacity of the rings of all hosts, packets. The next constant gives the smallest and the
-/// largest capacity of one ring.
+/// Total capacity of the capture rings of all hosts, packets. The next constant gives the smallest
+/// and the largest capacity of one ring.
 const RING_PACKETS: usize = 1 << 17;
 const RING_RANGE: (usize, usize) = (1 << 12, 1 << 15);
 
@@ -81,7 +81,7 @@ pub struct Taps {
     hosts: Vec<Host>,
     notes: Vec<(usize, Note)>,
     warmup_ns: u64,
-    /// Whether packets are captured at the queues, too.
+    /// Whether the run also captures packets at the queues.
     watched: bool,
 }
 
@@ -306,7 +306,7 @@ impl Taps {
         let bytes = u64::from(frame.payload);
         record.deliver(of.back, bytes, within(entry.measured, at_ns));
         entry.bins.deliver(of.back, bytes, at_ns);
-        // If the packet passes no link, no link reports that it passed, so record its RTT here.
+        // If the packet's route has no link, no link reports the packet, so record its RTT here.
         let [way, _] = entry.plan.ways(of.back);
         if way.is_empty() && self.watched {
             let rtt = entry.plan.base_rtt_ns + tuple.sojourns();
@@ -343,7 +343,7 @@ impl Taps {
             let Some(place) = way.iter().position(|l| *l == link) else {
                 continue;
             };
-            // `waited` has the links of the forward direction first.
+            // In `waited`, the links of the forward direction come first.
             let first = if note.back { other.len() } else { 0 };
             tuple.waited[first + place] = sojourn;
             if !tuple.is_tcp && place + 1 == way.len() {

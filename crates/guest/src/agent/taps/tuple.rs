@@ -29,7 +29,7 @@ struct Stream {
     /// The segments in flight, as captured at the sending host.
     segments: RttTracker,
     own_first: Option<u32>,
-    /// First sequence number of the data, known once a segment reaches the other host.
+    /// First sequence number of the data. `None` until a segment reaches the other host.
     first: Option<u32>,
     /// The other host has received all bytes before this sequence number.
     in_order: Option<u32>,
@@ -69,7 +69,7 @@ impl Stream {
     /// acknowledged.
     fn acknowledged(&mut self, ack: u32) -> u64 {
         let before = |a: u32, b: u32| (a.wrapping_sub(b) as i32) < 0;
-        // A FIN uses one sequence number, like a byte of data. Do not count it.
+        // A FIN uses one sequence number, like a byte of data. Do not count this sequence number.
         let ack = match self.end {
             Some(end) if before(end, ack) => end,
             _ => ack,

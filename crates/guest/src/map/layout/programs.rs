@@ -261,8 +261,8 @@ impl Layout {
 
 /// Returns the tc filters of a device: they apply `action` to accepted packets and drop all others.
 /// They compare addresses, protocol and hardware address. A packet with a wrong hardware address
-/// must be dropped here. The destination would drop such a packet anyway, but only after the packet
-/// has used capacity of the links.
+/// must be dropped here. The destination would also drop the packet, but the packet would already
+/// have used capacity of the links.
 pub(super) fn passes(gate: &Gate, action: &str) -> Vec<String> {
     let device = &gate.device.name;
     let [a, b, c, d, e, f] = HARDWARE_ADDRESS;
@@ -317,8 +317,8 @@ fn sysctls<'a>(ecn: bool, control: &'a str, kit: &Kits<'_>) -> Vec<(&'static str
         ("net/ipv4/tcp_ecn", if ecn { "1" } else { "2" }),
         ("net/ipv4/tcp_congestion_control", control),
         ("net/ipv4/tcp_no_metrics_save", "1"),
-        // These are Linux's defaults. They are set here because they would otherwise depend on the
-        // guest's memory.
+        // These are Linux's defaults. tailback sets these sysctls because the defaults would
+        // otherwise depend on the guest's memory.
         ("net/ipv4/tcp_rmem", "4096 131072 6291456"),
         ("net/ipv4/tcp_wmem", "4096 16384 4194304"),
         ("net/ipv4/ping_group_range", "0 2147483647"),
