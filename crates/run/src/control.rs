@@ -10,7 +10,7 @@ use tailback_engine::crates::Whereabouts;
 #[derive(Debug, Default)]
 pub struct Control {
     cancelled: AtomicBool,
-    /// The progress, as the bits of a float from 0 to 1.
+    /// The progress from 0 to 1. The integer has the bits of this float.
     fraction: AtomicU64,
     /// The plugin hook that is running, if any. Set when the run begins.
     at_work: OnceLock<Whereabouts>,

@@ -28,8 +28,8 @@ pub(crate) fn of(
     })
 }
 
-/// Returns the specification that each algorithm of a plan follows (an RFC, a kernel version),
-/// without duplicates.
+/// Returns the specifications that the algorithms of a plan follow, such as an RFC or a kernel
+/// version. The list has no duplicates.
 fn follows(plan: &Plan) -> Vec<(String, String)> {
     fn one<B>(kind: &str, entries: &[&'static Entry<B>], name: &str) -> Option<(String, String)> {
         let entry = find(entries, name)?;

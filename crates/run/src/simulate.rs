@@ -64,7 +64,7 @@ pub fn simulate(
         if let Some(fault) = network.endpoint_fault() {
             let mut names = plan.each_program().map(|entry| entry.name());
             let name = names.nth(fault.entry).unwrap_or_default();
-            // This panic ends only this run, like a panic inside an endpoint.
+            // Like a panic inside an endpoint, this panic ends only this run.
             std::panic::panic_any(Fault(format!(
                 "the {} of \"{name}\" {} (at {:.6} s)",
                 fault.side.name(),

@@ -1,4 +1,5 @@
-//! Tests which files a run leaves when it ends, is cancelled, panics, or cannot be written.
+//! Tests which files exist after a run has ended, was cancelled, has panicked, or could not be
+//! written.
 
 use std::path::Path;
 

@@ -22,8 +22,8 @@ const QUICK_ACKS: f64 = 16.0;
 
 /// Estimates how many packets pass the links in a run. Each data packet, ACK and duplicate counts
 /// once for each link that it passes. The links and policers on a sender's route limit how many
-/// packets it sends. Losses and marks that do not come from a queue also limit a sender if they
-/// keep its congestion control below the rate of its link.
+/// packets it sends. Some losses and marks do not come from a queue. They also limit a sender, if
+/// they keep its rate below the rate of its link.
 pub fn estimate_packets(plan: &Plan) -> u64 {
     let offers = offers(plan);
     let links: Vec<Passage> = plan.links.iter().map(|of| Passage::of(plan, of)).collect();
@@ -85,7 +85,7 @@ pub fn estimate_packets(plan: &Plan) -> u64 {
     libm::round(counts.sum()) as u64
 }
 
-/// What limits the packets of a sender.
+/// What limits how many packets a sender sends.
 #[derive(Clone, Copy, Debug)]
 enum Sender {
     /// The sender's own rate: it sends datagrams without congestion control.
@@ -95,14 +95,14 @@ enum Sender {
     Tcp { marks: bool },
 }
 
-/// The packets that a group of senders offers to a route.
+/// The packets that a group of senders sends into a route.
 struct Offer<'a> {
     sender: Sender,
     route: &'a [u32],
     packets: f64,
     /// Mean frame length of the packets, bytes.
     frame: f64,
-    /// Route of the ACKs, and the number of ACKs for each segment.
+    /// The route of the ACKs, and the mean number of ACKs per segment.
     back: Option<(&'a [u32], f64)>,
 }
 
@@ -177,7 +177,7 @@ fn datagrams<'a>(plan: &Plan, source: &TrafficPlan, route: &'a [u32]) -> Option<
     })
 }
 
-/// Bytes offered to a link, grouped by what limits the senders.
+/// Bytes that senders offer to a link, by the kind of limit of the senders.
 #[derive(Clone, Copy, Default)]
 struct Offered {
     datagrams: f64,
@@ -249,7 +249,7 @@ impl Passage {
     }
 }
 
-/// The fractions of the offered packets that a link and its policers let pass.
+/// The fractions of the offered packets that pass a link and its policers.
 #[derive(Clone, Copy)]
 struct Shares {
     link: f64,
@@ -327,8 +327,8 @@ fn carried(plan: &Plan, source: &TrafficPlan, active: Time) -> u64 {
     slowest.unwrap_or_default()
 }
 
-/// Returns the number of ACKs for each segment. A duplicate, and some segments after it, are
-/// acknowledged without delay.
+/// Returns the mean number of ACKs per segment. A receiver acknowledges a duplicate, and some
+/// segments after it, without delay.
 fn acks(plan: &Plan, route: &[u32], delack: Delack) -> f64 {
     let links = route.iter().filter_map(|at| plan.links.get(*at as usize));
     let arrive = links.map(|link| 1.0 + Passage::of(plan, link).copied);

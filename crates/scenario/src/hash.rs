@@ -20,8 +20,8 @@ fn digest(parts: &[&str]) -> String {
 pub struct Contents(Sha256);
 
 impl Contents {
-    /// Adds a file: its path in the folder (empty for a single file), whether it is executable, and
-    /// its length. Then add the file's bytes with [`Contents::bytes`].
+    /// Adds a file: its path in the folder, whether it is executable, and its length. The path of a
+    /// single file is empty. Then add the file's bytes with [`Contents::bytes`].
     pub fn file(&mut self, path: &str, executable: bool, len: u64) {
         self.entry(if executable { "x" } else { "f" }, path);
         self.0.update(len.to_le_bytes());

@@ -14,8 +14,8 @@ use tailback_record::{FlowState, LinkState};
 use crate::read::{Diagnostic, Place, Problem, Span};
 use crate::scenario::Scenario;
 
-/// Bytes for a flow: sender, receiver, names, series keys and counters (4 KiB), and a histogram of
-/// round-trip times with 1 KiB of buckets for each of four powers of two.
+/// Bytes for a flow. Sender, receiver, names, series keys and counters need 4 KiB. A histogram of
+/// round-trip times has 1 KiB of buckets for each of four powers of two.
 const FLOW: u64 = 8 << 10;
 /// Bytes for an entry in a histogram's list of carried counts (`CARRIED`). At most one in 256
 /// samples adds an entry (`SAMPLES_CARRIED`). A histogram of packet times has at most
@@ -38,7 +38,7 @@ const SEGMENT: u64 = 384;
 /// Bytes for a packet in a queue or pipe. Includes the unused part of buffers that grow by
 /// doubling.
 const PACKET: u64 = 160;
-/// Bytes for a packet that is recorded at a link and not yet written.
+/// Bytes for a packet that has been recorded at a link but not yet written to the file.
 const CAPTURED: u64 = 512;
 /// Bytes that a queue may hold if its options do not limit it (Cake's smallest limit is 4 MiB).
 const UNLIMITED: u64 = 32 << 20;
@@ -54,8 +54,9 @@ const FLOW_SAMPLE: u64 = 40;
 /// Bytes for code, libraries and everything else that does not depend on the plan.
 const BASE: u64 = 16 << 20;
 
-/// Estimates the memory that one run needs, bytes. Flows that behave as usual need at most this
-/// much. If links change during the run, this is the largest estimate for any of their states.
+/// Estimates the memory that one run needs, bytes. If flows behave as usual, the run needs at most
+/// this much memory. If links change during the run, this is the largest estimate for any of their
+/// states.
 pub fn estimate_memory(plan: &Plan) -> u64 {
     let changed = plan.links_after_events().map(|links| {
         let plan = Plan {
@@ -94,8 +95,8 @@ fn estimate_unchanged(plan: &Plan) -> u64 {
         bytes = bytes.saturating_add(each.saturating_mul(source.count));
     }
 
-    // At most as many segments are in flight as paths and queues can hold, limited by the receive
-    // windows, plus an initial window for each flow.
+    // The number of segments in flight is at most what paths and queues can hold, plus an initial
+    // window for each flow. It is also limited by the receive windows.
     let rtt = plan.flows.iter().map(|flow| flow.rtt).max();
     let links_hold = plan.links.iter().map(|link| {
         let behind = link.delay + link.longest_impairment();

@@ -49,7 +49,7 @@ impl Outline<'_> {
         }
     }
 
-    /// Returns a value with its position, or `None` for a table whose position is its header.
+    /// Returns a value with its position. Returns `None` for a table that is declared by a header.
     fn value(&self, node: &Node, path: &str) -> Option<Json> {
         let range = node.span.start as usize..node.span.end as usize;
         let written = self.text.get(range.clone())?;

@@ -62,8 +62,8 @@ pub struct Request<'a> {
     /// Whether the caller attaches endpoints to the entries of `[[programs]]`, which then run in
     /// the simulator without programs.
     pub endpoints: bool,
-    /// Returns the settings that the engine does not support. The limits that are declared with
-    /// keys and registries are checked separately.
+    /// Returns the settings that the engine does not support. Limits that are declared together
+    /// with keys or registry entries are checked separately.
     pub judge: Option<&'a Judge<'a>>,
 }
 

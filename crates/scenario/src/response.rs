@@ -92,8 +92,8 @@ impl Signals {
         self.bursts += lost;
     }
 
-    /// Returns the fraction of segments whose loss or mark makes the congestion control reduce its
-    /// window.
+    /// Returns the fraction of segments that cause a reduction of the window, because they are lost
+    /// or marked.
     fn all(self) -> f64 {
         self.bursts + self.marked
     }
@@ -182,8 +182,8 @@ fn sent(control: &Algorithm, signals: Signals, rtt: Time, rounds: f64, most: f64
 }
 
 /// Returns how many segments BBRv3 sends: `most` if the loss rate is at most its loss threshold,
-/// and what its window allows from 2.5 times the threshold on. In between, the logarithm of the
-/// number of segments falls linearly.
+/// and what its window allows from 2.5 times the threshold on. Between these two loss rates, the
+/// logarithm of the number of segments falls linearly.
 fn bbr3(control: &Algorithm, lost: f64, rounds: f64, most: f64) -> f64 {
     let options = control.known().map(|(_, options)| options);
     let threshold = options.map_or(0.02, |options| options.float("loss_threshold"));

@@ -74,8 +74,8 @@ impl Scenario {
 pub struct Axis {
     /// The paths, as written in the file.
     pub keys: Vec<String>,
-    /// For each position on the axis, the values of all its keys. A multiple of the bdp depends on
-    /// the sweep point, so it is stored as written in the file.
+    /// The values of all keys of the axis, for each position on the axis. A multiple of the bdp
+    /// depends on the sweep point, so it is stored as written in the file.
     pub values: Vec<Vec<Param>>,
 }
 

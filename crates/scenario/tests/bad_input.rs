@@ -1,4 +1,4 @@
-//! Tests every kind of bad input, with the exact message that the user sees.
+//! Tests every kind of invalid input. Each test has the exact message that the user sees.
 //!
 //! In expected messages, `{queues}`, `{controls}` and `{kinds}` stand for the names in a registry,
 //! and `{with OPTION}` for the queue disciplines that have this option. `{options of ENTRY}` and

@@ -473,7 +473,7 @@ fn traces_of_conditions() {
     let delays = [20_000_000, 42_500_000].map(|ns| Value::Time(Time(ns)));
     let delays = at.into_iter().zip(delays).collect();
     assert_eq!(impairments, [("loss", losses), ("delay", delays)]);
-    // The columns are in another order, and the optional columns are missing.
+    // The columns of this file are in another order, and the optional columns are missing.
     let bare = with("rate_mbit, time_s\n50, 0\n");
     assert!(bare.points[0].plan.links[0].impairments.is_empty());
     assert_ne!(scenario.points[0].run_id, bare.points[0].run_id);
@@ -709,7 +709,7 @@ fn connections_of_a_source() {
     for change in changes {
         assert_ne!(web(change).1, id, "{change}");
     }
-    // A table without percentiles has the same effect as no table.
+    // A table of statistics without percentiles has the same effect as no table.
     assert_eq!(web("sizes = { lognormal = {} }").1, id);
     let (lognormal, other) = web("sizes = { lognormal = { p5 = \"64kb\", p95 = \"2mb\" } }");
     assert_ne!(other, id);
@@ -1289,7 +1289,7 @@ fn a_program_stands_where_a_flow_does() {
         assert!(found.contains(said), "{found}");
     }
     let plan = request(&text).expect("good").points.swap_remove(0).plan;
-    // The source is the second member, and has its own round-trip time.
+    // The source is the second member of the class, and has its own round-trip time.
     let class = &plan.classes_at(0)[0];
     let members: Vec<(u32, u64)> = class
         .flows

@@ -8,7 +8,7 @@ use tailback_scenario::Diagnostic;
 
 /// Why a simulation failed or could not be created.
 ///
-/// `Debug` prints the same text as `Display`, so that `unwrap` in a test prints a readable message.
+/// `Debug` prints the text of `Display`, so that `unwrap` in a test prints a readable message.
 #[non_exhaustive]
 pub enum Error {
     /// The scenario is invalid.

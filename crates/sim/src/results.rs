@@ -14,8 +14,8 @@ use crate::capture::Recorded;
 
 /// The results of a run. The measured time begins at the end of the warm-up.
 ///
-/// Names are those in the scenario. Methods panic on an unknown name, which is an error in the
-/// test, and list the known names.
+/// Names are the names in the scenario. If a test passes an unknown name to a method, the method
+/// panics and lists the known names.
 pub struct Results {
     outcome: Outcome,
     seed: u64,

@@ -14,12 +14,12 @@ use super::registries::{View, entries};
 use super::value;
 use crate::read::{Item, Node, Problem, Span, Table, Toml, shorten};
 
-/// The longest name of a congestion control or queue discipline in Linux, bytes.
+/// Maximum length of the name of a congestion control or queue discipline in Linux, bytes.
 const MAX_KERNEL_NAME: usize = 15;
 
 const MAX_MODULE_NAME: usize = 63;
 
-/// The longest text of arguments for tc, bytes.
+/// Maximum length of the arguments for tc, bytes.
 const MAX_ARGS: usize = 1000;
 
 /// Returns whether arguments for tc may contain this byte.
@@ -52,7 +52,8 @@ impl Choice {
     }
 }
 
-/// Describes a value that is an entry's name or a table with name and options, for error messages.
+/// Describes a value for error messages. The value is an entry's name, or a table with name and
+/// options.
 pub(super) fn expectation(registry: Registry) -> String {
     format!(
         "a {} in quotes, or {{ {} = \"...\", options }}",
@@ -349,7 +350,8 @@ impl Reader<'_> {
             && let Err(errors) = (entry.finish)(&mut options)
         {
             for error in errors {
-                // An error in a table of options names the table and the key: "classic.min".
+                // If an option is in a table of options, the error names the table and the key:
+                // "classic.min".
                 let mut at = span;
                 let mut within = Some(table);
                 for step in error.option.split('.') {
@@ -502,7 +504,7 @@ fn module_schema() -> Json {
     })
 }
 
-/// Returns the error about an option of the entry `of`.
+/// Returns an error about an option of the entry `of`.
 pub(crate) fn wrong_option(at: Span, of: &str, error: &OptionError) -> Problem {
     match error.message.split_once(": expected ") {
         Some((message, expected)) => {

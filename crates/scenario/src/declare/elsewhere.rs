@@ -3,8 +3,8 @@
 use tailback_engine::keys::{KeyKind, TableDef};
 use tailback_engine::plan::Plan;
 
-/// Returns the advice to move a key from this table to the tables that accept a key of this name,
-/// or `None` if no table does.
+/// Returns the advice to move a key from this table to the tables that accept a key of this name.
+/// Returns `None` if no table accepts this name.
 pub(super) fn move_to(name: &str, from: &TableDef) -> Option<String> {
     let mut places: Vec<String> = Vec::new();
     for key in Plan::TABLE.keys {

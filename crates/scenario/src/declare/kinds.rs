@@ -1,4 +1,4 @@
-//! Describes the values that each kind of key accepts, for error messages.
+//! Describes for error messages which values each kind of key accepts.
 
 use tailback_engine::keys::{Key, KeyKind};
 use tailback_engine::registry::Kind;

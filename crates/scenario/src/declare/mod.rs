@@ -1,7 +1,7 @@
 //! Declares what a scenario file may contain, and reads it from the parsed tree. Keys of tables are
 //! declared with the plan ([`tailback_engine::keys`]), and options with the entries of the engine's
-//! registries. In this folder, each kind of value has a file that contains its description, schema
-//! and reader.
+//! registries. This folder has a file for each kind of value. The file contains the description,
+//! the schema and the reader of the value.
 
 mod burst;
 mod choice;

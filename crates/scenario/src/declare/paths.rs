@@ -1,5 +1,5 @@
-//! Lists every key with the path that `[sweep]`, `--set` and `--variant` accept, also for shell
-//! completion.
+//! Lists every key with the path that `[sweep]`, `--set` and `--variant` accept. Shell completion
+//! uses this list.
 
 use serde_json::{Value as Json, json};
 use tailback_engine::keys::{Key, KeyKind, TableDef};
@@ -19,7 +19,7 @@ pub struct KeyPath {
     pub entry: Option<&'static str>,
     /// The type of its values: time, rate, size, count, number, choice, bool, text, list or table.
     pub kind: &'static str,
-    /// The words that a choice accepts.
+    /// The words that a key of the type choice accepts.
     pub words: Vec<&'static str>,
     /// The default in TOML. `None` if `doc` describes the default.
     pub default: Option<&'static str>,
@@ -157,7 +157,7 @@ fn options(all: &'static [Opt], entry: &'static str, prefix: &str, found: &mut V
     }
 }
 
-/// Returns the type of the values, and the words that a value may be.
+/// Returns the type of the values. If the values are words, also returns the permitted words.
 fn plain(kind: Kind) -> (&'static str, &'static [&'static str]) {
     match kind {
         Kind::Bool => ("bool", &["true", "false"]),

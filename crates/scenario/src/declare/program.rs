@@ -25,7 +25,7 @@ const MAX_TEXT: usize = 16 << 10;
 const MAX_WORDS: usize = 1000;
 
 impl Reader<'_> {
-    /// Reads the words of a command, each with its position.
+    /// Reads the words of a command, and the position of each word.
     pub fn words<'n>(&mut self, item: &'n Item) -> Option<Vec<(&'n str, &'n Node)>> {
         let list = item.node.array().unwrap_or_default();
         if item.node.array().is_none() || list.len() > MAX_WORDS {
@@ -168,7 +168,7 @@ impl Reader<'_> {
     }
 }
 
-/// Returns the last part of a path, if it can be a file name.
+/// Returns the last part of a path, if this part can be a file name.
 fn name_of(path: &str) -> Option<&str> {
     let last = path.trim_end_matches('/').rsplit('/').next()?;
     let good = !matches!(last, "" | "." | "..") && !last.contains(char::is_control);

@@ -21,7 +21,7 @@ pub(crate) enum Bdp {
     /// Unknown, because the rate or the round-trip time has an error. The error is already
     /// reported.
     Unknown,
-    /// Undefined, because the key is not part of a link.
+    /// Undefined, because the key does not belong to a link.
     Nowhere,
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct Reader<'a> {
     pub watched: HashSet<Span>,
     /// The numbers at these positions, in base units.
     pub resolved: HashMap<Span, Value>,
-    /// Memory that a run may use, bytes, if it is limited.
+    /// Memory that a run may use, bytes. `None` if the memory is not limited.
     pub memory: Option<u64>,
     /// The engine of the runs.
     pub engine: EngineKind,
@@ -98,7 +98,7 @@ impl Reader<'_> {
         self.problem(unknown(item, label, valid));
     }
 
-    /// Reports a key that a table does not accept, and lists the tables that do.
+    /// Reports a key that a table does not accept. Lists the tables that accept this key.
     pub fn unknown_in(&mut self, item: &Item, label: &str, def: &'static TableDef) {
         let mut problem = unknown(item, label, def.keys.iter().map(|key| key.name));
         problem.help = elsewhere::move_to(&item.key, def);

@@ -6,7 +6,7 @@ use tailback_engine::registry::kernel::Kernel;
 use tailback_engine::registry::{Entry, Opt, OptionError, Options};
 use tailback_engine::{aqm, cc, impairments, programs, traffic};
 
-/// An entry of a registry without its constructor.
+/// The data of a registry entry, without the entry's constructor.
 #[derive(Clone, Copy)]
 pub(crate) struct View {
     pub name: &'static str,

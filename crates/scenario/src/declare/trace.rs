@@ -45,8 +45,8 @@ struct Trace {
     hash: String,
 }
 
-/// Traces by their names in the file. An error in a trace is stored and reported at every key that
-/// refers to it.
+/// Traces by their names in the file. An error in a trace is stored, and is reported at every key
+/// that refers to the trace.
 #[derive(Default)]
 pub(crate) struct Traces {
     traces: HashMap<String, Result<Trace, String>>,

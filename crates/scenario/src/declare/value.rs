@@ -257,7 +257,7 @@ impl Reader<'_> {
 
 const MAX_LIST: usize = 100_000;
 
-/// Advice for an error in a file with a list.
+/// The advice that an error about a file with a list gives.
 const CORRECT: &str = "correct the file, or name another";
 
 /// Returns whether the number of values in a list is allowed.

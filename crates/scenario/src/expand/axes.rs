@@ -1,4 +1,4 @@
-//! Labels swept keys and their values at each sweep point.
+//! Creates the labels of the swept keys and of their values at each sweep point.
 
 use tailback_engine::registry::Value;
 

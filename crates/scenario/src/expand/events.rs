@@ -55,7 +55,7 @@ struct Runs {
 }
 
 /// Reads the events of a sweep point and adds them to its plan. If the plan has errors (`sound` is
-/// false), only checks the parts of events that do not depend on the plan.
+/// false), checks only those parts of events that do not depend on the plan.
 pub(super) fn read(
     tree: &Node,
     plan: &mut Plan,
@@ -108,7 +108,7 @@ pub(super) fn read(
     if !sound {
         return;
     }
-    // The sort is stable, so events at the same time keep the order of the file.
+    // The sort is stable, so events at the same time have the order of the file.
     timed.sort_by_key(|(at, ..)| *at);
     let mut events = Vec::new();
     for (at, number, fields) in timed {
@@ -142,8 +142,8 @@ fn runs(plan: &Plan) -> Vec<Runs> {
     all.map(|(start, stop)| Runs { start, stop }).collect()
 }
 
-/// Returns, for each name, the numbers of the flows and sources that have it. The common name of
-/// several copies has the numbers of all copies.
+/// Returns, for each name, the numbers of the flows and sources with this name. For the common name
+/// of several copies, returns the numbers of all copies.
 fn owners(plan: &Plan) -> BTreeMap<String, Vec<u32>> {
     let mut owners: BTreeMap<String, Vec<u32>> = BTreeMap::new();
     let flows = plan.each_flow();
@@ -351,7 +351,8 @@ impl Changed {
         let warnings = reader.warnings.len();
         let in_phase = reader.in_phase;
         let (plan, ..) = read_plan(&tree, reader);
-        // Remove the warnings of this second reading, because the user has seen them already.
+        // The file is read a second time here. Remove the warnings, because the user has already
+        // seen them.
         reader.warnings.truncate(warnings);
         reader.in_phase = in_phase;
         if reader.problems.len() > before {
@@ -467,7 +468,7 @@ impl Changed {
     }
 }
 
-/// Returns the new options of a link's queue, or `None` if they stay the same.
+/// Returns the new options of a link's queue. Returns `None` if no option changes.
 fn queue(
     number: usize,
     old: &LinkPlan,

@@ -57,8 +57,8 @@ fn index_of(root: &Node, list: &str, name: &str) -> Option<usize> {
     names_in(root, list).iter().position(|n| n == name)
 }
 
-/// Inserts `value` at `path` into a copy of the tree, and then the other values `inside` it.
-/// Returns the resulting value at `path`.
+/// Inserts `value` at `path` into a copy of the tree. Then inserts the values of `inside`, whose
+/// paths lead into `value`. Returns the resulting value at `path`.
 pub(super) fn grafted<'n>(
     root: &Node,
     path: &Path,
@@ -193,7 +193,7 @@ fn unknown_name(name: &str, span: Span, list: &str, names: &[String]) -> Problem
         .nearest(name, names)
 }
 
-/// Returns the error about a key that neither exists nor can be created. The error lists the
+/// Returns the error about a key that does not exist and cannot be created. The error lists the
 /// possible keys.
 fn unknown_key(key: &str, span: Span, whole: &str, reached: Reached, table: &Table) -> Problem {
     let mut valid: Vec<String> = table.keys().map(str::to_owned).collect();
@@ -240,7 +240,7 @@ enum Reached {
     Choice(Registry),
     /// A table of options, such as `classic` of `wred`.
     Options(&'static [Opt]),
-    /// A table that may have any keys.
+    /// A table in which any key is permitted.
     Open,
     Other,
 }

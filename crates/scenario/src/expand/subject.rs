@@ -352,8 +352,8 @@ fn classes(plan: &Plan) -> impl Iterator<Item = &str> {
     all.filter_map(|class| class.as_deref())
 }
 
-/// Returns the kind of sender with this name (flow, program or source), at the first sweep point
-/// that has such a sender.
+/// Returns whether the sender with this name is a flow, a program or a source. Uses the first sweep
+/// point that has such a sender.
 fn kind_of(name: &str, runs: &[Run]) -> Option<&'static str> {
     let mut senders = runs.iter().flat_map(|run| senders(&run.plan));
     senders
@@ -374,7 +374,7 @@ fn senders(plan: &Plan) -> impl Iterator<Item = (&'static str, (&str, u64))> {
     flows.chain(programs).chain(sources)
 }
 
-/// Returns whether a name is the name of a sender, or of one of its copies.
+/// Returns whether this is the name of a sender, or the name of one of the sender's copies.
 fn includes((own, count): (&str, u64), name: &str) -> bool {
     let Some((all, one)) = name.split_once('/') else {
         return own == name;

@@ -138,8 +138,8 @@ fn wrong(name: &str, node: &Node, expected: &str) -> Problem {
     .expected(expected)
 }
 
-/// Collects the swept keys in an item of `[sweep]`, which is `"a.b" = [...]` or a table `a` with a
-/// key `b`.
+/// Collects the swept keys in an item of `[sweep]`. An item is `"a.b" = [...]`, or a table `a` with
+/// a key `b`.
 fn flatten(prefix: &str, item: &Item, keys: &mut Vec<SweptKey>, problems: &mut Vec<Problem>) {
     let text = format!("{prefix}{}", item.key);
     match &item.node.value {

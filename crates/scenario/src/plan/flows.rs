@@ -32,7 +32,7 @@ pub(super) struct Context<'a> {
     pub classes: HashMap<String, u32>,
 }
 
-/// Counts flows and sources, to limit their number.
+/// Number of flows and sources so far. Their number is limited.
 #[derive(Default)]
 pub(super) struct Budget {
     total: u64,
@@ -219,7 +219,7 @@ pub(super) fn traffic(
     sources
 }
 
-/// Reads the class of a flow or source, whose members must share their first link.
+/// Reads the class of a flow or source. All members of a class must have the same first link.
 pub(super) fn class(
     reader: &mut Reader<'_>,
     fields: &Fields<'_>,

@@ -1,5 +1,5 @@
-//! Reads the links, and copies them to the return direction where needed. Also stores which link is
-//! the copy of which.
+//! Reads the links, and copies them to the return direction where needed. Also stores which links
+//! are copies of each other.
 
 use std::collections::{HashMap, HashSet};
 

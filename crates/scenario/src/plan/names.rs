@@ -8,7 +8,8 @@ use tailback_engine::keys::KeyKind;
 use crate::declare::{Reader, expectation, is_name};
 use crate::read::{Node, Problem, Span, Table, Toml};
 
-/// Returns the name that the scenario gives to a flow or source, if any, and its default name.
+/// Returns the name that the scenario gives to a flow or source, if any. Also returns the default
+/// name.
 fn own_names<'n>(node: &'n Node, key: &str, name_key: &str) -> (Option<&'n str>, &'n str) {
     let table = node.table();
     let explicit = table.and_then(|t| t.get("name")).and_then(Node::string);
@@ -121,8 +122,8 @@ pub(super) fn check(reader: &mut Reader<'_>, lists: [&[Node]; 3], names: &[Vec<S
     }
 }
 
-/// Makes names unique by appending `-2`, `-3`, ... to default names. Keeps names that the scenario
-/// gives.
+/// Makes names unique by appending `-2`, `-3`, ... to default names. Names that the scenario gives
+/// are not changed.
 fn unique_names<'a>(names: impl Iterator<Item = (Option<&'a str>, &'a str)>) -> Vec<String> {
     let names: Vec<_> = names.collect();
     let mut taken: HashSet<String> = names

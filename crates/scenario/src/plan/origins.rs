@@ -91,7 +91,8 @@ impl Origins {
     }
 }
 
-/// Returns how many steps of the path the tree contains, and the position of the last of them.
+/// Returns how many steps of the path the tree contains, and the position of the last of these
+/// steps.
 fn reach(root: &Node, steps: &[Step]) -> (usize, Span) {
     let mut node = root;
     for (i, step) in steps.iter().enumerate() {

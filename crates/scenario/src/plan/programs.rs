@@ -24,7 +24,7 @@ const SIDES: [&str; 2] = ["sender", "receiver"];
 struct Entry<'n> {
     plan: ProgramPlan,
     fields: Fields<'n>,
-    /// Hosts of other entries that placeholders in this entry refer to.
+    /// Hosts of other entries to which placeholders in this entry refer.
     mentions: Mentions<'n>,
     /// Whether both sides of the entry are free of errors.
     sound: bool,

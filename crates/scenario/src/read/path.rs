@@ -9,8 +9,8 @@ pub(crate) enum Step {
     Index(usize),
 }
 
-/// Largest number of steps, more than any key of a scenario needs. A longer path could build a tree
-/// so deep that recursion overflows the stack.
+/// Largest number of steps of a path. It is larger than any key of a scenario needs. A longer path
+/// could build a tree so deep that recursion overflows the stack.
 const MAX_STEPS: usize = 16;
 
 /// A path to a key, with the position of each step.

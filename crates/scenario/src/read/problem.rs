@@ -116,8 +116,8 @@ pub(crate) struct Problem {
     pub nearest: Option<String>,
     /// The advice to the user. `None` if the advice is composed of `expected` and `nearest`.
     pub help: Option<String>,
-    /// Whether the error depends only on the text at its position. Other errors (a missing key, an
-    /// unknown name) may follow from syntax errors.
+    /// Whether the error depends only on the text at its position. Other errors, such as a missing
+    /// key or an unknown name, may be consequences of syntax errors.
     pub local: bool,
 }
 

@@ -69,7 +69,7 @@ impl Sources {
         self.push(name, text, None)
     }
 
-    /// Adds an option with its text `KEY=VALUE`.
+    /// Adds the text `KEY=VALUE` of an option as a source.
     pub fn add_option(&mut self, name: &str, text: &str) -> u32 {
         self.push(name, text, Some(text.to_owned()))
     }

@@ -36,7 +36,7 @@ pub(crate) struct Conditions {
 }
 
 impl Conditions {
-    /// Returns whether a text begins with a header that has a known column.
+    /// Returns whether a text begins with a header that names a known column.
     pub fn are_in(text: &str) -> bool {
         let first = text.lines().find(|line| !line.trim().is_empty());
         first.is_some_and(|line| line.split(',').any(|name| COLUMNS.contains(&name.trim())))
